@@ -1,0 +1,1 @@
+//! A deterministic world for members: one seed decides all.

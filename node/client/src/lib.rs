@@ -1,0 +1,1 @@
+//! An async client that never retries by itself and knows which errors are definite.

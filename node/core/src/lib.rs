@@ -1,0 +1,1 @@
+//! One member of the ensemble as a pure state machine.

@@ -1,0 +1,1 @@
+//! Transaction log, snapshots, epoch files and recovery over a small storage trait.

@@ -1,0 +1,1 @@
+//! ZooKeeper's formats: bytes to types and back, for clients, peers and disk.

@@ -1,0 +1,1 @@
+//! A finished run as terminal text, HTML page, JUnit XML and JSON.

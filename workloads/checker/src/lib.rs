@@ -1,0 +1,1 @@
+//! A history goes in, a verdict comes out.
