@@ -1,1 +1,432 @@
-//! One member of the ensemble as a pure state machine.
+//! One member of a coordination ensemble as a pure state machine.
+//!
+//! This crate has no sockets, no files, no clock and no threads. A [`Member`] is given one fact at a time
+//! ([`Input`](io::Input)) with the time at which it became known, and answers with a list of intents
+//! ([`Effect`](io::Effect)). The same facts at the same times give the same intents in the same order, so the same
+//! code runs in a process, in a simulator and under exhaustive exploration. [`io`] says what a driver owes it.
+//!
+//! A member is always in one of three roles:
+//!
+//! - *looking*: it holds an election ([`election`]);
+//! - *following*: it takes over a leader's history and then its proposals ([`learner`]);
+//! - *leading*: it gathers a quorum, makes its history the epoch's, and proposes ([`leader`]).
+//!
+//! What outlives a role stands in [`base`]: the journal of logged transactions, the tree of committed ones, the
+//! clients and the store's queue. The protocol is ZAB as Apache ZooKeeper speaks it (Junqueira, Reed, Serafini:
+//! "Zab: High-performance broadcast for primary-backup systems", DSN 2011) with the repairs that its bugs taught;
+//! each stands with its issue number where it matters.
+
+mod base;
+mod clients;
+mod election;
+pub mod io;
+mod journal;
+mod leader;
+mod learner;
+mod plant;
+mod prep;
+mod quorum;
+mod sessions;
+mod silence;
+mod status;
+pub mod tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use node_wire::election::Notification;
+use node_wire::ids::{Epoch, ServerId};
+use node_wire::quorum::QuorumPacket;
+
+pub use plant::{Bug, Clean, Plant, Planted};
+pub use status::{Role, Status};
+
+use base::{Base, Leave};
+use clients::{Ask, TimeoutBounds};
+use election::{Election, Outbox};
+use io::{ClientId, ConnId, Effect, Event, Input, Now, Recovered};
+use leader::Leader;
+use learner::Learner;
+use sessions::Owner;
+use silence::Attention;
+
+/// How often the driver gives [`Input::Tick`].
+pub const TICK: Duration = Duration::from_millis(10);
+
+/// PINGs within one peer time-out.
+const PINGS_PER_TIMEOUT: u32 = 5;
+
+/// Connections of learners that are kept while we do not know yet that we lead.
+const MAX_PARKED: usize = 64;
+
+/// What a member must know about its ensemble and itself.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Itself.
+    pub id: ServerId,
+    /// All voting members, itself included.
+    pub voters: BTreeSet<ServerId>,
+    /// Silence between our members after which one gives up on another.
+    pub peer_timeout: Duration,
+    /// ZooKeeper's tickTime: bounds session time-outs (2 to 20 ticks).
+    pub tick_time: Duration,
+    /// ZooKeeper's initLimit: how many ticks the taking over of a history may last.
+    pub init_limit: u32,
+    /// Log entries between two snapshots.
+    pub snap_count: u64,
+}
+
+impl Config {
+    fn init_timeout(&self) -> Duration {
+        self.tick_time * self.init_limit
+    }
+
+    fn ping_interval(&self) -> Duration {
+        self.peer_timeout / PINGS_PER_TIMEOUT
+    }
+
+    fn session_bounds(&self) -> TimeoutBounds {
+        let tick = i32::try_from(self.tick_time.as_millis()).unwrap_or(i32::MAX);
+        TimeoutBounds { min_ms: tick.saturating_mul(2), max_ms: tick.saturating_mul(20) }
+    }
+}
+
+/// A connection that came while we were looking: its owner was quicker to know that we lead.
+struct Parked {
+    since: Duration,
+    packets: Vec<QuorumPacket>,
+}
+
+enum RoleState {
+    Looking { parked: BTreeMap<ConnId, Parked> },
+    Following(Box<Learner>),
+    Leading(Box<Leader>),
+}
+
+/// One member. `P` are the bugs planted in it: none, unless a test bench says otherwise.
+pub struct Member<P: Plant = Clean> {
+    base: Base,
+    attention: Attention,
+    election: Election,
+    role: RoleState,
+    started: bool,
+    plant: std::marker::PhantomData<P>,
+}
+
+impl<P: Plant> Member<P> {
+    /// A member that just started. It does nothing before its first step.
+    pub fn new(config: Config, recovered: Recovered, now: Now) -> Self {
+        let Recovered { accepted_epoch, current_epoch, image, entries } = recovered;
+        let base = Base::new(config, accepted_epoch, current_epoch, &image, entries, now);
+        Self {
+            election: Election::new(base.config.id, base.quorum.clone()),
+            attention: Attention::new(now.mono),
+            base,
+            role: RoleState::Looking { parked: BTreeMap::new() },
+            started: false,
+            plant: std::marker::PhantomData,
+        }
+    }
+
+    /// One fact in, its effects out, appended in order.
+    pub fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
+        self.base.now = now;
+        self.base.awake = self.attention.advance(now.mono);
+        std::mem::swap(&mut self.base.out, out);
+        if !self.started {
+            self.started = true;
+            self.look(None, "started".to_owned());
+        }
+        self.take(input);
+        std::mem::swap(&mut self.base.out, out);
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Tick => self.tick(),
+            Input::Stored { ticket } => self.stored(ticket),
+            Input::Notification { from, notification } => self.notification(from, &notification),
+            Input::ElectionConnected { peer } => self.election.connected(peer),
+            Input::ElectionLost { peer } => {
+                self.elect(|election, at, outbox| election.lost(peer, at, outbox));
+            }
+            Input::Dialled { leader, conn } => self.dialled(leader, conn),
+            Input::DialFailed { leader } => {
+                if let RoleState::Following(learner) = &mut self.role
+                    && learner.leader() == leader
+                {
+                    learner.dial_failed(&self.base);
+                }
+            }
+            Input::Accepted { conn } => self.accepted(conn),
+            Input::Packet { conn, packet } => self.packet(conn, packet),
+            Input::Image { conn, image } => {
+                let outcome = match &mut self.role {
+                    RoleState::Following(learner) if learner.is_at(conn) => {
+                        learner.image(&mut self.base, image)
+                    }
+                    _ => Ok(()),
+                };
+                self.leave_if(outcome);
+            }
+            Input::PeerLost { conn } => self.peer_lost(conn),
+            Input::ClientConnect { client, request } => self.client_connect(client, &request),
+            Input::ClientRequest { client, request } => self.client_request(client, request),
+            Input::ClientLost { client } => self.base.clients.lost(client),
+        }
+    }
+
+    // Elections.
+
+    fn elect(&mut self, part: impl FnOnce(&mut Election, Duration, &mut Outbox) -> Option<ServerId>) {
+        let mut outbox = Outbox::new();
+        let decided = part(&mut self.election, self.base.awake, &mut outbox);
+        for (to, notification) in outbox {
+            self.base.emit(Effect::Notify { to, notification });
+        }
+        if let Some(leader) = decided {
+            self.elected(leader);
+        }
+    }
+
+    fn notification(&mut self, from: ServerId, notification: &Notification) {
+        self.elect(|election, at, outbox| election.heard(from, notification, at, outbox));
+    }
+
+    /// Leaves whatever it was and looks for a leader.
+    fn look(&mut self, left: Option<ServerId>, reason: String) {
+        self.base.forget_waiting();
+        let looking = RoleState::Looking { parked: BTreeMap::new() };
+        match std::mem::replace(&mut self.role, looking) {
+            RoleState::Looking { .. } => {}
+            RoleState::Following(learner) => learner.close(&mut self.base),
+            RoleState::Leading(leader) => leader.close(&mut self.base),
+        }
+        self.base.clients.close_all(&mut self.base.out);
+        self.base.lookup_began();
+        let (epoch, zxid) = (self.base.current_epoch, self.base.journal.last());
+        let mut outbox = Outbox::new();
+        let decided = self.election.start(epoch, zxid, left, self.base.awake, &mut outbox);
+        self.base.tell(Event::Looking { round: self.election.round(), left, reason });
+        for (to, notification) in outbox {
+            self.base.emit(Effect::Notify { to, notification });
+        }
+        if let Some(leader) = decided {
+            self.elected(leader);
+        }
+    }
+
+    fn elected(&mut self, leader: ServerId) {
+        let looking = RoleState::Looking { parked: BTreeMap::new() };
+        let RoleState::Looking { parked } = std::mem::replace(&mut self.role, looking) else {
+            unreachable!("only a member that looks takes part in an election");
+        };
+        self.base.tell(Event::Elected { leader, round: self.election.round() });
+        if leader == self.base.config.id {
+            self.role = RoleState::Leading(Box::new(Leader::start(&mut self.base)));
+            for (conn, parked) in parked {
+                self.accepted(conn);
+                for packet in parked.packets {
+                    self.packet(conn, packet);
+                }
+            }
+        } else {
+            for conn in parked.into_keys() {
+                self.base.emit(Effect::Close { conn });
+            }
+            self.role = RoleState::Following(Box::new(Learner::start(leader, &mut self.base)));
+        }
+    }
+
+    fn leave_if(&mut self, outcome: Result<(), Leave>) {
+        let Err(Leave { reason }) = outcome else { return };
+        let left = match &self.role {
+            RoleState::Looking { .. } => return,
+            RoleState::Following(learner) => learner.leader(),
+            RoleState::Leading(_) => self.base.config.id,
+        };
+        self.look(Some(left), reason);
+    }
+
+    /// Tells the election once that the epoch stands: late starters compare it.
+    fn note_established(&mut self, before: bool) {
+        if !before && self.established() {
+            self.base.epoch_established();
+            self.election.epoch_established(self.base.current_epoch);
+        }
+    }
+
+    fn established(&self) -> bool {
+        match &self.role {
+            RoleState::Looking { .. } => false,
+            RoleState::Following(learner) => learner.established(),
+            RoleState::Leading(leader) => leader.established(),
+        }
+    }
+
+    // Time and the store.
+
+    fn tick(&mut self) {
+        let before = self.established();
+        let outcome = match &mut self.role {
+            RoleState::Looking { parked } => {
+                let (awake, patience) = (self.base.awake, self.base.discovery_timeout());
+                let old: Vec<ConnId> = parked
+                    .iter()
+                    .filter(|(_, parked)| awake > parked.since + patience)
+                    .map(|(conn, _)| *conn)
+                    .collect();
+                for conn in old {
+                    parked.remove(&conn);
+                    self.base.emit(Effect::Close { conn });
+                }
+                self.elect(|election, at, outbox| election.tick(at, outbox));
+                Ok(())
+            }
+            RoleState::Following(learner) => learner.tick(&mut self.base),
+            RoleState::Leading(leader) => leader.tick::<P>(&mut self.base),
+        };
+        self.note_established(before);
+        self.leave_if(outcome);
+    }
+
+    fn stored(&mut self, ticket: u64) {
+        self.base.stored(ticket);
+        while let Some(then) = self.base.next_due() {
+            let before = self.established();
+            let outcome = match &mut self.role {
+                RoleState::Looking { .. } => Ok(()),
+                RoleState::Following(learner) => {
+                    learner.stored(&mut self.base, then);
+                    Ok(())
+                }
+                RoleState::Leading(leader) => leader.stored::<P>(&mut self.base, then),
+            };
+            self.note_established(before);
+            self.leave_if(outcome);
+        }
+    }
+
+    // The quorum port.
+
+    fn dialled(&mut self, leader: ServerId, conn: ConnId) {
+        match &mut self.role {
+            RoleState::Following(learner) if learner.leader() == leader => {
+                learner.dialled(&mut self.base, conn)
+            }
+            _ => self.base.emit(Effect::Close { conn }),
+        }
+    }
+
+    fn accepted(&mut self, conn: ConnId) {
+        match &mut self.role {
+            RoleState::Looking { parked } if parked.len() < MAX_PARKED => {
+                parked.insert(conn, Parked { since: self.base.awake, packets: Vec::new() });
+            }
+            RoleState::Leading(leader) => leader.accepted(&self.base, conn),
+            RoleState::Looking { .. } | RoleState::Following(_) => self.base.emit(Effect::Close { conn }),
+        }
+    }
+
+    fn packet(&mut self, conn: ConnId, packet: QuorumPacket) {
+        let before = self.established();
+        let outcome = match &mut self.role {
+            RoleState::Looking { parked } => {
+                if let Some(waiting) = parked.get_mut(&conn) {
+                    // A learner says one thing before it is answered.
+                    if waiting.packets.is_empty() {
+                        waiting.packets.push(packet);
+                    } else {
+                        parked.remove(&conn);
+                        self.base.emit(Effect::Close { conn });
+                    }
+                }
+                Ok(())
+            }
+            RoleState::Following(learner) if learner.is_at(conn) => {
+                learner.packet::<P>(&mut self.base, packet)
+            }
+            RoleState::Following(_) => Ok(()),
+            RoleState::Leading(leader) => leader.packet::<P>(&mut self.base, conn, packet),
+        };
+        self.note_established(before);
+        self.leave_if(outcome);
+    }
+
+    fn peer_lost(&mut self, conn: ConnId) {
+        let outcome = match &mut self.role {
+            RoleState::Looking { parked } => {
+                parked.remove(&conn);
+                Ok(())
+            }
+            RoleState::Following(learner) if learner.is_at(conn) => {
+                Err(Leave::because("the connection to the leader broke"))
+            }
+            RoleState::Following(_) => Ok(()),
+            RoleState::Leading(leader) => {
+                leader.lost(conn);
+                // Not only at the next tick: who has no quorum must not go on serving.
+                leader.quorum_holds(&self.base)
+            }
+        };
+        self.leave_if(outcome);
+    }
+
+    // Clients.
+
+    fn client_connect(&mut self, client: ClientId, request: &node_wire::client::ConnectRequest) {
+        if !self.established() {
+            self.base.emit(Effect::CloseClient { client });
+            return;
+        }
+        let bounds = self.base.config.session_bounds();
+        let ask = self.base.clients.connect(client, request, bounds, &self.base.tree, &mut self.base.out);
+        self.ask(ask);
+    }
+
+    fn client_request(&mut self, client: ClientId, request: node_wire::client::Request) {
+        if !self.established() {
+            // Closed when the role ended; this was still on its way.
+            return;
+        }
+        if let Some(session) = self.base.clients.session(client) {
+            match &mut self.role {
+                RoleState::Looking { .. } => {}
+                RoleState::Following(learner) => {
+                    learner.touch(session, self.base.tree.session(session).unwrap_or_default());
+                }
+                RoleState::Leading(leader) => leader.touch(session, self.base.awake),
+            }
+        }
+        let ask = self.base.clients.request(client, request, &self.base.tree, &mut self.base.out);
+        self.ask(ask);
+    }
+
+    fn ask(&mut self, ask: Option<Ask>) {
+        let Some(ask) = ask else { return };
+        let outcome = match &mut self.role {
+            RoleState::Looking { .. } => Ok(()),
+            RoleState::Following(learner) => {
+                learner.ask(&mut self.base, ask);
+                Ok(())
+            }
+            RoleState::Leading(leader) => match ask {
+                Ask::Forward(request) => leader.request::<P>(&mut self.base, Owner::Local, request),
+                Ask::Revalidate(revalidate) => {
+                    leader.revalidate(&mut self.base, Owner::Local, &revalidate);
+                    Ok(())
+                }
+                Ask::Sync(client) => {
+                    leader.local_sync::<P>(&mut self.base, client);
+                    Ok(())
+                }
+            },
+        };
+        self.leave_if(outcome);
+    }
+
+    /// The epoch that this member established or follows, if it stands.
+    fn established_epoch(&self) -> Option<Epoch> {
+        self.established().then_some(self.base.current_epoch)
+    }
+}

@@ -1,0 +1,251 @@
+//! What every role of a member shares: its history, its tree, its store, its clients and the list of effects.
+//!
+//! A role (looking, following, leading) is a value beside this one; it is given `&mut Base` and asks to be left
+//! by returning a [`Leave`]. So no role can hold state of another, and nothing of a role survives it but what
+//! stands here.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use node_wire::ids::{Epoch, Zxid};
+use node_wire::quorum::QuorumPacket;
+use node_wire::snapshot::Image;
+use node_wire::txn::Entry;
+
+use crate::Config;
+use crate::clients::Clients;
+use crate::io::{ConnId, Effect, Event, Now, StoreOp};
+use crate::journal::Journal;
+use crate::quorum::Quorum;
+use crate::tree::{Applied, Tree};
+
+/// The patience of discovery is doubled at most this often.
+const MAX_PATIENCE_DOUBLINGS: u32 = 6;
+
+/// A role can't go on. The member looks for a leader again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Leave {
+    pub(crate) reason: String,
+}
+
+impl Leave {
+    pub(crate) fn because(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into() }
+    }
+}
+
+/// What to do once a store operation is durable. A role that ended is never woken: see [`Base::forget_waiting`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Follower: acceptedEpoch is on disk, so promise it.
+    AckEpoch {
+        conn: ConnId,
+        /// The epoch whose history was held when the promise was made.
+        current: Epoch,
+    },
+    /// Follower: the leader's history and currentEpoch are on disk.
+    AckNewLeader { conn: ConnId, epoch: Epoch },
+    /// Follower: a proposal is on disk.
+    AckProposal { conn: ConnId, zxid: Zxid },
+    /// Leader: its own acceptedEpoch is on disk.
+    EpochAccepted,
+    /// Leader: its own history and currentEpoch are on disk.
+    NewLeaderStored,
+    /// Leader: its own proposal is on disk.
+    ProposalStored { zxid: Zxid },
+}
+
+/// State that outlives roles.
+pub(crate) struct Base {
+    pub(crate) config: Config,
+    pub(crate) quorum: Quorum,
+    pub(crate) now: Now,
+    /// Time in which this process was awake; all deadlines run on it.
+    pub(crate) awake: Duration,
+    pub(crate) accepted_epoch: Epoch,
+    pub(crate) current_epoch: Epoch,
+    pub(crate) journal: Journal,
+    pub(crate) tree: Tree,
+    pub(crate) clients: Clients,
+    pub(crate) out: Vec<Effect>,
+    next_ticket: u64,
+    stored: u64,
+    waiting: VecDeque<(u64, Then)>,
+    /// Appends in flight: ticket and zxid, to know what is durable.
+    appended: VecDeque<(u64, Zxid)>,
+    durable: Zxid,
+    last_snapshot: Zxid,
+    since_snapshot: u64,
+    /// Lookups since an epoch was established last.
+    failed_lookups: u32,
+}
+
+impl Base {
+    pub(crate) fn new(
+        config: Config,
+        accepted: Epoch,
+        current: Epoch,
+        image: &Image,
+        entries: Vec<Entry>,
+        now: Now,
+    ) -> Self {
+        let quorum = Quorum::new(config.voters.clone());
+        let journal = Journal::new(image.zxid, entries);
+        let since_snapshot = u64::try_from(journal.after(Zxid::ZERO).count()).unwrap_or(u64::MAX);
+        Self {
+            quorum,
+            now,
+            awake: Duration::ZERO,
+            accepted_epoch: accepted,
+            current_epoch: current,
+            durable: journal.last(),
+            journal,
+            tree: Tree::from_image(image),
+            clients: Clients::new(config.id, now),
+            out: Vec::new(),
+            next_ticket: 0,
+            stored: 0,
+            waiting: VecDeque::new(),
+            appended: VecDeque::new(),
+            last_snapshot: image.zxid,
+            since_snapshot,
+            failed_lookups: 0,
+            config,
+        }
+    }
+
+    pub(crate) fn emit(&mut self, effect: Effect) {
+        self.out.push(effect);
+    }
+
+    pub(crate) fn tell(&mut self, event: Event) {
+        self.out.push(Effect::Event(event));
+    }
+
+    pub(crate) fn send(&mut self, conn: ConnId, packet: QuorumPacket) {
+        self.out.push(Effect::Send { conn, packet });
+    }
+
+    /// How long a leader waits for its quorum, and a follower for its leader, before they look again. It grows
+    /// with each failure: a disk that takes long must not keep an ensemble from ever agreeing.
+    pub(crate) fn discovery_timeout(&self) -> Duration {
+        let doublings = self.failed_lookups.saturating_sub(1).min(MAX_PATIENCE_DOUBLINGS);
+        (self.config.peer_timeout * 2 * (1 << doublings)).min(self.config.init_timeout())
+    }
+
+    pub(crate) fn lookup_began(&mut self) {
+        self.failed_lookups = self.failed_lookups.saturating_add(1);
+    }
+
+    pub(crate) fn epoch_established(&mut self) {
+        self.failed_lookups = 0;
+    }
+
+    fn store(&mut self, op: StoreOp) -> u64 {
+        self.next_ticket += 1;
+        self.out.push(Effect::Store { ticket: self.next_ticket, op });
+        self.next_ticket
+    }
+
+    fn store_then(&mut self, op: StoreOp, then: Then) {
+        let ticket = self.store(op);
+        self.waiting.push_back((ticket, then));
+    }
+
+    /// Logs an entry: into the journal at once, onto disk in its turn.
+    pub(crate) fn append(&mut self, entry: Entry, then: Option<Then>) {
+        self.journal.push(entry.clone());
+        let zxid = entry.zxid();
+        let ticket = self.store(StoreOp::Append(entry));
+        self.appended.push_back((ticket, zxid));
+        if let Some(then) = then {
+            self.waiting.push_back((ticket, then));
+        }
+    }
+
+    pub(crate) fn set_accepted_epoch(&mut self, epoch: Epoch, then: Then) {
+        self.accepted_epoch = epoch;
+        self.store_then(StoreOp::AcceptedEpoch(epoch), then);
+    }
+
+    /// The store is one queue: everything logged before this call is durable before the epoch is. That is the
+    /// order that ZOOKEEPER-4643 and 4646 broke.
+    pub(crate) fn set_current_epoch(&mut self, epoch: Epoch, then: Then) {
+        self.current_epoch = epoch;
+        self.store_then(StoreOp::CurrentEpoch(epoch), then);
+    }
+
+    /// Cuts the log. False when the cut would reach into what is applied.
+    pub(crate) fn truncate(&mut self, zxid: Zxid) -> bool {
+        if !self.journal.truncate(zxid) {
+            return false;
+        }
+        self.store(StoreOp::Truncate(zxid));
+        self.appended.retain(|(_, appended)| *appended <= zxid);
+        self.durable = self.durable.min(self.journal.last());
+        true
+    }
+
+    /// Replaces everything by a leader's snapshot.
+    pub(crate) fn install(&mut self, image: Image) {
+        self.tree = Tree::from_image(&image);
+        self.journal.reset(image.zxid);
+        self.appended.clear();
+        self.durable = image.zxid;
+        self.last_snapshot = image.zxid;
+        self.since_snapshot = 0;
+        self.store(StoreOp::Install(Arc::new(image)));
+    }
+
+    /// Everything up to a ticket is durable. The next thing that waited for it, if any.
+    pub(crate) fn stored(&mut self, ticket: u64) {
+        self.stored = self.stored.max(ticket);
+        while let Some(&(appended, zxid)) = self.appended.front()
+            && appended <= self.stored
+        {
+            self.appended.pop_front();
+            self.durable = self.durable.max(zxid);
+        }
+        self.maybe_snapshot();
+    }
+
+    pub(crate) fn next_due(&mut self) -> Option<Then> {
+        let (ticket, then) = *self.waiting.front()?;
+        if ticket > self.stored {
+            return None;
+        }
+        self.waiting.pop_front();
+        Some(then)
+    }
+
+    /// A role ended: what it waited for concerns nobody any more. The operations themselves stay queued.
+    pub(crate) fn forget_waiting(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// Applies the next committed entry, answers the client that asked for it, and gives both.
+    pub(crate) fn apply_next(&mut self, up_to: Zxid) -> Option<(Entry, Applied)> {
+        let entry = self.journal.apply_next(up_to)?;
+        let applied = self.tree.apply(&entry);
+        self.clients.applied(&entry, &applied, &self.tree, &mut self.out);
+        self.since_snapshot += 1;
+        self.maybe_snapshot();
+        Some((entry, applied))
+    }
+
+    /// Takes a snapshot when it is due and all of it is durable in the log: a snapshot that was ahead of the log
+    /// would leave a hole behind it after a crash.
+    fn maybe_snapshot(&mut self) {
+        let applied = self.tree.zxid();
+        if self.since_snapshot < self.config.snap_count
+            || applied <= self.last_snapshot
+            || applied > self.durable
+        {
+            return;
+        }
+        self.since_snapshot = 0;
+        self.last_snapshot = applied;
+        self.out.push(Effect::TakeSnapshot(self.tree.snapshot()));
+    }
+}

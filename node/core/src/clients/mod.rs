@@ -1,0 +1,326 @@
+//! The clients of this member: their sessions as far as they are connected here, and their requests in order.
+//!
+//! Each connection has a queue. Replies leave in the order in which the requests came: a read behind a write
+//! waits for it, and sees it. Writes are forwarded to the leader at once, so that many are under way; they are
+//! answered when their transaction is applied here. A sync is answered when the leader says so; the reads behind
+//! it wait, which makes sync-then-read one linearizable read.
+//!
+//! Which transaction answers which write is told by session and xid. A client that moved may count its xids
+//! anew, so nothing that its session proposed before the move may come after it is let in: the leader answers a
+//! revalidation only behind all that, and drops what comes later through the old member (see [`crate::sessions`]).
+
+mod reply;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::{Bytes, BytesMut};
+use bytestring::ByteString;
+use node_wire::client::{ConnectRequest, ErrorCode, OpCode, PathWatch, Request, SyncRequest, validate_path};
+use node_wire::ids::{ServerId, SessionId, Zxid};
+use node_wire::jute::{Reader, Writer};
+use node_wire::password::session_password;
+use node_wire::quorum::{ForwardedRequest, Revalidate};
+use node_wire::txn::Entry;
+
+use crate::io::{ClientId, Effect, Now};
+use crate::tree::{Applied, Tree};
+
+/// What the role has to do for a client.
+#[derive(Clone, Debug)]
+pub(crate) enum Ask {
+    /// Propose this, or forward it to the leader.
+    Forward(ForwardedRequest),
+    /// Ask whether this session lives, and take it over.
+    Revalidate(Revalidate),
+    /// Ask the leader's quorum how far it is.
+    Sync(ClientId),
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Its session is being created.
+    Creating,
+    /// The leader is asked whether its session lives.
+    Revalidating {
+        last_zxid_seen: Zxid,
+        timeout_ms: i32,
+    },
+    Open,
+}
+
+#[derive(Debug)]
+enum Pending {
+    /// Executed when its turn comes.
+    Read { xid: i32, op: OpCode, body: Bytes },
+    /// Answered when its transaction is applied.
+    Write { xid: i32, op: OpCode },
+    /// Answered when the leader's quorum has spoken.
+    Sync { xid: i32, path: ByteString, done: bool },
+    /// Known already, told in its turn.
+    Answer { xid: i32, error: ErrorCode },
+}
+
+#[derive(Debug)]
+struct Client {
+    session: SessionId,
+    phase: Phase,
+    queue: VecDeque<Pending>,
+}
+
+/// All connections of clients to this member.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    next_session: i64,
+    clients: BTreeMap<ClientId, Client>,
+    by_session: BTreeMap<SessionId, ClientId>,
+}
+
+/// Bounds on what a client may ask for as a session's time-out, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeoutBounds {
+    pub(crate) min_ms: i32,
+    pub(crate) max_ms: i32,
+}
+
+impl Clients {
+    pub(crate) fn new(me: ServerId, now: Now) -> Self {
+        // As ZooKeeper does: the member in the highest byte, then the time of its start, then a counter.
+        let member = i64::from_be_bytes(me.0.to_be_bytes()) << 56;
+        let time = ((now.wall_ms << 24).cast_unsigned() >> 8).cast_signed();
+        Self { next_session: member | time, clients: BTreeMap::new(), by_session: BTreeMap::new() }
+    }
+
+    pub(crate) fn connected(&self) -> usize {
+        self.clients.len()
+    }
+
+    pub(crate) fn outstanding(&self) -> usize {
+        self.clients.values().map(|client| client.queue.len()).sum()
+    }
+
+    /// The session of a client whose connection stands.
+    pub(crate) fn session(&self, client: ClientId) -> Option<SessionId> {
+        self.clients.get(&client).map(|client| client.session)
+    }
+
+    pub(crate) fn connect(
+        &mut self,
+        id: ClientId,
+        request: &ConnectRequest,
+        bounds: TimeoutBounds,
+        tree: &Tree,
+        out: &mut Vec<Effect>,
+    ) -> Option<Ask> {
+        if self.clients.contains_key(&id) {
+            self.close(id, out);
+            return None;
+        }
+        let timeout_ms = request.timeout_ms.clamp(bounds.min_ms, bounds.max_ms);
+        if request.session == SessionId::NONE {
+            let session = self.new_session(tree);
+            self.admit(id, session, Phase::Creating, out);
+            let mut payload = BytesMut::with_capacity(4);
+            Writer::new(&mut payload).int(timeout_ms);
+            let op = OpCode::CreateSession.code();
+            return Some(Ask::Forward(ForwardedRequest { session, cxid: 0, op, payload: payload.freeze() }));
+        }
+        if request.password.as_ref() != session_password(request.session).as_slice() {
+            out.push(Effect::Reply { client: id, frame: reply::expired() });
+            out.push(Effect::CloseClient { client: id });
+            return None;
+        }
+        let phase = Phase::Revalidating { last_zxid_seen: request.last_zxid_seen, timeout_ms };
+        self.admit(id, request.session, phase, out);
+        Some(Ask::Revalidate(Revalidate { session: request.session, timeout_ms }))
+    }
+
+    fn new_session(&mut self, tree: &Tree) -> SessionId {
+        loop {
+            self.next_session = self.next_session.wrapping_add(1);
+            let session = SessionId(self.next_session);
+            if tree.session(session).is_none() && !self.by_session.contains_key(&session) {
+                return session;
+            }
+        }
+    }
+
+    fn admit(&mut self, id: ClientId, session: SessionId, phase: Phase, out: &mut Vec<Effect>) {
+        if let Some(old) = self.by_session.insert(session, id) {
+            self.clients.remove(&old);
+            out.push(Effect::CloseClient { client: old });
+        }
+        self.clients.insert(id, Client { session, phase, queue: VecDeque::new() });
+    }
+
+    /// The leader's word on a session that wants to go on here.
+    pub(crate) fn revalidated(
+        &mut self,
+        session: SessionId,
+        valid: bool,
+        tree: &Tree,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(&id) = self.by_session.get(&session) else { return };
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let Phase::Revalidating { last_zxid_seen, timeout_ms } = client.phase else { return };
+        if !valid {
+            out.push(Effect::Reply { client: id, frame: reply::expired() });
+            self.close(id, out);
+        } else if last_zxid_seen > tree.zxid() {
+            // It saw more than we have: it must not go back in time.
+            self.close(id, out);
+        } else {
+            client.phase = Phase::Open;
+            // The session keeps the time-out it was created with; the leader counts that one.
+            let timeout_ms = tree.session(session).unwrap_or(timeout_ms);
+            out.push(Effect::Reply { client: id, frame: reply::connected(session, timeout_ms) });
+        }
+    }
+
+    /// The session went on at another member.
+    pub(crate) fn moved_away(&mut self, session: SessionId, out: &mut Vec<Effect>) {
+        if let Some(&id) = self.by_session.get(&session)
+            && self.clients.get(&id).is_some_and(|client| matches!(client.phase, Phase::Open))
+        {
+            self.close(id, out);
+        }
+    }
+
+    /// A request came. What cannot be answered from here is asked of the role.
+    pub(crate) fn request(
+        &mut self,
+        id: ClientId,
+        request: Request,
+        tree: &Tree,
+        out: &mut Vec<Effect>,
+    ) -> Option<Ask> {
+        let client = self.clients.get_mut(&id)?;
+        if !matches!(client.phase, Phase::Open) {
+            // No client speaks before it knows its session.
+            self.close(id, out);
+            return None;
+        }
+        let Request { xid, op, body } = request;
+        let (pending, ask) = match OpCode::from_code(op) {
+            Some(op @ (OpCode::Create | OpCode::Create2 | OpCode::Delete | OpCode::SetData)) => {
+                let forward =
+                    ForwardedRequest { session: client.session, cxid: xid, op: op.code(), payload: body };
+                (Pending::Write { xid, op }, Some(Ask::Forward(forward)))
+            }
+            Some(op @ OpCode::CloseSession) => {
+                let payload = Bytes::new();
+                let forward = ForwardedRequest { session: client.session, cxid: xid, op: op.code(), payload };
+                (Pending::Write { xid, op }, Some(Ask::Forward(forward)))
+            }
+            Some(OpCode::Sync) => match SyncRequest::decode(&mut Reader::new(body)) {
+                Ok(SyncRequest { path }) => (Pending::Sync { xid, path, done: false }, Some(Ask::Sync(id))),
+                Err(_) => (Pending::Answer { xid, error: ErrorCode::MarshallingError }, None),
+            },
+            Some(OpCode::Ping) => (Pending::Answer { xid, error: ErrorCode::Ok }, None),
+            Some(op @ (OpCode::Exists | OpCode::GetData | OpCode::GetChildren | OpCode::GetChildren2)) => {
+                (Pending::Read { xid, op, body }, None)
+            }
+            _ => (Pending::Answer { xid, error: ErrorCode::Unimplemented }, None),
+        };
+        client.queue.push_back(pending);
+        self.drain(id, tree, out);
+        ask
+    }
+
+    /// The leader's quorum has spoken on the oldest sync of this client that waits.
+    pub(crate) fn synced(&mut self, id: ClientId, tree: &Tree, out: &mut Vec<Effect>) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let waiting = client.queue.iter_mut().find_map(|pending| match pending {
+            Pending::Sync { done, .. } if !*done => Some(done),
+            _ => None,
+        });
+        if let Some(done) = waiting {
+            *done = true;
+        }
+        self.drain(id, tree, out);
+    }
+
+    /// A transaction was applied: whoever asked for it here is answered.
+    pub(crate) fn applied(&mut self, entry: &Entry, applied: &Applied, tree: &Tree, out: &mut Vec<Effect>) {
+        let header = &entry.header;
+        let Some(&id) = self.by_session.get(&header.session) else { return };
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        if let Applied::SessionCreated { timeout_ms } = applied {
+            if matches!(client.phase, Phase::Creating) {
+                client.phase = Phase::Open;
+                out.push(Effect::Reply { client: id, frame: reply::connected(header.session, *timeout_ms) });
+            }
+            return;
+        }
+        let asked_here = match client.queue.front() {
+            Some(Pending::Write { xid, op }) if *xid == header.cxid => Some((*xid, *op)),
+            _ => None,
+        };
+        if let Some((xid, op)) = asked_here {
+            client.queue.pop_front();
+            out.push(Effect::Reply { client: id, frame: reply::written(xid, entry.zxid(), op, applied) });
+        }
+        if *applied == Applied::SessionClosed {
+            // Also when the leader let it expire: the client learns it when it comes back.
+            self.close(id, out);
+        } else {
+            self.drain(id, tree, out);
+        }
+    }
+
+    /// Answers what can be answered, in order.
+    fn drain(&mut self, id: ClientId, tree: &Tree, out: &mut Vec<Effect>) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        while let Some(pending) = client.queue.front() {
+            let frame = match pending {
+                Pending::Write { .. } | Pending::Sync { done: false, .. } => return,
+                Pending::Sync { xid, path, done: true } => reply::synced(*xid, tree.zxid(), path),
+                Pending::Answer { xid, error } => reply::plain(*xid, tree.zxid(), *error),
+                Pending::Read { xid, op, body } => read(*xid, *op, body, tree),
+            };
+            client.queue.pop_front();
+            out.push(Effect::Reply { client: id, frame });
+        }
+    }
+
+    pub(crate) fn lost(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.remove(&id)
+            && self.by_session.get(&client.session) == Some(&id)
+        {
+            self.by_session.remove(&client.session);
+        }
+    }
+
+    fn close(&mut self, id: ClientId, out: &mut Vec<Effect>) {
+        self.lost(id);
+        out.push(Effect::CloseClient { client: id });
+    }
+
+    /// The member serves nobody any more: its clients go elsewhere, their sessions live on.
+    pub(crate) fn close_all(&mut self, out: &mut Vec<Effect>) {
+        out.extend(self.clients.keys().map(|client| Effect::CloseClient { client: *client }));
+        self.clients.clear();
+        self.by_session.clear();
+    }
+}
+
+/// Executes a read. Watches have their place here and are not kept yet: to leave one is refused rather than
+/// forgotten, for its client would wait for ever.
+fn read(xid: i32, op: OpCode, body: &Bytes, tree: &Tree) -> Bytes {
+    let zxid = tree.zxid();
+    let Ok(PathWatch { path, watch }) = PathWatch::decode(&mut Reader::new(body.clone())) else {
+        return reply::plain(xid, zxid, ErrorCode::MarshallingError);
+    };
+    if watch {
+        return reply::plain(xid, zxid, ErrorCode::Unimplemented);
+    }
+    if validate_path(&path).is_err() {
+        return reply::plain(xid, zxid, ErrorCode::BadArguments);
+    }
+    match op {
+        OpCode::Exists => reply::exists(xid, zxid, tree.exists(&path)),
+        OpCode::GetData => reply::data(xid, zxid, tree.get_data(&path)),
+        OpCode::GetChildren => reply::children(xid, zxid, tree.get_children(&path)),
+        _ => reply::children2(xid, zxid, tree.get_children(&path)),
+    }
+}

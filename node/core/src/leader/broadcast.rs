@@ -1,0 +1,156 @@
+//! Broadcast: each write is proposed to every learner in zxid order and committed when a quorum has it on disk.
+//!
+//! Proposals are pipelined: none waits for the one before it, and the leader's own write to disk is one of the
+//! acknowledgements. Logs are prefixes of one another within an epoch, so an acknowledgement of one zxid stands
+//! for all before it, and the commit index is the position that a quorum has reached.
+
+use node_wire::client::OpCode;
+use node_wire::ids::{SessionId, Zxid};
+use node_wire::quorum::{ForwardedRequest, PacketType, QuorumPacket};
+use node_wire::txn::{Entry, Txn, TxnHeader};
+
+use super::{Leader, Phase, Progress, up_to_date};
+use crate::base::{Base, Leave, Then};
+use crate::io::{ConnId, Effect};
+use crate::plant::{Bug, Plant};
+use crate::sessions::Owner;
+use crate::tree::Applied;
+
+impl Leader {
+    /// A client's request, from one of ours or forwarded by a learner.
+    pub(crate) fn request<P: Plant>(
+        &mut self,
+        base: &mut Base,
+        owner: Owner,
+        request: ForwardedRequest,
+    ) -> Result<(), Leave> {
+        if request.op == OpCode::Sync.code() {
+            self.remote_sync::<P>(base, owner);
+            return Ok(());
+        }
+        let session = request.session;
+        if request.op == OpCode::CreateSession.code() {
+            // Its time-out counts from now on; the transaction makes it known to all.
+            let timeout_ms = node_wire::jute::Reader::new(request.payload.clone()).int().unwrap_or(0);
+            self.sessions.add(session, timeout_ms, Some(owner), base.awake);
+        } else if self.sessions.owner(session).is_some_and(|known| known != owner) {
+            // Sent before the client moved. It must not take effect after what the client did since.
+            return Ok(());
+        }
+        self.sessions.touch(session, base.awake);
+        self.propose::<P>(base, &request)
+    }
+
+    /// A session's time is over: closing it is a transaction like any other.
+    pub(super) fn expire<P: Plant>(&mut self, base: &mut Base, session: SessionId) -> Result<(), Leave> {
+        if !self.outstanding.session_lives(&base.tree, session) {
+            return Ok(());
+        }
+        let payload = bytes::Bytes::new();
+        let request = ForwardedRequest { session, cxid: 0, op: OpCode::CloseSession.code(), payload };
+        self.propose::<P>(base, &request)
+    }
+
+    fn propose<P: Plant>(&mut self, base: &mut Base, request: &ForwardedRequest) -> Result<(), Leave> {
+        let zxid = self
+            .last_proposed
+            .next()
+            .ok_or_else(|| Leave::because("the epoch's counter is used up, a new epoch is needed"))?;
+        let (kind, txn) = self.outstanding.transaction(&base.tree, request, zxid);
+        if let Txn::CloseSession { .. } = txn {
+            self.sessions.remove(request.session);
+        }
+        let header =
+            TxnHeader { session: request.session, cxid: request.cxid, zxid, time_ms: base.now.wall_ms, kind };
+        let entry = Entry::new(header, txn, None);
+        self.last_proposed = zxid;
+        for (conn, peer) in &self.peers {
+            if matches!(peer.progress, Progress::Synchronizing | Progress::Synchronized) {
+                let data = Some(entry.bytes.clone());
+                let packet = QuorumPacket { kind: PacketType::Proposal, zxid: zxid.to_wire(), data };
+                base.out.push(Effect::Send { conn: *conn, packet });
+            }
+        }
+        base.append(entry, Some(Then::ProposalStored { zxid }));
+        if P::has(Bug::AckBeforeFsync) {
+            self.durable = zxid;
+        }
+        // Alone in the ensemble nobody else will acknowledge; otherwise this finds nothing new.
+        self.try_commit::<P>(base)
+    }
+
+    /// A learner has something on disk.
+    pub(super) fn ack<P: Plant>(&mut self, base: &mut Base, conn: ConnId, zxid: Zxid) -> Result<(), Leave> {
+        let (Some(epoch), Some(peer)) = (self.epoch, self.peers.get_mut(&conn)) else { return Ok(()) };
+        if zxid.epoch() != epoch || zxid > self.last_proposed {
+            // An acknowledgement of what was never sent to it in this epoch.
+            self.drop_peer(base, conn);
+            return Ok(());
+        }
+        if zxid.counter() == 0 {
+            if peer.progress == Progress::Synchronizing {
+                peer.progress = Progress::Synchronized;
+                peer.patient_until = base.awake;
+                peer.silence.heard(base.awake);
+                if self.phase == Phase::Broadcast {
+                    up_to_date(base, conn, epoch);
+                } else {
+                    return self.check_established::<P>(base);
+                }
+            }
+            return Ok(());
+        }
+        if peer.progress != Progress::Synchronized {
+            // Before its ACK of NEWLEADER nothing of it counts.
+            self.drop_peer(base, conn);
+            return Ok(());
+        }
+        peer.acked = peer.acked.max(zxid);
+        self.try_commit::<P>(base)
+    }
+
+    /// Commits everything that a quorum has on disk.
+    pub(super) fn try_commit<P: Plant>(&mut self, base: &mut Base) -> Result<(), Leave> {
+        if self.phase != Phase::Broadcast {
+            return Ok(());
+        }
+        let mut positions: Vec<Zxid> = self
+            .peers
+            .values()
+            .filter(|peer| peer.progress == Progress::Synchronized)
+            .map(|peer| peer.acked)
+            .chain([self.durable])
+            .collect();
+        let reached = if P::has(Bug::CommitAlone) {
+            self.last_proposed
+        } else {
+            base.quorum.reached_zxid(&mut positions)
+        };
+        if reached > base.journal.applied() {
+            self.apply_up_to(base, reached);
+            self.release_barriers(base);
+        }
+        Ok(())
+    }
+
+    /// Commits in order: tells the learners, applies, answers.
+    pub(super) fn apply_up_to(&mut self, base: &mut Base, zxid: Zxid) {
+        while let Some((entry, applied)) = base.apply_next(zxid) {
+            let zxid = entry.zxid();
+            // The history that the epoch began with was sent with its COMMITs already.
+            if zxid > self.initial {
+                for (conn, peer) in &self.peers {
+                    if matches!(peer.progress, Progress::Synchronizing | Progress::Synchronized) {
+                        let packet =
+                            QuorumPacket { kind: PacketType::Commit, zxid: zxid.to_wire(), data: None };
+                        base.out.push(Effect::Send { conn: *conn, packet });
+                    }
+                }
+            }
+            self.outstanding.applied(zxid);
+            if applied == Applied::SessionClosed {
+                self.sessions.remove(entry.header.session);
+            }
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! Leading: discovery, synchronization and broadcast as the leader sees them.
+//!
+//! 1. **Discovery.** A quorum, the leader included, tells the epoch it accepted last. The new epoch is one more
+//!    than the highest. Each promises it (ACKEPOCH, after its acceptedEpoch is durable) and says how far it is.
+//!    A leader that finds a member with a newer history gives up: the election was wrong.
+//! 2. **Synchronization.** The leader's log becomes the history of the epoch. Each learner is brought to it
+//!    ([`sync`]) and told NEWLEADER. When a quorum has all of it on disk the epoch is *established*: the history
+//!    is committed, whatever happened to it before.
+//! 3. **Broadcast.** Proposals in zxid order, each committed when a quorum has it on disk ([`broadcast`]).
+//!
+//! The leader counts itself like any other voter: when its own disk says so, not before. It goes on proposing
+//! meanwhile. It gives up when no quorum has answered within the time-out, and when its counter runs out: the
+//! zxid's lower half must never roll over into the epoch.
+//!
+//! A member that accepted a higher epoch than ours, from a candidate that failed, can never join this epoch. In
+//! Apache ZooKeeper it stays out until the leader changes by chance; here the leader starts a new epoch for it.
+
+mod broadcast;
+mod rounds;
+mod sync;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use node_wire::client::OpCode;
+use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
+use node_wire::jute::Reader;
+use node_wire::quorum::{
+    ForwardedRequest, LEARNER_PROTOCOL, LearnerInfo, PacketType, PingTouches, QuorumPacket, Revalidate,
+};
+
+use crate::base::{Base, Leave, Then};
+use crate::io::{ConnId, Effect, Event};
+use crate::learner::encode;
+use crate::plant::Plant;
+use crate::prep::Outstanding;
+use crate::sessions::{Owner, SessionTracker};
+use crate::silence::Silence;
+
+pub(crate) use rounds::MOVED;
+use rounds::SyncRounds;
+
+/// Transactions that make up the request of a forwarded sync.
+pub(crate) fn sync_request(session: SessionId) -> ForwardedRequest {
+    ForwardedRequest { session, cxid: 0, op: OpCode::Sync.code(), payload: bytes::Bytes::new() }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Discovery,
+    Synchronization,
+    Broadcast,
+}
+
+/// How far a learner is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Connected,
+    /// FOLLOWERINFO came.
+    Known {
+        accepted: Epoch,
+    },
+    /// ACKEPOCH came, with its last zxid.
+    Promised {
+        last: Zxid,
+    },
+    /// It was sent the history and NEWLEADER, and gets every proposal from here on.
+    Synchronizing,
+    /// It acknowledged NEWLEADER.
+    Synchronized,
+}
+
+#[derive(Debug)]
+struct Peer {
+    server: Option<ServerId>,
+    progress: Progress,
+    /// Its promise counts for the epoch.
+    promised: bool,
+    /// It has everything up to here on disk.
+    acked: Zxid,
+    /// The last round of PINGs that it answered.
+    round: i64,
+    silence: Silence,
+    /// Until then it may be silent: it receives a snapshot.
+    patient_until: Duration,
+}
+
+/// A member that leads.
+#[derive(Debug)]
+pub(crate) struct Leader {
+    phase: Phase,
+    /// The epoch, once a quorum has told what it accepted.
+    epoch: Option<Epoch>,
+    deadline: Duration,
+    peers: BTreeMap<ConnId, Peer>,
+    /// Our own promise is on disk.
+    promised: bool,
+    /// Our own history and currentEpoch are on disk.
+    stored: bool,
+    /// Our own log is durable up to here.
+    durable: Zxid,
+    /// The last entry of the history that the epoch began with.
+    initial: Zxid,
+    last_proposed: Zxid,
+    next_ping: Duration,
+    outstanding: Outstanding,
+    sessions: SessionTracker,
+    rounds: SyncRounds,
+}
+
+impl Leader {
+    pub(crate) fn start(base: &mut Base) -> Self {
+        let mut leader = Self {
+            phase: Phase::Discovery,
+            epoch: None,
+            deadline: base.awake + base.discovery_timeout(),
+            peers: BTreeMap::new(),
+            promised: false,
+            stored: false,
+            durable: Zxid::ZERO,
+            initial: Zxid::ZERO,
+            last_proposed: Zxid::ZERO,
+            next_ping: base.awake,
+            outstanding: Outstanding::default(),
+            sessions: SessionTracker::default(),
+            rounds: SyncRounds::default(),
+        };
+        // Alone in the ensemble there is nobody to wait for.
+        leader.choose_epoch(base);
+        leader
+    }
+
+    pub(crate) fn established(&self) -> bool {
+        self.phase == Phase::Broadcast
+    }
+
+    pub(crate) fn synced_followers(&self) -> usize {
+        self.peers.values().filter(|peer| peer.progress == Progress::Synchronized).count()
+    }
+
+    /// The role ends: learners look for another leader.
+    pub(crate) fn close(&self, base: &mut Base) {
+        for conn in self.peers.keys() {
+            base.emit(Effect::Close { conn: *conn });
+        }
+    }
+
+    pub(crate) fn accepted(&mut self, base: &Base, conn: ConnId) {
+        let peer = Peer {
+            server: None,
+            progress: Progress::Connected,
+            promised: false,
+            acked: Zxid::ZERO,
+            round: -1,
+            silence: Silence::new(base.awake),
+            patient_until: base.awake + base.discovery_timeout(),
+        };
+        self.peers.insert(conn, peer);
+    }
+
+    pub(crate) fn lost(&mut self, conn: ConnId) {
+        self.peers.remove(&conn);
+        self.rounds.lost(conn);
+    }
+
+    fn drop_peer(&mut self, base: &mut Base, conn: ConnId) {
+        self.lost(conn);
+        base.emit(Effect::Close { conn });
+    }
+
+    pub(crate) fn tick<P: Plant>(&mut self, base: &mut Base) -> Result<(), Leave> {
+        let timeout = base.config.peer_timeout;
+        let silent: Vec<ConnId> = self
+            .peers
+            .iter()
+            .filter(|(_, peer)| base.awake >= peer.patient_until && peer.silence.is_over(base.awake, timeout))
+            .map(|(conn, _)| *conn)
+            .collect();
+        for conn in silent {
+            self.drop_peer(base, conn);
+        }
+        match self.phase {
+            Phase::Discovery if base.awake >= self.deadline => {
+                return Err(Leave::because("no quorum promised an epoch in time"));
+            }
+            Phase::Synchronization if base.awake >= self.deadline => {
+                return Err(Leave::because("no quorum took over the history in time"));
+            }
+            Phase::Discovery | Phase::Synchronization | Phase::Broadcast => self.quorum_holds(base)?,
+        }
+        if self.phase != Phase::Discovery && base.awake >= self.next_ping {
+            self.next_ping = base.awake + base.config.ping_interval();
+            self.ping(base);
+        }
+        if self.phase == Phase::Broadcast {
+            for session in self.sessions.expired(base.awake) {
+                self.expire::<P>(base, session)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Self::check_quorum`], once there is a quorum to lose.
+    pub(crate) fn quorum_holds(&self, base: &Base) -> Result<(), Leave> {
+        match self.phase {
+            Phase::Discovery => Ok(()),
+            Phase::Synchronization | Phase::Broadcast => self.check_quorum(base),
+        }
+    }
+
+    /// A leader without a quorum behind it abdicates, and its clients go to where one is.
+    fn check_quorum(&self, base: &Base) -> Result<(), Leave> {
+        let alive =
+            self.peers.values().filter(|peer| peer.promised_or_later()).filter_map(|peer| peer.server);
+        if base.quorum.reached(alive.chain([base.config.id])) {
+            return Ok(());
+        }
+        Err(Leave::because("the quorum is lost"))
+    }
+
+    fn ping(&self, base: &mut Base) {
+        let round = self.rounds.current();
+        for (conn, peer) in &self.peers {
+            // Not before it expects one: a Java learner takes the first packet after ACKEPOCH for DIFF or SNAP.
+            if matches!(peer.progress, Progress::Synchronizing | Progress::Synchronized) {
+                base.out.push(Effect::Send {
+                    conn: *conn,
+                    packet: QuorumPacket { kind: PacketType::Ping, zxid: round, data: None },
+                });
+            }
+        }
+    }
+
+    pub(crate) fn packet<P: Plant>(
+        &mut self,
+        base: &mut Base,
+        conn: ConnId,
+        packet: QuorumPacket,
+    ) -> Result<(), Leave> {
+        let Some(peer) = self.peers.get(&conn) else { return Ok(()) };
+        match (peer.progress, packet.kind) {
+            (Progress::Connected, PacketType::FollowerInfo) => {
+                return self.follower_info(base, conn, &packet);
+            }
+            (Progress::Known { .. }, PacketType::AckEpoch) => return self.ack_epoch(base, conn, &packet),
+            (Progress::Synchronizing | Progress::Synchronized, PacketType::Ack) => {
+                return self.ack::<P>(base, conn, Zxid::from_wire(packet.zxid));
+            }
+            (Progress::Synchronizing | Progress::Synchronized, PacketType::Ping) => {
+                self.pong(base, conn, &packet);
+                return Ok(());
+            }
+            (Progress::Synchronized, PacketType::Request) if self.established() => {
+                if let Ok(request) = ForwardedRequest::decode(packet.data.unwrap_or_default()) {
+                    return self.request::<P>(base, Owner::Learner(conn), request);
+                }
+            }
+            (Progress::Synchronized, PacketType::Revalidate) if self.established() => {
+                let mut data = Reader::new(packet.data.unwrap_or_default());
+                if let Ok(revalidate) = Revalidate::decode(&mut data) {
+                    self.revalidate(base, Owner::Learner(conn), &revalidate);
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        // It does not keep to the protocol. Only it suffers.
+        self.drop_peer(base, conn);
+        Ok(())
+    }
+
+    fn follower_info(&mut self, base: &mut Base, conn: ConnId, packet: &QuorumPacket) -> Result<(), Leave> {
+        let info = LearnerInfo::decode(&mut Reader::new(packet.data.clone().unwrap_or_default()));
+        let accepted = Zxid::from_wire(packet.zxid).epoch();
+        let server = match info {
+            Ok(info) if base.quorum.contains(info.server) && info.server != base.config.id => info.server,
+            // Observers have their place here.
+            _ => {
+                self.drop_peer(base, conn);
+                return Ok(());
+            }
+        };
+        // A second connection of the same member: the first is dead, its end only did not arrive.
+        let older: Vec<ConnId> = self
+            .peers
+            .iter()
+            .filter(|(_, peer)| peer.server == Some(server))
+            .map(|(conn, _)| *conn)
+            .collect();
+        for older in older {
+            self.drop_peer(base, older);
+        }
+        if let Some(peer) = self.peers.get_mut(&conn) {
+            peer.server = Some(server);
+            peer.progress = Progress::Known { accepted };
+            peer.patient_until = base.awake + base.discovery_timeout();
+        }
+        match self.epoch {
+            Some(epoch) if accepted > epoch => Err(Leave::because(format!(
+                "member {server} accepted epoch {accepted}, beyond our epoch {epoch}"
+            ))),
+            Some(epoch) => {
+                leader_info(base, conn, epoch);
+                Ok(())
+            }
+            None => {
+                self.choose_epoch(base);
+                Ok(())
+            }
+        }
+    }
+
+    /// Once a quorum has told which epoch it accepted, the new one is beyond all of them.
+    fn choose_epoch(&mut self, base: &mut Base) {
+        let known = self.peers.values().filter_map(|peer| match peer.progress {
+            Progress::Known { accepted } => Some((peer.server?, accepted)),
+            _ => None,
+        });
+        let known: Vec<(ServerId, Epoch)> = known.chain([(base.config.id, base.accepted_epoch)]).collect();
+        if !base.quorum.reached(known.iter().map(|(server, _)| *server)) {
+            return;
+        }
+        let highest = known.iter().map(|(_, accepted)| accepted.0).max().unwrap_or(0);
+        let epoch =
+            Epoch(highest.checked_add(1).expect("epochs do not run out: one a second lasts 136 years"));
+        self.epoch = Some(epoch);
+        base.set_accepted_epoch(epoch, Then::EpochAccepted);
+        for (conn, peer) in &self.peers {
+            if matches!(peer.progress, Progress::Known { .. }) {
+                leader_info(base, *conn, epoch);
+            }
+        }
+    }
+
+    fn ack_epoch(&mut self, base: &mut Base, conn: ConnId, packet: &QuorumPacket) -> Result<(), Leave> {
+        let Ok(current) = Reader::new(packet.data.clone().unwrap_or_default()).int() else {
+            self.drop_peer(base, conn);
+            return Ok(());
+        };
+        let last = Zxid::from_wire(packet.zxid);
+        // -1: promised before, so it does not count. Else it must not be ahead of us.
+        let counts = u32::try_from(current).ok().map(Epoch);
+        if let Some(current) = counts
+            && self.phase == Phase::Discovery
+            && (current, last) > (base.current_epoch, base.journal.last())
+        {
+            return Err(Leave::because(format!("a follower is ahead of us: epoch {current}, zxid {last}")));
+        }
+        if let Some(peer) = self.peers.get_mut(&conn) {
+            peer.progress = Progress::Promised { last };
+            peer.promised = counts.is_some();
+        }
+        match self.phase {
+            Phase::Discovery => self.check_promises(base),
+            Phase::Synchronization | Phase::Broadcast => self.synchronize(base, conn),
+        }
+        Ok(())
+    }
+
+    fn check_promises(&mut self, base: &mut Base) {
+        let promised = self.peers.values().filter(|peer| peer.promised).filter_map(|peer| peer.server);
+        let own = self.promised.then_some(base.config.id);
+        if self.phase != Phase::Discovery || !base.quorum.reached(promised.chain(own)) {
+            return;
+        }
+        let Some(epoch) = self.epoch else { return };
+        self.phase = Phase::Synchronization;
+        self.deadline = base.awake + base.config.init_timeout();
+        self.initial = base.journal.last();
+        self.last_proposed = Zxid::new(epoch, 0);
+        base.set_current_epoch(epoch, Then::NewLeaderStored);
+        let ready: Vec<ConnId> = self
+            .peers
+            .iter()
+            .filter(|(_, peer)| matches!(peer.progress, Progress::Promised { .. }))
+            .map(|(conn, _)| *conn)
+            .collect();
+        for conn in ready {
+            self.synchronize(base, conn);
+        }
+    }
+
+    /// A quorum has the history: it is committed, and the leader serves.
+    fn check_established<P: Plant>(&mut self, base: &mut Base) -> Result<(), Leave> {
+        let Some(epoch) = self.epoch else { return Ok(()) };
+        let synchronized = self.peers.values().filter(|peer| peer.progress == Progress::Synchronized);
+        let own = self.stored.then_some(base.config.id);
+        if self.phase != Phase::Synchronization
+            || !base.quorum.reached(synchronized.filter_map(|p| p.server).chain(own))
+        {
+            return Ok(());
+        }
+        self.phase = Phase::Broadcast;
+        self.apply_up_to(base, self.initial);
+        // A new leader knows nothing of when it heard of a session: each has its whole time-out.
+        for (session, timeout_ms) in base.tree.sessions() {
+            self.sessions.add(session, timeout_ms, None, base.awake);
+        }
+        for (conn, peer) in &self.peers {
+            if peer.progress == Progress::Synchronized {
+                up_to_date(base, *conn, epoch);
+            }
+        }
+        base.tell(Event::Established { leader: base.config.id, epoch });
+        self.try_commit::<P>(base)
+    }
+
+    /// Something this role waited for is durable.
+    pub(crate) fn stored<P: Plant>(&mut self, base: &mut Base, then: Then) -> Result<(), Leave> {
+        match then {
+            Then::EpochAccepted => {
+                self.promised = true;
+                self.check_promises(base);
+                Ok(())
+            }
+            Then::NewLeaderStored => {
+                self.stored = true;
+                self.check_established::<P>(base)
+            }
+            Then::ProposalStored { zxid } => {
+                self.durable = zxid;
+                self.try_commit::<P>(base)
+            }
+            Then::AckEpoch { .. } | Then::AckNewLeader { .. } | Then::AckProposal { .. } => {
+                unreachable!("a leader never waits as a follower does")
+            }
+        }
+    }
+
+    fn pong(&mut self, base: &mut Base, conn: ConnId, packet: &QuorumPacket) {
+        if let Some(peer) = self.peers.get_mut(&conn) {
+            peer.silence.heard(base.awake);
+            peer.round = peer.round.max(packet.zxid);
+        }
+        if let Ok(PingTouches(touched)) = PingTouches::decode(packet.data.clone().unwrap_or_default()) {
+            for (session, _) in touched {
+                self.sessions.touch(session, base.awake);
+            }
+        }
+        self.check_rounds(base);
+    }
+
+    pub(crate) fn touch(&mut self, session: SessionId, at: Duration) {
+        self.sessions.touch(session, at);
+    }
+}
+
+impl Peer {
+    fn promised_or_later(&self) -> bool {
+        !matches!(self.progress, Progress::Connected | Progress::Known { .. })
+    }
+}
+
+fn leader_info(base: &mut Base, conn: ConnId, epoch: Epoch) {
+    let data = encode(|w| w.int(LEARNER_PROTOCOL));
+    let zxid = Zxid::new(epoch, 0).to_wire();
+    base.send(conn, QuorumPacket { kind: PacketType::LeaderInfo, zxid, data: Some(data) });
+}
+
+fn up_to_date(base: &mut Base, conn: ConnId, epoch: Epoch) {
+    let zxid = Zxid::new(epoch, 0).to_wire();
+    base.send(conn, QuorumPacket { kind: PacketType::UpToDate, zxid, data: None });
+}

@@ -1,0 +1,170 @@
+//! What the leader answers without a transaction, and what it must wait for first.
+//!
+//! **Sync.** A leader that was paused or cut off may be deposed without knowing it. So a sync is a quorum
+//! operation: on its arrival the leader notes its commit index and begins a round of PINGs that carry the round's
+//! number in their zxid field, which learners echo. When a quorum has answered a PING that was sent after the
+//! sync arrived, no later epoch was established before it arrived: a member of that quorum would have had to
+//! leave our epoch for it, and would not have answered on this connection any more. The answer then goes out
+//! behind the COMMITs up to the index. Syncs that arrive while a round is under way share the next one. (In
+//! Apache ZooKeeper sync asks nobody, so that sync-then-read is not linearizable there: ZOOKEEPER-1675.)
+//!
+//! **Revalidation.** A session that moves must find at its new member everything that it proposed through the old
+//! one, and nothing of it may follow later. So the answer waits until all that is proposed is committed.
+
+use std::collections::VecDeque;
+
+use node_wire::ids::{SessionId, Zxid};
+use node_wire::quorum::{PacketType, QuorumPacket, Revalidate, Revalidated};
+
+use super::Leader;
+use crate::base::Base;
+use crate::io::{ClientId, ConnId};
+use crate::learner::encode;
+use crate::plant::{Bug, Plant};
+use crate::sessions::Owner;
+
+/// The zxid field of a REVALIDATE that nobody asked for: the session moved to another member.
+pub(crate) const MOVED: i64 = 1;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waiter {
+    Client(ClientId),
+    Learner(ConnId),
+}
+
+/// Syncs that wait for a round, and revalidations that wait for a commit.
+#[derive(Debug, Default)]
+pub(crate) struct SyncRounds {
+    round: i64,
+    /// Those whose round is under way.
+    running: Vec<Waiter>,
+    /// Those that came since it began.
+    next: Vec<Waiter>,
+    barriers: VecDeque<(Zxid, Owner, SessionId, bool)>,
+}
+
+impl SyncRounds {
+    pub(super) fn current(&self) -> i64 {
+        self.round
+    }
+
+    pub(super) fn lost(&mut self, conn: ConnId) {
+        self.running.retain(|waiter| *waiter != Waiter::Learner(conn));
+        self.next.retain(|waiter| *waiter != Waiter::Learner(conn));
+        self.barriers.retain(|(_, owner, ..)| *owner != Owner::Learner(conn));
+    }
+}
+
+impl Leader {
+    /// A sync of one of our own clients.
+    pub(crate) fn local_sync<P: Plant>(&mut self, base: &mut Base, client: ClientId) {
+        self.sync::<P>(base, Waiter::Client(client));
+    }
+
+    pub(super) fn remote_sync<P: Plant>(&mut self, base: &mut Base, owner: Owner) {
+        if let Owner::Learner(conn) = owner {
+            self.sync::<P>(base, Waiter::Learner(conn));
+        }
+    }
+
+    fn sync<P: Plant>(&mut self, base: &mut Base, waiter: Waiter) {
+        if P::has(Bug::SyncWithoutQuorum) {
+            answer(base, waiter);
+            return;
+        }
+        self.rounds.next.push(waiter);
+        if self.rounds.running.is_empty() {
+            self.begin_round(base);
+        }
+    }
+
+    fn begin_round(&mut self, base: &mut Base) {
+        self.rounds.running = std::mem::take(&mut self.rounds.next);
+        if self.rounds.running.is_empty() {
+            return;
+        }
+        self.rounds.round += 1;
+        self.ping(base);
+        self.check_rounds(base);
+    }
+
+    /// Ends the round under way when a quorum has answered it, and begins the next.
+    pub(super) fn check_rounds(&mut self, base: &mut Base) {
+        if self.rounds.running.is_empty() {
+            if !self.rounds.next.is_empty() {
+                self.begin_round(base);
+            }
+            return;
+        }
+        let round = self.rounds.round;
+        let answered = self
+            .peers
+            .values()
+            .filter(|peer| peer.progress == super::Progress::Synchronized && peer.round >= round)
+            .filter_map(|peer| peer.server);
+        if !base.quorum.reached(answered.chain([base.config.id])) {
+            return;
+        }
+        // The COMMITs up to the index that the round began with left before this: they are sent when committed.
+        for waiter in std::mem::take(&mut self.rounds.running) {
+            answer(base, waiter);
+        }
+        self.begin_round(base);
+    }
+
+    /// A session wants to go on at `owner`.
+    pub(crate) fn revalidate(&mut self, base: &mut Base, owner: Owner, ask: &Revalidate) {
+        let session = ask.session;
+        let valid =
+            self.outstanding.session_lives(&base.tree, session) && self.sessions.touch(session, base.awake);
+        if valid
+            && let Some(before) = self.sessions.move_to(session, owner)
+            && before != owner
+        {
+            moved(base, before, session);
+        }
+        if self.last_proposed > base.journal.applied() && self.last_proposed.counter() > 0 {
+            self.rounds.barriers.push_back((self.last_proposed, owner, session, valid));
+        } else {
+            revalidated(base, owner, session, valid);
+        }
+    }
+
+    /// Something was committed: revalidations that waited for it are answered.
+    pub(super) fn release_barriers(&mut self, base: &mut Base) {
+        while let Some(&(zxid, owner, session, valid)) = self.rounds.barriers.front()
+            && zxid <= base.journal.applied()
+        {
+            self.rounds.barriers.pop_front();
+            revalidated(base, owner, session, valid);
+        }
+    }
+}
+
+fn answer(base: &mut Base, waiter: Waiter) {
+    match waiter {
+        Waiter::Client(client) => base.clients.synced(client, &base.tree, &mut base.out),
+        Waiter::Learner(conn) => {
+            base.send(conn, QuorumPacket { kind: PacketType::Sync, zxid: 0, data: None });
+        }
+    }
+}
+
+fn revalidated(base: &mut Base, owner: Owner, session: SessionId, valid: bool) {
+    match owner {
+        Owner::Local => base.clients.revalidated(session, valid, &base.tree, &mut base.out),
+        Owner::Learner(conn) => send_revalidated(base, conn, session, valid, -1),
+    }
+}
+
+fn moved(base: &mut Base, before: Owner, session: SessionId) {
+    match before {
+        Owner::Local => base.clients.moved_away(session, &mut base.out),
+        Owner::Learner(conn) => send_revalidated(base, conn, session, false, MOVED),
+    }
+}
+
+fn send_revalidated(base: &mut Base, conn: ConnId, session: SessionId, valid: bool, zxid: i64) {
+    let data = encode(|w| Revalidated { session, valid }.encode(w));
+    base.send(conn, QuorumPacket { kind: PacketType::Revalidate, zxid, data: Some(data) });
+}

@@ -1,0 +1,385 @@
+//! Following: discovery, synchronization and broadcast as a follower sees them.
+//!
+//! ```text
+//!   dial ── FOLLOWERINFO ─▶        acceptedEpoch
+//!        ◀─ LEADERINFO ──          the new epoch        ─▶ disk
+//!        ── ACKEPOCH ────▶         currentEpoch, last zxid
+//!        ◀─ DIFF|TRUNC|SNAP ─      how to get the leader's history
+//!        ◀─ PROPOSAL, COMMIT … ─                        ─▶ log
+//!        ◀─ NEWLEADER ───          that was all         ─▶ currentEpoch, behind the log
+//!        ── ACK ─────────▶
+//!        ◀─ UPTODATE ────          a quorum has it: apply, then serve
+//! ```
+//!
+//! The order of persistence is a law (ZOOKEEPER-3023, 4394, 4643, 4646, 4685, 4712): the history is durable before
+//! currentEpoch is, and both before NEWLEADER is acknowledged. The store's one queue keeps it, and every
+//! acknowledgement is an answer to "durable". COMMIT is only a mark in the journal until UPTODATE: until a quorum
+//! has acknowledged NEWLEADER, the leader's history may still lose to another one, and what is in the tree cannot
+//! be taken back. So nothing is applied before UPTODATE, and all of it before the first client is served.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
+use node_wire::jute::{Reader, Writer};
+use node_wire::quorum::{LEARNER_PROTOCOL, LearnerInfo, PacketType, PingTouches, QuorumPacket, Revalidated};
+use node_wire::snapshot::Image;
+use node_wire::txn::Entry;
+
+use crate::base::{Base, Leave, Then};
+use crate::clients::Ask;
+use crate::io::{ClientId, ConnId, Effect, Event};
+use crate::plant::{Bug, Plant};
+use crate::silence::Silence;
+
+/// A pause before a leader that refused the connection is dialled again.
+const REDIAL_AFTER: Duration = Duration::from_millis(20);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// No connection yet.
+    Dialling,
+    /// FOLLOWERINFO is sent.
+    Discovery,
+    /// LEADERINFO came; ACKEPOCH is sent as soon as the promise is durable.
+    Promised,
+    /// A SNAP stream is on its way.
+    ReceivingImage,
+    /// PROPOSALs and COMMITs of the leader's history.
+    Synchronizing,
+    /// NEWLEADER came; its ACK is sent as soon as all is durable.
+    Acknowledging,
+    /// UPTODATE came.
+    Broadcast,
+}
+
+/// A member that follows.
+#[derive(Debug)]
+pub(crate) struct Learner {
+    leader: ServerId,
+    conn: Option<ConnId>,
+    phase: Phase,
+    epoch: Epoch,
+    /// Everything up to here is committed, as the leader said.
+    committed: Zxid,
+    /// Proposals of the running epoch that came before NEWLEADER: acknowledged right after it.
+    early: Vec<Zxid>,
+    deadline: Duration,
+    redial_at: Option<Duration>,
+    silence: Silence,
+    /// Clients whose sync is under way, in the order in which the leader answers.
+    syncs: VecDeque<ClientId>,
+    /// Sessions heard of since the last PING.
+    touched: BTreeMap<SessionId, i32>,
+}
+
+impl Learner {
+    pub(crate) fn start(leader: ServerId, base: &mut Base) -> Self {
+        base.emit(Effect::Dial { leader });
+        Self {
+            leader,
+            conn: None,
+            phase: Phase::Dialling,
+            epoch: Epoch::ZERO,
+            committed: Zxid::ZERO,
+            early: Vec::new(),
+            deadline: base.awake + base.discovery_timeout(),
+            redial_at: None,
+            silence: Silence::new(base.awake),
+            syncs: VecDeque::new(),
+            touched: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn leader(&self) -> ServerId {
+        self.leader
+    }
+
+    pub(crate) fn established(&self) -> bool {
+        self.phase == Phase::Broadcast
+    }
+
+    pub(crate) fn is_at(&self, conn: ConnId) -> bool {
+        self.conn == Some(conn)
+    }
+
+    /// The role ends: the leader need not wait for us.
+    pub(crate) fn close(&self, base: &mut Base) {
+        if let Some(conn) = self.conn {
+            base.emit(Effect::Close { conn });
+        }
+    }
+
+    pub(crate) fn dialled(&mut self, base: &mut Base, conn: ConnId) {
+        if self.phase != Phase::Dialling {
+            base.emit(Effect::Close { conn });
+            return;
+        }
+        self.conn = Some(conn);
+        self.phase = Phase::Discovery;
+        self.redial_at = None;
+        let info = LearnerInfo { server: base.config.id, protocol: LEARNER_PROTOCOL, config_version: 0 };
+        let data = encode(|w| info.encode(w));
+        let zxid = Zxid::new(base.accepted_epoch, 0).to_wire();
+        base.send(conn, QuorumPacket { kind: PacketType::FollowerInfo, zxid, data: Some(data) });
+    }
+
+    pub(crate) fn dial_failed(&mut self, base: &Base) {
+        if self.phase == Phase::Dialling {
+            self.redial_at = Some(base.awake + REDIAL_AFTER);
+        }
+    }
+
+    pub(crate) fn tick(&mut self, base: &mut Base) -> Result<(), Leave> {
+        if self.redial_at.is_some_and(|at| base.awake >= at) {
+            self.redial_at = None;
+            base.emit(Effect::Dial { leader: self.leader });
+        }
+        match self.phase {
+            Phase::Dialling | Phase::Discovery | Phase::Promised | Phase::ReceivingImage => {
+                if base.awake >= self.deadline {
+                    return Err(Leave::because(format!("no answer from the leader while {:?}", self.phase)));
+                }
+            }
+            Phase::Synchronizing | Phase::Acknowledging | Phase::Broadcast => {
+                if self.silence.is_over(base.awake, base.config.peer_timeout) {
+                    return Err(Leave::because("the leader fell silent"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn packet<P: Plant>(&mut self, base: &mut Base, packet: QuorumPacket) -> Result<(), Leave> {
+        let zxid = Zxid::from_wire(packet.zxid);
+        match (self.phase, packet.kind) {
+            (Phase::Discovery, PacketType::LeaderInfo) => self.leader_info(base, zxid.epoch()),
+            (Phase::Promised, PacketType::Diff) => {
+                self.synchronize(base, Phase::Synchronizing);
+                Ok(())
+            }
+            (Phase::Promised, PacketType::Trunc) => self.truncate(base, zxid),
+            (Phase::Promised, PacketType::Snap) => {
+                // Nothing is heard of while the stream is being received: it has the long limit.
+                self.deadline = base.awake + base.config.init_timeout();
+                self.phase = Phase::ReceivingImage;
+                Ok(())
+            }
+            (Phase::Synchronizing | Phase::Acknowledging | Phase::Broadcast, kind) => {
+                self.in_sync::<P>(base, kind, zxid, packet)
+            }
+            (phase, kind) => Err(Leave::because(format!("unexpected {kind:?} while {phase:?}"))),
+        }
+    }
+
+    fn in_sync<P: Plant>(
+        &mut self,
+        base: &mut Base,
+        kind: PacketType,
+        zxid: Zxid,
+        packet: QuorumPacket,
+    ) -> Result<(), Leave> {
+        match kind {
+            PacketType::Proposal => self.proposal::<P>(base, packet.data),
+            PacketType::Commit => self.commit(base, zxid),
+            PacketType::NewLeader if self.phase == Phase::Synchronizing => {
+                self.new_leader(base, zxid.epoch())
+            }
+            PacketType::UpToDate if self.phase == Phase::Acknowledging => self.up_to_date(base),
+            PacketType::Ping => {
+                self.silence.heard(base.awake);
+                self.answer_ping(base, packet.zxid);
+                Ok(())
+            }
+            PacketType::Sync => {
+                if let Some(client) = self.syncs.pop_front() {
+                    base.clients.synced(client, &base.tree, &mut base.out);
+                }
+                Ok(())
+            }
+            PacketType::Revalidate => revalidated(base, &packet),
+            _ => Err(Leave::because(format!("unexpected {kind:?} while {:?}", self.phase))),
+        }
+    }
+
+    fn leader_info(&mut self, base: &mut Base, epoch: Epoch) -> Result<(), Leave> {
+        let Some(conn) = self.conn else { return Ok(()) };
+        if epoch < base.accepted_epoch {
+            let accepted = base.accepted_epoch;
+            return Err(Leave::because(format!(
+                "epoch {epoch} is older than epoch {accepted}, which we accepted"
+            )));
+        }
+        self.epoch = epoch;
+        self.phase = Phase::Promised;
+        if epoch > base.accepted_epoch {
+            let current = base.current_epoch;
+            base.set_accepted_epoch(epoch, Then::AckEpoch { conn, current });
+        } else {
+            // Promised before, perhaps to another: it can't count again. We can still be synchronized.
+            ack_epoch(base, conn, -1);
+        }
+        Ok(())
+    }
+
+    fn synchronize(&mut self, base: &Base, phase: Phase) {
+        self.phase = phase;
+        self.silence = Silence::new(base.awake);
+    }
+
+    fn truncate(&mut self, base: &mut Base, zxid: Zxid) -> Result<(), Leave> {
+        let last = base.journal.floor(zxid);
+        if last != Some(zxid) || !base.truncate(zxid) {
+            // Can't be among sound members (see `leader::sync`); going on would leave a hole in the history.
+            let applied = base.journal.applied();
+            base.emit(Effect::Halt {
+                reason: format!(
+                    "the leader asked to cut the log after {zxid}, but the log there ends at {last:?} and is applied \
+                     up to {applied}; move this member's data directory away and let it start empty"
+                ),
+            });
+            return Err(Leave::because("the leader's history contradicts ours"));
+        }
+        self.synchronize(base, Phase::Synchronizing);
+        Ok(())
+    }
+
+    /// The tree came whole.
+    pub(crate) fn image(&mut self, base: &mut Base, image: Image) -> Result<(), Leave> {
+        if self.phase != Phase::ReceivingImage {
+            return Err(Leave::because(format!("unexpected snapshot while {:?}", self.phase)));
+        }
+        self.committed = image.zxid;
+        base.install(image);
+        self.synchronize(base, Phase::Synchronizing);
+        Ok(())
+    }
+
+    fn proposal<P: Plant>(&mut self, base: &mut Base, data: Option<Bytes>) -> Result<(), Leave> {
+        let entry = Entry::decode(data.unwrap_or_default())
+            .map_err(|error| Leave::because(format!("a proposal that can't be read: {error}")))?;
+        let zxid = entry.zxid();
+        if zxid <= base.journal.last() {
+            return Err(Leave::because(format!("proposal {zxid} is not after {}", base.journal.last())));
+        }
+        let Some(conn) = self.conn else { return Ok(()) };
+        if self.phase == Phase::Synchronizing {
+            if zxid.epoch() == self.epoch {
+                self.early.push(zxid);
+            }
+            base.append(entry, None);
+        } else if P::has(Bug::AckBeforeFsync) {
+            base.append(entry, None);
+            ack(base, conn, zxid);
+        } else {
+            base.append(entry, Some(Then::AckProposal { conn, zxid }));
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, base: &mut Base, zxid: Zxid) -> Result<(), Leave> {
+        if zxid > base.journal.last() {
+            return Err(Leave::because(format!("commit of {zxid}, which was never proposed")));
+        }
+        self.committed = self.committed.max(zxid);
+        if self.phase == Phase::Broadcast {
+            while base.apply_next(self.committed).is_some() {}
+        }
+        Ok(())
+    }
+
+    fn new_leader(&mut self, base: &mut Base, epoch: Epoch) -> Result<(), Leave> {
+        if epoch != self.epoch {
+            return Err(Leave::because(format!("NEWLEADER of epoch {epoch} in epoch {}", self.epoch)));
+        }
+        let Some(conn) = self.conn else { return Ok(()) };
+        self.phase = Phase::Acknowledging;
+        base.set_current_epoch(epoch, Then::AckNewLeader { conn, epoch });
+        Ok(())
+    }
+
+    fn up_to_date(&mut self, base: &mut Base) -> Result<(), Leave> {
+        let Some(conn) = self.conn else { return Ok(()) };
+        self.phase = Phase::Broadcast;
+        while base.apply_next(self.committed).is_some() {}
+        ack(base, conn, Zxid::new(self.epoch, 0));
+        base.tell(Event::Established { leader: self.leader, epoch: self.epoch });
+        Ok(())
+    }
+
+    /// Something this role waited for is durable.
+    pub(crate) fn stored(&mut self, base: &mut Base, then: Then) {
+        match then {
+            Then::AckEpoch { conn, current } => {
+                let current = i32::try_from(current.0).unwrap_or(i32::MAX);
+                ack_epoch(base, conn, current);
+            }
+            Then::AckNewLeader { conn, epoch } => {
+                ack(base, conn, Zxid::new(epoch, 0));
+                // Never before the ACK of NEWLEADER: the leader would drop them (ZOOKEEPER-4685).
+                for zxid in std::mem::take(&mut self.early) {
+                    ack(base, conn, zxid);
+                }
+            }
+            Then::AckProposal { conn, zxid } => ack(base, conn, zxid),
+            Then::EpochAccepted | Then::NewLeaderStored | Then::ProposalStored { .. } => {
+                unreachable!("a follower never waits as a leader does")
+            }
+        }
+    }
+
+    fn answer_ping(&mut self, base: &mut Base, zxid: i64) {
+        let Some(conn) = self.conn else { return };
+        let touched = PingTouches(std::mem::take(&mut self.touched).into_iter().collect());
+        let data = encode(|w| touched.encode(w));
+        base.send(conn, QuorumPacket { kind: PacketType::Ping, zxid, data: Some(data) });
+    }
+
+    pub(crate) fn touch(&mut self, session: SessionId, timeout_ms: i32) {
+        self.touched.insert(session, timeout_ms);
+    }
+
+    /// A client wants what only the leader can do.
+    pub(crate) fn ask(&mut self, base: &mut Base, ask: Ask) {
+        let Some(conn) = self.conn else { return };
+        let (kind, data) = match ask {
+            Ask::Forward(request) => (PacketType::Request, encode(|w| request.encode(w))),
+            Ask::Revalidate(revalidate) => (PacketType::Revalidate, encode(|w| revalidate.encode(w))),
+            Ask::Sync(client) => {
+                self.syncs.push_back(client);
+                let session = base.clients.session(client).unwrap_or(SessionId::NONE);
+                (PacketType::Request, encode(|w| crate::leader::sync_request(session).encode(w)))
+            }
+        };
+        base.send(conn, QuorumPacket { kind, zxid: -1, data: Some(data) });
+    }
+}
+
+fn revalidated(base: &mut Base, packet: &QuorumPacket) -> Result<(), Leave> {
+    let data = packet.data.clone().unwrap_or_default();
+    let answer = Revalidated::decode(&mut Reader::new(data))
+        .map_err(|error| Leave::because(format!("an answer about a session that can't be read: {error}")))?;
+    if packet.zxid == crate::leader::MOVED {
+        base.clients.moved_away(answer.session, &mut base.out);
+    } else {
+        base.clients.revalidated(answer.session, answer.valid, &base.tree, &mut base.out);
+    }
+    Ok(())
+}
+
+fn ack(base: &mut Base, conn: ConnId, zxid: Zxid) {
+    base.send(conn, QuorumPacket { kind: PacketType::Ack, zxid: zxid.to_wire(), data: None });
+}
+
+fn ack_epoch(base: &mut Base, conn: ConnId, current: i32) {
+    let data = encode(|w| w.int(current));
+    let zxid = base.journal.last().to_wire();
+    base.send(conn, QuorumPacket { kind: PacketType::AckEpoch, zxid, data: Some(data) });
+}
+
+pub(crate) fn encode(body: impl FnOnce(&mut Writer<'_>)) -> Bytes {
+    let mut buffer = BytesMut::new();
+    body(&mut Writer::new(&mut buffer));
+    buffer.freeze()
+}

@@ -1,0 +1,75 @@
+//! What a quorum is: more than half of the voters, floor(n / 2) + 1 of n.
+//!
+//! Any two quorums share a voter. Everything that ZAB promises rests on that.
+
+use std::collections::BTreeSet;
+
+use node_wire::ids::{ServerId, Zxid};
+
+/// The voters of an ensemble.
+#[derive(Clone, Debug)]
+pub(crate) struct Quorum {
+    voters: BTreeSet<ServerId>,
+}
+
+impl Quorum {
+    pub(crate) fn new(voters: BTreeSet<ServerId>) -> Self {
+        assert!(!voters.is_empty(), "an ensemble has voters");
+        Self { voters }
+    }
+
+    pub(crate) fn voters(&self) -> impl Iterator<Item = ServerId> + '_ {
+        self.voters.iter().copied()
+    }
+
+    pub(crate) fn contains(&self, server: ServerId) -> bool {
+        self.voters.contains(&server)
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.voters.len() / 2 + 1
+    }
+
+    /// True when these servers, each counted once and only if it votes, are a quorum.
+    pub(crate) fn reached(&self, servers: impl IntoIterator<Item = ServerId>) -> bool {
+        let counted: BTreeSet<ServerId> =
+            servers.into_iter().filter(|server| self.voters.contains(server)).collect();
+        counted.len() >= self.size()
+    }
+
+    /// The highest zxid that a quorum has reached, given how far each of some voters is.
+    pub(crate) fn reached_zxid(&self, positions: &mut [Zxid]) -> Zxid {
+        positions.sort_unstable_by(|a, b| b.cmp(a));
+        positions.get(self.size() - 1).copied().unwrap_or(Zxid::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quorum(n: u64) -> Quorum {
+        Quorum::new((1..=n).map(ServerId).collect())
+    }
+
+    #[test]
+    fn a_quorum_is_more_than_half() {
+        for (n, size) in [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (6, 4), (7, 4)] {
+            assert_eq!(quorum(n).size(), size, "of {n}");
+        }
+    }
+
+    #[test]
+    fn strangers_and_repetitions_do_not_count() {
+        let quorum = quorum(3);
+        assert!(!quorum.reached([ServerId(1), ServerId(1), ServerId(9)]));
+        assert!(quorum.reached([ServerId(1), ServerId(3)]));
+    }
+
+    #[test]
+    fn the_position_of_a_quorum_is_that_of_its_slowest_member() {
+        let z = Zxid;
+        assert_eq!(quorum(3).reached_zxid(&mut [z(5), z(9), z(2)]), z(5));
+        assert_eq!(quorum(5).reached_zxid(&mut [z(5), z(9)]), Zxid::ZERO);
+    }
+}

@@ -1,0 +1,127 @@
+//! The leader's watch over sessions: only the leader lets one expire.
+//!
+//! Followers report with each PING which sessions they heard of. A new leader gives every session its whole
+//! time-out again. Each session has an owner, the member whose client it is right now: a request that comes
+//! through another member was sent before the client moved, and must not take effect after what the client did
+//! since.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use node_wire::ids::SessionId;
+
+use crate::io::ConnId;
+
+/// Through whom a session's requests come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owner {
+    /// A client of the leader itself.
+    Local,
+    /// A client of the learner at this connection.
+    Learner(ConnId),
+}
+
+#[derive(Debug)]
+struct Session {
+    timeout: Duration,
+    deadline: Duration,
+    owner: Option<Owner>,
+}
+
+/// All sessions, with their deadlines in awake time.
+#[derive(Debug, Default)]
+pub(crate) struct SessionTracker {
+    sessions: BTreeMap<SessionId, Session>,
+    /// Each session once, at a time not after its deadline: touching is cheap, looking again is rare.
+    queue: BTreeSet<(Duration, SessionId)>,
+}
+
+fn duration(timeout_ms: i32) -> Duration {
+    Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0))
+}
+
+impl SessionTracker {
+    pub(crate) fn add(&mut self, session: SessionId, timeout_ms: i32, owner: Option<Owner>, at: Duration) {
+        let timeout = duration(timeout_ms);
+        let deadline = at + timeout;
+        if let Some(known) = self.sessions.get_mut(&session) {
+            known.deadline = deadline;
+            known.owner = owner.or(known.owner);
+            return;
+        }
+        self.sessions.insert(session, Session { timeout, deadline, owner });
+        self.queue.insert((deadline, session));
+    }
+
+    pub(crate) fn remove(&mut self, session: SessionId) {
+        // Its place in the queue is found empty later.
+        self.sessions.remove(&session);
+    }
+
+    /// The client of a session is alive. False when there is no such session.
+    pub(crate) fn touch(&mut self, session: SessionId, at: Duration) -> bool {
+        match self.sessions.get_mut(&session) {
+            Some(known) => {
+                known.deadline = at + known.timeout;
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(crate) fn owner(&self, session: SessionId) -> Option<Owner> {
+        self.sessions.get(&session)?.owner
+    }
+
+    /// The client of a session is now at `owner`. Gives the owner before.
+    pub(crate) fn move_to(&mut self, session: SessionId, owner: Owner) -> Option<Owner> {
+        self.sessions.get_mut(&session)?.owner.replace(owner)
+    }
+
+    /// Sessions whose time is over. Each is given once.
+    pub(crate) fn expired(&mut self, at: Duration) -> Vec<SessionId> {
+        let mut expired = Vec::new();
+        while let Some(&(due, session)) = self.queue.first()
+            && due <= at
+        {
+            self.queue.pop_first();
+            match self.sessions.get(&session) {
+                Some(known) if known.deadline > at => {
+                    self.queue.insert((known.deadline, session));
+                }
+                Some(_) => expired.push(session),
+                None => {}
+            }
+        }
+        expired
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_session_expires_its_time_out_after_it_was_last_touched() {
+        let mut tracker = SessionTracker::default();
+        tracker.add(SessionId(1), 100, None, ms(0));
+        assert!(tracker.touch(SessionId(1), ms(90)));
+        assert!(tracker.expired(ms(150)).is_empty());
+        assert_eq!(tracker.expired(ms(190)), [SessionId(1)]);
+        assert!(tracker.expired(ms(500)).is_empty(), "each is given once");
+        assert!(!tracker.touch(SessionId(2), ms(0)));
+    }
+
+    #[test]
+    fn a_session_has_the_owner_that_asked_for_it_last() {
+        let mut tracker = SessionTracker::default();
+        tracker.add(SessionId(1), 100, Some(Owner::Local), ms(0));
+        assert_eq!(tracker.move_to(SessionId(1), Owner::Learner(ConnId(3))), Some(Owner::Local));
+        assert_eq!(tracker.owner(SessionId(1)), Some(Owner::Learner(ConnId(3))));
+        assert_eq!(tracker.move_to(SessionId(9), Owner::Local), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! When a peer has been silent for too long.
+//!
+//! Two things must not be mistaken for a dead peer: a peer that is merely slow today, and our own process not
+//! being scheduled. For the first the deadline follows the gaps between the peer's messages, as TCP's
+//! retransmission timer follows round trips (RFC 6298: a smoothed mean and a smoothed deviation). For the second
+//! all deadlines run on the [`Attention`] clock, which stands still while this process does.
+
+use std::time::Duration;
+
+use crate::TICK;
+
+/// How many smoothed deviations above the mean a gap may lie.
+const DEVIATIONS: u32 = 8;
+
+/// The deadline never grows beyond this many configured time-outs.
+const MAX_FACTOR: u32 = 4;
+
+/// Monotonic time in which this process was awake.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attention {
+    last: Duration,
+    awake: Duration,
+}
+
+impl Attention {
+    pub(crate) fn new(mono: Duration) -> Self {
+        Self { last: mono, awake: Duration::ZERO }
+    }
+
+    /// Time passed to `mono`. A gap longer than some ticks was our own: only that much of it counts.
+    pub(crate) fn advance(&mut self, mono: Duration) -> Duration {
+        let gap = mono.saturating_sub(self.last);
+        self.last = self.last.max(mono);
+        self.awake += gap.min(TICK * 3);
+        self.awake
+    }
+}
+
+/// Listens to one peer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Silence {
+    heard_at: Duration,
+    mean: Duration,
+    deviation: Duration,
+}
+
+impl Silence {
+    pub(crate) fn new(at: Duration) -> Self {
+        Self { heard_at: at, mean: Duration::ZERO, deviation: Duration::ZERO }
+    }
+
+    /// The peer spoke in its regular rhythm.
+    pub(crate) fn heard(&mut self, at: Duration) {
+        let gap = at.saturating_sub(self.heard_at);
+        self.heard_at = at;
+        let distance = gap.abs_diff(self.mean);
+        self.deviation = (self.deviation * 3 + distance) / 4;
+        self.mean = (self.mean * 7 + gap) / 8;
+    }
+
+    /// True when the peer has been silent beyond `timeout`, or beyond what its rhythm allows.
+    pub(crate) fn is_over(&self, at: Duration, timeout: Duration) -> bool {
+        let rhythm = self.mean + self.deviation * DEVIATIONS;
+        at.saturating_sub(self.heard_at) > rhythm.clamp(timeout, timeout * MAX_FACTOR)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_peer_in_its_rhythm_is_not_silent() {
+        let mut silence = Silence::new(ms(0));
+        for beat in 1..20 {
+            silence.heard(ms(50 * beat));
+        }
+        assert!(!silence.is_over(ms(950 + 250), ms(250)));
+        assert!(silence.is_over(ms(950 + 251), ms(250)));
+    }
+
+    #[test]
+    fn an_unsteady_peer_is_given_longer_but_not_for_ever() {
+        let mut silence = Silence::new(ms(0));
+        for beat in 1..20 {
+            silence.heard(ms(200 * beat + if beat % 2 == 0 { 120 } else { 0 }));
+        }
+        let last = 200 * 19;
+        assert!(!silence.is_over(ms(last + 400), ms(250)));
+        assert!(silence.is_over(ms(last + 1001), ms(250)));
+    }
+
+    #[test]
+    fn time_in_which_we_slept_is_not_held_against_anybody() {
+        let mut attention = Attention::new(ms(1000));
+        assert_eq!(attention.advance(ms(1010)), ms(10));
+        assert_eq!(attention.advance(ms(9000)), ms(40));
+        assert_eq!(attention.advance(ms(9005)), ms(45));
+    }
+}

@@ -1,0 +1,90 @@
+//! A look at a member from outside: for `srvr` and `mntr`, and for invariants.
+
+use node_wire::ids::{Epoch, ServerId, Zxid};
+use node_wire::txn::Entry;
+
+use crate::plant::Plant;
+use crate::tree::TreeSnapshot;
+use crate::{Member, RoleState};
+
+/// What a member is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Looks for a leader.
+    Looking,
+    /// Follows this leader.
+    Following(ServerId),
+    /// Leads.
+    Leading,
+}
+
+/// A look at a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Its role.
+    pub role: Role,
+    /// True from the establishing of an epoch to its end: the member serves.
+    pub established: bool,
+    /// The epoch whose history it holds.
+    pub current_epoch: Epoch,
+    /// The highest epoch it promised to follow.
+    pub accepted_epoch: Epoch,
+    /// The last logged zxid.
+    pub last_logged: Zxid,
+    /// The last applied, that is committed, zxid.
+    pub last_applied: Zxid,
+    /// Digest of the committed tree: equal trees at equal zxids have equal digests.
+    pub digest: i64,
+    /// Znodes, the root included.
+    pub znodes: usize,
+    /// Live sessions of the ensemble.
+    pub sessions: usize,
+    /// Ephemeral znodes.
+    pub ephemerals: usize,
+    /// Clients connected to this member.
+    pub clients: usize,
+    /// Requests of these clients that are not answered yet.
+    pub outstanding: usize,
+    /// Followers that hold the epoch's history (of a leader; else 0).
+    pub synced_followers: usize,
+    /// Bytes of paths and data in the tree.
+    pub data_size: u64,
+}
+
+impl<P: Plant> Member<P> {
+    /// A summary for operators and for invariants.
+    pub fn status(&self) -> Status {
+        let (role, synced_followers) = match &self.role {
+            RoleState::Looking { .. } => (Role::Looking, 0),
+            RoleState::Following(learner) => (Role::Following(learner.leader()), 0),
+            RoleState::Leading(leader) => (Role::Leading, leader.synced_followers()),
+        };
+        let counts = self.base.tree.counts();
+        Status {
+            role,
+            established: self.established_epoch().is_some(),
+            current_epoch: self.base.current_epoch,
+            accepted_epoch: self.base.accepted_epoch,
+            last_logged: self.base.journal.last(),
+            last_applied: self.base.journal.applied(),
+            digest: self.base.tree.digest(),
+            znodes: counts.znodes,
+            sessions: counts.sessions,
+            ephemerals: counts.ephemerals,
+            clients: self.base.clients.connected(),
+            outstanding: self.base.clients.outstanding(),
+            synced_followers,
+            data_size: counts.data_size,
+        }
+    }
+
+    /// The committed tree.
+    pub fn tree(&self) -> TreeSnapshot {
+        self.base.tree.snapshot()
+    }
+
+    /// The entries that are kept in memory, ascending, and how many of them are applied.
+    pub fn history(&self) -> (Vec<Entry>, usize) {
+        self.base.journal.contents()
+    }
+}

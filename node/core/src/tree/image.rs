@@ -1,0 +1,113 @@
+//! From a tree to a snapshot and back.
+
+use std::sync::Arc;
+
+use bytestring::ByteString;
+use imbl::{OrdMap, OrdSet};
+use node_wire::ids::{SessionId, Zxid};
+use node_wire::snapshot::{Image, NodeRecord, StatPersisted};
+
+use super::{AclCache, Tree, Znode, parent_of};
+
+/// Znodes that every ensemble has from its start.
+const BUILT_IN: [&str; 4] = ["/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"];
+
+impl Default for Tree {
+    fn default() -> Self {
+        let mut tree = Self::empty();
+        for path in BUILT_IN {
+            let stat = if path == "/" { StatPersisted::default() } else { built_in_stat() };
+            tree.put(NodeRecord {
+                path: ByteString::from_static(path),
+                data: Some(bytes::Bytes::new()),
+                acl: -1,
+                stat,
+            });
+        }
+        tree.link_children();
+        tree
+    }
+}
+
+/// The stat of a built-in znode: as if created by no transaction.
+fn built_in_stat() -> StatPersisted {
+    StatPersisted::default()
+}
+
+impl Tree {
+    fn empty() -> Self {
+        Self {
+            zxid: Zxid::ZERO,
+            nodes: OrdMap::new(),
+            ephemerals: OrdMap::new(),
+            ephemeral_count: 0,
+            sessions: OrdMap::new(),
+            acls: AclCache::default(),
+            data_size: 0,
+            digest: 0,
+        }
+    }
+
+    /// The tree that a snapshot holds. A snapshot without nodes is that of a new member.
+    pub fn from_image(image: &Image) -> Self {
+        if image.nodes.is_empty() {
+            return Self::default();
+        }
+        let mut tree = Self::empty();
+        tree.zxid = image.zxid;
+        tree.acls = AclCache::from_lists(image.acls.clone());
+        tree.sessions = image.sessions.iter().copied().collect();
+        for record in &image.nodes {
+            tree.put(record.clone());
+        }
+        tree.link_children();
+        tree
+    }
+
+    /// As the snapshot formats write it: parents before their children.
+    pub fn to_image(&self) -> Image {
+        Image {
+            zxid: self.zxid,
+            sessions: self.sessions().collect(),
+            acls: self.acls.lists(),
+            nodes: self
+                .nodes
+                .iter()
+                .map(|(path, node)| NodeRecord {
+                    path: path.clone(),
+                    data: node.data.clone(),
+                    acl: node.acl,
+                    stat: node.stat,
+                })
+                .collect(),
+        }
+    }
+
+    fn put(&mut self, record: NodeRecord) {
+        let NodeRecord { path, data, acl, stat } = record;
+        self.digest = self.digest.wrapping_add(super::apply::digest_of(&path, data.as_ref(), &stat));
+        self.data_size += size_of(&path, data.as_ref());
+        if stat.ephemeral_owner != SessionId::NONE {
+            self.ephemerals.entry(stat.ephemeral_owner).or_default().insert(path.clone());
+            self.ephemeral_count += 1;
+        }
+        self.nodes.insert(path, Arc::new(Znode { data, acl, stat, children: OrdSet::new() }));
+    }
+
+    fn link_children(&mut self) {
+        let paths: Vec<ByteString> = self.nodes.keys().cloned().collect();
+        for path in paths {
+            if let Some((parent, name)) = parent_of(&path)
+                && let Some(parent) = self.node_mut(parent)
+            {
+                parent.children.insert(ByteString::from(name));
+            }
+        }
+    }
+}
+
+/// What a znode counts for in `approximate_data_size`.
+pub(super) fn size_of(path: &str, data: Option<&bytes::Bytes>) -> u64 {
+    let bytes = path.len() + data.map_or(0, bytes::Bytes::len);
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,158 @@
+//! The tree of znodes: the state that committed transactions build.
+//!
+//! Only committed transactions are ever applied here. What a leader has proposed but not yet committed is kept
+//! apart ([`crate::prep`]), and what a member has logged without knowing its fate stays in its
+//! [`Journal`](crate::journal::Journal): Apache ZooKeeper keeps both in the tree and has to undo them when a
+//! new leader decides otherwise (ZOOKEEPER-2845).
+//!
+//! The maps are persistent (they share structure), so a snapshot is a clone that costs nothing, is exactly the
+//! state at one zxid, and can be written in the background. ZooKeeper's snapshots are fuzzy: they are taken
+//! while the tree changes, and every transaction must therefore be fit to be applied twice. Here none has to.
+//!
+//! `apply` never fails: a transaction was judged when it was proposed, and its effect follows from it alone.
+//! A transaction that does not fit (only a foreign leader could send one) changes nothing and is reported as
+//! the error that a client would get.
+
+mod acl;
+mod apply;
+mod image;
+mod read;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use bytestring::ByteString;
+use imbl::{OrdMap, OrdSet};
+use node_wire::client::{ErrorCode, Stat};
+use node_wire::ids::{SessionId, Zxid};
+use node_wire::snapshot::{Image, StatPersisted};
+
+pub use acl::AclCache;
+pub use apply::Applied;
+pub(crate) use read::parent_of;
+
+/// One node of the tree.
+#[derive(Clone, Debug)]
+pub struct Znode {
+    /// What clients wrote; null differs from empty.
+    pub data: Option<Bytes>,
+    /// Key into the ACL cache.
+    pub acl: i64,
+    /// The part of the Stat that is stored. `cversion` counts creates only, as in ZooKeeper's files.
+    pub stat: StatPersisted,
+    /// Names of the children, without their paths.
+    pub children: OrdSet<ByteString>,
+}
+
+/// The committed state of one member.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    zxid: Zxid,
+    nodes: OrdMap<ByteString, Arc<Znode>>,
+    ephemerals: OrdMap<SessionId, OrdSet<ByteString>>,
+    ephemeral_count: usize,
+    sessions: OrdMap<SessionId, i32>,
+    acls: AclCache,
+    data_size: u64,
+    digest: i64,
+}
+
+/// The tree at one moment, cheap to take and to keep.
+#[derive(Clone, Debug)]
+pub struct TreeSnapshot(Tree);
+
+impl TreeSnapshot {
+    /// The last transaction in it.
+    pub fn zxid(&self) -> Zxid {
+        self.0.zxid
+    }
+
+    /// As the snapshot formats write it. Walks the whole tree: meant for a background thread.
+    pub fn to_image(&self) -> Image {
+        self.0.to_image()
+    }
+
+    /// The tree itself, to read.
+    pub fn tree(&self) -> &Tree {
+        &self.0
+    }
+}
+
+impl Tree {
+    /// The last transaction applied.
+    pub fn zxid(&self) -> Zxid {
+        self.zxid
+    }
+
+    /// A clone that shares everything.
+    pub fn snapshot(&self) -> TreeSnapshot {
+        TreeSnapshot(self.clone())
+    }
+
+    /// The sum of all znodes' digests: equal trees at equal zxids have equal digests.
+    pub fn digest(&self) -> i64 {
+        self.digest
+    }
+
+    /// Live sessions and their time-outs in milliseconds.
+    pub fn sessions(&self) -> impl Iterator<Item = (SessionId, i32)> + '_ {
+        self.sessions.iter().map(|(session, timeout)| (*session, *timeout))
+    }
+
+    /// The time-out of a session in milliseconds, if it lives.
+    pub fn session(&self, session: SessionId) -> Option<i32> {
+        self.sessions.get(&session).copied()
+    }
+
+    /// Paths of the znodes that end with this session.
+    pub fn ephemerals(&self, session: SessionId) -> impl Iterator<Item = &ByteString> + '_ {
+        self.ephemerals.get(&session).into_iter().flat_map(OrdSet::iter)
+    }
+
+    /// How many znodes, sessions and ephemeral znodes there are, and how many bytes of paths and data.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            znodes: self.nodes.len(),
+            sessions: self.sessions.len(),
+            ephemerals: self.ephemeral_count,
+            data_size: self.data_size,
+        }
+    }
+
+    pub(crate) fn node(&self, path: &str) -> Option<&Znode> {
+        self.nodes.get(path).map(Arc::as_ref)
+    }
+
+    fn node_mut(&mut self, path: &str) -> Option<&mut Znode> {
+        self.nodes.get_mut(path).map(Arc::make_mut)
+    }
+
+    /// The Stat of a path as clients see it.
+    pub fn exists(&self, path: &str) -> Result<Stat, ErrorCode> {
+        self.node(path).map(Znode::to_stat).ok_or(ErrorCode::NoNode)
+    }
+
+    /// Data and Stat of a path.
+    pub fn get_data(&self, path: &str) -> Result<(Option<Bytes>, Stat), ErrorCode> {
+        self.node(path).map(|node| (node.data.clone(), node.to_stat())).ok_or(ErrorCode::NoNode)
+    }
+
+    /// Names of the children and the Stat of their parent.
+    pub fn get_children(&self, path: &str) -> Result<(Vec<ByteString>, Stat), ErrorCode> {
+        let node = self.node(path).ok_or(ErrorCode::NoNode)?;
+        Ok((node.children.iter().cloned().collect(), node.to_stat()))
+    }
+}
+
+/// Sizes of a tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Znodes, the root included.
+    pub znodes: usize,
+    /// Live sessions.
+    pub sessions: usize,
+    /// Ephemeral znodes.
+    pub ephemerals: usize,
+    /// Bytes of paths and data.
+    pub data_size: u64,
+}

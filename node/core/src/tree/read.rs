@@ -1,0 +1,51 @@
+//! Paths, and how a znode shows itself to clients.
+
+use node_wire::client::Stat;
+
+use super::Znode;
+
+impl Znode {
+    /// The Stat that clients see.
+    ///
+    /// ZooKeeper stores the number of creates below a znode as `cversion` and shows the number of changes:
+    /// every child that is gone was one more change.
+    pub fn to_stat(&self) -> Stat {
+        let children = i32::try_from(self.children.len()).unwrap_or(i32::MAX);
+        Stat {
+            czxid: self.stat.czxid,
+            mzxid: self.stat.mzxid,
+            ctime: self.stat.ctime,
+            mtime: self.stat.mtime,
+            version: self.stat.version,
+            cversion: self.stat.cversion.wrapping_mul(2).wrapping_sub(children),
+            aversion: self.stat.aversion,
+            ephemeral_owner: self.stat.ephemeral_owner,
+            data_length: self.data.as_ref().map_or(0, |data| i32::try_from(data.len()).unwrap_or(i32::MAX)),
+            num_children: children,
+            pzxid: self.stat.pzxid,
+        }
+    }
+}
+
+/// Splits `/a/b` into `/a` and `b`; `None` for the root and for what is no absolute path.
+pub(crate) fn parent_of(path: &str) -> Option<(&str, &str)> {
+    let slash = path.rfind('/')?;
+    let name = &path[slash + 1..];
+    if name.is_empty() {
+        return None;
+    }
+    Some((if slash == 0 { "/" } else { &path[..slash] }, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_a_parent_unless_it_is_the_root() {
+        assert_eq!(parent_of("/a"), Some(("/", "a")));
+        assert_eq!(parent_of("/a/b"), Some(("/a", "b")));
+        assert_eq!(parent_of("/"), None);
+        assert_eq!(parent_of("a"), None);
+    }
+}

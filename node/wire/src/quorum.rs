@@ -1,0 +1,240 @@
+//! The quorum port: what a leader and its learners tell each other.
+//!
+//! The stream is records behind records, without any framing: the end of a packet is known only by reading it.
+//! [`decode_packet`] does so without consuming anything before a packet is there whole. The one exception is
+//! what follows a SNAP packet, the tree itself; see [`snapshot`](crate::snapshot).
+//!
+//! What a packet's `zxid` means depends on its type, and so does its data: a proposal carries an
+//! [`Entry`](crate::txn::Entry)'s bytes, the others one of the small records below or nothing.
+//!
+//! A packet can also carry the identities of a client whose request is forwarded. They are read over, and never
+//! written: access control is not decided here.
+
+use bytes::{Bytes, BytesMut};
+
+use crate::client::codes;
+use crate::ids::{ServerId, SessionId};
+use crate::jute::limits::MAX_BUFFER;
+use crate::jute::{DecodeError, Reader, Scan, Writer, record};
+
+/// The most data of a packet; what ZooKeeper's reader allows.
+pub const MAX_PACKET_DATA: usize = MAX_BUFFER;
+/// The most identities in a packet.
+pub const MAX_AUTH_INFO: usize = 256;
+/// The longest scheme or name of an identity.
+pub const MAX_AUTH_STRING: usize = 4096;
+
+/// The protocol that a learner of today speaks.
+pub const LEARNER_PROTOCOL: i32 = 0x1_0000;
+
+codes! {
+    /// What a packet is.
+    pub enum PacketType {
+        /// Learner to leader: a client's request.
+        Request = 1,
+        /// Leader to follower: a transaction to log.
+        Proposal = 2,
+        /// Follower to leader: logged; also acknowledges NEWLEADER and UPTODATE.
+        Ack = 3,
+        /// Leader to follower: a quorum logged it.
+        Commit = 4,
+        /// Leader to learner and back: alive; the answer says which sessions are.
+        Ping = 5,
+        /// Learner to leader and back: whether a session that moved is still good.
+        Revalidate = 6,
+        /// Leader to learner: the answer to a forwarded sync.
+        Sync = 7,
+        /// Leader to observer: a transaction that is committed.
+        Inform = 8,
+        /// Leader to follower: commit a reconfiguration.
+        CommitAndActivate = 9,
+        /// Leader to learner: the history is complete, up to the transactions that are still open.
+        NewLeader = 10,
+        /// Follower to leader: the first packet.
+        FollowerInfo = 11,
+        /// Leader to learner: a quorum has the history, serve clients.
+        UpToDate = 12,
+        /// Leader to learner: the transactions that you lack follow.
+        Diff = 13,
+        /// Leader to learner: drop what is behind this zxid, the rest follows.
+        Trunc = 14,
+        /// Leader to learner: the whole tree follows.
+        Snap = 15,
+        /// Observer to leader: the first packet.
+        ObserverInfo = 16,
+        /// Leader to learner: the new epoch.
+        LeaderInfo = 17,
+        /// Learner to leader: the epoch is accepted, and this is what I have.
+        AckEpoch = 18,
+        /// Leader to observer: a reconfiguration that is committed.
+        InformAndActivate = 19,
+    }
+}
+
+/// A packet in either direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuorumPacket {
+    /// What it is.
+    pub kind: PacketType,
+    /// What it is about; raw, because its meaning depends on the type.
+    pub zxid: i64,
+    /// What it carries.
+    pub data: Option<Bytes>,
+}
+
+impl QuorumPacket {
+    /// Appends the packet.
+    pub fn encode(&self, w: &mut Writer<'_>) {
+        w.int(self.kind.code());
+        w.long(self.zxid);
+        w.write(&self.data);
+        w.null();
+    }
+}
+
+/// Takes a packet off the front of what was received, once it is there whole.
+///
+/// # Errors
+/// When the bytes are not a packet. The stream can't be followed any further then.
+pub fn decode_packet(buffer: &mut BytesMut) -> Result<Option<QuorumPacket>, DecodeError> {
+    let Some(len) = scan_packet(buffer)? else { return Ok(None) };
+    let mut r = Reader::new(buffer.split_to(len).freeze());
+    Ok(Some(QuorumPacket { kind: PacketType::try_from(r.int()?)?, zxid: r.long()?, data: r.buffer()? }))
+}
+
+/// How long the packet at the front is, if it is there whole.
+fn scan_packet(bytes: &[u8]) -> Result<Option<usize>, DecodeError> {
+    let mut scan = Scan::new(bytes);
+    let Some(kind) = scan.int() else { return Ok(None) };
+    // A stream that is not ours is refused at its first bytes, not after waiting for what they seem to announce.
+    PacketType::try_from(kind)?;
+    if scan.long().is_none() || scan.buffer(MAX_PACKET_DATA)?.is_none() {
+        return Ok(None);
+    }
+    let Some(identities) = scan.length(MAX_AUTH_INFO)? else { return Ok(None) };
+    for _ in 0..identities {
+        if scan.buffer(MAX_AUTH_STRING)?.is_none() || scan.buffer(MAX_AUTH_STRING)?.is_none() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(scan.position()))
+}
+
+/// The data of FOLLOWERINFO and OBSERVERINFO.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LearnerInfo {
+    /// Who it is.
+    pub server: ServerId,
+    /// Which protocol it speaks; today [`LEARNER_PROTOCOL`].
+    pub protocol: i32,
+    /// The version of its configuration.
+    pub config_version: i64,
+}
+
+impl LearnerInfo {
+    /// Appends the record.
+    pub fn encode(&self, w: &mut Writer<'_>) {
+        w.long(self.server.0.cast_signed());
+        w.int(self.protocol);
+        w.long(self.config_version);
+    }
+
+    /// Reads the record, of which old learners send only a beginning.
+    ///
+    /// # Errors
+    /// When there is no server in it, or one with a negative number.
+    pub fn decode(r: &mut Reader) -> Result<Self, DecodeError> {
+        let server = r.long()?;
+        let server = u64::try_from(server)
+            .map(ServerId)
+            .map_err(|_| DecodeError::OutOfRange { what: "server", value: server })?;
+        let protocol = if r.remaining() >= 4 { r.int()? } else { 1 };
+        let config_version = if r.remaining() >= 8 { r.long()? } else { 0 };
+        Ok(Self { server, protocol, config_version })
+    }
+}
+
+/// The data of REQUEST: a client's request on its way to the leader.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForwardedRequest {
+    /// Whose it is.
+    pub session: SessionId,
+    /// The client's xid for it.
+    pub cxid: i32,
+    /// What is asked.
+    pub op: i32,
+    /// The request's body.
+    pub payload: Bytes,
+}
+
+impl ForwardedRequest {
+    /// Appends the fields.
+    pub fn encode(&self, w: &mut Writer<'_>) {
+        w.write(&self.session);
+        w.int(self.cxid);
+        w.int(self.op);
+        w.raw(&self.payload);
+    }
+
+    /// Takes a packet's data apart; the payload is a slice of it.
+    ///
+    /// # Errors
+    /// When the fields before the payload are not whole.
+    pub fn decode(data: Bytes) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(data);
+        Ok(Self { session: r.read()?, cxid: r.int()?, op: r.int()?, payload: r.rest() })
+    }
+}
+
+record! {
+    /// The data of REVALIDATE, as the learner asks.
+    #[derive(Copy)]
+    pub struct Revalidate {
+        /// Which session.
+        pub session: SessionId,
+        /// With which timeout.
+        pub timeout_ms: i32,
+    }
+}
+
+record! {
+    /// The data of REVALIDATE, as the leader answers.
+    #[derive(Copy)]
+    pub struct Revalidated {
+        /// Which session.
+        pub session: SessionId,
+        /// Whether it is still good.
+        pub valid: bool,
+    }
+}
+
+/// The data of a learner's PING: the sessions that were heard of since the last one, with their timeouts in
+/// milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PingTouches(pub Vec<(SessionId, i32)>);
+
+/// A session and a timeout.
+const TOUCH_LEN: usize = 8 + 4;
+
+impl PingTouches {
+    /// Appends them, without a count: the data's length says how many there are.
+    pub fn encode(&self, w: &mut Writer<'_>) {
+        for (session, timeout_ms) in &self.0 {
+            w.write(session);
+            w.int(*timeout_ms);
+        }
+    }
+
+    /// Reads a packet's whole data.
+    ///
+    /// # Errors
+    /// When there is a part of one at the end.
+    pub fn decode(data: Bytes) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(data);
+        let mut touches = Vec::with_capacity(r.remaining() / TOUCH_LEN);
+        while r.remaining() > 0 {
+            touches.push((r.read()?, r.int()?));
+        }
+        Ok(Self(touches))
+    }
+}
