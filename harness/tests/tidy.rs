@@ -1,0 +1,125 @@
+//! The rules of the house that the compiler does not keep: which crate may use which, how long a file may be,
+//! and what must not stand in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Longest source file, in lines. One that wants to grow beyond has a second idea in it.
+const MAX_LINES: usize = 800;
+
+/// Which of our crates each crate may use, directly. An arrow permits what its target may use.
+const ARROWS: [(&str, &[&str]); 10] = [
+    ("node-wire", &[]),
+    ("node-core", &["node-wire"]),
+    ("node-log", &["node-wire"]),
+    ("node-client", &["node-wire"]),
+    ("node", &["node-core", "node-log"]),
+    ("checker", &[]),
+    ("workloads", &["checker", "node-wire"]),
+    ("harness-sim", &["node-core", "node-log", "workloads"]),
+    ("reports", &["checker"]),
+    ("harness", &["node", "node-client", "harness-sim", "workloads", "reports"]),
+];
+
+/// Packages that only some crates may use.
+const CONFINED: [(&str, &[&str]); 3] = [
+    ("tokio", &["node", "node-client", "harness"]),
+    ("bollard", &["harness"]),
+    ("clap", &["node", "harness"]),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace is above").to_path_buf()
+}
+
+fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a readable folder") {
+        let path = entry.expect("a readable entry").path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if path.is_dir() {
+            if !name.starts_with('.') && name != "target" && name != "runs" {
+                files(&path, extension, found);
+            }
+        } else if path.extension().is_some_and(|found| found == extension) {
+            found.push(path);
+        }
+    }
+}
+
+/// Package name, and its dependencies without those for tests alone.
+fn manifest(path: &Path) -> Option<(String, Vec<String>)> {
+    let text = fs::read_to_string(path).expect("a readable manifest");
+    let mut section = "";
+    let mut name = None;
+    let mut dependencies = Vec::new();
+    for line in text.lines() {
+        if let Some(header) = line.strip_prefix('[') {
+            section = header.trim_end_matches(']');
+        } else if section == "package" && line.starts_with("name") {
+            name = line.split('"').nth(1).map(str::to_owned);
+        } else if section == "dependencies" || section == "build-dependencies" {
+            let dependency = line.split(['.', '=', ' ']).next().unwrap_or_default();
+            if !dependency.is_empty() && !dependency.starts_with('#') {
+                dependencies.push(dependency.to_owned());
+            }
+        }
+    }
+    name.map(|name| (name, dependencies))
+}
+
+fn manifests() -> BTreeMap<String, Vec<String>> {
+    let mut found = Vec::new();
+    files(&root(), "toml", &mut found);
+    found.iter().filter(|path| path.ends_with("Cargo.toml")).filter_map(|path| manifest(path)).collect()
+}
+
+fn permitted(name: &str, arrows: &BTreeMap<&str, &[&str]>, seen: &mut BTreeSet<String>) {
+    for target in arrows.get(name).copied().unwrap_or_default() {
+        if seen.insert((*target).to_owned()) {
+            permitted(target, arrows, seen);
+        }
+    }
+}
+
+#[test]
+fn crates_use_only_what_the_design_lets_them_use() {
+    let arrows: BTreeMap<&str, &[&str]> = ARROWS.into_iter().collect();
+    let manifests = manifests();
+    assert_eq!(manifests.len(), arrows.len(), "a crate was added or removed: say so in ARROWS and ARCHITECTURE.md");
+    for (name, dependencies) in &manifests {
+        let mut allowed = BTreeSet::new();
+        permitted(name, &arrows, &mut allowed);
+        for dependency in dependencies.iter().filter(|dependency| arrows.contains_key(dependency.as_str())) {
+            assert!(allowed.contains(dependency), "{name} must not use {dependency}");
+        }
+        for (package, users) in CONFINED {
+            let uses = dependencies.iter().any(|dependency| dependency == package);
+            assert!(!uses || users.contains(&name.as_str()), "{name} must not use {package}");
+        }
+    }
+}
+
+#[test]
+fn no_source_file_holds_a_second_idea() {
+    let mut sources = Vec::new();
+    files(&root(), "rs", &mut sources);
+    assert!(sources.len() > 50, "the sources were found");
+    for path in sources {
+        let text = fs::read_to_string(&path).expect("a readable file");
+        let lines = text.lines().count();
+        assert!(lines <= MAX_LINES, "{} has {lines} lines", path.display());
+        assert!(text.starts_with("//!"), "{} does not begin with what it is", path.display());
+    }
+}
+
+#[test]
+fn tests_wait_for_conditions_and_never_sleep() {
+    let mut sources = Vec::new();
+    files(&root(), "rs", &mut sources);
+    let pattern = concat!("thread::", "sleep");
+    for path in sources.iter().filter(|path| path.components().any(|part| part.as_os_str() == "tests")) {
+        let text = fs::read_to_string(path).expect("a readable file");
+        assert!(!text.contains(pattern), "{} sleeps", path.display());
+    }
+}
