@@ -1,11 +1,13 @@
 //! The digest of a tree, by which members notice that they have come apart.
 //!
-//! Each node has a CRC-32 over its path, its data and its persistent Stat; the tree's digest is the sum of them
-//! modulo 2^64, so that a change costs one subtraction and one addition. Transactions carry the digest of the
-//! tree as it is after them ([`TxnDigest`](crate::txn::TxnDigest)), and snapshots carry the one of their end.
+//! Each node has a CRC-32 over its path, its data and its persistent Stat; the tree's digest is the sum of
+//! them modulo 2^64, so that a change costs one subtraction and one addition. Transactions carry the digest
+//! of the tree as it is after them ([`TxnDigest`](crate::txn::TxnDigest)), and snapshots carry the one of
+//! their end.
 //!
-//! Two rules are easily missed. Whatever lies below `/zookeeper` counts as nothing, because quota counters are
-//! kept by each member for itself; `/zookeeper` itself does count. And the root's path is the empty string.
+//! Two rules are easily missed. Whatever lies below `/zookeeper` counts as nothing, because quota counters
+//! are kept by each member for itself; `/zookeeper` itself does count. And the root's path is the empty
+//! string.
 
 use bytes::BufMut;
 use crc32fast::Hasher;

@@ -4,13 +4,14 @@
 //! [`Notification`]s, each in a frame of at most [`MAX_NOTIFICATION`] bytes
 //! ([`take_frame`](crate::client::take_frame) and [`put_frame`](crate::client::put_frame) serve both ports).
 //!
-//! Notifications have grown over the years and are told apart by length: 28 bytes without the peer's epoch, 40
-//! bytes with it, and from 44 bytes on with the ensemble's configuration. All are read. A notification with a
-//! configuration is written in the newest form. One without is written in the 40-byte form, because an empty
-//! configuration is something that ZooKeeper parses and stumbles over.
+//! Notifications have grown over the years and are told apart by length: 28 bytes without the peer's epoch,
+//! 40 bytes with it, and from 44 bytes on with the ensemble's configuration. All are read. A notification
+//! with a configuration is written in the newest form. One without is written in the 40-byte form: ZooKeeper
+//! parses an empty configuration too, and where `standaloneEnabled` is false that ends the thread that
+//! receives votes.
 //!
-//! ZooKeeper orders votes as signed numbers and we as unsigned ones. Negative numbers are refused here, so that
-//! the two orders are one; the only members that send them are observers without a vote of their own.
+//! ZooKeeper orders votes as signed numbers and we as unsigned ones. Negative numbers are refused here, so
+//! that the two orders are one; the only members that send them are observers without a vote of their own.
 
 use std::net::Ipv6Addr;
 
@@ -146,7 +147,8 @@ impl Notification {
         }
     }
 
-    /// Takes a frame apart. A frame that is refused leaves the stream intact, and ZooKeeper goes on behind it.
+    /// Takes a frame apart. A frame that is refused leaves the stream intact, and ZooKeeper goes on behind
+    /// it.
     ///
     /// # Errors
     /// When the bytes are not such a message.

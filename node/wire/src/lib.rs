@@ -1,8 +1,8 @@
 //! ZooKeeper's formats: bytes to types and back, for clients, peers and disk.
 //!
 //! Everything that a member reads from a socket or a file passes through here first, and everything here is
-//! byte for byte what ZooKeeper 3.8 writes, so that its clients, its members and its tools can be at the other
-//! end. The formats are of four kinds:
+//! byte for byte what ZooKeeper 3.8 writes, so that its clients, its members and its tools can be at the
+//! other end. The formats are of four kinds:
 //!
 //! | where | framing | module |
 //! |---|---|---|
@@ -16,8 +16,8 @@
 //!
 //! Input is hostile until it is decoded: no decoder panics, and none allocates more than its input justifies.
 //! A value of a type from here is well formed, so that nothing behind this crate has to look again. The crate
-//! does no I/O, knows no clock and keeps no state between messages, except for what an incremental decoder has
-//! seen of the one message it is in.
+//! does no I/O, knows no clock and keeps no state between messages, except for what an incremental decoder
+//! has seen of the one message it is in.
 
 pub mod client;
 pub mod digest;

@@ -1,9 +1,9 @@
 //! Transaction log files, and the names of the files in a data directory.
 //!
-//! A log begins with a header (magic number, version, and a number nobody uses). Each record is the Adler-32 of
-//! an entry's bytes, their length, the bytes themselves, and the letter `B`. The first record's zxid is in the
-//! file's name. ZooKeeper lengthens its logs in large steps before it writes, so that zeros behind the last
-//! record are its end.
+//! A log begins with a header (magic number, version, and a number nobody uses). Each record is the Adler-32
+//! of an entry's bytes, their length, the bytes themselves, and the letter `B`. The first record's zxid is in
+//! the file's name. ZooKeeper lengthens its logs in large steps before it writes, so that zeros behind the
+//! last record are its end.
 //!
 //! A log that was being written when the machine stopped may end in the middle of a record. [`RecordReader`]
 //! says where and why; whether that is a torn write or lost history only the owner of the log can know.

@@ -1,7 +1,7 @@
 //! Session passwords.
 //!
-//! A client resumes its session at another member with the password it was given, and no member stores any: it
-//! is computed from the session's identifier, with a secret that is the same in every ZooKeeper. It keeps
+//! A client resumes its session at another member with the password it was given, and no member stores any:
+//! it is computed from the session's identifier, with a secret that is the same in every ZooKeeper. It keeps
 //! sessions from being mixed up by mistake and protects nothing against intent. The generator is
 //! `java.util.Random`, whose documentation defines it to the bit.
 

@@ -1,14 +1,14 @@
 //! The quorum port: what a leader and its learners tell each other.
 //!
-//! The stream is records behind records, without any framing: the end of a packet is known only by reading it.
-//! [`decode_packet`] does so without consuming anything before a packet is there whole. The one exception is
-//! what follows a SNAP packet, the tree itself; see [`snapshot`](crate::snapshot).
+//! The stream is records behind records, without any framing: the end of a packet is known only by reading
+//! it. [`decode_packet`] does so without consuming anything before a packet is there whole. The one exception
+//! is what follows a SNAP packet, the tree itself; see [`snapshot`](crate::snapshot).
 //!
 //! What a packet's `zxid` means depends on its type, and so does its data: a proposal carries an
 //! [`Entry`](crate::txn::Entry)'s bytes, the others one of the small records below or nothing.
 //!
-//! A packet can also carry the identities of a client whose request is forwarded. They are read over, and never
-//! written: access control is not decided here.
+//! A packet can also carry the identities of a client whose request is forwarded. They are read over, and
+//! never written: access control is not decided here.
 
 use bytes::{Bytes, BytesMut};
 
@@ -106,7 +106,8 @@ pub fn decode_packet(buffer: &mut BytesMut) -> Result<Option<QuorumPacket>, Deco
 fn scan_packet(bytes: &[u8]) -> Result<Option<usize>, DecodeError> {
     let mut scan = Scan::new(bytes);
     let Some(kind) = scan.int() else { return Ok(None) };
-    // A stream that is not ours is refused at its first bytes, not after waiting for what they seem to announce.
+    // A stream that is not ours is refused at its first bytes, not after waiting for what they seem to
+    // announce.
     PacketType::try_from(kind)?;
     if scan.long().is_none() || scan.buffer(MAX_PACKET_DATA)?.is_none() {
         return Ok(None);

@@ -1,8 +1,8 @@
 //! Transactions, as they are proposed and logged.
 //!
-//! A transaction is a [`TxnHeader`], a body whose form the header's kind decides ([`Txn`]), and the digest of the
-//! tree after it ([`TxnDigest`]). The bytes are the same in a PROPOSAL, in an INFORM and in the log, so an
-//! [`Entry`] carries them along: they are made once, by the leader, and never again.
+//! A transaction is a [`TxnHeader`], a body whose form the header's kind decides ([`Txn`]), and the digest of
+//! the tree after it ([`TxnDigest`]). The bytes are the same in a PROPOSAL, in an INFORM and in the log, so
+//! an [`Entry`] carries them along: they are made once, by the leader, and never again.
 //!
 //! A transaction says what to do, not what was asked: a sequential name has its number, a version is the one
 //! after the change, and what was refused has become an error transaction.
@@ -135,7 +135,8 @@ pub enum Txn {
 }
 
 impl Txn {
-    /// The code of its form. Where several codes share a form it is the oldest; the header keeps the real one.
+    /// The code of its form. Where several codes share a form it is the oldest; the header keeps the real
+    /// one.
     #[must_use]
     pub fn kind(&self) -> i32 {
         let op = match self {
@@ -319,8 +320,8 @@ impl Entry {
         Entry { header, txn, digest, bytes: buffer.freeze() }
     }
 
-    /// Takes the bytes of a proposal or of a log record apart, and keeps them as they are. Bytes behind what is
-    /// known here are tolerated, as ZooKeeper tolerates them: later versions may say more.
+    /// Takes the bytes of a proposal or of a log record apart, and keeps them as they are. Bytes behind what
+    /// is known here are tolerated, as ZooKeeper tolerates them: later versions may say more.
     ///
     /// # Errors
     /// When the bytes are not a transaction.

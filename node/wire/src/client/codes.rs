@@ -41,7 +41,10 @@ pub const CREATE_TTL_SEQUENTIAL: i32 = 6;
 
 /// Declares an enum over the int that the wire has for it.
 macro_rules! codes {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $code:literal,)* }) => {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $code:literal,)* }
+    ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(i32)]

@@ -1,16 +1,15 @@
 //! The client port: what clients ask and what they are told.
 //!
 //! A connection begins with one [`ConnectRequest`] and its [`ConnectResponse`], which have no header. Then
-//! requests come, each an `xid`, an operation code and a body ([`Request`]), and each is answered in order by a
-//! [`ReplyHeader`] and, when its error is 0, a body. Watch events and the answers to pings use xids of their
-//! own. Every message is a frame: 4 bytes of length before it ([`put_frame`], [`take_frame`]).
+//! requests come, each an `xid`, an operation code and a body ([`Request`]), and each is answered in order by
+//! a [`ReplyHeader`] and, when its error is 0, a body. Watch events and the answers to pings use xids of
+//! their own. Every message is a frame: 4 bytes of length before it ([`put_frame`], [`take_frame`]).
 //!
-//! Bodies are decoded apart from their request, because a member that only forwards a request needs nothing of
-//! its body. Four-letter words are not framed: a driver looks at the first 4 bytes of a connection before it
-//! takes frames from it.
+//! Bodies are decoded apart from their request, because a member that only forwards a request needs nothing
+//! of its body. Four-letter words are not framed: a driver looks at the first 4 bytes of a connection before
+//! it takes frames from it.
 
 mod codes;
-
 mod connect;
 mod frame;
 mod multi;

@@ -1,8 +1,8 @@
 //! Several operations in one request, and their results in one reply.
 //!
-//! Each operation is a [`MultiHeader`] and a body, and a header that says "done" ends the list. The results have
-//! the same form. When a multi fails, every operation in it gets an error: 0 for those before the one that
-//! failed, the reason for that one, and -2 for those behind it.
+//! Each operation is a [`MultiHeader`] and a body, and a header that says "done" ends the list. The results
+//! have the same form. When a multi fails, every operation in it gets an error: 0 for those before the one
+//! that failed, the reason for that one, and -2 for those behind it.
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -117,7 +117,8 @@ impl MultiRequest {
         w.write(&MultiHeader::END);
     }
 
-    /// Reads the body. Reads and writes are not kept apart here: which belong together is the server's business.
+    /// Reads the body. Reads and writes are not kept apart here: which belong together is the server's
+    /// business.
     ///
     /// # Errors
     /// When the bytes are not such a body, or not a whole one.

@@ -65,8 +65,8 @@ impl Acl {
         w.string(&self.id);
     }
 
-    /// Reads the record. Null strings become empty ones, which no scheme accepts: the request is answered with
-    /// an error, where a refusal here would cost the client its connection.
+    /// Reads the record. Null strings become empty ones, which no scheme accepts: the request is answered
+    /// with an error, where a refusal here would cost the client its connection.
     ///
     /// # Errors
     /// When the bytes are not such a record, or not a whole one.

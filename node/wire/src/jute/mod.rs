@@ -5,8 +5,8 @@
 //! length -1 is null. There are no tags: whoever reads must know what comes.
 //!
 //! [`Reader`] takes the bytes apart without copying them: strings and buffers are slices of what was received
-//! and keep it alive. [`Writer`] appends to a buffer of the caller's. [`Jute`] is what both know how to handle,
-//! and a `record!` inside this crate is a struct whose declaration is its format.
+//! and keep it alive. [`Writer`] appends to a buffer of the caller's. [`Jute`] is what both know how to
+//! handle, and a `record!` inside this crate is a struct whose declaration is its format.
 
 mod reader;
 mod record;

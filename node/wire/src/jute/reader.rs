@@ -109,7 +109,8 @@ impl Reader {
     /// Reads the count of a vector, null being `None`, whose elements take `min_len` bytes each or more.
     ///
     /// # Errors
-    /// When the count is negative, or more than [`MAX_VECTOR`], or more than the bytes that are left can hold.
+    /// When the count is negative, or more than [`MAX_VECTOR`], or more than the bytes that are left can
+    /// hold.
     pub fn count(&mut self, min_len: usize) -> Result<Option<usize>, DecodeError> {
         let count = self.length(MAX_VECTOR)?;
         if let Some(count) = count {

@@ -4,9 +4,9 @@ use bytes::Buf;
 
 use super::DecodeError;
 
-/// Looks ahead over received bytes without consuming any. What is not there yet is `None`; the caller comes back
-/// with more. It reads lengths and skips what they measure, so that coming back costs little however long a
-/// buffer is.
+/// Looks ahead over received bytes without consuming any. What is not there yet is `None`; the caller comes
+/// back with more. It reads lengths and skips what they measure, so that coming back costs little however
+/// long a buffer is.
 #[derive(Debug)]
 pub(crate) struct Scan<'a> {
     all: &'a [u8],

@@ -1,10 +1,10 @@
 //! Snapshot files.
 //!
-//! A header (magic number, version, and a number nobody uses), the stream without its signature, and a seal: the
-//! Adler-32 of everything before it, and the string `/`, by which ZooKeeper recognizes a file that was written to
-//! its end without reading it all. Since version 3.6 the tree's digest follows, with a seal of its own over
-//! everything, first seal included; older files end before it, and files of version 3.9 go on behind it with
-//! what the file's name says already.
+//! A header (magic number, version, and a number nobody uses), the stream without its signature, and a seal:
+//! the Adler-32 of everything before it, and the string `/`, by which ZooKeeper recognizes a file that was
+//! written to its end without reading it all. Since version 3.6 the tree's digest follows, with a seal of its
+//! own over everything, first seal included; older files end before it, and files of version 3.9 go on behind
+//! it with what the file's name says already.
 //!
 //! The digest is of a zxid at the end of the fuzzy range, so it can be checked only once the log was replayed
 //! that far.
@@ -100,8 +100,8 @@ impl<'a> FileEncoder<'a> {
         FileEncoder { stream, digest, checksum: Checksum::default(), next: Piece::Header }
     }
 
-    /// Appends pieces until `buffer` holds `target` bytes or more, or nothing is left. Returns whether there is
-    /// more to come. The caller may empty the buffer between calls.
+    /// Appends pieces until `buffer` holds `target` bytes or more, or nothing is left. Returns whether there
+    /// is more to come. The caller may empty the buffer between calls.
     pub fn fill(&mut self, buffer: &mut BytesMut, target: usize) -> bool {
         while buffer.len() < target {
             let start = buffer.len();

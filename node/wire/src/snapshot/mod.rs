@@ -1,19 +1,22 @@
 //! A whole tree, on its way to a learner or on disk.
 //!
-//! Both forms share one stream: the sessions with their timeouts, the access control lists with the numbers that
-//! nodes refer to them by, then every node behind its parent, and at the end the path `/`, which no node has: the
-//! root's path in the stream is empty. [`stream`] reads and writes it as it follows a SNAP packet, [`file`](mod@file)
-//! as a file with checksums.
+//! Both forms share one stream: the sessions with their timeouts, the access control lists with the numbers
+//! that nodes refer to them by, then every node behind its parent, and at the end the path `/`, which no node
+//! has: the root's path in the stream is empty. [`stream`] reads and writes it as it follows a SNAP packet,
+//! [`file`](mod@file) as a file with checksums.
 //!
 //! Neither form says up to which transaction it reaches. The SNAP packet and the file's name do, and
 //! [`Image::zxid`] keeps it.
 //!
-//! ZooKeeper's snapshots are fuzzy: the tree changes while it is written, and replaying the log over the result
-//! sets it right. So a node may be newer than [`Image::zxid`], and may refer to a list that is not there. What is
-//! checked while decoding is that the nodes make a tree.
+//! ZooKeeper's snapshots are fuzzy: the tree changes while it is written, and replaying the log over the
+//! result sets it right. So a node may be newer than [`Image::zxid`], and may refer to a list that is not
+//! there. What is checked while decoding is that the nodes make a tree.
 
 pub mod file;
 pub mod stream;
+
+pub use file::{FileEncoder, SnapshotError, SnapshotFile, ZxidDigest, decode_file, encode_file};
+pub use stream::{StreamDecoder, StreamEncoder, encode_stream};
 
 use bytes::Bytes;
 use bytestring::ByteString;

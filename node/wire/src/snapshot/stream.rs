@@ -1,8 +1,8 @@
 //! The stream behind a SNAP packet.
 //!
-//! It is longer than any frame, so both sides work piece by piece: [`StreamEncoder`] fills a buffer as often as
-//! its owner wants, [`StreamDecoder`] takes from one what is there whole. On the wire the stream ends with a
-//! signature behind the tree; packets follow it at once, and the decoder leaves them alone.
+//! It is longer than any frame, so both sides work piece by piece: [`StreamEncoder`] fills a buffer as often
+//! as its owner wants, [`StreamDecoder`] takes from one what is there whole. On the wire the stream ends with
+//! a signature behind the tree; packets follow it at once, and the decoder leaves them alone.
 
 use std::collections::HashSet;
 
@@ -64,8 +64,8 @@ impl<'a> StreamEncoder<'a> {
         StreamEncoder { image, signed: false, next: Piece::Sessions }
     }
 
-    /// Appends pieces until `buffer` holds `target` bytes or more, or nothing is left. Returns whether there is
-    /// more to come.
+    /// Appends pieces until `buffer` holds `target` bytes or more, or nothing is left. Returns whether there
+    /// is more to come.
     pub fn fill(&mut self, buffer: &mut BytesMut, target: usize) -> bool {
         while buffer.len() < target {
             let mut w = Writer::new(buffer);

@@ -192,7 +192,7 @@ fn the_identities_in_a_packet_are_read_over() {
 fn session_passwords_are_those_of_java() {
     for (session, password) in [
         (0x1234, "3c18abe05b0e6182741d625d127c15b0"),
-        (0x1_0000_abcd_ef00_01, "76b39f6d54c3bc4f6ebe2fdff1198ecf"),
+        (0x0100_00ab_cdef_0001, "76b39f6d54c3bc4f6ebe2fdff1198ecf"),
         (-2, "0dd532b5c441e3927c04b55e50fd9421"),
     ] {
         assert_eq!(hex(&session_password(SessionId(session))), password);

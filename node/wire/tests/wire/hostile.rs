@@ -136,6 +136,23 @@ proptest! {
     }
 
     #[test]
+    fn a_changed_stream_does_not_panic(image in image(), at: prop::sample::Index, by in 1_u8..) {
+        let mut stream = BytesMut::new();
+        encode_stream(&image, &mut stream);
+        let at = at.index(stream.len());
+        stream[at] ^= by;
+        let _ = StreamDecoder::new(Zxid::ZERO).feed(&mut stream);
+    }
+
+    #[test]
+    fn a_changed_transaction_does_not_panic(entry in one_entry(), at: prop::sample::Index, by in 1_u8..) {
+        let mut bytes = BytesMut::from(entry.bytes);
+        let at = at.index(bytes.len());
+        bytes[at] ^= by;
+        let _ = Entry::decode(bytes.freeze());
+    }
+
+    #[test]
     fn a_cut_log_is_torn_where_its_record_begins(entry in one_entry(), cut: prop::sample::Index) {
         let mut log = log_of(&entry);
         let len = HEADER_LEN + 1 + cut.index(log.len() - HEADER_LEN - 1);

@@ -1,5 +1,6 @@
-//! The crate from outside, in three ways: against bytes that ZooKeeper 3.8.0 wrote ([`golden`]), against itself
-//! for every value there is ([`round_trip`]), and against bytes that nobody wrote on purpose ([`hostile`]).
+//! The crate from outside, in three ways: against bytes that ZooKeeper 3.8.0 wrote ([`golden`]), against
+//! itself for every value there is ([`round_trip`]), and against bytes that nobody wrote on purpose
+//! ([`hostile`]).
 
 mod golden;
 mod hostile;

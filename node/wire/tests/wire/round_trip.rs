@@ -54,7 +54,7 @@ fn positive() -> impl Strategy<Value = u64> {
 
 proptest! {
     #[test]
-    fn connect_records(
+    fn connect_records_return(
         zxid in zxid(),
         timeout_ms: i32,
         session in session(),
@@ -71,15 +71,18 @@ proptest! {
     }
 
     #[test]
-    fn requests(xid: i32, op: i32, body in bytes()) {
+    fn requests_return(xid: i32, op: i32, body in bytes()) {
         let request = Request { xid, op, body };
         prop_assert_eq!(Request::decode(written(|w| request.encode(w))), Ok(request));
     }
 
     #[test]
-    fn request_bodies(path in string(), data in data(), acl in acls(), number: i32, flag: bool, long: i64) {
+    fn request_bodies_return(
+        path in string(), data in data(), acl in acls(), number: i32, flag: bool, long: i64
+    ) {
         let (version, ttl) = (number, long);
-        record_returns(&CreateRequest { path: path.clone(), data: data.clone(), acl: acl.clone(), flags: number })?;
+        let flags = number;
+        record_returns(&CreateRequest { path: path.clone(), data: data.clone(), acl: acl.clone(), flags })?;
         record_returns(&DeleteRequest { path: path.clone(), version })?;
         record_returns(&PathWatch { path: path.clone(), watch: flag })?;
         record_returns(&SetDataRequest { path: path.clone(), data: data.clone(), version })?;
@@ -97,12 +100,12 @@ proptest! {
     }
 
     #[test]
-    fn creates_with_a_time_to_live(request in create_ttl()) {
+    fn creates_with_a_time_to_live_return(request in create_ttl()) {
         record_returns(&request)?;
     }
 
     #[test]
-    fn watches_to_set_again(relative_zxid in zxid(), a in strings(), b in strings(), c in strings()) {
+    fn watches_to_set_again_return(relative_zxid in zxid(), a in strings(), b in strings(), c in strings()) {
         record_returns(&SetWatches2 {
             relative_zxid,
             data_watches: a.clone(),
@@ -115,9 +118,9 @@ proptest! {
     }
 
     #[test]
-    fn response_bodies(
-        path in string(), data in data(), acl in acls(), stat in stat(), children in strings(), zxid in zxid(),
-        number: i32, other: i32,
+    fn response_bodies_return(
+        path in string(), data in data(), acl in acls(), stat in stat(), children in strings(),
+        zxid in zxid(), number: i32, other: i32,
     ) {
         record_returns(&ReplyHeader { xid: number, zxid, err: other })?;
         record_returns(&stat)?;
@@ -141,14 +144,19 @@ proptest! {
     }
 
     #[test]
-    fn multis(kind: i32, done: bool, err: i32, ops in vec(multi_op(), 0..5), results in vec(multi_result(), 0..5)) {
+    fn multis_return(
+        kind: i32, done: bool, err: i32,
+        ops in vec(multi_op(), 0..5), results in vec(multi_result(), 0..5),
+    ) {
         record_returns(&MultiHeader { kind, done, err })?;
         returns(&MultiRequest { ops }, MultiRequest::encode, MultiRequest::decode)?;
         returns(&MultiResponse { results }, MultiResponse::encode, MultiResponse::decode)?;
     }
 
     #[test]
-    fn hellos(server in positive(), addresses in vec(("[a-z0-9.-]{1,12}|fe80::[1-9]", any::<u16>()), 1..4)) {
+    fn hellos_return(
+        server in positive(), addresses in vec(("[a-z0-9.-]{1,12}|fe80::[1-9]", any::<u16>()), 1..4)
+    ) {
         let hello = Hello { server: ServerId(server), addresses };
         let mut received = BytesMut::from(written(|w| hello.encode(w)));
         prop_assert_eq!(Hello::decode(&mut received), Ok(Some(hello)));
@@ -156,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn notifications(
+    fn notifications_return(
         state in prop::sample::select(PeerState::ALL),
         leader in positive(),
         zxid in positive(),
@@ -171,7 +179,7 @@ proptest! {
     }
 
     #[test]
-    fn packets_in_any_pieces(
+    fn packets_return_in_any_pieces(
         kind in prop::sample::select(PacketType::ALL), zxid: i64, data in data(), piece in 1_usize..80
     ) {
         let packet = QuorumPacket { kind, zxid, data };
@@ -188,8 +196,9 @@ proptest! {
     }
 
     #[test]
-    fn what_packets_carry(
-        server in positive(), session in session(), number: i32, op: i32, long: i64, flag: bool, payload in bytes(),
+    fn what_packets_carry_returns(
+        server in positive(), session in session(), number: i32, op: i32, long: i64, flag: bool,
+        payload in bytes(),
         touches in vec((session(), any::<i32>()), 0..5),
     ) {
         let info = LearnerInfo { server: ServerId(server), protocol: number, config_version: long };
@@ -203,14 +212,16 @@ proptest! {
     }
 
     #[test]
-    fn entries(header in txn_header(), txn in txn(), digest in txn_digest()) {
+    fn entries_return(header in txn_header(), txn in txn(), digest in txn_digest()) {
         let header = TxnHeader { kind: txn.kind(), ..header };
         let entry = Entry::new(header, txn, digest);
         prop_assert_eq!(Entry::decode(entry.bytes.clone()), Ok(entry));
     }
 
     #[test]
-    fn logs(txns in vec((txn_header(), txn(), txn_digest()), 0..4), zeros in 0_usize..30) {
+    fn logs_return_and_end_at_their_zeros(
+        txns in vec((txn_header(), txn(), txn_digest()), 0..4), zeros in 0_usize..30
+    ) {
         let entry = |(header, txn, digest): (TxnHeader, _, _)| {
             let txn: node_wire::txn::Txn = txn;
             Entry::new(TxnHeader { kind: txn.kind(), ..header }, txn, digest)
@@ -231,14 +242,14 @@ proptest! {
     }
 
     #[test]
-    fn file_names(zxid in zxid()) {
+    fn file_names_return(zxid in zxid()) {
         for name in [FileName::Log(zxid), FileName::Snapshot(zxid)] {
             prop_assert_eq!(FileName::parse(&name.to_string()), Some(name));
         }
     }
 
     #[test]
-    fn streams_in_any_pieces(image in image(), piece in 1_usize..300) {
+    fn streams_return_in_any_pieces(image in image(), piece in 1_usize..300) {
         let mut whole = BytesMut::new();
         encode_stream(&image, &mut whole);
 
@@ -260,7 +271,9 @@ proptest! {
     }
 
     #[test]
-    fn snapshot_files(image in image(), stat in stat_persisted(), digest in option::of((1_u64.., any::<i64>()))) {
+    fn snapshot_files_return(
+        image in image(), stat in stat_persisted(), digest in option::of((1_u64.., any::<i64>()))
+    ) {
         record_returns(&stat)?;
         let digest = digest.map(|(zxid, digest)| ZxidDigest { zxid: Zxid(zxid), version: 2, digest });
         let mut whole = BytesMut::new();
