@@ -186,7 +186,7 @@ impl Learner {
             PacketType::NewLeader if self.phase == Phase::Synchronizing => {
                 self.new_leader(base, zxid.epoch())
             }
-            PacketType::UpToDate if self.phase == Phase::Acknowledging => self.up_to_date(base),
+            PacketType::UpToDate if self.phase == Phase::Acknowledging => self.up_to_date(base, zxid),
             PacketType::Ping => {
                 self.silence.heard(base.awake);
                 self.answer_ping(base, packet.zxid);
@@ -299,8 +299,9 @@ impl Learner {
         Ok(())
     }
 
-    fn up_to_date(&mut self, base: &mut Base) -> Result<(), Leave> {
+    fn up_to_date(&mut self, base: &mut Base, committed: Zxid) -> Result<(), Leave> {
         let Some(conn) = self.conn else { return Ok(()) };
+        self.commit(base, committed)?;
         self.phase = Phase::Broadcast;
         while base.apply_next(self.committed).is_some() {}
         ack(base, conn, Zxid::new(self.epoch, 0));

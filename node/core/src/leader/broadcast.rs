@@ -93,7 +93,7 @@ impl Leader {
                 peer.patient_until = base.awake;
                 peer.silence.heard(base.awake);
                 if self.phase == Phase::Broadcast {
-                    up_to_date(base, conn, epoch);
+                    up_to_date(base, conn);
                 } else {
                     return self.check_established::<P>(base);
                 }

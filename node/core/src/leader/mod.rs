@@ -398,7 +398,7 @@ impl Leader {
         }
         for (conn, peer) in &self.peers {
             if peer.progress == Progress::Synchronized {
-                up_to_date(base, *conn, epoch);
+                up_to_date(base, *conn);
             }
         }
         base.tell(Event::Established { leader: base.config.id, epoch });
@@ -457,7 +457,8 @@ fn leader_info(base: &mut Base, conn: ConnId, epoch: Epoch) {
     base.send(conn, QuorumPacket { kind: PacketType::LeaderInfo, zxid, data: Some(data) });
 }
 
-fn up_to_date(base: &mut Base, conn: ConnId, epoch: Epoch) {
-    let zxid = Zxid::new(epoch, 0).to_wire();
+/// Its zxid says how far the history is committed: a learner that lacked nothing was sent no COMMIT.
+fn up_to_date(base: &mut Base, conn: ConnId) {
+    let zxid = base.journal.applied().to_wire();
     base.send(conn, QuorumPacket { kind: PacketType::UpToDate, zxid, data: None });
 }
