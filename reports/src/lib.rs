@@ -1,1 +1,28 @@
 //! A finished run as terminal text, HTML page, JUnit XML and JSON.
+//!
+//! The harness measures and judges; this crate only says what came out. Everything in it is a function from
+//! data to data: no clock, no files, no sockets, so that `harness report` draws the same page from a run
+//! folder years later, and tests compare strings.
+//!
+//! - [`results`]: the types of `run.json` and `results.json`; [`faults`]: those of `faults.jsonl`.
+//! - [`operations`]: the history as pairs of call and answer, and what can be counted on them;
+//!   [`outages`] and [`latency`]: what clients paid.
+//! - [`findings`]: the sentences that each part of a report opens with, drawn from the data.
+//! - [`terminal`], [`html`], [`junit`]: the three renderings; `results.json` is `serde_json` on
+//!   [`results::Results`].
+//!
+//! What it deliberately does not do: decide anything. A verdict is printed, never derived, and a number
+//! that is not known is shown as not known.
+
+pub mod faults;
+pub mod findings;
+pub mod html;
+mod labels;
+pub mod junit;
+pub mod latency;
+pub mod numbers;
+pub mod operations;
+pub mod outages;
+pub mod results;
+mod svg;
+pub mod terminal;

@@ -1,0 +1,342 @@
+//! The one writer of a member's data directory.
+
+use bytes::BytesMut;
+use node_wire::ids::{Epoch, Zxid};
+use node_wire::logfile::{HEADER_LEN, RECORD_OVERHEAD};
+use node_wire::snapshot::Image;
+use node_wire::txn::Entry;
+
+use crate::epochs::{self, ACCEPTED, CURRENT, Epochs};
+use crate::error::LogError;
+use crate::recovery::{self, Recovered};
+use crate::storage::Storage;
+use crate::synced::{Mark, Note};
+use crate::{durable, names, opening, records, rewrite, snapshots};
+
+/// One write to a log file never exceeds this many bytes: [`Log::append`] flushes first. The largest record
+/// fits.
+pub(crate) const MAX_BATCH_BYTES: usize = 4 << 20;
+
+/// How a log is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct LogOptions {
+    /// A log file grows by this much at once; 0 lets it grow with each write. The space is not written, only
+    /// the length is set, so synchronizing need not record a new length each time: on ext4 that takes a
+    /// third off the latency. Zeros behind the last record mean its end, as in ZooKeeper's files.
+    pub preallocate_bytes: u64,
+    /// A log file that reached this size is followed by a new one.
+    pub roll_bytes: u64,
+    /// Note the synchronized position in a file, for [`cut_to_synced`](crate::cut_to_synced).
+    pub note_synced: bool,
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        Self { preallocate_bytes: 4 << 20, roll_bytes: 64 << 20, note_synced: false }
+    }
+}
+
+/// A place in the log: everything before it is durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyncedPosition {
+    /// The name of the log file.
+    pub file: String,
+    /// The end of its last durable record.
+    pub offset: u64,
+}
+
+/// The transaction log of one member, with its epoch files.
+///
+/// Operations happen in the order of the calls. [`append`](Self::append) only buffers; everything else is
+/// durable when it returns, and so is all that was appended before it (but [`install`](Self::install) throws
+/// that away). After a failed write the log is poisoned and answers every call with
+/// [`LogError::Poisoned`]: what the disk holds is unknown, and only opening the log again can tell.
+#[derive(Debug)]
+pub struct Log<S: Storage> {
+    pub(crate) storage: S,
+    options: LogOptions,
+    epochs: Epochs,
+    /// Encoded records that are not written yet; with the file's header, where they begin a new file.
+    batch: BytesMut,
+    /// The file that is written to; none when the next entry begins one.
+    pub(crate) file: Option<OpenFile<S::File>>,
+    /// The entry that begins the next file, when the batch does.
+    new_file: Option<Zxid>,
+    /// Whether the next entry should begin a new file.
+    roll: bool,
+    /// The last entry, durable or not; the snapshot's zxid when none is behind it.
+    pub(crate) last: Zxid,
+    last_durable: Zxid,
+    pub(crate) mark: Option<Mark>,
+    note: Option<Note<S::File>>,
+    /// The first failure.
+    poisoned: Option<String>,
+}
+
+/// A log file that is being written.
+#[derive(Debug)]
+pub(crate) struct OpenFile<F> {
+    pub(crate) first: Zxid,
+    pub(crate) handle: F,
+    /// The end of the last record.
+    pub(crate) end: u64,
+    /// The length of the file, padding included.
+    pub(crate) allocated: u64,
+}
+
+impl<S: Storage> Log<S> {
+    /// Opens the log, puts right what a crash left behind, and reads what it holds. All of that is durable
+    /// when this returns, even what a killed process had written but not synchronized.
+    ///
+    /// A new directory is a log without entries.
+    pub fn open(storage: S, options: LogOptions) -> Result<(Self, Recovered), LogError> {
+        let (opened, recovered) = opening::open(&storage)?;
+        let mut log = Self {
+            storage,
+            options,
+            epochs: opened.epochs,
+            batch: BytesMut::new(),
+            file: opened.file,
+            new_file: None,
+            roll: false,
+            last: opened.last,
+            last_durable: opened.last,
+            mark: opened.mark,
+            note: None,
+            poisoned: None,
+        };
+        if options.note_synced {
+            log.note = Some(Note::open(&log.storage)?);
+            log.write_note()?;
+        }
+        Ok((log, recovered))
+    }
+
+    /// Takes an entry into the batch. It is durable after the next [`flush_and_sync`](Self::flush_and_sync).
+    pub fn append(&mut self, entry: &Entry) -> Result<(), LogError> {
+        self.guarded(|log| log.append_now(entry))
+    }
+
+    /// Writes the batch with one write and makes it durable with one synchronization. Does nothing when the
+    /// batch is empty.
+    pub fn flush_and_sync(&mut self) -> Result<(), LogError> {
+        self.guarded(Self::flush_now)
+    }
+
+    /// Begins a new log file with the next entry. Called with each snapshot, so that old files can be purged.
+    pub fn roll(&mut self) -> Result<(), LogError> {
+        self.guarded(|log| {
+            log.flush_now()?;
+            log.roll = true;
+            Ok(())
+        })
+    }
+
+    /// Drops every entry behind `to`. Snapshots that are newer are removed first. A crash on the way leaves
+    /// the history as it was, or cut somewhere behind `to`, or cut at `to`.
+    ///
+    /// Fails with [`LogError::CannotTruncate`], and changes nothing, when no snapshot at or before `to` with
+    /// all entries behind it is left to rebuild that state from.
+    pub fn truncate(&mut self, to: Zxid) -> Result<(), LogError> {
+        self.guarded(|log| {
+            log.flush_now()?;
+            if to >= log.last {
+                return Ok(());
+            }
+            rewrite::truncate(log, to)?;
+            log.last_durable = log.last;
+            log.write_note()
+        })
+    }
+
+    /// Replaces the whole history, log and snapshots, by this tree. A crash on the way leaves the old history
+    /// or the new one, never a mix: [`open`](Self::open) completes what had become durable. Entries that were
+    /// appended but not synchronized are dropped with the rest.
+    pub fn install(&mut self, image: &Image) -> Result<(), LogError> {
+        self.guarded(|log| {
+            log.batch.clear();
+            log.new_file = None;
+            log.file = None;
+            log.roll = false;
+            rewrite::install(&log.storage, image)?;
+            log.mark = None;
+            log.last = image.zxid;
+            log.last_durable = image.zxid;
+            log.write_note()
+        })
+    }
+
+    /// Writes the acceptedEpoch file. It never goes back.
+    pub fn set_accepted_epoch(&mut self, epoch: Epoch) -> Result<(), LogError> {
+        self.guarded(|log| {
+            let limit = log.epochs.accepted;
+            if epoch < limit {
+                let (file, limit_file) = (ACCEPTED, ACCEPTED);
+                return Err(LogError::EpochOrder { file, asked: epoch, limit_file, limit });
+            }
+            log.flush_now()?;
+            if epoch != limit {
+                epochs::write(&log.storage, ACCEPTED, epoch)?;
+                log.epochs.accepted = epoch;
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes the currentEpoch file, behind everything that was appended. It never goes back, nor past the
+    /// accepted epoch.
+    pub fn set_current_epoch(&mut self, epoch: Epoch) -> Result<(), LogError> {
+        self.guarded(|log| {
+            let Epochs { accepted, current } = log.epochs;
+            let file = CURRENT;
+            if epoch < current {
+                return Err(LogError::EpochOrder { file, asked: epoch, limit_file: CURRENT, limit: current });
+            }
+            if epoch > accepted {
+                return Err(LogError::EpochOrder {
+                    file,
+                    asked: epoch,
+                    limit_file: ACCEPTED,
+                    limit: accepted,
+                });
+            }
+            log.flush_now()?;
+            if epoch != current {
+                epochs::write(&log.storage, CURRENT, epoch)?;
+                log.epochs.current = epoch;
+            }
+            Ok(())
+        })
+    }
+
+    /// Deletes what the newest `keep_snapshots` snapshots make superfluous: see [`purge`](crate::purge).
+    pub fn purge(&self, keep_snapshots: usize) -> Result<Vec<String>, LogError> {
+        match &self.poisoned {
+            Some(cause) => Err(LogError::Poisoned { cause: cause.clone() }),
+            None => snapshots::purge(&self.storage, keep_snapshots),
+        }
+    }
+
+    /// Up to where the log is durable; none when it has no entries.
+    pub fn synced_position(&self) -> Option<SyncedPosition> {
+        self.mark.map(|mark| SyncedPosition { file: names::log(mark.file), offset: mark.offset })
+    }
+
+    /// The zxid of the last entry, durable or not.
+    pub fn last_zxid(&self) -> Zxid {
+        self.last
+    }
+
+    /// The zxid of the last durable entry.
+    pub fn last_durable_zxid(&self) -> Zxid {
+        self.last_durable
+    }
+
+    /// How many bytes wait for [`flush_and_sync`](Self::flush_and_sync).
+    pub fn unsynced_bytes(&self) -> usize {
+        self.batch.len()
+    }
+
+    /// The directory, for [`write_snapshot`](crate::write_snapshot) on another thread.
+    pub fn storage(&self) -> &S {
+        &self.storage
+    }
+
+    /// Runs an operation unless one has failed before, and lets none run after this one if the disk fails it.
+    fn guarded(
+        &mut self,
+        operation: impl FnOnce(&mut Self) -> Result<(), LogError>,
+    ) -> Result<(), LogError> {
+        if let Some(cause) = &self.poisoned {
+            return Err(LogError::Poisoned { cause: cause.clone() });
+        }
+        let outcome = operation(self);
+        if let Err(error @ LogError::Io { .. }) = &outcome {
+            self.poisoned = Some(error.to_string());
+        }
+        outcome
+    }
+
+    fn append_now(&mut self, entry: &Entry) -> Result<(), LogError> {
+        let (zxid, size) = (entry.zxid(), entry.bytes.len());
+        if zxid <= self.last {
+            return Err(LogError::OutOfOrder { zxid, last: self.last });
+        }
+        if size > records::MAX_RECORD_BYTES {
+            return Err(LogError::TooLarge { zxid, size });
+        }
+        if self.batch.len() + size + RECORD_OVERHEAD + HEADER_LEN > MAX_BATCH_BYTES {
+            self.flush_now()?;
+        }
+        let follows = recovery::follows(self.last, zxid);
+        // An entry behind a gap stays in the file of the one before it: at the beginning of a file it could
+        // not be told from one whose predecessors are lost.
+        if self.roll && follows && self.batch.is_empty() {
+            self.file = None;
+            self.roll = false;
+        }
+        if self.file.is_none() && self.new_file.is_none() {
+            if !follows {
+                return Err(LogError::Hole { file: names::log(zxid), after: self.last, found: zxid });
+            }
+            records::encode_header(&mut self.batch);
+            self.new_file = Some(zxid);
+        }
+        records::encode_record(entry, &mut self.batch);
+        self.last = zxid;
+        Ok(())
+    }
+
+    fn flush_now(&mut self) -> Result<(), LogError> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let created = self.new_file.take();
+        if let Some(first) = created {
+            let name = names::log(first);
+            let handle = self.storage.create(&name).map_err(LogError::io("create", name))?;
+            self.file = Some(OpenFile { first, handle, end: 0, allocated: 0 });
+        }
+        let Some(file) = &mut self.file else { unreachable!("a batch has a file to go to") };
+        file.write(&self.storage, &self.batch, self.options.preallocate_bytes)?;
+        if created.is_some() {
+            durable::sync_dir(&self.storage)?;
+        }
+        self.roll |= file.end >= self.options.roll_bytes;
+        self.mark = Some(Mark { file: file.first, offset: file.end });
+        self.batch.clear();
+        self.last_durable = self.last;
+        self.write_note()
+    }
+
+    fn write_note(&mut self) -> Result<(), LogError> {
+        match &mut self.note {
+            Some(note) => note.write(&self.storage, self.mark),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<F> OpenFile<F> {
+    /// Writes at the end and makes it durable.
+    fn write<S: Storage<File = F>>(
+        &mut self,
+        storage: &S,
+        batch: &[u8],
+        preallocate: u64,
+    ) -> Result<(), LogError> {
+        let name = names::log(self.first);
+        let size = u64::try_from(batch.len()).unwrap_or(u64::MAX);
+        let end = self.end.saturating_add(size);
+        if preallocate > 0 && end > self.allocated {
+            let allocated = end.next_multiple_of(preallocate);
+            storage.set_len(&mut self.handle, allocated).map_err(LogError::io("extend", &name))?;
+            self.allocated = allocated;
+        }
+        storage.write_at(&mut self.handle, self.end, batch).map_err(LogError::io("write", &name))?;
+        storage.sync_data(&mut self.handle).map_err(LogError::io("synchronize", &name))?;
+        self.end = end;
+        self.allocated = self.allocated.max(end);
+        Ok(())
+    }
+}

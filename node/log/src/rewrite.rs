@@ -1,0 +1,93 @@
+//! The two operations that throw history away: cutting its end off, and replacing all of it.
+//!
+//! Removals are not ordered by a file system until the directory is synchronized, so both are made of steps
+//! with a synchronization between them, each of which leaves something that [`open`](crate::Log::open)
+//! understands.
+
+use node_wire::ids::Zxid;
+use node_wire::snapshot::Image;
+
+use crate::error::LogError;
+use crate::log::Log;
+use crate::opening;
+use crate::records::Tail;
+use crate::recovery::History;
+use crate::snapshots;
+use crate::storage::Storage;
+use crate::{durable, names};
+
+/// Replaces the whole history by a tree.
+///
+/// 1. The tree is written as `install.<zxid>`, complete or not at all: from here on the new history counts.
+/// 2. The old log files and snapshots are removed, and that is made durable.
+/// 3. `install.<zxid>` becomes `snapshot.<zxid>`. A crash before that is completed by [`complete_install`].
+pub(crate) fn install<S: Storage>(storage: &S, image: &Image) -> Result<(), LogError> {
+    snapshots::write_as(storage, &names::install(image.zxid), image)?;
+    replace_history(storage, &durable::list(storage)?, image.zxid)
+}
+
+/// Completes an interrupted [`install`]. Answers whether there was one.
+pub(crate) fn complete_install<S: Storage>(storage: &S, listed: &[String]) -> Result<bool, LogError> {
+    let Some((zxid, file)) = names::installs(listed).pop() else { return Ok(false) };
+    // Nothing is removed on the word of a file that does not hold what it should.
+    if let Err(reason) = snapshots::read(storage, zxid, &file)? {
+        return Err(LogError::DamagedSnapshot { file, reason });
+    }
+    // A process that was killed behind the renaming left it to the page cache.
+    durable::sync_dir(storage)?;
+    replace_history(storage, listed, zxid)?;
+    Ok(true)
+}
+
+fn replace_history<S: Storage>(storage: &S, listed: &[String], zxid: Zxid) -> Result<(), LogError> {
+    for old in listed.iter().filter(|name| names::is_history(name)) {
+        durable::remove(storage, old)?;
+    }
+    durable::sync_dir(storage)?;
+    durable::rename(storage, &names::install(zxid), &names::snapshot(zxid))
+}
+
+/// Drops every entry behind `to` from a log that is flushed.
+///
+/// Nothing is touched before it is certain that `to` can be rebuilt. Then the snapshots behind `to` go first:
+/// the log still holds what they held. The log files behind `to` go from the last to the first, each durably,
+/// so that a crash never leaves a hole.
+pub(crate) fn truncate<S: Storage>(log: &mut Log<S>, to: Zxid) -> Result<(), LogError> {
+    let storage = &log.storage;
+    let listed = durable::list(storage)?;
+    let mut history = match History::read(storage, &listed, to) {
+        Err(LogError::Hole { .. }) => return Err(LogError::CannotTruncate { to }),
+        other => other?,
+    };
+    if history.last() != log.last {
+        return Err(LogError::CannotTruncate { to });
+    }
+
+    let snapshots = names::snapshots(&listed).into_iter().filter(|(zxid, _)| *zxid > to);
+    let snapshots: Vec<String> = snapshots.map(|(_, name)| name).collect();
+    for name in &snapshots {
+        durable::remove(storage, name)?;
+    }
+    if !snapshots.is_empty() {
+        durable::sync_dir(storage)?;
+    }
+    log.file = None;
+    while let Some(file) = history.files.last_mut() {
+        match file.end_at(to) {
+            None => {
+                durable::remove(storage, &file.name)?;
+                durable::sync_dir(storage)?;
+                history.files.pop();
+            }
+            Some(end) => {
+                durable::cut(storage, &file.name, end)?;
+                file.records.retain(|record| record.end <= end);
+                (file.end, file.len, file.tail) = (end, end, Tail::Clean);
+                break;
+            }
+        }
+    }
+    log.last = history.last();
+    (log.file, log.mark) = opening::end_of(storage, &history)?;
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Snapshot files: writing them beside a running log, finding a sound one, and throwing old ones away.
+
+use node_wire::ids::Zxid;
+use node_wire::snapshot::Image;
+use node_wire::snapshot::file::{FileEncoder, decode_file};
+
+use crate::durable;
+use crate::error::LogError;
+use crate::names;
+use crate::storage::Storage;
+
+/// How much of a snapshot is encoded at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Writes a snapshot. May run on another thread than the log's writer; only one at a time for each zxid.
+///
+/// The file gets its name when all of it is durable. Two things are the caller's duty. Every entry up to the
+/// image's zxid is durable in the log already, or a crash would leave a snapshot with a hole before it. And
+/// the call is over before the log is truncated or a tree installed: a snapshot of what was then thrown away
+/// must not appear afterwards.
+///
+/// A failure leaves the log unharmed, and old snapshots as they were.
+pub fn write_snapshot<S: Storage>(storage: &S, image: &Image) -> Result<(), LogError> {
+    write_as(storage, &names::snapshot(image.zxid), image)
+}
+
+/// Writes a tree into a file of any name, durably and all at once.
+pub(crate) fn write_as<S: Storage>(storage: &S, name: &str, image: &Image) -> Result<(), LogError> {
+    let mut encoder = FileEncoder::new(image, None);
+    durable::replace_by(storage, name, |buffer| encoder.fill(buffer, PIECE_BYTES))
+}
+
+/// Deletes all but the newest `keep_snapshots` snapshots (at least one is kept), and the log files that lie
+/// wholly before the oldest one kept. Answers with what went. May run on another thread than the log's
+/// writer, under the same duties as [`write_snapshot`].
+///
+/// While there are fewer snapshots than that, nothing is deleted. The oldest one kept is read first: when it is damaged, one more is kept, and so on. With no sound snapshot
+/// nothing is deleted.
+pub fn purge<S: Storage>(storage: &S, keep_snapshots: usize) -> Result<Vec<String>, LogError> {
+    let listed = durable::list(storage)?;
+    let snapshots = names::snapshots(&listed);
+    let Some(mut oldest) = snapshots.len().checked_sub(keep_snapshots.max(1)) else { return Ok(Vec::new()) };
+    while let Some((zxid, name)) = snapshots.get(oldest) {
+        if read(storage, *zxid, name)?.is_ok() {
+            break;
+        }
+        let Some(older) = oldest.checked_sub(1) else { return Ok(Vec::new()) };
+        oldest = older;
+    }
+    let Some((base, _)) = snapshots.get(oldest) else { return Ok(Vec::new()) };
+    let mut removed: Vec<String> = snapshots[..oldest].iter().map(|(_, name)| name.clone()).collect();
+    remove_all(storage, &removed)?;
+    // Logs go after the older snapshots have gone for good: one of those without its log would be a base
+    // with a hole behind it.
+    let logs = obsolete_logs(&names::logs(&listed), *base);
+    remove_all(storage, &logs)?;
+    removed.extend(logs);
+    Ok(removed)
+}
+
+/// Log files without an entry behind `base`. The last one is never among them: it is being written.
+fn obsolete_logs(logs: &[(Zxid, String)], base: Zxid) -> Vec<String> {
+    let obsolete = logs.windows(2).take_while(|pair| pair[1].0 <= base || base.next() == Some(pair[1].0));
+    obsolete.map(|pair| pair[0].1.clone()).collect()
+}
+
+fn remove_all<S: Storage>(storage: &S, names: &[String]) -> Result<(), LogError> {
+    for name in names {
+        durable::remove(storage, name)?;
+    }
+    if names.is_empty() { Ok(()) } else { durable::sync_dir(storage) }
+}
+
+/// A damaged snapshot: its zxid, its name, what is wrong with it.
+pub(crate) type DamagedFile = (Zxid, String, String);
+
+/// The newest sound snapshot at or before `limit` (an empty tree when there is none), and the damaged ones
+/// that are newer.
+pub(crate) fn newest_sound<S: Storage>(
+    storage: &S,
+    listed: &[String],
+    limit: Zxid,
+) -> Result<(Image, Vec<DamagedFile>), LogError> {
+    let mut damaged = Vec::new();
+    for (zxid, name) in names::snapshots(listed).into_iter().rev().filter(|(zxid, _)| *zxid <= limit) {
+        match read(storage, zxid, &name)? {
+            Ok(image) => return Ok((image, damaged)),
+            Err(reason) => damaged.push((zxid, name, reason)),
+        }
+    }
+    Ok((Image::default(), damaged))
+}
+
+/// Reads a snapshot; the inner error says what is wrong with it.
+pub(crate) fn read<S: Storage>(
+    storage: &S,
+    zxid: Zxid,
+    name: &str,
+) -> Result<Result<Image, String>, LogError> {
+    let content = storage.read(name).map_err(LogError::io("read", name))?;
+    Ok(decode_file(content, zxid).map(|file| file.image).map_err(|error| format!("failed to {error}")))
+}

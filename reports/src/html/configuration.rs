@@ -1,0 +1,164 @@
+//! Configuration: everything needed to believe the run or to do it again.
+
+use super::Input;
+use super::markup::Markup;
+use super::verdict::{command, started};
+use crate::findings::Sentence;
+use crate::numbers::{bytes, count, duration, memory, ms, rate, setting_ms};
+
+pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
+    let finding = Sentence::strong("The same command with the same seed draws the same schedule and the same operations.")
+        .and(" What the members make of them in time is theirs.");
+    m.heading("configuration", "Configuration", &finding);
+    command(m, &input.results.repeat);
+    m.el("div", &[("class", "configuration")], |m| {
+        section(m, "Run", &run(input));
+        section(m, "Drawn from the seed", &pairs(&input.run.drawn));
+        section(m, "Cluster and target", &cluster(input));
+        section(m, "Versions", &pairs(&input.run.versions));
+        section(m, "Host", &host(input));
+        section(m, "Time spent", &timings(input));
+        files(m, input);
+    });
+    m.line();
+    m.el("footer", &[], |m| {
+        m.leaf("span", &[], "One file; nothing is fetched from anywhere.");
+        m.el("span", &[], |m| {
+            m.text("Drawn again with ");
+            m.leaf("code", &[], &format!("harness report {}", input.run.name));
+        });
+    });
+}
+
+type Pairs = Vec<(String, String)>;
+
+fn pairs(of: &std::collections::BTreeMap<String, String>) -> Pairs {
+    of.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+fn section(m: &mut Markup, title: &str, pairs: &Pairs) {
+    if pairs.is_empty() {
+        return;
+    }
+    m.el("section", &[], |m| {
+        m.leaf("h3", &[], title);
+        m.el("dl", &[("class", "pairs")], |m| {
+            for (name, value) in pairs {
+                m.leaf("dt", &[], name);
+                m.leaf("dd", &[], value);
+            }
+        });
+    });
+    m.line();
+}
+
+fn pair(name: &str, value: impl Into<String>) -> (String, String) {
+    (name.to_owned(), value.into())
+}
+
+fn run(input: &Input<'_>) -> Pairs {
+    let run = input.run;
+    let nemeses = if run.nemeses.is_empty() { "none".to_owned() } else { run.nemeses.join(", ") };
+    let mut out = vec![
+        pair("name", &run.name),
+        pair("started", started(&run.started_utc)),
+        pair("seed", run.seed.to_string()),
+        pair("workload", format!("{}, {} keys", run.workload, count(run.keys.into()))),
+        pair("nemeses", nemeses),
+        pair("interval", setting_ms(run.interval_ms)),
+        pair("overlap", if run.overlap { "yes" } else { "no" }),
+        pair("rate", format!("{} operations/s, {} processes", rate(run.rate), count(run.concurrency.into()))),
+        pair("time limit", setting_ms(run.time_limit_ms)),
+    ];
+    if let Some(timeout) = run.operation_timeout_ms {
+        out.push(pair("operation timeout", setting_ms(timeout)));
+    }
+    if let Some(least) = run.min_rate {
+        out.push(pair("minimum rate", format!("{} operations/s", rate(least))));
+    }
+    if let Some(plant) = &run.plant {
+        out.push(pair("planted bug", plant));
+    }
+    out
+}
+
+fn cluster(input: &Input<'_>) -> Pairs {
+    let run = input.run;
+    let reason = if run.cluster_reason.is_empty() { String::new() } else { format!(" ({})", run.cluster_reason) };
+    let mut out = vec![
+        pair("cluster", format!("{}{reason}", run.cluster)),
+        pair("target", &run.target),
+        pair("members", format!("{}, {} observers", run.nodes, run.observers)),
+    ];
+    out.extend(pairs(&run.settings));
+    out
+}
+
+fn host(input: &Input<'_>) -> Pairs {
+    let host = &input.run.host;
+    let memory = host.memory_bytes.map(|size| format!(", {}", memory(size))).unwrap_or_default();
+    let cores = if host.cores == 1 { "1 core".to_owned() } else { format!("{} cores", host.cores) };
+    let mut out = vec![pair("machine", format!("{cores}{memory}")), pair("kernel", &host.kernel)];
+    out.extend(pairs(&host.measured));
+    if let Some(lag) = input.results.lag_ms {
+        out.push(pair("harness late by", format!("{} ms at most", ms(lag))));
+    }
+    out
+}
+
+fn timings(input: &Input<'_>) -> Pairs {
+    let timings = input.results.timings;
+    [
+        ("start", timings.start_ms),
+        ("workload", timings.workload_ms),
+        ("recovery", timings.recovery_ms),
+        ("checks", timings.check_ms),
+        ("all", timings.total_ms),
+    ]
+    .into_iter()
+    .filter(|(_, value)| *value > 0.0)
+    .map(|(name, value)| pair(name, duration(value)))
+    .collect()
+}
+
+fn files(m: &mut Markup, input: &Input<'_>) {
+    if input.results.files.is_empty() {
+        return;
+    }
+    m.el("section", &[], |m| {
+        m.leaf("h3", &[], "Files beside this page");
+        m.el("dl", &[("class", "pairs")], |m| {
+            for file in &input.results.files {
+                m.el("dt", &[], |m| {
+                    if is_beside(&file.name) {
+                        m.leaf("a", &[("href", &file.name)], &file.name);
+                    } else {
+                        m.text(&file.name);
+                    }
+                });
+                let size = file.bytes.map(|size| format!(" · {}", bytes(size))).unwrap_or_default();
+                m.leaf("dd", &[], &format!("{}{size}", file.what));
+            }
+        });
+    });
+}
+
+/// Whether a name is a plain path below the run folder. Nothing else becomes a link: the page asks nothing of
+/// anywhere, and a name could be an address with a scheme.
+fn is_beside(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
+    !name.is_empty() && !name.starts_with('/') && !name.contains("..") && !name.contains("//") && name.chars().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_below_the_run_folder_become_links() {
+        assert!(is_beside("history.jsonl") && is_beside("nodes/1/log.txt") && is_beside("nodes/"));
+        for hostile in ["", "/etc/passwd", "../x", "javascript:alert(1)", "https://example.org/", "//example.org"] {
+            assert!(!is_beside(hostile), "{hostile}");
+        }
+    }
+}

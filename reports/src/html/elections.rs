@@ -1,0 +1,282 @@
+//! Elections: what a failover costs, and which phase it is spent in.
+
+use plotters::prelude::*;
+
+use super::Input;
+use super::markup::{Markup, css};
+use crate::findings::{self, percent};
+use crate::labels::{NARROW_PX, steps, tick_text, ticks, width_px};
+use crate::latency::merged;
+use crate::numbers::{len, len_f64, lossy, moment, nearest_rank, to_u32, whole_ms};
+use crate::results::{Election, Phase};
+use crate::svg::{self, Frame, Pen};
+
+/// Bins of the histogram of totals at most.
+const MOST_BINS: u32 = 30;
+/// Bins for a factor of ten in the histograms of the phases.
+const BINS_PER_DECADE: f64 = 6.0;
+/// Height of a step of labels above the histogram, in px.
+const STEP_PX: u32 = 15;
+
+pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
+    let elections = &input.results.elections;
+    m.heading("elections", "Elections", &findings::elections(elections));
+    if elections.is_empty() {
+        return;
+    }
+    let scale = Scale::of(elections);
+    m.el("table", &[("class", "cards elections")], |m| {
+        m.el("thead", &[], |m| m.el("tr", &[], |m| header(m, &scale)));
+        m.el("tbody", &[], |m| {
+            for election in elections {
+                row(m, input, election, &scale);
+            }
+        });
+    });
+    phase_legend(m);
+    m.el("div", &[("class", "two")], |m| {
+        m.el("div", &[], |m| totals(m, elections));
+        m.el("div", &[], |m| phase_histograms(m, elections));
+    });
+    m.line();
+}
+
+/// The linear axis of the stacked bars.
+struct Scale {
+    top: f64,
+    ticks: Vec<f64>,
+    step: f64,
+}
+
+impl Scale {
+    fn of(elections: &[Election]) -> Self {
+        let longest = elections.iter().map(stacked).fold(1.0, f64::max);
+        let ticks = ticks(longest, 4);
+        let step = ticks.get(1).copied().unwrap_or(longest);
+        Self { top: longest.max(ticks.last().copied().unwrap_or(longest)), ticks, step }
+    }
+}
+
+/// The phases together, or the total where that is longer.
+fn stacked(election: &Election) -> f64 {
+    let phases: f64 = Phase::ALL.into_iter().filter_map(|phase| phase.of(election)).sum();
+    phases.max(election.total_ms.unwrap_or(0.0))
+}
+
+fn header(m: &mut Markup, scale: &Scale) {
+    m.leaf("th", &[], "#");
+    unit(m, "fault at", "s");
+    m.leaf("th", &[], "cause");
+    m.leaf("th", &[], "leader");
+    m.leaf("th", &[("class", "n")], "epoch");
+    m.el("th", &[("class", "stack")], |m| {
+        m.leaf("small", &[], "time from the fault, ms");
+        m.el("div", &[("class", "scale")], |m| {
+            for (i, tick) in scale.ticks.iter().enumerate() {
+                let class = if i % 2 == 1 { "tick odd" } else { "tick" };
+                let style = format!("left:{}%", css(percent(*tick, scale.top)));
+                m.leaf("span", &[("class", class), ("style", &style)], &tick_text(*tick, scale.step));
+            }
+        });
+    });
+    for name in ["detection", "election", "sync", "first write", "total"] {
+        unit(m, name, "ms");
+    }
+}
+
+fn unit(m: &mut Markup, name: &str, unit: &str) {
+    m.el("th", &[("class", "n")], |m| {
+        m.text(name);
+        m.leaf("small", &[], unit);
+    });
+}
+
+fn row(m: &mut Markup, input: &Input<'_>, election: &Election, scale: &Scale) {
+    m.el("tr", &[], |m| {
+        m.leaf("td", &[("class", "id")], &election.id);
+        m.leaf("td", &[("class", "n"), ("data-l", "fault at, s")], &moment(election.fault_ns));
+        m.el("td", &[("data-l", "cause")], |m| cause(m, input, election));
+        let from = election.from.map_or_else(|| "–".to_owned(), |id| format!("n{id}"));
+        m.leaf("td", &[("class", "nowrap"), ("data-l", "leader")], &format!("{from} → n{}", election.to));
+        m.leaf("td", &[("class", "n"), ("data-l", "epoch")], &election.epoch.to_string());
+        m.el("td", &[("class", "stack wide")], |m| bar(m, election, scale));
+        for (phase, name) in Phase::ALL.into_iter().zip(["detection, ms", "election, ms", "sync, ms", "first write, ms"]) {
+            m.leaf("td", &[("class", "n"), ("data-l", name)], &known(phase.of(election)));
+        }
+        m.el("td", &[("class", "n"), ("data-l", "total, ms")], |m| m.leaf("b", &[], &known(election.total_ms)));
+    });
+    m.line();
+}
+
+fn known(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), whole_ms)
+}
+
+fn cause(m: &mut Markup, input: &Input<'_>, election: &Election) {
+    match &election.fault {
+        Some(id) => {
+            m.leaf("a", &[("href", &format!("#{id}"))], id);
+            if let Some(fault) = input.faults.iter().find(|fault| fault.id == *id) {
+                m.text(&format!(" {}", fault.sentence));
+            }
+        }
+        None => m.text("no fault"),
+    }
+}
+
+fn phase_class(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Detection => "detection",
+        Phase::Election => "looking",
+        Phase::Synchronization => "sync",
+        Phase::FirstWrite => "leading",
+    }
+}
+
+fn bar(m: &mut Markup, election: &Election, scale: &Scale) {
+    m.el("div", &[("class", "phases")], |m| {
+        for phase in Phase::ALL {
+            if let Some(value) = phase.of(election).filter(|value| *value > 0.0) {
+                let style = format!("width:{}%", css(percent(value, scale.top)));
+                let title = format!("{} {} ms", phase.name(), whole_ms(value));
+                m.leaf("i", &[("class", phase_class(phase)), ("style", &style), ("title", &title)], "");
+            }
+        }
+    });
+}
+
+fn phase_legend(m: &mut Markup) {
+    m.el("div", &[("class", "legend")], |m| {
+        for (phase, text) in [
+            (Phase::Detection, "detection: until a member leaves its leader"),
+            (Phase::Election, "election: until the vote is decided"),
+            (Phase::Synchronization, "sync: until the epoch is established"),
+            (Phase::FirstWrite, "first write: until one due after the fault is acknowledged"),
+        ] {
+            m.el("span", &[("class", "key")], |m| {
+                m.el("span", &[("class", "swatch phases")], |m| m.leaf("i", &[("class", phase_class(phase))], ""));
+                m.text(text);
+            });
+        }
+    });
+    m.line();
+}
+
+/// The histogram of all totals, with its percentiles.
+fn totals(m: &mut Markup, elections: &[Election]) {
+    let mut values: Vec<f64> = elections.iter().filter_map(|election| election.total_ms).collect();
+    values.sort_by(f64::total_cmp);
+    let Some(&longest) = values.last() else {
+        m.leaf("p", &[("class", "quiet")], "No election was measured to the end.");
+        return;
+    };
+    let bin = ticks(longest, MOST_BINS).get(1).copied().unwrap_or(longest);
+    let bins = to_u32((longest / bin).floor() + 1.0, MOST_BINS + 2);
+    let top = bin * f64::from(bins);
+    let mut counts = vec![0_u64; usize::try_from(bins).unwrap_or(0)];
+    for value in &values {
+        let at = usize::try_from(to_u32(value / bin, bins - 1)).unwrap_or(0);
+        counts[at] += 1;
+    }
+    let most = lossy(counts.iter().copied().max().unwrap_or(1));
+    m.el("h3", &[], |m| {
+        m.text("Total time ");
+        let bin = whole_ms(bin);
+        m.leaf("span", &[("class", "quiet")], &format!("{} elections, bins of {bin} ms", len(values.len())));
+    });
+    let named: Vec<(&str, f64)> = [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("max", 100.0)]
+        .into_iter()
+        .filter_map(|(name, rank)| nearest_rank(&values, rank).map(|value| (name, value)))
+        .collect();
+    let labelled: Vec<(String, f64)> =
+        merged(&named).into_iter().map(|(name, value)| (format!("{name} {}", whole_ms(value)), value / top)).collect();
+    let marks: Vec<(f64, f64)> = labelled.iter().map(|(text, at)| (*at, width_px(text) + 8.0)).collect();
+    let placed = steps(&marks, NARROW_PX);
+    let used = placed.iter().map(|place| place.step + 1).max().unwrap_or(0);
+    let style = format!("margin-top:{}px", 22 + used * STEP_PX);
+    m.el("div", &[("class", "histogram"), ("style", &style)], |m| {
+        m.leaf("span", &[("class", "y-title"), ("style", &format!("top:-{}px", 18 + used * STEP_PX))], "elections");
+        for value in whole_ticks(most) {
+            let at = css((1.0 - value / most) * 100.0);
+            m.leaf("span", &[("class", "y"), ("style", &format!("top:{at}%"))], &tick_text(value, 1.0));
+        }
+        m.drawing(&bars(&counts, most));
+        for ((text, at), place) in labelled.iter().zip(&placed) {
+            let rise = (used - place.step) * STEP_PX;
+            let style = format!("left:{}%;top:-{rise}px", css(at * 100.0));
+            let class = if place.left { "percentile left" } else { "percentile" };
+            m.el("i", &[("class", class), ("style", &style)], |m| m.leaf("span", &[], text));
+        }
+        let marks = ticks(top, 4);
+        let step = marks.get(1).copied().unwrap_or(1.0);
+        for tick in marks {
+            let style = format!("left:{}%", css(percent(tick, top)));
+            m.leaf("span", &[("class", "tick"), ("style", &style)], &tick_text(tick, step));
+        }
+        m.leaf("span", &[("class", "axis-title")], "total, ms");
+    });
+}
+
+/// Ticks of a count: whole numbers only.
+fn whole_ticks(most: f64) -> Vec<f64> {
+    ticks(most, 4).into_iter().filter(|tick| tick.fract() < 1e-9).collect()
+}
+
+fn bars(counts: &[u64], most: f64) -> String {
+    let columns = u32::try_from(counts.len()).unwrap_or(u32::MAX).max(1);
+    let frame = Frame { size: (columns * 20, 112), class: "bars", series: &["bar"], label: "histogram" };
+    svg::draw(&frame, |area| {
+        let mut chart = ChartBuilder::on(area).build_cartesian_2d(0.0..f64::from(columns), 0.0..most)?;
+        let boxes = counts.iter().enumerate().filter(|(_, n)| **n > 0).map(|(i, &n)| {
+            let left = len_f64(i);
+            Rectangle::new([(left, 0.0), (left + 1.0, lossy(n))], Pen(0).filled())
+        });
+        chart.draw_series(boxes)?;
+        Ok(())
+    })
+}
+
+/// One histogram for each phase, all on one axis of time that is logarithmic.
+fn phase_histograms(m: &mut Markup, elections: &[Election]) {
+    let all: Vec<f64> =
+        Phase::ALL.into_iter().flat_map(|phase| elections.iter().filter_map(move |e| phase.of(e))).collect();
+    let longest = all.iter().copied().fold(1.0, f64::max);
+    let decades = longest.log10().ceil().max(1.0);
+    m.el("h3", &[], |m| {
+        m.text("Each phase ");
+        m.leaf("span", &[("class", "quiet")], "number of elections by length, line at the median");
+    });
+    m.el("div", &[("class", "strips")], |m| {
+        m.leaf("span", &[("class", "quiet median")], "median, ms");
+        for phase in Phase::ALL {
+            let mut values: Vec<f64> = elections.iter().filter_map(|election| phase.of(election)).collect();
+            values.sort_by(f64::total_cmp);
+            m.leaf("span", &[], phase.name());
+            m.el("div", &[("class", "strip")], |m| strip(m, &values, decades));
+            m.leaf("span", &[("class", "n")], &known(nearest_rank(&values, 50.0)));
+        }
+        m.el("div", &[("class", "strip-axis")], |m| {
+            for decade in 0..=to_u32(decades, 12) {
+                let style = format!("left:{}%", css(percent(f64::from(decade), decades)));
+                let value = 10_f64.powf(f64::from(decade));
+                let text = if decade == 0 { "≤ 1".to_owned() } else { tick_text(value, 1.0) };
+                m.leaf("span", &[("class", "tick"), ("style", &style)], &text);
+            }
+            m.leaf("span", &[("class", "axis-title")], "ms, log scale");
+        });
+    });
+}
+
+fn strip(m: &mut Markup, values: &[f64], decades: f64) {
+    let place = |value: f64| value.max(1.0).log10();
+    let bins = to_u32(decades * BINS_PER_DECADE, 100).max(1);
+    let mut counts = vec![0_u64; usize::try_from(bins).unwrap_or(0)];
+    for value in values {
+        let at = usize::try_from(to_u32(place(*value) * BINS_PER_DECADE, bins - 1)).unwrap_or(0);
+        counts[at] += 1;
+    }
+    m.drawing(&bars(&counts, lossy(counts.iter().copied().max().unwrap_or(1).max(1))));
+    if let Some(median) = nearest_rank(values, 50.0) {
+        m.leaf("i", &[("class", "median"), ("style", &format!("left:{}%", css(percent(place(median), decades))))], "");
+    }
+}

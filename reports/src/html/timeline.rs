@@ -1,0 +1,89 @@
+//! The timeline: faults, members, operations, throughput and outages over one axis.
+//!
+//! The whole state of the axis is two custom properties of the lanes' element, `--t0` and `--dt`; whatever
+//! stands between two moments says so in `--a` and `--b` and follows by itself.
+
+use super::Input;
+use super::axis::Axis;
+use super::markup::{Markup, css};
+use super::{lanes, series};
+use crate::findings;
+
+pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
+    m.heading("timeline", "Timeline", &findings::timeline(input.results, input.faults));
+    legend(m);
+    m.el("figure", &[], |m| {
+        let style = format!("--t0:0;--dt:{}", css(input.axis.end_s));
+        let mut drawn = None;
+        m.el("div", &[("class", "lanes"), ("style", &style)], |m| {
+            bands(m, input);
+            lanes::faults(m, input);
+            lanes::members(m, input);
+            drawn = Some(series::operations(m, input));
+            series::throughput(m, input);
+            lanes::outages(m, input);
+            input.axis.write(m);
+        });
+        m.line();
+        caption(m, input, drawn.as_ref());
+    });
+    m.line();
+}
+
+/// What lies behind all lanes: the grid, and a band for every fault.
+fn bands(m: &mut Markup, input: &Input<'_>) {
+    m.el("div", &[("class", "bands")], |m| {
+        input.axis.grid(m);
+        for fault in input.faults {
+            if let Some((from, to)) = fault.interval(input.axis.end_ns) {
+                m.leaf("i", &[("class", "x band"), ("style", &Axis::between(from, to))], "");
+            }
+        }
+    });
+    m.line();
+}
+
+fn legend(m: &mut Markup) {
+    m.el("div", &[("class", "legend")], |m| {
+        group(m, "Faults", &[
+            ("bar unproven", "injected, not yet verified"),
+            ("bar held", "verified"),
+            ("bar healing", "healing"),
+        ]);
+        group(m, "Members", &[
+            ("rib leading", "leading, with its epoch"),
+            ("rib following", "following"),
+            ("rib looking", "looking"),
+            ("rib down", "down"),
+            ("rib paused", "paused"),
+        ]);
+        group(m, "Operations", &[
+            ("dots w", "write ok"),
+            ("dots r", "read ok"),
+            ("mark failed", "failed: did not happen"),
+            ("mark unknown", "unknown: may have happened"),
+        ]);
+    });
+    m.line();
+}
+
+fn group(m: &mut Markup, title: &str, entries: &[(&str, &str)]) {
+    m.el("span", &[("class", "group")], |m| {
+        m.leaf("b", &[], title);
+        for (class, text) in entries {
+            m.el("span", &[("class", "key")], |m| {
+                m.el("span", &[("class", "swatch")], |m| m.leaf("i", &[("class", class)], ""));
+                m.text(text);
+            });
+        }
+    });
+}
+
+fn caption(m: &mut Markup, input: &Input<'_>, drawn: Option<&series::Drawn>) {
+    let mut text = String::from("Shaded through all lanes: from a fault's injection until it was seen to be gone. ");
+    text.push_str(&drawn.map(series::Drawn::caption).unwrap_or_default());
+    if !input.results.outages.is_empty() {
+        text.push_str(" Outages: a write waited and none was acknowledged.");
+    }
+    m.leaf("figcaption", &[], &text);
+}

@@ -1,0 +1,151 @@
+//! The top of the page: did it hold, what was run, what was found, which command repeats it.
+
+use checker::verdict::Verdict;
+
+use super::markup::Markup;
+use super::{Input, word};
+use crate::findings::{self, Sentence};
+use crate::numbers::{count, duration, len};
+
+/// A circle with a tick.
+const VALID: &str = r#"<svg viewBox="0 0 32 32" aria-hidden="true"><circle class="sign" cx="16" cy="16" r="15"/><path class="in" d="M8.8 16.8l4.9 4.9 9.8-11.2"/></svg>"#;
+/// An octagon with a cross.
+const INVALID: &str = r#"<svg viewBox="0 0 32 32" aria-hidden="true"><path class="sign" d="M10 1.5h12l8.5 8.5v12L22 30.5H10L1.5 22V10z"/><path class="in" d="M10.5 10.5l11 11m0-11l-11 11"/></svg>"#;
+/// A triangle with a question mark.
+const UNKNOWN: &str = r#"<svg viewBox="0 0 32 32" aria-hidden="true"><path class="sign" d="M16 1.5L31.5 30H.5z"/><path class="in" d="M12.6 14.6q.2-3.4 3.5-3.4 3.3 0 3.3 3 0 1.9-1.9 3.1-1.5 1-1.5 2.9m0 4.2v.4"/></svg>"#;
+
+pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
+    top(m, input);
+    let class = format!("verdict {}", input.results.verdict);
+    m.el("header", &[("class", &class)], |m| {
+        m.el("h1", &[], |m| {
+            m.drawing(match input.results.verdict {
+                Verdict::Valid => VALID,
+                Verdict::Invalid => INVALID,
+                Verdict::Unknown => UNKNOWN,
+            });
+            m.text(word(input.results.verdict));
+            m.leaf("small", &[], &format!("exit status {}", input.results.exit_status));
+        });
+        m.el("p", &[("class", "say")], |m| m.sentence(&sentence(input)));
+        for note in &input.results.notes {
+            m.leaf("p", &[("class", "note")], note);
+        }
+        figures(m, input);
+        command(m, &input.results.repeat);
+    });
+    m.line();
+    contents(m, input);
+}
+
+fn top(m: &mut Markup, input: &Input<'_>) {
+    m.el("div", &[("class", "top")], |m| {
+        m.el("span", &[], |m| {
+            m.leaf("b", &[], "harness");
+            m.text(&format!(" run report · {}", input.run.name));
+        });
+        m.leaf("span", &[], &format!("{} · seed {}", started(&input.run.started_utc), input.run.seed));
+    });
+    m.line();
+}
+
+/// The start as people write it; what is no timestamp is shown as it is.
+pub(super) fn started(utc: &str) -> String {
+    match utc.parse::<jiff::Timestamp>() {
+        Ok(at) => at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        Err(_) => utc.to_owned(),
+    }
+}
+
+/// The harness's sentence; where it is the one drawn from the data, with its emphasis.
+fn sentence(input: &Input<'_>) -> Sentence {
+    let drawn = findings::verdict(input.run, input.results, input.faults);
+    let given = &input.results.sentence;
+    if given.is_empty() || *given == drawn.plain() { drawn } else { Sentence::default().and(given.as_str()) }
+}
+
+fn figures(m: &mut Markup, input: &Input<'_>) {
+    let results = input.results;
+    let total = results.operations.total;
+    m.el("dl", &[("class", "figures")], |m| {
+        figure(m, "operations", &count(total.invoked), &format!("{} ok", count(total.ok)));
+        let faults = results.faults;
+        let verified = format!("{} of {}", faults.verified, faults.planned);
+        figure(m, "faults verified", &verified, &format!("{} leaked", faults.leaked));
+        let median = findings::median_total(&results.elections);
+        let median = median.map(|value| format!("median {}", duration(value))).unwrap_or_default();
+        figure(m, "changes of leader", &len(results.elections.len()), &median);
+        match findings::worst_outage(&results.outages) {
+            Some(worst) => {
+                let cause = worst.fault.clone().unwrap_or_else(|| "no fault".to_owned());
+                figure(m, "worst outage", &duration(findings::outage_ms(worst)), &cause);
+            }
+            None => figure(m, "worst outage", "none", ""),
+        }
+        let (label, number) = match results.verdict {
+            Verdict::Invalid => ("checks violated", number_of(input, Verdict::Invalid)),
+            Verdict::Valid | Verdict::Unknown => ("checks valid", number_of(input, Verdict::Valid)),
+        };
+        let of = format!("{} of {}", len(number), len(results.checks.len()));
+        figure(m, label, &of, &format!("in {}", duration(results.timings.check_ms)));
+    });
+}
+
+fn number_of(input: &Input<'_>, verdict: Verdict) -> usize {
+    input.results.checks.iter().filter(|check| check.verdict == verdict).count()
+}
+
+fn figure(m: &mut Markup, name: &str, value: &str, beside: &str) {
+    m.el("div", &[], |m| {
+        m.leaf("dt", &[], name);
+        m.el("dd", &[], |m| {
+            m.text(value);
+            m.text(" ");
+            m.leaf("small", &[], beside);
+        });
+    });
+}
+
+/// The command, broken only between options.
+pub(super) fn command(m: &mut Markup, command: &str) {
+    m.el("pre", &[("class", "command")], |m| {
+        let mut words: Vec<String> = Vec::new();
+        for word in command.split(' ') {
+            // An option keeps its value beside it.
+            let joins = !word.starts_with('-') && words.last().is_some_and(|last| last.starts_with("--") && !last.contains(' '));
+            match words.last_mut() {
+                Some(last) if joins => {
+                    last.push(' ');
+                    last.push_str(word);
+                }
+                _ => words.push(word.to_owned()),
+            }
+        }
+        for (i, word) in words.iter().enumerate() {
+            if i > 0 {
+                m.text(" ");
+            }
+            m.leaf("span", &[], word);
+        }
+    });
+}
+
+fn contents(m: &mut Markup, input: &Input<'_>) {
+    let found = input.results.checks.iter().any(|check| check.counterexample.is_some());
+    m.el("nav", &[("aria-label", "contents")], |m| {
+        for (id, title) in [
+            ("counterexample", "Counterexample"),
+            ("timeline", "Timeline"),
+            ("elections", "Elections"),
+            ("latency", "Commit latency"),
+            ("faults", "Faults"),
+            ("checks", "Checks"),
+            ("configuration", "Configuration"),
+        ] {
+            if id != "counterexample" || found {
+                m.leaf("a", &[("href", &format!("#{id}"))], title);
+            }
+        }
+    });
+    m.line();
+}

@@ -1,0 +1,163 @@
+//! The run as JUnit XML, for build servers: one test case for every check and for every fault.
+//!
+//! A broken promise is a failure. What could not be decided, and a fault that was not proven, is an error: the
+//! test did not do its work, which is something else than the system failing it. A fault that found no member
+//! or that the cluster cannot do is skipped, with the reason.
+
+use std::fmt::Write as _;
+
+use checker::verdict::{CheckResult, Verdict};
+
+use crate::faults::{FaultRecord, FaultState};
+use crate::numbers::ns_to_s;
+use crate::results::{Results, RunInfo};
+
+/// What a test case holds.
+enum Outcome {
+    Passed,
+    Failure(String),
+    Error(String),
+    Skipped(String),
+}
+
+struct Case {
+    class: &'static str,
+    name: String,
+    seconds: Option<f64>,
+    outcome: Outcome,
+    detail: String,
+}
+
+/// The document.
+pub fn render(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> String {
+    let checks: Vec<Case> = results.checks.iter().map(check_case).collect();
+    let faults: Vec<Case> = faults.iter().map(fault_case).collect();
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let (tests, failures, errors, skipped) = tally(checks.iter().chain(&faults));
+    let _ = writeln!(
+        out,
+        "<testsuites name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" \
+         skipped=\"{skipped}\" time=\"{:.3}\">",
+        escape(&run.name),
+        results.timings.total_ms / 1000.0
+    );
+    suite(&mut out, run, results, "checks", &checks);
+    suite(&mut out, run, results, "faults", &faults);
+    out.push_str("</testsuites>\n");
+    out
+}
+
+fn check_case(check: &CheckResult) -> Case {
+    let outcome = match check.verdict {
+        Verdict::Valid => Outcome::Passed,
+        Verdict::Invalid => Outcome::Failure(check.summary.clone()),
+        Verdict::Unknown => Outcome::Error(check.summary.clone()),
+    };
+    let mut detail = String::new();
+    if let Some(found) = &check.counterexample {
+        detail.push_str(&found.sentence);
+        detail.push('\n');
+    }
+    if !check.evidence.is_null() {
+        let _ = writeln!(detail, "{}", check.evidence);
+    }
+    Case { class: "check", name: check.name.clone(), seconds: None, outcome, detail }
+}
+
+fn fault_case(fault: &FaultRecord) -> Case {
+    let outcome = match fault.state {
+        FaultState::Verified => Outcome::Passed,
+        FaultState::Unverified => Outcome::Error("the fault was not seen to bite".to_owned()),
+        FaultState::Leaked => Outcome::Error("the fault was not seen to be gone".to_owned()),
+        FaultState::NoTarget => Outcome::Skipped("no member fitted".to_owned()),
+        FaultState::Unsupported => Outcome::Skipped("the cluster cannot do it".to_owned()),
+    };
+    let seconds = fault.verified_healed_ns.map(|gone| ns_to_s(gone.saturating_sub(fault.asked_ns)));
+    let detail = [fault.evidence.as_str(), fault.healed_evidence.as_str()]
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .fold(String::new(), |all, text| all + text + "\n");
+    let name = format!("{} {}: {}", fault.id, fault.kind, fault.sentence);
+    Case { class: "fault", name, seconds, outcome, detail }
+}
+
+fn tally<'a>(cases: impl Iterator<Item = &'a Case>) -> (u32, u32, u32, u32) {
+    cases.fold((0, 0, 0, 0), |(tests, failures, errors, skipped), case| match case.outcome {
+        Outcome::Passed => (tests + 1, failures, errors, skipped),
+        Outcome::Failure(_) => (tests + 1, failures + 1, errors, skipped),
+        Outcome::Error(_) => (tests + 1, failures, errors + 1, skipped),
+        Outcome::Skipped(_) => (tests + 1, failures, errors, skipped + 1),
+    })
+}
+
+fn suite(out: &mut String, run: &RunInfo, results: &Results, name: &str, cases: &[Case]) {
+    let (tests, failures, errors, skipped) = tally(cases.iter());
+    let _ = writeln!(
+        out,
+        "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" \
+         skipped=\"{skipped}\" timestamp=\"{}\">",
+        escape(&run.started_utc)
+    );
+    let _ = writeln!(
+        out,
+        "    <properties>\n      <property name=\"seed\" value=\"{}\"/>\n      \
+         <property name=\"verdict\" value=\"{}\"/>\n      <property name=\"repeat\" value=\"{}\"/>\n    \
+         </properties>",
+        run.seed,
+        results.verdict,
+        escape(&results.repeat)
+    );
+    for case in cases {
+        write_case(out, case);
+    }
+    out.push_str("  </testsuite>\n");
+}
+
+fn write_case(out: &mut String, case: &Case) {
+    let time = case.seconds.map(|seconds| format!(" time=\"{seconds:.3}\"")).unwrap_or_default();
+    let _ =
+        write!(out, "    <testcase classname=\"{}\" name=\"{}\"{time}", case.class, escape(&case.name));
+    let (tag, message) = match &case.outcome {
+        Outcome::Passed => {
+            out.push_str("/>\n");
+            return;
+        }
+        Outcome::Failure(message) => ("failure", message),
+        Outcome::Error(message) => ("error", message),
+        Outcome::Skipped(message) => ("skipped", message),
+    };
+    let _ = writeln!(
+        out,
+        ">\n      <{tag} message=\"{}\">{}</{tag}>\n    </testcase>",
+        escape(message),
+        escape(case.detail.trim_end())
+    );
+}
+
+/// Escapes text for XML and replaces what XML 1.0 cannot hold at all.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' => out.push_str("&#10;"),
+            '\t' => out.push(' '),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_xml_cannot_hold_is_escaped_or_replaced() {
+        assert_eq!(escape("a<b>&\"\u{0}\u{1b}\n"), "a&lt;b&gt;&amp;&quot;\u{fffd}\u{fffd}&#10;");
+    }
+}

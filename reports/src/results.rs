@@ -1,0 +1,417 @@
+//! What a finished run is, as data: the types of `run.json` and `results.json`.
+//!
+//! The harness fills them, every report is a function of them, and so a run folder can be drawn again
+//! years later without the cluster. Faults have a module of their own (`faults`), because their file is
+//! written line by line while the run goes on; their types are named here too.
+//!
+//! Times are nanoseconds since the start of the run (`_ns`, the harness's monotonic clock) where they say
+//! when, and milliseconds (`_ms`) where they say how long. Nothing here reads a clock or a file. What is
+//! not known is `None` and is shown as such; it is never put down as zero.
+
+use std::collections::BTreeMap;
+
+use checker::verdict::{CheckResult, Verdict};
+use serde::{Deserialize, Serialize};
+
+pub use crate::faults::{
+    FaultCounts, FaultDetail, FaultLoad, FaultPhase, FaultRecord, FaultState, FaultTransition, OperationMix,
+    Reach,
+};
+
+/// `run.json`: everything that was decided before the first operation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// The run's name, as given or made up; the first folder below the store.
+    pub name: String,
+    /// The start in UTC, RFC 3339: `2026-03-14T02:10:07Z`.
+    pub started_utc: String,
+    /// The seed from which everything random was drawn.
+    pub seed: u64,
+    /// Versions by what they are of: `harness`, `rustc`, `history format`.
+    #[serde(default)]
+    pub versions: BTreeMap<String, String>,
+    /// The machine that ran the harness.
+    #[serde(default)]
+    pub host: Host,
+    /// Where the members ran: `process`, `docker`, `sim`.
+    pub cluster: String,
+    /// Why that cluster: `asked for`, `auto: no Docker engine answers`.
+    #[serde(default)]
+    pub cluster_reason: String,
+    /// What was tested: `bundled`, `zookeeper 3.8.4`.
+    pub target: String,
+    /// Number of voting members.
+    pub nodes: u32,
+    /// Number of observers.
+    #[serde(default)]
+    pub observers: u32,
+    /// The workload's name.
+    pub workload: String,
+    /// The nemeses in the order of the command line; empty or `none` when nothing was to be broken.
+    pub nemeses: Vec<String>,
+    /// Time from the onset of one fault to the onset of the next.
+    pub interval_ms: u64,
+    /// Operations asked for in a second, over all clients.
+    pub rate: f64,
+    /// Below this rate of answered operations the load counts as too weak.
+    #[serde(default)]
+    pub min_rate: Option<f64>,
+    /// Number of client processes.
+    pub concurrency: u32,
+    /// Number of keys.
+    pub keys: u32,
+    /// How long the clients were to run.
+    pub time_limit_ms: u64,
+    /// How long a client waited for an answer before it called the fate of an operation unknown.
+    #[serde(default)]
+    pub operation_timeout_ms: Option<u64>,
+    /// Whether several nemeses could act at once.
+    #[serde(default)]
+    pub overlap: bool,
+    /// The bug that was planted in the members, if one was.
+    #[serde(default)]
+    pub plant: Option<String>,
+    /// What was drawn from the seed, by name.
+    #[serde(default)]
+    pub drawn: BTreeMap<String, String>,
+    /// Further settings of the ensemble that one needs to know to do it again: `tick`, `peer timeout`.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+    /// The whole command line that repeats the run.
+    pub repeat: String,
+}
+
+/// The machine that ran the harness.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Processors that the harness may use.
+    pub cores: u32,
+    /// Memory in bytes.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
+    /// Name, release and architecture of the kernel.
+    pub kernel: String,
+    /// Anything else that was measured, by name: `fdatasync`, `loopback`.
+    #[serde(default)]
+    pub measured: BTreeMap<String, String>,
+}
+
+/// `results.json`: what came out.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Results {
+    /// The verdict over all checks.
+    pub verdict: Verdict,
+    /// The exit status of the command that made the run.
+    pub exit_status: u8,
+    /// The verdict in a sentence or two of plain text. Left empty, the reports write it from the data.
+    #[serde(default)]
+    pub sentence: String,
+    /// Every check, in the order in which it is to be read.
+    pub checks: Vec<CheckResult>,
+    /// The faults, counted.
+    pub faults: FaultCounts,
+    /// One entry for every change of leader.
+    pub elections: Vec<Election>,
+    /// Intervals in which no client had a write acknowledged.
+    #[serde(default)]
+    pub outages: Vec<Outage>,
+    /// Commit latency by class; a class without operations is absent.
+    pub latency: BTreeMap<LatencyClass, LatencySummary>,
+    /// Operations by outcome.
+    #[serde(default)]
+    pub operations: OperationCounts,
+    /// What each member was, and when.
+    #[serde(default)]
+    pub member_spans: Vec<MemberSpan>,
+    /// How long each part of the run took.
+    #[serde(default)]
+    pub timings: Timings,
+    /// The latest moment that the harness noticed its own lateness by: how far behind its schedule an
+    /// operation was handed to a client at worst.
+    #[serde(default)]
+    pub lag_ms: Option<f64>,
+    /// Whether the run was stopped before its time limit.
+    #[serde(default)]
+    pub interrupted: bool,
+    /// What the reader should know beside the verdict, one sentence each.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// The files of the run folder, for the links of the page.
+    #[serde(default)]
+    pub files: Vec<RunFile>,
+    /// The seed again, so that this file alone is enough to repeat the run.
+    pub seed: u64,
+    /// The command that repeats the run, again.
+    pub repeat: String,
+}
+
+impl Results {
+    /// An empty result with this verdict, to be filled in.
+    pub fn new(verdict: Verdict, run: &RunInfo) -> Self {
+        Self {
+            verdict,
+            exit_status: 0,
+            sentence: String::new(),
+            checks: Vec::new(),
+            faults: FaultCounts::default(),
+            elections: Vec::new(),
+            outages: Vec::new(),
+            latency: BTreeMap::new(),
+            operations: OperationCounts::default(),
+            member_spans: Vec::new(),
+            timings: Timings::default(),
+            lag_ms: None,
+            interrupted: false,
+            notes: Vec::new(),
+            files: Vec::new(),
+            seed: run.seed,
+            repeat: run.repeat.clone(),
+        }
+    }
+}
+
+/// One change of leader, taken apart by the harness's own clock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Election {
+    /// `E1`, `E2`, ... in the order of time.
+    pub id: String,
+    /// The fault behind it; none when a member left its leader although nothing was broken.
+    #[serde(default)]
+    pub fault: Option<String>,
+    /// From when the phases count: the injection, or the first member leaving its leader where no fault
+    /// is behind it.
+    pub fault_ns: u64,
+    /// The leader before.
+    #[serde(default)]
+    pub from: Option<u64>,
+    /// The leader after.
+    pub to: u64,
+    /// The epoch that it established.
+    pub epoch: u32,
+    /// Until the first member left its leader.
+    #[serde(default)]
+    pub detection_ms: Option<f64>,
+    /// From there until a vote was decided.
+    #[serde(default)]
+    pub election_ms: Option<f64>,
+    /// From there until the new epoch was established.
+    #[serde(default)]
+    pub sync_ms: Option<f64>,
+    /// From there until a write that was due after the fault was acknowledged.
+    #[serde(default)]
+    pub first_write_ms: Option<f64>,
+    /// All of it.
+    #[serde(default)]
+    pub total_ms: Option<f64>,
+}
+
+/// The four phases of an election, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Until the first member left its leader.
+    Detection,
+    /// Until a vote was decided.
+    Election,
+    /// Until the epoch was established.
+    Synchronization,
+    /// Until a write was acknowledged.
+    FirstWrite,
+}
+
+impl Phase {
+    /// All of them, in order.
+    pub const ALL: [Self; 4] = [Self::Detection, Self::Election, Self::Synchronization, Self::FirstWrite];
+
+    /// The word used in every report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Detection => "detection",
+            Self::Election => "election",
+            Self::Synchronization => "synchronization",
+            Self::FirstWrite => "first write",
+        }
+    }
+
+    /// How long it took in this election.
+    pub fn of(self, election: &Election) -> Option<f64> {
+        match self {
+            Self::Detection => election.detection_ms,
+            Self::Election => election.election_ms,
+            Self::Synchronization => election.sync_ms,
+            Self::FirstWrite => election.first_write_ms,
+        }
+    }
+}
+
+/// An interval in which no client had a write acknowledged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outage {
+    /// The earliest moment at which a write was due and had to wait.
+    pub from_ns: u64,
+    /// The acknowledgement that ended it, or the end of the run.
+    pub to_ns: u64,
+    /// The latest fault injected before its end and not gone before its start.
+    #[serde(default)]
+    pub fault: Option<String>,
+    /// Whether the run ended before a write was acknowledged again.
+    #[serde(default)]
+    pub open: bool,
+}
+
+/// What a member was during an interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberSpan {
+    /// The member's id.
+    pub node: u64,
+    /// Start of the interval.
+    pub from_ns: u64,
+    /// End of the interval.
+    pub to_ns: u64,
+    /// What it was.
+    pub role: Role,
+    /// In which epoch, where it had one.
+    #[serde(default)]
+    pub epoch: Option<u32>,
+}
+
+/// What a member can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// An established leader.
+    Leading,
+    /// Follows an established leader.
+    Following,
+    /// Looks for a leader, or is on its way to one.
+    Looking,
+    /// The process does not run.
+    Down,
+    /// The process is stopped by a signal.
+    Paused,
+}
+
+impl Role {
+    /// The word used in every report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Leading => "leading",
+            Self::Following => "following",
+            Self::Looking => "looking",
+            Self::Down => "down",
+            Self::Paused => "paused",
+        }
+    }
+}
+
+/// Which operations a latency summary is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LatencyClass {
+    /// Writes and compare-and-sets while nothing was broken.
+    WriteCalm,
+    /// Writes and compare-and-sets under a fault or shortly after it.
+    WriteFault,
+    /// Reads while nothing was broken.
+    ReadCalm,
+    /// Reads under a fault or shortly after it.
+    ReadFault,
+}
+
+impl LatencyClass {
+    /// The words used in every report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WriteCalm => "writes, calm",
+            Self::WriteFault => "writes, faults",
+            Self::ReadCalm => "reads, calm",
+            Self::ReadFault => "reads, faults",
+        }
+    }
+
+    /// Whether it is of updates rather than reads.
+    pub fn is_write(self) -> bool {
+        matches!(self, Self::WriteCalm | Self::WriteFault)
+    }
+
+    /// Whether it is of operations under faults.
+    pub fn is_fault(self) -> bool {
+        matches!(self, Self::WriteFault | Self::ReadFault)
+    }
+}
+
+/// How long answered operations took, from when each was due.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencySummary {
+    /// Number of operations that were answered.
+    pub count: u64,
+    /// The median, nearest rank like the others.
+    pub p50_ms: f64,
+    /// The ninetieth percentile.
+    pub p90_ms: f64,
+    /// The ninety-ninth percentile.
+    pub p99_ms: f64,
+    /// The percentile 99.9.
+    pub p999_ms: f64,
+    /// The slowest.
+    pub max_ms: f64,
+    /// Points (percentile in 0 to 100, ms), rising, for the curve of the page.
+    #[serde(default)]
+    pub curve: Vec<(f64, f64)>,
+}
+
+/// Operations by outcome.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationCounts {
+    /// All of them.
+    pub total: OutcomeCounts,
+    /// Each function of the workload by its name: `read`, `write`, `cas`.
+    pub by_function: BTreeMap<String, OutcomeCounts>,
+}
+
+/// How operations ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutcomeCounts {
+    /// Operations begun.
+    pub invoked: u64,
+    /// Answered with success.
+    pub ok: u64,
+    /// Definitely without effect.
+    pub fail: u64,
+    /// Of those, compare-and-sets refused for their version: an answer, and no trouble.
+    #[serde(default)]
+    pub refused: u64,
+    /// Fate unknown: open for ever.
+    pub info: u64,
+}
+
+/// How long each part of the run took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timings {
+    /// From the start until every member served.
+    #[serde(default)]
+    pub start_ms: f64,
+    /// The workload.
+    #[serde(default)]
+    pub workload_ms: f64,
+    /// From the last operation until all members agreed again.
+    #[serde(default)]
+    pub recovery_ms: f64,
+    /// Judging the history.
+    #[serde(default)]
+    pub check_ms: f64,
+    /// From the command to the verdict.
+    #[serde(default)]
+    pub total_ms: f64,
+}
+
+/// A file of the run folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunFile {
+    /// Its name relative to the page; a folder ends with `/`.
+    pub name: String,
+    /// What it holds, in a few words.
+    pub what: String,
+    /// Its size, where it is worth saying.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+}

@@ -1,0 +1,239 @@
+//! After everything has healed: is every acknowledged write still there, and do all members agree?
+//!
+//! A register forgets what is overwritten, but its version counts: with `a` changes acknowledged and `o` of
+//! unknown fate since the version was 0, the version at the end lies between `a` and `a + o`, on every member.
+//! Fewer means that an acknowledged change was lost, more that one was made that nobody asked for, or twice.
+//! Besides, no reply may have shown a version beyond the last one, and the last value must come from somebody who
+//! may have written it last.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::history::{History, Op, Outcome};
+use crate::register::explain::deed;
+use crate::verdict::{CheckResult, Verdict};
+use crate::versions::counterexample;
+
+/// The names of the two checks.
+pub const DURABILITY: &str = "durability";
+/// See [`DURABILITY`].
+pub const CONVERGENCE: &str = "convergence";
+
+/// What one member held of one key at the end, read from that member itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FinalState {
+    /// The member.
+    pub member: u64,
+    /// The key.
+    pub key: u64,
+    /// The version of its node.
+    pub version: i64,
+    /// Its value; none when the node is missing or holds no number.
+    pub value: Option<i64>,
+    /// The mzxid of its node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mzxid: Option<u64>,
+}
+
+/// Why a final state can't be, and the operations that show it.
+type Loss<'a> = (String, Vec<&'a Op>);
+
+/// What the history says about a key's end.
+struct Expected<'a> {
+    acknowledged: Vec<&'a Op>,
+    open: Vec<&'a Op>,
+    /// The operation that showed the highest version.
+    newest: Option<&'a Op>,
+    ops: usize,
+}
+
+impl<'a> Expected<'a> {
+    fn of(ops: &[&'a Op]) -> Self {
+        let pick = |wanted: fn(&Op) -> bool| ops.iter().copied().filter(|op| wanted(op)).collect::<Vec<_>>();
+        let shown = ops.iter().copied().filter(|op| op.outcome == Outcome::Ok && op.version.is_some());
+        Self {
+            acknowledged: pick(Op::is_acknowledged_change),
+            open: pick(Op::is_open_change),
+            newest: shown.max_by_key(|op| op.version),
+            ops: ops.len(),
+        }
+    }
+
+    /// Changes that made a version after 0. The one that made version 0 created the node.
+    fn counted(&self) -> i64 {
+        count(self.acknowledged.iter().filter(|op| op.version != Some(0)).count())
+    }
+
+    fn judge(&self, state: &FinalState) -> Result<(), Loss<'a>> {
+        self.judge_version(state)?;
+        self.judge_value(state)
+    }
+
+    fn judge_version(&self, state: &FinalState) -> Result<(), Loss<'a>> {
+        let FinalState { member, key, version, .. } = *state;
+        if let Some(newest) = self.newest.filter(|newest| newest.version > Some(version)) {
+            let shown = newest.version.unwrap_or_default();
+            let why = format!(
+                "{} showed version {shown}, but at the end member {member} holds version {version} of key {key}",
+                deed(newest)
+            );
+            return Err((why, vec![newest]));
+        }
+        let (acknowledged, open) = (self.counted(), count(self.open.len()));
+        if version < acknowledged {
+            let why = format!(
+                "{acknowledged} changes of key {key} were acknowledged, but member {member} holds version {version}: \
+                 {} of them are lost",
+                acknowledged - version
+            );
+            return Err((why, self.acknowledged.last().copied().into_iter().collect()));
+        }
+        if version > acknowledged + open {
+            let why = format!(
+                "{acknowledged} changes of key {key} were acknowledged and {open} may have happened, but member \
+                 {member} holds version {version}"
+            );
+            return Err((why, Vec::new()));
+        }
+        Ok(())
+    }
+
+    fn judge_value(&self, state: &FinalState) -> Result<(), Loss<'a>> {
+        let FinalState { member, key, version, value, .. } = *state;
+        if self.acknowledged.is_empty() && self.open.is_empty() {
+            return Ok(());
+        }
+        if let Some(last) = self.acknowledged.iter().find(|op| op.version == Some(version))
+            && last.kind.written() != value
+        {
+            let why = format!(
+                "{} and made version {version}, but member {member} holds {} at that version",
+                deed(last),
+                describe(value)
+            );
+            return Err((why, vec![last]));
+        }
+        let wrote = |op: &&&Op| op.kind.written() == value;
+        if self.open.iter().any(|op| wrote(&op)) {
+            return Ok(());
+        }
+        let mut writers = self.acknowledged.iter().filter(wrote).peekable();
+        if writers.peek().is_none() {
+            let why = format!(
+                "member {member} holds {} for key {key}, which no change that may have happened wrote",
+                describe(value)
+            );
+            return Err((why, Vec::new()));
+        }
+        let replaced_by = |writer: &Op| {
+            self.acknowledged.iter().copied().find(|later| {
+                later.call > writer.ret || (later.version.is_some() && later.version > writer.version)
+            })
+        };
+        // Several writers of one value: it is enough that one of them may have been the last.
+        let mut lost = None;
+        for writer in writers {
+            match replaced_by(writer) {
+                Some(later) => lost = Some((*writer, later)),
+                None => return Ok(()),
+            }
+        }
+        let Some((writer, later)) = lost else { return Ok(()) };
+        let why = format!(
+            "member {member} holds {} for key {key}, but {} came after {}",
+            describe(value),
+            deed(later),
+            deed(writer)
+        );
+        Err((why, vec![writer, later]))
+    }
+}
+
+fn describe(value: Option<i64>) -> String {
+    value.map_or_else(|| "nothing readable".to_owned(), |value| value.to_string())
+}
+
+fn count(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Judges the final state of every key on each of `members`. A member that could not be asked makes the answer
+/// unknown, unless another shows a violation.
+#[must_use]
+pub fn check(history: &History, states: &[FinalState], members: &[u64]) -> CheckResult {
+    let expected: BTreeMap<u64, Expected<'_>> =
+        history.by_key().into_iter().map(|(key, ops)| (key, Expected::of(&ops))).collect();
+    for state in states {
+        let Some(expected) = expected.get(&state.key) else { continue };
+        if let Err((why, culprits)) = expected.judge(state) {
+            let summary = format!("key {} is not what it must be on member {}", state.key, state.member);
+            let evidence = json!({"member": state.member, "key": state.key, "version": state.version,
+                "value": state.value, "acknowledged": expected.counted(), "open": expected.open.len()});
+            return CheckResult::new(DURABILITY, Verdict::Invalid, summary)
+                .with_evidence(evidence)
+                .with_counterexample(counterexample(why, &culprits, expected.ops));
+        }
+    }
+    let changes: i64 = expected.values().map(Expected::counted).sum();
+    let open: usize = expected.values().map(|expected| expected.open.len()).sum();
+    let evidence = json!({"acknowledged": changes, "open": open, "states": states.len()});
+    match missing(states, members, expected.keys().copied()) {
+        Some(missing) => CheckResult::new(DURABILITY, Verdict::Unknown, missing).with_evidence(evidence),
+        None => {
+            let summary = format!(
+                "all {changes} acknowledged changes are on each of {} members ({open} of unknown fate)",
+                members.len()
+            );
+            CheckResult::new(DURABILITY, Verdict::Valid, summary).with_evidence(evidence)
+        }
+    }
+}
+
+/// Judges whether all members hold the same at the end.
+#[must_use]
+pub fn check_convergence(history: &History, states: &[FinalState], members: &[u64]) -> CheckResult {
+    let mut first: BTreeMap<u64, &FinalState> = BTreeMap::new();
+    for state in states {
+        let other = *first.entry(state.key).or_insert(state);
+        let held = |state: &FinalState| (state.version, state.value, state.mzxid);
+        if held(other) != held(state) {
+            let summary = format!(
+                "key {} has version {} and value {} on member {}, version {} and value {} on member {}",
+                state.key,
+                other.version,
+                describe(other.value),
+                other.member,
+                state.version,
+                describe(state.value),
+                state.member
+            );
+            return CheckResult::new(CONVERGENCE, Verdict::Invalid, summary)
+                .with_evidence(json!({"states": [other, state]}));
+        }
+    }
+    let evidence = json!({"members": members.len(), "keys": first.len()});
+    match missing(states, members, history.keys().into_iter()) {
+        Some(missing) => CheckResult::new(CONVERGENCE, Verdict::Unknown, missing).with_evidence(evidence),
+        None => {
+            let summary = format!("all {} members hold the same {} keys", members.len(), first.len());
+            CheckResult::new(CONVERGENCE, Verdict::Valid, summary).with_evidence(evidence)
+        }
+    }
+}
+
+/// Says which final state was not read, if one was not.
+fn missing(states: &[FinalState], members: &[u64], keys: impl Iterator<Item = u64>) -> Option<String> {
+    if members.is_empty() {
+        return Some("no member's final state was read".to_owned());
+    }
+    let read: std::collections::BTreeSet<(u64, u64)> =
+        states.iter().map(|state| (state.member, state.key)).collect();
+    for key in keys {
+        if let Some(member) = members.iter().find(|&&member| !read.contains(&(member, key))) {
+            return Some(format!("the final state of key {key} on member {member} was not read"));
+        }
+    }
+    None
+}

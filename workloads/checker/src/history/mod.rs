@@ -1,0 +1,192 @@
+//! Histories: what clients asked and were told, as lines and as operations.
+//!
+//! On disk a history is one JSON object per line: an [`Event`] for every invocation and every completion, and,
+//! for a history of ours, a trailer with the count of lines and the SHA-256 of all bytes before it. In memory it
+//! is a [`History`]: the events paired to operations ([`Op`]), with every call and return given a rank in one
+//! total order of real time. The checks use ranks only.
+//!
+//! The pairing follows Jepsen: a process has one operation at a time; `ok` happened, `fail` definitely did not
+//! happen, `info` may have happened or may still happen at any later moment, and its process is never used
+//! again. An invocation without completion counts as `info`.
+
+mod event;
+mod load;
+mod pair;
+mod writer;
+
+pub use event::{BAD_VERSION, Event, EventKind, Function, Value};
+pub use load::{LoadError, Loaded, MAX_LINE_BYTES, load};
+pub use pair::{PairError, Pairing};
+pub use writer::{Finished, HistoryWriter};
+
+use serde::{Deserialize, Serialize};
+
+/// A rank in the total order of calls and returns.
+pub type Rank = u32;
+
+/// The rank of a return that never came.
+pub const NEVER: Rank = Rank::MAX;
+
+/// How an operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It happened between its call and its return.
+    Ok,
+    /// It did not happen and never will.
+    Fail,
+    /// It may have happened, or may yet.
+    Info,
+}
+
+/// What an operation did, with its result when it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OpKind {
+    /// A read; the value is meaningful only when it ended ok. None is a register that nobody wrote.
+    Read {
+        /// What was read.
+        value: Option<i64>,
+    },
+    /// A write.
+    Write {
+        /// What was written.
+        value: i64,
+    },
+    /// A compare-and-set.
+    Cas {
+        /// What the register had to hold; none is a register that nobody wrote.
+        from: Option<i64>,
+        /// What it was to hold afterwards.
+        to: i64,
+    },
+}
+
+impl OpKind {
+    /// The function's name.
+    #[must_use]
+    pub fn function(&self) -> Function {
+        match self {
+            Self::Read { .. } => Function::Read,
+            Self::Write { .. } => Function::Write,
+            Self::Cas { .. } => Function::Cas,
+        }
+    }
+
+    /// The value that the register holds if this operation takes effect; none for a read.
+    #[must_use]
+    pub fn written(&self) -> Option<i64> {
+        match *self {
+            Self::Read { .. } => None,
+            Self::Write { value } => Some(value),
+            Self::Cas { to, .. } => Some(to),
+        }
+    }
+}
+
+/// One operation: an invocation and, when there was one, its completion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// Index of the invocation's line.
+    pub index: u64,
+    /// The logical process.
+    pub process: u64,
+    /// The key.
+    pub key: u64,
+    /// What it did.
+    pub kind: OpKind,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When it was invoked, ns since the start of the run.
+    pub invoke_ns: u64,
+    /// When it was due, for an open loop.
+    pub due_ns: Option<u64>,
+    /// When it completed; none when it stayed open.
+    pub complete_ns: Option<u64>,
+    /// Rank of the call.
+    pub call: Rank,
+    /// Rank of the return; [`NEVER`] when the operation stays open.
+    pub ret: Rank,
+    /// The member that the client spoke to.
+    pub node: Option<u64>,
+    /// The session's bits.
+    pub session: Option<u64>,
+    /// The zxid in the reply's header.
+    pub zxid: Option<u64>,
+    /// The version that the reply's Stat showed.
+    pub version: Option<i64>,
+    /// The mzxid that the reply's Stat showed.
+    pub mzxid: Option<u64>,
+    /// The version that a compare-and-set asked for.
+    pub expect: Option<i64>,
+    /// The error's name.
+    pub error: Option<String>,
+}
+
+impl Op {
+    /// A compare-and-set that was refused because the register did not hold what it asked for: an observation,
+    /// unlike a failure that says nothing about the register (never sent, no such node). Histories from elsewhere
+    /// name no error; there a failed compare-and-set means the comparison failed.
+    #[must_use]
+    pub fn is_refused_cas(&self) -> bool {
+        matches!(self.kind, OpKind::Cas { .. })
+            && self.outcome == Outcome::Fail
+            && self.error.as_deref().is_none_or(|error| error == BAD_VERSION)
+    }
+
+    /// A write or a compare-and-set that happened.
+    #[must_use]
+    pub fn is_acknowledged_change(&self) -> bool {
+        self.outcome == Outcome::Ok && self.kind.written().is_some()
+    }
+
+    /// A write or a compare-and-set whose fate is unknown.
+    #[must_use]
+    pub fn is_open_change(&self) -> bool {
+        self.outcome == Outcome::Info && self.kind.written().is_some()
+    }
+}
+
+/// Operations in the order of their calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    ops: Vec<Op>,
+}
+
+impl History {
+    /// Pairs events to operations.
+    ///
+    /// # Errors
+    /// [`PairError`] when the events do not form a history.
+    pub fn from_events(events: impl IntoIterator<Item = Event>) -> Result<Self, PairError> {
+        let mut pairing = Pairing::default();
+        for event in events {
+            pairing.push(event)?;
+        }
+        pairing.finish()
+    }
+
+    /// All operations, in the order of their calls.
+    #[must_use]
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// The keys that occur, ascending.
+    #[must_use]
+    pub fn keys(&self) -> Vec<u64> {
+        let mut keys: Vec<u64> = self.ops.iter().map(|op| op.key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// The operations grouped by key, keys ascending, each group in the order of the calls.
+    #[must_use]
+    pub fn by_key(&self) -> Vec<(u64, Vec<&Op>)> {
+        let mut groups: std::collections::BTreeMap<u64, Vec<&Op>> = std::collections::BTreeMap::new();
+        for op in &self.ops {
+            groups.entry(op.key).or_default().push(op);
+        }
+        groups.into_iter().collect()
+    }
+}

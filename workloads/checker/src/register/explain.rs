@@ -1,0 +1,162 @@
+//! Says in one sentence why no order exists, and which operations to draw.
+
+use super::Found;
+use super::shrink::Shrunk;
+use super::zones::Contradiction;
+use super::problem::Problem;
+use crate::history::{Op, OpKind, Outcome};
+use crate::verdict::{Counterexample, OpView};
+
+/// More operations than this are not drawn: the part could not be made small within the budget.
+pub const MAX_DRAWN: usize = 60;
+
+/// The counterexample of a violation among `ops`, the list that `problem` was made from.
+#[must_use]
+pub fn counterexample(problem: &Problem, ops: &[&Op], shrunk: &Shrunk) -> Counterexample {
+    let op = |part: usize| ops[problem.entries[shrunk.from[part]].op];
+    let (mut sentence, culprit) = match &shrunk.contradiction {
+        Some(contradiction) => told(contradiction, &op),
+        None => stuck(shrunk, &op),
+    };
+    let mut drawn: Vec<usize> = (0..shrunk.from.len()).collect();
+    if drawn.len() > MAX_DRAWN {
+        let centre = culprit.unwrap_or(0);
+        drawn.sort_by_key(|&part| part.abs_diff(centre));
+        drawn.truncate(MAX_DRAWN);
+        drawn.sort_unstable();
+        sentence.push_str(&format!(" (the {MAX_DRAWN} nearest of {} operations are shown)", shrunk.from.len()));
+    }
+    let ops_drawn = drawn.into_iter().map(|part| OpView::of(op(part), Some(part) == culprit)).collect();
+    Counterexample {
+        sentence,
+        ops: ops_drawn,
+        of_ops: u64::try_from(ops.len()).unwrap_or(u64::MAX),
+        rechecked: matches!(shrunk.plain, Found::NoOrder { .. }),
+    }
+}
+
+/// The sentence of a contradiction and the operation whose answer cannot be.
+fn told<'a>(contradiction: &Contradiction, op: &impl Fn(usize) -> &'a Op) -> (String, Option<usize>) {
+    match contradiction {
+        &Contradiction::NeverWritten { seen_by } => {
+            (format!("{}, a value that nobody ever wrote", deed(op(seen_by))), Some(seen_by))
+        }
+        &Contradiction::TakenTwice { first, second } => {
+            let text = format!(
+                "{} and {} both replaced the same value, which was written only once",
+                deed(op(first)),
+                deed(op(second))
+            );
+            (text, Some(second))
+        }
+        Contradiction::Circle { members } => {
+            let deeds: Vec<String> = members.iter().map(|&member| deed(op(member))).collect();
+            let text = format!("{}: each needs a value that only comes from these themselves", deeds.join(", "));
+            (text, members.last().copied())
+        }
+        &Contradiction::Inverted { earlier, later } => inverted(op(earlier), op(later), earlier, later),
+        Contradiction::Entangled { a_first, b_last, b_first, a_last, .. } => {
+            entangled(*a_first, *b_last, *b_first, *a_last, op)
+        }
+        &Contradiction::Held { before, refused, after } => {
+            let since = match before {
+                Some(before) => format!("{} before that", deed(op(before))),
+                None => "nobody had written anything".to_owned(),
+            };
+            let text = format!(
+                "{}, although the register held that value throughout: {since}, and {} after it",
+                deed(op(refused)),
+                deed(op(after))
+            );
+            (text, Some(refused))
+        }
+    }
+}
+
+fn inverted(earlier_op: &Op, later_op: &Op, earlier: usize, later: usize) -> (String, Option<usize>) {
+    if let Some(written) = earlier_op.kind.written()
+        && later_op.kind == (OpKind::Read { value: Some(written) })
+    {
+        let text = format!(
+            "{} before it was written: process {} invoked the only write of {written} at {}",
+            deed(later_op),
+            earlier_op.process,
+            seconds(earlier_op.invoke_ns),
+        );
+        return (text, Some(later));
+    }
+    let text = format!(
+        "{} must have come before {} in the order of values, but was invoked at {}, after that one had returned at {}",
+        deed(earlier_op),
+        deed(later_op),
+        seconds(earlier_op.invoke_ns),
+        returned(later_op),
+    );
+    (text, Some(earlier))
+}
+
+fn entangled<'a>(
+    a_first: Option<usize>,
+    b_last: usize,
+    b_first: usize,
+    a_last: usize,
+    op: &impl Fn(usize) -> &'a Op,
+) -> (String, Option<usize>) {
+    let impossible = op(a_last);
+    let replaced = format!("{}, returned at {}, before that was invoked", deed(op(b_first)), returned(op(b_first)));
+    let Some(a_first) = a_first else {
+        return (format!("{}, as if nothing had been written, but {replaced}", deed(impossible)), Some(a_last));
+    };
+    let begun = if a_first == a_last { "it".to_owned() } else { deed(op(a_first)) };
+    let newer = if b_last == b_first { "itself".to_owned() } else { deed(op(b_last)) };
+    let text = format!(
+        "{}, but a newer value had taken its place: {replaced}; and the newer value is the later one, because {newer} \
+         was invoked at {}, after {begun} had returned at {}; no value is written twice",
+        deed(impossible),
+        seconds(op(b_last).invoke_ns),
+        returned(op(a_first)),
+    );
+    (text, Some(a_last))
+}
+
+fn stuck<'a>(shrunk: &Shrunk, op: &impl Fn(usize) -> &'a Op) -> (String, Option<usize>) {
+    let count = shrunk.from.len();
+    match shrunk.stuck_at {
+        Some(at) if at < count => {
+            let text = format!("{}; no order of these {count} operations explains all their answers", deed(op(at)));
+            (text, Some(at))
+        }
+        _ => (format!("no order of {count} operations explains all their answers"), None),
+    }
+}
+
+/// What an operation did, and when.
+#[must_use]
+pub fn deed(op: &Op) -> String {
+    let who = format!("process {}", op.process);
+    let at_node = op.node.map(|node| format!(" at member {node}")).unwrap_or_default();
+    let when = match op.complete_ns {
+        Some(_) if op.outcome != Outcome::Info => format!("({} to {})", seconds(op.invoke_ns), returned(op)),
+        _ => format!("(from {}, never answered)", seconds(op.invoke_ns)),
+    };
+    let nil = |value: Option<i64>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+    let what = match op.kind {
+        OpKind::Read { value } => format!("read {} from key {}", nil(value), op.key),
+        OpKind::Write { value } => format!("wrote {value} to key {}", op.key),
+        OpKind::Cas { from, to } if op.outcome == Outcome::Fail => {
+            format!("was refused to replace {} by {to} in key {}", nil(from), op.key)
+        }
+        OpKind::Cas { from, to } => format!("replaced {} by {to} in key {}", nil(from), op.key),
+    };
+    format!("{who} {what}{at_node} {when}")
+}
+
+fn returned(op: &Op) -> String {
+    op.complete_ns.map_or_else(|| "no time".to_owned(), seconds)
+}
+
+/// Nanoseconds as seconds with four decimals.
+fn seconds(ns: u64) -> String {
+    let tenths_of_ms = ns / 100_000;
+    format!("{}.{:04} s", tenths_of_ms / 10_000, tenths_of_ms % 10_000)
+}

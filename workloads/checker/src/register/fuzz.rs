@@ -1,0 +1,304 @@
+//! Every algorithm against a brute-force oracle, on many small histories.
+//!
+//! This is where a clever checker is found wrong. Half of the histories are answers of a simulated register, half
+//! of those with one answer falsified; the rest are answers out of the air. They have two to six processes, few
+//! operations, unique or repeated values, operations of unknown fate (some of which took effect) and refused
+//! compare-and-sets. The environment variable `CHECKER_FUZZ_CASES` asks for more than the usual number.
+
+use super::problem::{Action, Entry, NIL, Problem, Val};
+use super::zones::Zones;
+use super::{Decision, Found, check, dfs, frontier, order, shrink, witness, zones};
+use crate::budget::{Budget, Meter};
+use crate::history::NEVER;
+
+const USUAL_CASES: u64 = 20_000;
+
+fn cases() -> u64 {
+    std::env::var("CHECKER_FUZZ_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(USUAL_CASES)
+}
+
+/// Xorshift; the tests need repeatable chance and nothing else.
+struct Chance(u64);
+
+impl Chance {
+    fn seeded(seed: u64) -> Self {
+        let mut chance = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        (0..4).for_each(|_| {
+            chance.next();
+        });
+        chance
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, bound: u32) -> u32 {
+        u32::try_from((self.next() >> 20) % u64::from(bound)).unwrap()
+    }
+
+    fn percent(&mut self, percent: u32) -> bool {
+        self.below(100) < percent
+    }
+}
+
+/// What a simulated client is in the middle of.
+struct Running {
+    entry: usize,
+    asked: Asked,
+    took_effect: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Asked {
+    Read,
+    Write(Val),
+    Cas(Val, Val),
+}
+
+/// A random history: answers of a real register, some of unknown fate, in real-time order of calls and returns.
+fn simulated(chance: &mut Chance) -> Vec<Entry> {
+    let processes = 2 + chance.below(5);
+    let ops = 2 + chance.below(7);
+    let unique = chance.percent(60);
+    let versions = chance.percent(60);
+    let open_percent = [0, 20, 50][usize::try_from(chance.below(3)).unwrap()];
+    let cas_percent = [0, 30, 60][usize::try_from(chance.below(3)).unwrap()];
+    let mut running: Vec<Option<Running>> = (0..processes).map(|_| None).collect();
+    let mut entries: Vec<Entry> = Vec::new();
+    let (mut state, mut version, mut next_value) = (NIL, 0_i64, 1);
+    // Operations whose client gave up, which may still take effect.
+    let mut late: Vec<(usize, Asked)> = Vec::new();
+    let mut rank = 0;
+    loop {
+        let process = usize::try_from(chance.below(processes)).unwrap();
+        if !late.is_empty() && chance.percent(10) {
+            let (_, asked) = late.swap_remove(0);
+            take_effect(asked, &mut state, &mut version);
+            continue;
+        }
+        match running[process].take() {
+            None if entries.len() < usize::try_from(ops).unwrap() => {
+                let mut value = || {
+                    next_value += 1;
+                    if unique { next_value - 1 } else { 1 + (next_value * 7 % 3) }
+                };
+                let asked = match chance.below(100) {
+                    roll if roll < cas_percent => Asked::Cas(chance.below(4).min(rank), value()),
+                    roll if roll < cas_percent + (100 - cas_percent) / 2 => Asked::Write(value()),
+                    _ => Asked::Read,
+                };
+                let placeholder = Entry {
+                    call: rank,
+                    ret: NEVER,
+                    action: Action::Read(NIL),
+                    version: None,
+                    op: entries.len(),
+                };
+                rank += 1;
+                running[process] = Some(Running { entry: entries.len(), asked, took_effect: false });
+                entries.push(placeholder);
+            }
+            None if running.iter().all(Option::is_none) => return entries,
+            None => {}
+            Some(mut op) if !op.took_effect => {
+                let entry = &mut entries[op.entry];
+                let is_change = !matches!(op.asked, Asked::Read);
+                if is_change && chance.percent(open_percent) {
+                    entry.action = match op.asked {
+                        Asked::Write(to) => Action::Write(to),
+                        Asked::Cas(from, to) => Action::Cas { from, to },
+                        Asked::Read => unreachable!("reads are answered"),
+                    };
+                    if chance.percent(50) {
+                        take_effect(op.asked, &mut state, &mut version);
+                    } else if chance.percent(70) {
+                        late.push((op.entry, op.asked));
+                    }
+                } else {
+                    entry.action = take_effect(op.asked, &mut state, &mut version);
+                    entry.version =
+                        (versions && !matches!(entry.action, Action::Refused(_))).then_some(version);
+                    op.took_effect = true;
+                    running[process] = Some(op);
+                }
+            }
+            Some(op) => {
+                entries[op.entry].ret = rank;
+                rank += 1;
+            }
+        }
+    }
+}
+
+fn take_effect(asked: Asked, state: &mut Val, version: &mut i64) -> Action {
+    match asked {
+        Asked::Read => Action::Read(*state),
+        Asked::Write(to) => {
+            (*state, *version) = (to, *version + 1);
+            Action::Write(to)
+        }
+        Asked::Cas(from, to) if from == *state => {
+            (*state, *version) = (to, *version + 1);
+            Action::Cas { from, to }
+        }
+        Asked::Cas(from, _) => Action::Refused(from),
+    }
+}
+
+/// Falsifies one answer.
+fn falsify(entries: &mut [Entry], chance: &mut Chance) {
+    let at = usize::try_from(chance.below(u32::try_from(entries.len()).unwrap())).unwrap();
+    let other = chance.below(6);
+    let entry = &mut entries[at];
+    match entry.action {
+        Action::Read(_) => entry.action = Action::Read(other),
+        Action::Refused(_) if chance.percent(50) => entry.action = Action::Refused(other),
+        Action::Refused(from) => entry.action = Action::Cas { from, to: 7 },
+        Action::Cas { from, .. } if !entry.is_open() && chance.percent(50) => {
+            entry.action = Action::Refused(from);
+            entry.version = None;
+        }
+        Action::Cas { to, .. } => entry.action = Action::Cas { from: other, to },
+        Action::Write(_) => entry.version = entry.version.map(|version| version + i64::from(other) - 2),
+    }
+}
+
+fn random_problem(seed: u64) -> Problem {
+    let mut chance = Chance::seeded(seed);
+    let mut entries = simulated(&mut chance);
+    for _ in 0..chance.below(3) {
+        falsify(&mut entries, &mut chance);
+    }
+    Problem::new(entries)
+}
+
+/// The definition, tried out: any operation that nobody else has to precede may come next.
+fn oracle(problem: &Problem) -> bool {
+    fn go(entries: &[Entry], placed: u32, state: Val) -> bool {
+        let is_placed = |at: usize| placed >> at & 1 == 1;
+        if (0..entries.len()).all(|at| is_placed(at) || entries[at].is_open()) {
+            return true;
+        }
+        let earliest_return =
+            (0..entries.len()).filter(|&at| !is_placed(at)).map(|at| entries[at].ret).min().unwrap();
+        (0..entries.len()).any(|at| {
+            !is_placed(at)
+                && entries[at].call < earliest_return
+                && entries[at].action.apply(state).is_some_and(|next| go(entries, placed | 1 << at, next))
+        })
+    }
+    go(&problem.entries, 0, NIL)
+}
+
+fn meter() -> Meter {
+    Meter::new(Budget::default())
+}
+
+fn search_says(found: Found) -> bool {
+    match found {
+        Found::Order => true,
+        Found::NoOrder { .. } => false,
+        Found::GaveUp(why) => panic!("gave up on a small history: {why}"),
+    }
+}
+
+#[test]
+fn every_member_of_the_portfolio_agrees_with_the_oracle() {
+    let (mut valid, mut invalid, mut by_zones, mut by_version, mut placed) = (0, 0, 0, 0, 0);
+    for seed in 0..cases() {
+        let problem = random_problem(seed);
+        let truth = oracle(&problem);
+        if truth { valid += 1 } else { invalid += 1 }
+        let context = || format!("seed {seed}, oracle {truth}: {:#?}", problem.entries);
+        assert_eq!(search_says(dfs::plain(&problem, &mut meter())), truth, "plain {}", context());
+        assert_eq!(search_says(dfs::reduced(&problem, &mut meter())), truth, "depth first {}", context());
+        assert_eq!(search_says(frontier::search(&problem, &mut meter())), truth, "frontier {}", context());
+        match zones::test(&problem) {
+            Zones::Refuted(contradiction) => {
+                assert!(!truth, "zones {contradiction:?} {}", context());
+                by_zones += 1;
+            }
+            Zones::Order(order) if !problem.has_refused => {
+                assert!(truth, "zones {}", context());
+                assert_eq!(order::verify(&problem, &order), Ok(()), "zones {}", context());
+                by_zones += 1;
+            }
+            Zones::Order(order) => {
+                if let Some(order) = order::place_refused(&problem, &order)
+                    && order::verify(&problem, &order).is_ok()
+                {
+                    assert!(truth, "placed {}", context());
+                    placed += 1;
+                }
+            }
+            Zones::Ambiguous => {}
+        }
+        if let Some(order) = witness::by_version(&problem)
+            && order::verify(&problem, &order).is_ok()
+        {
+            assert!(truth, "witness {}", context());
+            by_version += 1;
+        }
+        match check(&problem, Budget::default()).decision {
+            Decision::Linearizable { .. } => assert!(truth, "portfolio {}", context()),
+            Decision::Violation(shrunk) => {
+                assert!(!truth, "portfolio {}", context());
+                assert!(!oracle(&shrunk.part), "the part is no violation {:?} {}", shrunk.part, context());
+                assert!(shrunk.part.entries.len() <= problem.entries.len());
+            }
+            Decision::Undecided { reason } => panic!("{reason} {}", context()),
+        }
+    }
+    // The claims above are empty if a kind of history never came up.
+    let enough = cases() / 100;
+    for (what, count) in [
+        ("valid", valid),
+        ("invalid", invalid),
+        ("by zones", by_zones),
+        ("by version", by_version),
+        ("by a placed order", placed),
+    ] {
+        assert!(count >= enough, "only {count} {what}");
+    }
+}
+
+#[test]
+fn a_part_of_a_linearizable_history_is_linearizable() {
+    let mut parts = 0;
+    for seed in 0..cases() {
+        let mut chance = Chance::seeded(seed ^ 0x5eed_0000);
+        let problem = Problem::new(simulated(&mut chance));
+        if !oracle(&problem) {
+            panic!("a simulated history has no order, seed {seed}: {:#?}", problem.entries);
+        }
+        for _ in 0..4 {
+            let mask = chance.next();
+            let (part, _) = shrink::random_part(&problem, mask);
+            assert!(oracle(&part), "seed {seed}: the part {:#?} of {:#?}", part.entries, problem.entries);
+            parts += usize::from(part.entries.len() > 1 && part.has_refused);
+        }
+    }
+    assert!(u64::try_from(parts).unwrap() > cases() / 20, "only {parts} parts had refusals");
+}
+
+#[test]
+fn an_unobserved_open_write_may_be_the_only_reason_for_a_refusal() {
+    let entry = |call, ret, action| Entry { call, ret, action, version: None, op: 0 };
+    let mut entries = vec![
+        entry(0, 1, Action::Write(1)),
+        entry(2, NEVER, Action::Write(2)),
+        entry(3, 4, Action::Refused(1)),
+    ];
+    let with = Problem::new(entries.clone());
+    assert!(search_says(frontier::search(&with, &mut meter())));
+    assert!(search_says(dfs::reduced(&with, &mut meter())));
+    assert!(matches!(check(&with, Budget::default()).decision, Decision::Linearizable { .. }));
+    entries.remove(1);
+    let without = Problem::new(entries);
+    assert!(!search_says(frontier::search(&without, &mut meter())));
+    assert!(matches!(check(&without, Budget::default()).decision, Decision::Violation(_)));
+}

@@ -1,0 +1,158 @@
+//! Orders: confirming one, and placing refused compare-and-sets in one.
+//!
+//! [`verify`] is the only way to a valid verdict that does not come from a complete search. It is short, knows
+//! nothing of how the order was found, and checks everything the definition asks for.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::problem::{Action, NIL, Problem, Val};
+use super::reduce::Spares;
+use crate::history::{NEVER, Rank};
+
+/// Why an order proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OrderError {
+    /// An entry is named that does not exist, or twice.
+    #[error("entry {0} is unknown or stands twice in the order")]
+    Twice(usize),
+    /// An operation that happened is missing.
+    #[error("entry {0} happened but is not in the order")]
+    Missing(usize),
+    /// An operation stands after one that was called only when it had returned.
+    #[error("entry {0} had returned before an earlier one was called")]
+    RealTime(usize),
+    /// An answer would be wrong.
+    #[error("entry {0} has another answer than this order gives")]
+    Answer(usize),
+}
+
+/// Confirms that `order` (indices of entries) is a linearization.
+///
+/// # Errors
+/// [`OrderError`] names the first entry that does not fit.
+pub fn verify(problem: &Problem, order: &[usize]) -> Result<(), OrderError> {
+    let mut placed = vec![false; problem.entries.len()];
+    let mut state = NIL;
+    let mut latest_call: Option<Rank> = None;
+    for &at in order {
+        match placed.get_mut(at) {
+            Some(placed) if !*placed => *placed = true,
+            _ => return Err(OrderError::Twice(at)),
+        }
+        let entry = &problem.entries[at];
+        if latest_call.is_some_and(|latest| entry.ret < latest) {
+            return Err(OrderError::RealTime(at));
+        }
+        latest_call = latest_call.max(Some(entry.call));
+        state = entry.action.apply(state).ok_or(OrderError::Answer(at))?;
+    }
+    match (0..placed.len()).find(|&at| !placed[at] && !problem.entries[at].is_open()) {
+        Some(missing) => Err(OrderError::Missing(missing)),
+        None => Ok(()),
+    }
+}
+
+/// Adds the refused compare-and-sets to an order of everything else, or says that this order has no room for
+/// them (which proves nothing: another order may).
+///
+/// A place is a gap of the order. The gaps that real time leaves to one entry are a range, because the latest
+/// call before a gap only grows along the order and so does the earliest return after it. Taking for each entry,
+/// by call, the first gap that is not before its predecessors' and where the register holds something else gives
+/// the least solution, so for a given order nothing is missed, except that an unobserved open write may be spent
+/// as the reason for a refusal in one way only: at the end of the value's time, where it disturbs nobody.
+#[must_use]
+pub fn place_refused(problem: &Problem, order: &[usize]) -> Option<Vec<usize>> {
+    let gaps = Gaps::of(problem, order);
+    let mut spares = Spares::outside(problem, order);
+    let mut at_gap: Vec<Vec<usize>> = vec![Vec::new(); order.len() + 1];
+    let mut spent: Vec<Option<usize>> = vec![None; order.len() + 1];
+    let mut returned: BinaryHeap<Reverse<(Rank, usize)>> = BinaryHeap::new();
+    let mut floor = 0;
+    for (at, entry) in problem.entries.iter().enumerate() {
+        let Action::Refused(from) = entry.action else { continue };
+        while let Some(&Reverse((ret, gap))) = returned.peek() {
+            if ret > entry.call {
+                break;
+            }
+            floor = floor.max(gap);
+            returned.pop();
+        }
+        let (first, last) = gaps.range(entry.call, entry.ret);
+        let mut gap = first.max(floor);
+        // The end of one value's time is followed by another value's, so two looks are enough, unless a value
+        // is written twice in a row.
+        while gap <= last && gaps.state[gap] == from && spent[gap].is_none() {
+            let end = gaps.end[gap];
+            if end > last {
+                return None;
+            }
+            if spent[end].is_some() {
+                gap = end;
+                break;
+            }
+            if end == last {
+                let before_cas = order
+                    .get(end)
+                    .is_some_and(|&next| matches!(problem.entries[next].action, Action::Cas { .. }));
+                if before_cas {
+                    return None;
+                }
+                spent[end] = Some(spares.take(from, gaps.earliest_return[end].min(entry.ret))?);
+                gap = end;
+                break;
+            }
+            gap = end + 1;
+        }
+        if gap > last {
+            return None;
+        }
+        at_gap[gap].push(at);
+        returned.push(Reverse((entry.ret, gap)));
+    }
+    let mut complete = Vec::with_capacity(problem.entries.len());
+    for gap in 0..=order.len() {
+        complete.extend(spent[gap]);
+        complete.append(&mut at_gap[gap]);
+        complete.extend(order.get(gap));
+    }
+    Some(complete)
+}
+
+/// What the gaps of an order are like; gap i stands before the order's i-th entry, the last one after all.
+struct Gaps {
+    /// The register's value in the gap.
+    state: Vec<Val>,
+    /// The last gap that belongs to the same stretch of that value.
+    end: Vec<usize>,
+    /// The latest call among the entries before, 0 for none.
+    latest_call: Vec<Rank>,
+    /// The earliest return among the entries after.
+    earliest_return: Vec<Rank>,
+}
+
+impl Gaps {
+    fn of(problem: &Problem, order: &[usize]) -> Self {
+        let gaps = order.len() + 1;
+        let (mut state, mut latest_call) = (vec![NIL; gaps], vec![0; gaps]);
+        for (gap, &at) in order.iter().enumerate() {
+            let entry = &problem.entries[at];
+            state[gap + 1] = entry.action.written().unwrap_or(state[gap]);
+            latest_call[gap + 1] = entry.call.max(latest_call[gap]);
+        }
+        let (mut end, mut earliest_return) = (vec![order.len(); gaps], vec![NEVER; gaps]);
+        for (gap, &at) in order.iter().enumerate().rev() {
+            let entry = &problem.entries[at];
+            end[gap] = if entry.action.written().is_some() { gap } else { end[gap + 1] };
+            earliest_return[gap] = entry.ret.min(earliest_return[gap + 1]);
+        }
+        Self { state, end, latest_call, earliest_return }
+    }
+
+    /// The first and last gap that real time leaves to an entry.
+    fn range(&self, call: Rank, ret: Rank) -> (usize, usize) {
+        let first = self.earliest_return.partition_point(|&earliest| earliest < call);
+        let last = self.latest_call.partition_point(|&latest| latest < ret);
+        (first, last.saturating_sub(1))
+    }
+}

@@ -1,0 +1,102 @@
+//! What every session is promised, whatever the system promises between sessions.
+//!
+//! Within one session time does not run backwards: the zxid in the header of a reply is never lower than in a
+//! reply that the session had before it asked, and a key never shows an older state than the session has seen or
+//! made (which includes reading one's own writes). A session survives its client's moves between members, so this
+//! is checked across members.
+//!
+//! Only operations of which one returned before the other was called are compared: those in flight together
+//! may answer in any order as far as this check knows.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use crate::history::{History, Op, Outcome};
+use crate::register::explain::deed;
+use crate::verdict::{CheckResult, Verdict};
+use crate::versions::{after_newest, counterexample};
+
+/// The name of the check.
+pub const NAME: &str = "session-order";
+
+/// Judges every session.
+#[must_use]
+pub fn check(history: &History) -> CheckResult {
+    let mut sessions: BTreeMap<u64, Vec<&Op>> = BTreeMap::new();
+    let answered = |op: &&Op| op.outcome != Outcome::Info;
+    for op in history.ops().iter().filter(answered) {
+        if let Some(session) = op.session {
+            sessions.entry(session).or_default().push(op);
+        }
+    }
+    let mut compared = 0;
+    for (&session, ops) in &sessions {
+        match judge_session(ops) {
+            Ok(pairs) => compared += pairs,
+            Err((why, culprits)) => {
+                let summary = format!("session {session:#x} was shown the past");
+                return CheckResult::new(NAME, Verdict::Invalid, summary)
+                    .with_evidence(json!({"session": format!("{session:#x}"), "operations": ops.len()}))
+                    .with_counterexample(counterexample(why, &culprits, ops.len()));
+            }
+        }
+    }
+    let summary = match sessions.len() {
+        0 => "no operation names its session, so there was nothing to compare".to_owned(),
+        count => format!("none of {count} sessions was shown the past in {compared} comparisons"),
+    };
+    CheckResult::new(NAME, Verdict::Valid, summary)
+        .with_evidence(json!({"sessions": sessions.len(), "comparisons": compared}))
+}
+
+type Violation<'a> = (String, Vec<&'a Op>);
+
+fn judge_session<'a>(ops: &[&'a Op]) -> Result<usize, Violation<'a>> {
+    let mut compared = compare(ops, "zxid", zxid, false)?;
+    let mut keys: BTreeMap<u64, Vec<&Op>> = BTreeMap::new();
+    for &op in ops.iter().filter(|op| op.outcome == Outcome::Ok) {
+        keys.entry(op.key).or_default().push(op);
+    }
+    for ops in keys.values() {
+        compared += compare(ops, "version", |op| op.version, true)?;
+        compared += compare(ops, "mzxid", mzxid, true)?;
+    }
+    Ok(compared)
+}
+
+/// Zxids fit 63 bits until epoch 2^31; what does not fit is left out rather than misread.
+fn zxid(op: &Op) -> Option<i64> {
+    op.zxid.and_then(|zxid| i64::try_from(zxid).ok())
+}
+
+fn mzxid(op: &Op) -> Option<i64> {
+    op.mzxid.and_then(|zxid| i64::try_from(zxid).ok())
+}
+
+/// No operation shows less than one that had returned before its call. With `changes_advance`, a change shows
+/// more.
+fn compare<'a>(
+    ops: &[&'a Op],
+    what: &str,
+    measure: impl Fn(&Op) -> Option<i64>,
+    changes_advance: bool,
+) -> Result<usize, Violation<'a>> {
+    let pairs = after_newest(ops, &measure);
+    for &(earlier, op) in &pairs {
+        let (Some(before), Some(now)) = (measure(earlier), measure(op)) else { continue };
+        let repeated = changes_advance && now == before && op.kind.written().is_some();
+        if now < before || repeated {
+            let show = |value: i64| if what == "version" { value.to_string() } else { format!("{value:#x}") };
+            let why = format!(
+                "{} showed {what} {}, and afterwards, in the same session, {} showed {what} {}",
+                deed(earlier),
+                show(before),
+                deed(op),
+                show(now)
+            );
+            return Err((why, vec![earlier, op]));
+        }
+    }
+    Ok(pairs.len())
+}

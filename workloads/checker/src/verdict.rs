@@ -1,0 +1,209 @@
+//! Verdicts and what stands behind them.
+//!
+//! These types are what a check hands to whoever reports it: they serialize, and they carry enough to be shown
+//! to a person (a sentence, the operations to draw) and to a program (evidence as JSON).
+
+use serde::{Deserialize, Serialize};
+
+use crate::history::{Function, Op, OpKind, Outcome, Value};
+
+/// The answer of a check. The order is the priority when several are merged: a violation always wins, and what
+/// could not be decided is never valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Everything that was promised was kept.
+    #[default]
+    Valid,
+    /// Not decided: the budget ran out, the load was too weak, or something needed is missing.
+    Unknown,
+    /// A promise was broken.
+    Invalid,
+}
+
+impl Verdict {
+    /// The stronger of two verdicts: invalid over unknown over valid.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        self.max(other)
+    }
+
+    /// The merged verdict of several checks. No check at all proves nothing, hence unknown.
+    pub fn of<'a>(checks: impl IntoIterator<Item = &'a CheckResult>) -> Self {
+        checks.into_iter().map(|check| check.verdict).reduce(Self::merge).unwrap_or(Self::Unknown)
+    }
+
+    /// The word used in files and on terminals.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Unknown => "unknown",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What one check found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckResult {
+    /// The promise that was checked, for example `linearizable`.
+    pub name: String,
+    /// The answer.
+    pub verdict: Verdict,
+    /// One sentence for a person.
+    pub summary: String,
+    /// Counts and particulars for a program.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub evidence: serde_json::Value,
+    /// The algorithm (or algorithms, over several keys) that decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+    /// With an invalid verdict: the part of the history that shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterexample: Option<Counterexample>,
+}
+
+impl CheckResult {
+    /// A result without evidence, algorithm or counterexample.
+    #[must_use]
+    pub fn new(name: &str, verdict: Verdict, summary: impl Into<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            verdict,
+            summary: summary.into(),
+            evidence: serde_json::Value::Null,
+            decided_by: None,
+            counterexample: None,
+        }
+    }
+
+    /// The same result with evidence.
+    #[must_use]
+    pub fn with_evidence(mut self, evidence: serde_json::Value) -> Self {
+        self.evidence = evidence;
+        self
+    }
+
+    /// The same result with the name of the algorithm.
+    #[must_use]
+    pub fn with_decided_by(mut self, algorithm: impl Into<String>) -> Self {
+        self.decided_by = Some(algorithm.into());
+        self
+    }
+
+    /// The same result with a counterexample.
+    #[must_use]
+    pub fn with_counterexample(mut self, counterexample: Counterexample) -> Self {
+        self.counterexample = Some(counterexample);
+        self
+    }
+}
+
+/// A small part of a history that is itself a violation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Counterexample {
+    /// Names the operations and says why no order exists.
+    pub sentence: String,
+    /// The operations, in the order of their invocation.
+    pub ops: Vec<OpView>,
+    /// How many operations the judged history (of that key) had.
+    pub of_ops: u64,
+    /// Whether the operations above, alone, were judged again by the plain search and found to be a violation.
+    pub rechecked: bool,
+}
+
+/// One operation as it is drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpView {
+    /// Index of the invocation's line.
+    pub index: u64,
+    /// The logical process.
+    pub process: u64,
+    /// What was asked.
+    pub f: Function,
+    /// The key.
+    pub key: u64,
+    /// Written, read, or `[from, to]`.
+    pub value: Value,
+    /// When it was invoked, ns since the start of the run.
+    pub invoke_ns: u64,
+    /// When it completed; none when its fate stayed unknown.
+    pub complete_ns: Option<u64>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The member that the client spoke to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<u64>,
+    /// The session, as hexadecimal text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The version that the reply showed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<i64>,
+    /// Whether this is the answer that cannot be.
+    #[serde(default)]
+    pub impossible: bool,
+}
+
+impl OpView {
+    /// The view of one operation.
+    #[must_use]
+    pub fn of(op: &Op, impossible: bool) -> Self {
+        let value = match op.kind {
+            OpKind::Read { value } => value.map_or(Value::Null, Value::One),
+            OpKind::Write { value } => Value::One(value),
+            OpKind::Cas { from, to } => Value::Pair(from, to),
+        };
+        Self {
+            index: op.index,
+            process: op.process,
+            f: op.kind.function(),
+            key: op.key,
+            value,
+            invoke_ns: op.invoke_ns,
+            complete_ns: op.complete_ns,
+            outcome: op.outcome,
+            node: op.node,
+            session: op.session.map(|session| format!("{session:#x}")),
+            version: op.version,
+            impossible,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_violation_wins_over_unknown_and_unknown_over_valid() {
+        let order = [Verdict::Valid, Verdict::Unknown, Verdict::Invalid];
+        for (i, a) in order.into_iter().enumerate() {
+            for (j, b) in order.into_iter().enumerate() {
+                assert_eq!(a.merge(b), order[i.max(j)]);
+            }
+        }
+    }
+
+    #[test]
+    fn no_check_at_all_proves_nothing() {
+        assert_eq!(Verdict::of([]), Verdict::Unknown);
+    }
+
+    #[test]
+    fn a_result_survives_its_json_form() {
+        let result = CheckResult::new("linearizable", Verdict::Invalid, "a read was stale")
+            .with_evidence(serde_json::json!({"keys": 5}))
+            .with_decided_by("near-linear");
+        let text = serde_json::to_string(&result).unwrap();
+        assert!(text.contains("\"verdict\":\"invalid\""));
+        assert_eq!(serde_json::from_str::<CheckResult>(&text).unwrap(), result);
+    }
+}

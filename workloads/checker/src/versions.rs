@@ -1,0 +1,143 @@
+//! The versions that the system reported, taken at their word.
+//!
+//! Linearizability is judged from values alone, so that a system can't talk itself out of a violation. This check
+//! is the other way round: every change of a ZooKeeper node gives it the next version, a version belongs to one
+//! value and one mzxid, and what a reply showed to somebody must be there for whoever asks afterwards. A violation
+//! is always two operations, or one compare-and-set that did not produce the version after the one it asked for.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use crate::history::{History, NEVER, Op, OpKind, Outcome, Rank};
+use crate::register::explain::deed;
+use crate::verdict::{CheckResult, Counterexample, OpView, Verdict};
+
+/// The name of the check.
+pub const NAME: &str = "version-order";
+
+/// Judges the versions of every key.
+#[must_use]
+pub fn check(history: &History) -> CheckResult {
+    let mut shown = 0_usize;
+    for (key, ops) in history.by_key() {
+        let versioned: Vec<&Op> =
+            ops.iter().copied().filter(|op| op.outcome == Outcome::Ok && op.version.is_some()).collect();
+        shown += versioned.len();
+        let broken = cas_steps(&versioned).or_else(|| identity(&versioned)).or_else(|| real_time(&versioned));
+        if let Some((why, culprits)) = broken {
+            let summary = format!("the versions of key {key} contradict each other");
+            return CheckResult::new(NAME, Verdict::Invalid, summary)
+                .with_evidence(json!({"key": key, "replies": versioned.len()}))
+                .with_counterexample(counterexample(why, &culprits, ops.len()));
+        }
+    }
+    let summary = match shown {
+        0 => "no reply showed a version, so there was nothing to compare".to_owned(),
+        _ => format!("the versions in {shown} replies agree with each other and with real time"),
+    };
+    CheckResult::new(NAME, Verdict::Valid, summary).with_evidence(json!({"replies": shown}))
+}
+
+type Broken<'a> = Option<(String, Vec<&'a Op>)>;
+
+/// A compare-and-set that asked for version v and succeeded made v + 1.
+fn cas_steps<'a>(ops: &[&'a Op]) -> Broken<'a> {
+    let wrong = |op: &&&Op| match (op.kind, op.expect, op.version) {
+        (OpKind::Cas { .. }, Some(expect), Some(version)) => version != expect + 1,
+        _ => false,
+    };
+    let op = ops.iter().find(wrong)?;
+    let (expect, version) = (op.expect?, op.version?);
+    Some((format!("{}: it asked for version {expect} and got version {version}", deed(op)), vec![op]))
+}
+
+/// One version is one value, one mzxid and at most one change.
+fn identity<'a>(ops: &[&'a Op]) -> Broken<'a> {
+    let mut changed: BTreeMap<i64, &Op> = BTreeMap::new();
+    let mut seen: BTreeMap<i64, &Op> = BTreeMap::new();
+    for &op in ops {
+        let version = op.version?;
+        if op.kind.written().is_some()
+            && let Some(first) = changed.insert(version, op)
+        {
+            let why = format!("{} and {} were both told that they made version {version}", deed(first), deed(op));
+            return Some((why, vec![first, op]));
+        }
+        let first = *seen.entry(version).or_insert(op);
+        if shown(first) != shown(op) {
+            let why = format!("{} and {}, both at version {version}", deed(first), deed(op));
+            return Some((why, vec![first, op]));
+        }
+        if let (Some(one), Some(other)) = (first.mzxid, op.mzxid)
+            && one != other
+        {
+            let why = format!(
+                "{} and {} show version {version} with two mzxids, {one:#x} and {other:#x}",
+                deed(first),
+                deed(op)
+            );
+            return Some((why, vec![first, op]));
+        }
+    }
+    None
+}
+
+fn shown(op: &Op) -> Option<i64> {
+    match op.kind {
+        OpKind::Read { value } => value,
+        OpKind::Write { value } => Some(value),
+        OpKind::Cas { to, .. } => Some(to),
+    }
+}
+
+/// What returned before another operation was called shows no later version, and no change repeats it.
+fn real_time<'a>(ops: &[&'a Op]) -> Broken<'a> {
+    for (newest, op) in after_newest(ops, |op| op.version) {
+        let (before, now) = (newest.version?, op.version?);
+        if now < before || (now == before && op.kind.written().is_some()) {
+            let why = format!(
+                "{} showed version {before}, and afterwards {} showed version {now}",
+                deed(newest),
+                deed(op)
+            );
+            return Some((why, vec![newest, op]));
+        }
+    }
+    None
+}
+
+/// Pairs each operation with the one of greatest `measure` among those that had returned before its call.
+pub(crate) fn after_newest<'a>(
+    ops: &[&'a Op],
+    measure: impl Fn(&Op) -> Option<i64>,
+) -> Vec<(&'a Op, &'a Op)> {
+    let mut by_call: Vec<&Op> = ops.iter().copied().filter(|op| measure(op).is_some()).collect();
+    let mut by_return: Vec<&Op> = by_call.iter().copied().filter(|op| op.ret != NEVER).collect();
+    by_call.sort_by_key(|op| op.call);
+    by_return.sort_by_key(|op: &&Op| -> Rank { op.ret });
+    let mut returned = by_return.into_iter().peekable();
+    let mut newest: Option<&Op> = None;
+    let mut pairs = Vec::new();
+    for op in by_call {
+        while let Some(earlier) = returned.next_if(|earlier| earlier.ret < op.call) {
+            if newest.is_none_or(|newest| measure(newest) < measure(earlier)) {
+                newest = Some(earlier);
+            }
+        }
+        pairs.extend(newest.map(|newest| (newest, op)));
+    }
+    pairs
+}
+
+/// A counterexample of whole operations, the last of which is the impossible one. These need no second judgement:
+/// the sentence can be checked by reading it.
+pub(crate) fn counterexample(sentence: String, culprits: &[&Op], of_ops: usize) -> Counterexample {
+    let last = culprits.len().saturating_sub(1);
+    Counterexample {
+        sentence,
+        ops: culprits.iter().enumerate().map(|(at, op)| OpView::of(op, at == last)).collect(),
+        of_ops: u64::try_from(of_ops).unwrap_or(u64::MAX),
+        rechecked: true,
+    }
+}

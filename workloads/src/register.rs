@@ -1,0 +1,203 @@
+//! The workload `register`: a few nodes that many clients read, overwrite and compare-and-set at once.
+//!
+//! Linearizability of a register is where lost writes, stale reads and split brains show, provided that
+//! operations overlap on the same keys: hence few keys, and every written value different from every other, so
+//! that a value read names the one write it came from.
+//!
+//! A compare-and-set asks for a version that some reply has shown. Half of them take the newest version that any
+//! process of this run has seen, which mostly succeeds; the others take what their own process saw last, which
+//! is mostly refused when keys are hot. Both outcomes are wanted: a success chains two values, a refusal is an
+//! observation. A process that has seen nothing of the key reads it instead.
+
+use std::collections::BTreeMap;
+
+use checker::history::{EventKind, Function, Value};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::action::{self, Action, Answer, Completion, Invocation};
+
+/// Most keys; more of them are no longer hot.
+pub const MAX_KEYS: u64 = 10_000;
+
+/// What the workload is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RegisterParams {
+    /// How many keys.
+    pub keys: u64,
+    /// Share of reads, in percent.
+    pub read_percent: u8,
+    /// Share of compare-and-set, in percent; the rest are writes.
+    pub cas_percent: u8,
+}
+
+impl Default for RegisterParams {
+    fn default() -> Self {
+        Self { keys: 5, read_percent: 40, cas_percent: 30 }
+    }
+}
+
+/// Parameters that make no workload.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParamsError {
+    /// Too few or too many keys.
+    #[error("the number of keys must be between 1 and {MAX_KEYS}, not {0}")]
+    Keys(u64),
+    /// The shares exceed the whole.
+    #[error("reads ({0} %) and compare-and-sets ({1} %) are more than 100 %")]
+    Shares(u8, u8),
+}
+
+/// What a reply has shown of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    version: i32,
+    value: i64,
+}
+
+/// The generator, with the memory of what its processes were told.
+#[derive(Clone, Debug)]
+pub struct Register {
+    params: RegisterParams,
+    rng: ChaCha8Rng,
+    next_value: i64,
+    newest: BTreeMap<u64, Seen>,
+    own: BTreeMap<(u64, u64), Seen>,
+}
+
+impl Register {
+    /// A workload whose every choice comes from `rng`.
+    ///
+    /// # Errors
+    /// [`ParamsError`] when the parameters make no sense.
+    pub fn new(params: RegisterParams, rng: ChaCha8Rng) -> Result<Self, ParamsError> {
+        if params.keys == 0 || params.keys > MAX_KEYS {
+            return Err(ParamsError::Keys(params.keys));
+        }
+        if params.read_percent > 100 || params.cas_percent > 100 - params.read_percent {
+            return Err(ParamsError::Shares(params.read_percent, params.cas_percent));
+        }
+        Ok(Self { params, rng, next_value: 0, newest: BTreeMap::new(), own: BTreeMap::new() })
+    }
+
+    /// The node that stands for `key`.
+    #[must_use]
+    pub fn path(key: u64) -> String {
+        format!("/r{key}")
+    }
+
+    /// The paths of all keys.
+    #[must_use]
+    pub fn paths(&self) -> Vec<(u64, String)> {
+        (0..self.params.keys).map(|key| (key, Self::path(key))).collect()
+    }
+
+    /// What must be done, one by one and each with success, before the load begins: every key is created with a
+    /// value of its own, at version 0. In the history this is a write like any other, so that the history alone
+    /// says where each register began.
+    pub fn setup(&mut self) -> Vec<Invocation> {
+        (0..self.params.keys)
+            .map(|key| {
+                let value = self.fresh_value();
+                Invocation {
+                    f: Function::Write,
+                    key,
+                    value: Value::One(value),
+                    expect: None,
+                    action: Action::Create { path: Self::path(key), data: action::encode(value) },
+                }
+            })
+            .collect()
+    }
+
+    /// One read of each key, to be done by a process of its own after everything has healed.
+    #[must_use]
+    pub fn final_reads(&self) -> Vec<Invocation> {
+        (0..self.params.keys).map(Self::read).collect()
+    }
+
+    /// What `process` is to do next.
+    pub fn next_op(&mut self, process: u64) -> Invocation {
+        let key = self.rng.random_range(0..self.params.keys);
+        let roll = self.rng.random_range(0..100_u8);
+        if roll < self.params.read_percent {
+            Self::read(key)
+        } else if roll < self.params.read_percent + self.params.cas_percent {
+            let newest = self.rng.random_bool(0.5);
+            let known = if newest { self.newest.get(&key) } else { self.own.get(&(process, key)) };
+            match known.copied() {
+                Some(seen) => self.cas(key, seen),
+                None => Self::read(key),
+            }
+        } else {
+            let value = self.fresh_value();
+            Invocation {
+                f: Function::Write,
+                key,
+                value: Value::One(value),
+                expect: None,
+                action: Action::Write { path: Self::path(key), data: action::encode(value) },
+            }
+        }
+    }
+
+    /// Says what `answer` means, and remembers what it showed.
+    pub fn complete(&mut self, process: u64, invocation: &Invocation, answer: &Answer) -> Completion {
+        let completion = action::completion(invocation, answer);
+        match completion.kind {
+            EventKind::Ok => self.remember(process, invocation, &completion),
+            // What was refused is out of date: the next attempt on this key reads first, or knows better.
+            EventKind::Fail if invocation.f == Function::Cas => {
+                self.own.remove(&(process, invocation.key));
+            }
+            EventKind::Info => self.own.retain(|&(owner, _), _| owner != process),
+            EventKind::Fail | EventKind::Invoke => {}
+        }
+        completion
+    }
+
+    fn remember(&mut self, process: u64, invocation: &Invocation, completion: &Completion) {
+        let value = match completion.value {
+            Value::One(value) | Value::Pair(_, value) => value,
+            Value::Null => return,
+        };
+        let Some(version) = completion.version.and_then(|version| i32::try_from(version).ok()) else { return };
+        let seen = Seen { version, value };
+        self.own.insert((process, invocation.key), seen);
+        let newest = self.newest.entry(invocation.key).or_insert(seen);
+        if newest.version < version {
+            *newest = seen;
+        }
+    }
+
+    fn read(key: u64) -> Invocation {
+        Invocation {
+            f: Function::Read,
+            key,
+            value: Value::Null,
+            expect: None,
+            action: Action::SyncRead { path: Self::path(key) },
+        }
+    }
+
+    fn cas(&mut self, key: u64, seen: Seen) -> Invocation {
+        let value = self.fresh_value();
+        Invocation {
+            f: Function::Cas,
+            key,
+            value: Value::Pair(Some(seen.value), value),
+            expect: Some(seen.version),
+            action: Action::CasWrite {
+                path: Self::path(key),
+                data: action::encode(value),
+                expect: seen.version,
+            },
+        }
+    }
+
+    fn fresh_value(&mut self) -> i64 {
+        let value = self.next_value;
+        self.next_value += 1;
+        value
+    }
+}
