@@ -79,11 +79,7 @@ pub(crate) fn write<S: Storage>(storage: &S, name: &'static str, epoch: Epoch) -
     durable::replace(storage, name, epoch.to_string().as_bytes())
 }
 
-fn read<S: Storage>(
-    storage: &S,
-    files: &[String],
-    name: &'static str,
-) -> Result<Option<Epoch>, LogError> {
+fn read<S: Storage>(storage: &S, files: &[String], name: &'static str) -> Result<Option<Epoch>, LogError> {
     if !files.iter().any(|file| file == name) {
         return Ok(None);
     }

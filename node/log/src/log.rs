@@ -88,7 +88,11 @@ impl<S: Storage> Log<S> {
     /// Opens the log, puts right what a crash left behind, and reads what it holds. All of that is durable
     /// when this returns, even what a killed process had written but not synchronized.
     ///
-    /// A new directory is a log without entries.
+    /// A new directory is a log without entries. What an interrupted write left at the end of the last file is
+    /// cut off and told in [`Recovered::repairs`]; damage elsewhere, holes, and epoch files that are missing
+    /// or can't belong to this history are refused. After a crash currentEpoch may be below acceptedEpoch, and
+    /// below the epochs of entries that were synchronized from a leader; never the other way round. The epoch
+    /// files have no checksum, being ZooKeeper's: a digit that the disk changed is believed.
     pub fn open(storage: S, options: LogOptions) -> Result<(Self, Recovered), LogError> {
         let (opened, recovered) = opening::open(&storage)?;
         let mut log = Self {
@@ -96,12 +100,12 @@ impl<S: Storage> Log<S> {
             options,
             epochs: opened.epochs,
             batch: BytesMut::new(),
-            file: opened.file,
+            file: opened.end.file,
             new_file: None,
             roll: false,
             last: opened.last,
             last_durable: opened.last,
-            mark: opened.mark,
+            mark: opened.end.mark,
             note: None,
             poisoned: None,
         };
@@ -243,10 +247,7 @@ impl<S: Storage> Log<S> {
     }
 
     /// Runs an operation unless one has failed before, and lets none run after this one if the disk fails it.
-    fn guarded(
-        &mut self,
-        operation: impl FnOnce(&mut Self) -> Result<(), LogError>,
-    ) -> Result<(), LogError> {
+    fn guarded(&mut self, operation: impl FnOnce(&mut Self) -> Result<(), LogError>) -> Result<(), LogError> {
         if let Some(cause) = &self.poisoned {
             return Err(LogError::Poisoned { cause: cause.clone() });
         }

@@ -73,10 +73,9 @@ mod tests {
 
     #[test]
     fn files_are_sorted_by_zxid_not_by_name() {
-        let names: Vec<String> =
-            ["log.10", "log.9", "log.1", "snapshot.0", "snapshot.200000001", "log.bak"]
-                .map(String::from)
-                .into();
+        let names: Vec<String> = ["log.10", "log.9", "log.1", "snapshot.0", "snapshot.200000001", "log.bak"]
+            .map(String::from)
+            .into();
         let logs: Vec<u64> = logs(&names).into_iter().map(|(zxid, _)| zxid.0).collect();
         assert_eq!(logs, [0x1, 0x9, 0x10]);
         assert_eq!(snapshots(&names).len(), 2);

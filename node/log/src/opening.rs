@@ -16,9 +16,7 @@ use crate::{durable, names, rewrite};
 pub(crate) struct Opened<F> {
     pub(crate) epochs: Epochs,
     pub(crate) last: Zxid,
-    /// The last log file, when the next entry may go there.
-    pub(crate) file: Option<OpenFile<F>>,
-    pub(crate) mark: Option<Mark>,
+    pub(crate) end: End<F>,
 }
 
 pub(crate) fn open<S: Storage>(storage: &S) -> Result<(Opened<S::File>, Recovered), LogError> {
@@ -43,16 +41,14 @@ pub(crate) fn open<S: Storage>(storage: &S) -> Result<(Opened<S::File>, Recovere
     durable::sync_dir(storage)?;
 
     let last = history.last();
-    let (file, mark) = end_of(storage, &history)?;
-    let opened = Opened { epochs, last, file, mark };
+    let opened = Opened { epochs, last, end: end_of(storage, &history)? };
     let (image, entries) = history.into_parts();
     let (accepted_epoch, current_epoch) = (epochs.accepted, epochs.current);
     Ok((opened, Recovered { accepted_epoch, current_epoch, image, entries, repairs }))
 }
 
 fn remove_temporary<S: Storage>(storage: &S, listed: &[String]) -> Result<Vec<String>, LogError> {
-    let temporary: Vec<String> =
-        listed.iter().filter(|name| names::is_temporary(name)).cloned().collect();
+    let temporary: Vec<String> = listed.iter().filter(|name| names::is_temporary(name)).cloned().collect();
     for name in &temporary {
         durable::remove(storage, name)?;
     }
@@ -60,10 +56,7 @@ fn remove_temporary<S: Storage>(storage: &S, listed: &[String]) -> Result<Vec<St
 }
 
 /// Cuts an interrupted write off the last file; removes the file when nothing is left in it.
-fn cut_torn_tail<S: Storage>(
-    storage: &S,
-    history: &mut History,
-) -> Result<Option<TornTail>, LogError> {
+fn cut_torn_tail<S: Storage>(storage: &S, history: &mut History) -> Result<Option<TornTail>, LogError> {
     let Some(file) = history.files.last_mut() else { return Ok(None) };
     let reason = match std::mem::replace(&mut file.tail, Tail::Clean) {
         Tail::Torn { reason } => Some(reason),
@@ -98,21 +91,28 @@ fn make_durable<S: Storage>(storage: &S, file: &LogFile) -> Result<(), LogError>
     storage.sync_all(&mut handle).map_err(LogError::io("synchronize", name))
 }
 
-/// The open end of a history: the file that takes the next entry, and up to where it is durable.
-pub(crate) fn end_of<S: Storage>(
-    storage: &S,
-    history: &History,
-) -> Result<(Option<OpenFile<S::File>>, Option<Mark>), LogError> {
+/// Where a log goes on.
+#[derive(Debug)]
+pub(crate) struct End<F> {
+    /// The file that takes the next entry; none when that begins a new one.
+    pub(crate) file: Option<OpenFile<F>>,
+    /// Up to where the log is durable.
+    pub(crate) mark: Option<Mark>,
+}
+
+/// Finds the end of a history whose files are durable and clean.
+pub(crate) fn end_of<S: Storage>(storage: &S, history: &History) -> Result<End<S::File>, LogError> {
     let Some(file) = history.files.last() else {
         // What lies before the base was not looked at, and nothing of it is ever cut.
-        return Ok((None, history.earlier.map(|file| Mark { file, offset: u64::MAX })));
+        let mark = history.earlier.map(|file| Mark { file, offset: u64::MAX });
+        return Ok(End { file: None, mark });
     };
     let LogFile { first, name, end, len, .. } = file;
     let mark = Some(Mark { file: *first, offset: *end });
     // Where the log ends before the snapshot, the next entry would leave a gap inside the file.
     if file.last() != Some(history.last()) {
-        return Ok((None, mark));
+        return Ok(End { file: None, mark });
     }
     let handle = storage.open(name).map_err(LogError::io("open", name))?;
-    Ok((Some(OpenFile { first: *first, handle, end: *end, allocated: *len }), mark))
+    Ok(End { file: Some(OpenFile { first: *first, handle, end: *end, allocated: *len }), mark })
 }

@@ -88,6 +88,7 @@ pub(crate) fn truncate<S: Storage>(log: &mut Log<S>, to: Zxid) -> Result<(), Log
         }
     }
     log.last = history.last();
-    (log.file, log.mark) = opening::end_of(storage, &history)?;
+    let end = opening::end_of(storage, &history)?;
+    (log.file, log.mark) = (end.file, end.mark);
     Ok(())
 }

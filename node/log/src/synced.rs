@@ -79,8 +79,8 @@ pub fn cut_to_synced<S: Storage>(storage: &S) -> Result<CutToSynced, LogError> {
         // Killed between the note's creation and its first write: the log was only just being opened.
         return Ok(cut);
     }
-    let mark = parse(&content)
-        .ok_or_else(|| LogError::BadSyncedNote { file: SYNCED, content: shown(&content) })?;
+    let mark =
+        parse(&content).ok_or_else(|| LogError::BadSyncedNote { file: SYNCED, content: shown(&content) })?;
     for (zxid, name) in names::logs(&files) {
         if zxid > mark.file {
             durable::remove(storage, &name)?;

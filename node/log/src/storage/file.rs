@@ -35,8 +35,7 @@ impl FileStorage {
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         create_durably(&path)?;
-        let lock =
-            OpenOptions::new().create(true).truncate(false).write(true).open(path.join(LOCK_FILE))?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join(LOCK_FILE))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

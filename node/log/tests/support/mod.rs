@@ -17,7 +17,8 @@ use node_wire::txn::{Entry, Txn, TxnHeader};
 pub(crate) const EMPTY: u64 = 0;
 
 /// Small padding, so that it is met often.
-pub(crate) const OPTIONS: LogOptions = LogOptions { preallocate_bytes: 256, roll_bytes: 1 << 20, note_synced: false };
+pub(crate) const OPTIONS: LogOptions =
+    LogOptions { preallocate_bytes: 256, roll_bytes: 1 << 20, note_synced: false };
 
 pub(crate) fn zxid(epoch: u32, counter: u32) -> Zxid {
     Zxid::new(Epoch(epoch), counter)
