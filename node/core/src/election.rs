@@ -257,15 +257,16 @@ impl Election {
         if leader != self.me && lookup.settled.get(&leader).is_some_and(|claim| claim.leading) {
             let claim = lookup.settled[&leader].vote;
             let same_round = claim.round == self.round;
-            let agreed = lookup.settled.iter().filter(|(_, other)| {
-                other.vote.leader == leader
-                    && if same_round {
-                        other.vote.round == claim.round
-                    } else {
-                        other.vote.peer_epoch == claim.peer_epoch
-                    }
-            });
-            let mut supporters: Vec<ServerId> = agreed.map(|(voter, _)| *voter).collect();
+            // Who decided in an earlier round, before the leader did, follows it in its epoch all the same.
+            let mut supporters: Vec<ServerId> = lookup
+                .settled
+                .iter()
+                .filter(|(_, Settled { vote, .. })| {
+                    vote.leader == leader
+                        && (vote.peer_epoch == claim.peer_epoch || vote.round == claim.round)
+                })
+                .map(|(voter, _)| *voter)
+                .collect();
             if same_round {
                 supporters.push(self.me);
             }

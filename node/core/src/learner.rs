@@ -269,7 +269,7 @@ impl Learner {
                 self.early.push(zxid);
             }
             base.append(entry, None);
-        } else if P::has(Bug::AckBeforeFsync) {
+        } else if P::has(Bug::AckBeforeFsync) && self.phase == Phase::Broadcast {
             base.append(entry, None);
             ack(base, conn, zxid);
         } else {

@@ -92,11 +92,13 @@ impl Leader {
                 peer.progress = Progress::Synchronized;
                 peer.patient_until = base.awake;
                 peer.silence.heard(base.awake);
+                // It may have held open proposals before it came back: nobody will acknowledge those again.
+                peer.acked = peer.acked.max(peer.history);
                 if self.phase == Phase::Broadcast {
                     up_to_date(base, conn);
-                } else {
-                    return self.check_established::<P>(base);
+                    return self.try_commit::<P>(base);
                 }
+                return self.check_established::<P>(base);
             }
             return Ok(());
         }

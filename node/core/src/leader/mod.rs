@@ -78,6 +78,8 @@ struct Peer {
     promised: bool,
     /// It has everything up to here on disk.
     acked: Zxid,
+    /// What it will have on disk when it acknowledges NEWLEADER, sent again or held from before.
+    history: Zxid,
     /// The last round of PINGs that it answered.
     round: i64,
     silence: Silence,
@@ -151,6 +153,7 @@ impl Leader {
             progress: Progress::Connected,
             promised: false,
             acked: Zxid::ZERO,
+            history: Zxid::ZERO,
             round: -1,
             silence: Silence::new(base.awake),
             patient_until: base.awake + base.discovery_timeout(),

@@ -26,6 +26,7 @@ impl Leader {
         let Some(peer) = self.peers.get_mut(&conn) else { return };
         let Progress::Promised { last } = peer.progress else { return };
         peer.progress = Progress::Synchronizing;
+        peer.history = base.journal.last();
         peer.silence = Silence::new(base.awake);
         let learner = peer.server.unwrap_or(ServerId(0));
         let (how, from) = match base.journal.floor(last) {

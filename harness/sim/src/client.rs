@@ -1,0 +1,298 @@
+//! A virtual client: its session, its connection, what it waits for, and the frames in between.
+//!
+//! The same rules as for a real one: requests are pipelined and answered in order, nothing is sent twice, and a
+//! session goes on elsewhere with its id and password. Everything passes through the codecs of the client port.
+//! When a client acts, and what its answers mean, is decided elsewhere.
+
+use std::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+use bytestring::ByteString;
+use node_wire::client::{
+    Acl, CREATE_EPHEMERAL_SEQUENTIAL, CREATE_PERSISTENT, ConnectRequest, ConnectResponse, CreateRequest,
+    OpCode, PathWatch, ReplyHeader, Request, SetDataRequest, SyncRequest, XID_PING, put_frame, take_frame,
+};
+use node_wire::ids::{SessionId, Zxid};
+use node_wire::jute::limits::MAX_FRAME;
+use node_wire::jute::{Reader, Writer};
+use workloads::{Action, Invocation};
+
+use crate::network::HostIndex;
+use crate::pipe::Pipe;
+
+/// A client's timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wake {
+    /// Connect somewhere.
+    Connect,
+    /// Do the next thing.
+    Act,
+    /// Waited long enough.
+    GiveUp,
+    /// Keep the session of this connection alive.
+    Ping { conn: usize },
+}
+
+/// What a reply will be the answer to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The first half of a read.
+    Sync,
+    /// The second half of a read.
+    Read,
+    /// A write or a compare-and-set.
+    Write,
+    /// The making of a register.
+    Create,
+    /// The second half of a read whose first half was refused.
+    Nothing,
+    /// A visitor's ephemeral node.
+    Visit,
+    /// A look whether it is there.
+    Revisit,
+    /// The end of the session.
+    Goodbye,
+}
+
+/// A session, as a client remembers it.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    pub(crate) password: Bytes,
+    pub(crate) timeout_ms: i32,
+    /// The newest zxid that any reply showed.
+    pub(crate) seen: Zxid,
+}
+
+/// A process of the register workload.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scribe {
+    /// Its number in the history.
+    pub(crate) process: u64,
+    /// The operation that is open.
+    pub(crate) open: Option<Invocation>,
+    /// Operations that ended well since the world was healed.
+    pub(crate) served: u64,
+}
+
+/// A process that comes, makes ephemeral nodes and goes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Visitor {
+    /// Nodes that its present session made.
+    pub(crate) nodes: Vec<ByteString>,
+    /// True while an answer is awaited.
+    pub(crate) busy: bool,
+}
+
+/// What a client does.
+#[derive(Clone, Debug)]
+pub(crate) enum Trade {
+    /// The register workload.
+    Register(Scribe),
+    /// Ephemeral and sequential nodes.
+    Visitor(Visitor),
+}
+
+/// A client.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    pub(crate) trade: Trade,
+    pub(crate) session: Option<Session>,
+    /// Its connection, if it has one.
+    pub(crate) conn: Option<usize>,
+    /// True when the session is established on the connection.
+    pub(crate) ready: bool,
+    /// Where it is connected, or was.
+    pub(crate) member: HostIndex,
+    pub(crate) xid: i32,
+    /// What is to be answered, in order.
+    pub(crate) awaited: VecDeque<(i32, Purpose)>,
+    /// Counts plans: a timer of an earlier one is void.
+    pub(crate) plan: u64,
+    /// True when it has said goodbye and does nothing more.
+    pub(crate) gone: bool,
+    /// What it usually waits between two operations.
+    pub(crate) think_us: u64,
+}
+
+impl Client {
+    /// A client that was never connected.
+    pub(crate) fn new(trade: Trade, member: HostIndex, think_us: u64) -> Self {
+        Self {
+            trade,
+            session: None,
+            conn: None,
+            ready: false,
+            member,
+            xid: 0,
+            awaited: VecDeque::new(),
+            plan: 0,
+            gone: false,
+            think_us,
+        }
+    }
+
+    /// True while an operation is open.
+    pub(crate) fn is_busy(&self) -> bool {
+        match &self.trade {
+            Trade::Register(writer) => writer.open.is_some(),
+            Trade::Visitor(visitor) => visitor.busy,
+        }
+    }
+
+    fn request(&mut self, op: OpCode, purpose: Purpose, body: impl FnOnce(&mut Writer<'_>)) -> Bytes {
+        self.xid += 1;
+        let mut buffer = BytesMut::new();
+        body(&mut Writer::new(&mut buffer));
+        self.awaited.push_back((self.xid, purpose));
+        framed_request(&Request { xid: self.xid, op: op.code(), body: buffer.freeze() })
+    }
+
+    /// The frames of an operation of the register workload.
+    pub(crate) fn frames_of(&mut self, action: &Action) -> Vec<Bytes> {
+        match action {
+            Action::Create { path, data } => {
+                let create = create_request(path, data.clone(), CREATE_PERSISTENT);
+                vec![self.request(OpCode::Create, Purpose::Create, |w| create.encode(w))]
+            }
+            Action::SyncRead { path } => {
+                let path = ByteString::from(path.as_str());
+                let sync = SyncRequest { path: path.clone() };
+                let read = PathWatch { path, watch: false };
+                vec![
+                    self.request(OpCode::Sync, Purpose::Sync, |w| sync.encode(w)),
+                    self.request(OpCode::GetData, Purpose::Read, |w| read.encode(w)),
+                ]
+            }
+            Action::Write { path, data } => vec![self.set_data(path, data, -1)],
+            Action::CasWrite { path, data, expect } => vec![self.set_data(path, data, *expect)],
+        }
+    }
+
+    fn set_data(&mut self, path: &str, data: &Bytes, version: i32) -> Bytes {
+        let set = SetDataRequest { path: path.into(), data: Some(data.clone()), version };
+        self.request(OpCode::SetData, Purpose::Write, |w| set.encode(w))
+    }
+
+    /// The frame that makes an ephemeral node with a sequential name.
+    pub(crate) fn visit(&mut self) -> Bytes {
+        let create = create_request("/v", Bytes::new(), CREATE_EPHEMERAL_SEQUENTIAL);
+        self.request(OpCode::Create, Purpose::Visit, |w| create.encode(w))
+    }
+
+    /// The frame that asks whether a node is there.
+    pub(crate) fn revisit(&mut self, path: ByteString) -> Bytes {
+        let exists = PathWatch { path, watch: false };
+        self.request(OpCode::Exists, Purpose::Revisit, |w| exists.encode(w))
+    }
+
+    /// The frame that ends the session.
+    pub(crate) fn goodbye(&mut self) -> Bytes {
+        self.request(OpCode::CloseSession, Purpose::Goodbye, |_| {})
+    }
+
+    /// The frame that opens a session, or asks for the old one.
+    pub(crate) fn connect(&self, timeout_ms: i32) -> Bytes {
+        let fresh = Session {
+            id: SessionId::NONE,
+            password: Bytes::from_static(&[0; 16]),
+            timeout_ms,
+            seen: Zxid::ZERO,
+        };
+        let session = self.session.as_ref().unwrap_or(&fresh);
+        let request = ConnectRequest {
+            protocol_version: 0,
+            last_zxid_seen: session.seen,
+            timeout_ms: session.timeout_ms,
+            session: session.id,
+            password: session.password.clone(),
+            read_only: Some(false),
+        };
+        framed(|w| request.encode(w))
+    }
+}
+
+fn create_request(path: &str, data: Bytes, flags: i32) -> CreateRequest {
+    CreateRequest { path: path.into(), data: Some(data), acl: vec![Acl::world_anyone()], flags }
+}
+
+fn framed(body: impl FnOnce(&mut Writer<'_>)) -> Bytes {
+    let mut buffer = BytesMut::new();
+    put_frame(&mut buffer, body);
+    buffer.freeze()
+}
+
+fn framed_request(request: &Request) -> Bytes {
+    framed(|w| request.encode(w))
+}
+
+/// The frame that keeps a session alive.
+pub(crate) fn ping() -> Bytes {
+    framed_request(&Request { xid: XID_PING, op: OpCode::Ping.code(), body: Bytes::new() })
+}
+
+/// What is in a frame.
+///
+/// # Panics
+/// When it is not one whole frame: both ends are ours.
+pub(crate) fn unframed(frame: Bytes) -> Bytes {
+    let mut buffer = BytesMut::from(frame);
+    let body = take_frame(&mut buffer, MAX_FRAME).expect("a frame of ours is well formed");
+    assert!(buffer.is_empty(), "one frame at a time");
+    body.expect("a frame of ours is whole")
+}
+
+/// A member's answer to a connect request.
+pub(crate) fn connect_response(frame: Bytes) -> ConnectResponse {
+    ConnectResponse::decode(&mut Reader::new(unframed(frame))).expect("a member's answer is well formed")
+}
+
+/// A member's answer to a request: its header, and the body behind it.
+pub(crate) fn reply(frame: Bytes) -> (ReplyHeader, Reader) {
+    let mut reader = Reader::new(unframed(frame));
+    let header = ReplyHeader::decode(&mut reader).expect("a member's answer is well formed");
+    (header, reader)
+}
+
+/// What travels between a client and a member.
+#[derive(Clone, Debug)]
+pub(crate) enum Flow {
+    /// A frame.
+    Frame(Bytes),
+    /// The sender closed, or the connection broke.
+    Fin,
+}
+
+/// A client's connection.
+#[derive(Clone, Debug)]
+pub(crate) struct ClientConn {
+    pub(crate) client: usize,
+    pub(crate) host: HostIndex,
+    /// The process that accepted it.
+    pub(crate) life: u64,
+    /// False once the member closed it or knows of its loss.
+    pub(crate) member_open: bool,
+    /// False once the client closed it or knows of its loss.
+    pub(crate) client_open: bool,
+    /// True when the connect request was read.
+    pub(crate) greeted: bool,
+    pub(crate) to_member: Pipe<Flow>,
+    pub(crate) to_client: Pipe<Flow>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_is_a_sync_and_a_get_on_one_connection() {
+        let mut client = Client::new(Trade::Visitor(Visitor::default()), 0, 1);
+        let frames = client.frames_of(&Action::SyncRead { path: "/r0".to_owned() });
+        let ops: Vec<i32> = frames
+            .into_iter()
+            .map(|frame| Request::decode(unframed(frame)).expect("a request of ours").op)
+            .collect();
+        assert_eq!(ops, [OpCode::Sync.code(), OpCode::GetData.code()]);
+        assert_eq!(client.awaited, [(1, Purpose::Sync), (2, Purpose::Read)]);
+    }
+}

@@ -1,0 +1,262 @@
+//! What a seed draws before its world begins: swarm testing.
+//!
+//! A fixed set of probabilities finds the bugs of one climate. Here the climate itself is drawn: some worlds
+//! have slow disks and no partitions, some nothing but pauses, some are small and hasty. The idea is from
+//! "Swarm testing" (Groce and others, ISSTA 2012) by way of FoundationDB and TigerBeetle. A setting that no
+//! ensemble could live with is not drawn: a healthy round trip and a healthy fsync stay well below the peer
+//! time-out, so that liveness can be demanded once the faults are healed.
+
+use std::fmt;
+
+use crate::dice::{Chance, Dice};
+
+/// The kinds of faults that the nemesis chooses from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FaultKind {
+    /// Any member's process ends and starts again later.
+    CrashOne,
+    /// The leader's process ends and starts again later.
+    CrashLeader,
+    /// Several members end at once, often all.
+    CrashMany,
+    /// Any member stands still for a while.
+    PauseOne,
+    /// The leader stands still for a while.
+    PauseLeader,
+    /// Two random sides do not reach each other.
+    PartitionHalves,
+    /// The leader reaches nobody.
+    IsolateLeader,
+    /// Any member reaches nobody.
+    IsolateOne,
+    /// A random set of directions between pairs carries nothing.
+    OneWay,
+    /// Connections of a random pair break, what was in flight is lost.
+    Reset,
+    /// Any member's disk becomes slow.
+    SlowDisk,
+    /// Any member's wall clock jumps.
+    WallJump,
+    /// Some clients lose their connections.
+    CutClients,
+}
+
+impl FaultKind {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::CrashOne,
+        Self::CrashLeader,
+        Self::CrashMany,
+        Self::PauseOne,
+        Self::PauseLeader,
+        Self::PartitionHalves,
+        Self::IsolateLeader,
+        Self::IsolateOne,
+        Self::OneWay,
+        Self::Reset,
+        Self::SlowDisk,
+        Self::WallJump,
+        Self::CutClients,
+    ];
+
+    /// Its name in traces and lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CrashOne => "crash-one",
+            Self::CrashLeader => "crash-leader",
+            Self::CrashMany => "crash-many",
+            Self::PauseOne => "pause-one",
+            Self::PauseLeader => "pause-leader",
+            Self::PartitionHalves => "partition-halves",
+            Self::IsolateLeader => "isolate-leader",
+            Self::IsolateOne => "isolate-one",
+            Self::OneWay => "one-way",
+            Self::Reset => "reset",
+            Self::SlowDisk => "slow-disk",
+            Self::WallJump => "wall-jump",
+            Self::CutClients => "cut-clients",
+        }
+    }
+}
+
+/// The climate of one world.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// The seed it comes from.
+    pub seed: u64,
+    /// Voting members.
+    pub members: usize,
+    /// The members' own time-out for each other.
+    pub peer_timeout_ms: u64,
+    /// ZooKeeper's tickTime, which bounds the sessions' time-outs.
+    pub tick_time_ms: u64,
+    /// Ticks that the taking over of a history may last.
+    pub init_limit: u32,
+    /// Entries between two snapshots.
+    pub snap_count: u64,
+    pub(crate) preallocate_bytes: u64,
+    pub(crate) roll_bytes: u64,
+    pub(crate) link_us: (u64, u64),
+    pub(crate) jitter_us: u64,
+    pub(crate) spike: Chance,
+    pub(crate) spike_us: u64,
+    pub(crate) fsync_us: (u64, u64),
+    pub(crate) stall: Chance,
+    pub(crate) stall_us: u64,
+    pub(crate) tick_jitter_us: u64,
+    pub(crate) codec: Chance,
+    pub(crate) told_late: Chance,
+    pub(crate) late_us: u64,
+    pub(crate) abrupt: Chance,
+    pub(crate) power: Chance,
+    pub(crate) mid_step: Chance,
+    pub(crate) refuse: Chance,
+    pub(crate) fault_every_us: u64,
+    pub(crate) fault_us: u64,
+    pub(crate) weights: [u64; FaultKind::ALL.len()],
+    pub(crate) warmup_us: u64,
+    pub(crate) chaos_us: u64,
+    /// Clients of the register workload.
+    pub clients: usize,
+    /// Registers.
+    pub keys: u64,
+    pub(crate) think_us: u64,
+    pub(crate) patient_us: u64,
+    pub(crate) op_timeout_us: u64,
+    pub(crate) session_timeout_ms: u64,
+    /// Clients that make ephemeral and sequential nodes.
+    pub visitors: usize,
+}
+
+/// A kind of fault is left out of a world with this probability.
+const ABSENT: Chance = Chance(4_000);
+
+impl Drawn {
+    /// Draws everything for a seed. The dice go on from here into the world.
+    pub(crate) fn new(seed: u64, dice: &mut Dice) -> Self {
+        let peer_timeout_ms = dice.between(100, 400);
+        let members = match dice.between(0, 19) {
+            0..=10 => 3,
+            11..=15 => 5,
+            16 => 1,
+            17 => 2,
+            18 => 4,
+            _ => dice.index(2) + 6,
+        };
+        // A healthy answer takes two delays and an fsync; together they stay below half of the time-out.
+        let link_top = peer_timeout_ms * 1000 / 20;
+        let fsync_top = peer_timeout_ms * 1000 / 8;
+        let link_hi = dice.scale(100, link_top);
+        let fsync_hi = dice.scale(100, fsync_top);
+        Self {
+            seed,
+            members,
+            peer_timeout_ms,
+            tick_time_ms: dice.between(100, 500),
+            init_limit: u32::try_from(dice.between(5, 10)).unwrap_or(5),
+            snap_count: dice.scale(5, 400),
+            preallocate_bytes: dice.between(0, 3) * 2048,
+            roll_bytes: dice.scale(512, 65_536),
+            link_us: (dice.scale(20, link_hi), link_hi),
+            jitter_us: dice.scale(1, link_hi),
+            spike: Chance(u32::try_from(dice.between(0, 200)).unwrap_or(0)),
+            spike_us: dice.scale(1000, peer_timeout_ms * 2000),
+            fsync_us: (dice.scale(20, fsync_hi), fsync_hi),
+            stall: Chance(u32::try_from(dice.between(0, 300)).unwrap_or(0)),
+            stall_us: dice.scale(1000, peer_timeout_ms * 4000),
+            tick_jitter_us: dice.scale(1, 20_000),
+            codec: Chance(u32::try_from(dice.scale(500, 10_000)).unwrap_or(0)),
+            told_late: share(dice),
+            late_us: dice.scale(1000, peer_timeout_ms * 2000),
+            abrupt: share(dice),
+            power: share(dice),
+            mid_step: share(dice),
+            refuse: Chance(u32::try_from(dice.between(0, 2000)).unwrap_or(0)),
+            fault_every_us: dice.scale(60_000, 1_500_000),
+            fault_us: dice.scale(50_000, 2_000_000),
+            weights: std::array::from_fn(|_| if dice.chance(ABSENT) { 0 } else { dice.between(1, 8) }),
+            warmup_us: dice.between(0, 1_500_000),
+            chaos_us: dice.between(2_000_000, 6_000_000),
+            clients: usize::try_from(dice.between(2, 8)).unwrap_or(2),
+            keys: dice.between(1, 3),
+            think_us: dice.scale(2_000, 100_000),
+            patient_us: dice.scale(20_000, 1_200_000),
+            op_timeout_us: dice.scale(200_000, 3_000_000),
+            session_timeout_ms: dice.scale(400, 6_000),
+            visitors: dice.index(3),
+        }
+    }
+}
+
+/// Never, always, or something between.
+fn share(dice: &mut Dice) -> Chance {
+    match dice.between(0, 5) {
+        0 => Chance::NEVER,
+        1 => Chance::ALWAYS,
+        _ => Chance(u32::try_from(dice.between(0, 10_000)).unwrap_or(0)),
+    }
+}
+
+impl fmt::Display for Drawn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "seed {}: {} members, peer time-out {} ms, tickTime {} ms, snapCount {}",
+            self.seed, self.members, self.peer_timeout_ms, self.tick_time_ms, self.snap_count
+        )?;
+        writeln!(
+            f,
+            "  network: {}..{} us, jitter {} us, spikes {} to {} us, losses told late {} by {} us, dials refused {}",
+            self.link_us.0,
+            self.link_us.1,
+            self.jitter_us,
+            self.spike,
+            self.spike_us,
+            self.told_late,
+            self.late_us,
+            self.refuse
+        )?;
+        writeln!(
+            f,
+            "  disk: fsync {}..{} us, stalls {} to {} us, files of {} bytes growing by {}",
+            self.fsync_us.0,
+            self.fsync_us.1,
+            self.stall,
+            self.stall_us,
+            self.roll_bytes,
+            self.preallocate_bytes
+        )?;
+        writeln!(
+            f,
+            "  ticks late by {} us; initLimit {}; through the codecs {}",
+            self.tick_jitter_us, self.init_limit, self.codec
+        )?;
+        writeln!(
+            f,
+            "  crashes: lose the page cache {}, break connections at once {}, in the middle of a step {}",
+            self.power, self.abrupt, self.mid_step
+        )?;
+        writeln!(
+            f,
+            "  clients: {} on {} registers, think {} or {} us, give up after {} us, sessions {} ms; {} visitors",
+            self.clients,
+            self.keys,
+            self.think_us,
+            self.patient_us,
+            self.op_timeout_us,
+            self.session_timeout_ms,
+            self.visitors
+        )?;
+        write!(
+            f,
+            "  faults: from {} us for {} us, one every {} us lasting {} us:",
+            self.warmup_us, self.chaos_us, self.fault_every_us, self.fault_us
+        )?;
+        for (kind, weight) in FaultKind::ALL.iter().zip(self.weights) {
+            if weight > 0 {
+                write!(f, " {}={weight}", kind.name())?;
+            }
+        }
+        Ok(())
+    }
+}

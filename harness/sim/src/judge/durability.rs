@@ -1,0 +1,73 @@
+//! Durability: what is committed is on the disks of a quorum, what was acknowledged is committed, and every
+//! later leader has it.
+
+use node_wire::ids::{Epoch, Zxid};
+
+use super::{Finding, Judge, Mark, server};
+use crate::network::HostIndex;
+use crate::outcome::Rule;
+
+impl Judge {
+    /// At the first sight of a committed entry.
+    pub(super) fn check_quorum(&self, mark: Mark) -> Finding {
+        let holders = self.views.iter().filter(|view| view.durable.holds(mark)).count();
+        let quorum = self.views.len() / 2 + 1;
+        if holders >= quorum {
+            return Ok(());
+        }
+        Err((
+            Rule::Durability,
+            format!("{} was committed while {holders} of {} disks held it", mark.zxid, self.views.len()),
+        ))
+    }
+
+    /// When a leader is established: everything committed in earlier epochs is in its history.
+    ///
+    /// Only earlier epochs: a leader that was deposed while it slept may learn late that it was established.
+    pub(super) fn check_history_of_leader(&self, host: HostIndex, epoch: Epoch) -> Finding {
+        let logged = &self.views[host].logged;
+        let committed = self.committed.iter().map(|committed| committed.mark);
+        let unseen = self
+            .unseen
+            .iter()
+            .filter_map(|zxid| self.proposed.get(zxid).map(|hash| Mark { zxid: *zxid, hash: *hash }));
+        match committed.chain(unseen).find(|mark| mark.zxid.epoch() < epoch && !logged.holds(*mark)) {
+            None => Ok(()),
+            Some(mark) => Err((
+                Rule::Durability,
+                format!(
+                    "server {} leads epoch {} without {}, which was committed before",
+                    server(host).0,
+                    epoch.0,
+                    mark.zxid
+                ),
+            )),
+        }
+    }
+
+    /// A client was told that its write happened.
+    pub(crate) fn acknowledged(&mut self, zxid: Zxid) -> Finding {
+        if self.committed.binary_search_by_key(&zxid, |committed| committed.mark.zxid).is_ok() {
+            return Ok(());
+        }
+        if !self.proposed.contains_key(&zxid) {
+            return Err((Rule::Durability, format!("{zxid} was acknowledged and never proposed")));
+        }
+        // The member may have died in the step in which it applied the entry, before anybody looked.
+        self.unseen.push(zxid);
+        Ok(())
+    }
+
+    /// At the end, when every member applied everything.
+    pub(crate) fn check_acknowledged(&self) -> Finding {
+        let lost = self.unseen.iter().find(|zxid| {
+            self.committed.binary_search_by_key(*zxid, |committed| committed.mark.zxid).is_err()
+        });
+        match lost {
+            None => Ok(()),
+            Some(zxid) => {
+                Err((Rule::Durability, format!("{zxid} was acknowledged and is nowhere at the end")))
+            }
+        }
+    }
+}

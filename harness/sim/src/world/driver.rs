@@ -1,0 +1,237 @@
+//! Inputs to members, and what becomes of their effects: the driver's duties of [`node_core::io`].
+
+use node_core::io::{self, Effect, Input, StoreOp, SyncKind};
+use node_core::{Plant, Role};
+use node_wire::ids::{ServerId, Zxid};
+use node_wire::quorum::PacketType;
+
+use super::{Event, World};
+use crate::host::{MAX_INBOX, Source};
+use crate::network::{Cargo, EndId, HostIndex};
+use crate::outcome::Rule;
+
+impl<P: Plant> World<P> {
+    pub(super) fn server(&self, host: HostIndex) -> ServerId {
+        self.hosts[host].id
+    }
+
+    /// The place of a member; none for an id that is not in the ensemble.
+    pub(super) fn index_of(&self, server: ServerId) -> Option<HostIndex> {
+        self.hosts.iter().position(|host| host.id == server)
+    }
+
+    pub(super) fn tick(&mut self, host: HostIndex, life: u64) {
+        if !self.lives(host, life) {
+            return;
+        }
+        let delay = self.tick_delay();
+        self.plan(delay, Event::Tick { host, life });
+        let process = self.hosts[host].process.as_ref().expect("the process lives");
+        // A process that stands still finds one expired timer when it goes on, however long that was.
+        let expired = process.inbox.iter().any(|(source, _)| *source == Source::Timer);
+        if process.pauses == 0 || !expired {
+            self.give(host, life, Source::Timer, Input::Tick);
+        }
+    }
+
+    /// Gives an input, now or when the process goes on.
+    pub(super) fn give(&mut self, host: HostIndex, life: u64, source: Source, input: Input) {
+        if !self.lives(host, life) {
+            return;
+        }
+        let process = self.hosts[host].process.as_mut().expect("the process lives");
+        if process.pauses > 0 {
+            assert!(process.inbox.len() < MAX_INBOX, "a paused process has too many inputs waiting");
+            process.inbox.push((source, input));
+        } else {
+            self.take_in(host, source, input);
+        }
+    }
+
+    /// An input reaches the core, unless its connection has ended for the process meanwhile.
+    pub(super) fn take_in(&mut self, host: HostIndex, source: Source, input: Input) {
+        match source {
+            Source::Conn((conn, end)) => {
+                let end = &mut self.conns[conn].ends[end];
+                if !end.open {
+                    return;
+                }
+                if matches!(input, Input::PeerLost { .. }) {
+                    end.open = false;
+                    end.incoming.lose();
+                }
+            }
+            Source::Client(conn) => {
+                let conn = &mut self.client_conns[conn];
+                if !conn.member_open {
+                    return;
+                }
+                if matches!(input, Input::ClientLost { .. }) {
+                    conn.member_open = false;
+                }
+            }
+            Source::Timer | Source::Store | Source::Election(_) | Source::Dial(_) => {}
+        }
+        let connected = match &input {
+            Input::ElectionConnected { peer } => self.index_of(*peer),
+            _ => None,
+        };
+        self.step(host, input);
+        // A connection that comes back carries the last vote again.
+        if let Some(peer) = connected {
+            self.send_last_vote(host, peer);
+        }
+    }
+
+    fn step(&mut self, host: HostIndex, input: Input) {
+        self.trace_input(host, &input);
+        self.counters.steps += 1;
+        let now = self.hosts[host].clock.read(self.now);
+        let mut effects = std::mem::take(&mut self.effects);
+        let Some(process) = self.hosts[host].process.as_mut() else { return };
+        let led = process.role == Role::Leading;
+        process.member.step(now, input, &mut effects);
+        let status = process.member.status();
+        process.role = status.role;
+        process.established = status.established;
+        let leads = led || status.role == Role::Leading;
+        let mut survives = true;
+        for effect in effects.drain(..) {
+            if !survives || self.violation.is_some() {
+                break;
+            }
+            survives = self.carry_out(host, effect, leads) && self.survives_effect(host);
+        }
+        self.effects = effects;
+        // Also of a process that died in this step: what it committed is committed, and may have been told.
+        match self.judge.stepped(host, &status) {
+            Ok(commits) => self.counters.commits += commits,
+            Err(finding) => self.judged(Err(finding)),
+        }
+    }
+
+    /// Carries out one effect. False when the process ended by it.
+    fn carry_out(&mut self, host: HostIndex, effect: Effect, leads: bool) -> bool {
+        match effect {
+            Effect::Store { ticket, op } => self.store(host, ticket, op, leads),
+            Effect::TakeSnapshot(snapshot) => self.take_snapshot(host, snapshot),
+            Effect::Notify { to, notification } => {
+                let Some(peer) = self.index_of(to) else { return true };
+                let process = self.hosts[host].process.as_mut().expect("it just stepped");
+                process.votes.insert(to, notification);
+                self.send_last_vote(host, peer);
+            }
+            Effect::Dial { leader } => self.dial(host, leader),
+            Effect::Send { conn, packet } => {
+                if packet.kind == PacketType::Proposal {
+                    let bytes = packet.data.as_deref().unwrap_or_default();
+                    let finding = self.judge.proposes(host, Zxid::from_wire(packet.zxid), bytes, leads);
+                    self.judged(finding);
+                }
+                self.send(EndId::of(conn), Cargo::Packet(packet));
+            }
+            Effect::SendImage { conn, snapshot } => self.send(EndId::of(conn), Cargo::Image(snapshot)),
+            Effect::Close { conn } => self.close(EndId::of(conn)),
+            Effect::Reply { client, frame } => self.reply(client, frame),
+            Effect::CloseClient { client } => self.close_client(client),
+            Effect::Event(event) => self.told(host, &event),
+            Effect::Halt { reason } => {
+                let id = self.server(host).0;
+                self.convict(Rule::Halt, format!("server {id} stopped: {reason}"));
+                return false;
+            }
+        }
+        true
+    }
+
+    fn store(&mut self, host: HostIndex, ticket: u64, op: StoreOp, leads: bool) {
+        self.trace_store(host, &op, ticket);
+        let finding = self.judge.stores(host, &op, leads);
+        self.judged(finding);
+        let process = self.hosts[host].process.as_mut().expect("it just stepped");
+        process.store.push(ticket, op);
+        self.start_store(host);
+    }
+
+    fn told(&mut self, host: HostIndex, event: &io::Event) {
+        self.line(host, "event", [0, 0], || format!("{event:?}"));
+        if let io::Event::Synchronizing { how, .. } = event {
+            match how {
+                SyncKind::Diff => self.counters.diff += 1,
+                SyncKind::Trunc => self.counters.trunc += 1,
+                SyncKind::Snap => self.counters.snap += 1,
+            }
+        }
+        let finding = self.judge.told(host, event);
+        self.judged(finding);
+    }
+
+    fn trace_store(&mut self, host: HostIndex, op: &StoreOp, ticket: u64) {
+        let (verb, figure) = match op {
+            StoreOp::Append(entry) => ("append", entry.zxid().0),
+            StoreOp::Truncate(zxid) => ("truncate", zxid.0),
+            StoreOp::Install(image) => ("install", image.zxid.0),
+            StoreOp::AcceptedEpoch(epoch) => ("accepted-epoch", u64::from(epoch.0)),
+            StoreOp::CurrentEpoch(epoch) => ("current-epoch", u64::from(epoch.0)),
+        };
+        self.line(host, verb, [figure, ticket], || format!("{figure:#x} ticket {ticket}"));
+    }
+
+    fn trace_input(&mut self, host: HostIndex, input: &Input) {
+        let (verb, figures) = match input {
+            Input::Tick => ("tick", [0, 0]),
+            Input::Stored { ticket } => ("stored", [*ticket, 0]),
+            Input::Notification { from, notification } => ("vote", [from.0, notification.zxid.0]),
+            Input::ElectionConnected { peer } => ("election-connected", [peer.0, 0]),
+            Input::ElectionLost { peer } => ("election-lost", [peer.0, 0]),
+            Input::Dialled { leader, conn } => ("dialled", [leader.0, conn.0]),
+            Input::DialFailed { leader } => ("dial-failed", [leader.0, 0]),
+            Input::Accepted { conn } => ("accepted", [conn.0, 0]),
+            Input::Packet { conn, packet } => ("packet", [conn.0, packet.zxid.cast_unsigned()]),
+            Input::Image { conn, image } => ("image", [conn.0, image.zxid.0]),
+            Input::PeerLost { conn } => ("peer-lost", [conn.0, 0]),
+            Input::ClientConnect { client, .. } => ("client-connect", [client.0, 0]),
+            Input::ClientRequest { client, request } => {
+                ("client-request", [client.0, u64::from(request.xid.cast_unsigned())])
+            }
+            Input::ClientLost { client } => ("client-lost", [client.0, 0]),
+        };
+        self.line(host, verb, figures, || describe(input));
+    }
+}
+
+/// An input in a few words; its verb stands before them.
+fn describe(input: &Input) -> String {
+    match input {
+        Input::Tick => String::new(),
+        Input::Stored { ticket } => format!("up to {ticket}"),
+        Input::Notification { from, notification } => format!(
+            "from s{}: {:?} for s{} zxid {} round {} epoch {}",
+            from.0,
+            notification.state,
+            notification.leader.0,
+            notification.zxid,
+            notification.round.0,
+            notification.peer_epoch.0
+        ),
+        Input::ElectionConnected { peer } | Input::ElectionLost { peer } => format!("s{}", peer.0),
+        Input::Dialled { leader, conn } => format!("s{} as {}", leader.0, conn.0),
+        Input::DialFailed { leader } => format!("s{}", leader.0),
+        Input::Accepted { conn } | Input::PeerLost { conn } => conn.0.to_string(),
+        Input::Packet { conn, packet } => format!(
+            "on {}: {:?} {:#x} ({} bytes)",
+            conn.0,
+            packet.kind,
+            packet.zxid,
+            packet.data.as_ref().map_or(0, bytes::Bytes::len)
+        ),
+        Input::Image { conn, image } => format!("on {}: {}", conn.0, image.zxid),
+        Input::ClientConnect { client, request } => {
+            format!("{}: session {} seen {}", client.0, request.session, request.last_zxid_seen)
+        }
+        Input::ClientRequest { client, request } => {
+            format!("{}: xid {} op {}", client.0, request.xid, request.op)
+        }
+        Input::ClientLost { client } => client.0.to_string(),
+    }
+}

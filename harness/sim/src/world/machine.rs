@@ -1,0 +1,327 @@
+//! Machines: what disks do and when, and how processes end, start again and stand still.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use node_core::io::{Input, Recovered, StoreOp};
+use node_core::tree::TreeSnapshot;
+use node_core::{Config, Member, Plant, Role};
+use node_log::{Log, LogOptions, MemStorage};
+use node_wire::ids::ServerId;
+
+use super::{Event, World};
+use crate::dice::{Dice, HALF};
+use crate::drawn::Drawn;
+use crate::host::{self, Host, Process, Source, Store};
+use crate::judge::Found;
+use crate::network::HostIndex;
+use crate::outcome::Rule;
+use crate::time::{Clock, Time};
+
+/// Snapshots that stay on disk.
+const KEEP_SNAPSHOTS: usize = 2;
+
+/// Disk operations of one batch, generously: a crash falls upon one of these, or behind all of them.
+const OPERATIONS_OF_A_BATCH: u64 = 12;
+
+/// Disk operations of a batch of appends, mostly.
+const OPERATIONS_OF_AN_APPEND: u64 = 3;
+
+/// Effects within which a process dies that was told to die in the middle of a step.
+const EFFECTS_TO_LIVE: u64 = 12;
+
+/// A machine whose process has not started.
+pub(super) fn new_host<P: Plant>(index: HostIndex, drawn: &Drawn, dice: &mut Dice) -> Host<P> {
+    let disk = MemStorage::new();
+    Host {
+        id: ServerId(u64::try_from(index).expect("members are few") + 1),
+        disk,
+        clock: Clock {
+            mono_offset: dice.between(0, 1 << 40),
+            fast_ppm: dice.between(0, 100),
+            wall_offset_ms: i64::try_from(dice.between(0, 10_000)).expect("small"),
+        },
+        life: 0,
+        process: None,
+        fsync_us: dice.between(drawn.fsync_us.0, drawn.fsync_us.1),
+        slow_until: Time::default(),
+        interrupted: None,
+    }
+}
+
+impl<P: Plant> World<P> {
+    fn fsync_delay(&mut self, host: HostIndex) -> u64 {
+        let usual = self.dice.around(self.hosts[host].fsync_us);
+        let slow = self.now < self.hosts[host].slow_until || self.dice.chance(self.drawn.stall);
+        if slow { usual + self.dice.between(0, self.drawn.stall_us) } else { usual }
+    }
+
+    /// Lets the store's writer start on what waits.
+    pub(super) fn start_store(&mut self, host: HostIndex) {
+        let life = self.hosts[host].life;
+        let Some(process) = self.hosts[host].process.as_mut() else { return };
+        if process.pauses == 0 && process.store.start(process.snapshot.is_some()) {
+            let dies = process.dies_storing;
+            let delay = self.fsync_delay(host);
+            self.plan(delay, Event::Stored { host, life });
+            if dies {
+                let delay = self.dice.between(0, delay);
+                self.plan(delay, Event::Die { host, life });
+            }
+        }
+    }
+
+    pub(super) fn die(&mut self, host: HostIndex, life: u64) {
+        if self.lives(host, life) && self.in_chaos() {
+            self.crash(host);
+        }
+    }
+
+    pub(super) fn store_finishes(&mut self, host: HostIndex, life: u64) {
+        if !self.lives(host, life) {
+            return;
+        }
+        let process = self.hosts[host].process.as_mut().expect("the process lives");
+        let batch = process.store.take_running();
+        let Some((ticket, _)) = batch.last() else { return };
+        let ticket = *ticket;
+        if let Err(error) = host::carry_out(&mut process.log, &batch) {
+            let id = self.server(host).0;
+            self.convict(Rule::Halt, format!("server {id} failed to {error}, though its disk is well"));
+            return;
+        }
+        for (_, op) in &batch {
+            self.judge.stored(host, op);
+            match op {
+                StoreOp::Truncate(_) => self.counters.truncations += 1,
+                StoreOp::Install(_) => self.counters.installs += 1,
+                StoreOp::Append(_) | StoreOp::AcceptedEpoch(_) | StoreOp::CurrentEpoch(_) => {}
+            }
+        }
+        self.give(host, life, Source::Store, Input::Stored { ticket });
+        self.start_store(host);
+    }
+
+    pub(super) fn take_snapshot(&mut self, host: HostIndex, snapshot: TreeSnapshot) {
+        let life = self.hosts[host].life;
+        let delay = self.fsync_delay(host) * 4;
+        let process = self.hosts[host].process.as_mut().expect("it just stepped");
+        // One at a time: the next one comes soon enough.
+        if process.snapshot.is_none() {
+            process.snapshot = Some(snapshot);
+            self.plan(delay, Event::Snapshot { host, life });
+        }
+    }
+
+    pub(super) fn snapshot_finishes(&mut self, host: HostIndex, life: u64) {
+        if !self.lives(host, life) {
+            return;
+        }
+        let machine = &mut self.hosts[host];
+        let process = machine.process.as_mut().expect("the process lives");
+        let Some(snapshot) = process.snapshot.take() else { return };
+        let written = node_log::write_snapshot(&machine.disk, &snapshot.to_image())
+            .and_then(|()| node_log::purge(&machine.disk, KEEP_SNAPSHOTS));
+        let zxid = snapshot.zxid();
+        self.counters.snapshots += 1;
+        self.line(host, "snapshot", [zxid.0, 0], || zxid.to_string());
+        if let Err(error) = written {
+            let id = self.server(host).0;
+            self.convict(Rule::Halt, format!("server {id} failed to {error}, though its disk is well"));
+        }
+        self.start_store(host);
+    }
+
+    /// Counts an effect towards a death in the middle of a step. False when that was the last one.
+    pub(super) fn survives_effect(&mut self, host: HostIndex) -> bool {
+        let Some(process) = self.hosts[host].process.as_mut() else { return false };
+        let Some(left) = process.dies_after.as_mut() else { return true };
+        *left = left.saturating_sub(1);
+        if *left > 0 {
+            return true;
+        }
+        self.counters.mid_step_crashes += 1;
+        self.crash(host);
+        false
+    }
+
+    /// Ends a process at once, within its next effects, or while it stores something.
+    pub(super) fn doom(&mut self, host: HostIndex) {
+        let Some(process) = self.hosts[host].process.as_mut() else { return };
+        if process.pauses > 0 || !self.dice.chance(self.drawn.mid_step) {
+            self.crash(host);
+        } else if self.dice.chance(HALF) {
+            process.dies_after = Some(self.dice.between(1, EFFECTS_TO_LIVE));
+        } else {
+            process.dies_storing = true;
+        }
+    }
+
+    /// Ends a process. What its disk keeps is drawn: all that was written, or of the unsynchronized any part.
+    pub(super) fn crash(&mut self, host: HostIndex) {
+        let Some(mut process) = self.hosts[host].process.take() else { return };
+        self.hosts[host].life += 1;
+        self.counters.crashes += 1;
+        let power = self.dice.chance(self.drawn.power);
+        self.line(host, "crash", [u64::from(power), 0], || {
+            if power { "power lost" } else { "killed" }.to_owned()
+        });
+        let batch = process.store.take_running();
+        self.hosts[host].interrupted = batch.first().map(|(_, op)| op.clone());
+        let disk = self.hosts[host].disk.clone();
+        if !batch.is_empty() {
+            let appends = matches!(batch[0].1, StoreOp::Append(_));
+            let operations = if appends { OPERATIONS_OF_AN_APPEND } else { OPERATIONS_OF_A_BATCH };
+            disk.fail_from_nth(self.dice.between(1, operations), ErrorKind::Other);
+            // The failure is the crash; nobody is left to be told.
+            let interrupted = host::carry_out(&mut process.log, &batch).is_err();
+            self.counters.mid_store_crashes += u64::from(interrupted);
+            disk.heal();
+        }
+        if let Some(snapshot) = process.snapshot.take() {
+            disk.fail_from_nth(self.dice.between(1, OPERATIONS_OF_A_BATCH), ErrorKind::Other);
+            let interrupted = node_log::write_snapshot(&disk, &snapshot.to_image()).is_err();
+            self.counters.mid_snapshot_crashes += u64::from(interrupted);
+            disk.heal();
+        }
+        self.counters.power_losses += u64::from(power);
+        disk.crash(|unsynced| if power { self.kept(unsynced) } else { unsynced });
+        self.cut_host(host);
+    }
+
+    /// How much of what was not synchronized reaches the disk: nothing, everything, or a part.
+    fn kept(&mut self, unsynced: usize) -> usize {
+        match self.dice.between(0, 3) {
+            0 => 0,
+            1 => unsynced,
+            _ => self.dice.index(unsynced + 1),
+        }
+    }
+
+    fn log_options(&self) -> LogOptions {
+        let (preallocate_bytes, roll_bytes) = (self.drawn.preallocate_bytes, self.drawn.roll_bytes);
+        LogOptions { preallocate_bytes, roll_bytes, note_synced: false }
+    }
+
+    pub(super) fn start_process(&mut self, host: HostIndex) {
+        if self.hosts[host].process.is_some() {
+            return;
+        }
+        let first = self.hosts[host].life == 0;
+        let (log, found) = match Log::open(self.hosts[host].disk.clone(), self.log_options()) {
+            Ok(opened) => opened,
+            Err(error) => {
+                let id = self.server(host).0;
+                self.convict(Rule::Recovery, format!("server {id} failed to {error}"));
+                return;
+            }
+        };
+        let torn = found.repairs.torn_tail.is_some();
+        self.counters.restarts += u64::from(!first);
+        self.counters.torn_tails += u64::from(torn);
+        let skipped = u64::try_from(found.repairs.damaged_snapshots.len()).unwrap_or(0);
+        self.counters.skipped_snapshots += skipped;
+        let base = found.image.zxid;
+        let last = found.entries.last().map_or(base, node_wire::txn::Entry::zxid);
+        self.line(host, "start", [base.0, last.0], || {
+            format!(
+                "snapshot {base}, log to {last}, epochs {} {}{}",
+                found.accepted_epoch.0,
+                found.current_epoch.0,
+                if torn { ", torn tail cut" } else { "" }
+            )
+        });
+        let interrupted = self.hosts[host].interrupted.take();
+        let finding = self
+            .judge
+            .recovers(host, &Found { base, entries: &found.entries, interrupted: interrupted.as_ref() });
+        self.judged(finding);
+        let recovered = Recovered {
+            accepted_epoch: found.accepted_epoch,
+            current_epoch: found.current_epoch,
+            image: found.image,
+            entries: found.entries,
+        };
+        self.breathe(host, log, recovered);
+    }
+
+    /// A process begins with what was recovered.
+    fn breathe(&mut self, host: HostIndex, log: Log<MemStorage>, recovered: Recovered) {
+        let config = Config {
+            id: self.server(host),
+            voters: self.hosts.iter().map(|host| host.id).collect::<BTreeSet<_>>(),
+            peer_timeout: Duration::from_millis(self.drawn.peer_timeout_ms),
+            tick_time: Duration::from_millis(self.drawn.tick_time_ms),
+            init_limit: self.drawn.init_limit,
+            snap_count: self.drawn.snap_count,
+        };
+        let machine = &mut self.hosts[host];
+        machine.life += 1;
+        let life = machine.life;
+        let member = Member::new(config, recovered, machine.clock.read(self.now));
+        machine.process = Some(Process {
+            member,
+            log,
+            store: Store::default(),
+            votes: BTreeMap::new(),
+            snapshot: None,
+            role: Role::Looking,
+            established: false,
+            pauses: 0,
+            inbox: Vec::new(),
+            dies_after: None,
+            dies_storing: false,
+        });
+        let delay = self.dice.between(0, 10_000);
+        self.plan(delay, Event::Tick { host, life });
+        for peer in 0..self.hosts.len() {
+            self.plan_election_dial(host, peer);
+        }
+    }
+
+    pub(super) fn pause(&mut self, host: HostIndex) -> bool {
+        let Some(process) = self.hosts[host].process.as_mut() else { return false };
+        process.pauses += 1;
+        self.counters.pauses += 1;
+        self.line(host, "pause", [0, 0], String::new);
+        true
+    }
+
+    /// Lets a process go on: it finds what came meanwhile, each source in its order, the sources mixed.
+    pub(super) fn resume(&mut self, host: HostIndex, life: u64) {
+        if !self.lives(host, life) {
+            return;
+        }
+        let process = self.hosts[host].process.as_mut().expect("the process lives");
+        process.pauses = process.pauses.saturating_sub(1);
+        if process.pauses > 0 {
+            return;
+        }
+        let mut waiting: BTreeMap<Source, VecDeque<Input>> = BTreeMap::new();
+        for (source, input) in std::mem::take(&mut process.inbox) {
+            waiting.entry(source).or_default().push_back(input);
+        }
+        self.line(host, "resume", [0, 0], String::new);
+        let mut sources: Vec<_> = waiting.into_iter().collect();
+        while !sources.is_empty() && self.lives(host, life) && self.violation.is_none() {
+            let chosen = self.dice.index(sources.len());
+            let (source, inputs) = &mut sources[chosen];
+            let source = *source;
+            match inputs.pop_front() {
+                Some(input) => self.take_in(host, source, input),
+                None => drop(sources.swap_remove(chosen)),
+            }
+        }
+        self.start_store(host);
+    }
+
+    /// Heals a machine's disk and its process's death sentence.
+    pub(super) fn pardon(&mut self, host: HostIndex) {
+        self.hosts[host].slow_until = Time::default();
+        if let Some(process) = self.hosts[host].process.as_mut() {
+            process.dies_after = None;
+            process.dies_storing = false;
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The course of a world: chaos with safety watched all along, then healing, then liveness within bounds.
+//!
+//! A healed ensemble must first elect and serve every client, then, when the clients are quiet, read back every
+//! register and converge, then see every session off. Each stage has a bound of virtual time, stated here; a
+//! world that is not through by then has failed as surely as one that broke a promise.
+
+use node_core::{Plant, Role, Status};
+use node_wire::ids::Zxid;
+
+use super::{Event, World};
+use crate::client::Trade;
+use crate::outcome::Rule;
+use crate::time::Time;
+
+/// How often a healed world is looked at.
+const LOOK_US: u64 = 20_000;
+
+/// Peer time-outs within which a healed ensemble elects: several rounds of discovery that come to nothing
+/// (drawn delays reach a twentieth of a time-out each way, an fsync an eighth) are still within it.
+const ELECTION_TIMEOUTS: u64 = 40;
+
+/// Time-outs of an operation within which every client is served: it may sit out two before its turn.
+const SERVICE_TIMEOUTS: u64 = 3;
+
+/// Session time-outs within which an abandoned session is gone, however often its clock was started anew.
+const SESSION_TIMEOUTS: u64 = 3;
+
+/// Ticks that bound a session's time-out, as in ZooKeeper.
+const MAX_SESSION_TICKS: u64 = 20;
+
+/// Where a world is in its course.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Faults fall.
+    Chaos,
+    /// Healed: the ensemble elects and serves.
+    Recovering { until: Time },
+    /// The clients are quiet: the registers are read, the members converge.
+    Converging { until: Time },
+    /// The clients end their sessions.
+    Closing { until: Time },
+    /// Done.
+    Over,
+}
+
+impl<P: Plant> World<P> {
+    pub(super) fn in_chaos(&self) -> bool {
+        self.stage == Stage::Chaos
+    }
+
+    fn election_bound_us(&self) -> u64 {
+        ELECTION_TIMEOUTS * self.drawn.peer_timeout_ms * 1000
+    }
+
+    fn service_bound_us(&self) -> u64 {
+        self.election_bound_us() + SERVICE_TIMEOUTS * self.drawn.op_timeout_us + 4 * self.drawn.patient_us
+    }
+
+    fn session_bound_us(&self) -> u64 {
+        SESSION_TIMEOUTS * MAX_SESSION_TICKS * self.drawn.tick_time_ms * 1000 + self.service_bound_us()
+    }
+
+    /// Ends chaos.
+    pub(super) fn heal(&mut self) {
+        self.world_line("heal", [0, 0], String::new);
+        self.stage = Stage::Recovering { until: self.now + self.service_bound_us() };
+        self.calm();
+        self.undo_all();
+        for client in &mut self.clients {
+            if let Trade::Register(scribe) = &mut client.trade {
+                scribe.served = 0;
+            }
+        }
+        self.plan(LOOK_US, Event::Look);
+    }
+
+    /// Looks whether the present stage is through, or out of time.
+    pub(super) fn look(&mut self) {
+        let (until, missing) = match self.stage {
+            Stage::Chaos | Stage::Over => return,
+            Stage::Recovering { until } => (until, self.not_serving()),
+            Stage::Converging { until } => (until, self.not_converged()),
+            Stage::Closing { until } => (until, self.not_closed()),
+        };
+        match missing {
+            None => self.next_stage(),
+            Some(missing) if self.now > until => {
+                let rule =
+                    if matches!(self.stage, Stage::Closing { .. }) { Rule::Sessions } else { Rule::Liveness };
+                self.convict(rule, missing);
+            }
+            Some(_) => {}
+        }
+        self.plan(LOOK_US, Event::Look);
+    }
+
+    fn next_stage(&mut self) {
+        self.stage = match self.stage {
+            Stage::Chaos | Stage::Recovering { .. } => {
+                self.record.quiet = true;
+                self.record.finals = self.record.workload.final_reads();
+                Stage::Converging { until: self.now + self.service_bound_us() }
+            }
+            Stage::Converging { .. } => {
+                let finding = self.judge.check_acknowledged();
+                self.judged(finding);
+                self.record.closing = true;
+                Stage::Closing { until: self.now + self.session_bound_us() }
+            }
+            Stage::Closing { .. } | Stage::Over => Stage::Over,
+        };
+        let stage = self.stage;
+        self.world_line("stage", [0, 0], || format!("{stage:?}"));
+    }
+
+    fn statuses(&self) -> Option<Vec<Status>> {
+        self.hosts.iter().map(|host| host.process.as_ref().map(|process| process.member.status())).collect()
+    }
+
+    /// What keeps the ensemble from serving, if anything does.
+    fn not_serving(&self) -> Option<String> {
+        let Some(statuses) = self.statuses() else { return Some("a member is not running".to_owned()) };
+        if statuses.iter().any(|status| !status.established) {
+            return Some(format!("the healed ensemble elected nobody in time: {}", roles(&statuses)));
+        }
+        if statuses.iter().filter(|status| status.role == Role::Leading).count() != 1 {
+            return Some(format!("the healed ensemble has not one leader: {}", roles(&statuses)));
+        }
+        self.clients.iter().enumerate().find_map(|(index, client)| match &client.trade {
+            Trade::Register(scribe) if scribe.served == 0 => {
+                Some(format!("client {index} was not served by the healed ensemble in time"))
+            }
+            Trade::Register(_) | Trade::Visitor(_) => None,
+        })
+    }
+
+    /// What keeps the quiet ensemble from being of one mind, if anything does.
+    fn not_converged(&self) -> Option<String> {
+        if !self.record.finals.is_empty() || !self.is_quiet() {
+            return Some("the last reads were not answered in time".to_owned());
+        }
+        let statuses = self.statuses()?;
+        let applied: Vec<Zxid> = statuses.iter().map(|status| status.last_applied).collect();
+        let everything = applied.iter().max().copied().unwrap_or_default().max(self.judge.last_committed());
+        if applied.iter().any(|zxid| *zxid != everything) {
+            return Some(format!("the quiet members did not converge on {everything}: {applied:?}"));
+        }
+        if statuses.iter().any(|status| status.digest != statuses[0].digest) {
+            return Some(format!("the members' trees at {everything} differ"));
+        }
+        None
+    }
+
+    /// Who still has a session, if anybody has.
+    fn not_closed(&self) -> Option<String> {
+        if let Some(index) = self.clients.iter().position(|client| !client.gone) {
+            return Some(format!("client {index} could not end its session in time"));
+        }
+        let statuses = self.statuses()?;
+        let (index, status) =
+            statuses.iter().enumerate().find(|(_, status)| status.sessions > 0 || status.ephemerals > 0)?;
+        Some(format!(
+            "server {} still holds {} sessions and {} ephemerals of clients that are gone",
+            index + 1,
+            status.sessions,
+            status.ephemerals
+        ))
+    }
+}
+
+fn roles(statuses: &[Status]) -> String {
+    let one = |(index, status): (usize, &Status)| {
+        let stands = if status.established { "established" } else { "not established" };
+        format!("s{} {:?} {stands} epoch {}", index + 1, status.role, status.current_epoch.0)
+    };
+    statuses.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
+}

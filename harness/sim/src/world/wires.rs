@@ -1,0 +1,221 @@
+//! Quorum connections: dialled, used, closed, reset; and links that hold what travels on them.
+
+use bytes::BytesMut;
+use node_core::Plant;
+use node_core::io::Input;
+use node_wire::ids::ServerId;
+use node_wire::jute::Writer;
+use node_wire::quorum::{QuorumPacket, decode_packet};
+use node_wire::snapshot::{Image, StreamDecoder, encode_stream};
+
+use super::{Event, World};
+use crate::host::Source;
+use crate::network::{Block, Cargo, Conn, EndId, HostIndex};
+
+impl<P: Plant> World<P> {
+    pub(super) fn dial(&mut self, from: HostIndex, leader: ServerId) {
+        let life = self.hosts[from].life;
+        match self.index_of(leader).filter(|to| *to != from) {
+            Some(to) => {
+                let delay = self.link_delay(from, to);
+                self.plan(delay, Event::Dial { from, life, to });
+            }
+            None => self.plan(0, Event::DialFailed { from, life, to: from }),
+        }
+    }
+
+    pub(super) fn dial_arrives(&mut self, from: HostIndex, life: u64, to: HostIndex) {
+        if !self.lives(from, life) {
+            return;
+        }
+        let back = self.link_delay(to, from);
+        if !self.links.dials(from, to) {
+            // Nothing answers: the dialler gives up by itself.
+            self.plan(self.drawn.peer_timeout_ms * 1000, Event::DialFailed { from, life, to });
+            return;
+        }
+        if self.hosts[to].process.is_none() || self.dice.chance(self.drawn.refuse) {
+            self.plan(back, Event::DialFailed { from, life, to });
+            return;
+        }
+        let target_life = self.hosts[to].life;
+        let (dialler, acceptor) =
+            (EndId { conn: self.conns.len(), end: 0 }, EndId { conn: self.conns.len(), end: 1 });
+        let mut conn = Conn::new((from, life), (to, target_life));
+        conn.ends[0].incoming.not_before(self.now + back);
+        self.conns.push(conn);
+        self.plan(back, Event::Dialled { end: dialler, to });
+        self.give(to, target_life, acceptor.into(), Input::Accepted { conn: acceptor.id() });
+    }
+
+    pub(super) fn dial_succeeds(&mut self, end: EndId, to: HostIndex) {
+        let leader = self.server(to);
+        let this = &mut self.conns[end.conn].ends[end.end];
+        let (host, life, open) = (this.host, this.life, this.open);
+        this.announced = true;
+        if open {
+            self.give(host, life, end.into(), Input::Dialled { leader, conn: end.id() });
+        } else {
+            self.give(host, life, Source::Dial(to), Input::DialFailed { leader });
+        }
+    }
+
+    pub(super) fn dial_fails(&mut self, from: HostIndex, life: u64, to: HostIndex) {
+        let leader = self.server(to);
+        self.give(from, life, Source::Dial(to), Input::DialFailed { leader });
+    }
+
+    /// Sends on a connection. What is sent on a broken one vanishes, as it does until the loss is noticed.
+    pub(super) fn send(&mut self, from: EndId, cargo: Cargo) {
+        let conn = &self.conns[from.conn];
+        let to = from.other();
+        if !conn.alive || !conn.ends[from.end].open || !conn.ends[to.end].open {
+            return;
+        }
+        let delay = self.link_delay(conn.ends[from.end].host, conn.ends[to.end].host);
+        let at = self.conns[to.conn].ends[to.end].incoming.send(self.now + delay, cargo);
+        self.queue.plan(at, Event::Arrival(to));
+    }
+
+    /// Closes an end: the other one learns of it behind everything that was sent.
+    pub(super) fn close(&mut self, end: EndId) {
+        if !self.conns[end.conn].ends[end.end].open {
+            return;
+        }
+        self.send(end, Cargo::Fin);
+        let this = &mut self.conns[end.conn].ends[end.end];
+        this.open = false;
+        this.incoming.lose();
+    }
+
+    pub(super) fn arrive(&mut self, end: EndId) {
+        let conn = &self.conns[end.conn];
+        let (host, life) = (conn.ends[end.end].host, conn.ends[end.end].life);
+        if !conn.alive || !self.links.passes(conn.ends[1 - end.end].host, host) {
+            return;
+        }
+        while self.violation.is_none() {
+            let this = &mut self.conns[end.conn].ends[end.end];
+            if !this.open {
+                return;
+            }
+            let Some(cargo) = this.incoming.receive(self.now) else { return };
+            let conn = end.id();
+            let input = match cargo {
+                Cargo::Packet(packet) => {
+                    self.counters.packets += 1;
+                    Input::Packet { conn, packet: self.packet_through_codec(packet) }
+                }
+                Cargo::Image(snapshot) => {
+                    Input::Image { conn, image: self.image_through_codec(snapshot.to_image()) }
+                }
+                Cargo::Fin => Input::PeerLost { conn },
+            };
+            self.give(host, life, end.into(), input);
+        }
+    }
+
+    fn packet_through_codec(&mut self, packet: QuorumPacket) -> QuorumPacket {
+        if !self.dice.chance(self.drawn.codec) {
+            return packet;
+        }
+        let mut buffer = BytesMut::new();
+        packet.encode(&mut Writer::new(&mut buffer));
+        let decoded = decode_packet(&mut buffer).expect("what we encode can be decoded");
+        assert!(buffer.is_empty(), "a packet left bytes behind: {packet:?}");
+        let decoded = decoded.expect("a whole packet was written");
+        assert_eq!(decoded, packet, "a packet changed on its way");
+        decoded
+    }
+
+    fn image_through_codec(&mut self, image: Image) -> Image {
+        if !self.dice.chance(self.drawn.codec) {
+            return image;
+        }
+        let mut buffer = BytesMut::new();
+        encode_stream(&image, &mut buffer);
+        let mut decoder = StreamDecoder::new(image.zxid);
+        decoder.feed(&mut buffer).expect("what we encode can be decoded").expect("a whole image was written")
+    }
+
+    /// Breaks a connection: what is in flight is lost, and both ends learn of it sooner or later.
+    pub(super) fn cut(&mut self, index: usize) {
+        let conn = &mut self.conns[index];
+        if !conn.alive {
+            return;
+        }
+        conn.alive = false;
+        for end in 0..2 {
+            let this = &mut self.conns[index].ends[end];
+            this.incoming.lose();
+            if this.open {
+                let delay = self.notice_delay();
+                self.plan(delay, Event::Lost(EndId { conn: index, end }));
+            }
+        }
+    }
+
+    pub(super) fn tell_loss(&mut self, end: EndId) {
+        let this = &mut self.conns[end.conn].ends[end.end];
+        let (host, life) = (this.host, this.life);
+        if this.announced {
+            self.give(host, life, end.into(), Input::PeerLost { conn: end.id() });
+        } else {
+            // Its dial has not been reported yet: it will be, as failed.
+            this.open = false;
+        }
+    }
+
+    /// Breaks the quorum connections between two members.
+    pub(super) fn cut_pair(&mut self, one: HostIndex, other: HostIndex) {
+        for index in 0..self.conns.len() {
+            let [left, right] = &self.conns[index].ends;
+            let hosts = (left.host, right.host);
+            if hosts == (one, other) || hosts == (other, one) {
+                self.cut(index);
+            }
+        }
+    }
+
+    /// A process is gone: its kernel closes its connections, or its machine went with it and nobody does.
+    pub(super) fn cut_host(&mut self, host: HostIndex) {
+        let abrupt = self.dice.chance(self.drawn.abrupt);
+        for index in 0..self.conns.len() {
+            let Some(end) = self.conns[index].ends.iter().position(|end| end.host == host) else { continue };
+            if abrupt {
+                self.cut(index);
+            }
+            self.close(EndId { conn: index, end });
+        }
+        self.cut_channels_of(host);
+        self.cut_clients_of(host, abrupt);
+    }
+
+    pub(super) fn block(&mut self, from: HostIndex, to: HostIndex, block: Block) {
+        self.links.block(from, to, block);
+    }
+
+    /// Takes a fault from a link. What it held moves on.
+    pub(super) fn unblock(&mut self, from: HostIndex, to: HostIndex, block: Block) {
+        if !self.links.unblock(from, to, block) {
+            return;
+        }
+        // A dropped segment is sent again after a while; what a link process holds goes out at once.
+        let wait = match block {
+            Block::Hold => 0,
+            Block::Drop => self.dice.between(0, 200_000),
+        };
+        let at = self.now + wait + self.link_delay(from, to);
+        for conn in 0..self.conns.len() {
+            for end in 0..2 {
+                let ends = &mut self.conns[conn].ends;
+                if ends[end].host == to && ends[1 - end].host == from {
+                    for arrival in ends[end].incoming.release(at) {
+                        self.queue.plan(arrival, Event::Arrival(EndId { conn, end }));
+                    }
+                }
+            }
+        }
+        self.release_votes(from, to, at);
+    }
+}

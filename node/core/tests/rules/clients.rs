@@ -1,0 +1,115 @@
+//! Clients by name: what each was told, and what its replies mean.
+
+use std::collections::BTreeMap;
+
+use bytes::{Bytes, BytesMut};
+use node_core::io::ClientId;
+use node_wire::client::{
+    Children2Response, ConnectRequest, ConnectResponse, Create2Response, ExistsResponse, GetDataResponse,
+    OpCode, ReplyHeader, Request, SetDataResponse, take_frame,
+};
+use node_wire::ids::{SessionId, Zxid};
+use node_wire::jute::{Reader, Writer, limits::MAX_FRAME};
+
+use crate::history::dotted;
+use crate::show;
+
+/// One connection of a client.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) id: ClientId,
+    pub(crate) member: u64,
+    pub(crate) open: bool,
+    session: SessionId,
+    password: Bytes,
+    last_zxid: Zxid,
+    next_xid: i32,
+    connected: bool,
+    /// What was asked, by xid.
+    asked: BTreeMap<i32, (OpCode, String)>,
+}
+
+impl Client {
+    /// A connection that will ask for a new session, or for the session of `of`.
+    pub(crate) fn new(id: ClientId, member: u64, of: Option<&Client>) -> Self {
+        Self {
+            id,
+            member,
+            open: true,
+            session: of.map_or(SessionId::NONE, |of| of.session),
+            password: of.map_or_else(|| Bytes::from_static(&[0; 16]), |of| of.password.clone()),
+            last_zxid: of.map_or(Zxid::ZERO, |of| of.last_zxid),
+            // A client that moved counts anew: the worst case for whoever tells replies apart by xid.
+            next_xid: 1,
+            connected: false,
+            asked: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn connect_request(&self, timeout_ms: i32, last_zxid: Option<Zxid>) -> ConnectRequest {
+        ConnectRequest {
+            protocol_version: 0,
+            last_zxid_seen: last_zxid.unwrap_or(self.last_zxid),
+            timeout_ms,
+            session: self.session,
+            password: self.password.clone(),
+            read_only: Some(false),
+        }
+    }
+
+    pub(crate) fn forge_password(&mut self) {
+        self.password = Bytes::from_static(b"not the password");
+    }
+
+    pub(crate) fn request(&mut self, op: OpCode, about: &str, body: impl FnOnce(&mut Writer<'_>)) -> Request {
+        let mut buffer = BytesMut::new();
+        body(&mut Writer::new(&mut buffer));
+        let xid = self.next_xid;
+        self.next_xid += 1;
+        self.asked.insert(xid, (op, about.to_owned()));
+        Request { xid, op: op.code(), body: buffer.freeze() }
+    }
+
+    /// Reads a reply.
+    pub(crate) fn reply(&mut self, frame: Bytes) -> Result<String, Box<dyn std::error::Error>> {
+        let body = take_frame(&mut BytesMut::from(&frame[..]), MAX_FRAME)?.ok_or("half a frame")?;
+        let mut reader = Reader::new(body);
+        if !self.connected {
+            let response = ConnectResponse::decode(&mut reader)?;
+            self.connected = true;
+            if response.timeout_ms <= 0 {
+                return Ok("session expired".to_owned());
+            }
+            self.session = response.session;
+            self.password = response.password;
+            return Ok(format!("session {} for {} ms", response.session, response.timeout_ms));
+        }
+        let header = ReplyHeader::decode(&mut reader)?;
+        self.last_zxid = self.last_zxid.max(header.zxid);
+        let (op, about) = self.asked.remove(&header.xid).ok_or("a reply that nobody asked for")?;
+        let what = format!("{op:?} {about}").trim_end().to_owned();
+        let at = dotted(header.zxid);
+        if header.err != 0 {
+            return Ok(format!("{what}: {} at {at}", show::error(header.err)));
+        }
+        let answer = match op {
+            OpCode::Create2 => {
+                let response = Create2Response::decode(&mut reader)?;
+                format!("{} {}", response.path, show::stat(&response.stat))
+            }
+            OpCode::SetData => show::stat(&SetDataResponse::decode(&mut reader)?.stat),
+            OpCode::Exists => show::stat(&ExistsResponse::decode(&mut reader)?.stat),
+            OpCode::GetData => {
+                let response = GetDataResponse::decode(&mut reader)?;
+                format!("{:?} {}", show::text(response.data.as_deref()), show::stat(&response.stat))
+            }
+            OpCode::GetChildren2 => {
+                let response = Children2Response::decode(&mut reader)?;
+                let names: Vec<&str> = response.children.iter().map(AsRef::as_ref).collect();
+                format!("[{}]", names.join(" "))
+            }
+            _ => "ok".to_owned(),
+        };
+        Ok(format!("{what}: {answer} at {at}"))
+    }
+}

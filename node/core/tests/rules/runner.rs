@@ -1,0 +1,298 @@
+//! The commands of the scripts. Paths are written without their leading slash.
+//!
+//! ```text
+//! ensemble 3 [snap_count=N]              the voters 1 to 3, all with empty disks
+//! member 1 [accepted=E] [current=E] [image="1.1-1.3"] [log="1.4 2.1"] [plant=BUG]     what its disk holds
+//! start 1 2 3 · crash 1 · puppet 2       run members; a puppet only says what the script says
+//! settle · deliver 1 2 [n=N]             deliver all until quiet; what is under way from 1 to 2
+//! tick 40 · pass 500                     time without and with delivery; 10 ms to a tick
+//! disk 1 manual|auto · write 1 [n=N]     let the disk wait for `write`
+//! hold 1 2 · release 1 2 [oneway=true]   nothing is delivered for now, in both directions or from the first
+//! cut 1 2 · heal · reset 1 2             connections break until healed; break once
+//! sleep 1 · wake 1                       a process that is not scheduled
+//! vote 2 1 STATE leader=3 zxid=1.5 epoch=1 round=2      a puppet's vote, delivered at once
+//! dial 2 1 · say 2 1 KIND [zxid=] [current=] [server=]  a puppet's packet, delivered at once
+//! connect c 1 [of=d] [timeout=MS] [seen=ZXID] [forged=true]    a client; `of` resumes d's session
+//! create|set|get|exists|delete|children|sync|close|ping c ..   its requests; lose c breaks its connection
+//! state [1] · durable 1 · tree 1 · pings on                    looks
+//! ```
+
+use std::error::Error;
+use std::str::FromStr;
+
+use bytes::Bytes;
+use bytestring::ByteString;
+use goldenscript::{ArgumentConsumer, Command, Context};
+use node_core::Bug;
+use node_core::io::{Input, Recovered};
+use node_wire::client::{
+    Acl, CreateRequest, DeleteRequest, OpCode, PathWatch, Request, SetDataRequest, SyncRequest,
+};
+use node_wire::election::{Notification, PeerState};
+use node_wire::ids::{Epoch, Round, ServerId, Zxid};
+use node_wire::jute::Writer;
+use node_wire::quorum::{LEARNER_PROTOCOL, LearnerInfo, PacketType, QuorumPacket};
+
+use crate::ensemble::Ensemble;
+use crate::history::{entry, image, parse_zxid, parse_zxids};
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+/// Runs one script.
+#[derive(Default)]
+pub(crate) struct Runner {
+    ensemble: Ensemble,
+}
+
+impl goldenscript::Runner for Runner {
+    type Command = Command;
+
+    fn run(&mut self, command: &Command, _: &Context) -> Outcome<String> {
+        let mut args = Args(command.consume_args());
+        self.command(&command.name, &mut args)?;
+        args.0.reject_next()?;
+        Ok(self.ensemble.take_output())
+    }
+}
+
+struct Args<'a>(ArgumentConsumer<'a>);
+
+impl<'a> Args<'a> {
+    fn word(&mut self) -> Outcome<&'a str> {
+        Ok(self.0.next_pos().ok_or("an argument is missing")?)
+    }
+
+    fn id(&mut self) -> Outcome<u64> {
+        Ok(self.word()?.parse()?)
+    }
+
+    fn ids(&mut self) -> Outcome<Vec<u64>> {
+        let mut ids = Vec::new();
+        while let Some(id) = self.0.next_pos() {
+            ids.push(id.parse()?);
+        }
+        Ok(ids)
+    }
+
+    fn key<T: FromStr>(&mut self, key: &str) -> Outcome<Option<T>>
+    where
+        T::Err: Error + 'static,
+    {
+        Ok(self.0.take_key(key).map(str::parse).transpose()?)
+    }
+
+    fn or<T: FromStr>(&mut self, key: &str, default: T) -> Outcome<T>
+    where
+        T::Err: Error + 'static,
+    {
+        Ok(self.key(key)?.unwrap_or(default))
+    }
+
+    fn zxid(&mut self, key: &str) -> Outcome<Option<Zxid>> {
+        Ok(self.0.take_key(key).map(parse_zxid).transpose()?)
+    }
+
+    fn path(&mut self) -> Outcome<String> {
+        Ok(format!("/{}", self.word()?))
+    }
+}
+
+impl Runner {
+    fn command(&mut self, name: &str, args: &mut Args<'_>) -> Outcome {
+        match name {
+            "ensemble" => self.ensemble.create(args.id()?, args.key("snap_count")?),
+            "member" => self.member(args)?,
+            "start" | "puppet" => self.ensemble.start(&args.ids()?, name == "puppet")?,
+            "crash" => self.ensemble.crash(args.id()?)?,
+            "settle" => self.ensemble.settle()?,
+            "deliver" => self.ensemble.deliver(args.id()?, args.id()?, args.key("n")?)?,
+            "tick" => self.ensemble.tick(args.id()?),
+            "pass" => self.ensemble.pass(args.id()?)?,
+            "disk" => {
+                let (id, mode) = (args.id()?, args.word()?);
+                self.ensemble.manual_disk(id, mode == "manual")?;
+            }
+            "write" => self.ensemble.complete(args.id()?, args.key("n")?)?,
+            "hold" | "release" => self.hold(name == "hold", args)?,
+            "cut" => self.ensemble.cut(args.id()?, args.id()?),
+            "heal" => self.ensemble.heal(),
+            "reset" => self.ensemble.reset(args.id()?, args.id()?),
+            "sleep" | "wake" => self.ensemble.sleep(args.id()?, name == "sleep")?,
+            "vote" => self.vote(args)?,
+            "dial" => self.ensemble.puppet_dials(args.id()?, args.id()?),
+            "say" => self.say(args)?,
+            "state" => self.each(args, Ensemble::state)?,
+            "durable" => self.each(args, Ensemble::durable)?,
+            "tree" => self.each(args, Ensemble::tree)?,
+            "pings" => self.ensemble.show_pings = args.word()? == "on",
+            _ => self.client_command(name, args)?,
+        }
+        Ok(())
+    }
+
+    fn each(&mut self, args: &mut Args<'_>, look: fn(&mut Ensemble, u64) -> Result<(), String>) -> Outcome {
+        let ids = args.ids()?;
+        let ids = if ids.is_empty() { self.ensemble.members() } else { ids };
+        for id in ids {
+            look(&mut self.ensemble, id)?;
+        }
+        Ok(())
+    }
+
+    fn member(&mut self, args: &mut Args<'_>) -> Outcome {
+        let id = args.id()?;
+        let plant = match args.key::<String>("plant")? {
+            Some(name) => Some(Bug::from_name(&name).ok_or("no such bug")?),
+            None => None,
+        };
+        let image_entries = parse_zxids(args.0.take_key("image").unwrap_or(""))?;
+        let log = parse_zxids(args.0.take_key("log").unwrap_or(""))?;
+        let last_epoch = image_entries.iter().chain(&log).last().map_or(Epoch::ZERO, |zxid| zxid.epoch());
+        let current_epoch = args.key::<u32>("current")?.map_or(last_epoch, Epoch);
+        let accepted_epoch = args.key::<u32>("accepted")?.map_or(current_epoch, Epoch);
+        let image = if image_entries.is_empty() { Default::default() } else { image(&image_entries) };
+        let entries = log.into_iter().map(entry).collect();
+        let found = Recovered { accepted_epoch, current_epoch, image, entries };
+        Ok(self.ensemble.prepare(id, found, plant)?)
+    }
+
+    fn hold(&mut self, hold: bool, args: &mut Args<'_>) -> Outcome {
+        let (from, to, oneway) = (args.id()?, args.id()?, args.or("oneway", false)?);
+        let ways = if oneway { vec![(from, to)] } else { vec![(from, to), (to, from)] };
+        for (from, to) in ways {
+            if hold {
+                self.ensemble.wires.hold(from, to);
+            } else {
+                self.ensemble.wires.release(from, to);
+            }
+        }
+        Ok(())
+    }
+
+    fn vote(&mut self, args: &mut Args<'_>) -> Outcome {
+        let (from, to) = (args.id()?, args.id()?);
+        let state = args.word()?;
+        let state = PeerState::ALL
+            .iter()
+            .find(|known| format!("{known:?}").eq_ignore_ascii_case(state))
+            .ok_or("no such state")?;
+        let notification = Notification {
+            state: *state,
+            leader: ServerId(args.or("leader", from)?),
+            zxid: args.zxid("zxid")?.unwrap_or(Zxid::ZERO),
+            round: Round(args.or("round", 1)?),
+            peer_epoch: Epoch(args.or("epoch", 0)?),
+            config: None,
+        };
+        self.ensemble.vote(from, to, notification);
+        Ok(self.ensemble.deliver(from, to, Some(1))?)
+    }
+
+    fn say(&mut self, args: &mut Args<'_>) -> Outcome {
+        let (from, to) = (args.id()?, args.id()?);
+        let word = args.word()?;
+        let kind = *PacketType::ALL
+            .iter()
+            .find(|kind| format!("{kind:?}").eq_ignore_ascii_case(word))
+            .ok_or("no such packet")?;
+        let zxid = args.zxid("zxid")?.unwrap_or(Zxid::ZERO);
+        let current = args.or("current", 0)?;
+        let server = ServerId(args.or("server", from)?);
+        let data = match kind {
+            PacketType::FollowerInfo => {
+                let info = LearnerInfo { server, protocol: LEARNER_PROTOCOL, config_version: 0 };
+                Some(encode(|w| info.encode(w)))
+            }
+            PacketType::LeaderInfo => Some(encode(|w| w.int(LEARNER_PROTOCOL))),
+            PacketType::AckEpoch => Some(encode(|w| w.int(current))),
+            PacketType::Proposal => Some(entry(zxid).bytes),
+            _ => None,
+        };
+        let raw = args.or("raw", zxid.to_wire())?;
+        let conn = self.ensemble.wires.newest(from, to).ok_or("they are not connected")?;
+        self.ensemble.send(conn, QuorumPacket { kind, zxid: raw, data });
+        Ok(self.ensemble.deliver(from, to, Some(1))?)
+    }
+
+    fn client_command(&mut self, name: &str, args: &mut Args<'_>) -> Outcome {
+        let client = args.word()?;
+        match name {
+            "connect" => {
+                let (member, of) = (args.id()?, args.0.take_key("of"));
+                let forged = args.or("forged", false)?;
+                let timeout_ms = args.or("timeout", 4000)?;
+                let seen = args.zxid("seen")?;
+                return Ok(self.ensemble.connect(client, member, of, forged, timeout_ms, seen)?);
+            }
+            "lose" => {
+                let (id, member) = self.ensemble.client(client).map(|client| (client.id, client.member))?;
+                self.ensemble.client(client)?.open = false;
+                self.ensemble.step(member, Input::ClientLost { client: id });
+                return Ok(());
+            }
+            _ => {}
+        }
+        let (op, about, body) = request(name, args)?;
+        let connection = self.ensemble.client(client)?;
+        if !connection.open {
+            return Err(format!("{client} is not connected").into());
+        }
+        let Request { xid, op, body } = connection.request(op, &about, |w| w.raw(&body));
+        let (id, member) = (connection.id, connection.member);
+        self.ensemble.step(member, Input::ClientRequest { client: id, request: Request { xid, op, body } });
+        Ok(())
+    }
+}
+
+/// A client's request: its operation, what to call it, and its body.
+fn request(name: &str, args: &mut Args<'_>) -> Outcome<(OpCode, String, Bytes)> {
+    let watch = false;
+    Ok(match name {
+        "create" => {
+            let (path, data) = (args.path()?, args.0.next_pos().unwrap_or("").to_owned());
+            let flags =
+                i32::from(args.or("ephemeral", false)?) + 2 * i32::from(args.or("sequential", false)?);
+            let body = CreateRequest {
+                path: ByteString::from(path.as_str()),
+                data: Some(Bytes::from(data)),
+                acl: vec![Acl::world_anyone()],
+                flags,
+            };
+            (OpCode::Create2, path, encode(|w| body.encode(w)))
+        }
+        "set" => {
+            let (path, data, version) = (args.path()?, args.word()?, args.or("version", -1)?);
+            let data = Some(Bytes::copy_from_slice(data.as_bytes()));
+            let body = SetDataRequest { path: ByteString::from(path.as_str()), data, version };
+            (OpCode::SetData, path, encode(|w| body.encode(w)))
+        }
+        "delete" => {
+            let (path, version) = (args.path()?, args.or("version", -1)?);
+            let body = DeleteRequest { path: ByteString::from(path.as_str()), version };
+            (OpCode::Delete, path, encode(|w| body.encode(w)))
+        }
+        "get" | "exists" | "children" => {
+            let op = match name {
+                "get" => OpCode::GetData,
+                "exists" => OpCode::Exists,
+                _ => OpCode::GetChildren2,
+            };
+            let path = format!("/{}", args.0.next_pos().unwrap_or(""));
+            let body = PathWatch { path: ByteString::from(path.as_str()), watch };
+            (op, path, encode(|w| body.encode(w)))
+        }
+        "sync" => {
+            let body = SyncRequest { path: ByteString::from_static("/") };
+            (OpCode::Sync, String::new(), encode(|w| body.encode(w)))
+        }
+        "ping" => (OpCode::Ping, String::new(), Bytes::new()),
+        "close" => (OpCode::CloseSession, String::new(), Bytes::new()),
+        _ => return Err(format!("no command {name}").into()),
+    })
+}
+
+fn encode(body: impl FnOnce(&mut Writer<'_>)) -> Bytes {
+    let mut buffer = bytes::BytesMut::new();
+    body(&mut Writer::new(&mut buffer));
+    buffer.freeze()
+}

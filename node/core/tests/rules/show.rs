@@ -1,0 +1,165 @@
+//! Effects as lines that a reader of the protocol understands.
+
+use node_core::Role;
+use node_core::Status;
+use node_core::io::Event;
+use node_wire::client::{CreateRequest, DeleteRequest, ErrorCode, OpCode, SetDataRequest, Stat};
+use node_wire::election::Notification;
+use node_wire::ids::Zxid;
+use node_wire::jute::Reader;
+use node_wire::quorum::{
+    ForwardedRequest, LearnerInfo, PacketType, PingTouches, QuorumPacket, Revalidate, Revalidated,
+};
+use node_wire::txn::{Entry, Txn};
+
+use crate::history::dotted;
+
+pub(crate) fn notification(vote: &Notification) -> String {
+    format!(
+        "vote {} for {} zxid={} epoch={} round={}",
+        format!("{:?}", vote.state).to_uppercase(),
+        vote.leader,
+        dotted(vote.zxid),
+        vote.peer_epoch,
+        vote.round
+    )
+}
+
+pub(crate) fn event(event: &Event) -> String {
+    match event {
+        Event::Looking { round, left: Some(left), reason } => {
+            format!("looking in round {round}, left {left}: {reason}")
+        }
+        Event::Looking { round, left: None, reason } => format!("looking in round {round}: {reason}"),
+        Event::Elected { leader, round } => format!("elected {leader} in round {round}"),
+        Event::Established { leader, epoch } => format!("established epoch {epoch} of {leader}"),
+        Event::Synchronizing { learner, how } => {
+            format!("synchronizes {learner} by {}", format!("{how:?}").to_uppercase())
+        }
+    }
+}
+
+pub(crate) fn role(role: Role) -> String {
+    match role {
+        Role::Looking => "looking".to_owned(),
+        Role::Following(leader) => format!("following {leader}"),
+        Role::Leading => "leading".to_owned(),
+    }
+}
+
+pub(crate) fn status(status: &Status) -> String {
+    format!(
+        "{}{} accepted={} current={} logged={} applied={}",
+        role(status.role),
+        if status.established { ", serving" } else { "" },
+        status.accepted_epoch,
+        status.current_epoch,
+        dotted(status.last_logged),
+        dotted(status.last_applied)
+    )
+}
+
+/// A packet; `from_leader` tells the two meanings of REVALIDATE apart.
+pub(crate) fn packet(packet: &QuorumPacket, from_leader: bool) -> String {
+    let kind = format!("{:?}", packet.kind).to_uppercase();
+    let zxid = Zxid::from_wire(packet.zxid);
+    let data = packet.data.clone().unwrap_or_default();
+    let mut reader = Reader::new(data.clone());
+    match packet.kind {
+        PacketType::FollowerInfo => {
+            let server = LearnerInfo::decode(&mut reader).map(|info| info.server.0).unwrap_or_default();
+            format!("{kind} of {server} accepted={}", zxid.epoch())
+        }
+        PacketType::LeaderInfo | PacketType::NewLeader => format!("{kind} epoch={}", zxid.epoch()),
+        PacketType::AckEpoch => {
+            let current = reader.int().unwrap_or(i32::MIN);
+            format!("{kind} current={current} last={}", dotted(zxid))
+        }
+        PacketType::Proposal => match Entry::decode(data) {
+            Ok(entry) => format!("{kind} {} {}", dotted(zxid), txn(&entry)),
+            Err(error) => format!("{kind} {} {error}", dotted(zxid)),
+        },
+        PacketType::Ping => {
+            let touched = PingTouches::decode(data).unwrap_or_default().0;
+            let touched: Vec<String> = touched.iter().map(|(session, _)| session.to_string()).collect();
+            format!("{kind} round={} [{}]", packet.zxid, touched.join(" "))
+        }
+        PacketType::Request => match ForwardedRequest::decode(data) {
+            Ok(request) => format!("{kind} {}", forwarded(&request)),
+            Err(error) => format!("{kind} {error}"),
+        },
+        PacketType::Revalidate if from_leader => match Revalidated::decode(&mut reader) {
+            Ok(answer) if packet.zxid == 1 => format!("{kind} {} moved away", answer.session),
+            Ok(answer) => format!("{kind} {} valid={}", answer.session, answer.valid),
+            Err(error) => format!("{kind} {error}"),
+        },
+        PacketType::Revalidate => match Revalidate::decode(&mut reader) {
+            Ok(ask) => format!("{kind} {}", ask.session),
+            Err(error) => format!("{kind} {error}"),
+        },
+        PacketType::Sync => kind,
+        _ => format!("{kind} {}", dotted(zxid)),
+    }
+}
+
+fn forwarded(request: &ForwardedRequest) -> String {
+    let op = OpCode::from_code(request.op);
+    let mut reader = Reader::new(request.payload.clone());
+    let body = match op {
+        Some(OpCode::Create | OpCode::Create2) => {
+            CreateRequest::decode(&mut reader).map(|body| body.path.to_string())
+        }
+        Some(OpCode::SetData) => SetDataRequest::decode(&mut reader).map(|body| body.path.to_string()),
+        Some(OpCode::Delete) => DeleteRequest::decode(&mut reader).map(|body| body.path.to_string()),
+        _ => Ok(String::new()),
+    };
+    let op = op.map_or_else(|| request.op.to_string(), |op| format!("{op:?}"));
+    let body = body.unwrap_or_else(|error| error.to_string());
+    format!("{op} {body}").trim_end().to_owned() + &format!(" of {}", request.session)
+}
+
+/// What a transaction does.
+pub(crate) fn txn(entry: &Entry) -> String {
+    match &entry.txn {
+        Txn::Create { path, data, ephemeral, .. } => {
+            let kind = if *ephemeral { "create ephemeral" } else { "create" };
+            format!("{kind} {path} {:?}", text(data.as_deref()))
+        }
+        Txn::SetData { path, data, version } => {
+            format!("set {path} {:?} version={version}", text(data.as_deref()))
+        }
+        Txn::Delete { path } => format!("delete {path}"),
+        Txn::CreateSession { timeout_ms } => {
+            format!("createSession {} for {timeout_ms} ms", entry.header.session)
+        }
+        Txn::CloseSession { paths } => {
+            let paths: Vec<&str> = paths.iter().flatten().map(AsRef::as_ref).collect();
+            format!("closeSession {} [{}]", entry.header.session, paths.join(" "))
+        }
+        Txn::Error { code } => format!("error {}", error(*code)),
+        other => format!("{other:?}"),
+    }
+}
+
+pub(crate) fn error(code: i32) -> String {
+    ErrorCode::from_code(code).map_or_else(|| code.to_string(), |code| format!("{code:?}"))
+}
+
+pub(crate) fn text(data: Option<&[u8]>) -> String {
+    data.map_or_else(|| "null".to_owned(), |data| String::from_utf8_lossy(data).into_owned())
+}
+
+pub(crate) fn stat(stat: &Stat) -> String {
+    let mut line = format!(
+        "version={} czxid={} mzxid={} cversion={} children={}",
+        stat.version,
+        dotted(stat.czxid),
+        dotted(stat.mzxid),
+        stat.cversion,
+        stat.num_children
+    );
+    if stat.ephemeral_owner.0 != 0 {
+        line += &format!(" owner={}", stat.ephemeral_owner);
+    }
+    line
+}
