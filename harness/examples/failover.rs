@@ -162,7 +162,8 @@ impl Ensemble {
         let port = self.client_port(member);
         match self.kind {
             Kind::Node | Kind::Zookeeper => {
-                let answer = timeout(Duration::from_secs(1), four_letter_word(("127.0.0.1", port), "srvr")).await;
+                let answer =
+                    timeout(Duration::from_secs(1), four_letter_word(("127.0.0.1", port), "srvr")).await;
                 let answer = answer.ok()?.ok()?;
                 let mode = answer.lines().find_map(|line| line.strip_prefix("Mode: "))?;
                 matches!(mode, "leader" | "follower").then_some(mode == "leader")
@@ -281,7 +282,8 @@ async fn first_write(ensemble: &Ensemble, fault_at: Instant, gone: usize) -> any
             }
         }));
     }
-    let at = timeout(GIVE_UP, first.recv()).await.context("no write was acknowledged")?.context("no probe")?;
+    let at =
+        timeout(GIVE_UP, first.recv()).await.context("no write was acknowledged")?.context("no probe")?;
     for probe in probes {
         probe.abort();
     }
@@ -289,9 +291,7 @@ async fn first_write(ensemble: &Ensemble, fault_at: Instant, gone: usize) -> any
 }
 
 fn spin(count: usize) -> Vec<Child> {
-    (0..count)
-        .filter_map(|_| Command::new("sh").args(["-c", "while :; do :; done"]).spawn().ok())
-        .collect()
+    (0..count).filter_map(|_| Command::new("sh").args(["-c", "while :; do :; done"]).spawn().ok()).collect()
 }
 
 /// Watches a calm ensemble: each change of leader is an election that nobody needed.

@@ -1,1 +1,45 @@
-//! x.
+//! Starts an ensemble, drives a workload, breaks things on a schedule, records what every client saw, has it
+//! judged, and writes the run down.
+//!
+//! This is the half of the bench that touches the world. What clients do and what must then be true is in
+//! `workloads`, the search for an order in `checker`, the page in `reports`; none of them knows a socket or a
+//! clock, and nothing here decides whether an answer was right.
+//!
+//! - [`cli`]: flags as typed and flags as meant; [`commands`]: one module per subcommand.
+//! - [`cluster`]: where members run; [`links`]: the network between them; [`events`]: what they say.
+//! - [`nemesis`]: faults as data, their proof, their journal.
+//! - [`load`]: clients, sessions, and the history as it is written.
+//! - [`run`]: one run from its first line to its last; [`judge`]: everything after it.
+//! - [`store`]: run folders, their locks, and the sweeping of what a killed harness left.
+
+pub mod cli;
+pub mod clock;
+pub mod cluster;
+pub mod commands;
+pub mod events;
+pub mod exit;
+pub mod judge;
+pub mod links;
+pub mod load;
+pub mod nemesis;
+pub mod num;
+pub mod progress;
+pub mod run;
+pub mod seed;
+pub mod store;
+
+use std::ffi::OsString;
+use std::panic::AssertUnwindSafe;
+use std::process::ExitCode;
+
+pub use exit::Exit;
+
+/// The whole command: parses, runs, and maps what came of it to an exit status.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| commands::dispatch(arguments)));
+    match outcome {
+        Ok(exit) => exit.into(),
+        // The panic's message went to stderr already; guards have cleaned up while it unwound.
+        Err(_) => Exit::Failed.into(),
+    }
+}

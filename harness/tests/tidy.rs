@@ -86,7 +86,11 @@ fn permitted(name: &str, arrows: &BTreeMap<&str, &[&str]>, seen: &mut BTreeSet<S
 fn crates_use_only_what_the_design_lets_them_use() {
     let arrows: BTreeMap<&str, &[&str]> = ARROWS.into_iter().collect();
     let manifests = manifests();
-    assert_eq!(manifests.len(), arrows.len(), "a crate was added or removed: say so in ARROWS and ARCHITECTURE.md");
+    assert_eq!(
+        manifests.len(),
+        arrows.len(),
+        "a crate was added or removed: say so in ARROWS and ARCHITECTURE.md"
+    );
     for (name, dependencies) in &manifests {
         let mut allowed = BTreeSet::new();
         permitted(name, &arrows, &mut allowed);

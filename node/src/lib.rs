@@ -1,1 +1,211 @@
-//! x.
+//! One member of a coordination ensemble as a process: configuration, sockets, files and clocks around the
+//! pure core.
+//!
+//! The member itself is `node-core`, its files are `node-log`, what it says is `node-wire`. Here is what moves
+//! bytes and time: nothing in this crate knows what a vote or a proposal means.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`cli`], `zoocfg`, [`config`], [`address`] | what the operator said, and what it means |
+//! | `engine`, `inbox`, `clock` | the loop around the member; one thread, with all sockets |
+//! | `store`, `snapshots` | the disk, on threads of its own |
+//! | `election_port`, `quorum_port`, `client_port`, [`words`] | the three ports |
+//! | `outbox`, [`net`] | what sockets have in common |
+//! | `events` | transitions as JSON lines |
+//!
+//! The thread model and its reason stand in `engine`. The crate is a library because the harness carries the
+//! member inside it: [`run`] is all that a process needs, for any [`Plant`].
+
+pub mod address;
+pub mod cli;
+mod client_port;
+mod clock;
+pub mod config;
+mod election_port;
+mod engine;
+mod events;
+mod inbox;
+pub mod net;
+mod outbox;
+mod quorum_port;
+mod snapshots;
+mod store;
+#[cfg(test)]
+mod testing;
+pub mod words;
+pub mod zoocfg;
+
+use std::io;
+use std::rc::Rc;
+
+use anyhow::Context;
+use node_core::{Config, Member, Plant};
+use node_log::{FileStorage, Log, LogOptions, Recovered, Repairs};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::client_port::ClientPort;
+use crate::clock::Clock;
+pub use crate::config::{ConfigError, NodeConfig};
+use crate::election_port::ElectionPort;
+use crate::engine::{Batch, Engine};
+use crate::events::Events;
+use crate::inbox::Inbox;
+use crate::net::{Listeners, adopt};
+use crate::quorum_port::QuorumPort;
+use crate::snapshots::Snapshots;
+use crate::store::Store;
+
+/// Runs a member until SIGTERM or SIGINT, which end it well.
+///
+/// # Errors
+/// When it can't start (a port is taken, the log is damaged) or can't go on (the disk failed). The message is
+/// for the operator.
+pub fn run<P: Plant>(config: NodeConfig) -> anyhow::Result<()> {
+    if config.die_with_parent {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+            .context("failed to ask for a signal when the parent ends")?;
+    }
+    // First of all: a port that is taken must leave the disk untouched.
+    let listeners = Listeners::bind(&config)?;
+    run_until::<P, _>(config, listeners, stop_signal)
+}
+
+/// Runs a member on sockets that are bound already, until the future that `stop` makes is done.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_until<P: Plant, F: Future<Output = ()>>(
+    config: NodeConfig,
+    listeners: Listeners,
+    stop: impl FnOnce() -> anyhow::Result<F>,
+) -> anyhow::Result<()> {
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    let (log, recovered) = open_log(&config)?;
+    let events = Events::new(config.events).context("failed to start the thread that prints events")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build_local(tokio::runtime::LocalOptions::default())
+        .context("failed to start the runtime")?;
+    let result = runtime.block_on(async {
+        let mut engine = start::<P>(config, listeners, log, recovered, events)?;
+        let stopped = engine.run(stop()?).await;
+        if let Err(halted) = &stopped {
+            engine.halt(halted);
+        }
+        let Engine { store, snapshots, events, .. } = engine;
+        if stopped.is_ok() {
+            snapshots.finish();
+            store.finish();
+        }
+        events.finish();
+        stopped.map_err(anyhow::Error::new)
+    });
+    // Whatever still runs on other threads writes nothing that anybody was promised.
+    runtime.shutdown_background();
+    result
+}
+
+/// Done on SIGTERM or SIGINT.
+fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate()).context("failed to listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen for SIGINT")?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => tracing::info!("stopping on SIGTERM"),
+            _ = interrupt.recv() => tracing::info!("stopping on SIGINT"),
+        }
+    })
+}
+
+fn open_log(config: &NodeConfig) -> anyhow::Result<(Log<FileStorage>, Recovered)> {
+    let dir = config.log_dir();
+    let storage = FileStorage::open(&dir).map_err(|error| match error.kind() {
+        io::ErrorKind::ResourceBusy => anyhow::anyhow!(
+            "failed to open the data directory {}: another process uses it; stop that one first",
+            dir.display()
+        ),
+        _ => {
+            anyhow::Error::new(error).context(format!("failed to open the data directory {}", dir.display()))
+        }
+    })?;
+    let failed = |error: node_log::LogError| anyhow::anyhow!("failed to {error} (in {})", dir.display());
+    if config.cut_to_synced {
+        let cut = node_log::cut_to_synced(&storage).map_err(failed)?;
+        tracing::warn!(?cut, "cut the log back to what was synchronized");
+    }
+    let options = LogOptions { note_synced: config.note_synced, ..LogOptions::default() };
+    let (log, recovered) = Log::open(storage, options).map_err(failed)?;
+    if recovered.repairs != Repairs::default() {
+        tracing::warn!(repairs = ?recovered.repairs, "put in order what a crash had left");
+    }
+    tracing::info!(
+        last = %log.last_zxid(),
+        snapshot = %recovered.image.zxid,
+        entries = recovered.entries.len(),
+        "opened the log"
+    );
+    Ok((log, recovered))
+}
+
+/// Puts the parts together. Runs inside of the runtime.
+fn start<P: Plant>(
+    config: NodeConfig,
+    listeners: Listeners,
+    log: Log<FileStorage>,
+    recovered: Recovered,
+    events: Events,
+) -> anyhow::Result<Engine<P>> {
+    let config = Rc::new(config);
+    let inbox = Rc::new(Inbox::default());
+    let clock = Clock::start();
+    let storage = log.storage().clone();
+    let last = log.last_zxid();
+    let store = Store::start(log, config.snap_retain_count, inbox.wake())
+        .context("failed to start the log's writer")?;
+    let snapshots = Snapshots::new(storage, store.snapshot_done());
+
+    let quorum = QuorumPort::new(Rc::clone(&config), Rc::clone(&inbox));
+    let election = ElectionPort::new(Rc::clone(&config), Rc::clone(&inbox));
+    let clients = ClientPort::new(Rc::clone(&config), Rc::clone(&inbox), store.backlog());
+    let client_listener = adopt(listeners.client)?;
+    let client_addr = client_listener.local_addr().context("failed to read the client port")?.to_string();
+    tokio::task::spawn_local(Rc::clone(&clients).accept(client_listener));
+    if let Some(peers) = listeners.peers {
+        tokio::task::spawn_local(Rc::clone(&quorum).accept(adopt(peers.quorum)?));
+        election.start(adopt(peers.election)?);
+    }
+    events.started(config.id, last);
+    tracing::info!(id = %config.id, client = client_addr, "started");
+
+    let core = Config {
+        id: config.id,
+        voters: config.voters(),
+        peer_timeout: config.peer_timeout,
+        tick_time: config.tick_time,
+        init_limit: config.init_limit,
+        snap_count: config.snap_count,
+    };
+    let recovered = node_core::io::Recovered {
+        accepted_epoch: recovered.accepted_epoch,
+        current_epoch: recovered.current_epoch,
+        image: recovered.image,
+        entries: recovered.entries,
+    };
+    let member = Member::new(core, recovered, clock.now());
+    let batch = Batch::default();
+    Ok(Engine {
+        member,
+        clock,
+        inbox,
+        store,
+        snapshots,
+        quorum,
+        election,
+        clients,
+        events,
+        client_addr,
+        batch,
+    })
+}

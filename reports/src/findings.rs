@@ -8,7 +8,7 @@ use checker::verdict::Verdict;
 
 use crate::faults::{FaultRecord, FaultState};
 use crate::numbers::{count, duration, len, ms, nearest_rank, ns_to_ms, plural, setting_ms, whole_ms};
-use crate::results::{Election, LatencyClass, OutcomeCounts, Outage, Phase, Results, RunInfo};
+use crate::results::{Election, LatencyClass, Outage, OutcomeCounts, Phase, Results, RunInfo};
 
 /// A share of a recovery from which its phase is called the greater part.
 const GREATER_PART: f64 = 0.5;
@@ -99,10 +99,11 @@ fn opening(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence
 }
 
 fn held(begun: Sentence, results: &Results) -> Sentence {
-    let said = begun.and_strong(format!("{} operations", count(results.operations.total.invoked))).and(format!(
-        " and {} later no promise was broken",
-        plural(u64::try_from(results.elections.len()).unwrap_or(u64::MAX), "election")
-    ));
+    let said =
+        begun.and_strong(format!("{} operations", count(results.operations.total.invoked))).and(format!(
+            " and {} later no promise was broken",
+            plural(u64::try_from(results.elections.len()).unwrap_or(u64::MAX), "election")
+        ));
     match worst_outage(&results.outages) {
         Some(worst) => said
             .and(", and the longest time without an acknowledged write was ")
@@ -115,7 +116,11 @@ fn held(begun: Sentence, results: &Results) -> Sentence {
 fn broken(begun: Sentence, results: &Results) -> Sentence {
     let failing: Vec<_> = results.checks.iter().filter(|check| check.verdict == Verdict::Invalid).collect();
     let said = begun.and(format!("among {} operations ", count(results.operations.total.invoked)));
-    let said = said.and_strong(format!("{} of {} checks found a broken promise", len(failing.len()), len(results.checks.len())));
+    let said = said.and_strong(format!(
+        "{} of {} checks found a broken promise",
+        len(failing.len()),
+        len(results.checks.len())
+    ));
     match failing.first() {
         Some(first) => said.and(": ").and(sentence_end(&first.summary)),
         None => said.and("."),
@@ -125,7 +130,7 @@ fn broken(begun: Sentence, results: &Results) -> Sentence {
 fn undecided(begun: Sentence, results: &Results) -> Sentence {
     let why = results.checks.iter().find(|check| check.verdict == Verdict::Unknown);
     let said = begun.and_strong("whether every promise was kept is not known");
-    let said = if results.interrupted { said.and(", because the run was stopped early") } else { said };
+    let said = if results.interrupted { said.and(" (the run was stopped early)") } else { said };
     match why {
         Some(first) => said.and(": ").and(sentence_end(&first.summary)),
         None => said.and("."),
@@ -152,7 +157,11 @@ pub fn timeline(results: &Results, faults: &[FaultRecord]) -> Sentence {
             len(outages.len())
         ))
     } else {
-        Sentence::strong(format!("{} of {} outages have no fault behind them.", len(unexplained), len(outages.len())))
+        Sentence::strong(format!(
+            "{} of {} outages have no fault behind them.",
+            len(unexplained),
+            len(outages.len())
+        ))
     };
     let open = if worst.open { ", open at the end of the run" } else { "" };
     let cause = worst.fault.as_ref().map(|id| format!(", under {id}")).unwrap_or_default();
@@ -185,10 +194,7 @@ pub fn elections(elections: &[Election]) -> Sentence {
         return if elections.is_empty() {
             Sentence::strong("No leader changed.")
         } else {
-            Sentence::strong(format!(
-                "{} elections, none of them measured to the end.",
-                len(elections.len())
-            ))
+            Sentence::strong(format!("{} elections, none of them measured to the end.", len(elections.len())))
         };
     };
     let values: Vec<f64> = totals.iter().map(|total| total.0).collect();
@@ -204,7 +210,11 @@ pub fn elections(elections: &[Election]) -> Sentence {
     };
     let said = greater_part(&totals).map(|text| said.clone().and(text)).unwrap_or(said);
     let missing = elections.len() - totals.len();
-    if missing == 0 { said } else { said.and(format!(" {} of {} were not measured to the end.", len(missing), len(elections.len()))) }
+    if missing == 0 {
+        said
+    } else {
+        said.and(format!(" {} of {} were not measured to the end.", len(missing), len(elections.len())))
+    }
 }
 
 /// Names the phase in which most of the time of all elections was spent.
@@ -294,15 +304,20 @@ pub fn checks(results: &Results) -> Sentence {
         (0, _) => Sentence::strong(format!("{} of {} could not be decided.", len(unknown), len(all)))
             .and(" What is not decided is never called valid."),
         (_, 0) => Sentence::strong(format!("{} of {} fail.", len(invalid), len(all))),
-        (_, _) => Sentence::strong(format!("{} of {} fail, {} could not be decided.", len(invalid), len(all), len(unknown))),
+        (_, _) => Sentence::strong(format!(
+            "{} of {} fail, {} could not be decided.",
+            len(invalid),
+            len(all),
+            len(unknown)
+        )),
     }
 }
 
-/// The phases of an election in words: `detection 598, election 24, synchronization 31, first write 18 ms`.
+/// The phases of an election in words: `detection 598, election 24, sync 31, first write 18`.
 pub fn phases(election: &Election) -> String {
     let known: Vec<String> = Phase::ALL
         .into_iter()
-        .filter_map(|phase| phase.of(election).map(|value| format!("{} {}", phase.name(), whole_ms(value))))
+        .filter_map(|phase| phase.of(election).map(|value| format!("{} {}", phase.short(), whole_ms(value))))
         .collect();
     if known.is_empty() { "phases not measured".to_owned() } else { known.join(", ") }
 }
@@ -353,7 +368,8 @@ pub fn failures(total: OutcomeCounts) -> String {
 
 fn small_number(n: u32) -> String {
     const WORDS: [&str; 13] = [
-        "No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve",
+        "No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven",
+        "Twelve",
     ];
     let at = usize::try_from(n).unwrap_or(usize::MAX);
     WORDS.get(at).map_or_else(|| count(u64::from(n)), |word| (*word).to_owned())

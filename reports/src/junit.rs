@@ -115,8 +115,7 @@ fn suite(out: &mut String, run: &RunInfo, results: &Results, name: &str, cases: 
 
 fn write_case(out: &mut String, case: &Case) {
     let time = case.seconds.map(|seconds| format!(" time=\"{seconds:.3}\"")).unwrap_or_default();
-    let _ =
-        write!(out, "    <testcase classname=\"{}\" name=\"{}\"{time}", case.class, escape(&case.name));
+    let _ = write!(out, "    <testcase classname=\"{}\" name=\"{}\"{time}", case.class, escape(&case.name));
     let (tag, message) = match &case.outcome {
         Outcome::Passed => {
             out.push_str("/>\n");

@@ -93,7 +93,8 @@ pub(crate) fn ticks(max: f64, most: u32) -> Vec<f64> {
 
 /// Text of ticks with no more decimals than their step needs.
 pub(crate) fn tick_text(tick: f64, step: f64) -> String {
-    let decimals = if step >= 1.0 { 0 } else { usize::try_from(-step.log10().floor() as i64).unwrap_or(0) };
+    let digits = if step >= 1.0 { 0 } else { crate::numbers::to_u32(-step.log10().floor(), 12) };
+    let decimals = usize::try_from(digits).unwrap_or(0);
     if decimals == 0 { crate::numbers::rate(tick) } else { format!("{tick:.decimals$}") }
 }
 

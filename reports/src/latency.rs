@@ -114,8 +114,10 @@ impl Collected {
         for step in 0..=CURVE_POINTS {
             let left_above = 10_f64.powf(-nines * f64::from(step) / f64::from(CURVE_POINTS));
             let quantile = 1.0 - left_above;
+            // Its last point is the slowest operation: nothing but itself is left at or above it.
+            let value = if step == CURVE_POINTS { ns_to_ms(self.max_ns) } else { self.at(quantile) };
             // Rounded, so that a file of results is not full of digits that mean nothing.
-            let point = ((quantile * 1e7).round() / 1e5, (self.at(quantile) * 1e4).round() / 1e4);
+            let point = ((quantile * 1e7).round() / 1e5, (value * 1e4).round() / 1e4);
             // Points on a level stretch are drawn by their ends alone.
             let level = points.len() >= 2 && points[points.len() - 2..].iter().all(|p| same(p.1, point.1));
             if level {

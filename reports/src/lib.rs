@@ -17,8 +17,8 @@
 pub mod faults;
 pub mod findings;
 pub mod html;
-mod labels;
 pub mod junit;
+mod labels;
 pub mod latency;
 pub mod numbers;
 pub mod operations;

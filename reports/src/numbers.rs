@@ -141,7 +141,11 @@ pub(crate) fn len_f64(items: usize) -> f64 {
 
 /// Bounds `value` to `0..=max` and drops its fraction.
 pub(crate) fn to_u32(value: f64, max: u32) -> u32 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded on both sides first")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bounded on both sides first"
+    )]
     let whole = value.clamp(0.0, f64::from(max)) as u32;
     whole
 }
@@ -172,7 +176,10 @@ mod tests {
 
     #[test]
     fn counts_and_moments_have_commas_where_people_look_for_them() {
-        assert_eq!([count(0), count(999), count(1000), count(12_345_678)], ["0", "999", "1,000", "12,345,678"]);
+        assert_eq!(
+            [count(0), count(999), count(1000), count(12_345_678)],
+            ["0", "999", "1,000", "12,345,678"]
+        );
         assert_eq!(moment(3_002_499_999), "3.002");
         assert_eq!(moment(3_001_999_999), "3.002");
         assert_eq!(moment(1_000_000_000_000), "1,000.000");

@@ -92,12 +92,7 @@ pub(crate) mod test_data {
 
     /// One operation of a test: what, when due, when answered and how.
     #[derive(Clone, Copy)]
-    pub(crate) struct Sketch(
-        pub(crate) Function,
-        pub(crate) u64,
-        pub(crate) u64,
-        pub(crate) EventKind,
-    );
+    pub(crate) struct Sketch(pub(crate) Function, pub(crate) u64, pub(crate) u64, pub(crate) EventKind);
 
     /// A history in which every operation has a process of its own and is sent when it is due.
     pub(crate) fn history(sketches: &[Sketch]) -> History {
@@ -141,7 +136,10 @@ mod tests {
             Sketch(Function::Cas, 7, 8, EventKind::Info),
         ]));
         assert_eq!(counts.total, OutcomeCounts { invoked: 4, ok: 2, fail: 1, info: 1, refused: 0 });
-        assert_eq!(counts.by_function["write"], OutcomeCounts { invoked: 2, ok: 1, fail: 1, info: 0, refused: 0 });
+        assert_eq!(
+            counts.by_function["write"],
+            OutcomeCounts { invoked: 2, ok: 1, fail: 1, info: 0, refused: 0 }
+        );
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub struct Host {
 }
 
 /// `results.json`: what came out.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// The verdict over all checks.
     pub verdict: Verdict,
@@ -126,8 +126,7 @@ pub struct Results {
     /// How long each part of the run took.
     #[serde(default)]
     pub timings: Timings,
-    /// The latest moment that the harness noticed its own lateness by: how far behind its schedule an
-    /// operation was handed to a client at worst.
+    /// The harness's own lateness: how far behind its schedule an operation was handed to a client at worst.
     #[serde(default)]
     pub lag_ms: Option<f64>,
     /// Whether the run was stopped before its time limit.
@@ -229,6 +228,14 @@ impl Phase {
             Self::Election => "election",
             Self::Synchronization => "synchronization",
             Self::FirstWrite => "first write",
+        }
+    }
+
+    /// The word where room is short.
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::Synchronization => "sync",
+            Self::Detection | Self::Election | Self::FirstWrite => self.name(),
         }
     }
 

@@ -136,7 +136,9 @@ impl Screen {
 
     fn counts(&mut self, results: &Results, faults: &[FaultRecord]) {
         let total = results.operations.total;
-        let mean = findings::mean_rate(results).map(|mean| format!(", {} ok/s", rate(mean.round()))).unwrap_or_default();
+        let mean = findings::mean_rate(results)
+            .map(|mean| format!(", {} ok/s", rate(mean.round())))
+            .unwrap_or_default();
         let text = format!(
             "{}: {} ok, {}, {} unknown{mean}",
             count(total.invoked),
@@ -194,14 +196,25 @@ impl Screen {
             results.checks.iter().filter(|check| check.verdict != Verdict::Valid).collect();
         failing.sort_by_key(|check| std::cmp::Reverse(check.verdict));
         for check in failing.iter().take(SPELLED_OUT) {
-            let mark = self.paint(&format!("  {:<10}", format!("{} {}", glyph(check.verdict), check.verdict)), Paint::Of(check.verdict));
-            let rows = wrap(&format!("{}: {}", check.name, sentence_end(&check.summary)), self.columns() - INDENT);
-            for (i, row) in rows.iter().enumerate() {
-                let lead = if i == 0 { mark.clone() } else { " ".repeat(INDENT) };
-                let _ = writeln!(self.out, "{lead}{row}");
-            }
+            self.failing(check);
         }
         self.more(failing.len());
+    }
+
+    /// A check that does not hold: its sentence, and the counterexample's where it says more.
+    fn failing(&mut self, check: &CheckResult) {
+        let mark = format!("  {:<10}", format!("{} {}", glyph(check.verdict), check.verdict));
+        let mark = self.paint(&mark, Paint::Of(check.verdict));
+        let mut text = format!("{}: {}", check.name, sentence_end(&check.summary));
+        let shown = check.counterexample.as_ref().map(|found| found.sentence.as_str());
+        if let Some(sentence) = shown.filter(|sentence| !check.summary.contains(*sentence)) {
+            text.push(' ');
+            text.push_str(&sentence_end(sentence));
+        }
+        for (i, row) in wrap(&text, self.columns() - INDENT).iter().enumerate() {
+            let lead = if i == 0 { mark.clone() } else { " ".repeat(INDENT) };
+            let _ = writeln!(self.out, "{lead}{row}");
+        }
     }
 
     fn troubled_faults(&mut self, faults: &[FaultRecord]) {

@@ -148,8 +148,7 @@ impl Completion {
     /// The completion's line; the caller adds member and session.
     #[must_use]
     pub fn event(&self, invocation: &Invocation, process: u64, time_ns: u64) -> Event {
-        let mut event =
-            Event::new(process, self.kind, invocation.f, invocation.key, self.value, time_ns);
+        let mut event = Event::new(process, self.kind, invocation.f, invocation.key, self.value, time_ns);
         event.version = self.version;
         event.mzxid = self.mzxid.map(|zxid| zxid.0);
         event.zxid = self.zxid.map(|zxid| zxid.0);
@@ -171,10 +170,9 @@ impl Completion {
 pub fn completion(invocation: &Invocation, answer: &Answer) -> Completion {
     match (&invocation.action, answer) {
         (Action::Create { .. }, Answer::Created { zxid }) => acknowledged(invocation, 0, *zxid, *zxid),
-        (
-            Action::Write { .. } | Action::CasWrite { .. },
-            Answer::Written { version, mzxid, zxid },
-        ) => acknowledged(invocation, *version, *mzxid, *zxid),
+        (Action::Write { .. } | Action::CasWrite { .. }, Answer::Written { version, mzxid, zxid }) => {
+            acknowledged(invocation, *version, *mzxid, *zxid)
+        }
         (Action::SyncRead { .. }, Answer::Read { data, version, mzxid, zxid }) => {
             let read = data.as_deref().and_then(decode);
             Completion {
@@ -283,4 +281,113 @@ pub fn encode(value: i64) -> Bytes {
 pub fn decode(data: &[u8]) -> Option<i64> {
     let value: i64 = std::str::from_utf8(data).ok()?.parse().ok()?;
     (encode(value) == data).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write() -> Invocation {
+        Invocation {
+            f: Function::Write,
+            key: 0,
+            value: Value::One(5),
+            expect: None,
+            action: Action::Write { path: "/r0".into(), data: encode(5) },
+        }
+    }
+
+    fn cas() -> Invocation {
+        Invocation {
+            f: Function::Cas,
+            key: 0,
+            value: Value::Pair(Some(4), 5),
+            expect: Some(7),
+            action: Action::CasWrite { path: "/r0".into(), data: encode(5), expect: 7 },
+        }
+    }
+
+    fn read() -> Invocation {
+        Invocation {
+            f: Function::Read,
+            key: 0,
+            value: Value::Null,
+            expect: None,
+            action: Action::SyncRead { path: "/r0".into() },
+        }
+    }
+
+    fn kind(invocation: &Invocation, answer: &Answer) -> EventKind {
+        completion(invocation, answer).kind
+    }
+
+    #[test]
+    fn a_lost_reply_leaves_a_change_open_and_ends_a_read() {
+        let lost = Answer::Lost { reason: "connection reset".into() };
+        assert_eq!(kind(&write(), &lost), EventKind::Info);
+        assert_eq!(kind(&cas(), &lost), EventKind::Info);
+        assert_eq!(kind(&read(), &lost), EventKind::Fail);
+        assert!(completion(&write(), &lost).retires());
+        assert!(!completion(&read(), &lost).retires());
+    }
+
+    #[test]
+    fn what_was_never_sent_did_not_happen() {
+        let unsent = Answer::NotSent { reason: "not connected".into() };
+        assert_eq!(kind(&write(), &unsent), EventKind::Fail);
+    }
+
+    #[test]
+    fn a_refused_version_is_the_observation_that_the_checker_knows() {
+        let refused = Answer::Refused { code: ErrorCode::BadVersion, zxid: Some(Zxid(9)) };
+        let completion = completion(&cas(), &refused);
+        assert_eq!((completion.kind, completion.error.as_deref()), (EventKind::Fail, Some(BAD_VERSION)));
+        assert_eq!(completion.zxid, Some(Zxid(9)));
+    }
+
+    #[test]
+    fn only_errors_that_exclude_a_later_effect_are_definite() {
+        let refused = |code| Answer::Refused { code, zxid: None };
+        for code in [ErrorCode::NoNode, ErrorCode::SessionExpired, ErrorCode::SessionMoved] {
+            assert_eq!(kind(&write(), &refused(code)), EventKind::Fail, "{code:?}");
+        }
+        for code in [
+            ErrorCode::ConnectionLoss,
+            ErrorCode::OperationTimeout,
+            ErrorCode::RequestTimeout,
+            ErrorCode::SystemError,
+            ErrorCode::RuntimeInconsistency,
+        ] {
+            assert_eq!(kind(&write(), &refused(code)), EventKind::Info, "{code:?}");
+        }
+        assert_eq!(error_name(ErrorCode::NoNode), "no-node");
+    }
+
+    #[test]
+    fn data_that_no_write_left_reads_as_a_value_that_nobody_wrote() {
+        for data in
+            [None, Some(Bytes::new()), Some(Bytes::from_static(b"07")), Some(Bytes::from_static(b"x"))]
+        {
+            let answer = Answer::Read { data, version: 1, mzxid: Zxid(1), zxid: Zxid(1) };
+            let completion = completion(&read(), &answer);
+            assert_eq!((completion.kind, completion.value), (EventKind::Ok, Value::One(UNREADABLE)));
+        }
+        assert_eq!(decode(&encode(42)), Some(42));
+    }
+
+    #[test]
+    fn an_answer_to_another_question_says_nothing() {
+        let answer = Answer::Created { zxid: Zxid(1) };
+        assert_eq!(kind(&write(), &answer), EventKind::Info);
+        assert_eq!(kind(&read(), &answer), EventKind::Fail);
+    }
+
+    #[test]
+    fn lines_carry_what_was_asked_and_what_was_shown() {
+        let event = cas().event(3, 10);
+        assert_eq!((event.process, event.expect, event.value), (3, Some(7), Value::Pair(Some(4), 5)));
+        let written = Answer::Written { version: 8, mzxid: Zxid(2), zxid: Zxid(2) };
+        let event = completion(&cas(), &written).event(&cas(), 3, 20);
+        assert_eq!((event.kind, event.version, event.mzxid), (EventKind::Ok, Some(8), Some(2)));
+    }
 }

@@ -161,7 +161,9 @@ impl Register {
             Value::One(value) | Value::Pair(_, value) => value,
             Value::Null => return,
         };
-        let Some(version) = completion.version.and_then(|version| i32::try_from(version).ok()) else { return };
+        let Some(version) = completion.version.and_then(|version| i32::try_from(version).ok()) else {
+            return;
+        };
         let seen = Seen { version, value };
         self.own.insert((process, invocation.key), seen);
         let newest = self.newest.entry(invocation.key).or_insert(seen);
@@ -199,5 +201,126 @@ impl Register {
         let value = self.next_value;
         self.next_value += 1;
         value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use checker::history::{Event, History};
+    use checker::verdict::Verdict;
+    use checker::{Budget, linearizable, versions};
+    use node_wire::client::ErrorCode;
+    use node_wire::ids::Zxid;
+    use rand::SeedableRng;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn workload(seed: u64) -> Register {
+        Register::new(RegisterParams::default(), ChaCha8Rng::seed_from_u64(seed)).unwrap()
+    }
+
+    /// A tree of one member, for answers.
+    #[derive(Default)]
+    struct Tree(BTreeMap<String, (bytes::Bytes, i32)>, u64);
+
+    impl Tree {
+        fn answer(&mut self, action: &Action) -> Answer {
+            self.1 += 1;
+            let zxid = Zxid(self.1);
+            match action {
+                Action::Create { path, data } => {
+                    self.0.insert(path.clone(), (data.clone(), 0));
+                    Answer::Created { zxid }
+                }
+                Action::SyncRead { path } => {
+                    let (data, version) = self.0[path].clone();
+                    Answer::Read { data: Some(data), version, mzxid: Zxid(1), zxid }
+                }
+                Action::Write { path, data } => self.set(path, data, zxid),
+                Action::CasWrite { path, expect, .. } if self.0[path].1 != *expect => {
+                    Answer::Refused { code: ErrorCode::BadVersion, zxid: Some(zxid) }
+                }
+                Action::CasWrite { path, data, .. } => self.set(path, data, zxid),
+            }
+        }
+
+        fn set(&mut self, path: &str, data: &bytes::Bytes, zxid: Zxid) -> Answer {
+            let version = self.0[path].1 + 1;
+            self.0.insert(path.to_owned(), (data.clone(), version));
+            Answer::Written { version, mzxid: zxid, zxid }
+        }
+    }
+
+    /// Runs operations one after the other against a tree.
+    fn run(workload: &mut Register, ops: u64) -> Vec<Event> {
+        let mut tree = Tree::default();
+        let mut events = Vec::new();
+        let mut now = 0;
+        let mut perform = |workload: &mut Register, process: u64, invocation: &Invocation| {
+            events.push(invocation.event(process, now));
+            let answer = tree.answer(&invocation.action);
+            let completion = workload.complete(process, invocation, &answer);
+            let mut event = completion.event(invocation, process, now + 1);
+            event.mzxid = None;
+            events.push(event);
+            now += 2;
+        };
+        for invocation in workload.setup() {
+            perform(workload, 1000, &invocation);
+        }
+        for at in 0..ops {
+            let invocation = workload.next_op(at % 20);
+            perform(workload, at % 20, &invocation);
+        }
+        events
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_operations() {
+        assert_eq!(run(&mut workload(7), 200), run(&mut workload(7), 200));
+        assert_ne!(run(&mut workload(7), 200), run(&mut workload(8), 200));
+    }
+
+    #[test]
+    fn every_written_value_is_unique_and_all_outcomes_occur() {
+        let events = run(&mut workload(1), 2000);
+        let history = History::from_events(events).unwrap();
+        let written: Vec<i64> = history.ops().iter().filter_map(|op| op.kind.written()).collect();
+        assert_eq!(written.iter().collect::<BTreeSet<_>>().len(), written.len());
+        let refused = history.ops().iter().filter(|op| op.is_refused_cas()).count();
+        let acknowledged = |f| {
+            history
+                .ops()
+                .iter()
+                .filter(move |op| op.kind.function() == f && op.outcome == checker::history::Outcome::Ok)
+        };
+        assert!(refused > 20, "{refused}");
+        for f in Function::ALL {
+            assert!(acknowledged(f).count() > 200, "{f}");
+        }
+        assert_eq!(linearizable::check(&history, Budget::default()).verdict, Verdict::Valid);
+        assert_eq!(versions::check(&history).verdict, Verdict::Valid);
+    }
+
+    #[test]
+    fn a_process_that_saw_nothing_of_a_key_reads_it_first() {
+        let params = RegisterParams { keys: 1, read_percent: 0, cas_percent: 100 };
+        let mut workload = Register::new(params, ChaCha8Rng::seed_from_u64(1)).unwrap();
+        assert_eq!(workload.next_op(0).f, Function::Read);
+        let setup = workload.setup().remove(0);
+        workload.complete(9, &setup, &Answer::Created { zxid: Zxid(1) });
+        let cas = (0..50).map(|_| workload.next_op(0)).find(|op| op.f == Function::Cas).unwrap();
+        assert_eq!((cas.expect, cas.value), (Some(0), Value::Pair(Some(0), 1)));
+    }
+
+    #[test]
+    fn parameters_that_make_no_workload_are_refused() {
+        let new = |params| Register::new(params, ChaCha8Rng::seed_from_u64(1)).map(|_| ());
+        let params = RegisterParams::default();
+        assert_eq!(new(RegisterParams { keys: 0, ..params }), Err(ParamsError::Keys(0)));
+        let shares = RegisterParams { read_percent: 60, cas_percent: 60, ..params };
+        assert_eq!(new(shares), Err(ParamsError::Shares(60, 60)));
+        let huge = RegisterParams { read_percent: 200, cas_percent: 0, ..params };
+        assert!(new(huge).is_err());
     }
 }

@@ -40,8 +40,12 @@ fn main() -> ExitCode {
             return ExitCode::from(254);
         }
     };
-    // A member's panic is a finding and printed as one.
-    std::panic::set_hook(Box::new(|_| {}));
+    // A member's panic is a finding and reported as one; only where it was is told here.
+    std::panic::set_hook(Box::new(|panic| {
+        if let Some(place) = panic.location() {
+            eprintln!("panicked at {place}");
+        }
+    }));
     let found =
         if arguments.seeds.end - arguments.seeds.start == 1 { one(&arguments) } else { many(&arguments) };
     if found { ExitCode::from(1) } else { ExitCode::SUCCESS }

@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use crate::dice::{Chance, Dice};
+use crate::dice::{Chance, Dice, HALF};
 
 /// The kinds of faults that the nemesis chooses from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,6 +120,8 @@ pub struct Drawn {
     pub clients: usize,
     /// Registers.
     pub keys: u64,
+    pub(crate) read_percent: u8,
+    pub(crate) cas_percent: u8,
     pub(crate) think_us: u64,
     pub(crate) patient_us: u64,
     pub(crate) op_timeout_us: u64,
@@ -148,6 +150,8 @@ impl Drawn {
         let fsync_top = peer_timeout_ms * 1000 / 8;
         let link_hi = dice.scale(100, link_top);
         let fsync_hi = dice.scale(100, fsync_top);
+        // Where most operations are reads, clients get far enough at a deposed leader to see the past.
+        let read_percent = if dice.chance(HALF) { 40 } else { 90 };
         Self {
             seed,
             members,
@@ -179,6 +183,8 @@ impl Drawn {
             chaos_us: dice.between(2_000_000, 6_000_000),
             clients: usize::try_from(dice.between(2, 8)).unwrap_or(2),
             keys: dice.between(1, 3),
+            read_percent,
+            cas_percent: if read_percent > 50 { 5 } else { 30 },
             think_us: dice.scale(2_000, 100_000),
             patient_us: dice.scale(20_000, 1_200_000),
             op_timeout_us: dice.scale(200_000, 3_000_000),
@@ -238,9 +244,11 @@ impl fmt::Display for Drawn {
         )?;
         writeln!(
             f,
-            "  clients: {} on {} registers, think {} or {} us, give up after {} us, sessions {} ms; {} visitors",
+            "  clients: {} on {} registers, {}% reads, {}% compare-and-sets, think {} or {} us, give up after {} us, sessions {} ms; {} visitors",
             self.clients,
             self.keys,
+            self.read_percent,
+            self.cas_percent,
             self.think_us,
             self.patient_us,
             self.op_timeout_us,

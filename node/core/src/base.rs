@@ -227,6 +227,7 @@ impl Base {
     /// Applies the next committed entry, answers the client that asked for it, and gives both.
     pub(crate) fn apply_next(&mut self, up_to: Zxid) -> Option<(Entry, Applied)> {
         let entry = self.journal.apply_next(up_to)?;
+        self.clients.about_to_apply(&entry, &self.tree, &mut self.out);
         let applied = self.tree.apply(&entry);
         self.clients.applied(&entry, &applied, &self.tree, &mut self.out);
         self.since_snapshot += 1;

@@ -208,6 +208,8 @@ impl Election {
         out: &mut Outbox,
     ) -> Option<ServerId> {
         let lookup = self.lookup.as_mut()?;
+        // Who looks neither leads nor follows, whatever its round: one that was restarted begins with the first.
+        lookup.settled.remove(&from);
         if vote.round < self.round {
             self.tell(from, out);
             return None;
@@ -225,7 +227,6 @@ impl Election {
             changed = true;
         }
         let worse = vote.rank() < lookup.proposal.rank();
-        lookup.settled.remove(&from);
         lookup.ballots.insert(from, vote);
         lookup.ballots.insert(self.me, lookup.proposal);
         if changed {

@@ -205,6 +205,10 @@ impl Learner {
 
     fn leader_info(&mut self, base: &mut Base, epoch: Epoch) -> Result<(), Leave> {
         let Some(conn) = self.conn else { return Ok(()) };
+        if i32::try_from(epoch.0).is_err() {
+            // Epochs are signed on the wire: promising this one would be promising never to follow anybody.
+            return Err(Leave::because(format!("epoch {epoch} is beyond what the wire can carry")));
+        }
         if epoch < base.accepted_epoch {
             let accepted = base.accepted_epoch;
             return Err(Leave::because(format!(

@@ -95,7 +95,10 @@ fn info(ending: Ending, rate: u64) -> RunInfo {
         time_limit_ms: 30_000,
         operation_timeout_ms: Some(1000),
         plant,
-        drawn: text(&[("order of nemeses", "partition-leader, kill-leader, pause-leader, kill-leader"), ("values", "unique")]),
+        drawn: text(&[
+            ("order of nemeses", "partition-leader, kill-leader, pause-leader, kill-leader"),
+            ("values", "unique"),
+        ]),
         settings: text(&[("tick", "2,000 ms"), ("peer timeout", "250 ms")]),
         repeat: format!(
             "harness run --nodes 5 --cluster process --workload register --nemesis \
@@ -152,14 +155,44 @@ fn faults(ending: Ending) -> (Vec<FaultRecord>, Vec<Election>, Vec<MemberSpan>) 
                     _ => Role::Looking,
                 };
                 spans.push(MemberSpan { node, from_ns: injected, to_ns: heal + 90 * MS, role, epoch: None });
-                spans.push(MemberSpan { node, from_ns: heal + 90 * MS, to_ns: heal + 160 * MS, role: Role::Looking, epoch: None });
-                spans.push(MemberSpan { node, from_ns: heal + 160 * MS, to_ns: heal + 400 * MS, role: Role::Following, epoch: Some(epoch + 1) });
+                spans.push(MemberSpan {
+                    node,
+                    from_ns: heal + 90 * MS,
+                    to_ns: heal + 160 * MS,
+                    role: Role::Looking,
+                    epoch: None,
+                });
+                spans.push(MemberSpan {
+                    node,
+                    from_ns: heal + 160 * MS,
+                    to_ns: heal + 400 * MS,
+                    role: Role::Following,
+                    epoch: Some(epoch + 1),
+                });
             } else {
                 let noticed = injected + detection * MS;
-                spans.push(MemberSpan { node, from_ns: injected, to_ns: noticed, role: was, epoch: Some(epoch) });
-                spans.push(MemberSpan { node, from_ns: noticed, to_ns: established, role: Role::Looking, epoch: None });
+                spans.push(MemberSpan {
+                    node,
+                    from_ns: injected,
+                    to_ns: noticed,
+                    role: was,
+                    epoch: Some(epoch),
+                });
+                spans.push(MemberSpan {
+                    node,
+                    from_ns: noticed,
+                    to_ns: established,
+                    role: Role::Looking,
+                    epoch: None,
+                });
                 let role = if node == next { Role::Leading } else { Role::Following };
-                spans.push(MemberSpan { node, from_ns: established, to_ns: heal + 400 * MS, role, epoch: Some(epoch + 1) });
+                spans.push(MemberSpan {
+                    node,
+                    from_ns: established,
+                    to_ns: heal + 400 * MS,
+                    role,
+                    epoch: Some(epoch + 1),
+                });
             }
         }
         leader = next;
@@ -181,7 +214,15 @@ fn faults(ending: Ending) -> (Vec<FaultRecord>, Vec<Election>, Vec<MemberSpan>) 
     (faults, elections, spans)
 }
 
-fn fault(ending: Ending, number: u64, kind: &str, verb: &str, leader: u64, asked: u64, epoch: u32) -> FaultRecord {
+fn fault(
+    ending: Ending,
+    number: u64,
+    kind: &str,
+    verb: &str,
+    leader: u64,
+    asked: u64,
+    epoch: u32,
+) -> FaultRecord {
     let unproven = ending == Ending::Unknown && number == 3;
     let matrix = |cut: bool| -> Vec<Vec<Reach>> {
         let cell = |a: u64, b: u64| match cut && a != b && (a == leader || b == leader) {
@@ -312,8 +353,13 @@ fn judge(invented: &mut Invented, ending: Ending, elections: Vec<Election>, span
         Verdict::Invalid => 1,
         Verdict::Unknown => 2,
     };
-    results.timings =
-        Timings { start_ms: 412.0, workload_ms: 30_000.0, recovery_ms: 318.0, check_ms: 184.0, total_ms: 30_960.0 };
+    results.timings = Timings {
+        start_ms: 412.0,
+        workload_ms: 30_000.0,
+        recovery_ms: 318.0,
+        check_ms: 184.0,
+        total_ms: 30_960.0,
+    };
     results.lag_ms = Some(3.8);
     results.files = [
         ("run.json", "configuration, seed, host", Some(2_900)),
@@ -330,28 +376,54 @@ fn judge(invented: &mut Invented, ending: Ending, elections: Vec<Election>, span
 
 fn checks(ending: Ending, history: &History) -> Vec<CheckResult> {
     let ops = history.ops().len();
-    let mut linearizable = CheckResult::new("linearizable", Verdict::Valid, "every key has an order of its operations that explains all answers")
-        .with_evidence(serde_json::json!({"operations": ops, "keys": 5, "versions": [1, 2, 3]}))
-        .with_decided_by("zxid order as witness");
+    let mut linearizable = CheckResult::new(
+        "linearizable",
+        Verdict::Valid,
+        "every key has an order of its operations that explains all answers",
+    )
+    .with_evidence(serde_json::json!({"operations": ops, "keys": 5, "versions": [1, 2, 3]}))
+    .with_decided_by("zxid order as witness");
     if ending == Ending::Violation {
-        linearizable = CheckResult::new("linearizable", Verdict::Invalid, "a read of key 3 returned a value that had been overwritten")
-            .with_evidence(serde_json::json!({"key": 3, "operations": ops / 5}))
-            .with_decided_by("near-linear test, values are unique")
-            .with_counterexample(counterexample());
+        linearizable = CheckResult::new(
+            "linearizable",
+            Verdict::Invalid,
+            "a read of key 3 returned a value that had been overwritten",
+        )
+        .with_evidence(serde_json::json!({"key": 3, "operations": ops / 5}))
+        .with_decided_by("near-linear test, values are unique")
+        .with_counterexample(counterexample());
     }
     let proven = if ending == Ending::Unknown {
-        CheckResult::new("faults-verified", Verdict::Unknown, "F3 was never seen to bite, so nothing was tried against a paused leader there")
-            .with_evidence(serde_json::json!({"unverified": ["F3"]}))
+        CheckResult::new(
+            "faults-verified",
+            Verdict::Unknown,
+            "F3 was never seen to bite, so nothing was tried against a paused leader there",
+        )
+        .with_evidence(serde_json::json!({"unverified": ["F3"]}))
     } else {
-        CheckResult::new("faults-verified", Verdict::Valid, "7 of 7 faults were seen to bite and seen to be gone")
+        CheckResult::new(
+            "faults-verified",
+            Verdict::Valid,
+            "7 of 7 faults were seen to bite and seen to be gone",
+        )
     };
     vec![
         linearizable,
-        CheckResult::new("session-order", Verdict::Valid, "no session saw a zxid below one that it had seen").with_decided_by("zxids by session"),
-        CheckResult::new("durability", Verdict::Valid, "every acknowledged write is in the final versions of all members").with_decided_by("final versions"),
+        CheckResult::new("session-order", Verdict::Valid, "no session saw a zxid below one that it had seen")
+            .with_decided_by("zxids by session"),
+        CheckResult::new(
+            "durability",
+            Verdict::Valid,
+            "every acknowledged write is in the final versions of all members",
+        )
+        .with_decided_by("final versions"),
         CheckResult::new("convergence", Verdict::Valid, "all members agree 318 ms after the last healing"),
-        CheckResult::new("load", Verdict::Valid, "the load was strong enough before, during and after each fault")
-            .with_evidence(serde_json::json!({"answered per second": 492, "harness late by, ms": 3.8})),
+        CheckResult::new(
+            "load",
+            Verdict::Valid,
+            "the load was strong enough before, during and after each fault",
+        )
+        .with_evidence(serde_json::json!({"answered per second": 492, "harness late by, ms": 3.8})),
         proven,
     ]
 }

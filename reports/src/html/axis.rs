@@ -46,7 +46,11 @@ impl Axis {
     /// Faint lines through all lanes.
     pub(crate) fn grid(&self, m: &mut Markup) {
         for tick in self.ticks().0 {
-            m.leaf("i", &[("class", "grid"), ("style", &format!("left:{}%", css(percent(tick, self.end_s))))], "");
+            m.leaf(
+                "i",
+                &[("class", "grid"), ("style", &format!("left:{}%", css(percent(tick, self.end_s))))],
+                "",
+            );
         }
     }
 

@@ -7,8 +7,10 @@ use crate::findings::Sentence;
 use crate::numbers::{bytes, count, duration, memory, ms, rate, setting_ms};
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
-    let finding = Sentence::strong("The same command with the same seed draws the same schedule and the same operations.")
-        .and(" What the members make of them in time is theirs.");
+    let finding = Sentence::strong(
+        "The same command with the same seed draws the same schedule and the same operations.",
+    )
+    .and(" What the members make of them in time is theirs.");
     m.heading("configuration", "Configuration", &finding);
     command(m, &input.results.repeat);
     m.el("div", &[("class", "configuration")], |m| {
@@ -84,7 +86,8 @@ fn run(input: &Input<'_>) -> Pairs {
 
 fn cluster(input: &Input<'_>) -> Pairs {
     let run = input.run;
-    let reason = if run.cluster_reason.is_empty() { String::new() } else { format!(" ({})", run.cluster_reason) };
+    let reason =
+        if run.cluster_reason.is_empty() { String::new() } else { format!(" ({})", run.cluster_reason) };
     let mut out = vec![
         pair("cluster", format!("{}{reason}", run.cluster)),
         pair("target", &run.target),
@@ -147,7 +150,11 @@ fn files(m: &mut Markup, input: &Input<'_>) {
 /// anywhere, and a name could be an address with a scheme.
 fn is_beside(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
-    !name.is_empty() && !name.starts_with('/') && !name.contains("..") && !name.contains("//") && name.chars().all(plain)
+    !name.is_empty()
+        && !name.starts_with('/')
+        && !name.contains("..")
+        && !name.contains("//")
+        && name.chars().all(plain)
 }
 
 #[cfg(test)]
@@ -157,7 +164,9 @@ mod tests {
     #[test]
     fn only_paths_below_the_run_folder_become_links() {
         assert!(is_beside("history.jsonl") && is_beside("nodes/1/log.txt") && is_beside("nodes/"));
-        for hostile in ["", "/etc/passwd", "../x", "javascript:alert(1)", "https://example.org/", "//example.org"] {
+        for hostile in
+            ["", "/etc/passwd", "../x", "javascript:alert(1)", "https://example.org/", "//example.org"]
+        {
             assert!(!is_beside(hostile), "{hostile}");
         }
     }

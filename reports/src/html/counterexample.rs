@@ -22,7 +22,7 @@ const MOST_DRAWN: usize = 3;
 /// Operations of one drawing at most; the first and the impossible ones say most.
 const MOST_OPS: usize = 40;
 /// The least width of a step, in px.
-const STEP_PX: f64 = 78.0;
+const STEP_PX: f64 = 112.0;
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     let found: Vec<(&CheckResult, &Counterexample)> = input
@@ -53,7 +53,7 @@ fn one(m: &mut Markup, input: &Input<'_>, check: &CheckResult, found: &Counterex
             faults => {
                 let names: Vec<String> =
                     faults.iter().map(|(fault, ..)| format!("{} ({})", fault.id, words(fault))).collect();
-                m.text(&format!(" Behind it: {}.", names.join(", ")));
+                m.text(&format!(" At work meanwhile: {}.", names.join(", ")));
             }
         }
     });
@@ -86,7 +86,8 @@ struct Steps {
 impl Steps {
     fn of(found: &Counterexample) -> Self {
         let ops = found.ops.iter().take(MOST_OPS);
-        let mut moments: Vec<u64> = ops.flat_map(|op| [Some(op.invoke_ns), op.complete_ns]).flatten().collect();
+        let mut moments: Vec<u64> =
+            ops.flat_map(|op| [Some(op.invoke_ns), op.complete_ns]).flatten().collect();
         moments.sort_unstable();
         moments.dedup();
         Self { moments }
@@ -115,15 +116,17 @@ impl Steps {
 
     fn place(&self, from: f64, to: f64) -> String {
         let all = self.number();
-        // A quarter of a step before the first moment, so that its label has room.
-        let at = |step: f64| (step + 0.25) / (all + 0.25) * 100.0;
+        // A little before the first moment, so that its label has room.
+        let at = |step: f64| (step + 0.2) / (all + 0.2) * 100.0;
         format!("left:{}%;width:{}%", css(at(from)), css(at(to) - at(from)))
     }
 }
 
 /// Faults at work during the counterexample, with their steps.
 fn behind<'a>(input: &Input<'a>, steps: &Steps) -> Vec<(&'a FaultRecord, f64, f64)> {
-    let (Some(&first), Some(&last)) = (steps.moments.first(), steps.moments.last()) else { return Vec::new() };
+    let (Some(&first), Some(&last)) = (steps.moments.first(), steps.moments.last()) else {
+        return Vec::new();
+    };
     input
         .faults
         .iter()
@@ -142,7 +145,11 @@ fn drawing(m: &mut Markup, found: &Counterexample, steps: &Steps, behind: &[(&Fa
         for ((fault, from, to), row) in behind.iter().zip(&rows) {
             let style = format!("{};--row:{row}", steps.place(*from, *to));
             m.leaf("i", &[("class", "shade"), ("style", &style)], "");
-            m.leaf("span", &[("class", "fault"), ("style", &style), ("title", &words(fault))], &format!("{} {}", fault.id, fault.sentence));
+            m.leaf(
+                "span",
+                &[("class", "fault"), ("style", &style), ("title", &words(fault))],
+                &format!("{} {}", fault.id, fault.sentence),
+            );
         }
         for (process, ops) in lanes(found) {
             m.el("div", &[("class", "process")], |m| {
@@ -189,10 +196,14 @@ fn operation(m: &mut Markup, op: &OpView, steps: &Steps) {
         class.push_str(" impossible");
     }
     let style = steps.place(from, to.max(from + 0.5));
-    m.el("span", &[("class", &class), ("style", &style), ("title", &format!("{} {}", call(op), answer(op)))], |m| {
-        m.leaf("b", &[], &call(op));
-        m.leaf("small", &[], &answer(op));
-    });
+    m.el(
+        "span",
+        &[("class", &class), ("style", &style), ("title", &format!("{} {}", call(op), answer(op)))],
+        |m| {
+            m.leaf("b", &[], &call(op));
+            m.leaf("small", &[], &answer(op));
+        },
+    );
 }
 
 /// What was asked, and for a read what was answered.

@@ -100,10 +100,14 @@ fn row(m: &mut Markup, input: &Input<'_>, election: &Election, scale: &Scale) {
         m.leaf("td", &[("class", "nowrap"), ("data-l", "leader")], &format!("{from} → n{}", election.to));
         m.leaf("td", &[("class", "n"), ("data-l", "epoch")], &election.epoch.to_string());
         m.el("td", &[("class", "stack wide")], |m| bar(m, election, scale));
-        for (phase, name) in Phase::ALL.into_iter().zip(["detection, ms", "election, ms", "sync, ms", "first write, ms"]) {
+        for (phase, name) in
+            Phase::ALL.into_iter().zip(["detection, ms", "election, ms", "sync, ms", "first write, ms"])
+        {
             m.leaf("td", &[("class", "n"), ("data-l", name)], &known(phase.of(election)));
         }
-        m.el("td", &[("class", "n"), ("data-l", "total, ms")], |m| m.leaf("b", &[], &known(election.total_ms)));
+        m.el("td", &[("class", "n"), ("data-l", "total, ms")], |m| {
+            m.leaf("b", &[], &known(election.total_ms))
+        });
     });
     m.line();
 }
@@ -154,7 +158,9 @@ fn phase_legend(m: &mut Markup) {
             (Phase::FirstWrite, "first write: until one due after the fault is acknowledged"),
         ] {
             m.el("span", &[("class", "key")], |m| {
-                m.el("span", &[("class", "swatch phases")], |m| m.leaf("i", &[("class", phase_class(phase))], ""));
+                m.el("span", &[("class", "swatch phases")], |m| {
+                    m.leaf("i", &[("class", phase_class(phase))], "")
+                });
                 m.text(text);
             });
         }
@@ -188,14 +194,20 @@ fn totals(m: &mut Markup, elections: &[Election]) {
         .into_iter()
         .filter_map(|(name, rank)| nearest_rank(&values, rank).map(|value| (name, value)))
         .collect();
-    let labelled: Vec<(String, f64)> =
-        merged(&named).into_iter().map(|(name, value)| (format!("{name} {}", whole_ms(value)), value / top)).collect();
+    let labelled: Vec<(String, f64)> = merged(&named)
+        .into_iter()
+        .map(|(name, value)| (format!("{name} {}", whole_ms(value)), value / top))
+        .collect();
     let marks: Vec<(f64, f64)> = labelled.iter().map(|(text, at)| (*at, width_px(text) + 8.0)).collect();
     let placed = steps(&marks, NARROW_PX);
     let used = placed.iter().map(|place| place.step + 1).max().unwrap_or(0);
     let style = format!("margin-top:{}px", 22 + used * STEP_PX);
     m.el("div", &[("class", "histogram"), ("style", &style)], |m| {
-        m.leaf("span", &[("class", "y-title"), ("style", &format!("top:-{}px", 18 + used * STEP_PX))], "elections");
+        m.leaf(
+            "span",
+            &[("class", "y-title"), ("style", &format!("top:-{}px", 18 + used * STEP_PX))],
+            "elections",
+        );
         for value in whole_ticks(most) {
             let at = css((1.0 - value / most) * 100.0);
             m.leaf("span", &[("class", "y"), ("style", &format!("top:{at}%"))], &tick_text(value, 1.0));
@@ -277,6 +289,10 @@ fn strip(m: &mut Markup, values: &[f64], decades: f64) {
     }
     m.drawing(&bars(&counts, lossy(counts.iter().copied().max().unwrap_or(1).max(1))));
     if let Some(median) = nearest_rank(values, 50.0) {
-        m.leaf("i", &[("class", "median"), ("style", &format!("left:{}%", css(percent(place(median), decades))))], "");
+        m.leaf(
+            "i",
+            &[("class", "median"), ("style", &format!("left:{}%", css(percent(place(median), decades))))],
+            "",
+        );
     }
 }

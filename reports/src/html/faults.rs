@@ -78,8 +78,16 @@ fn row(m: &mut Markup, fault: &FaultRecord) {
         m.leaf("td", &[("class", "n"), ("data-l", "verified, +ms")], &after(asked, fault.verified_ns));
         m.leaf("td", &[("class", "wide"), ("data-l", "evidence that it bit")], dash(&fault.evidence));
         m.leaf("td", &[("class", "n"), ("data-l", "healing asked, s")], &healing);
-        m.leaf("td", &[("class", "n"), ("data-l", "seen gone, +ms")], &after(fault.heal_asked_ns, fault.verified_healed_ns));
-        m.leaf("td", &[("class", "wide"), ("data-l", "evidence that it is gone")], dash(&fault.healed_evidence));
+        m.leaf(
+            "td",
+            &[("class", "n"), ("data-l", "seen gone, +ms")],
+            &after(fault.heal_asked_ns, fault.verified_healed_ns),
+        );
+        m.leaf(
+            "td",
+            &[("class", "wide"), ("data-l", "evidence that it is gone")],
+            dash(&fault.healed_evidence),
+        );
         m.leaf("td", &[("class", "n"), ("data-l", "epoch")], &epochs);
         m.leaf("td", &[("class", state_class(fault.state)), ("data-l", "state")], &state_text(fault.state));
     });
@@ -190,11 +198,7 @@ fn matrix(m: &mut Markup, fault: &FaultRecord, ids: &[u64]) {
         let during = fault.matrix.as_deref().unwrap_or_default();
         grid(m, during, ids);
         let (cut, all) = tally(during);
-        let mut caption = if cut == 0 {
-            format!("All {all} open.")
-        } else {
-            format!("{cut} of {all} cut.")
-        };
+        let mut caption = if cut == 0 { format!("All {all} open.") } else { format!("{cut} of {all} cut.") };
         let healed = fault.healed_matrix.as_deref().unwrap_or_default();
         let (still_cut, of) = tally(healed);
         if of > 0 && still_cut == 0 {
@@ -206,7 +210,11 @@ fn matrix(m: &mut Markup, fault: &FaultRecord, ids: &[u64]) {
         }
         m.leaf("p", &[("class", "caption")], &caption);
         if still_cut > 0 {
-            m.leaf("p", &[("class", "caption")], &format!("After healing {still_cut} of {of} were still cut:"));
+            m.leaf(
+                "p",
+                &[("class", "caption")],
+                &format!("After healing {still_cut} of {of} were still cut:"),
+            );
             grid(m, healed, ids);
         }
     });

@@ -101,7 +101,8 @@ pub(super) fn words(fault: &FaultRecord) -> String {
 }
 
 fn title(fault: &FaultRecord) -> String {
-    let mut text = format!("{} {}: {}, asked {} s", fault.id, fault.kind, words(fault), moment(fault.asked_ns));
+    let mut text =
+        format!("{} {}: {}, asked {} s", fault.id, fault.kind, words(fault), moment(fault.asked_ns));
     for (name, at) in [
         ("injected", fault.injected_ns),
         ("verified", fault.verified_ns),
@@ -145,8 +146,7 @@ fn ribbon(m: &mut Markup, span: &MemberSpan) {
         Role::Paused => "x rib paused",
     };
     let epoch = span.epoch.map(|epoch| format!(", epoch {epoch}")).unwrap_or_default();
-    let title =
-        format!("{}{epoch}, {} to {} s", span.role.name(), moment(span.from_ns), moment(span.to_ns));
+    let title = format!("{}{epoch}, {} to {} s", span.role.name(), moment(span.from_ns), moment(span.to_ns));
     let style = Axis::between(span.from_ns, span.to_ns);
     m.el("i", &[("class", class), ("style", &style), ("title", &title)], |m| match (span.role, span.epoch) {
         (Role::Leading, Some(epoch)) => m.leaf("span", &[], &format!("e{epoch}")),
@@ -176,4 +176,3 @@ pub(super) fn outages(m: &mut Markup, input: &Input<'_>) {
         });
     });
 }
-

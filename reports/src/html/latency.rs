@@ -15,6 +15,8 @@ use crate::svg::{self, Frame, Pen};
 const HEIGHT_PX: f64 = 240.0;
 /// Distance that two labels at the curves' ends need, in px.
 const LABEL_PX: f64 = 13.0;
+/// Curves that end beyond this per cent of the width have their label at the edge.
+const SHARED_EDGE: f64 = 80.0;
 /// Percentiles with a label on the axis.
 const MARKED: [f64; 6] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99];
 
@@ -67,7 +69,7 @@ impl Scale {
         -(1.0 - percentile / 100.0).max(1e-12).log10()
     }
 
-    fn from_top(&self, value: f64) -> f64 {
+    fn depth(&self, value: f64) -> f64 {
         (self.high / value.clamp(self.low, self.high)).log10() / (self.high / self.low).log10()
     }
 }
@@ -78,7 +80,7 @@ fn curves(m: &mut Markup, input: &Input<'_>) {
         m.leaf("span", &[("class", "y-title")], "latency, ms, log scale");
         let mut decade = scale.low;
         while decade <= scale.high * 1.001 {
-            let style = format!("top:{}%", css(scale.from_top(decade) * 100.0));
+            let style = format!("top:{}%", css(scale.depth(decade) * 100.0));
             m.leaf("i", &[("class", "rule"), ("style", &style)], "");
             let text = if decade < 0.99 { css(decade) } else { crate::numbers::rate(decade) };
             m.leaf("span", &[("class", "y"), ("style", &style)], &text);
@@ -93,7 +95,11 @@ fn curves(m: &mut Markup, input: &Input<'_>) {
                 m.leaf("span", &[("class", "tick"), ("style", &style)], &css(percentile));
             }
         }
-        m.leaf("span", &[("class", "axis-title")], "percentile of operations, log scale of what is left above it");
+        m.leaf(
+            "span",
+            &[("class", "axis-title")],
+            "percentile of operations, log scale of what is left above it",
+        );
     });
 }
 
@@ -106,8 +112,8 @@ fn draw(input: &Input<'_>, scale: &Scale) -> String {
         label: "latency by percentile for writes and reads, calm and under faults",
     };
     svg::draw(&frame, |area| {
-        let mut chart =
-            ChartBuilder::on(area).build_cartesian_2d(0.0..scale.nines, (scale.low..scale.high).log_scale())?;
+        let mut chart = ChartBuilder::on(area)
+            .build_cartesian_2d(0.0..scale.nines, (scale.low..scale.high).log_scale())?;
         for (pen, (class, _)) in (0_u8..).zip(CLASSES) {
             let Some(summary) = input.results.latency.get(&class) else { continue };
             let points = summary
@@ -128,13 +134,15 @@ fn end_labels(m: &mut Markup, input: &Input<'_>, scale: &Scale) {
         .iter()
         .filter_map(|(class, summary)| {
             let (percentile, value) = *summary.curve.last()?;
-            Some((*class, percent(Scale::across(percentile), scale.nines), scale.from_top(value) * HEIGHT_PX))
+            Some((*class, percent(Scale::across(percentile), scale.nines), scale.depth(value) * HEIGHT_PX))
         })
         .collect();
     let wanted: Vec<f64> = ends.iter().map(|end| end.2).collect();
     let placed = spread(&wanted, LABEL_PX, HEIGHT_PX);
     for ((class, left, _), top) in ends.iter().zip(placed) {
-        let style = format!("left:{}%;top:{}px", css(*left), css(top));
+        // Ends near the edge share it, so that no label stands in another curve's way.
+        let left = if *left >= SHARED_EDGE { 100.0 } else { *left };
+        let style = format!("left:{}%;top:{}px", css(left), css(top));
         m.leaf("span", &[("class", "end"), ("style", &style)], class.name());
     }
 }

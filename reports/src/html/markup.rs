@@ -19,7 +19,12 @@ pub(crate) type Attributes<'a> = &'a [(&'static str, &'a str)];
 
 impl Markup {
     /// An element with what `inside` writes.
-    pub(crate) fn el(&mut self, tag: &'static str, attributes: Attributes<'_>, inside: impl FnOnce(&mut Self)) {
+    pub(crate) fn el(
+        &mut self,
+        tag: &'static str,
+        attributes: Attributes<'_>,
+        inside: impl FnOnce(&mut Self),
+    ) {
         self.open(tag, attributes);
         inside(self);
         let _ = write!(self.out, "</{tag}>");
@@ -123,6 +128,9 @@ mod tests {
 
     #[test]
     fn css_numbers_are_short() {
-        assert_eq!([css(1.0), css(0.5), css(12.3456), css(-0.0001), css(100.0)], ["1", "0.5", "12.346", "0", "100"]);
+        assert_eq!(
+            [css(1.0), css(0.5), css(12.3456), css(-0.0001), css(100.0)],
+            ["1", "0.5", "12.346", "0", "100"]
+        );
     }
 }

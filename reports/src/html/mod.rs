@@ -68,8 +68,7 @@ fn head(m: &mut Markup, input: &Input<'_>) {
                 ("content", "default-src 'none'; style-src 'unsafe-inline'"),
             ],
         );
-        let title =
-            format!("{}: {}, seed {}", word(input.results.verdict), input.run.name, input.run.seed);
+        let title = format!("{}: {}, seed {}", word(input.results.verdict), input.run.name, input.run.seed);
         m.leaf("title", &[], &title);
         m.el("style", &[], |m| m.drawing(STYLE));
     });

@@ -45,7 +45,8 @@ pub(super) struct Drawn {
 
 impl Drawn {
     pub(super) fn caption(&self) -> String {
-        let mut text = format!("Answered operations are drawn once for each {} by 2 px, ", duration(self.cell_ms));
+        let mut text =
+            format!("Answered operations are drawn once for each {} by 2 px, ", duration(self.cell_ms));
         text.push_str(if self.merged {
             "failed and unknown ones, of which there are many, once for each short time."
         } else {
@@ -77,7 +78,7 @@ pub(super) fn operations(m: &mut Markup, input: &Input<'_>) -> Drawn {
         m.leaf("i", &[("class", "divider"), ("style", &format!("top:{}px", css(NO_ANSWER_PX)))], "");
         let mut decade = answers.low;
         while decade <= answers.high * 1.001 {
-            let top = css(NO_ANSWER_PX + answers.from_top(decade) * LATENCY_PX);
+            let top = css(NO_ANSWER_PX + answers.depth(decade) * LATENCY_PX);
             m.leaf("i", &[("class", "rule"), ("style", &format!("top:{top}px"))], "");
             m.leaf("span", &[("class", "y"), ("style", &format!("top:{top}px"))], &decade_text(decade));
             decade *= 10.0;
@@ -119,7 +120,7 @@ fn failed_mark(m: &mut Markup, op: &Op, answers: &Answers<'_>) {
         return;
     };
     let took = ns_to_ms(completed.saturating_sub(due_ns(op)));
-    let top = NO_ANSWER_PX + answers.from_top(took) * LATENCY_PX;
+    let top = NO_ANSWER_PX + answers.depth(took) * LATENCY_PX;
     mark(m, "x mark failed", due_ns(op), top, &describe(op, "failed", Some(took)));
 }
 
@@ -159,7 +160,7 @@ impl<'a> Answers<'a> {
     }
 
     /// Where a latency stands: 0 at the upper end, 1 at the lower.
-    fn from_top(&self, took_ms: f64) -> f64 {
+    fn depth(&self, took_ms: f64) -> f64 {
         let took = took_ms.clamp(self.low, self.high);
         (self.high / took).log10() / (self.high / self.low).log10()
     }

@@ -45,24 +45,36 @@ fn bands(m: &mut Markup, input: &Input<'_>) {
 
 fn legend(m: &mut Markup) {
     m.el("div", &[("class", "legend")], |m| {
-        group(m, "Faults", &[
-            ("bar unproven", "injected, not yet verified"),
-            ("bar held", "verified"),
-            ("bar healing", "healing"),
-        ]);
-        group(m, "Members", &[
-            ("rib leading", "leading, with its epoch"),
-            ("rib following", "following"),
-            ("rib looking", "looking"),
-            ("rib down", "down"),
-            ("rib paused", "paused"),
-        ]);
-        group(m, "Operations", &[
-            ("dots w", "write ok"),
-            ("dots r", "read ok"),
-            ("mark failed", "failed: did not happen"),
-            ("mark unknown", "unknown: may have happened"),
-        ]);
+        group(
+            m,
+            "Faults",
+            &[
+                ("bar unproven", "injected, not yet verified"),
+                ("bar held", "verified"),
+                ("bar healing", "healing"),
+            ],
+        );
+        group(
+            m,
+            "Members",
+            &[
+                ("rib leading", "leading, with its epoch"),
+                ("rib following", "following"),
+                ("rib looking", "looking"),
+                ("rib down", "down"),
+                ("rib paused", "paused"),
+            ],
+        );
+        group(
+            m,
+            "Operations",
+            &[
+                ("dots w", "write ok"),
+                ("dots r", "read ok"),
+                ("mark failed", "failed: did not happen"),
+                ("mark unknown", "unknown: may have happened"),
+            ],
+        );
     });
     m.line();
 }
@@ -80,7 +92,8 @@ fn group(m: &mut Markup, title: &str, entries: &[(&str, &str)]) {
 }
 
 fn caption(m: &mut Markup, input: &Input<'_>, drawn: Option<&series::Drawn>) {
-    let mut text = String::from("Shaded through all lanes: from a fault's injection until it was seen to be gone. ");
+    let mut text =
+        String::from("Shaded through all lanes: from a fault's injection until it was seen to be gone. ");
     text.push_str(&drawn.map(series::Drawn::caption).unwrap_or_default());
     if !input.results.outages.is_empty() {
         text.push_str(" Outages: a write waited and none was acknowledged.");

@@ -112,7 +112,8 @@ pub(super) fn command(m: &mut Markup, command: &str) {
         let mut words: Vec<String> = Vec::new();
         for word in command.split(' ') {
             // An option keeps its value beside it.
-            let joins = !word.starts_with('-') && words.last().is_some_and(|last| last.starts_with("--") && !last.contains(' '));
+            let joins = !word.starts_with('-')
+                && words.last().is_some_and(|last| last.starts_with("--") && !last.contains(' '));
             match words.last_mut() {
                 Some(last) if joins => {
                     last.push(' ');

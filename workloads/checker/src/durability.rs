@@ -237,3 +237,73 @@ fn missing(states: &[FinalState], members: &[u64], keys: impl Iterator<Item = u6
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{Event, EventKind, Function, Value};
+
+    /// Writes to key 0, one after the other: (value, version), or no version for an unknown fate.
+    fn writes(ops: &[(i64, Option<i64>)]) -> History {
+        let mut events = Vec::new();
+        for (&(value, version), at) in ops.iter().zip(0_u64..) {
+            let kind = if version.is_some() { EventKind::Ok } else { EventKind::Info };
+            events.push(Event::new(at, EventKind::Invoke, Function::Write, 0, Value::One(value), at * 10));
+            let mut end = Event::new(at, kind, Function::Write, 0, Value::One(value), at * 10 + 5);
+            end.version = version;
+            events.push(end);
+        }
+        History::from_events(events).unwrap()
+    }
+
+    fn state(member: u64, version: i64, value: i64) -> FinalState {
+        FinalState { member, key: 0, version, value: Some(value), mzxid: None }
+    }
+
+    fn verdict(history: &History, version: i64, value: i64) -> Verdict {
+        check(history, &[state(1, version, value)], &[1]).verdict
+    }
+
+    #[test]
+    fn the_final_version_counts_acknowledged_changes_and_at_most_the_open_ones() {
+        let history = writes(&[(10, Some(0)), (11, Some(1)), (12, None), (13, Some(3))]);
+        assert_eq!(verdict(&history, 3, 13), Verdict::Valid);
+        // Version 1 would lose the write of 13, version 4 would need a change that nobody asked for.
+        assert_eq!(verdict(&history, 1, 11), Verdict::Invalid);
+        assert_eq!(verdict(&history, 4, 13), Verdict::Invalid);
+    }
+
+    #[test]
+    fn an_open_write_may_be_the_last_one() {
+        let history = writes(&[(10, Some(0)), (11, Some(1)), (12, None)]);
+        assert_eq!(verdict(&history, 1, 11), Verdict::Valid);
+        assert_eq!(verdict(&history, 2, 12), Verdict::Valid);
+        assert_eq!(verdict(&history, 2, 99), Verdict::Invalid);
+    }
+
+    #[test]
+    fn a_value_that_an_acknowledged_write_replaced_is_no_final_value() {
+        let history = writes(&[(10, Some(0)), (11, Some(1)), (12, None), (13, Some(2))]);
+        let result = check(&history, &[state(1, 3, 11)], &[1]);
+        assert_eq!(result.verdict, Verdict::Invalid);
+        assert!(result.counterexample.unwrap().sentence.contains("came after"));
+    }
+
+    #[test]
+    fn a_member_that_was_not_read_leaves_the_answer_unknown() {
+        let history = writes(&[(10, Some(0))]);
+        let states = [state(1, 0, 10)];
+        assert_eq!(check(&history, &states, &[1, 2]).verdict, Verdict::Unknown);
+        assert_eq!(check_convergence(&history, &states, &[1, 2]).verdict, Verdict::Unknown);
+        assert_eq!(check(&history, &[], &[]).verdict, Verdict::Unknown);
+    }
+
+    #[test]
+    fn members_that_disagree_have_not_converged() {
+        let history = writes(&[(10, Some(0)), (11, None)]);
+        let agree = [state(1, 1, 11), state(2, 1, 11)];
+        assert_eq!(check_convergence(&history, &agree, &[1, 2]).verdict, Verdict::Valid);
+        let disagree = [state(1, 1, 11), state(2, 0, 10)];
+        assert_eq!(check_convergence(&history, &disagree, &[1, 2]).verdict, Verdict::Invalid);
+    }
+}

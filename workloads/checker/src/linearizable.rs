@@ -45,15 +45,7 @@ pub fn check_key(key: u64, ops: &[&Op], budget: Budget) -> KeyResult {
         }
     };
     let open = problem.entries.iter().filter(|entry| entry.is_open()).count();
-    KeyResult {
-        key,
-        verdict,
-        decided_by: judgement.decided_by,
-        reason,
-        ops: ops.len(),
-        open,
-        counterexample,
-    }
+    KeyResult { key, verdict, decided_by: judgement.decided_by, reason, ops: ops.len(), open, counterexample }
 }
 
 /// Judges every key, each with the whole budget.

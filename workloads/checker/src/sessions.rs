@@ -100,3 +100,53 @@ fn compare<'a>(
     }
     Ok(pairs.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{Event, EventKind, Function, Value};
+
+    /// Reads, one after the other: (session, zxid, version).
+    fn reads(ops: &[(u64, u64, i64)]) -> History {
+        let mut events = Vec::new();
+        for (&(session, zxid, version), at) in ops.iter().zip(0_u64..) {
+            events.push(Event::new(at, EventKind::Invoke, Function::Read, 0, Value::Null, at * 10));
+            let mut ok = Event::new(at, EventKind::Ok, Function::Read, 0, Value::One(version), at * 10 + 5);
+            (ok.session, ok.zxid, ok.version) = (Some(session), Some(zxid), Some(version));
+            events.push(ok);
+        }
+        History::from_events(events).unwrap()
+    }
+
+    #[test]
+    fn a_session_whose_zxid_goes_back_was_shown_the_past() {
+        assert_eq!(check(&reads(&[(1, 5, 1), (1, 5, 1), (1, 7, 2)])).verdict, Verdict::Valid);
+        let bad = check(&reads(&[(1, 5, 1), (2, 9, 3), (1, 4, 1)]));
+        assert_eq!(bad.verdict, Verdict::Invalid);
+        assert!(bad.counterexample.unwrap().sentence.contains("showed zxid 0x5, and afterwards"));
+    }
+
+    #[test]
+    fn different_sessions_may_see_different_times() {
+        assert_eq!(check(&reads(&[(1, 9, 3), (2, 5, 1)])).verdict, Verdict::Valid);
+    }
+
+    #[test]
+    fn an_older_version_in_the_same_session_is_a_violation_even_at_a_later_zxid() {
+        assert_eq!(check(&reads(&[(1, 5, 2), (1, 6, 1)])).verdict, Verdict::Invalid);
+    }
+
+    #[test]
+    fn operations_in_flight_together_are_not_compared() {
+        let mut events = Vec::new();
+        for process in [1, 2] {
+            events.push(Event::new(process, EventKind::Invoke, Function::Read, 0, Value::Null, process));
+        }
+        for (process, zxid) in [(1, 9), (2, 4)] {
+            let mut ok = Event::new(process, EventKind::Ok, Function::Read, 0, Value::One(1), 10 + process);
+            (ok.session, ok.zxid) = (Some(7), Some(zxid));
+            events.push(ok);
+        }
+        assert_eq!(check(&History::from_events(events).unwrap()).verdict, Verdict::Valid);
+    }
+}

@@ -61,7 +61,8 @@ fn identity<'a>(ops: &[&'a Op]) -> Broken<'a> {
         if op.kind.written().is_some()
             && let Some(first) = changed.insert(version, op)
         {
-            let why = format!("{} and {} were both told that they made version {version}", deed(first), deed(op));
+            let why =
+                format!("{} and {} were both told that they made version {version}", deed(first), deed(op));
             return Some((why, vec![first, op]));
         }
         let first = *seen.entry(version).or_insert(op);
@@ -139,5 +140,63 @@ pub(crate) fn counterexample(sentence: String, culprits: &[&Op], of_ops: usize) 
         ops: culprits.iter().enumerate().map(|(at, op)| OpView::of(op, at == last)).collect(),
         of_ops: u64::try_from(of_ops).unwrap_or(u64::MAX),
         rechecked: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{Event, EventKind, Function, Value};
+
+    /// Operations one after the other: (function, value, version).
+    fn history(ops: &[(Function, i64, i64)]) -> History {
+        let mut events = Vec::new();
+        for (&(f, value, version), at) in ops.iter().zip(0_u64..) {
+            let asked = if f == Function::Read { Value::Null } else { Value::One(value) };
+            events.push(Event::new(at, EventKind::Invoke, f, 0, asked, at * 10));
+            let mut ok = Event::new(at, EventKind::Ok, f, 0, Value::One(value), at * 10 + 5);
+            ok.version = Some(version);
+            events.push(ok);
+        }
+        History::from_events(events).unwrap()
+    }
+
+    #[test]
+    fn versions_that_count_up_are_valid() {
+        let ok = history(&[(Function::Write, 1, 0), (Function::Write, 2, 1), (Function::Read, 2, 1)]);
+        assert_eq!(check(&ok).verdict, Verdict::Valid);
+    }
+
+    #[test]
+    fn one_version_for_two_changes_is_a_violation() {
+        let bad = history(&[(Function::Write, 1, 4), (Function::Write, 2, 4)]);
+        let result = check(&bad);
+        assert_eq!(result.verdict, Verdict::Invalid);
+        assert_eq!(result.counterexample.unwrap().ops.len(), 2);
+    }
+
+    #[test]
+    fn one_version_with_two_values_is_a_violation() {
+        assert_eq!(
+            check(&history(&[(Function::Write, 1, 4), (Function::Read, 2, 4)])).verdict,
+            Verdict::Invalid
+        );
+    }
+
+    #[test]
+    fn a_version_that_goes_back_in_real_time_is_a_violation() {
+        let bad = history(&[(Function::Write, 1, 4), (Function::Write, 2, 5), (Function::Read, 1, 4)]);
+        let sentence = check(&bad).counterexample.unwrap().sentence;
+        assert!(sentence.contains("showed version 5, and afterwards"), "{sentence}");
+    }
+
+    #[test]
+    fn a_compare_and_set_that_makes_another_version_than_the_next_is_a_violation() {
+        let mut invoke = Event::new(0, EventKind::Invoke, Function::Cas, 0, Value::Pair(Some(1), 2), 0);
+        invoke.expect = Some(3);
+        let mut ok = Event::new(0, EventKind::Ok, Function::Cas, 0, Value::Pair(Some(1), 2), 1);
+        ok.version = Some(5);
+        let bad = History::from_events([invoke, ok]).unwrap();
+        assert_eq!(check(&bad).verdict, Verdict::Invalid);
     }
 }

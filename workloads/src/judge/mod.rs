@@ -1,1 +1,178 @@
-//! Placeholder.
+//! Everything that is decided after a run.
+//!
+//! The judgement is a function of the history and of a few facts that stand beside it ([`Beside`]): what every
+//! member held at the end, and when which fault was in force. Nothing here looks at a cluster, so a run can be
+//! judged again from its folder at any time, and a simulated run is judged by the same code.
+//!
+//! Each promise has its own line:
+//!
+//! | check | promise |
+//! |---|---|
+//! | `history` | the record is whole; without that nothing is valid |
+//! | `linearizable` | every key behaves like one register |
+//! | `version-order` | the versions in replies agree with each other and with real time |
+//! | `session-order` | no session is shown the past |
+//! | `durability` | every acknowledged change is on every member at the end |
+//! | `convergence` | all members hold the same at the end |
+//! | `load` | the load was strong enough to have found a violation |
+//!
+//! The last one never accuses the system: a weak load leaves the run undecided.
+
+mod strength;
+
+use checker::durability::{self, FinalState};
+use checker::history::{History, Loaded};
+use checker::verdict::{CheckResult, Verdict};
+use checker::{Budget, linearizable, sessions, versions};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+pub use strength::{FaultLoad, FaultWindow, Requirements, SideLoad, Tally, strength};
+
+/// What a judgement needs besides the history.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// The members of the ensemble.
+    pub members: Vec<u64>,
+    /// What each member held of each key after everything had healed.
+    pub final_states: Vec<FinalState>,
+    /// When which fault was in force.
+    pub faults: Vec<FaultWindow>,
+    /// How strong the load has to be.
+    pub requirements: Requirements,
+    /// How late the harness itself was at worst, if it was measured.
+    #[serde(default)]
+    pub harness_lag_ns: Option<u64>,
+}
+
+/// Judges a history that is known to be whole, as the simulator's is.
+#[must_use]
+pub fn judge(history: &History, beside: &Beside, budget: Budget) -> Vec<CheckResult> {
+    vec![
+        linearizable::check(history, budget),
+        versions::check(history),
+        sessions::check(history),
+        durability::check(history, &beside.final_states, &beside.members),
+        durability::check_convergence(history, &beside.final_states, &beside.members),
+        strength(history, beside),
+    ]
+}
+
+/// Judges a history that was read from a file, which may be cut short.
+#[must_use]
+pub fn judge_loaded(loaded: &Loaded, beside: &Beside, budget: Budget) -> Vec<CheckResult> {
+    let mut results = vec![completeness(loaded)];
+    results.extend(judge(&loaded.history, beside, budget));
+    results
+}
+
+/// Judges a history alone, without anything beside it: what `check` does for a file from elsewhere.
+#[must_use]
+pub fn judge_history_alone(loaded: &Loaded, budget: Budget) -> Vec<CheckResult> {
+    vec![
+        completeness(loaded),
+        linearizable::check(&loaded.history, budget),
+        versions::check(&loaded.history),
+        sessions::check(&loaded.history),
+    ]
+}
+
+/// The check `history`: whether the record is whole.
+#[must_use]
+pub fn completeness(loaded: &Loaded) -> CheckResult {
+    let evidence =
+        json!({"lines": loaded.events, "operations": loaded.history.ops().len(), "plain": loaded.plain});
+    let (verdict, summary) = match &loaded.problem {
+        None if loaded.plain => {
+            (Verdict::Valid, format!("{} lines from elsewhere, without a trailer to check", loaded.events))
+        }
+        None => (Verdict::Valid, format!("{} lines, as the trailer says", loaded.events)),
+        Some(problem) => (Verdict::Unknown, problem.clone()),
+    };
+    CheckResult::new("history", verdict, summary).with_evidence(evidence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use checker::history::{EventKind, Function, HistoryWriter, Value, load};
+
+    /// A small true run: create, write, read, compare-and-set, all by one session.
+    fn recorded() -> Vec<u8> {
+        let mut writer = HistoryWriter::new(Vec::new());
+        let ops = [
+            (Function::Write, Value::One(1), Value::One(1), 0),
+            (Function::Write, Value::One(2), Value::One(2), 1),
+            (Function::Read, Value::Null, Value::One(2), 1),
+            (Function::Cas, Value::Pair(Some(2), 3), Value::Pair(Some(2), 3), 2),
+        ];
+        for ((f, asked, told, version), at) in ops.into_iter().zip(0_u64..) {
+            let mut invoke = checker::history::Event::new(0, EventKind::Invoke, f, 0, asked, at * 100);
+            invoke.node = Some(1);
+            let mut ok = checker::history::Event::new(0, EventKind::Ok, f, 0, told, at * 100 + 50);
+            (ok.version, ok.zxid, ok.session) = (Some(version), Some(100 + at), Some(9));
+            writer.write(&mut invoke).unwrap();
+            writer.write(&mut ok).unwrap();
+        }
+        writer.finish().unwrap().into_inner
+    }
+
+    fn beside() -> Beside {
+        let state = |member| FinalState { member, key: 0, version: 2, value: Some(3), mzxid: None };
+        Beside { members: vec![1, 2], final_states: vec![state(1), state(2)], ..Beside::default() }
+    }
+
+    #[test]
+    fn a_true_run_is_valid_on_every_line() {
+        let loaded = load(recorded().as_slice()).unwrap();
+        let results = judge_loaded(&loaded, &beside(), Budget::default());
+        let names: Vec<&str> = results.iter().map(|result| result.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "history",
+                "linearizable",
+                "version-order",
+                "session-order",
+                "durability",
+                "convergence",
+                "load"
+            ]
+        );
+        for result in &results {
+            assert_eq!(result.verdict, Verdict::Valid, "{}: {}", result.name, result.summary);
+        }
+    }
+
+    #[test]
+    fn a_history_cut_short_is_never_valid() {
+        let bytes = recorded();
+        let cut = bytes.len() - 20;
+        let loaded = load(&bytes[..cut]).unwrap();
+        let results = judge_loaded(&loaded, &beside(), Budget::default());
+        assert_eq!(Verdict::of(&results), Verdict::Unknown);
+    }
+
+    #[test]
+    fn a_member_that_lost_the_last_write_makes_the_run_invalid() {
+        let loaded = load(recorded().as_slice()).unwrap();
+        let mut beside = beside();
+        beside.final_states[1].version = 1;
+        beside.final_states[1].value = Some(2);
+        let results = judge_loaded(&loaded, &beside, Budget::default());
+        assert_eq!(Verdict::of(&results), Verdict::Invalid);
+        let invalid: Vec<&str> = results
+            .iter()
+            .filter(|result| result.verdict == Verdict::Invalid)
+            .map(|result| result.name.as_str())
+            .collect();
+        assert_eq!(invalid, ["durability", "convergence"]);
+    }
+
+    #[test]
+    fn what_stands_beside_a_history_survives_its_json_form() {
+        let beside = beside();
+        let text = serde_json::to_string(&beside).unwrap();
+        assert_eq!(serde_json::from_str::<Beside>(&text).unwrap(), beside);
+    }
+}

@@ -59,7 +59,11 @@ pub(super) struct Record {
 
 impl Record {
     pub(super) fn new(drawn: &Drawn, dice: &mut Dice) -> Self {
-        let params = RegisterParams { keys: drawn.keys, ..RegisterParams::default() };
+        let params = RegisterParams {
+            keys: drawn.keys,
+            read_percent: drawn.read_percent,
+            cas_percent: drawn.cas_percent,
+        };
         let rng = ChaCha8Rng::seed_from_u64(dice.seed());
         let mut workload = Register::new(params, rng).expect("the drawn parameters make sense");
         Self {

@@ -65,6 +65,8 @@ struct Client {
     session: SessionId,
     phase: Phase,
     queue: VecDeque<Pending>,
+    /// Syncs that a commit answered: the leader's word on them is still to come.
+    synced_early: usize,
 }
 
 /// All connections of clients to this member.
@@ -149,7 +151,7 @@ impl Clients {
             self.clients.remove(&old);
             out.push(Effect::CloseClient { client: old });
         }
-        self.clients.insert(id, Client { session, phase, queue: VecDeque::new() });
+        self.clients.insert(id, Client { session, phase, queue: VecDeque::new(), synced_early: 0 });
     }
 
     /// The leader's word on a session that wants to go on here.
@@ -230,12 +232,40 @@ impl Clients {
     /// The leader's quorum has spoken on the oldest sync of this client that waits.
     pub(crate) fn synced(&mut self, id: ClientId, tree: &Tree, out: &mut Vec<Effect>) {
         let Some(client) = self.clients.get_mut(&id) else { return };
+        if let Some(left) = client.synced_early.checked_sub(1) {
+            client.synced_early = left;
+            return;
+        }
         let waiting = client.queue.iter_mut().find_map(|pending| match pending {
             Pending::Sync { done, .. } if !*done => Some(done),
             _ => None,
         });
         if let Some(done) = waiting {
             *done = true;
+        }
+        self.drain(id, tree, out);
+    }
+
+    /// A transaction is about to be applied. When it was asked for here, what its client asked before it is
+    /// answered first, so that no read sees the client's own later write. Syncs among it need not wait for the
+    /// leader's word any more: the transaction was proposed after they had reached the leader, and a quorum has
+    /// acknowledged it since, which is the proof that a round of PINGs would give.
+    pub(crate) fn about_to_apply(&mut self, entry: &Entry, tree: &Tree, out: &mut Vec<Effect>) {
+        let Some(&id) = self.by_session.get(&entry.header.session) else { return };
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let write = client.queue.iter().position(|pending| matches!(pending, Pending::Write { .. }));
+        let Some(write) = write.filter(|at| {
+            matches!(client.queue[*at], Pending::Write { xid, .. } if xid == entry.header.cxid)
+        }) else {
+            return;
+        };
+        for pending in client.queue.iter_mut().take(write) {
+            if let Pending::Sync { done, .. } = pending
+                && !*done
+            {
+                *done = true;
+                client.synced_early += 1;
+            }
         }
         self.drain(id, tree, out);
     }

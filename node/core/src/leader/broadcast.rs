@@ -156,3 +156,53 @@ impl Leader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use node_wire::ids::{Epoch, ServerId};
+    use node_wire::snapshot::Image;
+
+    use super::*;
+    use crate::Config;
+    use crate::io::Now;
+    use crate::plant::Clean;
+
+    /// The leader of an ensemble of one, established, and its base.
+    fn alone() -> (Leader, Base) {
+        let config = Config {
+            id: ServerId(1),
+            voters: [ServerId(1)].into(),
+            peer_timeout: Duration::from_millis(250),
+            tick_time: Duration::from_secs(2),
+            init_limit: 10,
+            snap_count: 100_000,
+        };
+        let image = Image::default();
+        let mut base = Base::new(config, Epoch(6), Epoch(6), &image, Vec::new(), Now::default());
+        let mut leader = Leader::start(&mut base);
+        for ticket in 1..=2 {
+            base.stored(ticket);
+            while let Some(then) = base.next_due() {
+                leader.stored::<Clean>(&mut base, then).expect("nothing is in the way");
+            }
+        }
+        assert!(leader.established());
+        (leader, base)
+    }
+
+    #[test]
+    fn a_counter_that_is_used_up_ends_the_epoch() {
+        let (mut leader, mut base) = alone();
+        let op = OpCode::CloseSession.code();
+        let request = ForwardedRequest { session: SessionId(1), cxid: 1, op, payload: bytes::Bytes::new() };
+        leader.last_proposed = Zxid::new(Epoch(7), Zxid::LAST_COUNTER - 2);
+        assert_eq!(leader.request::<Clean>(&mut base, Owner::Local, request.clone()), Ok(()));
+        assert_eq!(base.journal.last(), Zxid::new(Epoch(7), Zxid::LAST_COUNTER - 1));
+
+        let refused = leader.request::<Clean>(&mut base, Owner::Local, request);
+        assert!(refused.is_err_and(|leave| leave.reason.contains("a new epoch is needed")));
+        assert_eq!(base.journal.last(), Zxid::new(Epoch(7), Zxid::LAST_COUNTER - 1), "nothing was proposed");
+    }
+}

@@ -276,7 +276,14 @@ impl Leader {
         let info = LearnerInfo::decode(&mut Reader::new(packet.data.clone().unwrap_or_default()));
         let accepted = Zxid::from_wire(packet.zxid).epoch();
         let server = match info {
-            Ok(info) if base.quorum.contains(info.server) && info.server != base.config.id => info.server,
+            // Epochs are signed on the wire; a negative one would be beyond all others here.
+            Ok(info)
+                if packet.zxid >= 0
+                    && base.quorum.contains(info.server)
+                    && info.server != base.config.id =>
+            {
+                info.server
+            }
             // Observers have their place here.
             _ => {
                 self.drop_peer(base, conn);

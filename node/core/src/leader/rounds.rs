@@ -120,6 +120,7 @@ impl Leader {
         if valid
             && let Some(before) = self.sessions.move_to(session, owner)
             && before != owner
+            && self.is_reachable(before)
         {
             moved(base, before, session);
         }
@@ -127,6 +128,14 @@ impl Leader {
             self.rounds.barriers.push_back((self.last_proposed, owner, session, valid));
         } else {
             revalidated(base, owner, session, valid);
+        }
+    }
+
+    /// False for a learner whose connection is gone: its clients were closed with it.
+    fn is_reachable(&self, owner: Owner) -> bool {
+        match owner {
+            Owner::Local => true,
+            Owner::Learner(conn) => self.peers.contains_key(&conn),
         }
     }
 

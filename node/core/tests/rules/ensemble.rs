@@ -86,8 +86,9 @@ impl Ensemble {
         Now { mono: self.mono, wall_ms }
     }
 
+    /// Begins anew, with so many voters.
     pub(crate) fn create(&mut self, count: u64, snap_count: Option<u64>) {
-        self.snap_count = snap_count;
+        *self = Self { snap_count, ..Self::default() };
         for id in 1..=count {
             let disk = Disk::new(Recovered::default());
             let host = Host { core: None, plant: None, disk, puppet: false, asleep: false };

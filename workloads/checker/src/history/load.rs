@@ -155,9 +155,9 @@ impl Loading {
         let mut event: Event = match serde_json::from_slice(text) {
             Ok(event) => event,
             Err(_) if !bytes.ends_with(b"\n") => {
-                    self.cut_short(number);
-                    return Ok(());
-                }
+                self.cut_short(number);
+                return Ok(());
+            }
             Err(error) => return Err(malformed(error)),
         };
         self.hash.update(bytes);
@@ -184,7 +184,8 @@ impl Loading {
             }
             Some(trailer) => {
                 let hash = super::writer::hex(&self.hash.finalize());
-                (hash != trailer.sha256).then(|| "the lines are not those that the trailer was made for".into())
+                (hash != trailer.sha256)
+                    .then(|| "the lines are not those that the trailer was made for".into())
             }
         });
         let history =
@@ -247,7 +248,8 @@ mod tests {
     #[test]
     fn a_removed_line_is_noticed() {
         let text = String::from_utf8(recorded()).unwrap();
-        let without: String = text.lines().enumerate().filter(|(i, _)| *i != 1).map(|(_, l)| format!("{l}\n")).collect();
+        let without: String =
+            text.lines().enumerate().filter(|(i, _)| *i != 1).map(|(_, l)| format!("{l}\n")).collect();
         assert!(load(without.as_bytes()).unwrap().problem.unwrap().contains("counts 2"));
     }
 
@@ -264,7 +266,8 @@ mod tests {
     #[test]
     fn a_malformed_line_is_named_by_its_number() {
         let good = r#"{"process":3,"type":"invoke","f":"read","value":null}"#;
-        for bad in ["{", "17", r#"{"process":3,"type":"maybe","f":"read","value":null}"#, r#"{"process":-1}"#] {
+        for bad in ["{", "17", r#"{"process":3,"type":"maybe","f":"read","value":null}"#, r#"{"process":-1}"#]
+        {
             let text = format!("{good}\n{bad}\n{good}\n");
             let error = load(text.as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with("line 2: "), "{error}");

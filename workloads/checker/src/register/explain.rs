@@ -1,9 +1,9 @@
 //! Says in one sentence why no order exists, and which operations to draw.
 
 use super::Found;
+use super::problem::Problem;
 use super::shrink::Shrunk;
 use super::zones::Contradiction;
-use super::problem::Problem;
 use crate::history::{Op, OpKind, Outcome};
 use crate::verdict::{Counterexample, OpView};
 
@@ -24,7 +24,8 @@ pub fn counterexample(problem: &Problem, ops: &[&Op], shrunk: &Shrunk) -> Counte
         drawn.sort_by_key(|&part| part.abs_diff(centre));
         drawn.truncate(MAX_DRAWN);
         drawn.sort_unstable();
-        sentence.push_str(&format!(" (the {MAX_DRAWN} nearest of {} operations are shown)", shrunk.from.len()));
+        sentence
+            .push_str(&format!(" (the {MAX_DRAWN} nearest of {} operations are shown)", shrunk.from.len()));
     }
     let ops_drawn = drawn.into_iter().map(|part| OpView::of(op(part), Some(part) == culprit)).collect();
     Counterexample {
@@ -51,7 +52,8 @@ fn told<'a>(contradiction: &Contradiction, op: &impl Fn(usize) -> &'a Op) -> (St
         }
         Contradiction::Circle { members } => {
             let deeds: Vec<String> = members.iter().map(|&member| deed(op(member))).collect();
-            let text = format!("{}: each needs a value that only comes from these themselves", deeds.join(", "));
+            let text =
+                format!("{}: each needs a value that only comes from these themselves", deeds.join(", "));
             (text, members.last().copied())
         }
         &Contradiction::Inverted { earlier, later } => inverted(op(earlier), op(later), earlier, later),
@@ -102,28 +104,55 @@ fn entangled<'a>(
     a_last: usize,
     op: &impl Fn(usize) -> &'a Op,
 ) -> (String, Option<usize>) {
-    let impossible = op(a_last);
-    let replaced = format!("{}, returned at {}, before that was invoked", deed(op(b_first)), returned(op(b_first)));
-    let Some(a_first) = a_first else {
-        return (format!("{}, as if nothing had been written, but {replaced}", deed(impossible)), Some(a_last));
+    // Both values are in the same position; the one that is shown last is the one to wonder about.
+    if let Some(first) = a_first
+        && op(b_last).call > op(a_last).call
+    {
+        return entangled_in_order(Some(b_first), a_last, first, b_last, op);
+    }
+    entangled_in_order(a_first, b_last, b_first, a_last, op)
+}
+
+fn entangled_in_order<'a>(
+    a_first: Option<usize>,
+    b_last: usize,
+    b_first: usize,
+    a_last: usize,
+    op: &impl Fn(usize) -> &'a Op,
+) -> (String, Option<usize>) {
+    let (impossible, newer) = (deed(op(a_last)), deed(op(b_first)));
+    let text = match a_first {
+        None => format!("{impossible}, as if nothing had been written, but before that {newer}"),
+        Some(a_first) => {
+            let after = deed(op(a_first));
+            let later = if b_first == b_last {
+                "which was invoked only".to_owned()
+            } else {
+                format!("and {} was invoked", deed(op(b_last)))
+            };
+            format!(
+                "{impossible}, but that value had been replaced: before that {newer}, {later} after {after} had \
+                 returned; no value was written twice"
+            )
+        }
     };
-    let begun = if a_first == a_last { "it".to_owned() } else { deed(op(a_first)) };
-    let newer = if b_last == b_first { "itself".to_owned() } else { deed(op(b_last)) };
-    let text = format!(
-        "{}, but a newer value had taken its place: {replaced}; and the newer value is the later one, because {newer} \
-         was invoked at {}, after {begun} had returned at {}; no value is written twice",
-        deed(impossible),
-        seconds(op(b_last).invoke_ns),
-        returned(op(a_first)),
-    );
     (text, Some(a_last))
 }
 
 fn stuck<'a>(shrunk: &Shrunk, op: &impl Fn(usize) -> &'a Op) -> (String, Option<usize>) {
     let count = shrunk.from.len();
     match shrunk.stuck_at {
+        Some(at) if at < count && op(at).outcome == Outcome::Fail => {
+            let others = count - 1;
+            let text = format!(
+                "{}, but in no order that explains {others} other operations does the register hold anything else then",
+                deed(op(at))
+            );
+            (text, Some(at))
+        }
         Some(at) if at < count => {
-            let text = format!("{}; no order of these {count} operations explains all their answers", deed(op(at)));
+            let text =
+                format!("{}; no order of these {count} operations explains all their answers", deed(op(at)));
             (text, Some(at))
         }
         _ => (format!("no order of {count} operations explains all their answers"), None),

@@ -58,7 +58,11 @@ fn events(reduced: &Reduced<'_>) -> Vec<(Rank, usize, bool)> {
 fn window(reduced: &Reduced<'_>) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for (_, _, is_return) in events(reduced) {
-        if is_return { open -= 1 } else { open += 1 }
+        if is_return {
+            open -= 1
+        } else {
+            open += 1
+        }
         most = most.max(open);
     }
     most

@@ -1,13 +1,13 @@
 //! Every algorithm against a brute-force oracle, on many small histories.
 //!
-//! This is where a clever checker is found wrong. Half of the histories are answers of a simulated register, half
-//! of those with one answer falsified; the rest are answers out of the air. They have two to six processes, few
-//! operations, unique or repeated values, operations of unknown fate (some of which took effect) and refused
+//! This is where a clever checker is found wrong. Most histories are answers of a simulated register, with up to
+//! two of them falsified; the others have answers out of the air. They have two to six processes, few operations,
+//! unique or repeated values, operations of unknown fate (some of which took effect, some late) and refused
 //! compare-and-sets. The environment variable `CHECKER_FUZZ_CASES` asks for more than the usual number.
 
 use super::problem::{Action, Entry, NIL, Problem, Val};
 use super::zones::Zones;
-use super::{Decision, Found, check, dfs, frontier, order, shrink, witness, zones};
+use super::{Algorithm, Decision, Found, check, dfs, frontier, order, shrink, witness, zones};
 use crate::budget::{Budget, Meter};
 use crate::history::NEVER;
 
@@ -59,14 +59,32 @@ enum Asked {
     Cas(Val, Val),
 }
 
+/// What a simulated history is like.
+struct Shape {
+    processes: u32,
+    ops: u32,
+    unique: bool,
+    versions: bool,
+    open_percent: u32,
+    cas_percent: u32,
+}
+
+impl Shape {
+    fn small(chance: &mut Chance) -> Self {
+        Self {
+            processes: 2 + chance.below(5),
+            ops: 2 + chance.below(7),
+            unique: chance.percent(60),
+            versions: chance.percent(60),
+            open_percent: [0, 20, 50][usize::try_from(chance.below(3)).unwrap()],
+            cas_percent: [0, 30, 60][usize::try_from(chance.below(3)).unwrap()],
+        }
+    }
+}
+
 /// A random history: answers of a real register, some of unknown fate, in real-time order of calls and returns.
-fn simulated(chance: &mut Chance) -> Vec<Entry> {
-    let processes = 2 + chance.below(5);
-    let ops = 2 + chance.below(7);
-    let unique = chance.percent(60);
-    let versions = chance.percent(60);
-    let open_percent = [0, 20, 50][usize::try_from(chance.below(3)).unwrap()];
-    let cas_percent = [0, 30, 60][usize::try_from(chance.below(3)).unwrap()];
+fn simulated(chance: &mut Chance, shape: &Shape) -> Vec<Entry> {
+    let Shape { processes, ops, unique, versions, open_percent, cas_percent } = *shape;
     let mut running: Vec<Option<Running>> = (0..processes).map(|_| None).collect();
     let mut entries: Vec<Entry> = Vec::new();
     let (mut state, mut version, mut next_value) = (NIL, 0_i64, 1);
@@ -82,12 +100,17 @@ fn simulated(chance: &mut Chance) -> Vec<Entry> {
         }
         match running[process].take() {
             None if entries.len() < usize::try_from(ops).unwrap() => {
+                let known = next_value.min(4);
                 let mut value = || {
                     next_value += 1;
                     if unique { next_value - 1 } else { 1 + (next_value * 7 % 3) }
                 };
                 let asked = match chance.below(100) {
-                    roll if roll < cas_percent => Asked::Cas(chance.below(4).min(rank), value()),
+                    roll if roll < cas_percent => {
+                        let from = if chance.percent(50) { state } else { chance.below(known) };
+                        Asked::Cas(from, value())
+                    }
+
                     roll if roll < cas_percent + (100 - cas_percent) / 2 => Asked::Write(value()),
                     _ => Asked::Read,
                 };
@@ -169,11 +192,32 @@ fn falsify(entries: &mut [Entry], chance: &mut Chance) {
 
 fn random_problem(seed: u64) -> Problem {
     let mut chance = Chance::seeded(seed);
-    let mut entries = simulated(&mut chance);
-    for _ in 0..chance.below(3) {
-        falsify(&mut entries, &mut chance);
+    let shape = Shape::small(&mut chance);
+    let mut entries = simulated(&mut chance, &shape);
+    if chance.percent(40) {
+        entries.iter_mut().for_each(|entry| invent(entry, &mut chance));
+    } else {
+        for _ in 0..chance.below(3) {
+            falsify(&mut entries, &mut chance);
+        }
     }
     Problem::new(entries)
+}
+
+/// An answer out of the air, from few values, so that values return and refusals need reasons. Some open changes
+/// get values that nobody else mentions.
+fn invent(entry: &mut Entry, chance: &mut Chance) {
+    let value = 1 + chance.below(3);
+    let to = if chance.percent(50) { 4 + chance.below(4) } else { value };
+    entry.version = None;
+    entry.action = match chance.below(10) {
+        0..=3 if entry.is_open() => Action::Write(to),
+        _ if entry.is_open() => Action::Cas { from: chance.below(3), to },
+        0 => Action::Read(chance.below(4)),
+        1 => Action::Cas { from: chance.below(3), to: value },
+        2..=5 => Action::Write(value),
+        _ => Action::Refused(chance.below(6)),
+    };
 }
 
 /// The definition, tried out: any operation that nobody else has to precede may come next.
@@ -212,7 +256,11 @@ fn every_member_of_the_portfolio_agrees_with_the_oracle() {
     for seed in 0..cases() {
         let problem = random_problem(seed);
         let truth = oracle(&problem);
-        if truth { valid += 1 } else { invalid += 1 }
+        if truth {
+            valid += 1
+        } else {
+            invalid += 1
+        }
         let context = || format!("seed {seed}, oracle {truth}: {:#?}", problem.entries);
         assert_eq!(search_says(dfs::plain(&problem, &mut meter())), truth, "plain {}", context());
         assert_eq!(search_says(dfs::reduced(&problem, &mut meter())), truth, "depth first {}", context());
@@ -271,7 +319,8 @@ fn a_part_of_a_linearizable_history_is_linearizable() {
     let mut parts = 0;
     for seed in 0..cases() {
         let mut chance = Chance::seeded(seed ^ 0x5eed_0000);
-        let problem = Problem::new(simulated(&mut chance));
+        let shape = Shape::small(&mut chance);
+        let problem = Problem::new(simulated(&mut chance, &shape));
         if !oracle(&problem) {
             panic!("a simulated history has no order, seed {seed}: {:#?}", problem.entries);
         }
@@ -301,4 +350,95 @@ fn an_unobserved_open_write_may_be_the_only_reason_for_a_refusal() {
     let without = Problem::new(entries);
     assert!(!search_says(frontier::search(&without, &mut meter())));
     assert!(matches!(check(&without, Budget::default()).decision, Decision::Violation(_)));
+}
+
+#[test]
+fn longer_histories_of_a_real_register_are_valid_and_the_searches_agree_on_falsified_ones() {
+    let (mut valid, mut invalid) = (0, 0);
+    for seed in 0..cases() / 50 {
+        let mut chance = Chance::seeded(seed ^ 0x10_0000);
+        let shape =
+            Shape { ops: 20 + chance.below(30), open_percent: chance.below(15), ..Shape::small(&mut chance) };
+        let mut entries = simulated(&mut chance, &shape);
+        let truthful = check(&Problem::new(entries.clone()), Budget::default()).decision;
+        assert!(matches!(truthful, Decision::Linearizable { .. }), "seed {seed}: {truthful:?}");
+        falsify(&mut entries, &mut chance);
+        let problem = Problem::new(entries);
+        let truth = search_says(dfs::plain(&problem, &mut meter()));
+        if truth {
+            valid += 1
+        } else {
+            invalid += 1
+        }
+        assert_eq!(search_says(frontier::search(&problem, &mut meter())), truth, "frontier, seed {seed}");
+        assert_eq!(search_says(dfs::reduced(&problem, &mut meter())), truth, "depth first, seed {seed}");
+        match check(&problem, Budget::default()).decision {
+            Decision::Linearizable { .. } => assert!(truth, "portfolio, seed {seed}"),
+            Decision::Violation(shrunk) => {
+                assert!(!truth, "portfolio, seed {seed}");
+                assert!(matches!(shrunk.plain, Found::NoOrder { .. }), "seed {seed}: {shrunk:?}");
+            }
+            Decision::Undecided { reason } => panic!("seed {seed}: {reason}"),
+        }
+    }
+    assert!(valid > 0 && invalid > 0);
+}
+
+/// The size of a run with faults: twenty processes, thousands of operations on a key, hundreds never answered.
+#[test]
+fn a_key_of_a_long_run_is_decided_by_its_versions_and_refuted_when_a_read_is_falsified() {
+    for seed in 0..10 {
+        let mut chance = Chance::seeded(seed);
+        let shape = Shape {
+            processes: 20,
+            ops: 6000,
+            unique: true,
+            versions: true,
+            open_percent: 8,
+            cas_percent: 30,
+        };
+        let mut entries = simulated(&mut chance, &shape);
+        let judged = check(&Problem::new(entries.clone()), Budget::default());
+        assert!(
+            matches!(judged.decision, Decision::Linearizable { .. }),
+            "seed {seed}: {:?}",
+            judged.decision
+        );
+        assert_eq!(judged.decided_by, Some(Algorithm::Witness), "seed {seed}");
+        let reads: Vec<usize> = (0..entries.len())
+            .filter(|&at| matches!(entries[at].action, Action::Read(value) if value != NIL))
+            .collect();
+        let (early, late) = (reads[reads.len() / 4], reads[reads.len() / 2]);
+        entries[late].action = entries[early].action;
+        match check(&Problem::new(entries), Budget::default()).decision {
+            Decision::Violation(shrunk) => {
+                assert!(matches!(shrunk.plain, Found::NoOrder { .. }));
+                assert!(shrunk.part.entries.len() <= 8, "seed {seed}: {:#?}", shrunk.part.entries);
+            }
+            other => panic!("seed {seed}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_open_compare_and_set_explains_one_refusal_only_even_if_its_value_returns() {
+    let entry = |call, ret, action| Entry { call, ret, action, version: None, op: 0 };
+    let mut entries = vec![
+        entry(0, 1, Action::Write(1)),
+        entry(2, NEVER, Action::Cas { from: 1, to: 2 }),
+        entry(3, 4, Action::Refused(1)),
+        entry(5, 6, Action::Write(1)),
+        entry(7, 8, Action::Refused(1)),
+    ];
+    let twice = Problem::new(entries.clone());
+    assert!(!oracle(&twice));
+    assert!(!search_says(frontier::search(&twice, &mut meter())));
+    assert!(!search_says(dfs::reduced(&twice, &mut meter())));
+    entries.push(entry(9, NEVER, Action::Cas { from: 1, to: 3 }));
+    // Called before the second refusal returned, as an excuse has to be.
+    entries.iter_mut().filter(|entry| entry.call == 7).for_each(|entry| entry.ret = 10);
+    let enough = Problem::new(entries);
+    assert!(oracle(&enough));
+    assert!(search_says(frontier::search(&enough, &mut meter())));
+    assert!(search_says(dfs::reduced(&enough, &mut meter())));
 }

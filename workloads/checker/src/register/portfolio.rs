@@ -147,7 +147,10 @@ fn violation(shrunk: Shrunk, by: Algorithm) -> Judgement {
     let decision = match shrunk.plain {
         Found::NoOrder { .. } | Found::GaveUp(_) => Decision::Violation(shrunk),
         Found::Order => Decision::Undecided {
-            reason: format!("{} refuted the history, the plain search did not: a bug of this checker", by.as_str()),
+            reason: format!(
+                "{} refuted the history, the plain search did not: a bug of this checker",
+                by.as_str()
+            ),
         },
     };
     Judgement { decision, decided_by: Some(by) }

@@ -13,9 +13,9 @@
 //! still the last one before the read. The same goes for a compare-and-set from a kept value.
 //!
 //! **A refusal from s needs more**, because the change that justified it may be left out and uncover s. It is
-//! kept only (a) when no change is left out; or (b) when s has a single source and somebody needs s (reads it,
-//! takes it) after the refusal had returned: then the refusal stands before s was written, in the whole and in the
-//! part; or (c) when no left-out change can be the last one before the refusal: each was called after the refusal
+//! kept only (a) when no change is left out; or (b) when s has a single source and a kept operation that was called
+//! after the refusal had returned needs s (reads it, takes it): then the refusal stands before s was written, in
+//! the whole and in the part; or (c) when no left-out change can be the last one before the refusal: each was called after the refusal
 //! returned, or had returned before the call of a kept change that itself returned before the refusal was called.
 
 use std::collections::BTreeSet;
@@ -89,7 +89,9 @@ pub fn from_stuck(problem: &Problem, stuck_at: usize, budget: Budget) -> Shrunk 
     let end = problem.entries.last().map_or(0, |entry| entry.call);
     let mut width = FIRST_WINDOW;
     while width < end.saturating_mul(2) {
-        let near = |entry: &&Entry| entry.ret >= centre.saturating_sub(width) && entry.call <= centre.saturating_add(width);
+        let near = |entry: &&Entry| {
+            entry.ret >= centre.saturating_sub(width) && entry.call <= centre.saturating_add(width)
+        };
         let touched = problem.entries.iter().filter(near).flat_map(|entry| match entry.action {
             Action::Read(v) | Action::Write(v) | Action::Refused(v) => [Some(v), None],
             Action::Cas { from, to } => [Some(from), Some(to)],
@@ -112,8 +114,7 @@ impl Selection {
     /// The part as a problem, with where its entries come from.
     fn part(&self, problem: &Problem) -> (Problem, Vec<usize>) {
         let kept = |value: Val| value == NIL || self.values.contains(&value);
-        let everything =
-            problem.sources.iter().zip(0..).all(|(&sources, value)| sources == 0 || kept(value));
+        let everything = problem.sources.iter().zip(0..).all(|(&sources, value)| sources == 0 || kept(value));
         let mut entries: Vec<Entry> = Vec::new();
         let mut from = Vec::new();
         for (at, entry) in problem.entries.iter().enumerate() {
@@ -137,19 +138,25 @@ impl Selection {
         let refused = &problem.entries[at];
         let Action::Refused(from) = refused.action else { return true };
         let happened = || problem.entries.iter().filter(|entry| !entry.is_open());
-        let needed_after = |entry: &Entry| {
-            entry.action.required() == Some(from) && entry.call > refused.ret
-        };
-        if problem.is_single_source(from) && happened().any(needed_after) {
-            return true;
+        let is_kept = |entry: &Entry| entry.action.written().is_some_and(|to| self.values.contains(&to));
+        let needs = |entry: &Entry| entry.action.required() == Some(from) && entry.call > refused.ret;
+        if problem.is_single_source(from) {
+            let mut entries =
+                problem.entries.iter().enumerate().filter(|(_, entry)| !entry.is_open() && needs(entry));
+            let is_there = |at: usize, entry: &Entry| match entry.action {
+                Action::Read(_) => !self.dropped.contains(&at),
+                _ => is_kept(entry),
+            };
+            if entries.any(|(at, entry)| is_there(at, entry)) {
+                return true;
+            }
         }
-        let is_kept = |entry: &Entry| {
-            entry.action.written().is_some_and(|to| to == NIL || self.values.contains(&to))
-        };
-        let shield = happened().filter(|entry| is_kept(entry) && entry.ret < refused.call).map(|entry| entry.call).max();
-        let harmless = |entry: &Entry| {
-            entry.call > refused.ret || shield.is_some_and(|shield| entry.ret < shield)
-        };
+        let shield = happened()
+            .filter(|entry| is_kept(entry) && entry.ret < refused.call)
+            .map(|entry| entry.call)
+            .max();
+        let harmless =
+            |entry: &Entry| entry.call > refused.ret || shield.is_some_and(|shield| entry.ret < shield);
         problem
             .entries
             .iter()
@@ -253,7 +260,8 @@ impl<'a> Shrinker<'a> {
 #[cfg(test)]
 pub(super) fn random_part(problem: &Problem, mask: u64) -> (Problem, Vec<usize>) {
     let bit = |at: usize| mask >> (at % 48) & 1 == 1;
-    let values = (0..problem.values()).filter(|&value| bit(value)).filter_map(|value| Val::try_from(value).ok());
+    let values =
+        (0..problem.values()).filter(|&value| bit(value)).filter_map(|value| Val::try_from(value).ok());
     let droppable = |at: &usize| problem.entries[*at].action.written().is_none();
     let dropped = (0..problem.entries.len()).filter(|&at| bit(at + 20) && bit(at + 7)).filter(droppable);
     Selection { values: values.collect(), dropped: dropped.collect() }.part(problem)

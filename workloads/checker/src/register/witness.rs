@@ -30,6 +30,12 @@ pub fn by_version(problem: &Problem) -> Option<Vec<usize>> {
         if *version_of.entry(shown).or_insert(version) != version {
             return None;
         }
+        // What a compare-and-set replaced was the version before its own, whoever wrote that.
+        if let Action::Cas { from, .. } = entry.action
+            && *version_of.entry(from).or_insert(version - 1) != version - 1
+        {
+            return None;
+        }
         if entry.action.written().is_some() {
             if changes.insert(version, at).is_some() {
                 return None;
@@ -38,16 +44,39 @@ pub fn by_version(problem: &Problem) -> Option<Vec<usize>> {
             reads.entry(version).or_default().push(at);
         }
     }
+    place_open(problem, &mut version_of, &mut changes)?;
+    let order = fill_gaps(problem, &changes, &reads);
+    if problem.has_refused { place_refused(problem, &order) } else { Some(order) }
+}
+
+/// Gives every open change its version whose value was shown with one; and if it is a compare-and-set, the value
+/// that it replaced had the version before, and so on. None when two changes claim one version.
+fn place_open(
+    problem: &Problem,
+    version_of: &mut BTreeMap<Val, i64>,
+    changes: &mut BTreeMap<i64, usize>,
+) -> Option<()> {
+    let mut open: BTreeMap<Val, usize> = BTreeMap::new();
     for (at, entry) in problem.entries.iter().enumerate().filter(|(_, entry)| entry.is_open()) {
-        let version = entry.action.written().and_then(|value| version_of.get(&value));
-        if let Some(&version) = version
-            && changes.insert(version, at).is_some()
-        {
+        let ambiguous = entry.action.written().is_some_and(|value| open.insert(value, at).is_some());
+        if ambiguous {
             return None;
         }
     }
-    let order = fill_gaps(problem, &changes, &reads);
-    if problem.has_refused { place_refused(problem, &order) } else { Some(order) }
+    let mut known: Vec<(Val, i64)> = version_of.iter().map(|(&value, &version)| (value, version)).collect();
+    while let Some((value, version)) = known.pop() {
+        let Some(at) = open.remove(&value) else { continue };
+        if changes.insert(version, at).is_some() {
+            return None;
+        }
+        if let Action::Cas { from, .. } = problem.entries[at].action {
+            if *version_of.entry(from).or_insert(version - 1) != version - 1 {
+                return None;
+            }
+            known.push((from, version - 1));
+        }
+    }
+    Some(())
 }
 
 /// Puts changes and reads in the order of their versions. Where a version is missing, somebody whose fate is

@@ -137,9 +137,8 @@ fn clusters(problem: &Problem) -> Result<Vec<Cluster>, Contradiction> {
             writer[index(to)] = Some(at);
         }
     }
-    let mut clusters: Vec<Cluster> = (0..problem.values())
-        .map(|_| Cluster { writer: None, reads: Vec::new(), taken_by: None })
-        .collect();
+    let mut clusters: Vec<Cluster> =
+        (0..problem.values()).map(|_| Cluster { writer: None, reads: Vec::new(), taken_by: None }).collect();
     // What happened, and whatever must have happened for it: writers of observed values, transitively.
     let mut pending: Vec<usize> =
         (0..problem.entries.len()).rev().filter(|&at| !problem.entries[at].is_open()).collect();

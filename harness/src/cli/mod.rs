@@ -1,0 +1,195 @@
+//! The command line: flags as they are typed.
+//!
+//! What they mean is decided in [`options`], as a type of its own, and everything is decided before anything
+//! starts. Typed flags are plain text where a message of ours says more than clap's would: an unknown nemesis
+//! gets a suggestion, a duration without a unit gets one written for it.
+
+pub mod options;
+pub mod span;
+pub mod suggest;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Breaks an ensemble on a schedule and tells whether it kept its promises.
+///
+/// Exit status: 0 valid; 1 a violation; 2 unknown; 130 interrupted, after healing; 254 wrong usage or
+/// configuration; 255 the harness itself failed.
+#[derive(Debug, Parser)]
+#[command(name = "harness", version, max_term_width = 100, disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make one run: start an ensemble, load it, break it, judge it, write the page
+    Run(Box<RunArgs>),
+    /// Judge a run folder or a history file again
+    Check(CheckArgs),
+    /// Draw a run's page again
+    Report(ReportArgs),
+    /// List what can be named: nemeses, workloads, models, faults, plants
+    List(ListArgs),
+    /// Tell what works on this machine
+    Doctor(DoctorArgs),
+    /// Remove what a killed harness left
+    Clean(StoreArgs),
+    /// A member of the process cluster
+    #[command(hide = true)]
+    Member(Box<MemberArgs>),
+    /// The network of the process cluster
+    #[command(hide = true)]
+    Links,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A screen for people.
+    #[default]
+    Human,
+    /// `results.json`.
+    Json,
+}
+
+/// Flags of `run`.
+#[derive(Clone, Debug, Args)]
+pub struct RunArgs {
+    /// Voting members
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub nodes: u32,
+    /// Observers; not in this build
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub observers: u32,
+    /// Where members run: auto, process, docker, sim
+    #[arg(long, value_name = "WHERE", default_value = "auto")]
+    pub cluster: String,
+    /// What is tested: bundled
+    #[arg(long, value_name = "WHAT", default_value = "bundled")]
+    pub target: String,
+    /// What clients do
+    #[arg(long, value_name = "NAME", default_value = "register")]
+    pub workload: String,
+    /// What is broken: `none`, or a list of nemeses that take turns
+    #[arg(long, value_name = "LIST", default_value = "none")]
+    pub nemesis: String,
+    /// From the onset of one fault to that of the next; each is held for half of it
+    #[arg(long, value_name = "TIME", default_value = "4s")]
+    pub interval: String,
+    /// Operations per second over all clients, due at moments drawn from the seed
+    #[arg(long, value_name = "N", default_value_t = 1000.0)]
+    pub rate: f64,
+    /// Client processes, spread over the members; each has one operation at a time
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub concurrency: u32,
+    /// Keys that all clients share
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub keys: u32,
+    /// How long clients run
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub time_limit: String,
+    /// Everything random is drawn from this; a fresh one is drawn and printed when it is left out
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Definite operations per second below which the run counts as too weak
+    #[arg(long, value_name = "N")]
+    pub min_rate: Option<f64>,
+    /// Where runs are kept
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub store: PathBuf,
+    /// What the run is called in the store [default: workload and nemeses]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Plant a known bug in the members, which the run must then find
+    #[arg(long, value_name = "BUG")]
+    pub plant: Option<String>,
+    /// Let several nemeses act at once; not in this build
+    #[arg(long)]
+    pub overlap: bool,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// First of the ports to use on 127.0.0.1 [default: a free block is found]
+    #[arg(long, value_name = "PORT")]
+    pub base_port: Option<u16>,
+    /// How long a client waits for an answer
+    #[arg(long, value_name = "TIME", default_value = "500ms")]
+    pub op_timeout: String,
+    /// How long a session outlives its client's silence
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub session_timeout: String,
+    /// Silence between members after which one gives up on another
+    #[arg(long, value_name = "TIME", default_value = "250ms")]
+    pub peer_timeout: String,
+    /// When killed members lose what they had not synced: kill-all, always, never
+    #[arg(long, value_name = "WHEN", default_value = "kill-all")]
+    pub lose_unsynced: String,
+}
+
+/// Flags of `check`.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    /// A run folder, or a history file
+    pub path: PathBuf,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Flags of `report`.
+#[derive(Clone, Debug, Args)]
+pub struct ReportArgs {
+    /// A run folder
+    pub path: PathBuf,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Flags of `list`.
+#[derive(Clone, Debug, Args)]
+pub struct ListArgs {
+    /// nemeses, workloads, models, faults or plants
+    pub what: String,
+}
+
+/// Flags of `doctor`.
+#[derive(Clone, Debug, Args)]
+pub struct DoctorArgs {
+    /// Where runs would be kept; its disk is measured
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub store: PathBuf,
+}
+
+/// Flags of `clean`.
+#[derive(Clone, Debug, Args)]
+pub struct StoreArgs {
+    /// Where runs are kept
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub store: PathBuf,
+}
+
+/// Flags of a member.
+#[derive(Clone, Debug, Args)]
+pub struct MemberArgs {
+    /// The node's own.
+    #[command(flatten)]
+    pub node: node::cli::Args,
+    /// The bug that is planted in it
+    #[arg(long)]
+    pub plant: Option<String>,
+    /// Note how far the log is synced
+    #[arg(long)]
+    pub note_synced: bool,
+    /// Cut the log back to that note first
+    #[arg(long)]
+    pub cut_unsynced: bool,
+    /// The process with which it dies
+    #[arg(long)]
+    pub parent: Option<u32>,
+}

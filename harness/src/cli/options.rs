@@ -1,0 +1,453 @@
+//! Flags as they are meant: checked against each other, against the cluster and against the machine, before
+//! anything starts. Every refusal says what to do instead.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use node_core::Bug;
+
+use super::{Format, RunArgs, span, suggest};
+use crate::cluster::ports::MAX_MEMBERS;
+use crate::exit::Failure;
+use crate::nemesis::{Nemesis, schedule};
+use crate::seed;
+
+/// Above this the harness itself would be what is measured.
+const MAX_RATE: f64 = 200_000.0;
+/// Clients are tasks, but their connections are descriptors.
+const MAX_CONCURRENCY: u32 = 2_000;
+/// A fault needs time to be injected, seen, healed and seen gone.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(500);
+/// The shortest workload that shows anything.
+const SHORTEST_RUN: Duration = Duration::from_secs(1);
+/// The bundled node takes no less: below that a busy machine would elect without need.
+const SHORTEST_PEER_TIMEOUT: Duration = Duration::from_millis(50);
+/// ZooKeeper's sessions last 2 to 20 ticks of 2 s.
+const SESSION_RANGE: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(40));
+/// The longest name of a run.
+const MAX_NAME: usize = 80;
+
+/// When killed members lose what they had not synced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoseUnsynced {
+    /// After `kill-all` only: nobody else can lose what a quorum holds.
+    #[default]
+    KillAll,
+    /// After every kill, as a power failure would have it.
+    Always,
+    /// Never: SIGKILL alone keeps the page cache.
+    Never,
+}
+
+impl LoseUnsynced {
+    const NAMES: [&'static str; 3] = ["kill-all", "always", "never"];
+
+    /// Whether a fault of this kind loses it.
+    pub fn applies_to(self, nemesis: Nemesis) -> bool {
+        match self {
+            Self::KillAll => nemesis == Nemesis::KillAll,
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, Failure> {
+        match text {
+            "kill-all" => Ok(Self::KillAll),
+            "always" => Ok(Self::Always),
+            "never" => Ok(Self::Never),
+            _ => Err(Failure::usage(format!(
+                "--lose-unsynced {text}: write kill-all, always or never{}",
+                suggest::hint(text, &Self::NAMES)
+            ))),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::KillAll => "kill-all",
+            Self::Always => "always",
+            Self::Never => "never",
+        }
+    }
+}
+
+/// Where the members run, and why there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Where {
+    /// The cluster's name.
+    pub name: &'static str,
+    /// Why that one.
+    pub reason: String,
+}
+
+/// A run as it is meant.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Voting members.
+    pub nodes: u32,
+    /// Where they run.
+    pub cluster: Where,
+    /// The workload's name.
+    pub workload: &'static str,
+    /// The nemeses that take turns; none of them is a run without faults.
+    pub nemeses: Vec<Nemesis>,
+    /// From onset to onset.
+    pub interval: Duration,
+    /// Operations per second.
+    pub rate: f64,
+    /// Client processes.
+    pub concurrency: u32,
+    /// Keys.
+    pub keys: u32,
+    /// How long clients run.
+    pub time_limit: Duration,
+    /// The seed.
+    pub seed: u64,
+    /// Definite operations per second below which the run is too weak.
+    pub min_rate: Option<f64>,
+    /// Where runs are kept.
+    pub store: PathBuf,
+    /// What the run is called.
+    pub name: String,
+    /// The planted bug.
+    pub plant: Option<Bug>,
+    /// How the result is printed.
+    pub format: Format,
+    /// The first port, when one was asked for.
+    pub base_port: Option<u16>,
+    /// How long a client waits for an answer.
+    pub op_timeout: Duration,
+    /// How long a session outlives its client's silence.
+    pub session_timeout: Duration,
+    /// Silence between members after which one gives up on another.
+    pub peer_timeout: Duration,
+    /// When killed members lose what they had not synced.
+    pub lose_unsynced: LoseUnsynced,
+    /// The whole command line that repeats the run.
+    pub repeat: String,
+}
+
+impl RunOptions {
+    /// What the typed flags mean.
+    pub fn from_args(args: &RunArgs) -> Result<Self, Failure> {
+        let seed = args.seed.unwrap_or_else(seed::fresh);
+        let nemeses = Nemesis::parse_list(&args.nemesis).map_err(Failure::Usage)?;
+        let mut options = Self {
+            nodes: nodes(args)?,
+            cluster: cluster(&args.cluster)?,
+            workload: workload(&args.workload)?,
+            interval: time("--interval", &args.interval)?,
+            rate: args.rate,
+            concurrency: args.concurrency,
+            keys: args.keys,
+            time_limit: time("--time-limit", &args.time_limit)?,
+            seed,
+            min_rate: args.min_rate,
+            store: args.store.clone(),
+            name: run_name(args, &nemeses)?,
+            plant: plant(args.plant.as_deref())?,
+            format: args.format,
+            base_port: args.base_port,
+            op_timeout: time("--op-timeout", &args.op_timeout)?,
+            session_timeout: time("--session-timeout", &args.session_timeout)?,
+            peer_timeout: time("--peer-timeout", &args.peer_timeout)?,
+            lose_unsynced: LoseUnsynced::parse(&args.lose_unsynced)?,
+            repeat: String::new(),
+            nemeses,
+        };
+        not_here(args)?;
+        options.check_load()?;
+        options.check_times()?;
+        options.check_nemeses()?;
+        options.repeat = options.command_line();
+        Ok(options)
+    }
+
+    fn check_load(&self) -> Result<(), Failure> {
+        if !(self.rate > 0.0 && self.rate <= MAX_RATE) {
+            return Err(Failure::usage(format!(
+                "--rate {}: write operations per second above 0 and up to {MAX_RATE}",
+                self.rate
+            )));
+        }
+        if self.concurrency == 0 || self.concurrency > MAX_CONCURRENCY {
+            return Err(Failure::usage(format!(
+                "--concurrency {}: write a number of client processes from 1 to {MAX_CONCURRENCY}",
+                self.concurrency
+            )));
+        }
+        let most_keys = workloads::register::MAX_KEYS;
+        if self.keys == 0 || u64::from(self.keys) > most_keys {
+            return Err(Failure::usage(format!(
+                "--keys {}: write a number from 1 to {most_keys}",
+                self.keys
+            )));
+        }
+        if self.min_rate.is_some_and(|rate| !(rate >= 0.0 && rate <= self.rate)) {
+            return Err(Failure::usage(format!(
+                "--min-rate: no run reaches it when it is above --rate {}",
+                self.rate
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_times(&self) -> Result<(), Failure> {
+        let at_least = |flag: &str, value: Duration, least: Duration| {
+            if value >= least {
+                return Ok(());
+            }
+            let (value, least) = (span::show(value), span::show(least));
+            Err(Failure::usage(format!("{flag} {value}: write at least {least}")))
+        };
+        at_least("--time-limit", self.time_limit, SHORTEST_RUN)?;
+        at_least("--interval", self.interval, SHORTEST_INTERVAL)?;
+        at_least("--op-timeout", self.op_timeout, Duration::from_millis(10))?;
+        at_least("--peer-timeout", self.peer_timeout, SHORTEST_PEER_TIMEOUT)?;
+        let (shortest, longest) = SESSION_RANGE;
+        if self.session_timeout < shortest || self.session_timeout > longest {
+            return Err(Failure::usage(format!(
+                "--session-timeout {}: members grant {} to {}",
+                span::show(self.session_timeout),
+                span::show(shortest),
+                span::show(longest)
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_nemeses(&self) -> Result<(), Failure> {
+        for nemesis in &self.nemeses {
+            let (fewest, why) = nemesis.fewest_nodes();
+            if self.nodes < fewest {
+                return Err(Failure::usage(format!(
+                    "--nemesis {} needs at least {fewest} nodes, not {}: {why}",
+                    nemesis.name(),
+                    self.nodes
+                )));
+            }
+        }
+        let room = schedule::shortest(self.interval);
+        if !self.nemeses.is_empty() && self.time_limit < room {
+            return Err(Failure::usage(format!(
+                "--time-limit {} leaves no room for a fault: with --interval {} it takes {} at least. \
+                 Lengthen the one or shorten the other",
+                span::show(self.time_limit),
+                span::show(self.interval),
+                span::show(room)
+            )));
+        }
+        Ok(())
+    }
+
+    /// The command that repeats this run: everything that differs from the defaults, and the seed always.
+    fn command_line(&self) -> String {
+        let mut words = vec!["harness run".to_owned()];
+        let mut flag = |name: &str, value: String, default: &str| {
+            if value != default {
+                words.push(format!("--{name} {value}"));
+            }
+        };
+        let nemeses: Vec<&str> = self.nemeses.iter().map(|nemesis| nemesis.name()).collect();
+        flag("nemesis", nemeses.join(","), "");
+        flag("nodes", self.nodes.to_string(), "5");
+        if self.cluster.reason == ASKED_FOR {
+            flag("cluster", self.cluster.name.to_owned(), "auto");
+        }
+        flag("workload", self.workload.to_owned(), "register");
+        flag("interval", span::show(self.interval), "4s");
+        flag("rate", self.rate.to_string(), "1000");
+        flag("concurrency", self.concurrency.to_string(), "20");
+        flag("keys", self.keys.to_string(), "5");
+        flag("time-limit", span::show(self.time_limit), "30s");
+        flag("min-rate", self.min_rate.map(|rate| rate.to_string()).unwrap_or_default(), "");
+        flag("plant", self.plant.map(|bug| bug.name().to_owned()).unwrap_or_default(), "");
+        flag("op-timeout", span::show(self.op_timeout), "500ms");
+        flag("session-timeout", span::show(self.session_timeout), "10s");
+        flag("peer-timeout", span::show(self.peer_timeout), "250ms");
+        flag("lose-unsynced", self.lose_unsynced.name().to_owned(), "kill-all");
+        flag("seed", self.seed.to_string(), "");
+        words.join(" ")
+    }
+}
+
+/// The reason for a cluster that was named.
+const ASKED_FOR: &str = "asked for";
+
+fn nodes(args: &RunArgs) -> Result<u32, Failure> {
+    match args.nodes {
+        0 => Err(Failure::usage("--nodes 0: an ensemble has at least one member; 3 and 5 are usual")),
+        nodes if nodes > MAX_MEMBERS => {
+            Err(Failure::usage(format!("--nodes {nodes}: at most {MAX_MEMBERS} fit on one machine")))
+        }
+        nodes => Ok(nodes),
+    }
+}
+
+/// What has its flag already and is not in this build.
+fn not_here(args: &RunArgs) -> Result<(), Failure> {
+    if args.observers > 0 {
+        return Err(Failure::usage("--observers: this build has voting members only; leave the flag out"));
+    }
+    if args.overlap {
+        return Err(Failure::usage(
+            "--overlap: this build makes one fault at a time; leave the flag out, and several nemeses in a \
+             list take turns",
+        ));
+    }
+    if args.target != "bundled" {
+        return Err(Failure::usage(format!(
+            "--target {}: this build tests the bundled node only; leave the flag out",
+            args.target
+        )));
+    }
+    Ok(())
+}
+
+fn cluster(text: &str) -> Result<Where, Failure> {
+    match text {
+        "process" => Ok(Where { name: "process", reason: ASKED_FOR.to_owned() }),
+        "auto" => Ok(Where {
+            name: "process",
+            reason: "auto: this build has no other cluster that needs nothing installed".to_owned(),
+        }),
+        "docker" | "sim" => Err(Failure::usage(format!(
+            "--cluster {text} is not in this build; `--cluster process` runs the same schedule on local \
+             processes"
+        ))),
+        _ => Err(Failure::usage(format!(
+            "there is no cluster `{text}`{}\n--cluster takes auto or process",
+            suggest::hint(text, &["auto", "process", "docker", "sim"])
+        ))),
+    }
+}
+
+fn workload(text: &str) -> Result<&'static str, Failure> {
+    let names: Vec<&str> = workloads::WORKLOADS.iter().map(|workload| workload.name).collect();
+    workloads::find(text).map(|workload| workload.name).ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no workload `{text}`{}\n`harness list workloads` shows all: {}",
+            suggest::hint(text, &names),
+            names.join(", ")
+        ))
+    })
+}
+
+fn plant(text: Option<&str>) -> Result<Option<Bug>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    let names: Vec<&str> = Bug::ALL.iter().map(|bug| bug.name()).collect();
+    Bug::from_name(text).map(Some).ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no bug `{text}` to plant{}\n`harness list plants` shows all: {}",
+            suggest::hint(text, &names),
+            names.join(", ")
+        ))
+    })
+}
+
+fn time(flag: &str, text: &str) -> Result<Duration, Failure> {
+    span::parse(text).map_err(|error| Failure::usage(format!("{flag}: {error}")))
+}
+
+fn run_name(args: &RunArgs, nemeses: &[Nemesis]) -> Result<String, Failure> {
+    let Some(name) = &args.name else {
+        let nemeses: Vec<&str> = nemeses.iter().map(|nemesis| nemesis.name()).collect();
+        let broken = if nemeses.is_empty() { Nemesis::NONE.to_owned() } else { nemeses.join("+") };
+        let mut name = format!("{}-{broken}", args.workload);
+        name.truncate(MAX_NAME);
+        return Ok(name);
+    };
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '.');
+    let sound = !name.is_empty()
+        && name.len() <= MAX_NAME
+        && name.chars().all(fits)
+        && !name.starts_with('.')
+        && name != "latest";
+    if sound {
+        Ok(name.clone())
+    } else {
+        Err(Failure::usage(format!(
+            "--name {name}: it becomes a folder; write up to {MAX_NAME} letters, digits, and any of - _ + ., \
+             not beginning with a dot, and not `latest`"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    fn meant(flags: &str) -> Result<RunOptions, String> {
+        let words = ["harness", "run"].into_iter().chain(flags.split_ascii_whitespace());
+        let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+        let Command::Run(args) = cli.command else { return Err("not a run".to_owned()) };
+        RunOptions::from_args(&args).map_err(|failure| {
+            assert_eq!(failure.exit(), crate::Exit::Usage, "{failure}");
+            failure.to_string()
+        })
+    }
+
+    #[test]
+    fn the_defaults_are_the_documented_ones() {
+        let options = meant("--seed 7").expect("defaults");
+        assert_eq!((options.nodes, options.concurrency, options.keys), (5, 20, 5));
+        assert_eq!(options.interval, Duration::from_secs(4));
+        assert_eq!(options.time_limit, Duration::from_secs(30));
+        assert!(options.nemeses.is_empty());
+        assert_eq!(options.name, "register-none");
+        assert_eq!(options.repeat, "harness run --seed 7");
+    }
+
+    #[test]
+    fn the_command_that_repeats_a_run_means_the_same_run() {
+        let flags = "--nemesis kill-one,pause-leader --nodes 3 --interval 2500ms --rate 12.5 --seed 99 \
+                     --plant commit-alone --lose-unsynced always --time-limit 2m";
+        let options = meant(flags).expect("a run");
+        let again = meant(options.repeat.strip_prefix("harness run").expect("a run")).expect("the same");
+        assert_eq!(format!("{options:?}"), format!("{again:?}"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_advice() {
+        for (flags, advice) in [
+            ("--nodes 0", "at least one member"),
+            ("--nodes 99", "at most"),
+            ("--nemesis partition-leader --nodes 1", "needs at least 2 nodes"),
+            ("--nemesis pause-leader --nodes 2", "needs at least 3 nodes"),
+            ("--nemesis partition-leadre", "did you mean `partition-leader`?"),
+            ("--workload registr", "did you mean `register`?"),
+            ("--plant commit-alon", "did you mean `commit-alone`?"),
+            ("--cluster docker", "not in this build"),
+            ("--cluster sim", "not in this build"),
+            ("--cluster proces", "did you mean `process`?"),
+            ("--target zookeeper", "bundled node only"),
+            ("--observers 1", "voting members only"),
+            ("--overlap", "one fault at a time"),
+            ("--interval 4", "write `4s`"),
+            ("--interval 1ms", "at least 500ms"),
+            ("--time-limit 0s", "at least 1s"),
+            ("--nemesis kill-one --time-limit 4s", "leaves no room for a fault"),
+            ("--rate 0", "above 0"),
+            ("--rate nan", "above 0"),
+            ("--concurrency 0", "from 1"),
+            ("--keys 0", "from 1"),
+            ("--min-rate 5000", "no run reaches it"),
+            ("--session-timeout 1s", "members grant"),
+            ("--lose-unsynced sometimes", "write kill-all, always or never"),
+            ("--name ../x", "becomes a folder"),
+            ("--name latest", "becomes a folder"),
+        ] {
+            let error = meant(flags).expect_err(flags);
+            assert!(error.contains(advice), "{flags}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_seed_is_drawn_when_none_is_given_and_stands_in_the_command() {
+        let options = meant("").expect("defaults");
+        assert!(options.repeat.ends_with(&format!("--seed {}", options.seed)));
+    }
+}

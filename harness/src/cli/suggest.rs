@@ -1,0 +1,79 @@
+//! Finds what somebody probably meant to type.
+
+/// At most this share of a word may differ for it to be worth suggesting: one letter in three.
+const LETTERS_PER_SLIP: usize = 3;
+
+/// The candidate nearest to `typed`, if one is near.
+pub fn nearest<'a>(typed: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let typed = typed.to_ascii_lowercase();
+    let words = sorted_words(&typed);
+    if let Some(same) = candidates.iter().find(|candidate| sorted_words(candidate) == words) {
+        return Some(same);
+    }
+    let best = candidates.iter().map(|candidate| (distance(&typed, candidate), *candidate)).min()?;
+    let allowed = (typed.chars().count() / LETTERS_PER_SLIP).max(1);
+    if best.0 <= allowed {
+        return Some(best.1);
+    }
+    // `partition` or `leader` alone: the first name that has the word in it.
+    let shortest_useful = 4;
+    (typed.len() >= shortest_useful)
+        .then(|| candidates.iter().copied().find(|candidate| candidate.contains(&typed)))
+        .flatten()
+}
+
+/// `leader_partition` and `partition-leader` have the same words.
+fn sorted_words(text: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = text.split(['-', '_', ' ']).collect();
+    words.sort_unstable();
+    words
+}
+
+/// Levenshtein's distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// `; did you mean X?` or nothing.
+pub fn hint(typed: &str, candidates: &[&str]) -> String {
+    nearest(typed, candidates).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 4] = ["partition-leader", "partition-halves", "kill-leader", "pause-leader"];
+
+    #[test]
+    fn a_slip_of_the_finger_is_recognised() {
+        assert_eq!(nearest("partition-laeder", &NAMES), Some("partition-leader"));
+        assert_eq!(nearest("kil-leader", &NAMES), Some("kill-leader"));
+    }
+
+    #[test]
+    fn words_in_another_order_are_recognised() {
+        assert_eq!(nearest("leader_pause", &NAMES), Some("pause-leader"));
+    }
+
+    #[test]
+    fn a_part_of_a_name_is_recognised() {
+        assert_eq!(nearest("halves", &NAMES), Some("partition-halves"));
+    }
+
+    #[test]
+    fn nothing_is_suggested_for_something_else_altogether() {
+        assert_eq!(nearest("xyzzy", &NAMES), None);
+    }
+}

@@ -1,0 +1,188 @@
+//! One member as a child process: its start, its words, its signals, its end.
+//!
+//! A thread of its own reads what the member prints, so that an event is stamped when it comes and not when
+//! the runtime finds time for it; the same thread reaps the process. Signals go through a process file
+//! descriptor: an id alone could by then be somebody else's.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use node_wire::ids::ServerId;
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use tokio::sync::watch;
+
+use super::ProcessState;
+use super::procfs;
+use super::spawner::Spawner;
+use crate::clock::RunClock;
+use crate::events::{Event, EventLog, Said, Stamped};
+
+/// A line longer than this is cut.
+const MAX_LINE_BYTES: u64 = 64 * 1024;
+/// The lines of a member's log that are shown when it dies at the start.
+const TAIL_LINES: usize = 5;
+
+/// A member's place: it outlives its processes.
+pub(super) struct Member {
+    id: ServerId,
+    folder: PathBuf,
+    clock: RunClock,
+    events: EventLog,
+    process: Mutex<Option<Process>>,
+}
+
+struct Process {
+    pid: u32,
+    pidfd: OwnedFd,
+    ended: watch::Receiver<Option<String>>,
+}
+
+impl Member {
+    /// A member without a process. `folder` holds its log, its events and its data.
+    pub(super) fn new(id: ServerId, folder: PathBuf, clock: RunClock, events: EventLog) -> Self {
+        Self { id, folder, clock, events, process: Mutex::new(None) }
+    }
+
+    /// Starts a process for it. The one before must have ended.
+    pub(super) fn spawn(&self, spawner: &Spawner, mut command: Command) -> anyhow::Result<()> {
+        let log = append(&self.folder.join("log"))?;
+        let lines = append(&self.folder.join("events.jsonl"))?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+        // Noted first: what the process says must not come before its start.
+        self.note(Event::Spawned);
+        let mut child = spawner.spawn(command).with_context(|| format!("starting member {}", self.id.0))?;
+        let pid = child.id();
+        let pidfd = open_pidfd(pid)?;
+        let stdout = child.stdout.take().ok_or_else(|| anyhow!("member {} has no output", self.id.0))?;
+        let (ender, ended) = watch::channel(None);
+        let reader = Reader { id: self.id, clock: self.clock, events: self.events.clone(), lines };
+        std::thread::Builder::new()
+            .name(format!("member-{}", self.id.0))
+            .spawn(move || reader.run(stdout, child, &ender))
+            .context("starting a thread")?;
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        *process = Some(Process { pid, pidfd, ended });
+        Ok(())
+    }
+
+    /// Notes something about its process at this moment.
+    pub(super) fn note(&self, event: Event) {
+        self.events.push(Stamped { time: self.clock.now(), node: self.id, event });
+    }
+
+    /// Sends a signal; false when there is no process to send it to.
+    pub(super) fn signal(&self, signal: Signal) -> bool {
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        process.as_ref().is_some_and(|process| pidfd_send_signal(&process.pidfd, signal).is_ok())
+    }
+
+    /// The state of its process.
+    pub(super) fn state(&self) -> ProcessState {
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(process) = process.as_ref() else { return ProcessState::Gone("never started".to_owned()) };
+        if let Some(how) = process.ended.borrow().as_ref() {
+            return ProcessState::Gone(how.clone());
+        }
+        match procfs::stat(process.pid) {
+            Some(stat) if stat.is_dead() => ProcessState::Dying,
+            Some(stat) if stat.is_stopped() => ProcessState::Stopped,
+            Some(_) => ProcessState::Running,
+            // Reaped a moment ago, and the thread that reaped it is about to say how it ended.
+            None => ProcessState::Dying,
+        }
+    }
+
+    /// Waits until its process is reaped.
+    pub(super) async fn ended(&self, patience: Duration) -> anyhow::Result<()> {
+        let ended = {
+            let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+            process.as_ref().map(|process| process.ended.clone())
+        };
+        let Some(mut ended) = ended else { return Ok(()) };
+        match tokio::time::timeout(patience, ended.wait_for(Option::is_some)).await {
+            Ok(_) => Ok(()),
+            Err(_) => bail!("member {} does not end", self.id.0),
+        }
+    }
+
+    /// The end of its log, for a message.
+    pub(super) fn last_words(&self) -> String {
+        let path = self.folder.join("log");
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+    }
+}
+
+fn open_pidfd(pid: u32) -> anyhow::Result<OwnedFd> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(|| anyhow!("process id {pid}"))?;
+    pidfd_open(pid, PidfdFlags::empty()).context("opening a process file descriptor")
+}
+
+fn append(path: &Path) -> anyhow::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .with_context(|| format!("opening {}", path.display()))
+}
+
+/// Reads a member's words until its process ends.
+struct Reader {
+    id: ServerId,
+    clock: RunClock,
+    events: EventLog,
+    lines: File,
+}
+
+impl Reader {
+    fn run(mut self, stdout: ChildStdout, mut child: Child, ended: &watch::Sender<Option<String>>) {
+        let mut stdout = BufReader::new(stdout);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match stdout.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => break,
+                Ok(_) => self.take(&line),
+            }
+        }
+        let how = match child.wait() {
+            Ok(status) => describe(status),
+            Err(error) => error.to_string(),
+        };
+        self.push(Event::Exited(how.clone()));
+        ended.send_replace(Some(how));
+    }
+
+    fn take(&mut self, line: &[u8]) {
+        let time = self.clock.now();
+        let parsed = serde_json::from_slice::<serde_json::Value>(line);
+        let Ok(serde_json::Value::Object(mut fields)) = parsed else { return };
+        if let Ok(said) = serde_json::from_value::<Said>(serde_json::Value::Object(fields.clone())) {
+            self.events.push(Stamped { time, node: self.id, event: Event::Said(said) });
+        }
+        // What cannot be written down is lost for the reader of the folder only; the run goes on.
+        fields.insert("time".to_owned(), time.into());
+        let _ = writeln!(self.lines, "{}", serde_json::Value::Object(fields));
+    }
+
+    fn push(&mut self, event: Event) {
+        self.events.push(Stamped { time: self.clock.now(), node: self.id, event });
+    }
+}
+
+/// How a process ended, in words.
+fn describe(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("killed by signal {signal}"),
+        (None, Some(code)) => format!("exit status {code}"),
+        (None, None) => "ended".to_owned(),
+    }
+}

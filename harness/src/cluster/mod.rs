@@ -1,0 +1,239 @@
+//! Where the members run, as an interface: the same faults and the same workload on every kind.
+//!
+//! A cluster starts members, stops, pauses and kills them, cuts their network and tells what it sees. It does
+//! not choose targets, keep time or judge. It says which faults it can do and why not the others, because a
+//! fault that can't be done is refused before anything starts and never skipped in silence.
+//!
+//! Here is the cluster of child processes. One of containers has its place beside it: everything that the
+//! run, the nemesis and the load know of a cluster is in [`Cluster`].
+
+pub mod ports;
+pub mod process;
+pub mod procfs;
+pub mod spawner;
+
+mod member;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::pin::Pin;
+
+use node_wire::ids::ServerId;
+use reports::results::Reach;
+
+use crate::events::EventLog;
+use crate::links::protocol::{Count, Pair, ProbeRound};
+
+/// What a cluster's methods give: boxed, so that a cluster can be chosen while running.
+pub type Async<'a, T> = Pin<Box<dyn Future<Output = anyhow::Result<T>> + Send + 'a>>;
+
+/// A class of faults that a cluster can or can't do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultClass {
+    /// Cuts between groups of members.
+    Partition,
+    /// SIGKILL and a new start, with or without the loss of what was not synced.
+    Kill,
+    /// SIGSTOP and SIGCONT.
+    Pause,
+}
+
+impl FaultClass {
+    /// Every class.
+    pub const ALL: [Self; 3] = [Self::Partition, Self::Kill, Self::Pause];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Partition => "partition",
+            Self::Kill => "kill",
+            Self::Pause => "pause",
+        }
+    }
+}
+
+/// The state of a member's process as its operating system tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcessState {
+    /// It runs or waits for something.
+    Running,
+    /// It is stopped by a signal.
+    Stopped,
+    /// It was killed and is on its way out: its threads and sockets may still be there.
+    Dying,
+    /// It is gone; how it ended.
+    Gone(String),
+}
+
+impl fmt::Display for ProcessState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Running => f.write_str("running"),
+            Self::Stopped => f.write_str("stopped (state T)"),
+            Self::Dying => f.write_str("dying"),
+            Self::Gone(how) => write!(f, "gone ({how})"),
+        }
+    }
+}
+
+/// What a member's client port does when it is asked `ruok`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortState {
+    /// It answers.
+    Answers,
+    /// It accepts, or not even that, and says nothing.
+    Silent,
+    /// The connection is refused.
+    Refuses,
+}
+
+impl fmt::Display for PortState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Answers => "answers",
+            Self::Silent => "is silent",
+            Self::Refuses => "refuses",
+        })
+    }
+}
+
+/// Bytes between members, by direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// One per ordered pair.
+    pub counts: Vec<Count>,
+}
+
+impl Traffic {
+    /// Bytes that got through between members of different groups since the start.
+    pub fn forwarded_across(&self, groups: &[Vec<ServerId>]) -> u64 {
+        self.across(groups).map(|count| count.forwarded).sum()
+    }
+
+    /// Bytes and connections that wait between members of different groups.
+    pub fn waiting_across(&self, groups: &[Vec<ServerId>]) -> (u64, u64) {
+        self.across(groups)
+            .fold((0, 0), |(bytes, dials), count| (bytes + count.waiting, dials + count.dials_waiting))
+    }
+
+    fn across<'a>(&'a self, groups: &'a [Vec<ServerId>]) -> impl Iterator<Item = &'a Count> {
+        self.counts.iter().filter(|count| is_across(groups, count.pair))
+    }
+}
+
+/// Whether a direction leads from one group to another.
+pub fn is_across(groups: &[Vec<ServerId>], pair: Pair) -> bool {
+    !groups.iter().any(|group| group.contains(&pair.from) && group.contains(&pair.to))
+}
+
+/// A probe that takes longer than this came late; calm ones take well under a millisecond.
+const LATE_US: u64 = 50_000;
+
+/// Who reaches whom, as the report draws it: rows speak, columns hear, in the order of `members`.
+pub fn matrix(round: &ProbeRound, members: &[ServerId]) -> Vec<Vec<Reach>> {
+    let reach = |from: &ServerId, to: &ServerId| {
+        if from == to {
+            return Reach::Reached;
+        }
+        let pair = Pair::new(*from, *to);
+        match round.probes.iter().find(|probe| probe.pair == pair).map(|probe| probe.took_us) {
+            Some(Some(took)) if took > LATE_US => Reach::Late,
+            Some(Some(_)) => Reach::Reached,
+            Some(None) if round.control_us.is_some() => Reach::NotReached,
+            Some(None) | None => Reach::Unknown,
+        }
+    };
+    members.iter().map(|from| members.iter().map(|to| reach(from, to)).collect()).collect()
+}
+
+/// A place where members run.
+pub trait Cluster: Send + Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// Whether it can do a class of faults; if not, why.
+    fn can(&self, class: FaultClass) -> Result<(), String>;
+
+    /// The members, ascending.
+    fn members(&self) -> &[ServerId];
+
+    /// Where clients find a member.
+    fn client_address(&self, member: ServerId) -> SocketAddr;
+
+    /// What the members say, and what became of their processes.
+    fn events(&self) -> &EventLog;
+
+    /// Starts the network and every member, and waits until all serve.
+    fn start(&self) -> Async<'_, ()>;
+
+    /// Kills these at once. Done when the signals are sent, as with all signals: whether they work is to be
+    /// proven, not assumed.
+    fn kill<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()>;
+
+    /// Starts these again, first losing what was not synced if asked to.
+    fn restart<'a>(&'a self, members: &'a [ServerId], lose_unsynced: bool) -> Async<'a, ()>;
+
+    /// Stops the processes of these.
+    fn pause<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()>;
+
+    /// Lets the processes of these go on.
+    fn resume<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()>;
+
+    /// Cuts the network between groups. Gives the traffic up to that moment.
+    fn cut<'a>(&'a self, groups: &'a [Vec<ServerId>]) -> Async<'a, Traffic>;
+
+    /// Heals the network. Gives the traffic up to that moment.
+    fn heal(&self) -> Async<'_, Traffic>;
+
+    /// The traffic up to now.
+    fn traffic(&self) -> Async<'_, Traffic>;
+
+    /// Who reaches whom, one way at a time.
+    fn probe(&self) -> Async<'_, ProbeRound>;
+
+    /// The state of a member's process.
+    fn process_state(&self, member: ServerId) -> anyhow::Result<ProcessState>;
+
+    /// Asks a member's client port whether it is well.
+    fn ask(&self, member: ServerId) -> Async<'_, PortState>;
+
+    /// Completes when the cluster's own machinery broke, with the reason. That is a failure of the harness
+    /// and never a fault.
+    fn broken(&self) -> Async<'_, String>;
+
+    /// Ends everything that was started.
+    fn stop(&self) -> Async<'_, ()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::links::protocol::Probed;
+
+    fn probed(from: u64, to: u64, took_us: Option<u64>) -> Probed {
+        Probed { pair: Pair::from((from, to)), took_us }
+    }
+
+    #[test]
+    fn a_probe_that_did_not_arrive_counts_only_beside_a_control_that_did() {
+        let members = [ServerId(1), ServerId(2)];
+        let probes = vec![probed(1, 2, None), probed(2, 1, Some(90))];
+        let with = ProbeRound { probes: probes.clone(), control_us: Some(80) };
+        assert_eq!(
+            matrix(&with, &members),
+            [[Reach::Reached, Reach::NotReached], [Reach::Reached, Reach::Reached]]
+        );
+        let without = ProbeRound { probes, control_us: None };
+        assert_eq!(matrix(&without, &members)[0][1], Reach::Unknown);
+    }
+
+    #[test]
+    fn only_traffic_between_groups_counts_across() {
+        let groups = vec![vec![ServerId(1)], vec![ServerId(2), ServerId(3)]];
+        let count =
+            |from, to| Count { pair: Pair::from((from, to)), forwarded: 5, waiting: 2, dials_waiting: 1 };
+        let traffic = Traffic { counts: vec![count(1, 2), count(2, 1), count(2, 3)] };
+        assert_eq!(traffic.forwarded_across(&groups), 10);
+        assert_eq!(traffic.waiting_across(&groups), (4, 2));
+    }
+}

@@ -1,0 +1,190 @@
+//! Which ports a run uses: a block of its own, below the range from which the kernel takes ports for
+//! outgoing connections.
+//!
+//! A port inside that range can be taken by any connection of anybody between the death of a member and its
+//! next start. Blocks lie on a grid, and the first port of a block is kept bound for the whole run, so that
+//! two runs never share one.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+use anyhow::anyhow;
+use node_wire::ids::ServerId;
+use rand::seq::SliceRandom;
+
+use crate::exit::Failure;
+use crate::links::protocol::Pair;
+
+/// Blocks begin at multiples of this from [`LOWEST`].
+const GRID: u16 = 256;
+/// No block lies below this.
+const LOWEST: u16 = 10_000;
+/// Where outgoing ports begin when the kernel does not say.
+const USUAL_EPHEMERAL_START: u16 = 32_768;
+/// The largest ensemble whose ports fit into one block.
+pub const MAX_MEMBERS: u32 = 9;
+
+/// A port number of this machine.
+fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+/// The ports of a run, its block held.
+#[derive(Debug)]
+pub struct PortPlan {
+    base: u16,
+    members: u16,
+    /// Keeps the block ours.
+    _held: TcpListener,
+}
+
+impl PortPlan {
+    /// The first port.
+    pub fn base(&self) -> u16 {
+        self.base
+    }
+
+    fn at(&self, offset: u16) -> SocketAddr {
+        loopback(self.base + offset)
+    }
+
+    fn place(member: ServerId) -> u16 {
+        u16::try_from(member.0.saturating_sub(1)).unwrap_or(u16::MAX)
+    }
+
+    /// Where clients find a member.
+    pub fn client(&self, member: ServerId) -> SocketAddr {
+        self.at(1 + 3 * Self::place(member))
+    }
+
+    /// Where a member listens for learners.
+    pub fn quorum(&self, member: ServerId) -> SocketAddr {
+        self.at(2 + 3 * Self::place(member))
+    }
+
+    /// Where a member listens for votes.
+    pub fn election(&self, member: ServerId) -> SocketAddr {
+        self.at(3 + 3 * Self::place(member))
+    }
+
+    /// Where the first of a pair dials the second: for learners' connections and for votes.
+    pub fn link(&self, pair: Pair) -> (SocketAddr, SocketAddr) {
+        let first = 1 + 3 * self.members;
+        let index = Self::place(pair.from) * self.members + Self::place(pair.to);
+        (self.at(first + 2 * index), self.at(first + 2 * index + 1))
+    }
+}
+
+/// How many ports `members` need.
+fn needed(members: u16) -> u16 {
+    1 + 3 * members + 2 * members * members
+}
+
+/// Takes a block: the one asked for, or any that is free.
+pub fn take(members: u32, asked: Option<u16>) -> Result<PortPlan, Failure> {
+    if members > MAX_MEMBERS {
+        return Err(Failure::usage(format!(
+            "--nodes {members}: the process cluster has room for at most {MAX_MEMBERS} members"
+        )));
+    }
+    let members = u16::try_from(members).map_err(|error| anyhow!(error))?;
+    match asked {
+        Some(base) => take_asked(members, base),
+        None => take_any(members),
+    }
+}
+
+fn take_asked(members: u16, base: u16) -> Result<PortPlan, Failure> {
+    let last = base.checked_add(needed(members) - 1).ok_or_else(|| {
+        Failure::usage(format!(
+            "--base-port {base}: {} ports from there do not fit below 65536; choose a lower one",
+            needed(members)
+        ))
+    })?;
+    try_block(members, base).map_err(|(port, error)| {
+        Failure::usage(format!(
+            "--base-port {base}: port {port} can't be used ({error}); the run needs the ports {base} to {last} \
+             on 127.0.0.1. Choose another base, or leave the flag out to have a free block found"
+        ))
+    })
+}
+
+fn take_any(members: u16) -> Result<PortPlan, Failure> {
+    let end = ephemeral_start().filter(|start| *start >= LOWEST + GRID).unwrap_or(USUAL_EPHEMERAL_START);
+    let mut bases: Vec<u16> = (0..(end - LOWEST) / GRID).map(|index| LOWEST + index * GRID).collect();
+    // Not from the seed: where a run finds room is no part of what is to be repeated.
+    bases.shuffle(&mut rand::rng());
+    let tried = bases.len();
+    bases.into_iter().find_map(|base| try_block(members, base).ok()).ok_or_else(|| {
+        Failure::Harness(anyhow!(
+            "no free block of {} ports between {LOWEST} and {end} on 127.0.0.1 ({tried} tried)",
+            needed(members)
+        ))
+    })
+}
+
+/// Tries every port of a block; the error names the first that can't be had.
+fn try_block(members: u16, base: u16) -> Result<PortPlan, (u16, io::Error)> {
+    let bind = |port: u16| TcpListener::bind(loopback(port)).map_err(|error| (port, error));
+    let held = bind(base)?;
+    for port in base + 1..base + needed(members) {
+        drop(bind(port)?);
+    }
+    Ok(PortPlan { base, members, _held: held })
+}
+
+/// Where the kernel's range for outgoing connections begins.
+pub fn ephemeral_start() -> Option<u16> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_uses_share_a_port_and_all_fit_the_block() {
+        for members in 1..=MAX_MEMBERS {
+            let plan = take(members, None).expect("a block");
+            let mut seen = BTreeSet::from([plan.base()]);
+            let ids: Vec<ServerId> = (1..=u64::from(members)).map(ServerId).collect();
+            for id in &ids {
+                for address in [plan.client(*id), plan.quorum(*id), plan.election(*id)] {
+                    assert!(seen.insert(address.port()));
+                }
+                for other in ids.iter().filter(|other| *other != id) {
+                    let (quorum, election) = plan.link(Pair::new(*id, *other));
+                    assert!(seen.insert(quorum.port()) && seen.insert(election.port()));
+                }
+            }
+            let past = plan.base() + GRID;
+            assert!(seen.iter().all(|port| (plan.base()..past).contains(port)));
+        }
+    }
+
+    #[test]
+    fn two_runs_at_once_get_different_blocks() {
+        let first = take(5, None).expect("a block");
+        let second = take(5, None).expect("another");
+        assert_ne!(first.base(), second.base());
+    }
+
+    #[test]
+    fn a_busy_port_in_the_block_asked_for_is_named() {
+        let plan = take(3, None).expect("a block");
+        let base = plan.base();
+        drop(plan);
+        let squatter = TcpListener::bind(loopback(base + 4)).expect("free a moment ago");
+        let error = take(3, Some(base)).expect_err("busy").to_string();
+        assert!(error.contains(&format!("port {} can't be used", base + 4)), "{error}");
+        drop(squatter);
+        assert_eq!(take(3, Some(base)).expect("free again").base(), base);
+    }
+
+    #[test]
+    fn a_block_past_the_last_port_is_refused() {
+        assert!(matches!(take(3, Some(65_530)), Err(Failure::Usage(_))));
+    }
+}

@@ -1,0 +1,333 @@
+//! The cluster of child processes on loopback: it needs no root, no Docker, nothing installed.
+//!
+//! Every member is this very executable under its hidden subcommand `member`, so nothing else has to be
+//! built. Every ordered pair of members speaks through a link of its own ([`crate::links`]). Children are in
+//! process groups of their own, so that Ctrl-C reaches the harness alone, which then heals in order; they
+//! ask the kernel to die with the harness, whatever kills it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use node_client::four_letter_word;
+use node_core::Bug;
+use node_wire::ids::ServerId;
+use rustix::process::Signal;
+
+use super::member::Member;
+use super::ports::PortPlan;
+use super::spawner::Spawner;
+use super::{Async, Cluster, FaultClass, PortState, ProcessState, Traffic, is_across};
+use crate::clock::{RunClock, whole_milliseconds};
+use crate::events::{self, Event, EventLog};
+use crate::links::handle::Links;
+use crate::links::protocol::{LinkSpec, Pair, ProbeRound};
+use crate::links::rules::Rule;
+use crate::store::lock::TOKEN_VARIABLE;
+
+/// How long the ensemble may take to serve after its processes were started.
+const START_PATIENCE: Duration = Duration::from_secs(20);
+/// How long a killed process may take to be reaped.
+const SIGNAL_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a member may take to end when asked politely.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// How long a member may take to answer `ruok` before it counts as silent.
+const WORD_PATIENCE: Duration = Duration::from_millis(150);
+
+/// What members are started with.
+#[derive(Clone, Debug)]
+pub struct MemberSettings {
+    /// How many.
+    pub nodes: u32,
+    /// Silence between members after which one gives up on another.
+    pub peer_timeout: Duration,
+    /// The planted bug.
+    pub plant: Option<Bug>,
+    /// The run's folder; members live below it.
+    pub folder: PathBuf,
+    /// What names the run in the environment of its processes.
+    pub token: String,
+}
+
+/// A port of the block that was chosen is taken after all. Another block may do.
+#[derive(Clone, Copy, Debug)]
+pub struct PortClash(pub SocketAddr);
+
+impl std::fmt::Display for PortClash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "port {} was taken by somebody else in the meantime", self.0)
+    }
+}
+
+impl std::error::Error for PortClash {}
+
+/// The cluster.
+pub struct ProcessCluster {
+    settings: MemberSettings,
+    executable: PathBuf,
+    ports: PortPlan,
+    ids: Vec<ServerId>,
+    members: BTreeMap<ServerId, Member>,
+    events: EventLog,
+    links: Links,
+    spawner: Spawner,
+    clock: RunClock,
+}
+
+impl ProcessCluster {
+    /// Makes folders and starts the links' process; no member runs yet.
+    pub fn create(settings: MemberSettings, ports: PortPlan, clock: RunClock) -> anyhow::Result<Self> {
+        let ids: Vec<ServerId> = (1..=u64::from(settings.nodes)).map(ServerId).collect();
+        let events = EventLog::new(&ids);
+        let mut members = BTreeMap::new();
+        for id in &ids {
+            let folder = settings.folder.join("nodes").join(id.0.to_string());
+            std::fs::create_dir_all(folder.join("data"))
+                .with_context(|| format!("creating {}", folder.display()))?;
+            members.insert(*id, Member::new(*id, folder, clock, events.clone()));
+        }
+        let executable = own_executable()?;
+        let spawner = Spawner::start().context("starting a thread")?;
+        let mut command = child(&executable, "links", &settings.token);
+        command.stderr(File::create(settings.folder.join("links.log")).context("creating links.log")?);
+        let links = Links::spawn(&spawner, command)?;
+        Ok(Self { settings, executable, ports, ids, members, events, links, spawner, clock })
+    }
+
+    fn member(&self, id: ServerId) -> anyhow::Result<&Member> {
+        self.members.get(&id).ok_or_else(|| anyhow!("there is no member {}", id.0))
+    }
+
+    /// Every ordered pair of different members.
+    fn pairs(&self) -> impl Iterator<Item = Pair> {
+        let others = |from: ServerId| {
+            self.ids.iter().filter(move |to| **to != from).map(move |to| Pair::new(from, *to))
+        };
+        self.ids.iter().flat_map(move |from| others(*from))
+    }
+
+    fn link_specs(&self) -> Vec<LinkSpec> {
+        self.pairs()
+            .flat_map(|pair| {
+                let (quorum, election) = self.ports.link(pair);
+                [
+                    LinkSpec { pair, listen: quorum, target: self.ports.quorum(pair.to) },
+                    LinkSpec { pair, listen: election, target: self.ports.election(pair.to) },
+                ]
+            })
+            .collect()
+    }
+
+    fn member_command(&self, id: ServerId, lose_unsynced: bool) -> Command {
+        let mut command = child(&self.executable, "member", &self.settings.token);
+        let data = self.settings.folder.join("nodes").join(id.0.to_string()).join("data");
+        command.arg("--parent").arg(std::process::id().to_string());
+        command.arg("--id").arg(id.0.to_string()).arg("--data-dir").arg(data);
+        command.arg("--client-addr").arg(self.ports.client(id).to_string());
+        command.arg("--peer-timeout-ms").arg(whole_milliseconds(self.settings.peer_timeout).to_string());
+        // All clients of a run come from one address, and they crowd together when members are down.
+        command.args(["--max-client-cnxns", "0", "--events", "--note-synced"]);
+        for server in &self.ids {
+            let (quorum, election) = (self.ports.quorum(*server), self.ports.election(*server));
+            command.arg("--server").arg(format!("{}={quorum}:{}", server.0, election.port()));
+            if *server != id {
+                let (quorum, election) = self.ports.link(Pair::new(id, *server));
+                command.arg("--dial").arg(format!("{}={quorum},{election}", server.0));
+            }
+        }
+        if let Some(bug) = self.settings.plant {
+            command.arg("--plant").arg(bug.name());
+        }
+        if lose_unsynced {
+            command.arg("--cut-unsynced");
+        }
+        command
+    }
+
+    fn spawn(&self, id: ServerId, lose_unsynced: bool) -> anyhow::Result<()> {
+        self.member(id)?.spawn(&self.spawner, self.member_command(id, lose_unsynced))
+    }
+
+    async fn start_all(&self) -> anyhow::Result<()> {
+        if let Err(address) = self.links.open(self.link_specs()).await? {
+            return Err(PortClash(address).into());
+        }
+        for id in &self.ids {
+            self.spawn(*id, false)?;
+        }
+        let settled = |views: &BTreeMap<ServerId, events::View>| {
+            events::all_serve(views) || views.values().any(|view| !view.running)
+        };
+        let in_time = self.events.wait(START_PATIENCE, settled).await;
+        let views = self.events.views();
+        if let Some((id, _)) = views.iter().find(|(_, view)| !view.running) {
+            let words = self.member(*id)?.last_words();
+            if words.contains("in use") {
+                return Err(PortClash(self.ports.client(*id)).into());
+            }
+            bail!("member {} ended while the ensemble was starting; the end of its log:\n{words}", id.0);
+        }
+        if !in_time {
+            bail!(
+                "the ensemble does not serve {} s after its start: {}",
+                START_PATIENCE.as_secs(),
+                events::laggards(&views)
+            );
+        }
+        Ok(())
+    }
+
+    async fn ask_port(&self, id: ServerId) -> PortState {
+        let question = four_letter_word(self.ports.client(id), "ruok");
+        match tokio::time::timeout(WORD_PATIENCE, question).await {
+            Err(_) => PortState::Silent,
+            Ok(Ok(answer)) if answer.trim_end_matches('\0').trim() == "imok" => PortState::Answers,
+            Ok(Ok(_)) => PortState::Silent,
+            Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => PortState::Refuses,
+            Ok(Err(_)) => PortState::Silent,
+        }
+    }
+}
+
+impl Cluster for ProcessCluster {
+    fn name(&self) -> &'static str {
+        "process"
+    }
+
+    fn can(&self, class: FaultClass) -> Result<(), String> {
+        match class {
+            FaultClass::Partition | FaultClass::Kill | FaultClass::Pause => Ok(()),
+        }
+    }
+
+    fn members(&self) -> &[ServerId] {
+        &self.ids
+    }
+
+    fn client_address(&self, member: ServerId) -> SocketAddr {
+        self.ports.client(member)
+    }
+
+    fn events(&self) -> &EventLog {
+        &self.events
+    }
+
+    fn start(&self) -> Async<'_, ()> {
+        Box::pin(self.start_all())
+    }
+
+    fn kill<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+        Box::pin(async move {
+            for id in members {
+                self.member(*id)?.signal(Signal::KILL);
+            }
+            Ok(())
+        })
+    }
+
+    fn restart<'a>(&'a self, members: &'a [ServerId], lose_unsynced: bool) -> Async<'a, ()> {
+        Box::pin(async move {
+            for id in members {
+                self.member(*id)?.ended(SIGNAL_PATIENCE).await?;
+            }
+            members.iter().try_for_each(|id| self.spawn(*id, lose_unsynced))
+        })
+    }
+
+    fn pause<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+        Box::pin(async move {
+            for id in members {
+                self.member(*id)?.signal(Signal::STOP);
+                self.member(*id)?.note(Event::Paused);
+            }
+            Ok(())
+        })
+    }
+
+    fn resume<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+        Box::pin(async move {
+            for id in members {
+                self.member(*id)?.note(Event::Resumed);
+                self.member(*id)?.signal(Signal::CONT);
+            }
+            Ok(())
+        })
+    }
+
+    fn cut<'a>(&'a self, groups: &'a [Vec<ServerId>]) -> Async<'a, Traffic> {
+        Box::pin(async move {
+            let rules = self.pairs().filter(|pair| is_across(groups, *pair)).map(|pair| (pair, Rule::HOLD));
+            Ok(Traffic { counts: self.links.set(rules.collect()).await? })
+        })
+    }
+
+    fn heal(&self) -> Async<'_, Traffic> {
+        Box::pin(async move { Ok(Traffic { counts: self.links.heal().await? }) })
+    }
+
+    fn traffic(&self) -> Async<'_, Traffic> {
+        Box::pin(async move { Ok(Traffic { counts: self.links.counters().await? }) })
+    }
+
+    fn probe(&self) -> Async<'_, ProbeRound> {
+        Box::pin(self.links.probe())
+    }
+
+    fn process_state(&self, member: ServerId) -> anyhow::Result<ProcessState> {
+        Ok(self.member(member)?.state())
+    }
+
+    fn ask(&self, member: ServerId) -> Async<'_, PortState> {
+        Box::pin(async move { Ok(self.ask_port(member).await) })
+    }
+
+    fn broken(&self) -> Async<'_, String> {
+        Box::pin(async move { Ok(format!("the process of the links ended ({})", self.links.broken().await)) })
+    }
+
+    fn stop(&self) -> Async<'_, ()> {
+        Box::pin(async move {
+            for member in self.members.values() {
+                // A stopped process takes the polite signal only when it goes on.
+                member.signal(Signal::TERM);
+                member.signal(Signal::CONT);
+            }
+            for (id, member) in &self.members {
+                if member.ended(FAREWELL).await.is_err() {
+                    tracing::warn!(member = id.0, "does not end when asked, is killed");
+                    member.signal(Signal::KILL);
+                    member.ended(SIGNAL_PATIENCE).await?;
+                }
+            }
+            self.links.stop().await
+        })
+    }
+}
+
+impl Drop for ProcessCluster {
+    /// Whatever led here, a panic too: no process stays.
+    fn drop(&mut self) {
+        for member in self.members.values() {
+            member.signal(Signal::KILL);
+        }
+        tracing::debug!(at = self.clock.now(), "the process cluster is gone");
+    }
+}
+
+/// This executable. The path that the kernel gives stays right when the file was replaced meanwhile.
+fn own_executable() -> anyhow::Result<PathBuf> {
+    let path = std::env::current_exe().context("finding this executable")?;
+    if path.exists() { Ok(path) } else { Ok(PathBuf::from("/proc/self/exe")) }
+}
+
+/// A child of this run: recognisable by its environment, in a process group of its own.
+fn child(executable: &std::path::Path, subcommand: &str, token: &str) -> Command {
+    let mut command = Command::new(executable);
+    command.arg(subcommand).env(TOKEN_VARIABLE, token).process_group(0);
+    command
+}

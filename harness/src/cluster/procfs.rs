@@ -1,0 +1,122 @@
+//! What `/proc` tells about processes: their state, their start, their environment, the boot they are of.
+//!
+//! A process id alone names nobody: it is given again. Together with the start time (in clock ticks since
+//! boot) and the boot's id it names one process for ever.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// One process, for ever.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Its id.
+    pub pid: u32,
+    /// When it started, in clock ticks since boot.
+    pub start_ticks: u64,
+    /// The boot.
+    pub boot_id: String,
+}
+
+impl Identity {
+    /// This process.
+    pub fn own() -> Option<Self> {
+        Self::of(std::process::id())
+    }
+
+    /// The process that has this id now.
+    pub fn of(pid: u32) -> Option<Self> {
+        Some(Self { pid, start_ticks: stat(pid)?.start_ticks, boot_id: boot_id()? })
+    }
+
+    /// Whether it still lives. A zombie does not.
+    pub fn lives(&self) -> bool {
+        boot_id().as_deref() == Some(self.boot_id.as_str())
+            && stat(self.pid).is_some_and(|stat| stat.start_ticks == self.start_ticks && !stat.is_dead())
+    }
+}
+
+/// The parts of `/proc/<pid>/stat` that matter here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// `R`, `S`, `D`, `T`, `Z`, ...
+    pub state: char,
+    /// When it started, in clock ticks since boot.
+    pub start_ticks: u64,
+}
+
+impl Stat {
+    /// Whether nothing of it runs any more.
+    pub fn is_dead(self) -> bool {
+        matches!(self.state, 'Z' | 'X' | 'x')
+    }
+
+    /// Whether a signal stopped it.
+    pub fn is_stopped(self) -> bool {
+        self.state == 'T'
+    }
+}
+
+/// Looks a process up.
+pub fn stat(pid: u32) -> Option<Stat> {
+    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The name in parentheses may itself hold parentheses and spaces, so fields count from the last one.
+fn parse_stat(text: &str) -> Option<Stat> {
+    let (_, after) = text.rsplit_once(')')?;
+    let mut fields = after.split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    // The state is field 3 of the manual's count, the start time field 22.
+    let start_ticks = fields.nth(18)?.parse().ok()?;
+    Some(Stat { state, start_ticks })
+}
+
+/// The id of this boot.
+pub fn boot_id() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// The value of a variable in a process's environment, as it was when the process started.
+pub fn environment(pid: u32, name: &str) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let prefix = format!("{name}=");
+    bytes
+        .split(|byte| *byte == 0)
+        .find_map(|entry| entry.strip_prefix(prefix.as_bytes()))
+        .map(|value| String::from_utf8_lossy(value).into_owned())
+}
+
+/// Every process id there is.
+pub fn pids() -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(Path::new("/proc")) else { return Vec::new() };
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_does_not_shift_the_fields() {
+        let text = "77 (a) b (c) T 1 77 77 0 -1 4194560 95 0 0 0 0 0 0 0 20 0 1 0 12345 2400 170 1844";
+        assert_eq!(parse_stat(text), Some(Stat { state: 'T', start_ticks: 12345 }));
+    }
+
+    #[test]
+    fn this_process_lives_and_one_that_started_at_another_time_does_not() {
+        let own = Identity::own().expect("this process");
+        assert!(own.lives());
+        assert!(!Identity { start_ticks: own.start_ticks + 1, ..own.clone() }.lives());
+        assert!(!Identity { boot_id: "another".to_owned(), ..own }.lives());
+    }
+
+    #[test]
+    fn the_environment_of_a_process_is_read_by_name() {
+        let pid = std::process::id();
+        assert_eq!(environment(pid, "PATH"), std::env::var("PATH").ok());
+        assert_eq!(environment(pid, "NO_SUCH_VARIABLE_OF_OURS"), None);
+    }
+}

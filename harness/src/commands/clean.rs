@@ -1,0 +1,24 @@
+//! `harness clean`: removes what a killed harness left.
+
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::print;
+use crate::exit::{Exit, Failure};
+use crate::store::sweep;
+
+/// Sweeps, and says what was done.
+pub fn clean(store: &Path) -> Result<Exit, Failure> {
+    let swept = sweep::sweep(store).with_context(|| format!("sweeping {}", store.display()))?;
+    let mut text = if swept.is_empty() { "nothing was left behind".to_owned() } else { swept.sentence() };
+    for folder in &swept.folders {
+        text.push_str(&format!("\n  {}", folder.display()));
+    }
+    if swept.alive > 0 {
+        text.push_str(&format!("\n{} left alone", crate::num::plural(swept.alive, "living run")));
+    }
+    text.push('\n');
+    print(&text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,181 @@
+//! `harness doctor`: what works on this machine, measured and not assumed.
+//!
+//! It changes nothing but a scratch file below the store, which it removes. What this build can't do is
+//! said plainly.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use super::print;
+use crate::cluster::ports;
+use crate::cluster::procfs::Identity;
+use crate::exit::{Exit, Failure};
+
+/// How often each thing is measured; the median is told.
+const SAMPLES: usize = 51;
+/// A disk slower than this makes every acknowledged write a long one.
+const SLOW_SYNC: Duration = Duration::from_millis(10);
+/// A loopback slower than this makes elections look slower than they are.
+const SLOW_LOOPBACK: Duration = Duration::from_micros(500);
+/// How long an engine may take to answer.
+const ENGINE_PATIENCE: Duration = Duration::from_secs(1);
+/// Five members, links and load are too much for less.
+const FEWEST_CORES: usize = 2;
+
+/// One finding.
+struct Finding {
+    sound: bool,
+    what: &'static str,
+    words: String,
+}
+
+/// Looks at everything and prints it. Something needed that does not work is exit status 255.
+pub fn doctor(store: &Path) -> Result<Exit, Failure> {
+    let needed = [cores(), proc_files(), ports_found(), loopback(), sync_time(store)];
+    let mut text = String::from("for `--cluster process`:\n");
+    for finding in &needed {
+        let mark = if finding.sound { "ok  " } else { "BAD " };
+        text.push_str(&format!("  {mark} {:<10} {}\n", finding.what, finding.words));
+    }
+    text.push_str("for `--cluster docker`:\n");
+    text.push_str(&format!("  --   {:<10} not in this build; {}\n", "docker", engine()));
+    print(&text)?;
+    Ok(if needed.iter().all(|finding| finding.sound) { Exit::Done } else { Exit::Failed })
+}
+
+fn cores() -> Finding {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let words = if cores < FEWEST_CORES {
+        format!("{cores}: members will wait for each other, and elections may come from that; lower --rate")
+    } else {
+        format!("{cores}")
+    };
+    Finding { sound: true, what: "cores", words }
+}
+
+fn proc_files() -> Finding {
+    match Identity::own() {
+        Some(own) => Finding { sound: own.lives(), what: "/proc", words: "tells about processes".to_owned() },
+        None => Finding {
+            sound: false,
+            what: "/proc",
+            words: "does not tell about processes; a pause or a kill can't be verified".to_owned(),
+        },
+    }
+}
+
+fn ports_found() -> Finding {
+    let range = ports::ephemeral_start().map_or("?".to_owned(), |start| start.to_string());
+    match ports::take(5, None) {
+        Ok(plan) => Finding {
+            sound: true,
+            what: "ports",
+            words: format!("a free block for 5 members at {}; outgoing ones begin at {range}", plan.base()),
+        },
+        Err(failure) => Finding { sound: false, what: "ports", words: failure.to_string() },
+    }
+}
+
+fn loopback() -> Finding {
+    match measure_loopback() {
+        Ok(median) => Finding {
+            sound: median < SLOW_LOOPBACK,
+            what: "loopback",
+            words: format!("a round trip takes {} us", median.as_micros()),
+        },
+        Err(error) => Finding { sound: false, what: "loopback", words: format!("{error:#}") },
+    }
+}
+
+fn measure_loopback() -> anyhow::Result<Duration> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("listening")?;
+    let mut near = TcpStream::connect(listener.local_addr()?).context("connecting")?;
+    let (mut far, _) = listener.accept().context("accepting")?;
+    near.set_nodelay(true)?;
+    far.set_nodelay(true)?;
+    let echo = std::thread::spawn(move || {
+        let mut byte = [0_u8];
+        while far.read_exact(&mut byte).is_ok() && far.write_all(&byte).is_ok() {}
+    });
+    let median = median_of(|| {
+        let mut byte = [7_u8];
+        near.write_all(&byte).and_then(|()| near.read_exact(&mut byte)).context("a round trip")
+    })?;
+    drop(near);
+    let _ = echo.join();
+    Ok(median)
+}
+
+fn sync_time(store: &Path) -> Finding {
+    match measure_sync(store) {
+        Ok(median) if median < SLOW_SYNC => Finding {
+            sound: true,
+            what: "disk",
+            words: format!("fdatasync takes {:.2} ms where runs are kept", median.as_secs_f64() * 1e3),
+        },
+        Ok(median) => Finding {
+            sound: true,
+            what: "disk",
+            words: format!(
+                "fdatasync takes {:.1} ms where runs are kept, which is slow: name a faster disk with --store",
+                median.as_secs_f64() * 1e3
+            ),
+        },
+        Err(error) => Finding { sound: false, what: "disk", words: format!("{error:#}") },
+    }
+}
+
+fn measure_sync(store: &Path) -> anyhow::Result<Duration> {
+    // The store need not exist yet: the nearest folder above it is on the same disk.
+    let absolute = std::path::absolute(store).context("finding the store")?;
+    let folder = absolute.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("/"));
+    let mut file =
+        tempfile::tempfile_in(folder).with_context(|| format!("writing below {}", folder.display()))?;
+    median_of(|| {
+        file.write_all(&[0; 128]).context("writing")?;
+        file.sync_data().context("fdatasync")
+    })
+}
+
+fn median_of(mut once: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Duration> {
+    let mut took = Vec::with_capacity(SAMPLES);
+    for _ in 0..SAMPLES {
+        let start = Instant::now();
+        once()?;
+        took.push(start.elapsed());
+    }
+    took.sort_unstable();
+    Ok(took[SAMPLES / 2])
+}
+
+/// Whether a Docker engine answers, for whoever will want to know.
+fn engine() -> String {
+    let host = std::env::var("DOCKER_HOST").unwrap_or_else(|_| "unix:///var/run/docker.sock".to_owned());
+    let Some(path) = host.strip_prefix("unix://").map(PathBuf::from) else {
+        return format!("DOCKER_HOST is {host}, which was not tried");
+    };
+    if fs::metadata(&path).is_err() {
+        return format!("there is no engine at {}", path.display());
+    }
+    match ping(&path) {
+        Ok(true) => format!("an engine answers at {}", path.display()),
+        Ok(false) => format!("what listens at {} is no engine", path.display()),
+        Err(error) => format!("no engine answers at {}: {error}", path.display()),
+    }
+}
+
+fn ping(path: &Path) -> std::io::Result<bool> {
+    let mut stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(ENGINE_PATIENCE))?;
+    stream.set_write_timeout(Some(ENGINE_PATIENCE))?;
+    stream.write_all(b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n")?;
+    let mut head = [0_u8; 12];
+    stream.read_exact(&mut head)?;
+    Ok(&head[9..] == b"200")
+}

@@ -1,0 +1,95 @@
+//! `harness list`: what can be named on the command line, one name per line.
+
+use node_core::Bug;
+
+use super::print;
+use crate::cli::suggest;
+use crate::exit::{Exit, Failure};
+use crate::nemesis::Nemesis;
+
+/// What there is to list.
+const KINDS: [&str; 5] = ["nemeses", "workloads", "models", "faults", "plants"];
+
+/// Prints the list.
+pub fn list(what: &str) -> Result<Exit, Failure> {
+    let rows = match what {
+        "nemeses" | "nemesis" => nemeses(),
+        "workloads" | "workload" => workloads(),
+        "models" | "model" => models(),
+        "faults" | "fault" => faults(),
+        "plants" | "plant" => plants(),
+        _ => {
+            return Err(Failure::usage(format!(
+                "there is no list of `{what}`{}\n`harness list` knows: {}",
+                suggest::hint(what, &KINDS),
+                KINDS.join(", ")
+            )));
+        }
+    };
+    print(&table(&rows))?;
+    Ok(Exit::Done)
+}
+
+type Row = (&'static str, String);
+
+fn nemeses() -> Vec<Row> {
+    let mut rows = vec![(Nemesis::NONE, "breaks nothing".to_owned())];
+    rows.extend(Nemesis::ALL.iter().map(|nemesis| {
+        let (fewest, _) = nemesis.fewest_nodes();
+        let needs = if fewest > 1 { format!(" (needs {fewest} nodes)") } else { String::new() };
+        (nemesis.name(), format!("{}{needs}", nemesis.about()))
+    }));
+    rows
+}
+
+fn workloads() -> Vec<Row> {
+    workloads::WORKLOADS.iter().map(|workload| (workload.name, workload.summary.to_owned())).collect()
+}
+
+fn models() -> Vec<Row> {
+    vec![("cas-register", "one register per key: read, write, compare-and-set by version".to_owned())]
+}
+
+fn faults() -> Vec<Row> {
+    vec![
+        (
+            "partition",
+            "no byte passes between groups; links hold it, and FINs too (process cluster)".to_owned(),
+        ),
+        ("kill", "SIGKILL, and a new start when the fault is healed (process cluster)".to_owned()),
+        ("lose-unsynced", "with a kill: the log is cut back to what was synced (process cluster)".to_owned()),
+        ("pause", "SIGSTOP, and SIGCONT when the fault is healed (process cluster)".to_owned()),
+    ]
+}
+
+fn plants() -> Vec<Row> {
+    let about = |bug: Bug| match bug {
+        Bug::AckBeforeFsync => "acknowledges before the log is durable; `--nemesis kill-all` shows it",
+        Bug::CommitAlone => "the leader commits on its own word; `--nemesis partition-leader` shows it",
+        Bug::SyncWithoutQuorum => {
+            "the leader answers a sync without asking its quorum; `--nemesis pause-leader` shows it"
+        }
+    };
+    Bug::ALL.iter().map(|bug| (bug.name(), about(*bug).to_owned())).collect()
+}
+
+fn table(rows: &[Row]) -> String {
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    rows.iter().map(|(name, about)| format!("{name:width$}  {about}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_list_has_rows_and_an_unknown_one_is_refused() {
+        for rows in [nemeses(), workloads(), models(), faults(), plants()] {
+            assert!(
+                !rows.is_empty() && rows.iter().all(|(name, about)| !name.is_empty() && !about.is_empty())
+            );
+        }
+        let error = list("nemises").expect_err("no such list").to_string();
+        assert!(error.contains("did you mean `nemeses`?"), "{error}");
+    }
+}

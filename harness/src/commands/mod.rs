@@ -1,0 +1,75 @@
+//! One module for each subcommand; here they are told apart, and what came of them becomes an exit status.
+
+pub mod check;
+pub mod clean;
+pub mod doctor;
+pub mod links;
+pub mod list;
+pub mod member;
+pub mod report;
+pub mod run;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+use tracing_subscriber::EnvFilter;
+
+use crate::cli::{Cli, Command};
+use crate::exit::{Exit, Failure};
+
+/// Parses and runs.
+pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    log_to_stderr();
+    let outcome = match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Report(args) => report::report(&args),
+        Command::List(args) => list::list(&args.what),
+        Command::Doctor(args) => doctor::doctor(&args.store),
+        Command::Clean(args) => clean::clean(&args.store),
+        Command::Member(args) => member::member(&args),
+        Command::Links => links::links(),
+    };
+    outcome.unwrap_or_else(|failure| {
+        // A closed stderr is no reason for another status.
+        let _ = writeln!(std::io::stderr(), "harness: {failure}");
+        failure.exit()
+    })
+}
+
+/// Help and version are answers; everything else is wrong usage, and its status is ours and not clap's 2.
+fn usage(error: &clap::Error) -> Exit {
+    let _ = error.print();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Done,
+        _ => Exit::Usage,
+    }
+}
+
+/// `RUST_LOG` says how much is logged; without it, what went wrong.
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    // A second start in one process, as in tests, keeps the first one's logger.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .try_init();
+}
+
+/// Writes a result to stdout. A reader that went away is not a failure of ours.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::Harness(anyhow::Error::new(error).context("writing the result")))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,34 @@
+//! `harness report`: draws a run again from its folder, without judging it again.
+
+use anyhow::Context;
+
+use super::check::show;
+use crate::cli::ReportArgs;
+use crate::exit::{Exit, Failure};
+use crate::judge::{self, Judged};
+use crate::nemesis::journal;
+use crate::store::RunFolder;
+
+/// Draws the page and shows the screen.
+pub fn report(args: &ReportArgs) -> Result<Exit, Failure> {
+    let folder = RunFolder::at(&args.path);
+    if !folder.results().is_file() {
+        return Err(Failure::usage(format!(
+            "{} holds no results.json: name a folder below runs/ or runs/latest. A run that was never judged is \
+             judged by `harness check`",
+            args.path.display()
+        )));
+    }
+    let loaded = judge::load_history(&folder.history())?;
+    let mut faults = reports::faults::fold(&journal::read(&folder.faults())?);
+    reports::operations::count_around_faults(&loaded.history, &mut faults);
+    let judged = Judged {
+        run: RunFolder::read_json(&folder.run())?,
+        results: RunFolder::read_json(&folder.results())?,
+        faults,
+        history: loaded.history,
+    };
+    judge::write(&folder, &judged).context("drawing the page")?;
+    show(&judged, &folder, args.format)?;
+    Ok(Exit::Done)
+}

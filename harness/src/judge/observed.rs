@@ -1,0 +1,32 @@
+//! What was seen beside the history, as `observed.json` keeps it: judging a run again needs nothing else.
+
+use checker::durability::FinalState;
+use reports::results::Timings;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::RunNs;
+use crate::events::Stamped;
+use crate::load::pacer::Lag;
+
+/// What `observed.json` holds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Observed {
+    /// What the members said, and what became of their processes, until they were asked to end.
+    pub events: Vec<Stamped>,
+    /// What each member held of each key at the end; what could not be read is missing.
+    pub finals: Vec<FinalState>,
+    /// How late the harness itself was.
+    pub lag: Lag,
+    /// Operations that were due while so many others waited that they were dropped.
+    pub shed: u64,
+    /// When the workload began.
+    pub workload_from_ns: RunNs,
+    /// When it ended.
+    pub workload_to_ns: RunNs,
+    /// When everything had ended.
+    pub end_ns: RunNs,
+    /// How long the parts took.
+    pub timings: Timings,
+    /// Whether it was stopped before its time limit.
+    pub interrupted: bool,
+}

@@ -1,0 +1,267 @@
+//! One connection through a link.
+//!
+//! Both directions are pumped by one task, each under the rule of its own lane. Between looking at a rule
+//! and handing bytes on nothing is awaited, and the process has one thread: once a rule was answered as in
+//! force, not a byte passes against it.
+//!
+//! A connection is made towards the target only while its first direction passes, as a SYN would wait. One
+//! whose maker gave up in the meantime is forgotten, because its SYN never arrived. A FIN and a reset travel
+//! like data: behind the bytes before them, and not through a held lane.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use socket2::SockRef;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+use super::rules::{Lane, Rule};
+use crate::num::wide;
+
+/// How much of one direction is kept before its sender feels it.
+const QUEUE_LIMIT_BYTES: usize = 256 * 1024;
+/// How much is read at once.
+const READ_BYTES: usize = 64 * 1024;
+/// A connect on loopback takes microseconds, or the other side's backlog is full.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A connection that must be reset at both ends.
+struct Broken;
+
+/// Carries one accepted connection to `target`. `out` is the lane of what the dialling side says.
+pub async fn carry(near: TcpStream, target: SocketAddr, out: Arc<Lane>, back: Arc<Lane>) {
+    if passage(&near, &out, &back).await.is_err() {
+        abort(&near);
+        return;
+    }
+    if given_up(&near).await {
+        return;
+    }
+    let connect = tokio::time::timeout(CONNECT_PATIENCE, TcpStream::connect(target));
+    let far = match connect.await {
+        Ok(Ok(far)) => far,
+        Ok(Err(_)) | Err(_) => {
+            // The refusal is news from the target, and news waits while that direction is held.
+            let _ = open(&back).await;
+            abort(&near);
+            return;
+        }
+    };
+    // Without this, small packets wait for each other's acknowledgements and elections look slower.
+    let _ = near.set_nodelay(true);
+    let _ = far.set_nodelay(true);
+    let there = Pump::new(&near, &far, &out);
+    let here = Pump::new(&far, &near, &back);
+    if tokio::try_join!(there.run(&back), here.run(&out)).is_err() {
+        abort(&near);
+        abort(&far);
+    }
+}
+
+/// Waits as a SYN would: while the lane holds, and for the lane's delay.
+async fn passage(near: &TcpStream, out: &Lane, back: &Lane) -> Result<(), Broken> {
+    let _waiting = Gauge::raise(&out.dials_waiting, 1);
+    let mut back_rule = back.rule.subscribe();
+    tokio::select! {
+        opened = open(out) => opened?,
+        _ = back_rule.wait_for(|rule| rule.breaks()) => return Err(Broken),
+    }
+    let delay = out.rule().delay();
+    if !delay.is_zero() {
+        tokio::time::sleep(delay).await;
+    }
+    // Registers the socket with the driver, so that `given_up` knows.
+    let _ = near.ready(Interest::WRITABLE).await;
+    Ok(())
+}
+
+/// Waits until a lane lets bytes through; an error when it breaks connections instead.
+async fn open(lane: &Lane) -> Result<(), Broken> {
+    let mut rule = lane.rule.subscribe();
+    match rule.wait_for(|rule| !rule.holds()).await {
+        Ok(rule) if rule.breaks() => Err(Broken),
+        Ok(_) => Ok(()),
+        // The lane is part of the caller's board, so its sender lives.
+        Err(_) => Err(Broken),
+    }
+}
+
+/// Whether the side that dialled has closed already.
+async fn given_up(near: &TcpStream) -> bool {
+    match tokio::time::timeout(Duration::ZERO, near.ready(Interest::READABLE)).await {
+        Ok(Ok(ready)) => ready.is_read_closed(),
+        Ok(Err(_)) => true,
+        Err(_) => false,
+    }
+}
+
+/// Has the connection end with a reset once it is dropped.
+fn abort(stream: &TcpStream) {
+    let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
+}
+
+/// Raises a counter for as long as it lives.
+struct Gauge<'a> {
+    counter: &'a AtomicU64,
+    amount: u64,
+}
+
+impl<'a> Gauge<'a> {
+    fn raise(counter: &'a AtomicU64, amount: u64) -> Self {
+        counter.fetch_add(amount, Ordering::Relaxed);
+        Self { counter, amount }
+    }
+}
+
+impl Drop for Gauge<'_> {
+    fn drop(&mut self) {
+        self.counter.fetch_sub(self.amount, Ordering::Relaxed);
+    }
+}
+
+/// What the reading side came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Open,
+    Fin,
+    Reset,
+}
+
+/// One direction of one connection.
+struct Pump<'a> {
+    reader: &'a TcpStream,
+    writer: &'a TcpStream,
+    lane: &'a Lane,
+    queue: VecDeque<(Instant, Bytes)>,
+    queued: usize,
+    end: End,
+    /// When the FIN or the reset came; it is delayed like a byte.
+    ended_at: Option<Instant>,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Pump<'a> {
+    fn new(reader: &'a TcpStream, writer: &'a TcpStream, lane: &'a Lane) -> Self {
+        let buffer = vec![0; READ_BYTES];
+        Self {
+            reader,
+            writer,
+            lane,
+            queue: VecDeque::new(),
+            queued: 0,
+            end: End::Open,
+            ended_at: None,
+            buffer,
+        }
+    }
+
+    /// Pumps until the FIN is through. `opposite` is the lane by which news of a broken writer would travel.
+    async fn run(mut self, opposite: &Lane) -> Result<(), Broken> {
+        let mut changes = self.lane.rule.subscribe();
+        loop {
+            let rule = *changes.borrow_and_update();
+            if rule.breaks() {
+                return Err(Broken);
+            }
+            let blocked = match self.hand_on(rule) {
+                Ok(blocked) => blocked,
+                Err(_) => {
+                    open(opposite).await?;
+                    return Err(Broken);
+                }
+            };
+            let next_due = self.next_due(rule, blocked);
+            if self.queue.is_empty() && !rule.holds() && next_due.is_none() {
+                match self.end {
+                    End::Open => {}
+                    End::Fin => {
+                        let _ = SockRef::from(self.writer).shutdown(std::net::Shutdown::Write);
+                        return Ok(());
+                    }
+                    End::Reset => return Err(Broken),
+                }
+            }
+            let may_read = self.end == End::Open && self.queued < QUEUE_LIMIT_BYTES;
+            tokio::select! {
+                changed = changes.changed() => changed.map_err(|_| Broken)?,
+                ready = self.reader.readable(), if may_read => {
+                    if ready.is_err() { self.finish(End::Reset, rule); } else { self.take(rule); }
+                }
+                _ = self.writer.writable(), if blocked => {}
+                () = tokio::time::sleep_until(next_due.unwrap_or_else(Instant::now)), if next_due.is_some() => {}
+            }
+        }
+    }
+
+    /// The moment at which the clock alone lets something go on.
+    fn next_due(&self, rule: Rule, blocked: bool) -> Option<Instant> {
+        if rule.holds() || blocked {
+            return None;
+        }
+        let due = self.queue.front().map(|(due, _)| *due).or(self.ended_at)?;
+        (due > Instant::now()).then_some(due)
+    }
+
+    /// Writes what is due. True when the writer's buffer is full.
+    fn hand_on(&mut self, rule: Rule) -> io::Result<bool> {
+        if rule.holds() {
+            return Ok(false);
+        }
+        while let Some((due, bytes)) = self.queue.front_mut() {
+            if *due > Instant::now() {
+                return Ok(false);
+            }
+            match self.writer.try_write(bytes) {
+                Ok(written) => {
+                    bytes.advance(written);
+                    let empty = bytes.is_empty();
+                    self.sink(written);
+                    self.lane.forwarded.fetch_add(wide(written), Ordering::Relaxed);
+                    if empty {
+                        self.queue.pop_front();
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads what is there.
+    fn take(&mut self, rule: Rule) {
+        match self.reader.try_read(&mut self.buffer) {
+            Ok(0) => self.finish(End::Fin, rule),
+            Ok(length) => {
+                self.queued += length;
+                self.lane.waiting.fetch_add(wide(length), Ordering::Relaxed);
+                let bytes = Bytes::copy_from_slice(&self.buffer[..length]);
+                self.queue.push_back((Instant::now() + rule.delay(), bytes));
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => self.finish(End::Reset, rule),
+        }
+    }
+
+    fn finish(&mut self, end: End, rule: Rule) {
+        self.end = end;
+        self.ended_at = Some(Instant::now() + rule.delay());
+    }
+
+    fn sink(&mut self, length: usize) {
+        self.queued -= length;
+        self.lane.waiting.fetch_sub(wide(length), Ordering::Relaxed);
+    }
+}
+
+impl Drop for Pump<'_> {
+    fn drop(&mut self) {
+        self.sink(self.queued);
+    }
+}

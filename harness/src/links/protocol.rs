@@ -1,0 +1,164 @@
+//! The lines between the harness and its links: one JSON object each way per line.
+//!
+//! Every command has a number and gets one answer with the same number, not always in order: a probe takes
+//! its time and delays nothing. Any line renews the lease; [`Command::Renew`] does only that and is not
+//! answered.
+
+use std::net::SocketAddr;
+
+use node_wire::ids::ServerId;
+use serde::{Deserialize, Serialize};
+
+use super::rules::Rule;
+
+/// A direction of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "(u64, u64)", from = "(u64, u64)")]
+pub struct Pair {
+    /// Who speaks.
+    pub from: ServerId,
+    /// Who hears.
+    pub to: ServerId,
+}
+
+impl Pair {
+    /// From one member to another.
+    pub fn new(from: ServerId, to: ServerId) -> Self {
+        Self { from, to }
+    }
+
+    /// The other direction.
+    pub fn back(self) -> Self {
+        Self { from: self.to, to: self.from }
+    }
+}
+
+impl From<(u64, u64)> for Pair {
+    fn from((from, to): (u64, u64)) -> Self {
+        Self { from: ServerId(from), to: ServerId(to) }
+    }
+}
+
+impl From<Pair> for (u64, u64) {
+    fn from(pair: Pair) -> Self {
+        (pair.from.0, pair.to.0)
+    }
+}
+
+/// A listener to open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkSpec {
+    /// The pair whose first member dials here.
+    pub pair: Pair,
+    /// Where it dials.
+    pub listen: SocketAddr,
+    /// Where the second member listens.
+    pub target: SocketAddr,
+}
+
+/// What the harness asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "cmd", rename_all = "kebab-case")]
+pub enum Command {
+    /// Open the listeners. Asked once, first.
+    Start {
+        /// All of them.
+        links: Vec<LinkSpec>,
+    },
+    /// Put rules in force, all at the same moment.
+    Set {
+        /// Which.
+        rules: Vec<(Pair, Rule)>,
+    },
+    /// Let everything through again.
+    Heal,
+    /// Tell who reaches whom.
+    Probe {
+        /// How long to wait for a probe once the control has arrived.
+        patience_ms: u64,
+    },
+    /// Tell the counters.
+    Counters,
+    /// Nothing but the renewal of the lease; not answered.
+    Renew,
+    /// Heal and go.
+    Stop,
+}
+
+/// A command with its number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Its number.
+    pub id: u64,
+    /// What is asked.
+    #[serde(flatten)]
+    pub command: Command,
+}
+
+/// The counters of one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Count {
+    /// Which direction.
+    pub pair: Pair,
+    /// Bytes handed on since the start.
+    pub forwarded: u64,
+    /// Bytes that wait.
+    pub waiting: u64,
+    /// Connections that wait to be made.
+    pub dials_waiting: u64,
+}
+
+/// What became of one probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probed {
+    /// The direction.
+    pub pair: Pair,
+    /// How long its token took; none when it did not arrive.
+    pub took_us: Option<u64>,
+}
+
+/// What one round of probes showed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeRound {
+    /// One per direction.
+    pub probes: Vec<Probed>,
+    /// How long the control took; none when not even that arrived, and then the rest proves nothing.
+    pub control_us: Option<u64>,
+}
+
+/// What a command led to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Done; the counters of that moment.
+    Done(Vec<Count>),
+    /// The probes.
+    Probed(ProbeRound),
+    /// An address to listen on is taken.
+    Busy(SocketAddr),
+    /// Refused, with the reason.
+    Refused(String),
+}
+
+/// A line from the links.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The number of the command.
+    pub id: u64,
+    /// What it led to.
+    pub outcome: Outcome,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_one_flat_line_and_reads_back() {
+        let request =
+            Request { id: 7, command: Command::Set { rules: vec![(Pair::from((1, 2)), Rule::HOLD)] } };
+        let line = serde_json::to_string(&request).expect("a line");
+        assert_eq!(line, r#"{"id":7,"cmd":"set","rules":[[[1,2],{"mode":"hold","delay_ms":0}]]}"#);
+        assert_eq!(serde_json::from_str::<Request>(&line).expect("reads"), request);
+    }
+}

@@ -1,0 +1,158 @@
+//! The first and the last operations of a run: every key is created, and read on every member at the end.
+//!
+//! Both are in the history like all others. The last reads are taken until all members agree, because an
+//! operation whose fate was unknown may still take effect while they are made.
+
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use checker::durability::FinalState;
+use checker::history::{EventKind, Value};
+use node_client::{Client, ConnectOptions, connect};
+use node_wire::ids::ServerId;
+use tokio::time::Instant;
+use workloads::{Action, Completion, Invocation};
+
+use super::Shared;
+use super::client::{Place, note_completion, send};
+
+/// How long an operation may take when nothing is broken.
+const CALM_PATIENCE: Duration = Duration::from_secs(5);
+/// How long one attempt to connect may take.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
+/// The pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long members may take to agree.
+const AGREEMENT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Creates every key. Process 0 does it, before any client uses that number.
+pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
+    let member = *shared.cluster.members().first().ok_or_else(|| anyhow!("no member"))?;
+    let client = session_at(shared, member, CALM_PATIENCE).await?;
+    let invocations = shared.workload().setup();
+    for invocation in invocations {
+        let kind = perform(shared, &client, member, 0, &invocation).await.kind;
+        if kind != EventKind::Ok {
+            bail!("creating key {} ended as {kind:?} although nothing is broken", invocation.key);
+        }
+    }
+    // The session's end is not part of what is judged.
+    let _ = tokio::time::timeout(CALM_PATIENCE, client.close_session()).await;
+    Ok(())
+}
+
+/// Reads every key on every member until all agree, or until the deadline. `process` and those after it are
+/// free. What could not be read is missing.
+pub async fn final_reads(shared: &Shared, process: u64) -> Vec<FinalState> {
+    let deadline = Instant::now() + AGREEMENT_PATIENCE;
+    let mut clients = Vec::new();
+    for member in shared.cluster.members() {
+        if let Ok(client) = session_at(shared, *member, AGREEMENT_PATIENCE).await {
+            clients.push((*member, client));
+        }
+    }
+    let invocations = shared.workload().final_reads();
+    let wanted = invocations.len() * shared.cluster.members().len();
+    loop {
+        let mut states = Vec::new();
+        for (reader, (member, client)) in (process..).zip(&clients) {
+            for invocation in &invocations {
+                states.extend(read(shared, client, *member, reader, invocation).await);
+            }
+        }
+        if (states.len() == wanted && agree(&states)) || Instant::now() > deadline {
+            return states;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Whether every member that was read holds the same.
+fn agree(states: &[FinalState]) -> bool {
+    let held = |state: &FinalState| (state.value, state.version, state.mzxid);
+    states.iter().all(|state| {
+        states.iter().filter(|other| other.key == state.key).all(|other| held(other) == held(state))
+    })
+}
+
+async fn read(
+    shared: &Shared,
+    client: &Client,
+    member: ServerId,
+    process: u64,
+    invocation: &Invocation,
+) -> Option<FinalState> {
+    let completion = perform(shared, client, member, process, invocation).await;
+    if completion.kind != EventKind::Ok {
+        return None;
+    }
+    let value = match completion.value {
+        Value::One(value) if value != workloads::action::UNREADABLE => Some(value),
+        _ => None,
+    };
+    Some(FinalState {
+        member: member.0,
+        key: invocation.key,
+        version: completion.version?,
+        value,
+        mzxid: completion.mzxid.map(|zxid| zxid.0),
+    })
+}
+
+/// One operation, written down.
+async fn perform(
+    shared: &Shared,
+    client: &Client,
+    member: ServerId,
+    process: u64,
+    invocation: &Invocation,
+) -> Completion {
+    let place = Some(Place::of(member, client));
+    shared.recorder.record(|now| {
+        let mut event = invocation.event(process, now);
+        Place::note(place, &mut event);
+        event
+    });
+    let answer = send(client, &invocation.action, CALM_PATIENCE).await;
+    let completion = shared.workload().complete(process, invocation, &answer);
+    note_completion(shared, &completion, invocation, process, place);
+    if matches!(invocation.action, Action::Create { .. }) && completion.kind != EventKind::Ok {
+        tracing::warn!(?answer, "the set-up failed");
+    }
+    completion
+}
+
+/// A new session at a member, tried again and again: the member is known to serve, or about to.
+async fn session_at(shared: &Shared, member: ServerId, patience: Duration) -> anyhow::Result<Client> {
+    let deadline = Instant::now() + patience;
+    loop {
+        let options = ConnectOptions {
+            timeout: shared.session_timeout,
+            deadline: CONNECT_PATIENCE,
+            ..ConnectOptions::default()
+        };
+        match connect(shared.cluster.client_address(member), options).await {
+            Ok(client) => return Ok(client),
+            Err(error) if Instant::now() > deadline => {
+                return Err(error).with_context(|| format!("connecting to member {}", member.0));
+            }
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(member: u64, key: u64, value: i64, version: i64) -> FinalState {
+        FinalState { member, key, version, value: Some(value), mzxid: None }
+    }
+
+    #[test]
+    fn members_agree_when_they_hold_the_same_of_each_key() {
+        assert!(agree(&[state(1, 0, 5, 1), state(2, 0, 5, 1), state(1, 1, 6, 9)]));
+        assert!(!agree(&[state(1, 0, 5, 1), state(2, 0, 5, 2)]));
+        assert!(!agree(&[state(1, 0, 5, 1), state(2, 0, 4, 1)]));
+    }
+}

@@ -1,0 +1,171 @@
+//! The history as it happens: stamped under one lock, written by one thread.
+//!
+//! A stamp is taken and its line given its place under the same lock, so that the lines are in the order of
+//! time. The thread writes several times a second; a harness that is killed loses that much and no more.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use checker::history::{BAD_VERSION, Event, EventKind, HistoryWriter};
+
+use crate::clock::{RunClock, RunNs};
+
+/// How often lines are written.
+const WRITE_EVERY: Duration = Duration::from_millis(50);
+/// Lines that wait to be written at most; beyond them the disk has failed us.
+const MAX_WAITING: usize = 2_000_000;
+
+/// Where clients write what they saw. Clones write to the same history.
+#[derive(Clone)]
+pub struct Recorder {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    clock: RunClock,
+    waiting: Mutex<Vec<Event>>,
+    stop: AtomicBool,
+    overflowed: AtomicBool,
+    counts: Counts,
+}
+
+/// Operations so far, for the progress.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Succeeded.
+    pub ok: AtomicU64,
+    /// Compare-and-sets refused for their version: definite answers too.
+    pub refused: AtomicU64,
+    /// Definitely failed.
+    pub fail: AtomicU64,
+    /// Of unknown fate.
+    pub info: AtomicU64,
+}
+
+/// The thread that writes.
+pub struct Writer {
+    recorder: Recorder,
+    thread: JoinHandle<std::io::Result<u64>>,
+}
+
+impl Recorder {
+    /// Begins a history.
+    pub fn create(path: &Path, clock: RunClock) -> anyhow::Result<(Self, Writer)> {
+        let file = File::create(path).with_context(|| format!("creating {}", path.display()))?;
+        let inner = Inner {
+            clock,
+            waiting: Mutex::default(),
+            stop: AtomicBool::new(false),
+            overflowed: AtomicBool::new(false),
+            counts: Counts::default(),
+        };
+        let recorder = Self { inner: Arc::new(inner) };
+        let writing = recorder.clone();
+        let thread = std::thread::Builder::new()
+            .name("history".to_owned())
+            .spawn(move || writing.write(file))
+            .context("starting a thread")?;
+        Ok((recorder.clone(), Writer { recorder, thread }))
+    }
+
+    /// Notes an event at this moment.
+    pub fn record(&self, make: impl FnOnce(RunNs) -> Event) {
+        let mut waiting = self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let event = make(self.inner.clock.now());
+        let count = match event.kind {
+            EventKind::Invoke => None,
+            EventKind::Ok => Some(&self.inner.counts.ok),
+            EventKind::Fail if event.error.as_deref() == Some(BAD_VERSION) => {
+                Some(&self.inner.counts.refused)
+            }
+            EventKind::Fail => Some(&self.inner.counts.fail),
+            EventKind::Info => Some(&self.inner.counts.info),
+        };
+        if let Some(count) = count {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        if waiting.len() < MAX_WAITING {
+            waiting.push(event);
+        } else {
+            self.inner.overflowed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Operations so far.
+    pub fn counts(&self) -> &Counts {
+        &self.inner.counts
+    }
+
+    fn write(&self, file: File) -> std::io::Result<u64> {
+        let mut history = HistoryWriter::new(BufWriter::new(file));
+        loop {
+            // Read before the lines are taken, so that the last ones are never missed.
+            let last = self.inner.stop.load(Ordering::Acquire);
+            let lines =
+                std::mem::take(&mut *self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+            for mut event in lines {
+                history.write(&mut event)?;
+            }
+            history.flush()?;
+            if last {
+                return Ok(history.finish()?.count);
+            }
+            std::thread::park_timeout(WRITE_EVERY);
+        }
+    }
+}
+
+impl Writer {
+    /// Seals the history. Nothing may be recorded any more.
+    pub fn finish(self) -> anyhow::Result<u64> {
+        self.recorder.inner.stop.store(true, Ordering::Release);
+        self.thread.thread().unpark();
+        let written = self.thread.join().map_err(|_| anyhow!("the history's writer panicked"))?;
+        let count = written.context("writing the history")?;
+        if self.recorder.inner.overflowed.load(Ordering::Relaxed) {
+            return Err(anyhow!("the history could not be written as fast as it happened; lower --rate"));
+        }
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use checker::history::{Function, Value, load};
+
+    #[test]
+    fn a_sealed_history_is_complete_and_in_the_order_of_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("history.jsonl");
+        let (recorder, writer) = Recorder::create(&path, RunClock::start()).expect("begun");
+        std::thread::scope(|scope| {
+            for process in 0..4 {
+                let recorder = recorder.clone();
+                scope.spawn(move || {
+                    for value in 0..100 {
+                        let line = |kind| {
+                            recorder.record(|now| {
+                                let value = Value::One(process * 1000 + value);
+                                Event::new(process.unsigned_abs(), kind, Function::Write, 0, value, now)
+                            });
+                        };
+                        line(EventKind::Invoke);
+                        line(EventKind::Ok);
+                    }
+                });
+            }
+        });
+        assert_eq!(recorder.counts().ok.load(Ordering::Relaxed), 400);
+        assert_eq!(writer.finish().expect("sealed"), 800);
+        let loaded = load(std::io::BufReader::new(File::open(&path).expect("there"))).expect("sound");
+        assert!(loaded.complete);
+        assert!(loaded.history.ops().windows(2).all(|pair| pair[0].invoke_ns <= pair[1].invoke_ns));
+    }
+}

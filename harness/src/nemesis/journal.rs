@@ -1,0 +1,104 @@
+//! `faults.jsonl`: one line for every step in the life of a fault, written the moment it happens.
+//!
+//! A line is on its way to the disk before the next step begins, so that a killed harness leaves what it
+//! knew. The lines are kept in memory too, because the verdict is drawn from them.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context;
+use node_wire::ids::ServerId;
+use reports::results::{FaultDetail, FaultPhase, FaultTransition};
+
+use crate::clock::RunNs;
+
+/// The journal. Clones write to the same file.
+#[derive(Clone)]
+pub struct Journal {
+    inner: Arc<Mutex<Inner>>,
+}
+
+struct Inner {
+    file: File,
+    lines: Vec<FaultTransition>,
+}
+
+impl Journal {
+    /// Begins the file.
+    pub fn create(path: &Path) -> anyhow::Result<Self> {
+        let file = File::create(path).with_context(|| format!("creating {}", path.display()))?;
+        Ok(Self { inner: Arc::new(Mutex::new(Inner { file, lines: Vec::new() })) })
+    }
+
+    /// Writes a transition down.
+    pub fn write(
+        &self,
+        fault: (&str, &str),
+        phase: FaultPhase,
+        time: RunNs,
+        targets: &[ServerId],
+        detail: FaultDetail,
+    ) -> anyhow::Result<()> {
+        let transition = FaultTransition {
+            fault: fault.0.to_owned(),
+            kind: fault.1.to_owned(),
+            phase,
+            time,
+            targets: targets.iter().map(|target| target.0).collect(),
+            detail,
+        };
+        let mut line = serde_json::to_vec(&transition).context("encoding a fault's transition")?;
+        line.push(b'\n');
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.file.write_all(&line).context("writing faults.jsonl")?;
+        inner.lines.push(transition);
+        Ok(())
+    }
+
+    /// Everything written so far.
+    pub fn transitions(&self) -> Vec<FaultTransition> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).lines.clone()
+    }
+}
+
+/// Reads a journal back; a torn last line, as a killed harness leaves it, is left out.
+pub fn read(path: &Path) -> anyhow::Result<Vec<FaultTransition>> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
+    };
+    let mut transitions = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        match serde_json::from_str(line) {
+            Ok(transition) => transitions.push(transition),
+            Err(_) if !text.ends_with('\n') && number + 1 == text.lines().count() => {}
+            Err(error) => {
+                return Err(error).with_context(|| format!("{} line {}", path.display(), number + 1));
+            }
+        }
+    }
+    Ok(transitions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back_and_a_torn_end_is_left_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("faults.jsonl");
+        let journal = Journal::create(&path).expect("a journal");
+        journal
+            .write(("F1", "kill-one"), FaultPhase::Asked, 5, &[ServerId(2)], FaultDetail::default())
+            .expect("written");
+        assert_eq!(read(&path).expect("read"), journal.transitions());
+        let mut torn = std::fs::read(&path).expect("bytes");
+        torn.extend_from_slice(b"{\"fault\":\"F1\",\"ki");
+        std::fs::write(&path, torn).expect("torn");
+        assert_eq!(read(&path).expect("read"), journal.transitions());
+    }
+}

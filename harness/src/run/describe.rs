@@ -1,0 +1,126 @@
+//! What is said about a run before it begins: `run.json` and the first lines.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+use reports::results::{Host, RunInfo};
+use workloads::{Register, RegisterParams};
+
+use super::Prepared;
+use crate::cli::options::RunOptions;
+use crate::cli::span;
+use crate::clock::whole_milliseconds;
+use crate::exit::Failure;
+use crate::nemesis::{Nemesis, Schedule};
+use crate::seed;
+
+/// The form of the history's lines.
+const HISTORY_FORMAT: &str = "1";
+/// Faults that are spelled out in the first lines; the schedule has them all.
+const SPELLED_OUT: usize = 12;
+
+/// The workload that was asked for.
+pub(super) fn workload(options: &RunOptions) -> Result<Register, Failure> {
+    let params = RegisterParams { keys: u64::from(options.keys), ..RegisterParams::default() };
+    Register::new(params, seed::stream(options.seed, "operations"))
+        .map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// `run.json`.
+pub(super) fn run_info(prepared: &Prepared, schedule: &Schedule) -> RunInfo {
+    let options = &prepared.options;
+    let mut nemeses: Vec<String> = options.nemeses.iter().map(|nemesis| nemesis.name().to_owned()).collect();
+    if nemeses.is_empty() {
+        nemeses.push(Nemesis::NONE.to_owned());
+    }
+    RunInfo {
+        name: options.name.clone(),
+        started_utc: prepared.start.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        seed: options.seed,
+        versions: BTreeMap::from([
+            ("harness".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+            ("history format".to_owned(), HISTORY_FORMAT.to_owned()),
+        ]),
+        host: host(),
+        cluster: options.cluster.name.to_owned(),
+        cluster_reason: options.cluster.reason.clone(),
+        target: "bundled".to_owned(),
+        nodes: options.nodes,
+        observers: 0,
+        workload: options.workload.to_owned(),
+        nemeses,
+        interval_ms: whole_milliseconds(options.interval),
+        rate: options.rate,
+        min_rate: options.min_rate,
+        concurrency: options.concurrency,
+        keys: options.keys,
+        time_limit_ms: whole_milliseconds(options.time_limit),
+        operation_timeout_ms: Some(whole_milliseconds(options.op_timeout)),
+        overlap: false,
+        plant: options.plant.map(|bug| bug.name().to_owned()),
+        drawn: BTreeMap::from([("faults".to_owned(), faults_in_words(schedule, usize::MAX))]),
+        settings: BTreeMap::from([
+            ("peer timeout".to_owned(), span::show(options.peer_timeout)),
+            ("session timeout".to_owned(), span::show(options.session_timeout)),
+            ("fault held for".to_owned(), format!("{}ms", schedule.hold_ms)),
+        ]),
+        repeat: options.repeat.clone(),
+    }
+}
+
+/// The seed, and everything drawn from it that can be said in advance.
+pub(super) fn first_lines(prepared: &Prepared, schedule: &Schedule) {
+    let Prepared { options, progress, .. } = prepared;
+    progress.say(&format!("seed {}", options.seed));
+    progress.say(&format!(
+        "{} members as {} ({}), {} at {} operations/s by {} clients on {} keys for {}",
+        options.nodes,
+        match options.cluster.name {
+            "process" => "processes",
+            other => other,
+        },
+        options.cluster.reason,
+        options.workload,
+        options.rate,
+        options.concurrency,
+        options.keys,
+        span::show(options.time_limit)
+    ));
+    progress.say(&format!("faults: {}", faults_in_words(schedule, SPELLED_OUT)));
+    if let Some(bug) = options.plant {
+        progress.say(&format!("planted: {}", bug.name()));
+    }
+    progress.say(&format!("folder {}", prepared.folder.path().display()));
+}
+
+fn faults_in_words(schedule: &Schedule, limit: usize) -> String {
+    if schedule.faults.is_empty() {
+        return Nemesis::NONE.to_owned();
+    }
+    let words = |start_ms: u64| format!("{}.{} s", start_ms / 1000, start_ms % 1000 / 100);
+    let mut faults: Vec<String> = schedule
+        .faults
+        .iter()
+        .take(limit)
+        .map(|fault| format!("{} {} at {}", fault.id, fault.kind.name(), words(fault.start_ms)))
+        .collect();
+    if schedule.faults.len() > limit {
+        faults.push(format!("and {} more", schedule.faults.len() - limit));
+    }
+    faults.join(", ")
+}
+
+fn host() -> Host {
+    let read = |path: &str| std::fs::read_to_string(path).context("reading").ok();
+    let kernel = read("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let memory = read("/proc/meminfo").and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim();
+        line.split_ascii_whitespace().next()?.parse::<u64>().ok()
+    });
+    Host {
+        cores: std::thread::available_parallelism().map_or(1, |cores| crate::num::narrow(cores.get())),
+        memory_bytes: memory.map(|kibibytes| kibibytes * 1024),
+        kernel: format!("Linux {} {}", kernel.trim(), std::env::consts::ARCH),
+        measured: BTreeMap::new(),
+    }
+}

@@ -1,0 +1,194 @@
+//! One run, while the ensemble lives: start it, load it, break it, read it a last time, end it.
+//!
+//! What was planned is on disk before the first member starts, what happens is on disk as it happens, and
+//! what was seen beside the history goes there at the end; the verdict is drawn from the folder alone, later.
+//! Three things end a run early: an interrupt, which heals and keeps what there is; a failure of the
+//! cluster's machinery or of the harness, which is never taken for a fault; and a panic, whose unwinding drops
+//! the cluster and with it every process.
+
+pub mod interrupt;
+
+mod describe;
+mod workload;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use tokio::sync::watch;
+
+use crate::cli::options::RunOptions;
+use crate::clock::RunClock;
+use crate::cluster::Cluster;
+use crate::cluster::ports::{self, PortPlan};
+use crate::cluster::process::{MemberSettings, PortClash, ProcessCluster};
+use crate::events;
+use crate::exit::Failure;
+use crate::judge::observed::Observed;
+use crate::load::{self, Recorder, Shared};
+use crate::nemesis::Schedule;
+use crate::nemesis::journal::Journal;
+use crate::num::wide;
+use crate::progress::Progress;
+use crate::store::RunFolder;
+use interrupt::Interrupt;
+use workload::Workload;
+
+/// Other blocks of ports that are tried when one is taken under our hands.
+const PORT_ATTEMPTS: u32 = 3;
+/// How long members may take to serve again after the workload.
+const RECOVERY_PATIENCE: Duration = Duration::from_secs(20);
+/// The same after an interrupt: somebody waits.
+const INTERRUPTED_PATIENCE: Duration = Duration::from_secs(3);
+
+/// A run that was checked and has its folder.
+pub struct Prepared {
+    /// What is meant.
+    pub options: RunOptions,
+    /// Where it is kept.
+    pub folder: RunFolder,
+    /// When it began, for people.
+    pub start: jiff::Timestamp,
+    /// What names it in the environment of its processes.
+    pub token: String,
+    /// Where it is told.
+    pub progress: Progress,
+}
+
+/// Runs it. Afterwards its folder holds everything that the verdict is drawn from.
+pub async fn execute(prepared: &Prepared, ports: PortPlan) -> Result<(), Failure> {
+    let options = &prepared.options;
+    let schedule = Schedule::plan(options.seed, &options.nemeses, options.interval, options.time_limit);
+    let run = describe::run_info(prepared, &schedule);
+    RunFolder::write_json(&prepared.folder.run(), &run)?;
+    RunFolder::write_json(&prepared.folder.schedule(), &schedule)?;
+    describe::first_lines(prepared, &schedule);
+    let interrupt = Interrupt::listen(prepared.progress.clone())?;
+    let clock = RunClock::start();
+    let begun = Instant::now();
+    let cluster = tokio::select! {
+        started = start_cluster(prepared, ports, clock) => started?,
+        () = interrupt.asked() => return Err(Failure::Interrupted),
+    };
+    let mut observed = Observed::default();
+    observed.timings.start_ms = begun.elapsed().as_secs_f64() * 1e3;
+    prepared.progress.say(&format!("all members serve after {:.0} ms", observed.timings.start_ms));
+    let outcome = live(prepared, &schedule, &cluster, clock, &interrupt, &mut observed).await;
+    let stopped = cluster.stop().await;
+    outcome?;
+    stopped.context("ending the members")?;
+    observed.end_ns = clock.now();
+    RunFolder::write_json(&prepared.folder.observed(), &observed)?;
+    Ok(())
+}
+
+/// Starts members until they serve; on other ports when somebody took one of ours meanwhile.
+async fn start_cluster(
+    prepared: &Prepared,
+    ports: PortPlan,
+    clock: RunClock,
+) -> Result<Arc<dyn Cluster>, Failure> {
+    let mut ports = ports;
+    let mut attempt = 1;
+    loop {
+        let settings = MemberSettings {
+            nodes: prepared.options.nodes,
+            peer_timeout: prepared.options.peer_timeout,
+            plant: prepared.options.plant,
+            folder: prepared.folder.path().to_owned(),
+            token: prepared.token.clone(),
+        };
+        let cluster: Arc<dyn Cluster> = Arc::new(ProcessCluster::create(settings, ports, clock)?);
+        refuse_what_it_cannot(prepared, &*cluster)?;
+        match cluster.start().await {
+            Ok(()) => return Ok(cluster),
+            Err(error) if error.is::<PortClash>() && attempt < PORT_ATTEMPTS => {
+                if prepared.options.base_port.is_some() {
+                    return Err(Failure::usage(format!("--base-port: {error}")));
+                }
+                prepared.progress.say(&format!("{error}; another block is tried"));
+                cluster.stop().await?;
+                prepared.folder.drop_data().context("removing the members' data")?;
+                ports = ports::take(prepared.options.nodes, None)?;
+                attempt += 1;
+            }
+            Err(error) => return Err(error.context("starting the ensemble").into()),
+        }
+    }
+}
+
+/// A fault that the cluster can't do is refused before anything starts, never skipped.
+fn refuse_what_it_cannot(prepared: &Prepared, cluster: &dyn Cluster) -> Result<(), Failure> {
+    for nemesis in &prepared.options.nemeses {
+        cluster.can(nemesis.needs()).map_err(|why| {
+            Failure::usage(format!("the {} cluster can't do {}: {why}", cluster.name(), nemesis.name()))
+        })?;
+    }
+    Ok(())
+}
+
+/// From the first operation to the last, on members that serve.
+async fn live(
+    prepared: &Prepared,
+    schedule: &Schedule,
+    cluster: &Arc<dyn Cluster>,
+    clock: RunClock,
+    interrupt: &Interrupt,
+    observed: &mut Observed,
+) -> Result<(), Failure> {
+    let options = &prepared.options;
+    let (recorder, writer) = Recorder::create(&prepared.folder.history(), clock)?;
+    let journal = Journal::create(&prepared.folder.faults())?;
+    let shared = Shared {
+        cluster: Arc::clone(cluster),
+        workload: Arc::new(std::sync::Mutex::new(describe::workload(options)?)),
+        recorder,
+        clock,
+        concurrency: options.concurrency,
+        op_timeout: options.op_timeout,
+        session_timeout: options.session_timeout,
+    };
+    let outcome = async {
+        load::set_up(&shared).await.context("creating the keys")?;
+        let workload = Workload { prepared, schedule, shared: &shared, journal };
+        let next_process = workload.run(interrupt, observed).await?;
+        end(prepared, &shared, next_process, interrupt, observed).await
+    };
+    let outcome = tokio::select! {
+        outcome = outcome => outcome,
+        broken = cluster.broken() => Err(anyhow!("the cluster broke: {}", broken?).into()),
+    };
+    // Sealed whatever happened: what it holds is true.
+    let sealed = writer.finish();
+    outcome?;
+    sealed?;
+    Ok(())
+}
+
+/// After the workload: all members serve again, and are read a last time.
+async fn end(
+    prepared: &Prepared,
+    shared: &Shared,
+    next_process: u64,
+    interrupt: &Interrupt,
+    observed: &mut Observed,
+) -> Result<(), Failure> {
+    let begun = Instant::now();
+    observed.interrupted = interrupt.was_asked();
+    let patience = if observed.interrupted { INTERRUPTED_PATIENCE } else { RECOVERY_PATIENCE };
+    let events = shared.cluster.events();
+    if events.wait(patience, events::all_serve).await {
+        observed.finals = load::final_reads(shared, next_process).await;
+    } else {
+        let words = events::laggards(&events.views());
+        prepared.progress.say(&format!("not all members serve after the workload: {words}"));
+    }
+    observed.timings.recovery_ms = begun.elapsed().as_secs_f64() * 1e3;
+    observed.events = events.events();
+    let said = wide(observed.events.len());
+    tracing::debug!(events = said, "the members are asked to end");
+    Ok(())
+}
+
+/// A signal to every part that it is time to end.
+pub(crate) type Stop = watch::Sender<bool>;

@@ -1,0 +1,241 @@
+//! The folder of one run: `<store>/<name>/<UTC start>/`, and `<store>/latest` pointing at it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::lock::RunLock;
+use crate::exit::Failure;
+
+/// How the start is written in a folder's name.
+const START_FORMAT: &str = "%Y%m%dT%H%M%SZ";
+/// Runs of one name that may start in the same second.
+const MAX_SAME_SECOND: u32 = 1000;
+/// The link to the newest run.
+const LATEST: &str = "latest";
+
+/// The files of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+/// A run folder that was just made, with the lock that says whose it is.
+pub struct Fresh {
+    /// The folder.
+    pub folder: RunFolder,
+    /// Held until the run is over.
+    pub lock: RunLock,
+}
+
+impl RunFolder {
+    /// The folder at `path`, whatever is in it.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Makes the folder of a run that starts now.
+    pub fn create(store: &Path, name: &str, start: jiff::Timestamp) -> Result<Fresh, Failure> {
+        let parent = store.join(name);
+        fs::create_dir_all(&parent).map_err(|error| store_failure(store, &error))?;
+        let start = start.strftime(START_FORMAT).to_string();
+        for attempt in 1..=MAX_SAME_SECOND {
+            let suffix = if attempt == 1 { String::new() } else { format!("-{attempt}") };
+            let path = parent.join(format!("{start}{suffix}"));
+            match fs::create_dir(&path) {
+                Ok(()) => {
+                    let folder = Self { path };
+                    let lock = RunLock::take(&folder.lock())?;
+                    return Ok(Fresh { folder, lock });
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(store_failure(store, &error)),
+            }
+        }
+        Err(Failure::usage(format!("{} holds too many runs that start in this second", parent.display())))
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// `run.json`.
+    pub fn run(&self) -> PathBuf {
+        self.file("run.json")
+    }
+
+    /// `schedule.json`.
+    pub fn schedule(&self) -> PathBuf {
+        self.file("schedule.json")
+    }
+
+    /// `history.jsonl`.
+    pub fn history(&self) -> PathBuf {
+        self.file("history.jsonl")
+    }
+
+    /// `faults.jsonl`.
+    pub fn faults(&self) -> PathBuf {
+        self.file("faults.jsonl")
+    }
+
+    /// `observed.json`: what was seen beside the history, for judging it again.
+    pub fn observed(&self) -> PathBuf {
+        self.file("observed.json")
+    }
+
+    /// `results.json`.
+    pub fn results(&self) -> PathBuf {
+        self.file("results.json")
+    }
+
+    /// `report.html`.
+    pub fn report(&self) -> PathBuf {
+        self.file("report.html")
+    }
+
+    /// `junit.xml`.
+    pub fn junit(&self) -> PathBuf {
+        self.file("junit.xml")
+    }
+
+    /// `run.lock`, there while the run is unfinished.
+    pub fn lock(&self) -> PathBuf {
+        self.file("run.lock")
+    }
+
+    /// `nodes/`.
+    pub fn nodes(&self) -> PathBuf {
+        self.file("nodes")
+    }
+
+    /// Writes a file of JSON, whole or not at all.
+    pub fn write_json(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
+        let mut text = serde_json::to_vec_pretty(value).context("encoding JSON")?;
+        text.push(b'\n');
+        Self::write(path, &text)
+    }
+
+    /// Writes a file, whole or not at all.
+    pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+        let mut draft = path.as_os_str().to_owned();
+        draft.push(".new");
+        fs::write(&draft, bytes).with_context(|| format!("writing {}", path.display()))?;
+        fs::rename(&draft, path).with_context(|| format!("writing {}", path.display()))
+    }
+
+    /// Reads a file of JSON.
+    pub fn read_json<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
+        let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+        serde_json::from_slice(&bytes).with_context(|| format!("reading {}", path.display()))
+    }
+
+    /// Removes the members' data, of which the logs and events beside it tell what is worth keeping.
+    pub fn drop_data(&self) -> io::Result<()> {
+        for member in read_dir_if_there(&self.nodes())? {
+            let data = member.join("data");
+            if data.is_dir() {
+                fs::remove_dir_all(data)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Points `latest` here. A store whose file system has no links is a store without `latest`.
+    pub fn point_latest(&self, store: &Path) {
+        let Ok(target) = self.path.strip_prefix(store) else { return };
+        let draft = store.join(format!(".{LATEST}-{}", std::process::id()));
+        let _ = fs::remove_file(&draft);
+        let linked =
+            std::os::unix::fs::symlink(target, &draft).and_then(|()| fs::rename(&draft, store.join(LATEST)));
+        if let Err(error) = linked {
+            tracing::warn!(%error, "no link to the latest run");
+        }
+    }
+}
+
+/// The entries of a folder; none where there is no folder.
+pub(super) fn read_dir_if_there(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(error),
+    };
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// Says what is wrong with a store in which no folder can be made.
+fn store_failure(store: &Path, error: &io::Error) -> Failure {
+    let file = store.ancestors().find(|ancestor| ancestor.is_file());
+    let message = match file {
+        Some(file) => format!(
+            "--store {}: {} is a regular file, so no folder can be made below it. Name a folder, or a path \
+             at which one can be made",
+            store.display(),
+            file.display()
+        ),
+        None => format!("--store {}: no folder can be made there: {error}", store.display()),
+    };
+    Failure::Usage(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> jiff::Timestamp {
+        "2026-03-14T02:10:07Z".parse().expect("a moment")
+    }
+
+    #[test]
+    fn two_runs_of_one_second_get_a_folder_each_and_latest_is_the_last() {
+        let store = tempfile::tempdir().expect("a store");
+        let first = RunFolder::create(store.path(), "r", now()).expect("first").folder;
+        let second = RunFolder::create(store.path(), "r", now()).expect("second").folder;
+        assert!(first.path().ends_with("r/20260314T021007Z"));
+        assert!(second.path().ends_with("r/20260314T021007Z-2"));
+        first.point_latest(store.path());
+        second.point_latest(store.path());
+        let latest = fs::read_link(store.path().join(LATEST)).expect("a link");
+        assert_eq!(latest, Path::new("r/20260314T021007Z-2"));
+    }
+
+    #[test]
+    fn a_store_beneath_a_regular_file_is_refused_by_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("file");
+        fs::write(&file, b"").expect("a file");
+        for store in [file.clone(), file.join("below")] {
+            match RunFolder::create(&store, "r", now()) {
+                Err(Failure::Usage(message)) => assert!(message.contains("is a regular file"), "{message}"),
+                _ => panic!("{} was taken", store.display()),
+            }
+        }
+    }
+
+    #[test]
+    fn data_goes_and_logs_stay() {
+        let store = tempfile::tempdir().expect("a store");
+        let folder = RunFolder::create(store.path(), "r", now()).expect("a run").folder;
+        let member = folder.nodes().join("1");
+        fs::create_dir_all(member.join("data")).expect("data");
+        fs::write(member.join("data/log.1"), b"x").expect("a log of transactions");
+        fs::write(member.join("log"), b"x").expect("a log");
+        folder.drop_data().expect("dropped");
+        assert!(member.join("log").exists());
+        assert!(!member.join("data").exists());
+    }
+}

@@ -1,0 +1,11 @@
+//! Where runs are kept: one folder each, and everything after the run is a function of it.
+//!
+//! - [`folder`]: the folder of one run, its files by name.
+//! - [`lock`]: who owns an unfinished run, and whether that process still lives.
+//! - [`sweep`]: removes what a killed harness left.
+
+pub mod folder;
+pub mod lock;
+pub mod sweep;
+
+pub use folder::RunFolder;

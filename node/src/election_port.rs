@@ -1,0 +1,352 @@
+//! The election port: one connection with every peer, whoever dialled it.
+//!
+//! ZooKeeper's rule decides who may: only the larger number keeps a connection that it dialled. The smaller one
+//! dials too, says its number and hangs up, which makes the larger one dial back; so two members that dial each
+//! other at once end with one connection and not with none.
+//!
+//! A connection is kept up whether or not there is something to say, because an election that has to dial first
+//! is late. It may be silent for as long as it likes: there are no heartbeats here. What ends it is the kernel,
+//! by what it finds unacknowledged, or the peer.
+//!
+//! For each peer only the last notification is kept, and it is sent again whenever a connection comes back. A
+//! vote that was replaced before it left is of no use to anyone (Apache ZooKeeper keeps a queue of one for
+//! the same reason).
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use node_core::io::Input;
+use node_wire::client::{put_frame, take_frame};
+use node_wire::election::{Hello, MAX_NOTIFICATION, Notification};
+use node_wire::ids::ServerId;
+use node_wire::jute::{DecodeError, Writer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::config::NodeConfig;
+use crate::inbox::Inbox;
+use crate::net::{ACCEPT_PAUSE, dial, tune_peer, user_timeout};
+
+/// Pause after the first failed dial, doubled by each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+
+/// The longest pause: a peer that comes back, or a network that heals, is found this late at worst.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Connections that may be saying hello at once; more are dropped.
+const MAX_STRANGERS: usize = 64;
+
+/// Room made for each read. A notification is some tens of bytes, and rarely a configuration.
+const READ_CHUNK: usize = 4 << 10;
+
+/// What is known of a peer.
+#[derive(Debug, Default)]
+struct Peer {
+    /// The last notification, framed.
+    last: RefCell<Option<Bytes>>,
+    /// It was not sent yet on the present connection.
+    unsent: Cell<bool>,
+    /// The present connection by its number, 0 for none.
+    present: Cell<u64>,
+    /// When the present connection came.
+    since: Cell<Option<Instant>>,
+    /// The present connection should look at `unsent`, or at whether it is still present.
+    changed: RefCell<Rc<Notify>>,
+    /// The dialler should look at whether it has something to do.
+    redial: Notify,
+    /// A connection is on its way, or the peer was asked for one.
+    dialling: Cell<bool>,
+}
+
+/// The connections with all peers.
+pub(crate) struct ElectionPort {
+    config: Rc<NodeConfig>,
+    inbox: Rc<Inbox>,
+    peers: BTreeMap<ServerId, Peer>,
+    strangers: Cell<usize>,
+    last_connection: Cell<u64>,
+}
+
+/// Why a connection ended other than by its end.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error(transparent)]
+    Socket(#[from] io::Error),
+    #[error("failed to {0}")]
+    Malformed(#[from] DecodeError),
+    #[error("no hello in time")]
+    Silent,
+    #[error("server {0} is not a peer in the configuration")]
+    Unknown(ServerId),
+}
+
+impl ElectionPort {
+    /// For every peer in the configuration.
+    pub(crate) fn new(config: Rc<NodeConfig>, inbox: Rc<Inbox>) -> Rc<Self> {
+        let peers = config.servers.keys().filter(|id| **id != config.id).map(|id| (*id, Peer::default()));
+        let peers = peers.collect();
+        Rc::new(Self { config, inbox, peers, strangers: Cell::new(0), last_connection: Cell::new(0) })
+    }
+
+    /// Starts to accept and to dial.
+    pub(crate) fn start(self: &Rc<Self>, listener: TcpListener) {
+        tokio::task::spawn_local(Rc::clone(self).accept(listener));
+        for id in self.peers.keys().copied() {
+            tokio::task::spawn_local(Rc::clone(self).keep_dialling(id));
+        }
+    }
+
+    /// Replaces the vote for a peer and sends it as soon as that is possible.
+    pub(crate) fn notify(&self, to: ServerId, notification: &Notification) {
+        let Some(peer) = self.peers.get(&to) else { return };
+        let mut frame = BytesMut::new();
+        put_frame(&mut frame, |w| notification.encode(w));
+        peer.last.replace(Some(frame.freeze()));
+        peer.unsent.set(true);
+        peer.changed.borrow().notify_one();
+    }
+
+    async fn accept(self: Rc<Self>, listener: TcpListener) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, from)) if self.strangers.get() < MAX_STRANGERS => {
+                    self.strangers.set(self.strangers.get() + 1);
+                    let port = Rc::clone(&self);
+                    tokio::task::spawn_local(async move {
+                        if let Err(error) = port.welcome(stream).await {
+                            tracing::debug!(%from, %error, "closed a connection on the election port");
+                        }
+                        port.strangers.set(port.strangers.get() - 1);
+                    });
+                }
+                Ok((_, from)) => tracing::warn!(%from, "dropped a connection on the election port: too many"),
+                Err(error) => {
+                    tracing::warn!(%error, "failed to accept a connection on the election port");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Someone dialled: take the connection over or dial back.
+    async fn welcome(self: &Rc<Self>, mut stream: TcpStream) -> Result<(), Broken> {
+        tune_peer(&stream, user_timeout(self.config.peer_timeout))?;
+        let mut received = BytesMut::new();
+        let hello = tokio::time::timeout(self.patience(), read_hello(&mut stream, &mut received))
+            .await
+            .map_err(|_| Broken::Silent)??;
+        let Some(hello) = hello else { return Ok(()) };
+        let id = hello.server;
+        let peer = self.peers.get(&id).ok_or(Broken::Unknown(id))?;
+        if id > self.config.id {
+            self.install(id, peer, stream, received);
+        } else if !peer.dialling.get() && !self.is_fresh(peer) {
+            // A peer that has a connection does not dial, so ours is dead on its side. But a dial that is on its
+            // way must be left alone, and so must a connection that just came: the peer asked before it knew of
+            // it, and two members with a slow network between them would never meet.
+            self.retire(id, peer);
+            peer.redial.notify_one();
+        }
+        Ok(())
+    }
+
+    /// True for a connection that is younger than a peer's question for one may be.
+    fn is_fresh(&self, peer: &Peer) -> bool {
+        peer.present.get() != 0 && peer.since.get().is_some_and(|since| since.elapsed() < self.patience())
+    }
+
+    /// Makes a connection the present one. The task that reads from it is started.
+    fn install(self: &Rc<Self>, id: ServerId, peer: &Peer, stream: TcpStream, received: BytesMut) {
+        self.retire(id, peer);
+        self.last_connection.set(self.last_connection.get() + 1);
+        let number = self.last_connection.get();
+        let changed = Rc::new(Notify::new());
+        peer.present.set(number);
+        peer.since.set(Some(Instant::now()));
+        peer.unsent.set(peer.last.borrow().is_some());
+        peer.changed.replace(Rc::clone(&changed));
+        peer.redial.notify_one();
+        self.inbox.from_peer(Input::ElectionConnected { peer: id });
+        let port = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            let connection = Connection { id, number, stream, received, changed };
+            if let Err(error) = port.serve(connection).await {
+                tracing::debug!(peer = %id, %error, "an election connection broke");
+            }
+            let Some(peer) = port.peers.get(&id) else { return };
+            if peer.present.get() == number {
+                port.retire(id, peer);
+                peer.redial.notify_one();
+            }
+        });
+    }
+
+    /// Ends the present connection, if there is one.
+    fn retire(&self, id: ServerId, peer: &Peer) {
+        if peer.present.replace(0) != 0 {
+            peer.changed.borrow().notify_one();
+            self.inbox.from_peer(Input::ElectionLost { peer: id });
+        }
+    }
+
+    /// One connection's life: until it breaks or is no longer the present one.
+    async fn serve(&self, connection: Connection) -> Result<(), Broken> {
+        let Connection { id, number, stream, received, changed } = connection;
+        let (reader, writer) = stream.into_split();
+        let Some(peer) = self.peers.get(&id) else { return Ok(()) };
+        let present = || peer.present.get() == number;
+        tokio::select! {
+            result = self.hear(id, reader, received, present) => result,
+            result = speak(peer, writer, &changed, present) => result,
+        }
+    }
+
+    async fn hear(
+        &self,
+        from: ServerId,
+        mut reader: OwnedReadHalf,
+        mut received: BytesMut,
+        present: impl Fn() -> bool,
+    ) -> Result<(), Broken> {
+        loop {
+            while let Some(frame) = take_frame(&mut received, MAX_NOTIFICATION)? {
+                if !present() {
+                    return Ok(());
+                }
+                match Notification::decode(frame) {
+                    Ok(notification) => self.inbox.from_peer(Input::Notification { from, notification }),
+                    // The frame was whole, so the stream can be followed; ZooKeeper goes on here as well.
+                    Err(error) => tracing::warn!(%from, "dropped a notification: failed to {error}"),
+                }
+            }
+            self.inbox.make_room().await;
+            received.reserve(READ_CHUNK);
+            if reader.read_buf(&mut received).await? == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sees to it that there is a connection, for ever.
+    async fn keep_dialling(self: Rc<Self>, id: ServerId) {
+        let Some(peer) = self.peers.get(&id) else { return };
+        let mut pause = FIRST_PAUSE;
+        loop {
+            if peer.present.get() != 0 {
+                pause = FIRST_PAUSE;
+                peer.redial.notified().await;
+                if peer.present.get() == 0 && id > self.config.id {
+                    // The larger one notices too, and dials: to ask it for that would only disturb it.
+                    let _ = tokio::time::timeout(self.patience(), peer.redial.notified()).await;
+                }
+                continue;
+            }
+            peer.dialling.set(true);
+            let started = Instant::now();
+            let dialled = self.dial_once(id, peer).await;
+            let wait = match dialled {
+                Ok(Dialled::Kept) => Duration::ZERO,
+                // The peer dials back now. On a slow network that takes as long as our own dial did, and
+                // asking again too soon would make it drop what it has just dialled.
+                Ok(Dialled::Asked) => self.patience().max(started.elapsed() * 4),
+                Err(error) => {
+                    tracing::debug!(peer = %id, %error, "failed to dial a peer's election port");
+                    let wait = pause;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    wait
+                }
+            };
+            peer.dialling.set(false);
+            // Cut short when a connection comes or the peer asks for one.
+            let _ = tokio::time::timeout(wait, peer.redial.notified()).await;
+        }
+    }
+
+    async fn dial_once(self: &Rc<Self>, id: ServerId, peer: &Peer) -> Result<Dialled, Broken> {
+        let target = self.config.election_target(id).ok_or(Broken::Unknown(id))?;
+        let mut stream = dial(target, self.patience()).await?;
+        if peer.present.get() != 0 {
+            // The peer was faster.
+            return Ok(Dialled::Kept);
+        }
+        tune_peer(&stream, user_timeout(self.config.peer_timeout))?;
+        let own = self.config.servers.get(&self.config.id).ok_or(Broken::Unknown(self.config.id))?;
+        let address = (own.election.host.clone(), own.election.port);
+        let hello = Hello { server: self.config.id, addresses: vec![address] };
+        let mut bytes = BytesMut::new();
+        hello.encode(&mut Writer::new(&mut bytes));
+        // A few bytes into an empty socket: this does not wait.
+        stream.write_all(&bytes).await?;
+        if id > self.config.id {
+            stream.shutdown().await?;
+            return Ok(Dialled::Asked);
+        }
+        self.install(id, peer, stream, BytesMut::new());
+        Ok(Dialled::Kept)
+    }
+
+    /// How long a dial, and a stranger's hello, may take.
+    fn patience(&self) -> Duration {
+        self.config.peer_timeout
+    }
+}
+
+/// What came of a dial that succeeded.
+enum Dialled {
+    /// There is a connection.
+    Kept,
+    /// The peer knows that we want one.
+    Asked,
+}
+
+/// A connection on its way to its task.
+struct Connection {
+    id: ServerId,
+    number: u64,
+    stream: TcpStream,
+    received: BytesMut,
+    changed: Rc<Notify>,
+}
+
+/// Sends the last notification whenever there is a new one.
+async fn speak(
+    peer: &Peer,
+    mut writer: OwnedWriteHalf,
+    changed: &Notify,
+    present: impl Fn() -> bool,
+) -> Result<(), Broken> {
+    while present() {
+        if peer.unsent.replace(false) {
+            let last = peer.last.borrow().clone();
+            if let Some(frame) = last {
+                writer.write_all(&frame).await?;
+                continue;
+            }
+        }
+        changed.notified().await;
+    }
+    Ok(())
+}
+
+/// The first message of whoever dialled, or none when it hung up.
+async fn read_hello(stream: &mut TcpStream, received: &mut BytesMut) -> Result<Option<Hello>, Broken> {
+    loop {
+        if let Some(hello) = Hello::decode(received)? {
+            return Ok(Some(hello));
+        }
+        received.reserve(READ_CHUNK);
+        if stream.read_buf(received).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! The loop that owns the member: facts in, effects out, one write for each batch.
+//!
+//! One thread runs this loop and every socket. The member needs a few microseconds for a step, so handing
+//! inputs to another thread would cost more than the work, in latency above all; and on a machine whose cores
+//! are shared by several members a thread more is a context switch more. What can block has threads of its
+//! own: the log's writer, snapshots, the line on stdout. So nothing that the disk does delays a heartbeat.
+//!
+//! A turn takes what is there, peers and disk before clients, in bounded portions; then the operations for the
+//! disk leave first, because the fsync is what everybody waits for, and then the sockets are written.
+
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use node_core::io::{Effect, Event, Input};
+use node_core::{Member, Plant, TICK};
+
+use crate::client_port::ClientPort;
+use crate::clock::Clock;
+use crate::election_port::ElectionPort;
+use crate::events::Events;
+use crate::inbox::Inbox;
+use crate::quorum_port::QuorumPort;
+use crate::snapshots::Snapshots;
+use crate::store::{Store, Ticketed};
+
+/// Inputs of peers in one turn. A follower's acknowledgements come in floods.
+const PEER_PORTION: usize = 1024;
+
+/// Inputs of clients in one turn. With a few microseconds for each, peers wait no longer than a millisecond.
+const CLIENT_PORTION: usize = 128;
+
+/// The member can't go on.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Halted(pub(crate) String);
+
+/// The member and everything that its effects reach.
+pub(crate) struct Engine<P: Plant> {
+    pub(crate) member: Member<P>,
+    pub(crate) clock: Clock,
+    pub(crate) inbox: Rc<Inbox>,
+    pub(crate) store: Store,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) quorum: Rc<QuorumPort>,
+    pub(crate) election: Rc<ElectionPort>,
+    pub(crate) clients: Rc<ClientPort>,
+    pub(crate) events: Events,
+    /// Where clients connect, as it is told.
+    pub(crate) client_addr: String,
+    pub(crate) batch: Batch,
+}
+
+/// What a turn gathers, and what the last one left.
+#[derive(Default)]
+pub(crate) struct Batch {
+    effects: Vec<Effect>,
+    ops: Vec<Ticketed>,
+    /// The ticket that the member was told last.
+    told: u64,
+    next_tick: Duration,
+    disk_was_high: bool,
+}
+
+impl<P: Plant> Engine<P> {
+    /// Runs until `stop`.
+    pub(crate) async fn run(&mut self, stop: impl Future<Output = ()>) -> Result<(), Halted> {
+        let mut stop = pin!(stop);
+        let wake = self.inbox.wake();
+        loop {
+            if self.inbox.is_empty() {
+                let until_tick = self.batch.next_tick.saturating_sub(self.clock.now().mono);
+                tokio::select! {
+                    biased;
+                    () = &mut stop => return Ok(()),
+                    () = wake.notified() => {}
+                    () = tokio::time::sleep(until_tick) => {}
+                }
+            } else {
+                // Sockets get their turn between ours.
+                tokio::select! {
+                    biased;
+                    () = &mut stop => return Ok(()),
+                    () = tokio::task::yield_now() => {}
+                }
+            }
+            self.turn()?;
+        }
+    }
+
+    /// Tells what the operator should hear last.
+    pub(crate) fn halt(&self, halted: &Halted) {
+        self.events.halt(halted.0.clone(), self.member.status().last_logged);
+    }
+
+    fn turn(&mut self) -> Result<(), Halted> {
+        if let Some(reason) = self.store.failure() {
+            return Err(Halted(reason));
+        }
+        let durable = self.store.durable();
+        if durable > self.batch.told {
+            self.batch.told = durable;
+            self.step(Input::Stored { ticket: durable })?;
+        }
+        for _ in 0..PEER_PORTION {
+            let Some(input) = self.inbox.next_from_peer() else { break };
+            self.step(input)?;
+        }
+        // Behind what peers said: a process that was stopped must hear them before it judges their silence.
+        let now = self.clock.now().mono;
+        if now >= self.batch.next_tick {
+            self.batch.next_tick = now + TICK;
+            self.step(Input::Tick)?;
+        }
+        for _ in 0..CLIENT_PORTION {
+            let Some(input) = self.inbox.next_from_client() else { break };
+            self.step(input)?;
+        }
+        self.flush()
+    }
+
+    fn step(&mut self, input: Input) -> Result<(), Halted> {
+        let mut effects = std::mem::take(&mut self.batch.effects);
+        if !matches!(input, Input::Tick) {
+            tracing::trace!(?input);
+        }
+        self.member.step(self.clock.now(), input, &mut effects);
+        for effect in effects.drain(..) {
+            self.carry_out(effect)?;
+        }
+        self.batch.effects = effects;
+        Ok(())
+    }
+
+    fn carry_out(&mut self, effect: Effect) -> Result<(), Halted> {
+        tracing::trace!(?effect);
+        match effect {
+            Effect::Store { ticket, op } => self.batch.ops.push((ticket, op)),
+            Effect::TakeSnapshot(snapshot) => self.snapshots.take(snapshot),
+            Effect::Notify { to, notification } => self.election.notify(to, &notification),
+            Effect::Dial { leader } => self.quorum.dial(leader),
+            Effect::Send { conn, packet } => self.quorum.send(conn, &packet),
+            Effect::SendImage { conn, snapshot } => self.quorum.send_image(conn, snapshot),
+            Effect::Close { conn } => self.quorum.close(conn),
+            Effect::Reply { client, frame } => self.clients.reply(client, &frame),
+            Effect::CloseClient { client } => self.clients.close(client),
+            Effect::Event(event) => self.tell(&event),
+            Effect::Halt { reason } => return Err(Halted(reason)),
+        }
+        Ok(())
+    }
+
+    fn tell(&self, event: &Event) {
+        let zxid = self.member.status().last_logged;
+        tracing::info!(%zxid, ?event);
+        self.events.transition(event, zxid);
+        if let Event::Established { .. } = event {
+            self.events.serving(self.client_addr.clone(), zxid);
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), Halted> {
+        if !self.batch.ops.is_empty() {
+            self.store.submit(std::mem::take(&mut self.batch.ops)).map_err(Halted)?;
+        }
+        self.quorum.flush();
+        self.clients.flush(Instant::now());
+        let high = self.store.is_behind();
+        if std::mem::replace(&mut self.batch.disk_was_high, high) && !high {
+            self.clients.resume();
+        }
+        let questions = self.inbox.questions();
+        if !questions.is_empty() {
+            let status = self.member.status();
+            for question in questions {
+                // Whoever asked may have hung up.
+                let _ = question.send(status.clone());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,323 @@
+//! What waits to be written to one socket.
+//!
+//! The member's task appends while it carries out effects and writes once at the end of a batch, straight into
+//! the socket: many messages, one system call, no other task in between. Only what the socket does not take
+//! is left to the connection's own task, which waits for room. A connection that takes nothing for too long is
+//! ended at a limit, because memory is not a place to keep what a peer does not want.
+//!
+//! Two things are not plain bytes. A snapshot is encoded on another thread; its place in the order is kept by
+//! a gap, which holds back what comes behind it. And a connection that is to be closed is first written out:
+//! then the end is announced, and what still arrives is read and dropped for a moment, because closing a
+//! socket with unread bytes makes the kernel destroy what the other side has not read yet.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::net::Shutdown;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use socket2::SockRef;
+use tokio::io::AsyncReadExt;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::Notify;
+
+/// How long a closed connection may take to drain, and the other side to hang up.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Bytes that are read and dropped while lingering; whoever sends more is cut off.
+const LINGER_BYTES: usize = 16 << 20;
+
+/// A buffer that grew beyond this is given back when it is empty.
+const KEEP_BUFFER: usize = 1 << 20;
+
+/// A piece of the queue.
+#[derive(Debug)]
+enum Segment {
+    /// Ready to be written; grows while it is the last.
+    Open(BytesMut),
+    /// Ready to be written, too large to be copied.
+    Shared(Bytes),
+    /// Will be a [`Segment::Shared`] later.
+    Gap,
+}
+
+/// How the connection is to end, if it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Alive,
+    /// When all is written.
+    Closing,
+    /// Now.
+    Dead,
+}
+
+/// A socket with its queue. The connection's task reads from it, everyone on this thread may write.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    socket: OwnedWriteHalf,
+    segments: RefCell<VecDeque<Segment>>,
+    /// Bytes in open segments.
+    waiting: Cell<usize>,
+    limit: usize,
+    blocked: Cell<bool>,
+    /// The connection's task leaves the socket unread until it is poked.
+    unread: Cell<bool>,
+    /// Somebody will flush already.
+    dirty: Cell<bool>,
+    fate: Cell<Fate>,
+    changed: Notify,
+}
+
+/// The queue is longer than the connection's limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Overflow;
+
+impl Outbox {
+    pub(crate) fn new(socket: OwnedWriteHalf, limit: usize) -> Self {
+        Self {
+            socket,
+            segments: RefCell::new(VecDeque::new()),
+            waiting: Cell::new(0),
+            limit,
+            blocked: Cell::new(false),
+            unread: Cell::new(false),
+            dirty: Cell::new(false),
+            fate: Cell::new(Fate::Alive),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Appends what `write` writes. Nothing is sent before [`Outbox::flush`].
+    pub(crate) fn append(&self, write: impl FnOnce(&mut BytesMut)) -> Result<(), Overflow> {
+        let mut segments = self.segments.borrow_mut();
+        if !matches!(segments.back(), Some(Segment::Open(_))) {
+            segments.push_back(Segment::Open(BytesMut::new()));
+        }
+        if let Some(Segment::Open(buffer)) = segments.back_mut() {
+            let before = buffer.len();
+            write(buffer);
+            self.waiting.set(self.waiting.get() + buffer.len() - before);
+        }
+        if self.waiting.get() > self.limit { Err(Overflow) } else { Ok(()) }
+    }
+
+    /// True when nobody was told to flush since the last flush.
+    pub(crate) fn make_dirty(&self) -> bool {
+        !self.dirty.replace(true)
+    }
+
+    /// Bytes that wait, a snapshot's not counted.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.get()
+    }
+
+    /// Keeps a place for bytes that come later. One gap at a time is enough for the protocol.
+    pub(crate) fn open_gap(&self) {
+        self.segments.borrow_mut().push_back(Segment::Gap);
+    }
+
+    /// Fills the first gap and writes on.
+    pub(crate) fn fill_gap(&self, bytes: Bytes) {
+        {
+            let mut segments = self.segments.borrow_mut();
+            if let Some(gap) = segments.iter_mut().find(|segment| matches!(segment, Segment::Gap)) {
+                *gap = Segment::Shared(bytes);
+            }
+        }
+        self.flush();
+    }
+
+    /// Writes as much as the socket takes.
+    pub(crate) fn flush(&self) {
+        self.dirty.set(false);
+        if self.fate.get() == Fate::Dead {
+            return;
+        }
+        match self.write_out() {
+            Ok(blocked) => {
+                if self.blocked.replace(blocked) != blocked || self.fate.get() == Fate::Closing {
+                    self.changed.notify_one();
+                }
+            }
+            // The reader may never learn of it by itself: the first to look takes the error away.
+            Err(_) => self.kill(),
+        }
+    }
+
+    /// True when the socket is full.
+    fn write_out(&self) -> io::Result<bool> {
+        let mut segments = self.segments.borrow_mut();
+        while let Some(front) = segments.front_mut() {
+            let written = match front {
+                Segment::Open(buffer) if buffer.is_empty() => Ok(0),
+                Segment::Shared(bytes) if bytes.is_empty() => Ok(0),
+                Segment::Open(buffer) => self.socket.try_write(buffer),
+                Segment::Shared(bytes) => self.socket.try_write(bytes),
+                Segment::Gap => return Ok(false),
+            };
+            match written {
+                Ok(count) => {
+                    let done = match front {
+                        Segment::Open(buffer) => {
+                            self.waiting.set(self.waiting.get().saturating_sub(count));
+                            consume(buffer, count)
+                        }
+                        Segment::Shared(bytes) => {
+                            bytes.advance(count);
+                            bytes.is_empty()
+                        }
+                        Segment::Gap => false,
+                    };
+                    if !done {
+                        continue;
+                    }
+                    // The last open segment is kept with its memory.
+                    if segments.len() == 1 && matches!(segments.front(), Some(Segment::Open(_))) {
+                        return Ok(false);
+                    }
+                    segments.pop_front();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Ends the connection once everything is written.
+    pub(crate) fn close(&self) {
+        if self.fate.get() == Fate::Alive {
+            self.fate.set(Fate::Closing);
+        }
+        self.changed.notify_one();
+    }
+
+    /// Ends the connection at once.
+    pub(crate) fn kill(&self) {
+        self.fate.set(Fate::Dead);
+        self.changed.notify_one();
+    }
+
+    /// True until [`Outbox::close`] or [`Outbox::kill`].
+    pub(crate) fn is_alive(&self) -> bool {
+        self.fate.get() == Fate::Alive
+    }
+
+    /// Lets the connection's task look again whether it may read.
+    pub(crate) fn poke(&self) {
+        if self.unread.get() {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Reads once, as soon as `may_read` allows it, and writes what waits meanwhile. False at the end of the
+    /// connection, from whichever side.
+    pub(crate) async fn read(
+        &self,
+        reader: &mut OwnedReadHalf,
+        received: &mut BytesMut,
+        chunk: usize,
+        may_read: impl Fn() -> bool,
+    ) -> io::Result<bool> {
+        while self.is_alive() {
+            received.reserve(chunk);
+            let may_read = may_read();
+            self.unread.set(!may_read);
+            tokio::select! {
+                biased;
+                read = reader.read_buf(received), if may_read => return read.map(|count| count > 0),
+                () = self.changed.notified() => {}
+                ready = self.socket.writable(), if self.blocked.get() => {
+                    ready?;
+                    self.flush();
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Waits for a condition that comes true with a poke, and writes what waits meanwhile. False when the
+    /// connection is to end first.
+    pub(crate) async fn until(&self, condition: impl Fn() -> bool) -> io::Result<bool> {
+        while self.is_alive() {
+            if condition() {
+                self.unread.set(false);
+                return Ok(true);
+            }
+            self.unread.set(true);
+            tokio::select! {
+                biased;
+                () = self.changed.notified() => {}
+                ready = self.socket.writable(), if self.blocked.get() => {
+                    ready?;
+                    self.flush();
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The connection's last moments. Writes the rest if that was asked for, bounded by [`LINGER`].
+    pub(crate) async fn linger(&self, reader: &mut OwnedReadHalf) {
+        if self.fate.get() == Fate::Closing {
+            // Too slow is too slow: nothing is owed to whoever does not read.
+            let _ = tokio::time::timeout(LINGER, self.drain(reader)).await;
+        }
+        self.kill();
+    }
+
+    async fn drain(&self, reader: &mut OwnedReadHalf) {
+        self.flush();
+        while !self.is_written() {
+            if self.fate.get() == Fate::Dead {
+                return;
+            }
+            tokio::select! {
+                () = self.changed.notified() => {}
+                ready = self.socket.writable(), if self.blocked.get() => match ready {
+                    Ok(()) => self.flush(),
+                    Err(_) => return,
+                },
+            }
+        }
+        if SockRef::from(self.socket.as_ref()).shutdown(Shutdown::Write).is_err() {
+            return;
+        }
+        let mut dropped = [0; 4096];
+        let mut total = 0;
+        while total < LINGER_BYTES {
+            match reader.read(&mut dropped).await {
+                Ok(0) | Err(_) => return,
+                Ok(count) => total += count,
+            }
+        }
+    }
+
+    fn is_written(&self) -> bool {
+        self.segments.borrow().iter().all(|segment| match segment {
+            Segment::Open(buffer) => buffer.is_empty(),
+            Segment::Shared(bytes) => bytes.is_empty(),
+            Segment::Gap => false,
+        })
+    }
+}
+
+/// Drops what was written. True when nothing is left.
+fn consume(buffer: &mut BytesMut, count: usize) -> bool {
+    if count < buffer.len() {
+        buffer.advance(count);
+        return false;
+    }
+    if buffer.capacity() > KEEP_BUFFER {
+        *buffer = BytesMut::new();
+    } else {
+        // Clearing, unlike advancing, makes the memory usable again.
+        buffer.clear();
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests;

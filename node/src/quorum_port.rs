@@ -1,0 +1,280 @@
+//! The quorum port: connections between a leader and its learners, in both directions.
+//!
+//! Whoever dialled is the learner. After the handshake of the kernel both directions are the same here:
+//! packets in, packets out, no thought about what they mean. The one exception is a SNAP packet on a
+//! connection that we dialled, behind which a whole tree comes unframed.
+//!
+//! A connection belongs to the core as soon as it was told of it. It ends in one of two ways: the core closes
+//! it, and hears nothing more from it; or it breaks, and the core is told exactly once.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use node_core::io::{ConnId, Input};
+use node_core::tree::TreeSnapshot;
+use node_wire::ids::{ServerId, Zxid};
+use node_wire::jute::{DecodeError, Writer};
+use node_wire::quorum::{PacketType, QuorumPacket, decode_packet};
+use node_wire::snapshot::stream::{StreamDecoder, encode_stream};
+use tokio::net::tcp::OwnedReadHalf;
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::config::NodeConfig;
+use crate::inbox::Inbox;
+use crate::net::{ACCEPT_PAUSE, dial, tune_peer, user_timeout};
+use crate::outbox::Outbox;
+
+/// Bytes that may wait for a peer, a snapshot's not counted. A follower that is this far behind is better
+/// served by a synchronization of its own.
+const MAX_WAITING: usize = 64 << 20;
+
+/// Connections at once, in both directions. Learners that come back before their old connections broke need
+/// more than one each.
+const MAX_CONNECTIONS: usize = 256;
+
+/// Room made for each read.
+const READ_CHUNK: usize = 128 << 10;
+
+/// Data up to this size is copied out of the read buffer, which it would otherwise keep alive whole.
+const COPY_BELOW: usize = 16 << 10;
+
+/// The least time that a failed dial takes. The core asks again at once, and a refusal comes in microseconds.
+const MIN_DIAL: Duration = Duration::from_millis(10);
+
+/// All connections of the quorum port.
+pub(crate) struct QuorumPort {
+    config: Rc<NodeConfig>,
+    inbox: Rc<Inbox>,
+    connections: RefCell<HashMap<ConnId, Rc<Outbox>>>,
+    dirty: RefCell<Vec<Rc<Outbox>>>,
+    last: Cell<u64>,
+}
+
+/// Who dialled a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    /// We did: a snapshot may come.
+    Out,
+    /// The learner did.
+    In,
+}
+
+impl QuorumPort {
+    pub(crate) fn new(config: Rc<NodeConfig>, inbox: Rc<Inbox>) -> Rc<Self> {
+        Rc::new(Self {
+            config,
+            inbox,
+            connections: RefCell::default(),
+            dirty: RefCell::default(),
+            last: Cell::new(0),
+        })
+    }
+
+    /// Takes learners in, for ever.
+    pub(crate) async fn accept(self: Rc<Self>, listener: TcpListener) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, from)) => {
+                    let added = self.add(stream, Direction::In, |conn| Input::Accepted { conn });
+                    if let Err(error) = added {
+                        tracing::warn!(%from, %error, "refused a connection on the quorum port");
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "failed to accept a connection on the quorum port");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Dials a leader once and tells the core what became of it.
+    pub(crate) fn dial(self: &Rc<Self>, leader: ServerId) {
+        let port = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            let started = tokio::time::Instant::now();
+            if let Err(error) = port.try_dial(leader).await {
+                tracing::debug!(%leader, %error, "failed to dial the leader");
+                tokio::time::sleep_until(started + MIN_DIAL).await;
+                port.inbox.from_peer(Input::DialFailed { leader });
+            }
+        });
+    }
+
+    async fn try_dial(self: &Rc<Self>, leader: ServerId) -> io::Result<()> {
+        let target = self
+            .config
+            .quorum_target(leader)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not a peer in the configuration"))?;
+        let stream = dial(target, self.config.peer_timeout).await?;
+        self.add(stream, Direction::Out, |conn| Input::Dialled { leader, conn })
+    }
+
+    fn add(
+        self: &Rc<Self>,
+        stream: TcpStream,
+        direction: Direction,
+        tell: impl FnOnce(ConnId) -> Input,
+    ) -> io::Result<()> {
+        if self.connections.borrow().len() >= MAX_CONNECTIONS {
+            return Err(io::Error::new(io::ErrorKind::QuotaExceeded, "too many connections between members"));
+        }
+        tune_peer(&stream, user_timeout(self.config.peer_timeout))?;
+        self.last.set(self.last.get() + 1);
+        let conn = ConnId(self.last.get());
+        let (reader, writer) = stream.into_split();
+        let outbox = Rc::new(Outbox::new(writer, MAX_WAITING));
+        self.connections.borrow_mut().insert(conn, Rc::clone(&outbox));
+        self.inbox.from_peer(tell(conn));
+        let port = Rc::clone(self);
+        tokio::task::spawn_local(async move { port.serve(conn, reader, outbox, direction).await });
+        Ok(())
+    }
+
+    /// One connection's life.
+    async fn serve(&self, conn: ConnId, mut reader: OwnedReadHalf, outbox: Rc<Outbox>, direction: Direction) {
+        match self.read(conn, &mut reader, &outbox, direction).await {
+            Ok(()) => {}
+            Err(Broken::Socket(error)) => tracing::info!(?conn, %error, "a connection between members broke"),
+            Err(Broken::Malformed(error)) => {
+                tracing::warn!(?conn, "closed a connection between members: failed to {error}");
+            }
+        }
+        self.lose(conn);
+        outbox.linger(&mut reader).await;
+    }
+
+    async fn read(
+        &self,
+        conn: ConnId,
+        reader: &mut OwnedReadHalf,
+        outbox: &Outbox,
+        direction: Direction,
+    ) -> Result<(), Broken> {
+        let mut received = BytesMut::new();
+        let mut image: Option<StreamDecoder> = None;
+        while outbox.read(reader, &mut received, READ_CHUNK, || true).await? {
+            self.digest(conn, direction, &mut received, &mut image)?;
+            self.inbox.make_room().await;
+        }
+        Ok(())
+    }
+
+    /// Takes everything off the front of what was received that is there whole.
+    fn digest(
+        &self,
+        conn: ConnId,
+        direction: Direction,
+        received: &mut BytesMut,
+        image: &mut Option<StreamDecoder>,
+    ) -> Result<(), Broken> {
+        // The core may have closed the connection since: nothing more is delivered then.
+        while self.connections.borrow().contains_key(&conn) {
+            if let Some(decoder) = image {
+                let Some(whole) = decoder.feed(received)? else { return Ok(()) };
+                *image = None;
+                self.inbox.from_peer(Input::Image { conn, image: whole });
+            } else {
+                let Some(mut packet) = decode_packet(received)? else { return Ok(()) };
+                packet.data = packet.data.map(apart);
+                if packet.kind == PacketType::Snap && direction == Direction::Out {
+                    *image = Some(StreamDecoder::new(Zxid::from_wire(packet.zxid)));
+                }
+                self.inbox.from_peer(Input::Packet { conn, packet });
+            }
+        }
+        Ok(())
+    }
+
+    /// The connection broke: the core is told, unless it closed it.
+    fn lose(&self, conn: ConnId) {
+        if self.connections.borrow_mut().remove(&conn).is_some() {
+            self.inbox.from_peer(Input::PeerLost { conn });
+        }
+    }
+
+    /// Queues a packet. It leaves with [`QuorumPort::flush`].
+    pub(crate) fn send(&self, conn: ConnId, packet: &QuorumPacket) {
+        let Some(outbox) = self.connections.borrow().get(&conn).cloned() else { return };
+        let appended = outbox.append(|buffer| packet.encode(&mut Writer::new(buffer)));
+        if appended.is_err() {
+            tracing::warn!(
+                ?conn,
+                "closed a connection between members that takes nothing: {MAX_WAITING} bytes wait"
+            );
+            self.lose(conn);
+            outbox.kill();
+            return;
+        }
+        if outbox.make_dirty() {
+            self.dirty.borrow_mut().push(outbox);
+        }
+    }
+
+    /// Queues a tree behind what is queued already. It is encoded on another thread.
+    pub(crate) fn send_image(&self, conn: ConnId, snapshot: TreeSnapshot) {
+        let Some(outbox) = self.connections.borrow().get(&conn).cloned() else { return };
+        outbox.open_gap();
+        tokio::task::spawn_local(async move {
+            let encoded = tokio::task::spawn_blocking(move || encode_image(&snapshot)).await;
+            match encoded {
+                Ok(bytes) => outbox.fill_gap(bytes),
+                Err(error) => {
+                    tracing::error!(?conn, %error, "failed to encode a snapshot");
+                    outbox.kill();
+                }
+            }
+        });
+    }
+
+    /// Closes a connection behind what is queued on it.
+    pub(crate) fn close(&self, conn: ConnId) {
+        if let Some(outbox) = self.connections.borrow_mut().remove(&conn) {
+            outbox.close();
+        }
+    }
+
+    /// Writes what the batch queued.
+    pub(crate) fn flush(&self) {
+        for outbox in self.dirty.borrow_mut().drain(..) {
+            outbox.flush();
+        }
+    }
+}
+
+fn encode_image(snapshot: &TreeSnapshot) -> Bytes {
+    let mut buffer = BytesMut::new();
+    encode_stream(&snapshot.to_image(), &mut buffer);
+    buffer.freeze()
+}
+
+/// A small slice keeps the whole read buffer alive for as long as a transaction is kept, which may be for
+/// ever. Its own memory is cheaper.
+fn apart(data: Bytes) -> Bytes {
+    if data.len() < COPY_BELOW { Bytes::copy_from_slice(&data) } else { data }
+}
+
+/// Why a connection ended other than by its end.
+enum Broken {
+    Socket(io::Error),
+    Malformed(DecodeError),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self::Socket(error)
+    }
+}
+
+impl From<DecodeError> for Broken {
+    fn from(error: DecodeError) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! What a learner or a leader may do to a connection, and what the core is told of it.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::*;
+use crate::address::HostPort;
+use crate::testing::{config, connect, from_peer, listener, local};
+use node_wire::snapshot::{Image, NodeRecord, OPEN_ACL, StatPersisted};
+
+fn packet(kind: PacketType, zxid: i64) -> QuorumPacket {
+    QuorumPacket { kind, zxid, data: None }
+}
+
+fn encoded(packet: &QuorumPacket) -> BytesMut {
+    let mut bytes = BytesMut::new();
+    packet.encode(&mut Writer::new(&mut bytes));
+    bytes
+}
+
+/// The port of member 1, whose peer 2 has its quorum port at `peer`.
+fn port(peer: &HostPort) -> (Rc<QuorumPort>, Rc<Inbox>) {
+    let inbox = Rc::new(Inbox::default());
+    let mut config = config(1, &[(2, peer)]);
+    if let Some(line) = config.servers.get_mut(&ServerId(2)) {
+        line.quorum = peer.clone();
+    }
+    (QuorumPort::new(Rc::new(config), Rc::clone(&inbox)), inbox)
+}
+
+/// A learner's connection, as both sides have it.
+async fn accepted() -> (Rc<QuorumPort>, Rc<Inbox>, ConnId, TcpStream) {
+    let (listener, addr) = listener().await;
+    let (port, inbox) = port(&addr);
+    tokio::task::spawn_local(Rc::clone(&port).accept(listener));
+    let learner = connect(&addr).await;
+    let Input::Accepted { conn } = from_peer(&inbox).await else { panic!("not accepted") };
+    (port, inbox, conn, learner)
+}
+
+/// A leader's connection, as both sides have it.
+async fn dialled() -> (Rc<QuorumPort>, Rc<Inbox>, ConnId, TcpStream) {
+    let (listener, addr) = listener().await;
+    let (port, inbox) = port(&addr);
+    port.dial(ServerId(2));
+    let (leader, _) = listener.accept().await.expect("dialled");
+    let Input::Dialled { leader: ServerId(2), conn } = from_peer(&inbox).await else { panic!("not dialled") };
+    (port, inbox, conn, leader)
+}
+
+fn image() -> Image {
+    let node = |path: &'static str| NodeRecord {
+        path: path.into(),
+        data: Some(Bytes::from_static(b"x")),
+        acl: OPEN_ACL,
+        stat: StatPersisted::default(),
+    };
+    Image { zxid: Zxid(7), nodes: vec![node("/"), node("/a")], ..Image::default() }
+}
+
+#[test]
+fn packets_go_both_ways_in_order() {
+    local(async {
+        let (port, inbox, conn, mut learner) = accepted().await;
+        let sent = [packet(PacketType::FollowerInfo, 1), packet(PacketType::AckEpoch, 2)];
+        learner.write_all(&[encoded(&sent[0]), encoded(&sent[1])].concat()).await.expect("written");
+        for expected in sent {
+            let Input::Packet { conn: from, packet } = from_peer(&inbox).await else { panic!("no packet") };
+            assert_eq!((from, packet), (conn, expected));
+        }
+        let answer = packet(PacketType::LeaderInfo, 3);
+        port.send(conn, &answer);
+        port.flush();
+        let mut got = vec![0; encoded(&answer).len()];
+        learner.read_exact(&mut got).await.expect("the answer");
+        assert_eq!(got, encoded(&answer));
+    });
+}
+
+#[test]
+fn the_tree_behind_a_snap_packet_comes_whole_and_packets_go_on_behind_it() {
+    local(async {
+        let (_port, inbox, conn, mut leader) = dialled().await;
+        let mut bytes = encoded(&packet(PacketType::Snap, 7));
+        encode_stream(&image(), &mut bytes);
+        bytes.extend_from_slice(&encoded(&packet(PacketType::NewLeader, 9)));
+        for piece in bytes.chunks(5) {
+            leader.write_all(piece).await.expect("written");
+            tokio::task::yield_now().await;
+        }
+        let Input::Packet { packet: snap, .. } = from_peer(&inbox).await else { panic!("no SNAP") };
+        assert_eq!(snap.kind, PacketType::Snap);
+        let Input::Image { conn: from, image: got } = from_peer(&inbox).await else { panic!("no image") };
+        assert_eq!((from, got), (conn, image()));
+        let Input::Packet { packet: next, .. } = from_peer(&inbox).await else { panic!("no packet") };
+        assert_eq!(next.kind, PacketType::NewLeader);
+    });
+}
+
+#[test]
+fn nonsense_ends_the_connection_and_is_told_once() {
+    local(async {
+        let (port, inbox, conn, mut learner) = accepted().await;
+        learner.write_all(&[0xff; 32]).await.expect("written");
+        let Input::PeerLost { conn: lost } = from_peer(&inbox).await else { panic!("not lost") };
+        assert_eq!(lost, conn);
+        // A reset is an end as well.
+        let _ = learner.read(&mut [0; 1]).await;
+        port.close(conn);
+        port.send(conn, &packet(PacketType::Ping, 0));
+        assert!(inbox.is_empty());
+    });
+}
+
+#[test]
+fn what_the_core_closed_is_written_out_and_heard_of_no_more() {
+    local(async {
+        let (port, inbox, conn, mut learner) = accepted().await;
+        learner.write_all(&encoded(&packet(PacketType::Ack, 1))).await.expect("written");
+        let last = packet(PacketType::UpToDate, 5);
+        port.send(conn, &last);
+        port.close(conn);
+        port.flush();
+        let mut got = Vec::new();
+        learner.read_to_end(&mut got).await.expect("an end");
+        assert_eq!(got, encoded(&last));
+        assert!(inbox.is_empty());
+    });
+}
+
+#[test]
+fn a_dial_that_is_refused_is_told_and_takes_its_time() {
+    local(async {
+        let (listener, addr) = listener().await;
+        drop(listener);
+        let (port, inbox) = port(&addr);
+        let started = std::time::Instant::now();
+        port.dial(ServerId(2));
+        assert!(matches!(from_peer(&inbox).await, Input::DialFailed { leader: ServerId(2) }));
+        assert!(started.elapsed() >= MIN_DIAL);
+        port.dial(ServerId(9));
+        assert!(matches!(from_peer(&inbox).await, Input::DialFailed { leader: ServerId(9) }));
+    });
+}

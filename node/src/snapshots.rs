@@ -1,0 +1,62 @@
+//! Snapshots in the background.
+//!
+//! A tree is cheap to keep and dear to write, so a thread of its own turns it into a file. One at a time:
+//! while one is being written the next is skipped, and the core asks again after as many transactions. A
+//! snapshot only shortens the next start, so a failure is told and survived; the disk that refused it will
+//! refuse the log soon enough, and that is not survived.
+
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use node_core::tree::TreeSnapshot;
+use node_log::{FileStorage, write_snapshot};
+
+use crate::store::{SnapshotDone, wait_for};
+
+/// How long a stopping member waits for a snapshot. Half of one is removed at the next start.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Starts the threads.
+#[derive(Debug)]
+pub(crate) struct Snapshots {
+    storage: FileStorage,
+    done: SnapshotDone,
+    present: Option<JoinHandle<()>>,
+}
+
+impl Snapshots {
+    pub(crate) fn new(storage: FileStorage, done: SnapshotDone) -> Self {
+        Self { storage, done, present: None }
+    }
+
+    pub(crate) fn take(&mut self, snapshot: TreeSnapshot) {
+        if self.present.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            tracing::warn!("skipped a snapshot: the last one is still being written");
+            return;
+        }
+        let (storage, done) = (self.storage.clone(), self.done.clone());
+        let spawned = thread::Builder::new().name("snapshot".to_owned()).spawn(move || {
+            let zxid = snapshot.zxid();
+            match write_snapshot(&storage, &snapshot.to_image()) {
+                Ok(()) => {
+                    tracing::info!(%zxid, "wrote a snapshot");
+                    done.tell();
+                }
+                Err(error) => tracing::error!(%zxid, "failed to write a snapshot: failed to {error}"),
+            }
+        });
+        match spawned {
+            Ok(thread) => self.present = Some(thread),
+            Err(error) => tracing::error!(%error, "failed to start the thread that writes a snapshot"),
+        }
+    }
+
+    /// Lets a snapshot that is being written be finished, for a bounded time. It holds the directory's lock.
+    pub(crate) fn finish(self) {
+        if let Some(thread) = self.present
+            && !wait_for(&thread, FAREWELL)
+        {
+            tracing::warn!("left a snapshot unfinished");
+        }
+    }
+}

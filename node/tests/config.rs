@@ -1,0 +1,161 @@
+//! Flags and file together: what they mean, and what is refused.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Parser;
+use node::NodeConfig;
+use node_wire::ids::ServerId;
+
+#[derive(Debug, Parser)]
+struct Cli {
+    #[command(flatten)]
+    args: node::cli::Args,
+}
+
+/// Flags as a shell would split them; the error as the operator reads it.
+fn configured(flags: &str) -> Result<NodeConfig, String> {
+    let words = std::iter::once("node").chain(flags.split_whitespace());
+    let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+    NodeConfig::from_args(&cli.args).map_err(|error| error.to_string())
+}
+
+const THREE: &str = "--server 1=127.0.0.1:2881:3881 --server 2=127.0.0.1:2882:3882 \
+                     --server 3=127.0.0.1:2883:3883";
+
+fn three(more: &str) -> Result<NodeConfig, String> {
+    configured(&format!("--id 1 --data-dir d --client-addr 127.0.0.1:2181 {THREE} {more}"))
+}
+
+/// A file in a directory of its own.
+fn file(dir: &Path, text: &str) -> String {
+    let path = dir.join("zoo.cfg");
+    fs::write(&path, text).expect("written");
+    format!("--config {}", path.display())
+}
+
+#[test]
+fn defaults_are_zookeepers_but_for_detection() {
+    let config = three("").expect("possible");
+    assert_eq!(config.peer_timeout, Duration::from_millis(250));
+    assert_eq!(config.tick_time, Duration::from_secs(2));
+    assert_eq!((config.init_limit, config.sync_limit), (10, 5));
+    assert_eq!((config.snap_count, config.max_client_cnxns), (100_000, 60));
+    assert_eq!(config.snap_retain_count, Some(3));
+    assert_eq!(config.voters(), [1, 2, 3].map(ServerId).into());
+    assert_eq!(config.log_dir(), Path::new("d/version-2"));
+}
+
+#[test]
+fn without_servers_a_member_is_an_ensemble_of_one() {
+    let config = configured("--id 4 --data-dir d --client-addr [::1]:0").expect("possible");
+    assert_eq!(config.voters(), [ServerId(4)].into());
+}
+
+#[test]
+fn a_file_alone_is_enough_and_flags_win_over_it() {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join("myid"), "2\n").expect("written");
+    let text = format!(
+        "tickTime=100\ndataDir={}\nclientPort=2181\nserver.1=a:1:2\nserver.2=b:1:2\nserver.3=c:1:2\n\
+         peerTimeout=400ms\nautopurge.purgeInterval=0\nnonsense=1\n",
+        dir.path().display()
+    );
+    let flag = file(dir.path(), &text);
+    let config = configured(&flag).expect("possible");
+    assert_eq!(config.id, ServerId(2));
+    assert_eq!(config.client_addr.to_string(), "0.0.0.0:2181");
+    assert_eq!(config.peer_timeout, Duration::from_millis(400));
+    assert_eq!((config.tick_time, config.snap_retain_count), (Duration::from_millis(100), None));
+    assert_eq!(config.warnings.len(), 1);
+
+    let config = configured(&format!("{flag} --id 3 --peer-timeout-ms 90 {THREE}")).expect("possible");
+    assert_eq!((config.id, config.peer_timeout), (ServerId(3), Duration::from_millis(90)));
+    assert_eq!(config.servers[&ServerId(3)].election.port, 3883);
+}
+
+#[test]
+fn the_client_port_may_stand_in_the_servers_line() {
+    let config = configured("--id 1 --data-dir d --server 1=h:1:2;10.0.0.1:2181").expect("possible");
+    assert_eq!(config.client_addr.to_string(), "10.0.0.1:2181");
+}
+
+#[test]
+fn what_is_missing_is_named_with_what_to_do() {
+    let table = [
+        ("--id 1", "find a data directory: give --data-dir or the key dataDir"),
+        (
+            "--data-dir /nonexistent",
+            "find this member's number: give --id or write it to the file myid in the data directory",
+        ),
+        (
+            "--id 1 --data-dir d",
+            "find an address for clients: give --client-addr, the key clientPort, or a port behind `;` in the \
+             server's line",
+        ),
+    ];
+    for (flags, message) in table {
+        assert_eq!(configured(flags).expect_err(flags), message, "{flags}");
+    }
+}
+
+#[test]
+fn what_can_not_be_is_refused_with_what_to_do() {
+    let table = [
+        ("--id 9", "the argument '--id <ID>' cannot be used multiple times"),
+        ("--server 1=a:5:6", "accept two lines for server 1: remove one"),
+        (
+            "--server 4=127.0.0.1:2881:9",
+            "accept 127.0.0.1:2881 twice, for server 1 and for server 4: give each port its own",
+        ),
+        ("--server 4=a:0:9", "accept port 0 for server 4: its peers must know the port"),
+        (
+            "--dial 1=a:1,a:2",
+            "accept a place to dial server 1, which is not a peer of this member: remove it",
+        ),
+        (
+            "--dial 7=a:1,a:2",
+            "accept a place to dial server 7, which is not a peer of this member: remove it",
+        ),
+        ("--peer-timeout-ms 10", "accept peerTimeout of 10 ms: choose one from 50 ms to 60000 ms"),
+        ("--tick-time-ms 0", "accept tickTime of 0 ms: choose one from 10 ms to 60000 ms"),
+        ("--snap-count 1", "accept snapCount of 1: choose one from 2 to 18446744073709551615"),
+    ];
+    for (flags, message) in table {
+        let error = three(flags).expect_err(flags);
+        assert!(error.contains(message), "{flags}: {error}");
+    }
+}
+
+#[test]
+fn a_member_must_be_in_its_ensemble_and_keep_its_ports_apart() {
+    let error = configured(&format!("--id 9 --data-dir d --client-addr a:2181 {THREE}")).expect_err("no 9");
+    assert!(error.contains("add a line for server 9 or correct the id"), "{error}");
+    let error = configured(&format!("--id 1 --data-dir d --client-addr a:2881 {THREE}")).expect_err("same");
+    assert!(error.contains("port 2881 for clients and for peers"), "{error}");
+}
+
+#[test]
+fn files_that_can_not_be_followed_are_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let base = "--id 1 --data-dir d --client-addr a:1";
+    let table = [
+        ("dataDir=d\ndataLogDir=e", "log and snapshots share one directory here, remove the key"),
+        ("server.1=a:1:2:observer", "`observer` is not a role of a server"),
+        ("initLimit=0", "accept initLimit of 0: choose one from 1"),
+        ("autopurge.snapRetainCount=1", "accept autopurge.snapRetainCount of 1: choose one from 3"),
+        ("4lw.commands.whitelist=everything", "list words of four letters"),
+        ("jute.maxbuffer=5", "accept jute.maxbuffer of 5"),
+    ];
+    for (text, message) in table {
+        let error = configured(&format!("{base} {}", file(dir.path(), text))).expect_err(text);
+        assert!(error.contains(message), "{text}: {error}");
+    }
+    let error = configured("--id 1 --config /nonexistent/zoo.cfg").expect_err("no file");
+    assert!(error.starts_with("read /nonexistent/zoo.cfg: "), "{error}");
+    let flag = file(dir.path(), "clientPort=1");
+    fs::write(dir.path().join("myid"), "one").expect("written");
+    let error = configured(&format!("--data-dir {} {flag}", dir.path().display())).expect_err("no number");
+    assert!(error.ends_with("it must hold this member's number and nothing else"), "{error}");
+}

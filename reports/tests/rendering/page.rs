@@ -1,0 +1,175 @@
+use checker::history::History;
+use checker::verdict::{CheckResult, Verdict};
+use reports::html;
+use reports::results::{Results, RunFile, RunInfo};
+
+use crate::invented::{self, Ending, Invented};
+use crate::structure::{attribute, elements};
+
+/// The aim for a page, and a margin for longer names.
+const SMALL_PAGE: usize = 200_000;
+
+fn page(invented: &Invented) -> String {
+    html::render(&invented.run, &invented.results, &invented.faults, &invented.history)
+}
+
+const ENDINGS: [Ending; 3] = [Ending::Valid, Ending::Violation, Ending::Unknown];
+
+#[test]
+fn every_element_is_closed() {
+    for ending in ENDINGS {
+        elements(&page(&invented::run(ending, 200)));
+    }
+}
+
+#[test]
+fn the_page_asks_nothing_of_anywhere_and_needs_no_script() {
+    for ending in ENDINGS {
+        let page = page(&invented::run(ending, 200));
+        let names = elements(&page);
+        for refused in ["script", "link", "img", "iframe", "object", "embed", "base", "form", "image", "use"]
+        {
+            assert!(!names.iter().any(|name| name == refused), "{ending:?} has a {refused} element");
+        }
+        for address in ["http:", "https:", "url(", "@import", "src=", "srcset=", "javascript:"] {
+            assert!(!page.contains(address), "{ending:?} has {address}");
+        }
+        for target in attribute(&page, "href") {
+            let file = !target.contains(':') && !target.starts_with('/');
+            assert!(target.starts_with('#') || file, "{target} leads away");
+        }
+    }
+}
+
+#[test]
+fn every_link_within_the_page_leads_somewhere() {
+    for ending in ENDINGS {
+        let page = page(&invented::run(ending, 200));
+        let ids = attribute(&page, "id");
+        for target in attribute(&page, "href").into_iter().filter_map(|href| href.strip_prefix('#')) {
+            assert!(ids.contains(&target), "{ending:?}: nothing has the id {target}");
+        }
+        let mut unique = ids.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), ids.len(), "{ending:?}: an id occurs twice");
+    }
+}
+
+#[test]
+fn the_parts_stand_in_their_order_and_the_verdict_is_first() {
+    let page = page(&invented::run(Ending::Violation, 200));
+    let parts = [
+        "<h1>",
+        "id=\"counterexample\"",
+        "id=\"timeline\"",
+        "id=\"elections\"",
+        "id=\"latency\"",
+        "id=\"faults\"",
+        "id=\"checks\"",
+        "id=\"configuration\"",
+    ];
+    let places: Vec<usize> =
+        parts.iter().map(|part| page.find(part).unwrap_or_else(|| panic!("no {part}"))).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert!(!super::page::page(&invented::run(Ending::Valid, 200)).contains("id=\"counterexample\""));
+}
+
+#[test]
+fn what_the_harness_was_told_from_outside_stays_text() {
+    const HOSTILE: &str = "\"'><script>alert(1)</script></style><!--&amp;\u{202e}\u{7}";
+    let mut invented = invented::run(Ending::Violation, 50);
+    let hostile = || HOSTILE.to_owned();
+    invented.run.name = hostile();
+    invented.run.target = hostile();
+    invented.run.started_utc = hostile();
+    invented.run.plant = Some(hostile());
+    invented.run.versions.insert(hostile(), hostile());
+    invented.results.repeat = hostile();
+    invented.results.notes.push(hostile());
+    invented.results.files.push(RunFile {
+        name: "javascript:alert(1)".to_owned(),
+        what: hostile(),
+        bytes: None,
+    });
+    for fault in &mut invented.faults {
+        fault.kind = hostile();
+        fault.sentence = hostile();
+        fault.evidence = hostile();
+        fault.healed_evidence = hostile();
+    }
+    for check in &mut invented.results.checks {
+        check.name = hostile();
+        check.summary = hostile();
+        check.evidence = serde_json::json!({HOSTILE: HOSTILE});
+        if let Some(found) = &mut check.counterexample {
+            found.sentence = hostile();
+            found.ops[0].session = Some(hostile());
+        }
+    }
+    let page = page(&invented);
+    let names = elements(&page);
+    assert!(!names.iter().any(|name| name == "script" || name.starts_with("!--")));
+    assert_eq!(names.iter().filter(|name| *name == "style").count(), 1);
+    assert!(!page.contains('\u{202e}') && !page.contains('\u{7}'));
+    assert!(attribute(&page, "href").iter().all(|href| !href.contains(':')));
+}
+
+#[test]
+fn ten_times_the_operations_are_not_ten_times_the_page() {
+    let few = page(&invented::run(Ending::Valid, 400)).len();
+    let many = page(&invented::run(Ending::Valid, 4000)).len();
+    assert!(many < SMALL_PAGE, "{many} bytes");
+    assert!(many < few * 2, "{few} bytes became {many}");
+}
+
+#[test]
+fn a_run_of_which_nothing_is_known_still_has_a_page() {
+    let run = RunInfo { name: "empty".to_owned(), nodes: 1, ..RunInfo::default() };
+    let mut results = Results::new(Verdict::Unknown, &run);
+    results.checks.push(CheckResult::new("load", Verdict::Unknown, ""));
+    let page = html::render(&run, &results, &[], &History::default());
+    elements(&page);
+    assert!(page.contains("No leader changed.") && page.contains("Nothing was broken"));
+}
+
+#[test]
+fn a_drawing_has_no_text_and_no_colour_of_its_own() {
+    let page = page(&invented::run(Ending::Violation, 200));
+    for drawing in page.split("<svg").skip(1).filter_map(|rest| rest.split("</svg>").next()) {
+        for refused in ["<text", "<circle r", "fill=", "stroke=", "style="] {
+            assert!(!drawing.contains(refused), "{refused} in {drawing:.120}");
+        }
+    }
+}
+
+#[test]
+fn a_fault_never_verified_stays_hatched_to_its_end() {
+    let page = page(&invented::run(Ending::Unknown, 50));
+    let bar = page
+        .split("<i ")
+        .find(|part| part.contains("bar unproven") && part.contains("--a:10.003"))
+        .expect("the bar of F3");
+    assert!(bar.contains("--b:12.175"), "{bar:.120}");
+}
+
+#[test]
+fn equal_percentiles_share_one_label() {
+    let page = page(&invented::run(Ending::Valid, 50));
+    assert!(page.contains("p90 = p99 = max 329"), "seven elections have one greatest");
+    assert!(page.contains(">p50 297<"));
+}
+
+#[test]
+fn results_survive_their_file() {
+    let invented = invented::run(Ending::Violation, 100);
+    let text = serde_json::to_string(&invented.results).expect("results are plain data");
+    let json: serde_json::Value = serde_json::from_str(&text).expect("valid JSON");
+    assert_eq!(json["verdict"], "invalid");
+    assert_eq!(json["faults"]["planned"], 7);
+    assert!(json["latency"]["write-calm"]["p99_ms"].is_number());
+    assert!(json["elections"][0]["detection_ms"].is_number());
+    assert!(json["seed"].is_number() && json["repeat"].is_string() && json["checks"].is_array());
+    let back: Results = serde_json::from_str(&text).expect("reads back");
+    assert_eq!(back, invented.results);
+}

@@ -1,0 +1,69 @@
+use reports::results::FaultState;
+use reports::terminal::{self, Style};
+
+use crate::invented::{self, Ending, Invented};
+
+const PLAIN: Style = Style { colour: false, width: 100 };
+
+fn screen(invented: &Invented, style: Style) -> String {
+    let page = Some("runs/nightly/20260314T021007Z/report.html");
+    terminal::render(&invented.run, &invented.results, &invented.faults, page, style)
+}
+
+#[test]
+fn a_valid_run_ends_in_these_lines() {
+    insta::assert_snapshot!(screen(&invented::run(Ending::Valid, 200), PLAIN));
+}
+
+#[test]
+fn a_violation_ends_in_these_lines() {
+    insta::assert_snapshot!(screen(&invented::run(Ending::Violation, 200), PLAIN));
+}
+
+#[test]
+fn an_undecided_run_ends_in_these_lines() {
+    let mut invented = invented::run(Ending::Unknown, 200);
+    invented.results.interrupted = true;
+    invented.results.notes.push("The run was stopped after 12 s.".to_owned());
+    insta::assert_snapshot!(screen(&invented, PLAIN));
+}
+
+#[test]
+fn a_leaked_fault_says_what_was_seen_instead() {
+    let mut invented = invented::run(Ending::Valid, 50);
+    for fault in &mut invented.faults {
+        fault.state = FaultState::Leaked;
+        fault.healed_evidence = "4 of 20 links are still cut".to_owned();
+    }
+    let text = screen(&invented, PLAIN);
+    assert!(text.contains("was leaked: 4 of 20 links are still cut"), "{text}");
+    assert!(text.contains("and 2 more, on the page"), "{text}");
+}
+
+#[test]
+fn colour_only_repeats_what_is_written() {
+    for ending in [Ending::Valid, Ending::Violation, Ending::Unknown] {
+        let invented = invented::run(ending, 50);
+        let coloured = screen(&invented, Style { colour: true, ..PLAIN });
+        assert!(coloured.contains('\u{1b}'));
+        let mut bare = String::new();
+        let mut rest = coloured.as_str();
+        while let Some((before, after)) = rest.split_once('\u{1b}') {
+            bare.push_str(before);
+            rest = after.split_once('m').expect("every sequence ends").1;
+        }
+        bare.push_str(rest);
+        assert_eq!(bare, screen(&invented, PLAIN));
+    }
+}
+
+#[test]
+fn it_is_one_screen_and_only_the_page_and_the_command_are_wider() {
+    for ending in [Ending::Valid, Ending::Violation, Ending::Unknown] {
+        let text = screen(&invented::run(ending, 50), Style { colour: false, width: 80 });
+        assert!(text.lines().count() <= 24, "{text}");
+        for line in text.lines().filter(|line| line.chars().count() > 80) {
+            assert!(line.starts_with("repeat") || line.starts_with("page"), "{line}");
+        }
+    }
+}

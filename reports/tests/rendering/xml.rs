@@ -1,0 +1,46 @@
+use reports::junit;
+use reports::results::FaultState;
+
+use crate::invented::{self, Ending};
+use crate::structure::{attribute, elements};
+
+fn document(ending: Ending) -> String {
+    let invented = invented::run(ending, 50);
+    junit::render(&invented.run, &invented.results, &invented.faults)
+}
+
+#[test]
+fn there_is_one_test_case_for_every_check_and_every_fault() {
+    let names = elements(&document(Ending::Valid));
+    assert_eq!(names.iter().filter(|name| *name == "testcase").count(), 6 + 7);
+    assert!(!names.iter().any(|name| name == "failure" || name == "error"));
+}
+
+#[test]
+fn a_broken_promise_is_a_failure_and_an_unproven_fault_an_error() {
+    let violation = elements(&document(Ending::Violation));
+    assert_eq!(violation.iter().filter(|name| *name == "failure").count(), 1);
+    let unknown = elements(&document(Ending::Unknown));
+    assert_eq!(unknown.iter().filter(|name| *name == "failure").count(), 0);
+    assert_eq!(unknown.iter().filter(|name| *name == "error").count(), 2);
+}
+
+#[test]
+fn a_fault_without_target_is_skipped_with_its_reason() {
+    let mut invented = invented::run(Ending::Valid, 50);
+    invented.faults[0].state = FaultState::NoTarget;
+    invented.faults[0].evidence = "no leader <at> that moment".to_owned();
+    let document = junit::render(&invented.run, &invented.results, &invented.faults);
+    elements(&document);
+    assert!(document.contains("<skipped message=\"no member fitted\">no leader &lt;at&gt; that moment"));
+    assert_eq!(attribute(&document, "skipped"), ["1", "0", "1"]);
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let mut invented = invented::run(Ending::Violation, 50);
+    invented.run.name = "\"/><failure>\u{0}".to_owned();
+    invented.results.checks[0].summary = "]]></testcase>".to_owned();
+    let names = elements(&junit::render(&invented.run, &invented.results, &invented.faults));
+    assert_eq!(names.iter().filter(|name| *name == "failure").count(), 1);
+}

@@ -1,0 +1,329 @@
+//! Was the load strong enough to find something?
+//!
+//! A run in which hardly anything happened is valid by accident. So before, during and after each fault there
+//! must be operations that definitely succeeded, of each kind: before, to have something to lose; during, as far
+//! as a quorum remained, to make the two sides differ; after, to see what is left. A fault that divides the
+//! members must have had clients on both of its sides. And the harness itself must have kept up: a load
+//! generator that was late measured itself.
+
+use std::collections::BTreeMap;
+
+use checker::history::{Function, History, Op, Outcome};
+use checker::verdict::{CheckResult, Verdict};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::Beside;
+
+/// One fault as the load sees it: an interval of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultWindow {
+    /// The fault's name in this run, for example `F1`.
+    pub fault: String,
+    /// Its kind.
+    pub kind: String,
+    /// When it was in force, ns since the start of the run.
+    pub onset_ns: u64,
+    /// When it was gone; none when it never was.
+    pub healed_ns: Option<u64>,
+    /// Whether a quorum of members could talk to each other and to clients meanwhile.
+    pub quorum: bool,
+    /// The groups of members that it divided, each of which must have had clients. Empty when it divided none.
+    pub sides: Vec<Vec<u64>>,
+}
+
+/// How strong the load has to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Requirements {
+    /// Definite successes of each kind in each interval.
+    pub minimum_each: u64,
+    /// The kinds that the workload has.
+    pub functions: Vec<Function>,
+    /// Definite successes of any kind per second, over the whole run; 0 asks for none.
+    pub minimum_rate: f64,
+    /// How late the harness itself may have been.
+    pub maximum_lag_ns: u64,
+}
+
+impl Default for Requirements {
+    fn default() -> Self {
+        Self {
+            minimum_each: 1,
+            functions: Function::ALL.to_vec(),
+            minimum_rate: 0.0,
+            maximum_lag_ns: 1_000_000_000,
+        }
+    }
+}
+
+/// Definite successes by kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally(pub BTreeMap<Function, u64>);
+
+impl Tally {
+    fn of<'a>(ops: impl Iterator<Item = &'a Op>) -> Self {
+        let mut tally = BTreeMap::from(Function::ALL.map(|f| (f, 0)));
+        for op in ops.filter(|op| op.outcome == Outcome::Ok) {
+            *tally.entry(op.kind.function()).or_default() += 1;
+        }
+        Self(tally)
+    }
+
+    /// How many of one kind.
+    #[must_use]
+    pub fn get(&self, f: Function) -> u64 {
+        self.0.get(&f).copied().unwrap_or(0)
+    }
+
+    /// How many of all kinds.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    fn lacking(&self, requirements: &Requirements) -> Vec<Function> {
+        let too_few = |f: &Function| self.get(*f) < requirements.minimum_each;
+        requirements.functions.iter().copied().filter(too_few).collect()
+    }
+}
+
+/// Operations by clients on one side of a fault, whatever became of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SideLoad {
+    /// The members of this side.
+    pub nodes: Vec<u64>,
+    /// Operations under way there while the fault was in force.
+    pub operations: u64,
+}
+
+/// The load around one fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultLoad {
+    /// The fault's name.
+    pub fault: String,
+    /// Its kind.
+    pub kind: String,
+    /// Whether a quorum remained.
+    pub quorum: bool,
+    /// Since the fault before it had gone.
+    pub before: Tally,
+    /// While it was in force: invoked and completed.
+    pub during: Tally,
+    /// Until the next fault.
+    pub after: Tally,
+    /// Clients on each side.
+    pub sides: Vec<SideLoad>,
+    /// What was too little, in words.
+    pub lacking: Vec<String>,
+}
+
+/// The check `load`: unknown when the load was too weak.
+#[must_use]
+pub fn strength(history: &History, beside: &Beside) -> CheckResult {
+    let requirements = &beside.requirements;
+    let overall = Tally::of(history.ops().iter());
+    let faults: Vec<FaultLoad> = (0..beside.faults.len()).map(|at| around(history, beside, at)).collect();
+    let mut lacking: Vec<String> = Vec::new();
+    for f in overall.lacking(requirements) {
+        lacking.push(format!(
+            "fewer than {} successful {f} operations in the whole run",
+            requirements.minimum_each
+        ));
+    }
+    for fault in &faults {
+        lacking.extend(fault.lacking.iter().map(|what| format!("{} ({}): {what}", fault.fault, fault.kind)));
+    }
+    let rate = rate(history, overall.total());
+    if rate < requirements.minimum_rate {
+        lacking.push(format!(
+            "{rate:.1} successful operations a second where {:.1} are required",
+            requirements.minimum_rate
+        ));
+    }
+    if let Some(lag) = beside.harness_lag_ns.filter(|&lag| lag > requirements.maximum_lag_ns) {
+        lacking.push(format!(
+            "the harness itself was {} ms late, more than {} ms",
+            lag / 1_000_000,
+            requirements.maximum_lag_ns / 1_000_000
+        ));
+    }
+    let (verdict, summary) = if lacking.is_empty() {
+        let summary = format!(
+            "{} operations succeeded ({rate:.0} a second), of every kind before, during and after each of {} faults",
+            overall.total(),
+            faults.len()
+        );
+        (Verdict::Valid, summary)
+    } else {
+        (Verdict::Unknown, format!("the load was too weak to find a violation: {}", lacking.join("; ")))
+    };
+    CheckResult::new("load", verdict, summary).with_evidence(json!({
+        "overall": overall, "rate": rate, "faults": faults, "lacking": lacking,
+        "harness_lag_ns": beside.harness_lag_ns,
+    }))
+}
+
+/// Successes per second between the first and the last moment of the history.
+#[expect(clippy::cast_precision_loss, reason = "a rate for a person; 2^53 operations do not happen")]
+fn rate(history: &History, successes: u64) -> f64 {
+    let moments = history.ops().iter().flat_map(|op| [Some(op.invoke_ns), op.complete_ns]).flatten();
+    let (first, last) = moments.fold((u64::MAX, 0), |(first, last), at| (first.min(at), last.max(at)));
+    match last.checked_sub(first) {
+        None | Some(0) => successes as f64,
+        Some(span_ns) => successes as f64 * 1e9 / span_ns as f64,
+    }
+}
+
+fn around(history: &History, beside: &Beside, at: usize) -> FaultLoad {
+    let fault = &beside.faults[at];
+    let (onset, healed) = (fault.onset_ns, fault.healed_ns.unwrap_or(u64::MAX));
+    let others =
+        || beside.faults.iter().enumerate().filter(|&(other, _)| other != at).map(|(_, fault)| fault);
+    let calm_since =
+        others().filter_map(|o| o.healed_ns).filter(|&healed| healed <= onset).max().unwrap_or(0);
+    let calm_until = others().map(|o| o.onset_ns).filter(|&next| next >= healed).min().unwrap_or(u64::MAX);
+    let within = |from: u64, to: u64| {
+        let inside =
+            move |op: &&Op| op.invoke_ns >= from && op.complete_ns.is_some_and(|complete| complete <= to);
+        Tally::of(history.ops().iter().filter(inside))
+    };
+    let (before, during) = (within(calm_since, onset), within(onset, healed));
+    let after = if fault.healed_ns.is_some() { within(healed, calm_until) } else { Tally::default() };
+    let under_way =
+        |op: &&Op| op.invoke_ns <= healed && op.complete_ns.is_none_or(|complete| complete >= onset);
+    let sides: Vec<SideLoad> = fault
+        .sides
+        .iter()
+        .map(|nodes| {
+            let here = |op: &&Op| op.node.is_some_and(|node| nodes.contains(&node));
+            let operations = history.ops().iter().filter(under_way).filter(here).count();
+            SideLoad { nodes: nodes.clone(), operations: u64::try_from(operations).unwrap_or(u64::MAX) }
+        })
+        .collect();
+    let mut lacking = Vec::new();
+    let mut require = |when: &str, tally: &Tally| {
+        let kinds: Vec<&str> =
+            tally.lacking(&beside.requirements).into_iter().map(Function::as_str).collect();
+        if !kinds.is_empty() {
+            lacking.push(format!("too few successful {} {when} it", kinds.join(", ")));
+        }
+    };
+    require("before", &before);
+    if fault.quorum {
+        require("during", &during);
+    }
+    require("after", &after);
+    for side in sides.iter().filter(|side| side.operations == 0) {
+        let nodes: Vec<String> = side.nodes.iter().map(u64::to_string).collect();
+        lacking.push(format!("no client on the side of member {}", nodes.join(", ")));
+    }
+    FaultLoad {
+        fault: fault.fault.clone(),
+        kind: fault.kind.clone(),
+        quorum: fault.quorum,
+        before,
+        during,
+        after,
+        sides,
+        lacking,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use checker::history::{Event, EventKind, Value};
+
+    /// One success of each kind at each of these seconds, by a client of the given member.
+    fn history(seconds: &[(u64, u64)]) -> History {
+        let mut events = Vec::new();
+        let mut value = 0;
+        for &(second, node) in seconds {
+            for f in Function::ALL {
+                value += 1;
+                let (asked, told) = match f {
+                    Function::Read => (Value::Null, Value::One(0)),
+                    Function::Write => (Value::One(value), Value::One(value)),
+                    Function::Cas => (Value::Pair(Some(0), value), Value::Pair(Some(0), value)),
+                };
+                let at = second * 1_000_000_000 + u64::try_from(value).unwrap();
+                let process = u64::try_from(value).unwrap();
+                let mut invoke = Event::new(process, EventKind::Invoke, f, 0, asked, at);
+                invoke.node = Some(node);
+                events.push(invoke);
+                events.push(Event::new(process, EventKind::Ok, f, 0, told, at + 500));
+            }
+        }
+        History::from_events(events).unwrap()
+    }
+
+    fn fault(name: &str, onset: u64, healed: u64, quorum: bool) -> FaultWindow {
+        FaultWindow {
+            fault: name.to_owned(),
+            kind: "partition-leader".to_owned(),
+            onset_ns: onset * 1_000_000_000,
+            healed_ns: Some(healed * 1_000_000_000),
+            quorum,
+            sides: vec![vec![1], vec![2, 3]],
+        }
+    }
+
+    fn beside(faults: Vec<FaultWindow>) -> Beside {
+        Beside { faults, ..Beside::default() }
+    }
+
+    #[test]
+    fn a_load_around_each_fault_and_on_both_sides_is_strong_enough() {
+        let history = history(&[(1, 1), (3, 1), (3, 2), (5, 1), (7, 2), (7, 1), (9, 3)]);
+        let result = strength(&history, &beside(vec![fault("F1", 2, 4, true), fault("F2", 6, 8, true)]));
+        assert_eq!(result.verdict, Verdict::Valid, "{}", result.summary);
+        assert_eq!(result.evidence["faults"][0]["during"]["cas"], 2);
+    }
+
+    #[test]
+    fn silence_during_a_fault_matters_only_where_a_quorum_remained() {
+        let history = history(&[(1, 1), (5, 1)]);
+        let mut window = fault("F1", 2, 4, true);
+        window.sides.clear();
+        let silent = strength(&history, &beside(vec![window.clone()]));
+        assert_eq!(silent.verdict, Verdict::Unknown);
+        assert!(
+            silent.summary.contains("F1 (partition-leader): too few successful read, write, cas during it")
+        );
+        window.quorum = false;
+        assert_eq!(strength(&history, &beside(vec![window])).verdict, Verdict::Valid);
+    }
+
+    #[test]
+    fn a_side_without_clients_is_named() {
+        let history = history(&[(1, 1), (3, 2), (5, 1)]);
+        let result = strength(&history, &beside(vec![fault("F1", 2, 4, true)]));
+        assert!(result.summary.contains("no client on the side of member 1"), "{}", result.summary);
+    }
+
+    #[test]
+    fn the_calm_after_a_fault_ends_with_the_next_one() {
+        let history = history(&[(1, 1), (3, 1), (3, 2), (7, 1), (7, 2), (9, 1)]);
+        let result = strength(&history, &beside(vec![fault("F1", 2, 4, true), fault("F2", 6, 8, true)]));
+        assert_eq!(result.verdict, Verdict::Unknown);
+        assert!(
+            result.summary.contains("F1 (partition-leader): too few successful read, write, cas after it")
+        );
+        assert!(
+            result.summary.contains("F2 (partition-leader): too few successful read, write, cas before it")
+        );
+    }
+
+    #[test]
+    fn a_slow_load_and_a_late_harness_are_weak() {
+        let history = history(&[(1, 1), (11, 1)]);
+        let mut beside = beside(Vec::new());
+        assert_eq!(strength(&history, &beside).verdict, Verdict::Valid);
+        beside.requirements.minimum_rate = 100.0;
+        beside.harness_lag_ns = Some(3_000_000_000);
+        let result = strength(&history, &beside);
+        assert_eq!(result.verdict, Verdict::Unknown);
+        assert!(result.summary.contains("0.6 successful operations a second"), "{}", result.summary);
+        assert!(result.summary.contains("3000 ms late"), "{}", result.summary);
+    }
+}
