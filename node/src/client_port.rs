@@ -186,7 +186,7 @@ impl ClientPort {
         let request = ConnectRequest::decode(&mut Reader::new(apart(first)))?;
         self.connections.borrow_mut().insert(client, Rc::clone(connection));
         connection.open.borrow_mut().push_back(Instant::now());
-        self.inbox.from_client(Input::ClientConnect { client, request });
+        self.inbox.put_client(Input::ClientConnect { client, request });
         if !connection.outbox.until(|| connection.welcomed.get()).await? {
             return Ok(());
         }
@@ -245,7 +245,7 @@ impl ClientPort {
             let request = Request::decode(apart(frame))?;
             self.traffic.borrow_mut().received += 1;
             connection.open.borrow_mut().push_back(now);
-            self.inbox.from_client(Input::ClientRequest { client, request });
+            self.inbox.put_client(Input::ClientRequest { client, request });
         }
         Ok(())
     }
@@ -253,7 +253,7 @@ impl ClientPort {
     /// The connection broke: the core is told, unless it closed it.
     fn lose(&self, client: ClientId) {
         if self.connections.borrow_mut().remove(&client).is_some() {
-            self.inbox.from_client(Input::ClientLost { client });
+            self.inbox.put_client(Input::ClientLost { client });
         }
     }
 

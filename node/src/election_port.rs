@@ -173,7 +173,7 @@ impl ElectionPort {
         peer.unsent.set(peer.last.borrow().is_some());
         peer.changed.replace(Rc::clone(&changed));
         peer.redial.notify_one();
-        self.inbox.from_peer(Input::ElectionConnected { peer: id });
+        self.inbox.put_peer(Input::ElectionConnected { peer: id });
         let port = Rc::clone(self);
         tokio::task::spawn_local(async move {
             let connection = Connection { id, number, stream, received, changed };
@@ -192,7 +192,7 @@ impl ElectionPort {
     fn retire(&self, id: ServerId, peer: &Peer) {
         if peer.present.replace(0) != 0 {
             peer.changed.borrow().notify_one();
-            self.inbox.from_peer(Input::ElectionLost { peer: id });
+            self.inbox.put_peer(Input::ElectionLost { peer: id });
         }
     }
 
@@ -221,7 +221,7 @@ impl ElectionPort {
                     return Ok(());
                 }
                 match Notification::decode(frame) {
-                    Ok(notification) => self.inbox.from_peer(Input::Notification { from, notification }),
+                    Ok(notification) => self.inbox.put_peer(Input::Notification { from, notification }),
                     // The frame was whole, so the stream can be followed; ZooKeeper goes on here as well.
                     Err(error) => tracing::warn!(%from, "dropped a notification: failed to {error}"),
                 }

@@ -34,12 +34,12 @@ impl Inbox {
         Arc::clone(&self.wake)
     }
 
-    pub(crate) fn from_peer(&self, input: Input) {
+    pub(crate) fn put_peer(&self, input: Input) {
         self.peers.borrow_mut().push_back(input);
         self.wake.notify_one();
     }
 
-    pub(crate) fn from_client(&self, input: Input) {
+    pub(crate) fn put_client(&self, input: Input) {
         self.clients.borrow_mut().push_back(input);
         self.wake.notify_one();
     }

@@ -100,7 +100,7 @@ impl QuorumPort {
             if let Err(error) = port.try_dial(leader).await {
                 tracing::debug!(%leader, %error, "failed to dial the leader");
                 tokio::time::sleep_until(started + MIN_DIAL).await;
-                port.inbox.from_peer(Input::DialFailed { leader });
+                port.inbox.put_peer(Input::DialFailed { leader });
             }
         });
     }
@@ -129,7 +129,7 @@ impl QuorumPort {
         let (reader, writer) = stream.into_split();
         let outbox = Rc::new(Outbox::new(writer, MAX_WAITING));
         self.connections.borrow_mut().insert(conn, Rc::clone(&outbox));
-        self.inbox.from_peer(tell(conn));
+        self.inbox.put_peer(tell(conn));
         let port = Rc::clone(self);
         tokio::task::spawn_local(async move { port.serve(conn, reader, outbox, direction).await });
         Ok(())
@@ -177,14 +177,14 @@ impl QuorumPort {
             if let Some(decoder) = image {
                 let Some(whole) = decoder.feed(received)? else { return Ok(()) };
                 *image = None;
-                self.inbox.from_peer(Input::Image { conn, image: whole });
+                self.inbox.put_peer(Input::Image { conn, image: whole });
             } else {
                 let Some(mut packet) = decode_packet(received)? else { return Ok(()) };
                 packet.data = packet.data.map(apart);
                 if packet.kind == PacketType::Snap && direction == Direction::Out {
                     *image = Some(StreamDecoder::new(Zxid::from_wire(packet.zxid)));
                 }
-                self.inbox.from_peer(Input::Packet { conn, packet });
+                self.inbox.put_peer(Input::Packet { conn, packet });
             }
         }
         Ok(())
@@ -193,7 +193,7 @@ impl QuorumPort {
     /// The connection broke: the core is told, unless it closed it.
     fn lose(&self, conn: ConnId) {
         if self.connections.borrow_mut().remove(&conn).is_some() {
-            self.inbox.from_peer(Input::PeerLost { conn });
+            self.inbox.put_peer(Input::PeerLost { conn });
         }
     }
 

@@ -132,6 +132,11 @@ fn many(arguments: &Arguments) -> bool {
     let seconds = begin.elapsed().as_secs_f64();
     println!("{} seeds in {seconds:.1} s", total.seeds);
     println!("{}", total.counters);
+    let (slowest_ms, slowest_seed) = total.slowest_election_ms;
+    println!(
+        "slowest election after healing {slowest_ms} ms (seed {slowest_seed}); all traces {:016x}",
+        total.trace_hash
+    );
     if total.undecided > 0 {
         println!("{} registers were too much for the checker", total.undecided);
     }

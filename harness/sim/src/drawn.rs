@@ -27,6 +27,9 @@ pub enum FaultKind {
     PartitionHalves,
     /// The leader reaches nobody.
     IsolateLeader,
+    /// The leader stands still and reaches nobody, and goes on while it still reaches nobody: it does not know
+    /// that it was deposed.
+    DeposeLeader,
     /// Any member reaches nobody.
     IsolateOne,
     /// A random set of directions between pairs carries nothing.
@@ -43,7 +46,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::CrashOne,
         Self::CrashLeader,
         Self::CrashMany,
@@ -51,6 +54,7 @@ impl FaultKind {
         Self::PauseLeader,
         Self::PartitionHalves,
         Self::IsolateLeader,
+        Self::DeposeLeader,
         Self::IsolateOne,
         Self::OneWay,
         Self::Reset,
@@ -69,6 +73,7 @@ impl FaultKind {
             Self::PauseLeader => "pause-leader",
             Self::PartitionHalves => "partition-halves",
             Self::IsolateLeader => "isolate-leader",
+            Self::DeposeLeader => "depose-leader",
             Self::IsolateOne => "isolate-one",
             Self::OneWay => "one-way",
             Self::Reset => "reset",

@@ -65,6 +65,10 @@ pub struct Sweep {
     pub violations: Vec<(u64, Violation)>,
     /// Registers whose history was too much for the checker's budget.
     pub undecided: u64,
+    /// The longest election after healing, in virtual milliseconds, and its seed.
+    pub slowest_election_ms: (u64, u64),
+    /// The sum of all traces' hashes: equal for equal sweeps, whoever ran which seed.
+    pub trace_hash: u64,
 }
 
 impl Sweep {
@@ -73,6 +77,9 @@ impl Sweep {
         self.seeds += 1;
         self.counters += outcome.counters;
         self.undecided += outcome.undecided;
+        self.trace_hash = self.trace_hash.wrapping_add(outcome.trace_hash);
+        let election = (outcome.election_ms.unwrap_or(0), outcome.drawn.seed);
+        self.slowest_election_ms = self.slowest_election_ms.max(election);
         self.violations.extend(outcome.violation.map(|violation| (outcome.drawn.seed, violation)));
     }
 
@@ -81,6 +88,8 @@ impl Sweep {
         self.seeds += other.seeds;
         self.counters += other.counters;
         self.undecided += other.undecided;
+        self.trace_hash = self.trace_hash.wrapping_add(other.trace_hash);
+        self.slowest_election_ms = self.slowest_election_ms.max(other.slowest_election_ms);
         self.violations.extend(other.violations);
         self.violations.sort_by_key(|(seed, _)| *seed);
     }

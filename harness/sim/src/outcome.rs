@@ -116,6 +116,8 @@ pub struct Outcome {
     pub trace_hash: u64,
     /// The trace's lines, when asked for.
     pub trace: Vec<String>,
+    /// Virtual milliseconds from healing until every member followed one established leader.
+    pub election_ms: Option<u64>,
     /// Keys of registers whose check ran out of its budget: neither accused nor cleared.
     pub undecided: u64,
 }

@@ -17,6 +17,11 @@ impl Time {
     pub(crate) const fn as_ns(self) -> u64 {
         self.0 * 1000
     }
+
+    /// Microseconds between an earlier moment and this one.
+    pub(crate) const fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
 }
 
 impl Add<u64> for Time {

@@ -92,7 +92,6 @@ impl Base {
     ) -> Self {
         let quorum = Quorum::new(config.voters.clone());
         let journal = Journal::new(image.zxid, entries);
-        let since_snapshot = u64::try_from(journal.after(Zxid::ZERO).count()).unwrap_or(u64::MAX);
         Self {
             quorum,
             now,
@@ -109,7 +108,8 @@ impl Base {
             waiting: VecDeque::new(),
             appended: VecDeque::new(),
             last_snapshot: image.zxid,
-            since_snapshot,
+            // What was recovered is counted when it is applied, like everything else.
+            since_snapshot: 0,
             failed_lookups: 0,
             config,
         }

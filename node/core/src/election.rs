@@ -157,6 +157,10 @@ impl Election {
 
     pub(crate) fn lost(&mut self, peer: ServerId, at: Duration, out: &mut Outbox) -> Option<ServerId> {
         self.peers.get_mut(&peer)?.connected = false;
+        // It may be dead, and a dead leader's word must not make anybody join it. If it lives it is asked again.
+        if let Some(lookup) = &mut self.lookup {
+            lookup.settled.remove(&peer);
+        }
         // One voter less to wait for.
         self.tally(at, out)
     }

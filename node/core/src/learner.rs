@@ -237,9 +237,10 @@ impl Learner {
         if last != Some(zxid) || !base.truncate(zxid) {
             // Can't be among sound members (see `leader::sync`); going on would leave a hole in the history.
             let applied = base.journal.applied();
+            let last = last.map_or_else(|| "its snapshot".to_owned(), |last| last.to_string());
             base.emit(Effect::Halt {
                 reason: format!(
-                    "the leader asked to cut the log after {zxid}, but the log there ends at {last:?} and is applied \
+                    "the leader asked to cut the log after {zxid}, but the log there ends at {last} and is applied \
                      up to {applied}; move this member's data directory away and let it start empty"
                 ),
             });

@@ -1,17 +1,17 @@
 //! One member of a coordination ensemble as a pure state machine.
 //!
 //! This crate has no sockets, no files, no clock and no threads. A [`Member`] is given one fact at a time
-//! ([`Input`](io::Input)) with the time at which it became known, and answers with a list of intents
-//! ([`Effect`](io::Effect)). The same facts at the same times give the same intents in the same order, so the same
+//! ([`Input`]) with the time at which it became known, and answers with a list of intents
+//! ([`Effect`]). The same facts at the same times give the same intents in the same order, so the same
 //! code runs in a process, in a simulator and under exhaustive exploration. [`io`] says what a driver owes it.
 //!
 //! A member is always in one of three roles:
 //!
-//! - *looking*: it holds an election ([`election`]);
-//! - *following*: it takes over a leader's history and then its proposals ([`learner`]);
-//! - *leading*: it gathers a quorum, makes its history the epoch's, and proposes ([`leader`]).
+//! - *looking*: it holds an election (`election`);
+//! - *following*: it takes over a leader's history and then its proposals (`learner`);
+//! - *leading*: it gathers a quorum, makes its history the epoch's, and proposes (`leader`).
 //!
-//! What outlives a role stands in [`base`]: the journal of logged transactions, the tree of committed ones, the
+//! What outlives a role stands in `base`: the journal of logged transactions, the tree of committed ones, the
 //! clients and the store's queue. The protocol is ZAB as Apache ZooKeeper speaks it (Junqueira, Reed, Serafini:
 //! "Zab: High-performance broadcast for primary-backup systems", DSN 2011) with the repairs that its bugs taught;
 //! each stands with its issue number where it matters.

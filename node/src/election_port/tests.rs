@@ -4,6 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::address::HostPort;
+use crate::config::NodeConfig;
 use crate::testing::{config, connect, from_peer, listener, local};
 use node_wire::election::PeerState;
 use node_wire::ids::{Epoch, Round, Zxid};
@@ -34,8 +35,12 @@ fn hello(id: u64) -> BytesMut {
 
 /// A port of member `id` among peers, started.
 fn start(id: u64, own: TcpListener, all: &[(u64, &HostPort)]) -> (Rc<ElectionPort>, Rc<Inbox>) {
+    start_with(config(id, all), own)
+}
+
+fn start_with(config: NodeConfig, own: TcpListener) -> (Rc<ElectionPort>, Rc<Inbox>) {
     let inbox = Rc::new(Inbox::default());
-    let port = ElectionPort::new(Rc::new(config(id, all)), Rc::clone(&inbox));
+    let port = ElectionPort::new(Rc::new(config), Rc::clone(&inbox));
     port.start(own);
     (port, inbox)
 }
@@ -99,14 +104,24 @@ fn members_that_dial_each_other_at_once_end_with_a_connection_that_works_both_wa
 fn a_smaller_number_is_hung_up_on_and_dialled_back() {
     local(async {
         let ((own, at_own), (peer, at_peer)) = (listener().await, listener().await);
-        let (_port, inbox) = start(2, own, &[(1, &at_peer), (2, &at_own)]);
+        let mut impatient = config(2, &[(1, &at_peer), (2, &at_own)]);
+        impatient.peer_timeout = Duration::from_millis(20);
+        let (_port, inbox) = start_with(impatient, own);
         let (first, _) = greeted(&peer).await;
         assert!(is_connected(&from_peer(&inbox).await, 1));
 
-        let mut asking = connect(&at_own).await;
-        asking.write_all(&hello(1)).await.expect("written");
-        hung_up(&mut asking).await;
-        let (_again, greeting) = greeted(&peer).await;
+        // What has just come is not replaced, so it asks more than once.
+        let ask = async {
+            loop {
+                let mut asking = connect(&at_own).await;
+                asking.write_all(&hello(1)).await.expect("written");
+                hung_up(&mut asking).await;
+            }
+        };
+        let (_again, greeting) = tokio::select! {
+            again = greeted(&peer) => again,
+            () = ask => unreachable!("it asks for ever"),
+        };
         assert_eq!(greeting.server, ServerId(2));
         drop(first);
         assert!(is_lost(&from_peer(&inbox).await, 1));

@@ -22,8 +22,14 @@ async fn connect(ensemble: &Ensemble, member: u64, session: Option<Session>) -> 
             Err(error) => assert!(Instant::now() < deadline, "member {member} does not serve: {error}"),
         }
         ensemble.assert_alive();
-        tokio::task::yield_now().await;
+        pause().await;
     }
+}
+
+/// Between two looks at a condition. Looking without a pause opens more connections in a second than a
+/// connection-tracking firewall remembers.
+async fn pause() {
+    tokio::time::sleep(Duration::from_millis(5)).await;
 }
 
 /// One key of `mntr`, empty where the member does not serve.
@@ -48,6 +54,7 @@ async fn roles(ensemble: &Ensemble) -> (u64, Vec<u64>) {
             if leaders.len() == 1 && leaders.len() + followers.len() == ensemble.running().len() {
                 return (leaders[0], followers);
             }
+            pause().await;
         }
     };
     timeout(PATIENCE, find).await.expect("a leader and its followers")
@@ -65,6 +72,7 @@ async fn converged(ensemble: &Ensemble) {
             if seen.len() == 1 && seen.first().is_some_and(|(zxid, _)| !zxid.is_empty()) {
                 return;
             }
+            pause().await;
         }
     };
     timeout(PATIENCE, same).await.expect("equal trees at equal zxids");

@@ -104,7 +104,9 @@ impl Ensemble {
                 })
             })
         };
-        let thread = std::thread::Builder::new().name(format!("member-{id}")).spawn(run).expect("a thread");
+        // Logs tell members of tests that run at once apart by this.
+        let name = format!("{}-{id}", std::thread::current().name().unwrap_or("test"));
+        let thread = std::thread::Builder::new().name(name).spawn(run).expect("a thread");
         self.running.insert(id, Running { stop, thread });
     }
 

@@ -50,9 +50,9 @@ impl Judge {
 
     /// Compares entries with the sequence from the place behind `from`, and extends it where it ends.
     fn walk(&mut self, host: HostIndex, from: Zxid, marks: &[Mark]) -> Result<u64, (Rule, String)> {
-        let mut index = self.committed.partition_point(|committed| committed.mark.zxid <= from);
+        let place = self.committed.partition_point(|committed| committed.mark.zxid <= from);
         let mut new = 0;
-        for mark in marks {
+        for (index, mark) in (place..).zip(marks) {
             match self.committed.get(index) {
                 Some(known) if known.mark == *mark => {}
                 Some(known) => {
@@ -72,7 +72,6 @@ impl Judge {
                     new += 1;
                 }
             }
-            index += 1;
         }
         Ok(new)
     }

@@ -9,7 +9,8 @@
 //! - [`machine`]: disks, crashes, restarts, pauses.
 //! - [`wires`], [`election`]: quorum connections, election connections, links.
 //! - [`nemesis`]: faults, and their end.
-//! - [`population`]: clients, and the history they leave; [`history`]: its judgement.
+//! - [`population`]: clients' connections; [`registers`], [`visitors`]: what they do there; [`record`] and
+//!   [`history`]: what they leave, and its judgement.
 //! - [`stages`]: chaos, then healing, then what must hold afterwards.
 
 mod driver;
@@ -18,7 +19,10 @@ mod history;
 mod machine;
 mod nemesis;
 mod population;
+mod record;
+mod registers;
 mod stages;
+mod visitors;
 mod wires;
 
 use std::collections::BTreeMap;
@@ -37,7 +41,7 @@ use crate::outcome::{Options, Outcome, Rule, Violation};
 use crate::time::{Queue, Time};
 use crate::trace::Trace;
 use nemesis::Undo;
-use population::Record;
+use record::Record;
 use stages::Stage;
 
 /// Events of one world at most: a world that never ends is a bug of the simulator.
@@ -108,6 +112,8 @@ pub(crate) struct World<P: Plant> {
     faults: BTreeMap<u64, Undo>,
     next_fault: u64,
     stage: Stage,
+    healed_at: Time,
+    election_us: Option<u64>,
     counters: Counters,
     trace: Trace,
     violation: Option<Violation>,
@@ -136,6 +142,8 @@ impl<P: Plant> World<P> {
             faults: BTreeMap::new(),
             next_fault: 0,
             stage: Stage::Chaos,
+            healed_at: Time::default(),
+            election_us: None,
             counters: Counters::default(),
             trace: Trace::new(options.trace),
             violation: None,
@@ -175,6 +183,7 @@ impl<P: Plant> World<P> {
             counters: self.counters,
             trace_hash: self.trace.hash(),
             trace: self.trace.into_lines(),
+            election_ms: self.election_us.map(|us| us / 1000),
             undecided: self.record.undecided,
         }
     }

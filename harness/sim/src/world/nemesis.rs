@@ -90,6 +90,7 @@ impl<P: Plant> World<P> {
                 let host = self.leader();
                 self.isolate(host);
             }
+            FaultKind::DeposeLeader => self.depose(),
             FaultKind::IsolateOne => {
                 let host = self.anyone();
                 self.isolate(host);
@@ -125,13 +126,17 @@ impl<P: Plant> World<P> {
         }
     }
 
-    /// Notes how a fault ends and plans that end.
     fn lasts_a_while(&mut self, undo: Undo) {
+        let duration_us = self.dice.around(self.drawn.fault_us).max(1);
+        self.lasts(undo, duration_us);
+    }
+
+    /// Notes how a fault ends and plans that end.
+    fn lasts(&mut self, undo: Undo, duration_us: u64) {
         let fault = self.next_fault;
         self.next_fault += 1;
         self.faults.insert(fault, undo);
-        let delay = self.dice.around(self.drawn.fault_us).max(1);
-        self.plan(delay, Event::Undo { fault });
+        self.plan(duration_us, Event::Undo { fault });
     }
 
     pub(super) fn undo(&mut self, fault: u64) {
@@ -183,17 +188,38 @@ impl<P: Plant> World<P> {
     }
 
     fn isolate(&mut self, host: HostIndex) {
+        let links = self.links_around(host);
+        self.block_for_a_while(links);
+    }
+
+    fn links_around(&self, host: HostIndex) -> Vec<(HostIndex, HostIndex)> {
         let sides: Vec<bool> = (0..self.hosts.len()).map(|other| other == host).collect();
-        self.partition(&sides);
+        links_between(&sides)
+    }
+
+    /// Long enough for the others to elect, and then some time in which the old leader does not know it.
+    fn depose(&mut self) {
+        let host = self.leader();
+        let life = self.hosts[host].life;
+        if !self.pause(host) {
+            return;
+        }
+        let timeout_us = self.drawn.peer_timeout_ms * 1000;
+        let pause_us = self.dice.between(timeout_us, 4 * timeout_us);
+        let after_us = self.dice.between(0, 2 * timeout_us);
+        self.lasts(Undo::Resume(host, life), pause_us);
+        let links = self.links_around(host);
+        let block = if self.dice.chance(HALF) { Block::Hold } else { Block::Drop };
+        self.counters.partitions += 1;
+        for (from, to) in &links {
+            self.block(*from, *to, block);
+        }
+        self.lasts(Undo::Unblock(links, block), pause_us + after_us);
     }
 
     /// Members of different sides do not reach each other.
     fn partition(&mut self, sides: &[bool]) {
-        let mut links = Vec::new();
-        for (from, from_side) in sides.iter().enumerate() {
-            links.extend((0..sides.len()).filter(|to| sides[*to] != *from_side).map(|to| (from, to)));
-        }
-        self.block_for_a_while(links);
+        self.block_for_a_while(links_between(sides));
     }
 
     fn one_way(&mut self) {
@@ -257,4 +283,13 @@ impl<P: Plant> World<P> {
             }
         }
     }
+}
+
+/// Every direction from one side to the other.
+fn links_between(sides: &[bool]) -> Vec<(HostIndex, HostIndex)> {
+    let mut links = Vec::new();
+    for (from, from_side) in sides.iter().enumerate() {
+        links.extend((0..sides.len()).filter(|to| sides[*to] != *from_side).map(|to| (from, to)));
+    }
+    links
 }

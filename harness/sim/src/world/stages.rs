@@ -17,7 +17,7 @@ const LOOK_US: u64 = 20_000;
 
 /// Peer time-outs within which a healed ensemble elects: several rounds of discovery that come to nothing
 /// (drawn delays reach a twentieth of a time-out each way, an fsync an eighth) are still within it.
-const ELECTION_TIMEOUTS: u64 = 40;
+const ELECTION_TIMEOUTS: u64 = 20;
 
 /// Time-outs of an operation within which every client is served: it may sit out two before its turn.
 const SERVICE_TIMEOUTS: u64 = 3;
@@ -33,8 +33,10 @@ const MAX_SESSION_TICKS: u64 = 20;
 pub(super) enum Stage {
     /// Faults fall.
     Chaos,
-    /// Healed: the ensemble elects and serves.
-    Recovering { until: Time },
+    /// Healed: the ensemble elects a leader that all of it follows.
+    Electing { until: Time },
+    /// Every client is served.
+    Serving { until: Time },
     /// The clients are quiet: the registers are read, the members converge.
     Converging { until: Time },
     /// The clients end their sessions.
@@ -63,7 +65,8 @@ impl<P: Plant> World<P> {
     /// Ends chaos.
     pub(super) fn heal(&mut self) {
         self.world_line("heal", [0, 0], String::new);
-        self.stage = Stage::Recovering { until: self.now + self.service_bound_us() };
+        self.healed_at = self.now;
+        self.stage = Stage::Electing { until: self.now + self.election_bound_us() };
         self.calm();
         self.undo_all();
         for client in &mut self.clients {
@@ -78,7 +81,8 @@ impl<P: Plant> World<P> {
     pub(super) fn look(&mut self) {
         let (until, missing) = match self.stage {
             Stage::Chaos | Stage::Over => return,
-            Stage::Recovering { until } => (until, self.not_serving()),
+            Stage::Electing { until } => (until, self.not_elected()),
+            Stage::Serving { until } => (until, self.not_serving()),
             Stage::Converging { until } => (until, self.not_converged()),
             Stage::Closing { until } => (until, self.not_closed()),
         };
@@ -96,7 +100,11 @@ impl<P: Plant> World<P> {
 
     fn next_stage(&mut self) {
         self.stage = match self.stage {
-            Stage::Chaos | Stage::Recovering { .. } => {
+            Stage::Chaos | Stage::Electing { .. } => {
+                self.election_us = Some(self.now.since(self.healed_at));
+                Stage::Serving { until: self.now + self.service_bound_us() }
+            }
+            Stage::Serving { .. } => {
                 self.record.quiet = true;
                 self.record.finals = self.record.workload.final_reads();
                 Stage::Converging { until: self.now + self.service_bound_us() }
@@ -117,8 +125,8 @@ impl<P: Plant> World<P> {
         self.hosts.iter().map(|host| host.process.as_ref().map(|process| process.member.status())).collect()
     }
 
-    /// What keeps the ensemble from serving, if anything does.
-    fn not_serving(&self) -> Option<String> {
+    /// What keeps the ensemble from being led, if anything does.
+    fn not_elected(&self) -> Option<String> {
         let Some(statuses) = self.statuses() else { return Some("a member is not running".to_owned()) };
         if statuses.iter().any(|status| !status.established) {
             return Some(format!("the healed ensemble elected nobody in time: {}", roles(&statuses)));
@@ -126,6 +134,11 @@ impl<P: Plant> World<P> {
         if statuses.iter().filter(|status| status.role == Role::Leading).count() != 1 {
             return Some(format!("the healed ensemble has not one leader: {}", roles(&statuses)));
         }
+        None
+    }
+
+    /// Who is not served yet, if anybody is not.
+    fn not_serving(&self) -> Option<String> {
         self.clients.iter().enumerate().find_map(|(index, client)| match &client.trade {
             Trade::Register(scribe) if scribe.served == 0 => {
                 Some(format!("client {index} was not served by the healed ensemble in time"))

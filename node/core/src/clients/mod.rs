@@ -254,9 +254,9 @@ impl Clients {
         let Some(&id) = self.by_session.get(&entry.header.session) else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };
         let write = client.queue.iter().position(|pending| matches!(pending, Pending::Write { .. }));
-        let Some(write) = write.filter(|at| {
-            matches!(client.queue[*at], Pending::Write { xid, .. } if xid == entry.header.cxid)
-        }) else {
+        let Some(write) = write
+            .filter(|at| matches!(client.queue[*at], Pending::Write { xid, .. } if xid == entry.header.cxid))
+        else {
             return;
         };
         for pending in client.queue.iter_mut().take(write) {

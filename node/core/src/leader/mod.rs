@@ -278,9 +278,7 @@ impl Leader {
         let server = match info {
             // Epochs are signed on the wire; a negative one would be beyond all others here.
             Ok(info)
-                if packet.zxid >= 0
-                    && base.quorum.contains(info.server)
-                    && info.server != base.config.id =>
+                if packet.zxid >= 0 && base.quorum.contains(info.server) && info.server != base.config.id =>
             {
                 info.server
             }

@@ -1,8 +1,8 @@
 //! The tree of znodes: the state that committed transactions build.
 //!
 //! Only committed transactions are ever applied here. What a leader has proposed but not yet committed is kept
-//! apart ([`crate::prep`]), and what a member has logged without knowing its fate stays in its
-//! [`Journal`](crate::journal::Journal): Apache ZooKeeper keeps both in the tree and has to undo them when a
+//! apart (`prep`), and what a member has logged without knowing its fate stays in its
+//! `Journal`: Apache ZooKeeper keeps both in the tree and has to undo them when a
 //! new leader decides otherwise (ZOOKEEPER-2845).
 //!
 //! The maps are persistent (they share structure), so a snapshot is a clone that costs nothing, is exactly the
