@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use node_core::io::{Effect, Event, Input};
-use node_core::{Member, Plant, TICK};
+use node_core::{Bug, Member, Plant, TICK};
 
 use crate::client_port::ClientPort;
 use crate::clock::Clock;
@@ -102,6 +102,11 @@ impl<P: Plant> Engine<P> {
             self.batch.told = durable;
             self.step(Input::Stored { ticket: durable })?;
         }
+        if P::has(Bug::SyncWithoutQuorum) {
+            // A server with a thread for each connection knows no order between its clients and its peers, and
+            // only there can the bug be seen: ours would hear first that it is deposed.
+            self.take_from_clients()?;
+        }
         for _ in 0..PEER_PORTION {
             let Some(input) = self.inbox.next_from_peer() else { break };
             self.step(input)?;
@@ -112,11 +117,16 @@ impl<P: Plant> Engine<P> {
             self.batch.next_tick = now + TICK;
             self.step(Input::Tick)?;
         }
+        self.take_from_clients()?;
+        self.flush()
+    }
+
+    fn take_from_clients(&mut self) -> Result<(), Halted> {
         for _ in 0..CLIENT_PORTION {
             let Some(input) = self.inbox.next_from_client() else { break };
             self.step(input)?;
         }
-        self.flush()
+        Ok(())
     }
 
     fn step(&mut self, input: Input) -> Result<(), Halted> {

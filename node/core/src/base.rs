@@ -21,7 +21,7 @@ use crate::quorum::Quorum;
 use crate::tree::{Applied, Tree};
 
 /// The patience of discovery is doubled at most this often.
-const MAX_PATIENCE_DOUBLINGS: u32 = 6;
+const MAX_PATIENCE_DOUBLINGS: u32 = 4;
 
 /// A role can't go on. The member looks for a leader again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +65,9 @@ pub(crate) struct Base {
     pub(crate) awake: Duration,
     pub(crate) accepted_epoch: Epoch,
     pub(crate) current_epoch: Epoch,
+    /// The highest epoch that any peer said it accepted. No promise of ours: the next epoch is chosen beyond it,
+    /// so that a member far ahead costs one election and not one for each epoch.
+    pub(crate) highest_told: Epoch,
     pub(crate) journal: Journal,
     pub(crate) tree: Tree,
     pub(crate) clients: Clients,
@@ -98,6 +101,7 @@ impl Base {
             awake: Duration::ZERO,
             accepted_epoch: accepted,
             current_epoch: current,
+            highest_told: Epoch::ZERO,
             durable: journal.last(),
             journal,
             tree: Tree::from_image(image),

@@ -149,6 +149,19 @@ impl Election {
         }
     }
 
+    /// True when the connection to a peer is known to be gone.
+    pub(crate) fn is_gone(&self, peer: ServerId) -> bool {
+        self.peers.get(&peer).is_some_and(|peer| !peer.connected)
+    }
+
+    /// True when a member leads a newer epoch than the one we voted with.
+    pub(crate) fn is_newer_leader(&self, from: ServerId, notification: &Notification) -> bool {
+        notification.state == PeerState::Leading
+            && notification.leader == from
+            && self.quorum.contains(from)
+            && self.decided.is_some_and(|vote| notification.peer_epoch > vote.peer_epoch)
+    }
+
     pub(crate) fn connected(&mut self, peer: ServerId) {
         if let Some(peer) = self.peers.get_mut(&peer) {
             peer.connected = true;
@@ -191,7 +204,10 @@ impl Election {
             return None;
         }
         if self.lookup.is_none() {
-            if notification.state == PeerState::Looking {
+            // One that thinks it leads an older epoch is told too: nobody follows it, and it would wait in vain.
+            let strays = notification.state == PeerState::Leading
+                && self.decided.is_some_and(|vote| vote.leader != from && vote.peer_epoch > notification.peer_epoch);
+            if notification.state == PeerState::Looking || strays {
                 self.tell(from, out);
             }
             return None;

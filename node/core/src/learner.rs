@@ -125,10 +125,16 @@ impl Learner {
         base.send(conn, QuorumPacket { kind: PacketType::FollowerInfo, zxid, data: Some(data) });
     }
 
-    pub(crate) fn dial_failed(&mut self, base: &Base) {
-        if self.phase == Phase::Dialling {
-            self.redial_at = Some(base.awake + REDIAL_AFTER);
+    /// A leader that is slow to listen is dialled again. One that died right after the vote is not waited for.
+    pub(crate) fn dial_failed(&mut self, base: &Base, gone: bool) -> Result<(), Leave> {
+        if self.phase != Phase::Dialling {
+            return Ok(());
         }
+        if gone {
+            return Err(Leave::because("the leader can't be reached, on either port"));
+        }
+        self.redial_at = Some(base.awake + REDIAL_AFTER);
+        Ok(())
     }
 
     pub(crate) fn tick(&mut self, base: &mut Base) -> Result<(), Leave> {

@@ -152,11 +152,13 @@ impl<P: Plant> Member<P> {
             }
             Input::Dialled { leader, conn } => self.dialled(leader, conn),
             Input::DialFailed { leader } => {
-                if let RoleState::Following(learner) = &mut self.role
-                    && learner.leader() == leader
-                {
-                    learner.dial_failed(&self.base);
-                }
+                let outcome = match &mut self.role {
+                    RoleState::Following(learner) if learner.leader() == leader => {
+                        learner.dial_failed(&self.base, self.election.is_gone(leader))
+                    }
+                    _ => Ok(()),
+                };
+                self.leave_if(outcome);
             }
             Input::Accepted { conn } => self.accepted(conn),
             Input::Packet { conn, packet } => self.packet(conn, packet),
@@ -191,6 +193,12 @@ impl<P: Plant> Member<P> {
 
     fn notification(&mut self, from: ServerId, notification: &Notification) {
         self.elect(|election, at, outbox| election.heard(from, notification, at, outbox));
+        if matches!(self.role, RoleState::Leading(_))
+            && !self.established()
+            && self.election.is_newer_leader(from, notification)
+        {
+            self.leave_if(Err(Leave::because(format!("member {from} leads a newer epoch"))));
+        }
     }
 
     /// Leaves whatever it was and looks for a leader.

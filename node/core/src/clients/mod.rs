@@ -25,6 +25,10 @@ use node_wire::txn::Entry;
 use crate::io::{ClientId, Effect, Now};
 use crate::tree::{Applied, Tree};
 
+/// Requests of one connection that may be open. Drivers stop reading long before; one that does not, or a client
+/// that gets round it, loses its connection.
+const MAX_QUEUE: usize = 65_536;
+
 /// What the role has to do for a client.
 #[derive(Clone, Debug)]
 pub(crate) enum Ask {
@@ -199,6 +203,10 @@ impl Clients {
         let client = self.clients.get_mut(&id)?;
         if !matches!(client.phase, Phase::Open) {
             // No client speaks before it knows its session.
+            self.close(id, out);
+            return None;
+        }
+        if client.queue.len() >= MAX_QUEUE {
             self.close(id, out);
             return None;
         }

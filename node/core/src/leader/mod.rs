@@ -328,7 +328,7 @@ impl Leader {
         if !base.quorum.reached(known.iter().map(|(server, _)| *server)) {
             return;
         }
-        let highest = known.iter().map(|(_, accepted)| accepted.0).max().unwrap_or(0);
+        let highest = known.iter().map(|(_, accepted)| accepted.0).max().unwrap_or(0).max(base.highest_told.0);
         let epoch =
             Epoch(highest.checked_add(1).expect("epochs do not run out: one a second lasts 136 years"));
         self.epoch = Some(epoch);
@@ -361,6 +361,23 @@ impl Leader {
         match self.phase {
             Phase::Discovery => self.check_promises(base),
             Phase::Synchronization | Phase::Broadcast => self.synchronize(base, conn),
+        }
+        self.check_hope(base)
+    }
+
+    /// Members that had promised this epoch before, to an attempt that failed, can't promise it again. When too few
+    /// are left the leader starts over with the next epoch at once, rather than sit out its deadline.
+    fn check_hope(&self, base: &Base) -> Result<(), Leave> {
+        if self.phase != Phase::Discovery {
+            return Ok(());
+        }
+        let answered = self.peers.values().filter(|peer| peer.promised_or_later());
+        let hopeful = self.peers.values().filter(|peer| peer.promised || !peer.promised_or_later());
+        let own = [base.config.id];
+        if base.quorum.reached(answered.filter_map(|peer| peer.server).chain(own))
+            && !base.quorum.reached(hopeful.filter_map(|peer| peer.server).chain(own))
+        {
+            return Err(Leave::because("too few can still promise this epoch, the next one is needed"));
         }
         Ok(())
     }
