@@ -142,10 +142,13 @@ impl Election {
         self.tally(at, out)
     }
 
-    /// The epoch of the decided vote is known now: late starters compare it among the members.
-    pub(crate) fn epoch_established(&mut self, epoch: Epoch) {
-        if let Some(vote) = &mut self.decided {
-            vote.peer_epoch = epoch;
+    /// The epoch of the decided vote is known now: late starters compare it among the members. The leader tells
+    /// everybody, because one may have elected itself in the same round and wait for followers that never come.
+    pub(crate) fn epoch_established(&mut self, epoch: Epoch, out: &mut Outbox) {
+        let Some(vote) = &mut self.decided else { return };
+        vote.peer_epoch = epoch;
+        if vote.leader == self.me {
+            self.tell_all(out);
         }
     }
 

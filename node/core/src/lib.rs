@@ -260,7 +260,11 @@ impl<P: Plant> Member<P> {
     fn note_established(&mut self, before: bool) {
         if !before && self.established() {
             self.base.epoch_established();
-            self.election.epoch_established(self.base.current_epoch);
+            let epoch = self.base.current_epoch;
+            self.elect(|election, _, outbox| {
+                election.epoch_established(epoch, outbox);
+                None
+            });
         }
     }
 
