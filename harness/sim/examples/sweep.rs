@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use harness_sim::{Options, Outcome, Sweep, simulate};
+use harness_sim::{Drawn, Options, Outcome, Sweep, simulate};
 use node_core::{Bug, Clean, Planted};
 
 /// Worlds at a time.
@@ -105,8 +105,9 @@ fn planted(name: &str) -> Option<Simulate> {
 
 /// One world, told in full.
 fn one(arguments: &Arguments) -> bool {
-    let outcome = (arguments.simulate)(arguments.seeds.start, arguments.options);
-    println!("{}", outcome.drawn);
+    let seed = arguments.seeds.start;
+    println!("{}", Drawn::of_seed(seed));
+    let outcome = (arguments.simulate)(seed, arguments.options);
     for line in &outcome.trace {
         println!("{line}");
     }

@@ -139,6 +139,11 @@ pub struct Drawn {
 const ABSENT: Chance = Chance(4_000);
 
 impl Drawn {
+    /// What a seed draws, without living through its world.
+    pub fn of_seed(seed: u64) -> Self {
+        Self::new(seed, &mut Dice::new(seed))
+    }
+
     /// Draws everything for a seed. The dice go on from here into the world.
     pub(crate) fn new(seed: u64, dice: &mut Dice) -> Self {
         let peer_timeout_ms = dice.between(100, 400);

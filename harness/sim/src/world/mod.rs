@@ -178,7 +178,8 @@ impl<P: Plant> World<P> {
         self.counters.virtual_ms = self.now.0 / 1000;
         self.counters.elections = self.judge.epochs();
         Outcome {
-            drawn: self.drawn,
+            // As it was drawn: a healed world has changed its own copy.
+            drawn: Drawn::of_seed(self.drawn.seed),
             violation: self.violation,
             counters: self.counters,
             trace_hash: self.trace.hash(),

@@ -15,8 +15,8 @@ use crate::time::Time;
 /// How often a healed world is looked at.
 const LOOK_US: u64 = 20_000;
 
-/// Peer time-outs within which a healed ensemble elects: several rounds of discovery that come to nothing
-/// (drawn delays reach a twentieth of a time-out each way, an fsync an eighth) are still within it.
+/// Peer time-outs within which a healed ensemble elects, beside one initLimit: a candidate that won an election
+/// of its own just before the healing may wait so long for followers that went elsewhere.
 const ELECTION_TIMEOUTS: u64 = 20;
 
 /// Time-outs of an operation within which every client is served: it may sit out two before its turn.
@@ -51,7 +51,8 @@ impl<P: Plant> World<P> {
     }
 
     fn election_bound_us(&self) -> u64 {
-        ELECTION_TIMEOUTS * self.drawn.peer_timeout_ms * 1000
+        let init_ms = u64::from(self.drawn.init_limit) * self.drawn.tick_time_ms;
+        (ELECTION_TIMEOUTS * self.drawn.peer_timeout_ms + init_ms) * 1000
     }
 
     fn service_bound_us(&self) -> u64 {
