@@ -162,6 +162,11 @@ impl ElectionPort {
         peer.present.get() != 0 && peer.since.get().is_some_and(|since| since.elapsed() < self.patience())
     }
 
+    /// True when the last connection was lost right after it came.
+    fn is_short_lived(&self, peer: &Peer) -> bool {
+        peer.since.get().is_some_and(|since| since.elapsed() < LONGEST_PAUSE)
+    }
+
     /// Makes a connection the present one. The task that reads from it is started.
     fn install(self: &Rc<Self>, id: ServerId, peer: &Peer, stream: TcpStream, received: BytesMut) {
         self.retire(id, peer);
@@ -240,12 +245,23 @@ impl ElectionPort {
         let mut pause = FIRST_PAUSE;
         loop {
             if peer.present.get() != 0 {
-                pause = FIRST_PAUSE;
                 peer.redial.notified().await;
-                if peer.present.get() == 0 && id > self.config.id {
-                    // The larger one notices too, and dials: to ask it for that would only disturb it.
-                    let _ = tokio::time::timeout(self.patience(), peer.redial.notified()).await;
+                if peer.present.get() != 0 {
+                    continue;
                 }
+                let wait = if id > self.config.id {
+                    // The larger one notices too, and dials: to ask it for that would only disturb it.
+                    self.patience()
+                } else if self.is_short_lived(peer) {
+                    // Something accepts for a peer that is not there. It must not be dialled in a tight loop.
+                    let wait = pause;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    wait
+                } else {
+                    pause = FIRST_PAUSE;
+                    Duration::ZERO
+                };
+                let _ = tokio::time::timeout(wait, peer.redial.notified()).await;
                 continue;
             }
             peer.dialling.set(true);

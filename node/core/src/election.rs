@@ -209,7 +209,9 @@ impl Election {
         if self.lookup.is_none() {
             // One that thinks it leads an older epoch is told too: nobody follows it, and it would wait in vain.
             let strays = notification.state == PeerState::Leading
-                && self.decided.is_some_and(|vote| vote.leader != from && vote.peer_epoch > notification.peer_epoch);
+                && self
+                    .decided
+                    .is_some_and(|vote| vote.leader != from && vote.peer_epoch > notification.peer_epoch);
             if notification.state == PeerState::Looking || strays {
                 self.tell(from, out);
             }

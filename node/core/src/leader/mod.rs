@@ -328,7 +328,8 @@ impl Leader {
         if !base.quorum.reached(known.iter().map(|(server, _)| *server)) {
             return;
         }
-        let highest = known.iter().map(|(_, accepted)| accepted.0).max().unwrap_or(0).max(base.highest_told.0);
+        let highest =
+            known.iter().map(|(_, accepted)| accepted.0).max().unwrap_or(0).max(base.highest_told.0);
         let epoch =
             Epoch(highest.checked_add(1).expect("epochs do not run out: one a second lasts 136 years"));
         self.epoch = Some(epoch);
