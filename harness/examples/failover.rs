@@ -50,6 +50,9 @@ struct Args {
     /// First port of a block of thirty
     #[arg(long, default_value_t = 24600)]
     base_port: u16,
+    /// End at the first outage longer than this many milliseconds, and keep the members' logs
+    #[arg(long)]
+    until: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -70,6 +73,7 @@ struct Ensemble {
     kind: Kind,
     base_port: u16,
     folder: PathBuf,
+    keep: bool,
     children: Vec<Option<Child>>,
 }
 
@@ -214,7 +218,9 @@ impl Drop for Ensemble {
             let _ = child.kill();
             let _ = child.wait();
         }
-        let _ = std::fs::remove_dir_all(&self.folder);
+        if !self.keep {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
     }
 }
 
@@ -324,7 +330,7 @@ async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let folder = std::env::temp_dir().join(format!("failover-{}", std::process::id()));
     let children = (0..MEMBERS).map(|_| None).collect();
-    let mut ensemble = Ensemble { kind: args.kind, base_port: args.base_port, folder, children };
+    let mut ensemble = Ensemble { kind: args.kind, base_port: args.base_port, folder, keep: false, children };
     for member in 0..MEMBERS {
         ensemble.start(member)?;
     }
@@ -351,7 +357,11 @@ async fn measure(ensemble: &mut Ensemble, args: &Args) -> anyhow::Result<()> {
         let fault_at = Instant::now();
         ensemble.signal(leader, signal)?;
         let figure = first_write(ensemble, fault_at, leader).await?;
-        eprintln!("run {run}: {:.1} ms", figure.as_secs_f64() * 1e3);
+        eprintln!("run {run}: {:.1} ms, n{} led", figure.as_secs_f64() * 1e3, leader + 1);
+        if args.until.is_some_and(|until| figure > Duration::from_millis(until)) {
+            ensemble.keep = true;
+            bail!("kept {}", ensemble.folder.display());
+        }
         figures.push(figure);
         if args.fault == Fault::Kill {
             ensemble.start(leader)?;

@@ -282,6 +282,11 @@ pub fn all_serve(views: &BTreeMap<ServerId, View>) -> bool {
     })
 }
 
+/// True when waiting is over: all serve, or a member's process is gone and nobody will start it again.
+pub fn settled(views: &BTreeMap<ServerId, View>) -> bool {
+    all_serve(views) || views.values().any(|view| !view.running)
+}
+
 /// The members that do not serve in the highest epoch, and what they are instead, for messages.
 pub fn laggards(views: &BTreeMap<ServerId, View>) -> String {
     let leader = leader_of(views);

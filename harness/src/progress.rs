@@ -11,9 +11,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// In a pipe, a line about the load comes this often.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 /// Without colour.
-const PLAIN_BAR: &str = "{elapsed:>4} of {len_s} [{bar:30}] {msg}";
+const PLAIN_BAR: &str = "[{bar:30}] {wide_msg}";
 /// With colour.
-const COLOUR_BAR: &str = "{elapsed:>4} of {len_s} [{bar:30.cyan}] {msg}";
+const COLOUR_BAR: &str = "[{bar:30.cyan}] {wide_msg}";
 
 /// Whether to colour what goes to a stream, by the convention of `NO_COLOR`.
 pub fn colour_wanted(is_terminal: bool) -> bool {
@@ -34,8 +34,9 @@ impl Progress {
         let bar = terminal.then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             let template = if colour_wanted(true) { COLOUR_BAR } else { PLAIN_BAR };
+            // The templates are constants of ours; were one wrong, a bar of indicatif's own would do.
             if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
+                bar.set_style(style.progress_chars("##-"));
             }
             bar
         });
@@ -58,22 +59,18 @@ impl Progress {
 
     /// How far the workload is, and how it goes.
     pub fn advance(&self, elapsed: Duration, limit: Duration, load: &str) {
+        let line = format!("{:3} s of {} s: {load}", elapsed.as_secs(), limit.as_secs());
         match &self.bar {
             Some(bar) => {
-                let template = if colour_wanted(true) { COLOUR_BAR } else { PLAIN_BAR };
-                let template = template.replace("{len_s}", &format!("{}s", limit.as_secs()));
-                if let Ok(style) = ProgressStyle::with_template(&template) {
-                    bar.set_style(style.progress_chars("##-"));
-                }
                 bar.set_length(crate::clock::whole_milliseconds(limit));
                 bar.set_position(crate::clock::whole_milliseconds(elapsed.min(limit)));
-                bar.set_message(load.to_owned());
+                bar.set_message(line);
             }
             None => {
                 let mut last = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
                 if elapsed.saturating_sub(*last) >= LINE_EVERY {
                     *last = elapsed;
-                    write_line(&format!("{:3} s of {} s: {load}", elapsed.as_secs(), limit.as_secs()));
+                    write_line(&line);
                 }
             }
         }

@@ -160,10 +160,7 @@ impl ProcessCluster {
         for id in &self.ids {
             self.spawn(*id, false)?;
         }
-        let settled = |views: &BTreeMap<ServerId, events::View>| {
-            events::all_serve(views) || views.values().any(|view| !view.running)
-        };
-        let in_time = self.events.wait(START_PATIENCE, settled).await;
+        let in_time = self.events.wait(START_PATIENCE, events::settled).await;
         let views = self.events.views();
         if let Some((id, _)) = views.iter().find(|(_, view)| !view.running) {
             let words = self.member(*id)?.last_words();

@@ -37,7 +37,8 @@ struct Finding {
 
 /// Looks at everything and prints it. Something needed that does not work is exit status 255.
 pub fn doctor(store: &Path) -> Result<Exit, Failure> {
-    let needed = [cores(), proc_files(), ports_found(), loopback(), sync_time(store)];
+    let mut needed = vec![cores(), proc_files(), ports_found(), loopback(), sync_time(store)];
+    needed.extend(connection_table());
     let mut text = String::from("for `--cluster process`:\n");
     for finding in &needed {
         let mark = if finding.sound { "ok  " } else { "BAD " };
@@ -80,6 +81,18 @@ fn ports_found() -> Finding {
         },
         Err(failure) => Finding { sound: false, what: "ports", words: failure.to_string() },
     }
+}
+
+/// How full the kernel's table of connections is, where it keeps one: when it is full, packets are dropped,
+/// on loopback too, and elections look seconds longer than they are.
+fn connection_table() -> Option<Finding> {
+    let read = |name: &str| -> Option<u64> {
+        fs::read_to_string(format!("/proc/sys/net/netfilter/{name}")).ok()?.trim().parse().ok()
+    };
+    let (used, room) = (read("nf_conntrack_count")?, read("nf_conntrack_max")?);
+    let sound = used < room / 2;
+    let advice = if sound { "" } else { ", and a full table drops packets: wait, or raise nf_conntrack_max" };
+    Some(Finding { sound, what: "conntrack", words: format!("{used} of {room} connections tracked{advice}") })
 }
 
 fn loopback() -> Finding {

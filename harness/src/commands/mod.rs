@@ -25,7 +25,7 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    log_to_stderr();
+    log_to_stderr(if matches!(cli.command, Command::Member(_)) { "info" } else { "warn" });
     let outcome = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::check(&args),
@@ -52,9 +52,9 @@ fn usage(error: &clap::Error) -> Exit {
     }
 }
 
-/// `RUST_LOG` says how much is logged; without it, what went wrong.
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+/// `RUST_LOG` says how much is logged; without it a member tells its story and the harness what went wrong.
+fn log_to_stderr(usual: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(usual));
     // A second start in one process, as in tests, keeps the first one's logger.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)

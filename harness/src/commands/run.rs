@@ -11,6 +11,7 @@ use crate::cluster::ports;
 use crate::exit::{Exit, Failure};
 use crate::judge::{self, Judged};
 use crate::progress::Progress;
+use crate::run::interrupt::Interrupt;
 use crate::run::{self, Prepared};
 use crate::store::folder::Fresh;
 use crate::store::{RunFolder, sweep};
@@ -26,15 +27,19 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     // Everything that can be refused is refused before there is anything to clean up.
     let ports = ports::take(options.nodes, options.base_port)?;
     sweep_first(&options, &progress);
-    let start = jiff::Timestamp::now();
-    let Fresh { folder, lock } = RunFolder::create(&options.store, &options.name, start)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()
         .build()
         .context("starting the runtime")?;
+    let interrupt = {
+        let _inside = runtime.enter();
+        Interrupt::listen(progress.clone())?
+    };
+    let start = jiff::Timestamp::now();
+    let Fresh { folder, lock } = RunFolder::create(&options.store, &options.name, start)?;
     let prepared = Prepared { options, folder, start, token: lock.token().to_owned(), progress };
-    let outcome = runtime.block_on(run::execute(&prepared, ports));
+    let outcome = runtime.block_on(run::execute(&prepared, ports, &interrupt));
     // Tasks that hang on a member must not keep the command.
     runtime.shutdown_background();
     outcome?;

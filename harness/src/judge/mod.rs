@@ -15,7 +15,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use anyhow::Context;
-use checker::history::{History, Loaded, load};
+use checker::history::{History, LoadError, Loaded, load};
 use checker::verdict::{CheckResult, Verdict};
 use node_wire::ids::ServerId;
 use reports::results::{FaultCounts, FaultRecord, Results, RunFile, RunInfo};
@@ -86,7 +86,18 @@ fn fill_in(results: &mut Results, run: &RunInfo, history: &History, faults: &[Fa
 pub fn load_history(path: &Path) -> Result<Loaded, Failure> {
     let file = File::open(path)
         .map_err(|error| Failure::usage(format!("{} can't be read: {error}", path.display())))?;
-    load(BufReader::new(file)).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+    match load(BufReader::new(file)) {
+        Ok(loaded) => Ok(loaded),
+        // What a harness leaves that is killed early: nothing wrong with it, and nothing shown by it.
+        Err(LoadError::Empty) => Ok(Loaded {
+            history: History::default(),
+            complete: false,
+            problem: Some("the history is empty".to_owned()),
+            plain: false,
+            events: 0,
+        }),
+        Err(error) => Err(Failure::usage(format!("{}: {error}", path.display()))),
+    }
 }
 
 /// What was seen beside the history; none when the harness did not live to write it.

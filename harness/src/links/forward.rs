@@ -30,6 +30,10 @@ const QUEUE_LIMIT_BYTES: usize = 256 * 1024;
 const READ_BYTES: usize = 64 * 1024;
 /// A connect on loopback takes microseconds, or the other side's backlog is full.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a target may refuse before the connection that waits for it is reset.
+const REFUSED_PATIENCE: Duration = Duration::from_millis(100);
+/// The pause between two attempts.
+const REFUSED_PAUSE: Duration = Duration::from_millis(20);
 
 /// A connection that must be reset at both ends.
 struct Broken;
@@ -43,15 +47,11 @@ pub async fn carry(near: TcpStream, target: SocketAddr, out: Arc<Lane>, back: Ar
     if given_up(&near).await {
         return;
     }
-    let connect = tokio::time::timeout(CONNECT_PATIENCE, TcpStream::connect(target));
-    let far = match connect.await {
-        Ok(Ok(far)) => far,
-        Ok(Err(_)) | Err(_) => {
-            // The refusal is news from the target, and news waits while that direction is held.
-            let _ = open(&back).await;
-            abort(&near);
-            return;
-        }
+    let Some(far) = reach(&near, target).await else {
+        // The refusal is news from the target, and news waits while that direction is held.
+        let _ = open(&back).await;
+        abort(&near);
+        return;
     };
     // Without this, small packets wait for each other's acknowledgements and elections look slower.
     let _ = near.set_nodelay(true);
@@ -61,6 +61,25 @@ pub async fn carry(near: TcpStream, target: SocketAddr, out: Arc<Lane>, back: Ar
     if tokio::try_join!(there.run(&back), here.run(&out)).is_err() {
         abort(&near);
         abort(&far);
+    }
+}
+
+/// Connects to the target. While it refuses, it is tried again for a short while.
+///
+/// The connection that waits here was accepted by us, so its maker believes to be connected. Were it reset the
+/// moment nobody listens behind it, a maker that dials again at once would do so thousands of times a second,
+/// and fill the kernel's table of connections until packets of everybody are dropped.
+async fn reach(near: &TcpStream, target: SocketAddr) -> Option<TcpStream> {
+    let deadline = Instant::now() + REFUSED_PATIENCE;
+    loop {
+        match tokio::time::timeout(CONNECT_PATIENCE, TcpStream::connect(target)).await {
+            Ok(Ok(far)) => return Some(far),
+            Ok(Err(_)) if Instant::now() < deadline => tokio::time::sleep(REFUSED_PAUSE).await,
+            Ok(Err(_)) | Err(_) => return None,
+        }
+        if given_up(near).await {
+            return None;
+        }
     }
 }
 

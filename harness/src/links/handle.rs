@@ -19,8 +19,9 @@ use super::rules::Rule;
 use super::server::RENEWAL;
 use crate::cluster::spawner::Spawner;
 
-/// An answer that takes longer than this does not come.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// An answer that takes longer than this does not come. A round of probes on a machine that loses packets
+/// takes some seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a probe may take once the control arrived.
 const PROBE_PATIENCE: Duration = Duration::from_millis(100);
 /// How long the process may take to go.

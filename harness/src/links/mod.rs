@@ -24,3 +24,6 @@ pub mod probe;
 pub mod protocol;
 pub mod rules;
 pub mod server;
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,8 @@ const TOKEN_BYTES: usize = 24;
 const MAX_ARRIVING: usize = 4096;
 /// The pair under which the control travels; no member has the id 0.
 const CONTROL: Pair = Pair { from: ServerId(0), to: ServerId(0) };
+/// A probe that can't be sent within this time is not sent.
+const SEND_PATIENCE: Duration = Duration::from_millis(100);
 /// A control that takes longer than this does not come.
 const CONTROL_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -88,15 +90,8 @@ impl Prober {
         back: Arc<Lane>,
         carriers: &mut JoinSet<()>,
     ) -> Option<TcpStream> {
-        let mut dialled = TcpStream::connect(self.entry_address).await.ok()?;
-        let mine = dialled.local_addr().ok()?;
-        let near = loop {
-            let (near, peer) = self.entry.accept().await.ok()?;
-            // Whoever else found this port is sent away.
-            if peer == mine {
-                break near;
-            }
-        };
+        let pair_of_ends = tokio::time::timeout(SEND_PATIENCE, self.ends());
+        let (mut dialled, near) = pair_of_ends.await.ok()??;
         carriers.spawn(carry(near, self.sink_address, out, back));
         let mut token = Vec::with_capacity(TOKEN_BYTES);
         for number in [self.round, pair.from.0, pair.to.0] {
@@ -104,6 +99,19 @@ impl Prober {
         }
         dialled.write_all(&token).await.ok()?;
         Some(dialled)
+    }
+
+    /// A connection to ourselves: the end that speaks, and the end that a link would have accepted.
+    async fn ends(&self) -> Option<(TcpStream, TcpStream)> {
+        let dialled = TcpStream::connect(self.entry_address).await.ok()?;
+        let mine = dialled.local_addr().ok()?;
+        loop {
+            let (near, peer) = self.entry.accept().await.ok()?;
+            // Whoever else found this port is sent away.
+            if peer == mine {
+                return Some((dialled, near));
+            }
+        }
     }
 
     /// Waits for every token, but for the others not longer than `patience` after the control.
@@ -149,7 +157,11 @@ impl Prober {
 /// Takes in tokens for ever.
 async fn receive(sink: TcpListener, arrivals: Arc<Arrivals>) {
     let room = Arc::new(Semaphore::new(MAX_ARRIVING));
-    while let Ok((mut stream, _)) = sink.accept().await {
+    loop {
+        let Ok((mut stream, _)) = sink.accept().await else {
+            tokio::time::sleep(SEND_PATIENCE).await;
+            continue;
+        };
         let Ok(permit) = Arc::clone(&room).try_acquire_owned() else { continue };
         let arrivals = Arc::clone(&arrivals);
         tokio::spawn(async move {

@@ -7,6 +7,8 @@ use checker::history::Event;
 use node_client::{Client, OpError, Reply, Stat};
 use node_wire::client::ErrorCode;
 use node_wire::ids::ServerId;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
 use tokio::sync::watch;
 use workloads::{Action, Answer, Completion, Invocation};
 
@@ -14,24 +16,44 @@ use super::Shared;
 use super::queue::{Due, Queue};
 use super::seat::Seat;
 use crate::clock::RunNs;
+use crate::num::index;
+use crate::seed;
 
 /// Expired operations that are written off between two attempts to connect.
 const WRITE_OFF_AT_ONCE: usize = 64;
+
+/// Of every so many clients of a member, one only reads.
+///
+/// Answers come in the order of the questions, so behind a write that can't be committed nothing is answered
+/// any more on its connection. Only a client that never writes can be told something stale by a leader that
+/// was deposed and does not know.
+const READER_EACH: usize = 4;
 
 /// A client.
 pub struct LoadClient {
     shared: Shared,
     seat: Seat,
     process: u64,
+    /// Its questions, when it only reads.
+    reads: Option<(Vec<Invocation>, ChaCha8Rng)>,
 }
 
 impl LoadClient {
     /// The client number `slot`, whose home follows from that.
-    pub fn new(shared: Shared, slot: u32) -> Self {
+    pub fn new(shared: Shared, slot: u32, seed: u64) -> Self {
         let members = shared.cluster.members();
-        let place = usize::try_from(slot).unwrap_or(0) % members.len();
-        let seat = Seat::new(members[place], members);
-        Self { seat, shared, process: u64::from(slot) }
+        let number = index(u64::from(slot));
+        let seat = Seat::new(members[number % members.len()], members);
+        let is_reader = (number / members.len()) % READER_EACH == READER_EACH - 1;
+        let reads = is_reader
+            .then(|| (shared.workload().final_reads(), seed::stream(seed, &format!("reader {slot}"))));
+        Self { seat, shared, process: u64::from(slot), reads }
+    }
+
+    /// What to do next.
+    fn next_op(&mut self) -> Invocation {
+        let read = self.reads.as_mut().and_then(|(reads, rng)| reads.choose(rng).cloned());
+        read.unwrap_or_else(|| self.shared.workload().next_op(self.process))
     }
 
     /// Works until the queue is closed or `stop` says so. Gives the id of its process, the last of its line.
@@ -70,7 +92,7 @@ impl LoadClient {
     }
 
     fn never_sent(&mut self, due: Due, reason: &str) {
-        let invocation = self.shared.workload().next_op(self.process);
+        let invocation = self.next_op();
         let answer = Answer::NotSent { reason: reason.to_owned() };
         self.note_invoke(&invocation, due.at, None);
         self.note_answer(&invocation, &answer, None);
@@ -87,7 +109,7 @@ impl LoadClient {
             self.never_sent(due, "no client was free in time");
             return;
         }
-        let invocation = self.shared.workload().next_op(self.process);
+        let invocation = self.next_op();
         self.note_invoke(&invocation, due.at, Some(place));
         let answer = send(&client, &invocation.action, self.shared.op_timeout).await;
         if must_leave(&answer) {

@@ -60,9 +60,15 @@ impl Runner {
             if self.sleep_until(onset, &mut stop).await {
                 return Ok(());
             }
+            if let Some(dead) = self.dead() {
+                self.not_injected(fault, &dead)?;
+                continue;
+            }
             let late = Duration::from_nanos(self.clock.now().saturating_sub(onset));
             if late > interval / 2 {
-                self.missed(fault, late)?;
+                let words =
+                    format!("its turn was over {} ms ago when the one before was gone", late.as_millis());
+                self.not_injected(fault, &words)?;
                 continue;
             }
             self.one(fault, interval, &mut stop).await?;
@@ -162,12 +168,17 @@ impl Runner {
         self.write(fault, phase, targets, proof.detail)
     }
 
-    fn missed(&self, fault: &PlannedFault, late: Duration) -> anyhow::Result<()> {
+    /// The members that ended by themselves. With one gone, a fault would no longer be what it says.
+    fn dead(&self) -> Option<String> {
+        let views = self.cluster.events().views();
+        let dead: Vec<String> =
+            views.iter().filter(|(_, view)| !view.running).map(|(id, _)| format!("n{}", id.0)).collect();
+        (!dead.is_empty()).then(|| format!("{} ended without a fault", dead.join(" ")))
+    }
+
+    fn not_injected(&self, fault: &PlannedFault, why: &str) -> anyhow::Result<()> {
         self.write(fault, FaultPhase::Asked, &[], FaultDetail::default())?;
-        let words = format!(
-            "not injected: its turn was over {} ms ago when the one before was gone",
-            late.as_millis()
-        );
+        let words = format!("not injected: {why}");
         self.progress.say(&format!("{} {}: {words}", fault.id, fault.kind.name()));
         self.write(fault, FaultPhase::Unverified, &[], evidence(words))
     }

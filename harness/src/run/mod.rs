@@ -56,24 +56,20 @@ pub struct Prepared {
 }
 
 /// Runs it. Afterwards its folder holds everything that the verdict is drawn from.
-pub async fn execute(prepared: &Prepared, ports: PortPlan) -> Result<(), Failure> {
+pub async fn execute(prepared: &Prepared, ports: PortPlan, interrupt: &Interrupt) -> Result<(), Failure> {
     let options = &prepared.options;
     let schedule = Schedule::plan(options.seed, &options.nemeses, options.interval, options.time_limit);
     let run = describe::run_info(prepared, &schedule);
     RunFolder::write_json(&prepared.folder.run(), &run)?;
     RunFolder::write_json(&prepared.folder.schedule(), &schedule)?;
     describe::first_lines(prepared, &schedule);
-    let interrupt = Interrupt::listen(prepared.progress.clone())?;
     let clock = RunClock::start();
     let begun = Instant::now();
-    let cluster = tokio::select! {
-        started = start_cluster(prepared, ports, clock) => started?,
-        () = interrupt.asked() => return Err(Failure::Interrupted),
-    };
+    let cluster = start_cluster(prepared, ports, clock, interrupt).await?;
     let mut observed = Observed::default();
     observed.timings.start_ms = begun.elapsed().as_secs_f64() * 1e3;
     prepared.progress.say(&format!("all members serve after {:.0} ms", observed.timings.start_ms));
-    let outcome = live(prepared, &schedule, &cluster, clock, &interrupt, &mut observed).await;
+    let outcome = live(prepared, &schedule, &cluster, clock, interrupt, &mut observed).await;
     let stopped = cluster.stop().await;
     outcome?;
     stopped.context("ending the members")?;
@@ -82,38 +78,54 @@ pub async fn execute(prepared: &Prepared, ports: PortPlan) -> Result<(), Failure
     Ok(())
 }
 
-/// Starts members until they serve; on other ports when somebody took one of ours meanwhile.
+/// Starts members until they serve; on other ports when somebody took one of ours meanwhile. Whatever was
+/// started is ended again when it comes to nothing.
 async fn start_cluster(
     prepared: &Prepared,
     ports: PortPlan,
     clock: RunClock,
+    interrupt: &Interrupt,
 ) -> Result<Arc<dyn Cluster>, Failure> {
     let mut ports = ports;
-    let mut attempt = 1;
-    loop {
-        let settings = MemberSettings {
-            nodes: prepared.options.nodes,
-            peer_timeout: prepared.options.peer_timeout,
-            plant: prepared.options.plant,
-            folder: prepared.folder.path().to_owned(),
-            token: prepared.token.clone(),
+    for attempt in 1.. {
+        let cluster: Arc<dyn Cluster> = Arc::new(ProcessCluster::create(settings(prepared), ports, clock)?);
+        let started = async {
+            refuse_what_it_cannot(prepared, &*cluster)?;
+            Ok(cluster.start().await?)
         };
-        let cluster: Arc<dyn Cluster> = Arc::new(ProcessCluster::create(settings, ports, clock)?);
-        refuse_what_it_cannot(prepared, &*cluster)?;
-        match cluster.start().await {
-            Ok(()) => return Ok(cluster),
-            Err(error) if error.is::<PortClash>() && attempt < PORT_ATTEMPTS => {
-                if prepared.options.base_port.is_some() {
-                    return Err(Failure::usage(format!("--base-port: {error}")));
-                }
-                prepared.progress.say(&format!("{error}; another block is tried"));
-                cluster.stop().await?;
-                prepared.folder.drop_data().context("removing the members' data")?;
-                ports = ports::take(prepared.options.nodes, None)?;
-                attempt += 1;
-            }
-            Err(error) => return Err(error.context("starting the ensemble").into()),
+        let outcome = tokio::select! {
+            started = started => started,
+            () = interrupt.asked() => Err(Failure::Interrupted),
+        };
+        let Err(failure) = outcome else { return Ok(cluster) };
+        if let Err(error) = cluster.stop().await {
+            tracing::warn!(%error, "what was started does not end");
         }
+        drop(cluster);
+        let clash = match &failure {
+            Failure::Harness(error) if error.is::<PortClash>() => error.to_string(),
+            _ => return Err(failure),
+        };
+        if prepared.options.base_port.is_some() {
+            return Err(Failure::usage(format!("--base-port: {clash}")));
+        }
+        if attempt == PORT_ATTEMPTS {
+            return Err(failure);
+        }
+        prepared.progress.say(&format!("{clash}; another block is tried"));
+        prepared.folder.drop_data().context("removing the members' data")?;
+        ports = ports::take(prepared.options.nodes, None)?;
+    }
+    Err(anyhow!("no attempt was made to start the ensemble").into())
+}
+
+fn settings(prepared: &Prepared) -> MemberSettings {
+    MemberSettings {
+        nodes: prepared.options.nodes,
+        peer_timeout: prepared.options.peer_timeout,
+        plant: prepared.options.plant,
+        folder: prepared.folder.path().to_owned(),
+        token: prepared.token.clone(),
     }
 }
 
@@ -177,7 +189,8 @@ async fn end(
     observed.interrupted = interrupt.was_asked();
     let patience = if observed.interrupted { INTERRUPTED_PATIENCE } else { RECOVERY_PATIENCE };
     let events = shared.cluster.events();
-    if events.wait(patience, events::all_serve).await {
+    events.wait(patience, events::settled).await;
+    if events::all_serve(&events.views()) {
         observed.finals = load::final_reads(shared, next_process).await;
     } else {
         let words = events::laggards(&events.views());

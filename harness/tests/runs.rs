@@ -1,0 +1,182 @@
+//! Whole runs through the binary: small ones, one after the other, because each wants the machine.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use harness::cluster::procfs;
+use harness::store::lock::{TOKEN_VARIABLE, owner_of};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// One run at a time, except where a test is about two.
+static MACHINE: Mutex<()> = Mutex::new(());
+/// How long the end of anything is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A small ensemble under a light load.
+const SMALL: [&str; 8] = ["--nodes", "3", "--rate", "300", "--concurrency", "12", "--keys", "2"];
+
+fn machine() -> MutexGuard<'static, ()> {
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+    command.args(arguments).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run_command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = command(folder, &["run"]);
+    command.args(SMALL).args(arguments);
+    command
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
+}
+
+fn results(run: &Path) -> Value {
+    let text = std::fs::read(run.join("results.json")).expect("results");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+/// Starts a run and waits for a line of its progress.
+fn start_until(folder: &Path, arguments: &[&str], words: &str) -> Child {
+    let mut child = run_command(folder, arguments).spawn().expect("starts");
+    let stderr = child.stderr.take().expect("piped");
+    let mut lines = BufReader::new(stderr).lines();
+    let seen = lines.by_ref().map_while(Result::ok).any(|line| line.contains(words));
+    assert!(seen, "the run ended without saying `{words}`");
+    // What it says later must not fill the pipe.
+    std::thread::spawn(move || lines.for_each(drop));
+    child
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a pid");
+    kill_process(pid, signal).expect("signalled");
+}
+
+/// The processes of a harness, by the token in their environment.
+fn processes_of(harness: u32) -> Vec<u32> {
+    let is_ours = |pid: &u32| {
+        procfs::environment(*pid, TOKEN_VARIABLE)
+            .and_then(|token| owner_of(&token))
+            .is_some_and(|owner| owner.pid == harness)
+    };
+    procfs::pids().into_iter().filter(is_ours).collect()
+}
+
+fn command_line(pid: u32) -> String {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    format!("{pid} {:?} {}", procfs::stat(pid), String::from_utf8_lossy(&line).replace('\0', " "))
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what}: not in time");
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
+fn only_run(store: &Path) -> PathBuf {
+    let mut names = std::fs::read_dir(store).expect("a store").flatten().map(|entry| entry.path());
+    let name = names.find(|path| !path.is_symlink()).expect("a name");
+    std::fs::read_dir(name).expect("runs").flatten().next().expect("a run").path()
+}
+
+#[test]
+fn a_cut_off_leader_is_proven_and_replaced_and_the_run_is_valid() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = ["--nemesis", "partition-leader,kill-leader", "--interval", "2s", "--time-limit", "5s"];
+    let output = run_command(folder.path(), &faults).output().expect("runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let run = folder.path().join("runs/latest");
+    let results = results(&run);
+    assert_eq!(results["verdict"], "valid");
+    assert_eq!(results["faults"]["planned"], 2);
+    assert_eq!(results["faults"]["verified"], 2);
+    let elections = results["elections"].as_array().expect("elections");
+    for fault in ["F1", "F2"] {
+        assert!(elections.iter().any(|election| election["fault"] == fault), "{fault}: {elections:?}");
+    }
+    for file in ["run.json", "schedule.json", "history.jsonl", "faults.jsonl", "report.html", "junit.xml"] {
+        assert!(run.join(file).is_file(), "{file}");
+    }
+    assert!(run.join("nodes/1/log").is_file());
+    assert!(!run.join("nodes/1/data").exists(), "a valid run keeps no data");
+    assert!(!run.join("run.lock").exists());
+    for again in [["check", "runs/latest"], ["report", "runs/latest"]] {
+        let output = command(folder.path(), &again).output().expect("runs");
+        assert_eq!(output.status.code(), Some(0), "{again:?}: {}", text(&output));
+    }
+}
+
+#[test]
+fn an_interrupt_heals_writes_and_ends_with_130() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["--nemesis", "partition-leader", "--interval", "2s", "--time-limit", "60s"];
+    let child = start_until(folder.path(), &arguments, "F1 partition n");
+    let harness = child.id();
+    signal(&child, Signal::INT);
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output));
+    let left: Vec<String> = processes_of(harness).into_iter().map(command_line).collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
+    let run = folder.path().join("runs/latest");
+    assert_eq!(results(&run)["interrupted"], true);
+    let faults = std::fs::read_to_string(run.join("faults.jsonl")).expect("faults");
+    assert!(faults.contains("verified-healed"), "{faults}");
+}
+
+#[test]
+fn an_interrupt_while_members_start_ends_them_again() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let child = start_until(folder.path(), &["--time-limit", "60s"], "seed");
+    let harness = child.id();
+    signal(&child, Signal::TERM);
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output));
+    let left: Vec<String> = processes_of(harness).into_iter().map(command_line).collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
+    assert!(!only_run(&folder.path().join("runs")).join("run.lock").exists());
+}
+
+#[test]
+fn a_killed_harness_leaves_nothing_that_clean_does_not_remove() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut child = start_until(folder.path(), &["--time-limit", "60s"], "all members serve");
+    let harness = child.id();
+    assert!(!processes_of(harness).is_empty());
+    signal(&child, Signal::KILL);
+    child.wait().expect("reaped");
+    wait_until("the members die with their harness", || processes_of(harness).is_empty());
+    let output = command(folder.path(), &["clean"]).output().expect("runs");
+    assert!(text(&output).contains("closed 1 unfinished run"), "{}", text(&output));
+    let run = only_run(&folder.path().join("runs"));
+    assert!(!run.join("run.lock").exists());
+    assert!(run.join("INTERRUPTED").is_file());
+    assert!(!run.join("nodes/1/data").exists());
+    let output = command(folder.path(), &["check", &run.display().to_string()]).output().expect("runs");
+    assert_eq!(output.status.code(), Some(2), "what was never finished is not valid: {}", text(&output));
+}
+
+#[test]
+fn two_runs_at_once_do_not_disturb_each_other() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let start = || run_command(folder.path(), &["--time-limit", "2s"]).spawn().expect("starts");
+    let both = [start(), start()];
+    for child in both {
+        let output = child.wait_with_output().expect("ends");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    }
+}

@@ -1,0 +1,145 @@
+//! What is wrong is refused with a message that says what to do, with the right status, and leaves nothing.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn harness(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_harness"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("the harness starts")
+}
+
+fn refused(folder: &Path, arguments: &[&str], status: i32, advice: &str) {
+    let output = harness(folder, arguments);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {message}");
+    assert!(message.contains(advice), "{arguments:?}: {message}");
+    assert!(output.stdout.is_empty(), "{arguments:?} printed a result");
+}
+
+#[test]
+fn bad_input_is_refused_with_254_and_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let table: [(&[&str], &str); 14] = [
+        (&["run", "--nemesis", "partition-leadr"], "did you mean `partition-leader`?"),
+        (&["run", "--workload", "registre"], "did you mean `register`?"),
+        (&["run", "--nodes", "0"], "at least one member"),
+        (&["run", "--nemesis", "partition-leader", "--nodes", "1"], "needs at least 2 nodes"),
+        (&["run", "--cluster", "docker"], "not in this build"),
+        (&["run", "--time-limit", "30"], "write `30s`"),
+        (&["run", "--nodes", "many"], "--nodes"),
+        (&["run", "--no-such-flag"], "--no-such-flag"),
+        (&["frobnicate"], "frobnicate"),
+        (&[], "Usage"),
+        (&["list", "nemises"], "did you mean `nemeses`?"),
+        (&["check", "nowhere"], "nowhere can't be read"),
+        (&["check", "."], "no run folder"),
+        (&["report", "."], "no results.json"),
+    ];
+    for (arguments, advice) in table {
+        refused(folder.path(), arguments, 254, advice);
+    }
+    let left = std::fs::read_dir(folder.path()).expect("readable").count();
+    assert_eq!(left, 0, "something was left behind");
+}
+
+#[test]
+fn a_store_beneath_a_regular_file_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("file"), b"x").expect("a file");
+    refused(folder.path(), &["run", "--store", "file/runs"], 254, "is a regular file");
+    assert_eq!(std::fs::read(folder.path().join("file")).expect("still there"), b"x");
+}
+
+#[test]
+fn a_busy_port_is_refused_by_name_before_anything_starts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let squatter = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = squatter.local_addr().expect("bound").port();
+    let base = port.to_string();
+    refused(folder.path(), &["run", "--base-port", &base], 254, &format!("port {port} can't be used"));
+    assert!(!folder.path().join("runs").exists());
+}
+
+#[test]
+fn help_and_version_are_answers_and_not_failures() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for arguments in [&["--help"][..], &["run", "--help"], &["--version"]] {
+        let output = harness(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(!output.stdout.is_empty());
+    }
+    let help = harness(folder.path(), &["--help"]).stdout;
+    let help = String::from_utf8_lossy(&help).into_owned();
+    assert!(!help.contains("member") && !help.contains("links"), "hidden commands are shown: {help}");
+}
+
+#[test]
+fn lists_name_what_can_be_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (what, name) in [
+        ("nemeses", "pause-leader"),
+        ("workloads", "register"),
+        ("models", "cas-register"),
+        ("faults", "partition"),
+        ("plants", "ack-before-fsync"),
+    ] {
+        let output = harness(folder.path(), &["list", what]);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(String::from_utf8_lossy(&output.stdout).contains(name), "{what}");
+    }
+}
+
+/// A true history of one write and one read, as the harness records it but for its trailer.
+const CUT_SHORT: &str = r#"{"index":0,"process":0,"type":"invoke","f":"write","key":0,"value":1,"time":1,"due":1,"node":1}
+{"index":1,"process":0,"type":"ok","f":"write","key":0,"value":1,"time":2,"node":1,"version":1}
+{"index":2,"process":1,"type":"invoke","f":"read","key":0,"value":null,"time":3,"due":3,"node":1}
+{"index":3,"process":1,"type":"ok","f":"read","key":0,"value":1,"time":4,"node":1,"version":1}
+"#;
+
+#[test]
+fn a_history_without_its_trailer_is_unknown_and_a_violation_in_it_still_convicts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("history.jsonl");
+    std::fs::write(&path, CUT_SHORT).expect("written");
+    let output = harness(folder.path(), &["check", "history.jsonl"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("trailer is missing"));
+    std::fs::write(
+        &path,
+        CUT_SHORT.replace("\"f\":\"read\",\"key\":0,\"value\":1,", "\"f\":\"read\",\"key\":0,\"value\":7,"),
+    )
+    .expect("written");
+    let output = harness(folder.path(), &["check", "history.jsonl"]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn a_history_from_elsewhere_needs_no_trailer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lines = r#"{"process":0,"type":"invoke","f":"write","value":1}
+{"process":0,"type":"ok","f":"write","value":1}
+"#;
+    std::fs::write(folder.path().join("plain.jsonl"), lines).expect("written");
+    let output = harness(folder.path(), &["check", "plain.jsonl", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(result["verdict"], "valid");
+}
+
+#[test]
+fn a_file_that_is_no_history_is_wrong_usage() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("notes.txt"), "dear diary\n").expect("written");
+    refused(folder.path(), &["check", "notes.txt"], 254, "line 1");
+}
+
+#[test]
+fn clean_finds_nothing_where_there_is_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = harness(folder.path(), &["clean"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "nothing was left behind\n");
+}
