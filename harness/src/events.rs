@@ -274,17 +274,20 @@ pub fn highest_epoch(views: &BTreeMap<ServerId, View>) -> Option<Epoch> {
 
 /// True when every member runs and serves in one and the same epoch.
 pub fn all_serve(views: &BTreeMap<ServerId, View>) -> bool {
-    let Some(leader) = leader_of(views) else { return false };
-    views.values().all(|view| {
-        view.running
-            && !view.paused
-            && view.stand == Stand::Established { leader: leader.id, epoch: leader.epoch, serving: true }
-    })
+    serving(views).len() == views.len()
 }
 
 /// True when waiting is over: all serve, or a member's process is gone and nobody will start it again.
 pub fn settled(views: &BTreeMap<ServerId, View>) -> bool {
     all_serve(views) || views.values().any(|view| !view.running)
+}
+
+/// The members that serve in the highest epoch.
+pub fn serving(views: &BTreeMap<ServerId, View>) -> Vec<ServerId> {
+    let Some(leader) = leader_of(views) else { return Vec::new() };
+    let stand = Stand::Established { leader: leader.id, epoch: leader.epoch, serving: true };
+    let serves = |view: &View| view.running && !view.paused && view.stand == stand;
+    views.iter().filter(|(_, view)| serves(view)).map(|(id, _)| *id).collect()
 }
 
 /// The members that do not serve in the highest epoch, and what they are instead, for messages.

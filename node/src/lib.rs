@@ -37,9 +37,10 @@ pub mod zoocfg;
 
 use std::io;
 use std::rc::Rc;
+use std::time::Duration;
 
 use anyhow::Context;
-use node_core::{Config, Member, Plant};
+use node_core::{Bug, Config, Member, Plant};
 use node_log::{FileStorage, Log, LogOptions, Recovered, Repairs};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -53,7 +54,7 @@ use crate::inbox::Inbox;
 use crate::net::{Listeners, adopt};
 use crate::quorum_port::QuorumPort;
 use crate::snapshots::Snapshots;
-use crate::store::Store;
+use crate::store::{LAZY_SYNC, Store};
 
 /// Runs a member until SIGTERM or SIGINT, which end it well.
 ///
@@ -162,7 +163,8 @@ fn start<P: Plant>(
     let clock = Clock::start();
     let storage = log.storage().clone();
     let last = log.last_zxid();
-    let store = Store::start(log, config.snap_retain_count, inbox.wake())
+    let linger = if P::has(Bug::AckBeforeFsync) { LAZY_SYNC } else { Duration::ZERO };
+    let store = Store::start(log, config.snap_retain_count, inbox.wake(), linger)
         .context("failed to start the log's writer")?;
     let snapshots = Snapshots::new(storage, store.snapshot_done());
 

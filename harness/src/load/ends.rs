@@ -41,18 +41,18 @@ pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads every key on every member until all agree, or until the deadline. `process` and those after it are
-/// free. What could not be read is missing.
-pub async fn final_reads(shared: &Shared, process: u64) -> Vec<FinalState> {
+/// Reads every key on each of these members until all agree, or until the deadline. `process` and those after
+/// it are free. What could not be read is missing.
+pub async fn final_reads(shared: &Shared, members: &[ServerId], process: u64) -> Vec<FinalState> {
     let deadline = Instant::now() + AGREEMENT_PATIENCE;
     let mut clients = Vec::new();
-    for member in shared.cluster.members() {
+    for member in members {
         if let Ok(client) = session_at(shared, *member, AGREEMENT_PATIENCE).await {
             clients.push((*member, client));
         }
     }
     let invocations = shared.workload().final_reads();
-    let wanted = invocations.len() * shared.cluster.members().len();
+    let wanted = invocations.len() * members.len();
     loop {
         let mut states = Vec::new();
         for (reader, (member, client)) in (process..).zip(&clients) {

@@ -190,12 +190,13 @@ async fn end(
     let patience = if observed.interrupted { INTERRUPTED_PATIENCE } else { RECOVERY_PATIENCE };
     let events = shared.cluster.events();
     events.wait(patience, events::settled).await;
-    if events::all_serve(&events.views()) {
-        observed.finals = load::final_reads(shared, next_process).await;
-    } else {
-        let words = events::laggards(&events.views());
+    let views = events.views();
+    if !events::all_serve(&views) {
+        let words = events::laggards(&views);
         prepared.progress.say(&format!("not all members serve after the workload: {words}"));
     }
+    // Those that serve are read in any case: what they lost is lost, whatever became of the others.
+    observed.finals = load::final_reads(shared, &events::serving(&views), next_process).await;
     observed.timings.recovery_ms = begun.elapsed().as_secs_f64() * 1e3;
     observed.events = events.events();
     let said = wide(observed.events.len());
