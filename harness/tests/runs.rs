@@ -93,7 +93,7 @@ fn only_run(store: &Path) -> PathBuf {
 fn a_cut_off_leader_is_proven_and_replaced_and_the_run_is_valid() {
     let _machine = machine();
     let folder = tempfile::tempdir().expect("a folder");
-    let faults = ["--nemesis", "partition-leader,kill-leader", "--interval", "2s", "--time-limit", "5s"];
+    let faults = ["--nemesis", "partition-leader,kill-leader", "--interval", "3s", "--time-limit", "8s"];
     let output = run_command(folder.path(), &faults).output().expect("runs");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let run = folder.path().join("runs/latest");

@@ -43,7 +43,8 @@ pub struct Judged {
 pub fn judge(folder: &RunFolder) -> Result<Judged, Failure> {
     let started = std::time::Instant::now();
     let run: RunInfo = RunFolder::read_json(&folder.run())?;
-    let loaded = load_history(&folder.history())?;
+    // A harness that is killed early leaves no history, which shows nothing and is nobody's mistake.
+    let loaded = if folder.history().exists() { load_history(&folder.history())? } else { nothing() };
     let mut faults = reports::faults::fold(&journal::read(&folder.faults())?);
     operations::count_around_faults(&loaded.history, &mut faults);
     let observed = read_observed(folder)?;
@@ -88,15 +89,19 @@ pub fn load_history(path: &Path) -> Result<Loaded, Failure> {
         .map_err(|error| Failure::usage(format!("{} can't be read: {error}", path.display())))?;
     match load(BufReader::new(file)) {
         Ok(loaded) => Ok(loaded),
-        // What a harness leaves that is killed early: nothing wrong with it, and nothing shown by it.
-        Err(LoadError::Empty) => Ok(Loaded {
-            history: History::default(),
-            complete: false,
-            problem: Some("the history is empty".to_owned()),
-            plain: false,
-            events: 0,
-        }),
+        Err(LoadError::Empty) => Ok(nothing()),
         Err(error) => Err(Failure::usage(format!("{}: {error}", path.display()))),
+    }
+}
+
+/// A history without a line.
+fn nothing() -> Loaded {
+    Loaded {
+        history: History::default(),
+        complete: false,
+        problem: Some("the history is empty".to_owned()),
+        plain: false,
+        events: 0,
     }
 }
 
