@@ -1,3 +1,5 @@
+//! The page: one file that asks for nothing, with its parts in order and its rules kept.
+
 use checker::history::History;
 use checker::verdict::{CheckResult, Verdict};
 use reports::html;

@@ -1,3 +1,5 @@
+//! The terminal: every line that it can print, in committed snapshots.
+
 use reports::results::FaultState;
 use reports::terminal::{self, Style};
 

@@ -1,3 +1,5 @@
+//! The JUnit file: one case for each check and each fault.
+
 use reports::junit;
 use reports::results::FaultState;
 
