@@ -180,3 +180,13 @@ fn two_runs_at_once_do_not_disturb_each_other() {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     }
 }
+
+#[test]
+fn a_load_that_could_find_nothing_is_unknown() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let weak = ["run", "--nodes", "3", "--rate", "1", "--time-limit", "2s"];
+    let output = command(folder.path(), &weak).output().expect("runs");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("too weak"), "{}", text(&output));
+}

@@ -96,7 +96,8 @@ pub struct RunArgs {
     /// Everything random is drawn from this; a fresh one is drawn and printed when it is left out
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Definite operations per second below which the run counts as too weak
+    /// Definite operations per second below which the run counts as too weak [default: a tenth of --rate, at
+    /// least 15]
     #[arg(long, value_name = "N")]
     pub min_rate: Option<f64>,
     /// Where runs are kept

@@ -10,6 +10,23 @@ use super::observed::Observed;
 use crate::cluster::FaultClass;
 use crate::nemesis::Nemesis;
 
+/// Definite successes of each kind that a run must show before, during and after each fault. One would pass for
+/// a load; it could hardly find anything.
+const MINIMUM_EACH: u64 = 5;
+
+/// Without `--min-rate`, this part of `--rate` must end in definite successes. A fault that takes the whole ensemble
+/// away leaves half of the time; the rest is room for a busy machine.
+const MINIMUM_PART: f64 = 0.1;
+
+/// And never less than this many a second, whatever was asked for: too few overlap for a violation to show.
+const MINIMUM_RATE: f64 = 15.0;
+
+/// How strong the load of this run must be.
+fn requirements(run: &RunInfo) -> Requirements {
+    let minimum_rate = run.min_rate.unwrap_or_else(|| (run.rate * MINIMUM_PART).max(MINIMUM_RATE));
+    Requirements { minimum_each: MINIMUM_EACH, minimum_rate, ..Requirements::default() }
+}
+
 /// Every check of the workload.
 pub fn judge(
     run: &RunInfo,
@@ -21,7 +38,7 @@ pub fn judge(
     let beside = Beside {
         faults: faults.iter().filter_map(|fault| window(fault, &members)).collect(),
         final_states: observed.finals.clone(),
-        requirements: Requirements { minimum_rate: run.min_rate.unwrap_or(0.0), ..Requirements::default() },
+        requirements: requirements(run),
         harness_lag_ns: Some(observed.lag.max_ns()),
         members,
     };
