@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const MAX_LINES: usize = 800;
 
 /// Which of our crates each crate may use, directly. An arrow permits what its target may use.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("node-wire", &[]),
     ("node-core", &["node-wire"]),
     ("node-log", &["node-wire"]),
@@ -19,7 +19,9 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("workloads", &["checker", "node-wire"]),
     ("harness-sim", &["node-core", "node-log", "workloads"]),
     ("reports", &["checker"]),
-    ("harness", &["node", "node-client", "harness-sim", "workloads", "reports"]),
+    ("harness-clock", &[]),
+    ("harness-agent", &["harness-clock"]),
+    ("harness", &["node", "node-client", "harness-agent", "harness-sim", "workloads", "reports"]),
 ];
 
 /// Packages that only some crates may use.
