@@ -71,6 +71,14 @@ pub enum Event {
     Paused,
     /// Its process goes on.
     Resumed,
+    /// Its wall clock was shifted, or restored.
+    Clock {
+        /// By how much it is off from here on, in nanoseconds.
+        offset_ns: i64,
+        /// How long a process that was started while shifted ran unshifted, in nanoseconds.
+        #[serde(default)]
+        gap_ns: Option<u64>,
+    },
 }
 
 /// An event with its place and time.
@@ -144,6 +152,7 @@ impl View {
             }
             Event::Paused => self.paused = true,
             Event::Resumed => self.paused = false,
+            Event::Clock { .. } => {}
             Event::Said(Said::Looking { .. }) => self.stand = Stand::Looking,
             Event::Said(Said::Established { leader, epoch }) => {
                 self.stand =

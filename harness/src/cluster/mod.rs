@@ -30,26 +30,79 @@ pub type Async<'a, T> = Pin<Box<dyn Future<Output = anyhow::Result<T>> + Send + 
 /// A class of faults that a cluster can or can't do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultClass {
-    /// Cuts between groups of members.
+    /// Directions in which nothing passes.
     Partition,
+    /// Directions in which connections are reset instead.
+    Reject,
     /// SIGKILL and a new start, with or without the loss of what was not synced.
     Kill,
     /// SIGSTOP and SIGCONT.
     Pause,
+    /// Shifts of the wall clock.
+    Clock,
 }
 
 impl FaultClass {
     /// Every class.
-    pub const ALL: [Self; 3] = [Self::Partition, Self::Kill, Self::Pause];
+    pub const ALL: [Self; 5] = [Self::Partition, Self::Reject, Self::Kill, Self::Pause, Self::Clock];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Partition => "partition",
+            Self::Reject => "reject",
             Self::Kill => "kill",
             Self::Pause => "pause",
+            Self::Clock => "clock",
         }
     }
+}
+
+/// What becomes of what a cut does not let through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severing {
+    /// Nobody hears of it again while the cut holds.
+    Silence,
+    /// Whoever sent it is told by a reset.
+    Reject,
+}
+
+/// Directions of data in which nothing passes. A direction that is not named passes, so a cut may be one-way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The directions, ascending, each once.
+    pub pairs: Vec<Pair>,
+    /// What becomes of it.
+    pub how: Severing,
+}
+
+impl Cut {
+    /// Both directions between members of different groups.
+    pub fn between(groups: &[Vec<ServerId>], how: Severing) -> Self {
+        let members: Vec<ServerId> = groups.concat();
+        let mut pairs: Vec<Pair> = members
+            .iter()
+            .flat_map(|from| members.iter().map(|to| Pair::new(*from, *to)))
+            .filter(|pair| is_across(groups, *pair))
+            .collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        Self { pairs, how }
+    }
+
+    /// Whether it cuts this direction.
+    pub fn severs(&self, pair: Pair) -> bool {
+        self.pairs.binary_search(&pair).is_ok()
+    }
+}
+
+/// A member's wall clock, read by the member itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockReading {
+    /// How far it is off, in nanoseconds, against an unpatched reading of the same moment.
+    pub offset_ns: i64,
+    /// The width of that moment.
+    pub error_ns: u64,
 }
 
 /// The state of a member's process as its operating system tells it.
@@ -105,19 +158,25 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Bytes that got through between members of different groups since the start.
-    pub fn forwarded_across(&self, groups: &[Vec<ServerId>]) -> u64 {
-        self.across(groups).map(|count| count.forwarded).sum()
+    /// Bytes that got through in these directions since the start.
+    pub fn forwarded(&self, cut: &Cut) -> u64 {
+        self.of(cut).map(|count| count.forwarded).sum()
     }
 
-    /// Bytes and connections that wait between members of different groups.
-    pub fn waiting_across(&self, groups: &[Vec<ServerId>]) -> (u64, u64) {
-        self.across(groups)
+    /// Bytes and connections that wait in these directions.
+    pub fn waiting(&self, cut: &Cut) -> (u64, u64) {
+        self.of(cut)
             .fold((0, 0), |(bytes, dials), count| (bytes + count.waiting, dials + count.dials_waiting))
     }
 
-    fn across<'a>(&'a self, groups: &'a [Vec<ServerId>]) -> impl Iterator<Item = &'a Count> {
-        self.counts.iter().filter(|count| is_across(groups, count.pair))
+    /// Packets that were not let through in these directions since the start, where packets are counted, and
+    /// otherwise connections that were reset.
+    pub fn refused(&self, cut: &Cut) -> u64 {
+        self.of(cut).map(|count| count.refused).sum()
+    }
+
+    fn of<'a>(&'a self, cut: &'a Cut) -> impl Iterator<Item = &'a Count> {
+        self.counts.iter().filter(|count| cut.severs(count.pair))
     }
 }
 
@@ -179,11 +238,12 @@ pub trait Cluster: Send + Sync {
     /// Lets the processes of these go on.
     fn resume<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()>;
 
-    /// Cuts the network between groups. Gives the traffic up to that moment.
-    fn cut<'a>(&'a self, groups: &'a [Vec<ServerId>]) -> Async<'a, Traffic>;
+    /// Cuts the network, in the name of a fault. Done when it is in force everywhere; gives the traffic of the
+    /// moment after.
+    fn cut<'a>(&'a self, fault: &'a str, cut: &'a Cut) -> Async<'a, Traffic>;
 
-    /// Heals the network. Gives the traffic up to that moment.
-    fn heal(&self) -> Async<'_, Traffic>;
+    /// Takes one fault's cut away; those of others stay. Gives the traffic of that moment.
+    fn heal<'a>(&'a self, fault: &'a str) -> Async<'a, Traffic>;
 
     /// The traffic up to now.
     fn traffic(&self) -> Async<'_, Traffic>;
@@ -192,7 +252,15 @@ pub trait Cluster: Send + Sync {
     fn probe(&self) -> Async<'_, ProbeRound>;
 
     /// The state of a member's process.
-    fn process_state(&self, member: ServerId) -> anyhow::Result<ProcessState>;
+    fn process_state(&self, member: ServerId) -> Async<'_, ProcessState>;
+
+    /// Shifts the wall clocks of these by `offset_ns` against the true one; zero restores them. A member that
+    /// is started again while it is shifted is shifted again as soon as it runs; the gap is noted as
+    /// [`Event::Clock`](crate::events::Event::Clock).
+    fn shift_clock<'a>(&'a self, members: &'a [ServerId], offset_ns: i64) -> Async<'a, ()>;
+
+    /// Lets a member read its own wall clock.
+    fn read_clock(&self, member: ServerId) -> Async<'_, ClockReading>;
 
     /// Asks a member's client port whether it is well.
     fn ask(&self, member: ServerId) -> Async<'_, PortState>;
@@ -228,12 +296,20 @@ mod tests {
     }
 
     #[test]
-    fn only_traffic_between_groups_counts_across() {
+    fn only_traffic_in_severed_directions_counts() {
         let groups = vec![vec![ServerId(1)], vec![ServerId(2), ServerId(3)]];
-        let count =
-            |from, to| Count { pair: Pair::from((from, to)), forwarded: 5, waiting: 2, dials_waiting: 1 };
+        let cut = Cut::between(&groups, Severing::Silence);
+        assert_eq!(cut.pairs, [(1, 2), (1, 3), (2, 1), (3, 1)].map(Pair::from));
+        let count = |from, to| Count {
+            pair: Pair::from((from, to)),
+            forwarded: 5,
+            waiting: 2,
+            dials_waiting: 1,
+            refused: 3,
+        };
         let traffic = Traffic { counts: vec![count(1, 2), count(2, 1), count(2, 3)] };
-        assert_eq!(traffic.forwarded_across(&groups), 10);
-        assert_eq!(traffic.waiting_across(&groups), (4, 2));
+        assert_eq!(traffic.forwarded(&cut), 10);
+        assert_eq!(traffic.waiting(&cut), (4, 2));
+        assert_eq!(traffic.refused(&cut), 6);
     }
 }

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -22,7 +23,7 @@ use rustix::process::Signal;
 use super::member::Member;
 use super::ports::PortPlan;
 use super::spawner::Spawner;
-use super::{Async, Cluster, FaultClass, PortState, ProcessState, Traffic, is_across};
+use super::{Async, ClockReading, Cluster, Cut, FaultClass, PortState, ProcessState, Severing, Traffic};
 use crate::clock::{RunClock, whole_milliseconds};
 use crate::events::{self, Event, EventLog};
 use crate::links::handle::Links;
@@ -77,6 +78,8 @@ pub struct ProcessCluster {
     links: Links,
     spawner: Spawner,
     clock: RunClock,
+    /// The cuts in force, by fault.
+    cuts: Mutex<BTreeMap<String, Cut>>,
 }
 
 impl ProcessCluster {
@@ -96,7 +99,18 @@ impl ProcessCluster {
         let mut command = child(&executable, "links", &settings.token);
         command.stderr(File::create(settings.folder.join("links.log")).context("creating links.log")?);
         let links = Links::spawn(&spawner, command)?;
-        Ok(Self { settings, executable, ports, ids, members, events, links, spawner, clock })
+        Ok(Self {
+            settings,
+            executable,
+            ports,
+            ids,
+            members,
+            events,
+            links,
+            spawner,
+            clock,
+            cuts: Mutex::default(),
+        })
     }
 
     fn member(&self, id: ServerId) -> anyhow::Result<&Member> {
@@ -198,7 +212,8 @@ impl Cluster for ProcessCluster {
 
     fn can(&self, class: FaultClass) -> Result<(), String> {
         match class {
-            FaultClass::Partition | FaultClass::Kill | FaultClass::Pause => Ok(()),
+            FaultClass::Partition | FaultClass::Reject | FaultClass::Kill | FaultClass::Pause => Ok(()),
+            FaultClass::Clock => Err("clocks are not shifted here yet".to_owned()),
         }
     }
 
@@ -256,15 +271,26 @@ impl Cluster for ProcessCluster {
         })
     }
 
-    fn cut<'a>(&'a self, groups: &'a [Vec<ServerId>]) -> Async<'a, Traffic> {
+    fn cut<'a>(&'a self, fault: &'a str, cut: &'a Cut) -> Async<'a, Traffic> {
         Box::pin(async move {
-            let rules = self.pairs().filter(|pair| is_across(groups, *pair)).map(|pair| (pair, Rule::HOLD));
-            Ok(Traffic { counts: self.links.set(rules.collect()).await? })
+            let rules = {
+                let mut cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
+                cuts.insert(fault.to_owned(), cut.clone());
+                rules(&cuts, &cut.pairs)
+            };
+            Ok(Traffic { counts: self.links.set(rules).await? })
         })
     }
 
-    fn heal(&self) -> Async<'_, Traffic> {
-        Box::pin(async move { Ok(Traffic { counts: self.links.heal().await? }) })
+    fn heal<'a>(&'a self, fault: &'a str) -> Async<'a, Traffic> {
+        Box::pin(async move {
+            let rules = {
+                let mut cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
+                let healed = cuts.remove(fault).map(|cut| cut.pairs).unwrap_or_default();
+                rules(&cuts, &healed)
+            };
+            Ok(Traffic { counts: self.links.set(rules).await? })
+        })
     }
 
     fn traffic(&self) -> Async<'_, Traffic> {
@@ -275,8 +301,16 @@ impl Cluster for ProcessCluster {
         Box::pin(self.links.probe())
     }
 
-    fn process_state(&self, member: ServerId) -> anyhow::Result<ProcessState> {
-        Ok(self.member(member)?.state())
+    fn process_state(&self, member: ServerId) -> Async<'_, ProcessState> {
+        Box::pin(async move { Ok(self.member(member)?.state()) })
+    }
+
+    fn shift_clock<'a>(&'a self, _members: &'a [ServerId], _offset_ns: i64) -> Async<'a, ()> {
+        Box::pin(async { bail!("clocks are not shifted here yet") })
+    }
+
+    fn read_clock(&self, _member: ServerId) -> Async<'_, ClockReading> {
+        Box::pin(async { bail!("clocks are not read here yet") })
     }
 
     fn ask(&self, member: ServerId) -> Async<'_, PortState> {
@@ -304,6 +338,19 @@ impl Cluster for ProcessCluster {
             self.links.stop().await
         })
     }
+}
+
+/// What holds for each of `pairs` when all of `cuts` are in force.
+fn rules(cuts: &BTreeMap<String, Cut>, pairs: &[Pair]) -> Vec<(Pair, Rule)> {
+    let rule = |pair: Pair| {
+        let severed = || cuts.values().filter(|cut| cut.severs(pair));
+        match severed().next() {
+            None => Rule::default(),
+            Some(_) if severed().any(|cut| cut.how == Severing::Reject) => Rule::RESET,
+            Some(_) => Rule::HOLD,
+        }
+    };
+    pairs.iter().map(|pair| (*pair, rule(*pair))).collect()
 }
 
 impl Drop for ProcessCluster {

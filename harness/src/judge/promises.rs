@@ -60,10 +60,10 @@ fn window(fault: &FaultRecord, members: &[u64]) -> Option<FaultWindow> {
 /// The groups that a fault divides the members into. Killed members have no clients, so a kill divides none.
 fn sides(fault: &FaultRecord, members: &[u64]) -> Vec<Vec<u64>> {
     match Nemesis::from_name(&fault.kind).map(Nemesis::needs) {
-        Some(FaultClass::Partition | FaultClass::Pause) => {
+        Some(FaultClass::Partition | FaultClass::Reject | FaultClass::Pause) => {
             let rest = members.iter().copied().filter(|member| !fault.targets.contains(member)).collect();
             vec![fault.targets.clone(), rest]
         }
-        Some(FaultClass::Kill) | None => Vec::new(),
+        Some(FaultClass::Kill | FaultClass::Clock) | None => Vec::new(),
     }
 }

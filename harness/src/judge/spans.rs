@@ -63,7 +63,7 @@ fn next_state(life: &mut Life, stamped: &Stamped) -> State {
             let role = if *leader == stamped.node.0 { Role::Leading } else { Role::Following };
             State { role, epoch: Some(*epoch) }
         }
-        Event::Said(_) => life.state,
+        Event::Said(_) | Event::Clock { .. } => life.state,
     }
 }
 

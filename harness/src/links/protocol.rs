@@ -106,6 +106,9 @@ pub struct Count {
     pub waiting: u64,
     /// Connections that wait to be made.
     pub dials_waiting: u64,
+    /// Packets or connections that were refused since the start.
+    #[serde(default)]
+    pub refused: u64,
 }
 
 /// What became of one probe.

@@ -39,6 +39,9 @@ impl Rule {
     /// A rule that lets nothing through and loses nothing.
     pub const HOLD: Self = Self { mode: Mode::Hold, delay_ms: 0 };
 
+    /// A rule that breaks connections.
+    pub const RESET: Self = Self { mode: Mode::Reset, delay_ms: 0 };
+
     /// The added delay.
     pub fn delay(self) -> Duration {
         Duration::from_millis(self.delay_ms)
@@ -80,6 +83,7 @@ impl Lane {
             forwarded: self.forwarded.load(Ordering::Relaxed),
             waiting: self.waiting.load(Ordering::Relaxed),
             dials_waiting: self.dials_waiting.load(Ordering::Relaxed),
+            refused: 0,
         }
     }
 }

@@ -11,9 +11,9 @@ use node_wire::ids::ServerId;
 use reports::results::{FaultDetail, Reach};
 
 use super::target::Action;
-use crate::cluster::{Cluster, PortState, ProcessState, Traffic, is_across, matrix};
+use crate::cluster::{Cluster, Cut, PortState, ProcessState, Traffic, matrix};
 use crate::events;
-use crate::links::protocol::{Pair, ProbeRound};
+use crate::links::protocol::{Pair, ProbeRound, Probed};
 
 /// How long a signal may take to show.
 const SIGNAL_PATIENCE: Duration = Duration::from_secs(2);
@@ -43,7 +43,7 @@ impl Proof {
 /// Whether an injected fault bites. `before` is the traffic at its injection.
 pub async fn bites(cluster: &dyn Cluster, action: &Action, before: &Traffic) -> anyhow::Result<Proof> {
     match action {
-        Action::Cut { groups } => cut_bites(cluster, groups, before).await,
+        Action::Cut(cut) => cut_bites(cluster, cut, before).await,
         Action::Kill { members } => {
             let wanted = |state: &ProcessState| matches!(state, ProcessState::Gone(_));
             processes(cluster, members, wanted, PortState::Refuses).await
@@ -56,17 +56,12 @@ pub async fn bites(cluster: &dyn Cluster, action: &Action, before: &Traffic) -> 
     }
 }
 
-async fn cut_bites(
-    cluster: &dyn Cluster,
-    groups: &[Vec<ServerId>],
-    before: &Traffic,
-) -> anyhow::Result<Proof> {
+async fn cut_bites(cluster: &dyn Cluster, cut: &Cut, before: &Traffic) -> anyhow::Result<Proof> {
     let mut proof = Proof::new(false, "no probe was sent".to_owned());
     for _ in 0..PROBE_ROUNDS {
         let round = cluster.probe().await?;
-        let crossed =
-            cluster.traffic().await?.forwarded_across(groups).saturating_sub(before.forwarded_across(groups));
-        proof = judge_cut(&round, groups, crossed);
+        let crossed = cluster.traffic().await?.forwarded(cut).saturating_sub(before.forwarded(cut));
+        proof = judge_cut(&round, cut, crossed);
         proof.detail.matrix = Some(matrix(&round, cluster.members()));
         if proof.holds || round.control_us.is_none() {
             break;
@@ -77,9 +72,9 @@ async fn cut_bites(
 
 /// A cut holds when no probe crossed it, every other one arrived, the control too, and the counters stand
 /// still across it.
-fn judge_cut(round: &ProbeRound, groups: &[Vec<ServerId>], crossed_bytes: u64) -> Proof {
-    let across: Vec<_> = round.probes.iter().filter(|probe| is_across(groups, probe.pair)).collect();
-    let within: Vec<_> = round.probes.iter().filter(|probe| !is_across(groups, probe.pair)).collect();
+fn judge_cut(round: &ProbeRound, cut: &Cut, crossed_bytes: u64) -> Proof {
+    let (across, within): (Vec<&Probed>, Vec<&Probed>) =
+        round.probes.iter().partition(|probe| cut.severs(probe.pair));
     let crossed = across.iter().filter(|probe| probe.took_us.is_some()).count();
     let arrived = within.iter().filter(|probe| probe.took_us.is_some()).count();
     let control = match round.control_us {
@@ -110,10 +105,10 @@ async fn processes(
     let mut holds = true;
     let mut words = Vec::new();
     for member in members {
-        let mut state = cluster.process_state(*member)?;
+        let mut state = cluster.process_state(*member).await?;
         while !wanted(&state) && Instant::now() < deadline {
             tokio::time::sleep(GLANCE).await;
-            state = cluster.process_state(*member)?;
+            state = cluster.process_state(*member).await?;
         }
         let seen = ask_until(cluster, *member, port, deadline).await?;
         holds &= wanted(&state) && seen == port;
@@ -152,9 +147,9 @@ async fn with_control(cluster: &dyn Cluster, silent: &[ServerId], mut proof: Pro
 }
 
 /// What the counters tell when a cut ends: what crossed it, and what wanted to.
-pub fn at_the_end_of_a_cut(groups: &[Vec<ServerId>], before: &Traffic, after: &Traffic) -> Proof {
-    let crossed = after.forwarded_across(groups).saturating_sub(before.forwarded_across(groups));
-    let (bytes, dials) = after.waiting_across(groups);
+pub fn at_the_end_of_a_cut(cut: &Cut, before: &Traffic, after: &Traffic) -> Proof {
+    let crossed = after.forwarded(cut).saturating_sub(before.forwarded(cut));
+    let (bytes, dials) = after.waiting(cut);
     Proof::new(
         crossed == 0,
         format!("{crossed} bytes crossed while it held; {bytes} bytes and {dials} connections waited"),
@@ -177,7 +172,7 @@ pub async fn is_gone(cluster: &dyn Cluster) -> anyhow::Result<Proof> {
     let reached = round.probes.iter().filter(|probe| probe.took_us.is_some()).count();
     let mut answering = 0;
     for member in cluster.members() {
-        let runs = cluster.process_state(*member)? == ProcessState::Running;
+        let runs = cluster.process_state(*member).await? == ProcessState::Running;
         let deadline = Instant::now() + if runs { SIGNAL_PATIENCE } else { Duration::ZERO };
         let answer = ask_until(cluster, *member, PortState::Answers, deadline).await?;
         answering += usize::from(runs && answer == PortState::Answers);
@@ -214,10 +209,11 @@ pub fn matrix_without(members: &[ServerId], absent: &[ServerId]) -> Vec<Vec<Reac
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::Severing;
     use crate::links::protocol::Probed;
 
-    fn groups() -> Vec<Vec<ServerId>> {
-        vec![vec![ServerId(1)], vec![ServerId(2), ServerId(3)]]
+    fn groups() -> Cut {
+        Cut::between(&[vec![ServerId(1)], vec![ServerId(2), ServerId(3)]], Severing::Silence)
     }
 
     fn round(arrived: &[(u64, u64)], control: Option<u64>) -> ProbeRound {

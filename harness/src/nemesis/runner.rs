@@ -106,7 +106,7 @@ impl Runner {
     ) -> anyhow::Result<Current<'a>> {
         let mut before = Traffic::default();
         match &resolved.action {
-            Action::Cut { groups } => before = self.cluster.cut(groups).await?,
+            Action::Cut(cut) => before = self.cluster.cut(&fault.id, cut).await?,
             Action::Kill { members } => self.cluster.kill(members).await?,
             Action::Pause { members } => self.cluster.pause(members).await?,
         }
@@ -141,9 +141,9 @@ impl Runner {
         self.write(fault, FaultPhase::Healing, targets, FaultDetail::default())?;
         let mut detail = FaultDetail::default();
         match &current.resolved.action {
-            Action::Cut { groups } => {
-                let after = self.cluster.heal().await?;
-                let proof = proof::at_the_end_of_a_cut(groups, &current.before, &after);
+            Action::Cut(cut) => {
+                let after = self.cluster.heal(&fault.id).await?;
+                let proof = proof::at_the_end_of_a_cut(cut, &current.before, &after);
                 if !proof.holds {
                     self.tell_failed(fault, "not verified", &proof);
                     self.write(fault, FaultPhase::Unverified, targets, proof.detail.clone())?;

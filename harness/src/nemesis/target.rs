@@ -8,15 +8,13 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Nemesis, PlannedFault};
+use crate::cluster::{Cut, Severing};
 
 /// What the cluster is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Let no byte pass between members of different groups.
-    Cut {
-        /// The groups; every member is in exactly one.
-        groups: Vec<Vec<ServerId>>,
-    },
+    /// Let nothing pass in some directions.
+    Cut(Cut),
     /// SIGKILL to these at once.
     Kill {
         /// Whom.
@@ -87,7 +85,7 @@ fn cut(
     let majority_side = if rest.len() >= quorum(members) { rest.clone() } else { Vec::new() };
     Resolved {
         targets: minority.clone(),
-        action: Action::Cut { groups: vec![minority, rest] },
+        action: Action::Cut(Cut::between(&[minority, rest], Severing::Silence)),
         sentence,
         majority_side,
     }
