@@ -6,7 +6,7 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`cli`], [`zoocfg`], [`config`], [`address`] | what the operator said, and what it means |
+//! | [`cli`], [`environment`], [`zoocfg`], [`config`], [`address`] | what the operator said, and what it means |
 //! | `engine`, `inbox`, `clock` | the loop around the member; one thread, with all sockets |
 //! | `store`, `snapshots` | the disk, on threads of its own |
 //! | `election_port`, `quorum_port`, `client_port`, [`words`] | the three ports |
@@ -23,6 +23,7 @@ mod clock;
 pub mod config;
 mod election_port;
 mod engine;
+pub mod environment;
 mod events;
 mod inbox;
 mod names;

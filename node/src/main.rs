@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use node::NodeConfig;
+use node::environment::Environment;
 use node_core::Clean;
 use tracing_subscriber::EnvFilter;
 
@@ -23,14 +24,21 @@ fn main() -> ExitCode {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .init();
-    let result = NodeConfig::from_args(&cli.args)
-        .map_err(|error| anyhow::anyhow!("failed to {error}"))
-        .and_then(node::run::<Clean>);
-    match result {
+    match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("node: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<()> {
+    let environment = Environment::read(std::env::vars_os()).map_err(failed)?;
+    node::run::<Clean>(NodeConfig::from_args_in(&cli.args, environment).map_err(failed)?)
+}
+
+/// Messages of the library are fragments.
+fn failed(error: impl std::error::Error) -> anyhow::Error {
+    anyhow::anyhow!("failed to {error}")
 }
