@@ -12,6 +12,7 @@
 //! | `election_port`, `quorum_port`, `client_port`, [`words`] | the three ports |
 //! | `outbox`, [`net`], `names` | what sockets have in common |
 //! | `events` | transitions as JSON lines |
+//! | [`probe`] | asking a member instead of being one |
 //!
 //! The thread model and its reason stand in `engine`. The crate is a library because the harness carries the
 //! member inside it: [`run`] is all that a process needs, for any [`Plant`].
@@ -29,6 +30,7 @@ mod inbox;
 mod names;
 pub mod net;
 mod outbox;
+pub mod probe;
 mod quorum_port;
 mod snapshots;
 mod store;

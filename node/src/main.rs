@@ -1,4 +1,4 @@
-//! The `node` binary: one clean member.
+//! The `node` binary: one clean member, or a question to one.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use node::NodeConfig;
 use node::environment::Environment;
+use node::probe::{Probe, ProbeArgs};
 use node_core::Clean;
 use tracing_subscriber::EnvFilter;
 
@@ -15,6 +16,9 @@ use tracing_subscriber::EnvFilter;
 struct Cli {
     #[command(flatten)]
     args: node::cli::Args,
+
+    #[command(flatten)]
+    probe: ProbeArgs,
 }
 
 fn main() -> ExitCode {
@@ -35,6 +39,10 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
     let environment = Environment::read(std::env::vars_os()).map_err(failed)?;
+    if let Some(probe) = Probe::from_args(&cli.probe, &cli.args, &environment).map_err(failed)? {
+        println!("{}", probe.ask().map_err(failed)?);
+        return Ok(());
+    }
     node::run::<Clean>(NodeConfig::from_args_in(&cli.args, environment).map_err(failed)?)
 }
 
