@@ -8,14 +8,15 @@ use crate::address::{ById, DialLine, HostPort, ServerLine, server_id};
 
 /// One member of a coordination ensemble that speaks ZooKeeper's protocols.
 ///
-/// Flags win over the configuration file. Without any server this is an ensemble of one.
+/// Flags win over the configuration file; in between, the variables of ZooKeeper's official image are understood
+/// (ZOO_MY_ID, ZOO_SERVERS, ZOO_DATA_DIR, ZOO_TICK_TIME, ...). Without any server this is an ensemble of one.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Args {
     /// A configuration file with ZooKeeper's keys
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// This member's number in the ensemble [default: the myid file in the data directory]
+    /// This member's number in the ensemble [default: the myid file in the data directory; 1 alone]
     #[arg(long, value_parser = parse_id)]
     pub id: Option<ServerId>,
 
@@ -23,7 +24,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
 
-    /// Where clients connect; port 0 lets the system choose
+    /// Where clients connect; port 0 lets the system choose [default, alone: 0.0.0.0:2181]
     #[arg(long, value_name = "HOST:PORT")]
     pub client_addr: Option<HostPort>,
 

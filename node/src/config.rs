@@ -1,4 +1,5 @@
-//! The configuration as it is meant: flags and file put together, defaults filled in, contradictions refused.
+//! The configuration as it is meant: flags, environment and file put together, in this order of rank, defaults
+//! filled in, contradictions refused.
 //!
 //! A [`NodeConfig`] that exists is possible: nothing behind it checks again. Every refusal says what to do
 //! next, because whoever reads it has a member that does not start.
@@ -14,8 +15,9 @@ use node_wire::jute::limits::MAX_FRAME;
 
 use crate::address::{AddressError, ById, DialLine, HostPort, ServerLine, UNSPECIFIED, server_id};
 use crate::cli::Args;
+use crate::environment::{Environment, MY_ID};
 use crate::words::Whitelist;
-use crate::zoocfg::ZooCfg;
+use crate::zoocfg::{WHITELIST, ZooCfg};
 
 /// Silence between members after which one gives up on another.
 const DEFAULT_PEER_TIMEOUT: Duration = Duration::from_millis(250);
@@ -38,6 +40,12 @@ const MIN_SNAP_RETAIN_COUNT: usize = 3;
 const MIN_JUTE_MAX_BUFFER: usize = 1024;
 /// Where ZooKeeper keeps its files below dataDir; a Java member's data can be taken over.
 const VERSION_DIR: &str = "version-2";
+/// Holds a member's number, in its data directory.
+const MY_ID_FILE: &str = "myid";
+/// The number of a member that has no peers.
+const LONE_ID: ServerId = ServerId(1);
+/// Where ZooKeeper's clients look.
+pub(crate) const DEFAULT_CLIENT_PORT: u16 = 2181;
 
 /// Everything that one run of a member is told.
 #[derive(Clone, Debug)]
@@ -122,6 +130,14 @@ pub enum ConfigError {
         /// What is wrong with it.
         source: AddressError,
     },
+    /// A variable of the environment is not of its kind.
+    #[error("read the variable {variable}: {reason}")]
+    Variable {
+        /// Its name.
+        variable: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Two lines for one server.
     #[error("accept two lines for server {0}: remove one")]
     ServerTwice(ServerId),
@@ -135,7 +151,7 @@ pub enum ConfigError {
     #[error("accept {what} of {value}: choose one from {min} to {max}")]
     OutOfBounds {
         /// Which setting.
-        what: &'static str,
+        what: String,
         /// As given.
         value: String,
         /// The least that works.
@@ -149,30 +165,39 @@ pub enum ConfigError {
 }
 
 impl NodeConfig {
-    /// Puts flags, file and defaults together.
+    /// Puts flags, file and defaults together, without a look at the environment.
     ///
     /// # Errors
     /// When something is missing, wrong or contradictory.
     pub fn from_args(args: &Args) -> Result<Self, ConfigError> {
-        let mut file = match &args.config {
+        Self::from_args_in(args, Environment::default())
+    }
+
+    /// Puts flags, environment, file and defaults together.
+    ///
+    /// # Errors
+    /// When something is missing, wrong or contradictory.
+    pub fn from_args_in(args: &Args, mut environment: Environment) -> Result<Self, ConfigError> {
+        let file = match &args.config {
             None => ZooCfg::default(),
             Some(path) => fs::read_to_string(path)
                 .map_err(|source| ConfigError::File { path: path.clone(), source })?
                 .parse()?,
         };
-        let data_dir = args
-            .data_dir
-            .clone()
-            .or(file.data_dir.take())
-            .ok_or(ConfigError::Missing("a data directory: give --data-dir or the key dataDir"))?;
-        refuse_second_dir(&data_dir, file.data_log_dir.as_deref())?;
-        let id = match args.id {
-            Some(id) => id,
-            None => read_my_id(&data_dir)?,
-        };
+        environment.overrule(args);
+        let mut file = environment.cfg.clone().or(file);
+        let data_dir = args.data_dir.clone().or(file.data_dir.take()).ok_or(ConfigError::Missing(
+            "a data directory: give --data-dir, the variable ZOO_DATA_DIR or the key dataDir",
+        ))?;
+        refuse_second_dir(&data_dir, file.data_log_dir.as_deref(), environment.name_of("dataLogDir"))?;
         let flagged = by_id(&args.servers)?;
         let servers = if flagged.is_empty() { std::mem::take(&mut file.servers) } else { flagged };
-        let client_addr = client_addr(args, &file, servers.get(&id))?;
+        let id = own_id(args, &environment, &data_dir, servers.is_empty())?;
+        let client_addr = match &args.client_addr {
+            Some(addr) => addr.clone(),
+            None => client_addr(&environment, &file, &servers, id)?,
+        };
+        let words = Whitelist::new(file.words.as_deref(), environment.name_of(WHITELIST));
         let config = Self {
             id,
             servers,
@@ -198,14 +223,14 @@ impl NodeConfig {
                 .or(file.max_client_cnxns)
                 .unwrap_or(DEFAULT_MAX_CLIENT_CNXNS),
             jute_max_buffer: file.jute_max_buffer.unwrap_or(MAX_FRAME),
-            words: Whitelist::new(file.words.as_deref()).map_err(ConfigError::Impossible)?,
+            words: words.map_err(ConfigError::Impossible)?,
             events: args.events,
             note_synced: false,
             cut_to_synced: false,
             die_with_parent: false,
             warnings: file.warnings,
         };
-        config.check()?;
+        config.check(&environment)?;
         Ok(config)
     }
 
@@ -231,17 +256,24 @@ impl NodeConfig {
         Some(self.dial.get(&peer).map_or(&line.quorum, |dial| &dial.quorum))
     }
 
-    fn check(&self) -> Result<(), ConfigError> {
-        bounds("peerTimeout", self.peer_timeout, MIN_PEER_TIMEOUT, MAX_PEER_TIMEOUT, in_ms)?;
-        bounds("tickTime", self.tick_time, MIN_TICK_TIME, MAX_TICK_TIME, in_ms)?;
-        bounds("initLimit", self.init_limit, 1, u32::MAX, plain)?;
-        bounds("syncLimit", self.sync_limit, 1, u32::MAX, plain)?;
-        bounds("snapCount", self.snap_count, MIN_SNAP_COUNT, u64::MAX, plain)?;
-        bounds("jute.maxbuffer", self.jute_max_buffer, MIN_JUTE_MAX_BUFFER, MAX_FRAME, plain)?;
+    fn check(&self, environment: &Environment) -> Result<(), ConfigError> {
+        let named = |key| environment.name_of(key);
+        bounds(named("peerTimeout"), self.peer_timeout, MIN_PEER_TIMEOUT, MAX_PEER_TIMEOUT, in_ms)?;
+        bounds(named("tickTime"), self.tick_time, MIN_TICK_TIME, MAX_TICK_TIME, in_ms)?;
+        bounds(named("initLimit"), self.init_limit, 1, u32::MAX, plain)?;
+        bounds(named("syncLimit"), self.sync_limit, 1, u32::MAX, plain)?;
+        bounds(named("snapCount"), self.snap_count, MIN_SNAP_COUNT, u64::MAX, plain)?;
+        bounds(named("jute.maxbuffer"), self.jute_max_buffer, MIN_JUTE_MAX_BUFFER, MAX_FRAME, plain)?;
         if let Some(count) = self.snap_retain_count {
-            bounds("autopurge.snapRetainCount", count, MIN_SNAP_RETAIN_COUNT, usize::MAX, plain)?;
+            let name = named("autopurge.snapRetainCount");
+            bounds(name, count, MIN_SNAP_RETAIN_COUNT, usize::MAX, plain)?;
         }
-        self.check_servers()?;
+        self.check_servers().map_err(|error| match (error, environment.about_servers()) {
+            (ConfigError::Impossible(what), Some(variables)) => {
+                ConfigError::Impossible(format!("{what} (the environment sets {variables})"))
+            }
+            (error, _) => error,
+        })?;
         self.check_dial()
     }
 
@@ -289,7 +321,7 @@ impl NodeConfig {
 }
 
 fn bounds<T: PartialOrd + Copy>(
-    what: &'static str,
+    what: &str,
     value: T,
     min: T,
     max: T,
@@ -298,7 +330,12 @@ fn bounds<T: PartialOrd + Copy>(
     if (min..=max).contains(&value) {
         return Ok(());
     }
-    Err(ConfigError::OutOfBounds { what, value: show(value), min: show(min), max: show(max) })
+    Err(ConfigError::OutOfBounds {
+        what: what.to_owned(),
+        value: show(value),
+        min: show(min),
+        max: show(max),
+    })
 }
 
 fn in_ms(duration: Duration) -> String {
@@ -321,36 +358,71 @@ fn by_id<T: Clone>(lines: &[ById<T>]) -> Result<BTreeMap<ServerId, T>, ConfigErr
 
 /// ZooKeeper can keep its log on a disk apart. Here snapshots are written in the background and never stand
 /// in the log's way, so one directory is enough; but whoever asked for two should not find one.
-fn refuse_second_dir(data_dir: &Path, data_log_dir: Option<&Path>) -> Result<(), ConfigError> {
+fn refuse_second_dir(data_dir: &Path, data_log_dir: Option<&Path>, name: &str) -> Result<(), ConfigError> {
     match data_log_dir {
         Some(log_dir) if log_dir != data_dir => Err(ConfigError::Impossible(format!(
-            "a dataLogDir of its own ({}): log and snapshots share one directory here, remove the key",
+            "a {name} of its own ({}): log and snapshots share one directory here, remove it",
             log_dir.display()
         ))),
         _ => Ok(()),
     }
 }
 
-fn read_my_id(data_dir: &Path) -> Result<ServerId, ConfigError> {
-    let path = data_dir.join("myid");
-    match fs::read_to_string(&path) {
-        Ok(text) => server_id(&text).ok_or(ConfigError::MyId(path)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ConfigError::Missing(
-            "this member's number: give --id or write it to the file myid in the data directory",
+fn own_id(
+    args: &Args,
+    environment: &Environment,
+    data_dir: &Path,
+    alone: bool,
+) -> Result<ServerId, ConfigError> {
+    if let Some(id) = args.id {
+        return Ok(id);
+    }
+    match (environment.id, read_my_id(data_dir)?) {
+        (Some(id), Some(other)) if id != other => Err(ConfigError::Impossible(format!(
+            "{MY_ID}={id} for the data of member {other} (see {}): give each member a volume of its own, or \
+             correct the variable",
+            data_dir.join(MY_ID_FILE).display()
+        ))),
+        (Some(id), _) | (None, Some(id)) => Ok(id),
+        (None, None) if alone => Ok(LONE_ID),
+        (None, None) => Err(ConfigError::Missing(
+            "this member's number: give --id, the variable ZOO_MY_ID, or write it to the file myid in the data \
+             directory",
         )),
+    }
+}
+
+fn read_my_id(data_dir: &Path) -> Result<Option<ServerId>, ConfigError> {
+    let path = data_dir.join(MY_ID_FILE);
+    match fs::read_to_string(&path) {
+        Ok(text) => server_id(&text).map(Some).ok_or(ConfigError::MyId(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ConfigError::File { path, source }),
     }
 }
 
-fn client_addr(args: &Args, file: &ZooCfg, own: Option<&ServerLine>) -> Result<HostPort, ConfigError> {
-    if let Some(addr) = &args.client_addr {
-        return Ok(addr.clone());
+/// Where clients connect when no flag says it. `said` is what environment and file say together.
+fn client_addr(
+    environment: &Environment,
+    said: &ZooCfg,
+    servers: &BTreeMap<ServerId, ServerLine>,
+    id: ServerId,
+) -> Result<HostPort, ConfigError> {
+    let named = &environment.cfg;
+    if let Some(addr) = named.servers.get(&id).and_then(|line| line.client.clone())
+        && named.client_port.is_none()
+    {
+        return Ok(addr);
     }
-    if let Some(port) = file.client_port {
-        let host = file.client_port_address.clone().unwrap_or_else(|| UNSPECIFIED.to_owned());
+    if let Some(port) = said.client_port {
+        let host = said.client_port_address.clone().unwrap_or_else(|| UNSPECIFIED.to_owned());
         return Ok(HostPort::new(host, port));
     }
-    own.and_then(|line| line.client.clone()).ok_or(ConfigError::Missing(
+    // The image of 3.4 listens there whatever its servers' lines say; theirs say nothing of clients.
+    let usual = servers.is_empty() || !named.servers.is_empty();
+    let usual = usual.then(|| HostPort::new(UNSPECIFIED, DEFAULT_CLIENT_PORT));
+    let own = servers.get(&id).and_then(|line| line.client.clone());
+    own.or(usual).ok_or(ConfigError::Missing(
         "an address for clients: give --client-addr, the key clientPort, or a port behind `;` in the server's line",
     ))
 }

@@ -32,7 +32,8 @@ use tokio::time::Instant;
 
 use crate::config::NodeConfig;
 use crate::inbox::Inbox;
-use crate::net::{ACCEPT_PAUSE, dial, tune_peer, user_timeout};
+use crate::names::Names;
+use crate::net::{ACCEPT_PAUSE, tune_peer, user_timeout};
 
 /// Pause after the first failed dial, doubled by each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -69,6 +70,7 @@ struct Peer {
 pub(crate) struct ElectionPort {
     config: Rc<NodeConfig>,
     inbox: Rc<Inbox>,
+    names: Names,
     peers: BTreeMap<ServerId, Peer>,
     strangers: Cell<usize>,
     last_connection: Cell<u64>,
@@ -92,7 +94,14 @@ impl ElectionPort {
     pub(crate) fn new(config: Rc<NodeConfig>, inbox: Rc<Inbox>) -> Rc<Self> {
         let peers = config.servers.keys().filter(|id| **id != config.id).map(|id| (*id, Peer::default()));
         let peers = peers.collect();
-        Rc::new(Self { config, inbox, peers, strangers: Cell::new(0), last_connection: Cell::new(0) })
+        Rc::new(Self {
+            config,
+            inbox,
+            names: Names::default(),
+            peers,
+            strangers: Cell::new(0),
+            last_connection: Cell::new(0),
+        })
     }
 
     /// Starts to accept and to dial.
@@ -287,7 +296,7 @@ impl ElectionPort {
 
     async fn dial_once(self: &Rc<Self>, id: ServerId, peer: &Peer) -> Result<Dialled, Broken> {
         let target = self.config.election_target(id).ok_or(Broken::Unknown(id))?;
-        let mut stream = dial(target, self.patience()).await?;
+        let mut stream = self.names.dial(target, self.patience()).await?;
         if peer.present.get() != 0 {
             // The peer was faster.
             return Ok(Dialled::Kept);

@@ -6,12 +6,13 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`cli`], `zoocfg`, [`config`], [`address`] | what the operator said, and what it means |
+//! | [`cli`], [`environment`], [`zoocfg`], [`config`], [`address`] | what the operator said, and what it means |
 //! | `engine`, `inbox`, `clock` | the loop around the member; one thread, with all sockets |
 //! | `store`, `snapshots` | the disk, on threads of its own |
 //! | `election_port`, `quorum_port`, `client_port`, [`words`] | the three ports |
-//! | `outbox`, [`net`] | what sockets have in common |
+//! | `outbox`, [`net`], `names` | what sockets have in common |
 //! | `events` | transitions as JSON lines |
+//! | [`probe`] | asking a member instead of being one |
 //!
 //! The thread model and its reason stand in `engine`. The crate is a library because the harness carries the
 //! member inside it: [`run`] is all that a process needs, for any [`Plant`].
@@ -23,10 +24,13 @@ mod clock;
 pub mod config;
 mod election_port;
 mod engine;
+pub mod environment;
 mod events;
 mod inbox;
+mod names;
 pub mod net;
 mod outbox;
+pub mod probe;
 mod quorum_port;
 mod snapshots;
 mod store;
@@ -67,7 +71,7 @@ pub fn run<P: Plant>(config: NodeConfig) -> anyhow::Result<()> {
             .context("failed to ask for a signal when the parent ends")?;
     }
     // First of all: a port that is taken must leave the disk untouched.
-    let listeners = Listeners::bind(&config)?;
+    let listeners = Listeners::bind_when_named(&config)?;
     run_until::<P, _>(config, listeners, stop_signal)
 }
 

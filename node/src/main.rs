@@ -1,10 +1,12 @@
-//! The `node` binary: one clean member.
+//! The `node` binary: one clean member, or a question to one.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
 use node::NodeConfig;
+use node::environment::Environment;
+use node::probe::{Probe, ProbeArgs};
 use node_core::Clean;
 use tracing_subscriber::EnvFilter;
 
@@ -14,6 +16,9 @@ use tracing_subscriber::EnvFilter;
 struct Cli {
     #[command(flatten)]
     args: node::cli::Args,
+
+    #[command(flatten)]
+    probe: ProbeArgs,
 }
 
 fn main() -> ExitCode {
@@ -23,14 +28,25 @@ fn main() -> ExitCode {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .init();
-    let result = NodeConfig::from_args(&cli.args)
-        .map_err(|error| anyhow::anyhow!("failed to {error}"))
-        .and_then(node::run::<Clean>);
-    match result {
+    match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("node: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<()> {
+    let environment = Environment::read(std::env::vars_os()).map_err(failed)?;
+    if let Some(probe) = Probe::from_args(&cli.probe, &cli.args, &environment).map_err(failed)? {
+        println!("{}", probe.ask().map_err(failed)?);
+        return Ok(());
+    }
+    node::run::<Clean>(NodeConfig::from_args_in(&cli.args, environment).map_err(failed)?)
+}
+
+/// Messages of the library are fragments.
+fn failed(error: impl std::error::Error) -> anyhow::Error {
+    anyhow::anyhow!("failed to {error}")
 }

@@ -1,8 +1,8 @@
-//! Sockets: listening, dialling, and the options that decide how soon a dead connection is noticed.
+//! Sockets: listening, and the options that decide how soon a dead connection is noticed.
 
 use std::io;
-use std::net::ToSocketAddrs;
-use std::time::Duration;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
@@ -19,6 +19,12 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// A connection between members that carries nothing is probed this often: the kernel knows seconds only.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a name on which to listen may be without an address when the member starts.
+const NAME_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Pause before such a name is looked up again.
+const NAME_PAUSE: Duration = Duration::from_millis(100);
 
 /// The sockets on which a member listens, bound before anything else is touched.
 #[derive(Debug)]
@@ -42,7 +48,7 @@ impl Listeners {
     /// Binds every port of a configuration.
     ///
     /// # Errors
-    /// When one is taken or the address is not ours.
+    /// When one is taken or the address is not ours; [`Nameless`] when a name has no address.
     pub fn bind(config: &NodeConfig) -> anyhow::Result<Self> {
         let client = listen(&config.client_addr, "clients")?;
         let peers = match config.servers.get(&config.id) {
@@ -54,10 +60,48 @@ impl Listeners {
         };
         Ok(Self { client, peers })
     }
+
+    /// The same, but a name of our own that has no address yet is waited for: where a service gives names to
+    /// members that run, a member can be faster than its name. Nothing runs yet that this could hold up.
+    ///
+    /// # Errors
+    /// As for [`Listeners::bind`], and when the name has none after a minute.
+    pub(crate) fn bind_when_named(config: &NodeConfig) -> anyhow::Result<Self> {
+        let patience = Instant::now() + NAME_PATIENCE;
+        let mut told = false;
+        loop {
+            match Self::bind(config) {
+                Err(error) if error.is::<Nameless>() && Instant::now() < patience => {
+                    if !told {
+                        tracing::warn!("{error:#}; trying again for {} s", NAME_PATIENCE.as_secs());
+                        told = true;
+                    }
+                    std::thread::sleep(NAME_PAUSE);
+                }
+                result => return result,
+            }
+        }
+    }
 }
 
-fn listen(address: &HostPort, whom: &str) -> anyhow::Result<std::net::TcpListener> {
-    try_listen(address).map_err(|error| match error.kind() {
+/// A name on which to listen has no address.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "failed to listen for {whom} on {address}: the name has no address ({reason}); correct it or the name service"
+)]
+pub struct Nameless {
+    whom: &'static str,
+    address: HostPort,
+    reason: io::Error,
+}
+
+fn listen(address: &HostPort, whom: &'static str) -> anyhow::Result<std::net::TcpListener> {
+    let resolved = (address.host.as_str(), address.port).to_socket_addrs().map_err(|reason| Nameless {
+        whom,
+        address: address.clone(),
+        reason,
+    })?;
+    try_listen(resolved).map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => anyhow::anyhow!(
             "failed to listen for {whom} on {address}: the port is in use; stop the other process or \
              choose another port"
@@ -69,9 +113,9 @@ fn listen(address: &HostPort, whom: &str) -> anyhow::Result<std::net::TcpListene
     })
 }
 
-fn try_listen(address: &HostPort) -> io::Result<std::net::TcpListener> {
+fn try_listen(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<std::net::TcpListener> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for resolved in (address.host.as_str(), address.port).to_socket_addrs()? {
+    for resolved in addresses {
         let attempt = (|| {
             let socket = Socket::new(Domain::for_address(resolved), Type::STREAM, Some(Protocol::TCP))?;
             // A member that restarts must not wait for old connections to leave TIME_WAIT.
@@ -94,16 +138,6 @@ pub(crate) fn adopt(listener: std::net::TcpListener) -> anyhow::Result<tokio::ne
     tokio::net::TcpListener::from_std(listener).context("failed to register a listening socket")
 }
 
-/// Connects within a deadline. The kernel repeats a lost SYN only after a second, so a short deadline and a
-/// new attempt find a healed network sooner than patience would.
-pub(crate) async fn dial(target: &HostPort, deadline: Duration) -> io::Result<TcpStream> {
-    let connect = TcpStream::connect((target.host.as_str(), target.port));
-    match tokio::time::timeout(deadline, connect).await {
-        Ok(result) => result,
-        Err(_) => Err(io::ErrorKind::TimedOut.into()),
-    }
-}
-
 /// Options of a connection between members.
 ///
 /// With the user time-out the kernel ends a connection whose bytes are not acknowledged for so long, and one
@@ -119,4 +153,23 @@ pub(crate) fn tune_peer(stream: &TcpStream, silence: Duration) -> io::Result<()>
 /// retransmission comes after 200 ms, and one lost packet must not cost a connection.
 pub(crate) fn user_timeout(peer_timeout: Duration) -> Duration {
     peer_timeout * 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_without_an_address_is_told_apart_from_an_address_that_is_not_ours() {
+        // No label of a name may be as long as this, so nobody is asked.
+        let mut config = crate::testing::config(1, &[]);
+        config.client_addr = HostPort::new("n".repeat(64), 0);
+        let error = Listeners::bind(&config).expect_err("no such name");
+        assert!(error.is::<Nameless>(), "{error}");
+        assert!(error.to_string().contains("the name has no address"), "{error}");
+        // Set aside for documentation.
+        config.client_addr = HostPort::new("192.0.2.1", 0);
+        let error = Listeners::bind(&config).expect_err("not ours");
+        assert!(!error.is::<Nameless>(), "{error}");
+    }
 }

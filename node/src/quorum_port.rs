@@ -25,7 +25,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::config::NodeConfig;
 use crate::inbox::Inbox;
-use crate::net::{ACCEPT_PAUSE, dial, tune_peer, user_timeout};
+use crate::names::Names;
+use crate::net::{ACCEPT_PAUSE, tune_peer, user_timeout};
 use crate::outbox::Outbox;
 
 /// Bytes that may wait for a peer, a snapshot's not counted. A follower that is this far behind is better
@@ -49,6 +50,7 @@ const MIN_DIAL: Duration = Duration::from_millis(10);
 pub(crate) struct QuorumPort {
     config: Rc<NodeConfig>,
     inbox: Rc<Inbox>,
+    names: Names,
     connections: RefCell<HashMap<ConnId, Rc<Outbox>>>,
     dirty: RefCell<Vec<Rc<Outbox>>>,
     last: Cell<u64>,
@@ -68,6 +70,7 @@ impl QuorumPort {
         Rc::new(Self {
             config,
             inbox,
+            names: Names::default(),
             connections: RefCell::default(),
             dirty: RefCell::default(),
             last: Cell::new(0),
@@ -110,7 +113,7 @@ impl QuorumPort {
             .config
             .quorum_target(leader)
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not a peer in the configuration"))?;
-        let stream = dial(target, self.config.peer_timeout).await?;
+        let stream = self.names.dial(target, self.config.peer_timeout).await?;
         self.add(stream, Direction::Out, |conn| Input::Dialled { leader, conn })
     }
 

@@ -55,20 +55,20 @@ pub struct Whitelist {
 }
 
 impl Whitelist {
-    /// From the key `4lw.commands.whitelist`; without it everything that only reads cheaply is allowed, which
+    /// From the key `4lw.commands.whitelist`, or whatever its name is to the operator; without it everything that only reads cheaply is allowed, which
     /// is more than ZooKeeper's `srvr`.
     ///
     /// # Errors
     /// When something in the list is not four letters long. A word that has no answer here is let pass: the
     /// list may be shared with members that know it.
-    pub fn new(listed: Option<&[String]>) -> Result<Self, String> {
+    pub fn new(listed: Option<&[String]>, name_of_list: &str) -> Result<Self, String> {
         let Some(listed) = listed else { return Ok(Self { allowed: Word::ALL.into_iter().collect() }) };
         let mut allowed = BTreeSet::new();
         for name in listed {
             if name == "*" {
                 allowed.extend(Word::ALL);
             } else if name.len() != 4 || !name.bytes().all(|byte| byte.is_ascii_lowercase()) {
-                return Err(format!("`{name}` in 4lw.commands.whitelist: list words of four letters"));
+                return Err(format!("`{name}` in {name_of_list}: list words of four letters"));
             } else {
                 allowed.extend(Word::from_name(name));
             }
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn only_lower_case_letters_are_a_word() {
-        let words = Whitelist::new(None).expect("the default");
+        let words = Whitelist::new(None, "the list").expect("the default");
         assert_eq!(words.question(*b"ruok"), Question::Ask(Word::Ruok));
         assert_eq!(words.question([0, 0, 0, 45]), Question::NotAWord);
         assert_eq!(words.question(*b"GET "), Question::NotAWord);
@@ -246,12 +246,13 @@ mod tests {
     #[test]
     fn the_whitelist_decides() {
         let listed = |names: &[&str]| {
-            Whitelist::new(Some(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()))
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            Whitelist::new(Some(&names), "the list")
         };
         let words = listed(&["srvr", "dump"]).expect("words");
         assert_eq!(words.question(*b"srvr"), Question::Ask(Word::Srvr));
         assert!(matches!(words.question(*b"ruok"), Question::Refuse(_)));
-        assert_eq!(listed(&["*"]), Whitelist::new(None));
+        assert_eq!(listed(&["*"]), Whitelist::new(None, "the list"));
         assert!(listed(&["server"]).is_err());
     }
 

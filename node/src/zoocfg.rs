@@ -15,6 +15,12 @@ use node_wire::ids::ServerId;
 use crate::address::{ServerLine, server_id};
 use crate::config::ConfigError;
 
+/// The four-letter words that are answered.
+pub(crate) const WHITELIST: &str = "4lw.commands.whitelist";
+
+/// Where clients connect.
+pub(crate) const CLIENT_PORT: &str = "clientPort";
+
 /// Keys of ZooKeeper's that are sound but do nothing here yet, or need not do anything.
 const WITHOUT_EFFECT: &[&str] = &[
     "admin.enableServer",
@@ -87,7 +93,30 @@ impl FromStr for ZooCfg {
 }
 
 impl ZooCfg {
-    fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
+    /// What this one says, and where it says nothing, what the other does.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            tick_time: self.tick_time.or(other.tick_time),
+            init_limit: self.init_limit.or(other.init_limit),
+            sync_limit: self.sync_limit.or(other.sync_limit),
+            data_dir: self.data_dir.or(other.data_dir),
+            data_log_dir: self.data_log_dir.or(other.data_log_dir),
+            client_port: self.client_port.or(other.client_port),
+            client_port_address: self.client_port_address.or(other.client_port_address),
+            servers: if self.servers.is_empty() { other.servers } else { self.servers },
+            max_client_cnxns: self.max_client_cnxns.or(other.max_client_cnxns),
+            snap_count: self.snap_count.or(other.snap_count),
+            words: self.words.or(other.words),
+            snap_retain_count: self.snap_retain_count.or(other.snap_retain_count),
+            purge_interval: self.purge_interval.or(other.purge_interval),
+            jute_max_buffer: self.jute_max_buffer.or(other.jute_max_buffer),
+            peer_timeout: self.peer_timeout.or(other.peer_timeout),
+            warnings: self.warnings.into_iter().chain(other.warnings).collect(),
+        }
+    }
+
+    /// Takes one key in.
+    pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
         match key {
             "tickTime" => {
                 self.tick_time = Some(Duration::from_millis(number(key, value, "a number of milliseconds")?));
@@ -96,13 +125,13 @@ impl ZooCfg {
             "syncLimit" => self.sync_limit = Some(number(key, value, "a number of ticks")?),
             "dataDir" => self.data_dir = Some(PathBuf::from(value)),
             "dataLogDir" => self.data_log_dir = Some(PathBuf::from(value)),
-            "clientPort" => self.client_port = Some(number(key, value, "a port number")?),
+            CLIENT_PORT => self.client_port = Some(number(key, value, "a port number")?),
             "clientPortAddress" => self.client_port_address = Some(value.to_owned()),
             "maxClientCnxns" => {
                 self.max_client_cnxns = Some(number(key, value, "a number of connections, 0 for any")?);
             }
             "snapCount" => self.snap_count = Some(number(key, value, "a number of transactions")?),
-            "4lw.commands.whitelist" => {
+            WHITELIST => {
                 let words = value.split(',').map(|word| word.trim().to_owned());
                 self.words = Some(words.filter(|word| !word.is_empty()).collect());
             }

@@ -51,6 +51,8 @@ fn defaults_are_zookeepers_but_for_detection() {
 fn without_servers_a_member_is_an_ensemble_of_one() {
     let config = configured("--id 4 --data-dir d --client-addr [::1]:0").expect("possible");
     assert_eq!(config.voters(), [ServerId(4)].into());
+    let config = configured("--data-dir d").expect("nobody else has to know its number and its port");
+    assert_eq!((config.id, config.client_addr.to_string()), (ServerId(1), "0.0.0.0:2181".to_owned()));
 }
 
 #[test]
@@ -84,13 +86,14 @@ fn the_client_port_may_stand_in_the_servers_line() {
 #[test]
 fn what_is_missing_is_named_with_what_to_do() {
     let table = [
-        ("--id 1", "find a data directory: give --data-dir or the key dataDir"),
+        ("--id 1", "find a data directory: give --data-dir, the variable ZOO_DATA_DIR or the key dataDir"),
         (
-            "--data-dir /nonexistent",
-            "find this member's number: give --id or write it to the file myid in the data directory",
+            "--data-dir /nonexistent --server 1=a:1:2",
+            "find this member's number: give --id, the variable ZOO_MY_ID, or write it to the file myid in the \
+             data directory",
         ),
         (
-            "--id 1 --data-dir d",
+            "--id 1 --data-dir d --server 1=a:1:2",
             "find an address for clients: give --client-addr, the key clientPort, or a port behind `;` in the \
              server's line",
         ),
@@ -141,7 +144,7 @@ fn files_that_can_not_be_followed_are_refused() {
     let dir = tempfile::tempdir().expect("a directory");
     let base = "--id 1 --data-dir d --client-addr a:1";
     let table = [
-        ("dataDir=d\ndataLogDir=e", "log and snapshots share one directory here, remove the key"),
+        ("dataDir=d\ndataLogDir=e", "log and snapshots share one directory here, remove it"),
         ("server.1=a:1:2:observer", "`observer` is not a role of a server"),
         ("initLimit=0", "accept initLimit of 0: choose one from 1"),
         ("autopurge.snapRetainCount=1", "accept autopurge.snapRetainCount of 1: choose one from 3"),
