@@ -22,6 +22,8 @@ use crate::trace::{Held, Registers, Stop, Stragglers};
 const ATTEMPTS: u32 = 50;
 /// Readings taken of a thread once it is held; the narrowest counts.
 const ROUNDS: u32 = 3;
+/// One of this width is narrow enough, in nanoseconds.
+const NARROW_NS: u64 = 60_000;
 /// How often a thread is let run on until it has come through.
 const STEPS: u32 = 2_000;
 /// How long a thread may take to stop before another is tried.
@@ -98,16 +100,33 @@ fn borrow(
         // A stack that is used up to its end.
         return Ok(None);
     }
-    let reading = (0..ROUNDS).map_while(|_| round(site, held, tid, registers, buffer).transpose()).try_fold(
-        None::<Reading>,
-        |best, reading| {
-            let reading = reading?;
-            Ok(Some(best.filter(|best| best.error_ns <= reading.error_ns).unwrap_or(reading)))
-        },
-    );
+    let reading = narrowest(site, held, tid, registers, buffer);
     // Whatever came of it: the thread goes on as it was found. Its registers come back when it is let go.
-    let _ = site.memory().write(&stack, frame);
+    if held.stop(tid).is_some() {
+        let _ = site.memory().write(&stack, frame);
+    }
     reading
+}
+
+/// The best of some readings. None when a signal came before the first was done.
+fn narrowest(
+    site: &Site,
+    held: &mut Held,
+    tid: i32,
+    registers: Registers,
+    buffer: u64,
+) -> Result<Option<Reading>, ClockError> {
+    let mut best: Option<Reading> = None;
+    for _ in 0..ROUNDS {
+        let Some(reading) = round(site, held, tid, registers, buffer)? else { break };
+        if best.is_none_or(|best| reading.error_ns < best.error_ns) {
+            best = Some(reading);
+        }
+        if reading.error_ns <= NARROW_NS {
+            break;
+        }
+    }
+    Ok(best)
 }
 
 /// One reading. None when a signal came in between.

@@ -4,12 +4,17 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use crate::error::ClockError;
 use crate::vdso::Vdso;
 
 /// Largest vDSO image that is believed.
 const MAX_IMAGE: u64 = 64 * 1024;
+/// How often it is looked for a vDSO.
+const OPENINGS: u32 = 100;
+/// How long is waited in between.
+const OPENING_PAUSE: Duration = Duration::from_millis(1);
 
 /// Field `index` of a `stat` line, counted from the state, which is the first behind the name in brackets.
 fn stat_field(stat: &str, index: usize) -> Option<&str> {
@@ -27,6 +32,11 @@ pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
         return None;
     }
     stat_field(&stat, 19)?.parse().ok()
+}
+
+/// Whose child a process is.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    stat_field(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, 1)?.parse().ok()
 }
 
 /// The threads, by id.
@@ -100,7 +110,8 @@ fn find_vdso(maps: &str) -> Option<(u64, u64)> {
     let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
     let (start, end) = line.split_ascii_whitespace().next()?.split_once('-')?;
     let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
-    (start < end && end - start <= MAX_IMAGE).then_some((start, end - start))
+    let length = end.checked_sub(start).filter(|length| (1..=MAX_IMAGE).contains(length))?;
+    Some((start, length))
 }
 
 /// Our own vDSO image.
@@ -132,8 +143,22 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Opens it. Needs the same rights as tracing.
+    /// Opens it. Needs the same rights as tracing. A process that is just executing its program is waited for.
     pub(crate) fn open(pid: u32) -> Result<Self, ClockError> {
+        for _ in 0..OPENINGS {
+            if let Some(memory) = Self::try_open(pid)? {
+                return Ok(memory);
+            }
+            std::thread::sleep(OPENING_PAUSE);
+        }
+        match start_ticks(pid) {
+            Some(_) => Err(ClockError::Unsupported { pid, reason: "it has no vDSO, or a strange one" }),
+            None => Err(ClockError::Gone { pid }),
+        }
+    }
+
+    /// None when no vDSO is mapped: the kernel does that late in an `execve`.
+    fn try_open(pid: u32) -> Result<Option<Self>, ClockError> {
         let fail = |action, source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => ClockError::Gone { pid },
             io::ErrorKind::PermissionDenied => ClockError::Denied { pid, advice: advice(pid) },
@@ -149,12 +174,7 @@ impl Memory {
             .map_err(|source| fail("open the memory", source))?;
         let maps = fs::read_to_string(format!("/proc/{pid}/maps"))
             .map_err(|source| fail("read the mappings", source))?;
-        if maps.is_empty() {
-            return Err(ClockError::Gone { pid });
-        }
-        let (base, _) = find_vdso(&maps)
-            .ok_or(ClockError::Unsupported { pid, reason: "it has no vDSO, or a strange one" })?;
-        Ok(Self { pid, file, base })
+        Ok(find_vdso(&maps).map(|(base, _)| Self { pid, file, base }))
     }
 
     fn fail(&self, action: &'static str, source: io::Error) -> ClockError {

@@ -10,8 +10,8 @@
 //! instruction of its own then: where it will come out is known, so it need not be waited for. It is a
 //! straggler ([`Stragglers`]) that is let go when it does stop.
 //!
-//! Stops are polled for, with deadlines. Whoever else waits for any child in this process may take a notice away:
-//! the state of the thread is then asked for directly.
+//! Stops are polled for, with deadlines, by asking for the state of the thread: whoever else waits for any child in
+//! this process may have taken the notice away.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::ptrace;
 use nix::unistd::Pid;
-use rustix::process::{Pid as RawPid, WaitOptions, waitpid};
+use rustix::process::{Pid as RawPid, WaitId, WaitIdOptions, waitid};
 
 use crate::error::ClockError;
 use crate::target;
@@ -57,26 +57,32 @@ enum State {
     Gone,
 }
 
-fn stop_of(signal: i32, event: i32) -> Stop {
-    if event == 0 { Stop::Signal(signal) } else { Stop::Asked }
-}
-
-/// Looks at a seized thread, without waiting.
-fn look(tid: i32) -> State {
-    let options = WaitOptions::NOHANG | WaitOptions::from_bits_retain(libc::__WALL.cast_unsigned());
+/// Looks at a seized thread of `pid`, without waiting.
+fn look(pid: u32, tid: i32) -> State {
     let Some(raw) = RawPid::from_raw(tid) else { return State::Gone };
-    match waitpid(Some(raw), options) {
-        Ok(Some((_, status))) if status.stopped() => {
-            State::Stopped(stop_of((status.as_raw() >> 8) & 0xff, status.as_raw() >> 16))
+    let wait = |options: WaitIdOptions| {
+        let options =
+            options | WaitIdOptions::NOHANG | WaitIdOptions::from_bits_retain(libc::__WALL.cast_unsigned());
+        waitid(WaitId::Pid(raw), options)
+    };
+    // It has a siginfo only while it is stopped, whoever was told of the stop.
+    if let Ok(info) = ptrace::getsiginfo(Pid::from_raw(tid)) {
+        // The notice is taken at once: another wait in this process would take it for the end of a child.
+        let _ = wait(WaitIdOptions::STOPPED);
+        // An event is told by the code, above the signal; a code that comes with a signal is below or negative.
+        let asked = info.si_code >> 8 == libc::PTRACE_EVENT_STOP;
+        return State::Stopped(if asked { Stop::Asked } else { Stop::Signal(info.si_signo) });
+    }
+    match wait(WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+        Ok(Some(status)) if status.exited() || status.killed() || status.dumped() => {
+            // Its parent learns of the end only after its tracer, except for a child of our own: there one notice
+            // is for both, and it is not ours.
+            if pid.cast_signed() != tid || target::parent(pid) != Some(std::process::id()) {
+                let _ = wait(WaitIdOptions::EXITED);
+            }
+            State::Gone
         }
-        Ok(Some(_)) => State::Gone,
-        // No notice: or somebody else's wait took it. The last siginfo is there only while it is stopped.
-        Ok(None) => match ptrace::getsiginfo(Pid::from_raw(tid)) {
-            // An event has it in the code, above the signal; a code that a signal carries is below or negative.
-            Ok(info) if info.si_code >> 8 == libc::PTRACE_EVENT_STOP => State::Stopped(Stop::Asked),
-            Ok(info) => State::Stopped(Stop::Signal(info.si_signo)),
-            Err(_) => State::Running,
-        },
+        Ok(_) => State::Running,
         Err(_) => State::Gone,
     }
 }
@@ -115,6 +121,7 @@ pub(crate) struct Stragglers(Rc<RefCell<Vec<Straggler>>>);
 /// One of them.
 #[derive(Clone, Debug)]
 struct Straggler {
+    pid: u32,
     tid: i32,
     /// Its own registers, if it was given others.
     own: Option<Registers>,
@@ -123,7 +130,7 @@ struct Straggler {
 impl Stragglers {
     /// Lets go those that have stopped by now. Returns whether there are others left.
     pub(crate) fn collect(&self) -> bool {
-        self.0.borrow_mut().retain(|Straggler { tid, own }| match look(*tid) {
+        self.0.borrow_mut().retain(|Straggler { pid, tid, own }| match look(*pid, *tid) {
             State::Running => true,
             State::Gone => false,
             State::Stopped(stop) => !let_go(*tid, stop, *own),
@@ -146,23 +153,22 @@ fn let_go(tid: i32, stop: Stop, own: Option<Registers>) -> bool {
         && restart(Next::Detach, tid, stop).is_ok()
 }
 
-/// Waits between two looks: shortly at first, so that a stop costs microseconds.
+/// Waits between two looks: shortly at first, so that a stop costs microseconds. Then it sleeps: the thread that is
+/// waited for may need this very processor, and giving way to it (`sched_yield`) is not enough.
 struct Backoff {
     begun: Instant,
-    looks: u32,
 }
 
 impl Backoff {
     fn new() -> Self {
-        Self { begun: Instant::now(), looks: 0 }
+        Self { begun: Instant::now() }
     }
 
-    fn pause(&mut self) {
-        self.looks += 1;
-        if self.begun.elapsed() < Duration::from_millis(2) {
+    fn pause(&self) {
+        if self.begun.elapsed() < Duration::from_micros(60) {
             std::thread::yield_now();
         } else {
-            std::thread::sleep(Duration::from_micros(100));
+            std::thread::sleep(Duration::from_micros(20));
         }
     }
 
@@ -177,7 +183,7 @@ fn linger(round: u32) {
     while Instant::now() < until {
         std::hint::spin_loop();
     }
-    if round % 8 == 7 {
+    if round % 4 == 3 {
         // On a busy machine the thread may not have had a processor yet.
         std::thread::sleep(Duration::from_micros(50));
     }
@@ -239,13 +245,13 @@ impl Held {
     /// Waits until every thread that was asked has stopped, has ended, or is blocked and will come out where
     /// `harmless` says that it may. `false` when some thread does none of that.
     fn wait(&mut self, harmless: &dyn Fn(u64) -> bool) -> bool {
-        let mut backoff = Backoff::new();
+        let backoff = Backoff::new();
         loop {
             let waiting: Vec<i32> =
                 self.threads.iter().filter(|(_, stop)| stop.is_none()).map(|(tid, _)| *tid).collect();
             let mut running = false;
             for tid in waiting {
-                match look(tid) {
+                match look(self.pid, tid) {
                     State::Stopped(stop) => drop(self.threads.insert(tid, Some(stop))),
                     State::Gone => drop(self.threads.remove(&tid)),
                     State::Running => {
@@ -304,9 +310,9 @@ impl Held {
 
     /// Waits for one thread to stop.
     fn stopped_within(&mut self, tid: i32, patience: Duration) -> Option<Stop> {
-        let mut backoff = Backoff::new();
+        let backoff = Backoff::new();
         while backoff.waited() < patience {
-            match look(tid) {
+            match look(self.pid, tid) {
                 State::Stopped(stop) => {
                     self.threads.insert(tid, Some(stop));
                     return Some(stop);
@@ -395,7 +401,7 @@ impl Held {
         for (tid, stop) in std::mem::take(&mut self.threads) {
             let own = self.own.remove(&tid);
             if stop.is_none_or(|stop| !let_go(tid, stop, own)) {
-                self.stragglers.0.borrow_mut().push(Straggler { tid, own });
+                self.stragglers.0.borrow_mut().push(Straggler { pid: self.pid, tid, own });
             }
         }
         self.stragglers.collect();
