@@ -5,12 +5,13 @@
 //! | `listen ADDRESS` | accepts connections and sends back what comes | `listening` |
 //! | `dial ADDRESS MILLISECONDS` | connects | `connected`, `timeout`, `refused`, or another error |
 //! | `say MILLISECONDS` | sends a byte, waits for it to come back | `echo`, `silence`, `broken` |
+//! | `now` | | its wall clock, in milliseconds since 1970 |
 //! | `throw ADDRESS COUNT SIZE` | sends datagrams | `thrown` |
 
 use std::io::{self, BufRead, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 fn main() -> io::Result<()> {
     let mut connection = None;
@@ -59,6 +60,10 @@ fn obey(words: &[&str], connection: &mut Option<TcpStream>) -> io::Result<String
                 }
                 Ok(_) | Err(_) => "broken",
             }
+        }
+        ["now"] => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
+            return Ok(now.as_millis().to_string());
         }
         ["throw", to, count, size] => {
             let to = address(to)?;

@@ -11,10 +11,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio};
+use std::str::FromStr;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use harness_agent::protocol::{
     Arrival, Command, Line, Outcome, Peer, PeerCount, ProcessLine, RENEWAL_MS, Request,
@@ -363,6 +364,13 @@ impl Member {
         let mut answer = String::new();
         self.output.read_line(&mut answer).expect("the member answers");
         answer.trim().to_owned()
+    }
+
+    /// How far its wall clock is ahead of ours, in milliseconds, give or take a conversation.
+    pub(crate) fn ahead_ms(&mut self) -> i128 {
+        let now = i128::from_str(&self.ask("now")).expect("a number");
+        let ours = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+        now - i128::try_from(ours.as_millis()).expect("a number")
     }
 
     /// Waits for its end.
