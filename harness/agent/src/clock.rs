@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
+use harness_clock::{Reading, Shifter};
+
 use crate::output::Output;
 use crate::processes::{OwnNamespace, ProcessError, main_process};
 use crate::protocol::{ClockReading, Outcome, Shifted};
@@ -56,24 +58,37 @@ pub trait Clocks: Send {
 /// Makes the clocks when they are first needed.
 pub type ClockMaker = Box<dyn FnOnce() -> Box<dyn Clocks> + Send>;
 
-/// Shifts nothing.
-#[derive(Debug)]
-pub(crate) struct NoClocks;
+/// The clocks of this machine.
+#[derive(Debug, Default)]
+pub(crate) struct RealClocks(Shifter);
 
-impl Clocks for NoClocks {
-    fn attempt(&mut self, _command: Command) -> Result<(), String> {
-        Err("this agent was built without clocks".to_owned())
+impl Clocks for RealClocks {
+    fn attempt(&mut self, command: Command) -> Result<(), String> {
+        harness_clock::available_with(command).map_err(|unavailable| unavailable.to_string())
     }
 
-    fn shift(&mut self, _pid: u32, _offset_ns: i64) -> Result<Duration, String> {
-        Err("this agent was built without clocks".to_owned())
+    fn shift(&mut self, pid: u32, offset_ns: i64) -> Result<Duration, String> {
+        self.0.shift(pid, offset_ns).map(|shift| shift.stopped).map_err(|error| with_causes(&error))
     }
 
-    fn read(&mut self, _pid: u32) -> Result<ClockReading, String> {
-        Err("this agent was built without clocks".to_owned())
+    fn read(&mut self, pid: u32) -> Result<ClockReading, String> {
+        let Reading { offset_ns, error_ns } = self.0.read(pid).map_err(|error| with_causes(&error))?;
+        Ok(ClockReading { offset_ns, error_ns })
     }
 
-    fn restore_all(&mut self) {}
+    fn restore_all(&mut self) {
+        self.0.restore_all();
+    }
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }
 
 /// Waits until standard input is closed: what the process does that `TryClock` is tried on. The caller's hidden
@@ -292,4 +307,114 @@ fn is_there(within: OwnNamespace, pid: u32, start_ticks: u64) -> bool {
     let processes = within.processes().unwrap_or_default();
     let same = |line: &crate::protocol::ProcessLine| line.pid == pid && line.start_ticks == start_ticks;
     processes.iter().any(|process| same(&process.line) && !process.is_dead())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, PipeReader, pipe};
+    use std::sync::mpsc::SyncSender;
+
+    use super::*;
+    use crate::protocol::Line;
+
+    /// Waits to be let go at each attempt, and then fails with what it was to start.
+    struct Fake {
+        begun: SyncSender<()>,
+        let_go: Receiver<()>,
+    }
+
+    impl Clocks for Fake {
+        fn attempt(&mut self, command: Command) -> Result<(), String> {
+            self.begun.send(()).expect("the test listens");
+            self.let_go.recv().expect("the test lets go");
+            let arguments: Vec<_> =
+                command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+            Err(format!("{} {}", command.get_program().to_string_lossy(), arguments.join(" ")))
+        }
+
+        fn shift(&mut self, _pid: u32, _offset_ns: i64) -> Result<Duration, String> {
+            Ok(Duration::ZERO)
+        }
+
+        fn read(&mut self, _pid: u32) -> Result<ClockReading, String> {
+            Ok(ClockReading { offset_ns: 0, error_ns: 0 })
+        }
+
+        fn restore_all(&mut self) {}
+    }
+
+    struct Bench {
+        desk: Desk,
+        answers: BufReader<PipeReader>,
+        begun: Receiver<()>,
+        let_go: SyncSender<()>,
+    }
+
+    fn bench() -> Bench {
+        let (reader, writer) = pipe().expect("a pipe");
+        let (output, _) = Output::start(writer).expect("a thread");
+        let (begin, begun) = mpsc::sync_channel(100);
+        let (let_go, wait) = mpsc::sync_channel(100);
+        let maker: ClockMaker = Box::new(|| Box::new(Fake { begun: begin, let_go: wait }));
+        let idle = vec!["wait".into(), "there".into()];
+        let desk = Desk::new(output, Wake::new().expect("an eventfd"), maker, idle);
+        Bench { desk, answers: BufReader::new(reader), begun, let_go }
+    }
+
+    fn answer(answers: &mut BufReader<PipeReader>) -> (u64, String) {
+        let mut line = String::new();
+        answers.read_line(&mut line).expect("a line");
+        match serde_json::from_str(&line).expect("an answer") {
+            Line::Answer { id, outcome: Outcome::Failed(why) } => (id, why),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_trial_is_made_with_the_agents_own_executable() {
+        let mut bench = bench();
+        bench.let_go.send(()).expect("it waits");
+        bench.desk.attempt(4);
+        assert_eq!(answer(&mut bench.answers), (4, "/proc/self/exe wait there".to_owned()));
+    }
+
+    #[test]
+    fn nobody_is_reaped_while_clocks_are_at_work() {
+        let mut bench = bench();
+        assert!(bench.desk.undisturbed(|| ()), "before");
+        bench.desk.attempt(1);
+        bench.begun.recv().expect("it begins");
+        assert!(!bench.desk.undisturbed(|| panic!("disturbed")), "meanwhile");
+        bench.let_go.send(()).expect("it waits");
+        answer(&mut bench.answers);
+        let mut nudged = [rustix::event::PollFd::new(&bench.desk.wake, rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut nudged, None).expect("a nudge: now is the time");
+        assert!(bench.desk.undisturbed(|| ()), "after");
+    }
+
+    #[test]
+    fn clocks_that_hang_hold_only_a_few_requests() {
+        let mut bench = bench();
+        for id in 0..40 {
+            bench.desk.attempt(id);
+        }
+        for id in 16..40 {
+            let (refused, why) = answer(&mut bench.answers);
+            assert_eq!(refused, id);
+            assert!(why.contains("16 clock requests are waiting"), "{why}");
+        }
+        for id in 0..16 {
+            bench.let_go.send(()).expect("it waits");
+            assert_eq!(answer(&mut bench.answers).0, id);
+        }
+    }
+
+    #[test]
+    fn clocks_outside_of_a_namespace_of_its_own_are_not_touched() {
+        let mut bench = bench();
+        bench.desk.shift(1, 5);
+        assert!(answer(&mut bench.answers).1.contains("not process 1"));
+        bench.desk.read(2);
+        assert!(answer(&mut bench.answers).1.contains("not process 1"));
+    }
 }

@@ -60,9 +60,12 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// As the harness's executable has it: the subcommand `clock-target`, and no clocks.
+    /// As the harness's executable has it: the subcommand `clock-target`, and this machine's clocks.
     fn default() -> Self {
-        Self { idle: vec!["clock-target".into()], clocks: Box::new(|| Box::new(crate::clock::NoClocks)) }
+        Self {
+            idle: vec!["clock-target".into()],
+            clocks: Box::new(|| Box::<crate::clock::RealClocks>::default()),
+        }
     }
 }
 
