@@ -109,7 +109,7 @@ pub struct RunArgs {
     /// Plant a known bug in the members, which the run must then find
     #[arg(long, value_name = "BUG")]
     pub plant: Option<String>,
-    /// Let several nemeses act at once; not in this build
+    /// Let the nemeses act at once, each in its own rhythm, instead of taking turns
     #[arg(long)]
     pub overlap: bool,
     /// How the result is printed
