@@ -1,0 +1,224 @@
+//! A process seen from outside, through `/proc`: who it is, its threads, its memory, its vDSO.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::error::ClockError;
+use crate::vdso::Vdso;
+
+/// Largest vDSO image that is believed.
+const MAX_IMAGE: u64 = 64 * 1024;
+/// How often it is looked for a vDSO.
+const OPENINGS: u32 = 100;
+/// How long is waited in between.
+const OPENING_PAUSE: Duration = Duration::from_millis(1);
+
+/// Field `index` of a `stat` line, counted from the state, which is the first behind the name in brackets.
+fn stat_field(stat: &str, index: usize) -> Option<&str> {
+    // The name may hold anything, brackets and spaces too.
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(index)
+}
+
+/// When the process started, in clock ticks since boot: with its id, it names one process for ever. None when it
+/// is gone or a zombie.
+pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    (!matches!(stat_field(&stat, 0)?, "X" | "x")).then_some(())?;
+    // A leader that has ended shows as a zombie while its other threads live on.
+    if stat_field(&stat, 0)? == "Z" && matches!(stat_field(&stat, 17)?, "0" | "1") {
+        return None;
+    }
+    stat_field(&stat, 19)?.parse().ok()
+}
+
+/// Whose child a process is.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    stat_field(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, 1)?.parse().ok()
+}
+
+/// The threads, by id.
+pub(crate) fn threads(pid: u32) -> io::Result<Vec<i32>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
+        found.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
+    }
+    Ok(found)
+}
+
+/// A thread's state, as the letter of `/proc`.
+pub(crate) fn thread_state(pid: u32, tid: i32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+    stat_field(&stat, 0)?.chars().next()
+}
+
+/// Where in user space a thread will go on that is blocked in the kernel; none when it runs.
+pub(crate) fn blocked_at(pid: u32, tid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;
+    let last = text.split_ascii_whitespace().last()?;
+    u64::from_str_radix(last.strip_prefix("0x")?, 16).ok()
+}
+
+/// A line of `/proc/<who>/status`.
+fn status(who: &str, key: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{who}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+    Some(line.trim().to_owned())
+}
+
+/// What forbids tracing, as far as it can be told from outside, and what to do about it.
+pub(crate) fn advice(pid: u32) -> String {
+    if let Some(tracer) = status(&pid.to_string(), "TracerPid").filter(|tracer| tracer != "0") {
+        return format!("process {tracer} traces it already; end that debugger first");
+    }
+    let may_trace = status("self", "CapEff")
+        .and_then(|set| u64::from_str_radix(&set, 16).ok())
+        .is_some_and(|set| set & (1 << 19) != 0);
+    let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    if yama.trim() == "3" {
+        return "kernel.yama.ptrace_scope is 3, which forbids it to everybody until the next boot".to_owned();
+    }
+    if !may_trace {
+        let mut advice =
+            "this program lacks CAP_SYS_PTRACE; run it as root, or its container with --cap-add SYS_PTRACE"
+                .to_owned();
+        if matches!(yama.trim(), "1" | "2") {
+            advice += &format!(
+                " (kernel.yama.ptrace_scope is {}; 0 permits it for one's own processes)",
+                yama.trim()
+            );
+        }
+        return advice;
+    }
+    if status("self", "Seccomp").is_some_and(|mode| mode == "2") {
+        return "a seccomp filter or a security module refuses it although CAP_SYS_PTRACE is there; for a container, \
+                --security-opt seccomp=unconfined or apparmor=unconfined"
+            .to_owned();
+    }
+    "a security module or a user namespace forbids it although CAP_SYS_PTRACE is there".to_owned()
+}
+
+/// Whether the `/proc` that is mounted here counts processes as this process does.
+pub(crate) fn proc_is_ours() -> bool {
+    fs::read_link("/proc/self").is_ok_and(|own| own.to_str() == Some(std::process::id().to_string().as_str()))
+}
+
+/// Where `[vdso]` is mapped, in a text of maps.
+fn find_vdso(maps: &str) -> Option<(u64, u64)> {
+    let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
+    let (start, end) = line.split_ascii_whitespace().next()?.split_once('-')?;
+    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+    let length = end.checked_sub(start).filter(|length| (1..=MAX_IMAGE).contains(length))?;
+    Some((start, length))
+}
+
+/// Our own vDSO image.
+pub(crate) fn own_image() -> Option<Vec<u8>> {
+    let (base, length) = find_vdso(&fs::read_to_string("/proc/self/maps").ok()?)?;
+    let mut image = vec![0; usize::try_from(length).ok()?];
+    File::open("/proc/self/mem").ok()?.read_exact_at(&mut image, base).ok()?;
+    Some(image)
+}
+
+/// This machine's vDSO, as every 64-bit process has it.
+pub(crate) fn vdso() -> Result<&'static Vdso, &'static str> {
+    static OWN: OnceLock<Result<Vdso, &'static str>> = OnceLock::new();
+    OWN.get_or_init(|| {
+        Vdso::parse(own_image().ok_or("there is no vDSO (a kernel started with vdso=0, or a sandbox)")?)
+    })
+    .as_ref()
+    .map_err(|reason| *reason)
+}
+
+/// The memory of a process, and where its vDSO is in it. Belongs to one program: when the process executes another
+/// one, reads and writes fail.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pid: u32,
+    file: File,
+    /// The address of the vDSO.
+    pub(crate) base: u64,
+}
+
+impl Memory {
+    /// Opens it. Needs the same rights as tracing. A process that is just executing its program is waited for.
+    pub(crate) fn open(pid: u32) -> Result<Self, ClockError> {
+        for _ in 0..OPENINGS {
+            if let Some(memory) = Self::try_open(pid)? {
+                return Ok(memory);
+            }
+            std::thread::sleep(OPENING_PAUSE);
+        }
+        match start_ticks(pid) {
+            Some(_) => Err(ClockError::Unsupported { pid, reason: "it has no vDSO, or a strange one" }),
+            None => Err(ClockError::Gone { pid }),
+        }
+    }
+
+    /// None when no vDSO is mapped: the kernel does that late in an `execve`.
+    fn try_open(pid: u32) -> Result<Option<Self>, ClockError> {
+        let fail = |action, source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => ClockError::Gone { pid },
+            io::ErrorKind::PermissionDenied => ClockError::Denied { pid, advice: advice(pid) },
+            _ if source.raw_os_error() == Some(nix::libc::ESRCH) => ClockError::Gone { pid },
+            _ => ClockError::Io { pid, action, source },
+        };
+        // First the memory, then the maps: should another program be executed in between, they don't fit, and
+        // that memory is gone.
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/{pid}/mem"))
+            .map_err(|source| fail("open the memory", source))?;
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps"))
+            .map_err(|source| fail("read the mappings", source))?;
+        Ok(find_vdso(&maps).map(|(base, _)| Self { pid, file, base }))
+    }
+
+    fn fail(&self, action: &'static str, source: io::Error) -> ClockError {
+        // A read of nothing is how the kernel tells that this memory is no more.
+        if source.kind() == io::ErrorKind::UnexpectedEof || source.kind() == io::ErrorKind::WriteZero {
+            return ClockError::Gone { pid: self.pid };
+        }
+        ClockError::Io { pid: self.pid, action, source }
+    }
+
+    /// Reads at an address.
+    pub(crate) fn read(&self, bytes: &mut [u8], address: u64) -> Result<(), ClockError> {
+        self.file.read_exact_at(bytes, address).map_err(|source| self.fail("read the memory", source))
+    }
+
+    /// Reads at an address as much as there is.
+    pub(crate) fn read_some(&self, bytes: &mut [u8], address: u64) -> usize {
+        self.file.read_at(bytes, address).unwrap_or_default()
+    }
+
+    /// Writes at an address, into code too.
+    pub(crate) fn write(&self, bytes: &[u8], address: u64) -> Result<(), ClockError> {
+        self.file.write_all_at(bytes, address).map_err(|source| self.fail("write the memory", source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_brackets_and_spaces_does_not_confuse() {
+        let stat = "7 (a) b) R) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0";
+        assert_eq!(stat_field(stat, 0), Some("S"));
+        assert_eq!(stat_field(stat, 17), Some("1"));
+        assert_eq!(stat_field(stat, 19), Some("4711"));
+        assert_eq!(stat_field("7 (a", 0), None);
+    }
+
+    #[test]
+    fn strange_mappings_are_no_vdso() {
+        assert_eq!(find_vdso("7ff0-8ff0 r-xp 0 0:0 0   [vdso]"), Some((0x7ff0, 0x1000)));
+        for maps in ["", "[vdso]", "x-y [vdso]", "8-7 [vdso]", "0-ffffffffffffffff r-xp [vdso]"] {
+            assert_eq!(find_vdso(maps), None);
+        }
+    }
+}
