@@ -45,6 +45,9 @@ pub enum Command {
     /// The network of the process cluster
     #[command(hide = true)]
     Links,
+    /// A process that waits until its standard input is closed; shifting clocks is tried on it
+    #[command(hide = true)]
+    ClockTarget,
 }
 
 /// How results are printed.
