@@ -75,6 +75,18 @@ pub struct FaultDetail {
     /// The members of the side that holds a quorum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub majority_side: Vec<u64>,
+    /// The groups into which it divides the members; each is to have clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sides: Option<Vec<Vec<u64>>>,
+    /// Whether it takes the leader away from its quorum, so that a higher epoch must follow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader_fault: Option<bool>,
+    /// How far it shifts a wall clock, in ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_offset_ns: Option<i64>,
+    /// The faults that were in force beside it at this moment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
 }
 
 /// Whether one member's message reached another.
@@ -175,6 +187,19 @@ pub struct FaultRecord {
     /// The members of the side that held a quorum.
     #[serde(default)]
     pub majority_side: Vec<u64>,
+    /// The groups into which it divided the members; none in the folders of older builds.
+    #[serde(default)]
+    pub sides: Option<Vec<Vec<u64>>>,
+    /// Whether it took the leader away from its quorum, so that a higher epoch had to follow; none in the folders
+    /// of older builds.
+    #[serde(default)]
+    pub leader_fault: Option<bool>,
+    /// How far it shifted a wall clock, in ns.
+    #[serde(default)]
+    pub clock_offset_ns: Option<i64>,
+    /// The faults that were in force when it was injected.
+    #[serde(default)]
+    pub beside: Vec<String>,
     /// Definite successful operations around it, where they were counted.
     #[serde(default)]
     pub load: Option<FaultLoad>,
@@ -329,6 +354,14 @@ fn apply(record: &mut FaultRecord, transition: &FaultTransition) {
     if !detail.majority_side.is_empty() {
         record.majority_side.clone_from(&detail.majority_side);
     }
+    if detail.sides.is_some() {
+        record.sides.clone_from(&detail.sides);
+    }
+    if !detail.beside.is_empty() {
+        record.beside.clone_from(&detail.beside);
+    }
+    record.leader_fault = detail.leader_fault.or(record.leader_fault);
+    record.clock_offset_ns = detail.clock_offset_ns.or(record.clock_offset_ns);
 }
 
 /// Decides the state from what was seen, once every line was read.

@@ -45,6 +45,9 @@ pub enum Command {
     /// The network of the process cluster
     #[command(hide = true)]
     Links,
+    /// A process that waits until its standard input is closed; shifting clocks is tried on it
+    #[command(hide = true)]
+    ClockTarget,
 }
 
 /// How results are printed.
@@ -109,7 +112,7 @@ pub struct RunArgs {
     /// Plant a known bug in the members, which the run must then find
     #[arg(long, value_name = "BUG")]
     pub plant: Option<String>,
-    /// Let several nemeses act at once; not in this build
+    /// Let the nemeses act at once, each in its own rhythm, instead of taking turns
     #[arg(long)]
     pub overlap: bool,
     /// How the result is printed

@@ -9,7 +9,7 @@ use node_core::Bug;
 use super::{Format, RunArgs, span, suggest};
 use crate::cluster::ports::MAX_MEMBERS;
 use crate::exit::Failure;
-use crate::nemesis::{Nemesis, schedule};
+use crate::nemesis::{Nemesis, Plan, schedule};
 use crate::seed;
 
 /// Above this the harness itself would be what is measured.
@@ -18,6 +18,8 @@ const MAX_RATE: f64 = 200_000.0;
 const MAX_CONCURRENCY: u32 = 2_000;
 /// A fault needs time to be injected, seen, healed and seen gone.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(500);
+/// With overlap, between two onsets: each fault is to be seen before the next comes.
+const SHORTEST_STEP: Duration = Duration::from_millis(100);
 /// The shortest workload that shows anything.
 const SHORTEST_RUN: Duration = Duration::from_secs(1);
 /// The bundled node takes no less: below that a busy machine would elect without need.
@@ -92,6 +94,8 @@ pub struct RunOptions {
     pub workload: &'static str,
     /// The nemeses that take turns; none of them is a run without faults.
     pub nemeses: Vec<Nemesis>,
+    /// Whether they act at once instead, each in its own rhythm.
+    pub overlap: bool,
     /// From onset to onset.
     pub interval: Duration,
     /// Operations per second.
@@ -153,6 +157,7 @@ impl RunOptions {
             session_timeout: time("--session-timeout", &args.session_timeout)?,
             peer_timeout: time("--peer-timeout", &args.peer_timeout)?,
             lose_unsynced: LoseUnsynced::parse(&args.lose_unsynced)?,
+            overlap: args.overlap,
             repeat: String::new(),
             nemeses,
         };
@@ -228,7 +233,10 @@ impl RunOptions {
                 )));
             }
         }
-        let room = schedule::shortest(self.interval);
+        if self.overlap {
+            self.check_overlap()?;
+        }
+        let room = self.plan().shortest();
         if !self.nemeses.is_empty() && self.time_limit < room {
             return Err(Failure::usage(format!(
                 "--time-limit {} leaves no room for a fault: with --interval {} it takes {} at least. \
@@ -241,6 +249,29 @@ impl RunOptions {
         Ok(())
     }
 
+    fn check_overlap(&self) -> Result<(), Failure> {
+        let nemeses = self.nemeses.len();
+        if nemeses < 2 {
+            return Err(Failure::usage(
+                "--overlap: name two nemeses at least in --nemesis; one by itself has nothing to overlap with",
+            ));
+        }
+        if schedule::step(self.interval, nemeses) < SHORTEST_STEP {
+            let least = SHORTEST_STEP * crate::num::narrow(nemeses + 1) * 2;
+            return Err(Failure::usage(format!(
+                "--interval {} is too short for {nemeses} nemeses at once: with --overlap write at least {}",
+                span::show(self.interval),
+                span::show(least)
+            )));
+        }
+        Ok(())
+    }
+
+    /// How the faults are planned.
+    pub fn plan(&self) -> Plan<'_> {
+        Plan { seed: self.seed, nemeses: &self.nemeses, interval: self.interval, overlap: self.overlap }
+    }
+
     /// The command that repeats this run: everything that differs from the defaults, and the seed always.
     fn command_line(&self) -> String {
         let mut words = vec!["harness run".to_owned()];
@@ -251,6 +282,14 @@ impl RunOptions {
         };
         let nemeses: Vec<&str> = self.nemeses.iter().map(|nemesis| nemesis.name()).collect();
         flag("nemesis", nemeses.join(","), "");
+        if self.overlap {
+            words.push("--overlap".to_owned());
+        }
+        let mut flag = |name: &str, value: String, default: &str| {
+            if value != default {
+                words.push(format!("--{name} {value}"));
+            }
+        };
         flag("nodes", self.nodes.to_string(), "5");
         if self.cluster.reason == ASKED_FOR {
             flag("cluster", self.cluster.name.to_owned(), "auto");
@@ -289,12 +328,6 @@ fn nodes(args: &RunArgs) -> Result<u32, Failure> {
 fn not_here(args: &RunArgs) -> Result<(), Failure> {
     if args.observers > 0 {
         return Err(Failure::usage("--observers: this build has voting members only; leave the flag out"));
-    }
-    if args.overlap {
-        return Err(Failure::usage(
-            "--overlap: this build makes one fault at a time; leave the flag out, and several nemeses in a \
-             list take turns",
-        ));
     }
     if args.target != "bundled" {
         return Err(Failure::usage(format!(
@@ -405,9 +438,11 @@ mod tests {
     fn the_command_that_repeats_a_run_means_the_same_run() {
         let flags = "--nemesis kill-one,pause-leader --nodes 3 --interval 2500ms --rate 12.5 --seed 99 \
                      --plant commit-alone --lose-unsynced always --time-limit 2m";
-        let options = meant(flags).expect("a run");
-        let again = meant(options.repeat.strip_prefix("harness run").expect("a run")).expect("the same");
-        assert_eq!(format!("{options:?}"), format!("{again:?}"));
+        for flags in [flags.to_owned(), format!("{flags} --overlap")] {
+            let options = meant(&flags).expect("a run");
+            let again = meant(options.repeat.strip_prefix("harness run").expect("a run")).expect("the same");
+            assert_eq!(format!("{options:?}"), format!("{again:?}"));
+        }
     }
 
     #[test]
@@ -425,7 +460,12 @@ mod tests {
             ("--cluster proces", "did you mean `process`?"),
             ("--target zookeeper", "bundled node only"),
             ("--observers 1", "voting members only"),
-            ("--overlap", "one fault at a time"),
+            ("--overlap", "two nemeses at least"),
+            ("--overlap --nemesis kill-one", "two nemeses at least"),
+            ("--overlap --nemesis kill-one,clock-bump,pause-leader --interval 700ms", "at least 800ms"),
+            ("--overlap --nemesis kill-one,clock-bump --time-limit 5s", "leaves no room"),
+            ("--nemesis partition-ring --nodes 3", "take partition-bridge"),
+            ("--nemesis partition-bridge --nodes 2", "needs at least 3 nodes"),
             ("--interval 4", "write `4s`"),
             ("--interval 1ms", "at least 500ms"),
             ("--time-limit 0s", "at least 1s"),

@@ -83,6 +83,12 @@ impl Member {
         process.as_ref().is_some_and(|process| pidfd_send_signal(&process.pidfd, signal).is_ok())
     }
 
+    /// The id of its process, while that has not ended.
+    pub(super) fn pid(&self) -> Option<u32> {
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        process.as_ref().filter(|process| process.ended.borrow().is_none()).map(|process| process.pid)
+    }
+
     /// The state of its process.
     pub(super) fn state(&self) -> ProcessState {
         let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);

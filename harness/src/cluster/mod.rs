@@ -13,6 +13,7 @@ pub mod procfs;
 pub mod spawner;
 
 mod member;
+mod process_clock;
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -1,7 +1,8 @@
 //! The cluster of child processes on loopback: it needs no root, no Docker, nothing installed.
 //!
 //! Every member is this very executable under its hidden subcommand `member`, so nothing else has to be
-//! built. Every ordered pair of members speaks through a link of its own ([`crate::links`]). Children are in
+//! built. Every ordered pair of members speaks through a link of its own ([`crate::links`]), and wall clocks are
+//! shifted by tracing ([`harness_clock`]). Children are in
 //! process groups of their own, so that Ctrl-C reaches the harness alone, which then heals in order; they
 //! ask the kernel to die with the harness, whatever kills it.
 
@@ -11,7 +12,7 @@ use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -22,6 +23,7 @@ use rustix::process::Signal;
 
 use super::member::Member;
 use super::ports::PortPlan;
+use super::process_clock::Clocks;
 use super::spawner::Spawner;
 use super::{Async, ClockReading, Cluster, Cut, FaultClass, PortState, ProcessState, Severing, Traffic};
 use crate::clock::{RunClock, whole_milliseconds};
@@ -75,15 +77,18 @@ pub struct ProcessCluster {
     ids: Vec<ServerId>,
     members: BTreeMap<ServerId, Member>,
     events: EventLog,
-    links: Links,
+    /// Started with the members.
+    links: OnceLock<Links>,
     spawner: Spawner,
     clock: RunClock,
-    /// The cuts in force, by fault.
-    cuts: Mutex<BTreeMap<String, Cut>>,
+    clocks: Clocks,
+    /// The cuts in force, by fault. Held until the links follow, so that rules arrive in the order in which they
+    /// were decided.
+    cuts: tokio::sync::Mutex<BTreeMap<String, Cut>>,
 }
 
 impl ProcessCluster {
-    /// Makes folders and starts the links' process; no member runs yet.
+    /// Makes folders. Nothing runs yet: what it can't do may still be asked for and refused.
     pub fn create(settings: MemberSettings, ports: PortPlan, clock: RunClock) -> anyhow::Result<Self> {
         let ids: Vec<ServerId> = (1..=u64::from(settings.nodes)).map(ServerId).collect();
         let events = EventLog::new(&ids);
@@ -96,9 +101,6 @@ impl ProcessCluster {
         }
         let executable = own_executable()?;
         let spawner = Spawner::start().context("starting a thread")?;
-        let mut command = child(&executable, "links", &settings.token);
-        command.stderr(File::create(settings.folder.join("links.log")).context("creating links.log")?);
-        let links = Links::spawn(&spawner, command)?;
         Ok(Self {
             settings,
             executable,
@@ -106,11 +108,24 @@ impl ProcessCluster {
             ids,
             members,
             events,
-            links,
+            links: OnceLock::new(),
             spawner,
             clock,
-            cuts: Mutex::default(),
+            clocks: Clocks::default(),
+            cuts: tokio::sync::Mutex::default(),
         })
+    }
+
+    fn start_links(&self) -> anyhow::Result<&Links> {
+        let mut command = child(&self.executable, "links", &self.settings.token);
+        let log = File::create(self.settings.folder.join("links.log")).context("creating links.log")?;
+        command.stderr(log);
+        let links = Links::spawn(&self.spawner, command)?;
+        Ok(self.links.get_or_init(|| links))
+    }
+
+    fn links(&self) -> anyhow::Result<&Links> {
+        self.links.get().ok_or_else(|| anyhow!("the links are not started"))
     }
 
     fn member(&self, id: ServerId) -> anyhow::Result<&Member> {
@@ -167,8 +182,20 @@ impl ProcessCluster {
         self.member(id)?.spawn(&self.spawner, self.member_command(id, lose_unsynced))
     }
 
+    /// Starts a member again, with its clock as it was.
+    async fn start_again(&self, id: ServerId, lose_unsynced: bool) -> anyhow::Result<()> {
+        let started = self.clock.now();
+        self.spawn(id, lose_unsynced)?;
+        let member = self.member(id)?;
+        if let Some(offset_ns) = self.clocks.follow(id, member.pid()).await? {
+            let gap_ns = Some(self.clock.now().saturating_sub(started));
+            member.note(Event::Clock { offset_ns, gap_ns });
+        }
+        Ok(())
+    }
+
     async fn start_all(&self) -> anyhow::Result<()> {
-        if let Err(address) = self.links.open(self.link_specs()).await? {
+        if let Err(address) = self.start_links()?.open(self.link_specs()).await? {
             return Err(PortClash(address).into());
         }
         for id in &self.ids {
@@ -213,7 +240,7 @@ impl Cluster for ProcessCluster {
     fn can(&self, class: FaultClass) -> Result<(), String> {
         match class {
             FaultClass::Partition | FaultClass::Reject | FaultClass::Kill | FaultClass::Pause => Ok(()),
-            FaultClass::Clock => Err("clocks are not shifted here yet".to_owned()),
+            FaultClass::Clock => self.clocks.can(),
         }
     }
 
@@ -247,7 +274,10 @@ impl Cluster for ProcessCluster {
             for id in members {
                 self.member(*id)?.ended(SIGNAL_PATIENCE).await?;
             }
-            members.iter().try_for_each(|id| self.spawn(*id, lose_unsynced))
+            for id in members {
+                self.start_again(*id, lose_unsynced).await?;
+            }
+            Ok(())
         })
     }
 
@@ -273,44 +303,49 @@ impl Cluster for ProcessCluster {
 
     fn cut<'a>(&'a self, fault: &'a str, cut: &'a Cut) -> Async<'a, Traffic> {
         Box::pin(async move {
-            let rules = {
-                let mut cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
-                cuts.insert(fault.to_owned(), cut.clone());
-                rules(&cuts, &cut.pairs)
-            };
-            Ok(Traffic { counts: self.links.set(rules).await? })
+            let mut cuts = self.cuts.lock().await;
+            cuts.insert(fault.to_owned(), cut.clone());
+            Ok(Traffic { counts: self.links()?.set(rules(&cuts, &cut.pairs)).await? })
         })
     }
 
     fn heal<'a>(&'a self, fault: &'a str) -> Async<'a, Traffic> {
         Box::pin(async move {
-            let rules = {
-                let mut cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
-                let healed = cuts.remove(fault).map(|cut| cut.pairs).unwrap_or_default();
-                rules(&cuts, &healed)
-            };
-            Ok(Traffic { counts: self.links.set(rules).await? })
+            let mut cuts = self.cuts.lock().await;
+            let healed = cuts.remove(fault).map(|cut| cut.pairs).unwrap_or_default();
+            Ok(Traffic { counts: self.links()?.set(rules(&cuts, &healed)).await? })
         })
     }
 
     fn traffic(&self) -> Async<'_, Traffic> {
-        Box::pin(async move { Ok(Traffic { counts: self.links.counters().await? }) })
+        Box::pin(async move { Ok(Traffic { counts: self.links()?.counters().await? }) })
     }
 
     fn probe(&self) -> Async<'_, ProbeRound> {
-        Box::pin(self.links.probe())
+        Box::pin(async move { self.links()?.probe().await })
     }
 
     fn process_state(&self, member: ServerId) -> Async<'_, ProcessState> {
         Box::pin(async move { Ok(self.member(member)?.state()) })
     }
 
-    fn shift_clock<'a>(&'a self, _members: &'a [ServerId], _offset_ns: i64) -> Async<'a, ()> {
-        Box::pin(async { bail!("clocks are not shifted here yet") })
+    fn shift_clock<'a>(&'a self, members: &'a [ServerId], offset_ns: i64) -> Async<'a, ()> {
+        Box::pin(async move {
+            for id in members {
+                let member = self.member(*id)?;
+                if self.clocks.set(*id, offset_ns, || member.pid()).await? {
+                    member.note(Event::Clock { offset_ns, gap_ns: None });
+                }
+            }
+            Ok(())
+        })
     }
 
-    fn read_clock(&self, _member: ServerId) -> Async<'_, ClockReading> {
-        Box::pin(async { bail!("clocks are not read here yet") })
+    fn read_clock(&self, member: ServerId) -> Async<'_, ClockReading> {
+        Box::pin(async move {
+            let pid = self.member(member)?.pid().ok_or_else(|| anyhow!("n{} does not run", member.0))?;
+            self.clocks.read(pid).await
+        })
     }
 
     fn ask(&self, member: ServerId) -> Async<'_, PortState> {
@@ -318,7 +353,10 @@ impl Cluster for ProcessCluster {
     }
 
     fn broken(&self) -> Async<'_, String> {
-        Box::pin(async move { Ok(format!("the process of the links ended ({})", self.links.broken().await)) })
+        Box::pin(async move {
+            let how = self.links()?.broken().await;
+            Ok(format!("the process of the links ended ({how})"))
+        })
     }
 
     fn stop(&self) -> Async<'_, ()> {
@@ -335,7 +373,10 @@ impl Cluster for ProcessCluster {
                     member.ended(SIGNAL_PATIENCE).await?;
                 }
             }
-            self.links.stop().await
+            match self.links.get() {
+                Some(links) => links.stop().await,
+                None => Ok(()),
+            }
         })
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod clean;
+pub mod clock_target;
 pub mod doctor;
 pub mod links;
 pub mod list;
@@ -35,6 +36,7 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Clean(args) => clean::clean(&args.store),
         Command::Member(args) => member::member(&args),
         Command::Links => links::links(),
+        Command::ClockTarget => clock_target::clock_target(),
     };
     outcome.unwrap_or_else(|failure| {
         // A closed stderr is no reason for another status.

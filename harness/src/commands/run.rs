@@ -42,6 +42,12 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let outcome = runtime.block_on(run::execute(&prepared, ports, &interrupt));
     // Tasks that hang on a member must not keep the command.
     runtime.shutdown_background();
+    if let Err(Failure::Usage(_)) = &outcome {
+        // Nothing was started, so there is nothing to keep.
+        drop(lock);
+        discard(&prepared);
+        return outcome.map(|()| Exit::Usage);
+    }
     outcome?;
     let mut judged = judge::judge(&prepared.folder)?;
     judged.results.timings.total_ms = begun.elapsed().as_secs_f64() * 1e3;
@@ -59,6 +65,15 @@ fn sweep_first(options: &RunOptions, progress: &Progress) {
             progress.say(&format!("what a killed harness may have left could not be removed: {error}"))
         }
     }
+}
+
+/// Removes the folder of a run that was refused, and the one above it if no other run is there.
+fn discard(prepared: &Prepared) {
+    let folder = prepared.folder.path();
+    if let Err(error) = std::fs::remove_dir_all(folder) {
+        tracing::warn!(%error, folder = %folder.display(), "the folder of a refused run stays");
+    }
+    let _ = folder.parent().map(std::fs::remove_dir);
 }
 
 fn finish(prepared: &Prepared, judged: &Judged) -> Result<(), Failure> {

@@ -3,11 +3,14 @@
 //!
 //! None of them can convict. A run that fails one proves nothing, and its verdict is unknown.
 
+use checker::history::{History, Op};
 use checker::verdict::{CheckResult, Verdict};
-use reports::results::{FaultCounts, FaultRecord, FaultState};
+use reports::results::{FaultCounts, FaultRecord, FaultState, RunInfo};
 use serde_json::json;
 
+use super::episodes::Episodes;
 use super::observed::Observed;
+use super::promises;
 use crate::events::{Event, Said, Stamped};
 use crate::nemesis::Nemesis;
 
@@ -15,22 +18,67 @@ use crate::nemesis::Nemesis;
 const LAG_BOUND_MS: f64 = 50.0;
 
 /// All of them.
-pub fn all(faults: &[FaultRecord], observed: &Observed) -> Vec<CheckResult> {
+pub fn all(
+    run: &RunInfo,
+    faults: &[FaultRecord],
+    observed: &Observed,
+    history: &History,
+) -> Vec<CheckResult> {
     let mut checks = Vec::new();
+    let episodes = Episodes::of(faults, run.interval_ms);
     if !faults.is_empty() {
         checks.push(faults_verified(faults));
     }
     let leader_faults: Vec<&FaultRecord> = faults.iter().filter(|fault| is_leader_fault(fault)).collect();
     if !leader_faults.is_empty() {
-        checks.push(higher_epochs(&leader_faults, observed));
+        checks.push(higher_epochs(&leader_faults, &episodes, observed));
     }
+    checks.extend(sides(run, &episodes, history));
     checks.push(nobody_died(faults, &observed.events));
     checks.push(in_time(observed));
     checks
 }
 
-fn is_leader_fault(fault: &FaultRecord) -> bool {
-    fault.injected_ns.is_some() && Nemesis::from_name(&fault.kind).is_some_and(Nemesis::is_leader_fault)
+/// Whether it must be followed by a higher epoch: as was recorded with it, and by its kind where an older build
+/// recorded nothing.
+pub(super) fn is_leader_fault(fault: &FaultRecord) -> bool {
+    let by_kind = || Nemesis::from_name(&fault.kind).is_some_and(Nemesis::is_leader_fault);
+    fault.injected_ns.is_some() && fault.leader_fault.unwrap_or_else(by_kind)
+}
+
+/// Faults that overlap had clients on each of their sides while they were in force; that is asked here, because
+/// the load's own check takes them together. None when no faults overlapped.
+fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<CheckResult> {
+    let members: Vec<u64> = (1..=u64::from(run.nodes)).collect();
+    let mut empty = Vec::new();
+    let mut looked_at = 0;
+    for fault in episodes.iter().filter(|episode| episode.len() > 1).flatten() {
+        let (Some(from), to) = (fault.injected_ns, fault.verified_healed_ns.unwrap_or(u64::MAX)) else {
+            continue;
+        };
+        let under_way = |op: &&Op| op.invoke_ns <= to && op.complete_ns.is_none_or(|at| at >= from);
+        for side in promises::sides(fault, &members) {
+            let has_clients = history
+                .ops()
+                .iter()
+                .filter(under_way)
+                .any(|op| op.node.is_some_and(|node| side.contains(&node)));
+            looked_at += 1;
+            if !has_clients {
+                let side: Vec<String> = side.iter().map(|member| format!("n{member}")).collect();
+                empty.push(format!("{} on the side of {}", fault.id, side.join(" ")));
+            }
+        }
+    }
+    if looked_at == 0 {
+        return None;
+    }
+    let summary = if empty.is_empty() {
+        format!("clients were on each of the {looked_at} sides of faults that overlapped")
+    } else {
+        format!("no client was there for {}", empty.join(", "))
+    };
+    Some(CheckResult::new("sides", verdict(empty.is_empty()), summary).with_evidence(json!({"empty": empty})))
 }
 
 fn verdict(holds: bool) -> Verdict {
@@ -54,12 +102,14 @@ fn faults_verified(faults: &[FaultRecord]) -> CheckResult {
     CheckResult::new("faults", verdict(all), summary).with_evidence(json!(counts))
 }
 
-/// Each fault aimed at the leader was followed by a higher epoch than the one it hit.
-fn higher_epochs(faults: &[&FaultRecord], observed: &Observed) -> CheckResult {
+/// Each fault that took the leader from its quorum was followed by a higher epoch than the one it hit. With other
+/// faults beside it there may be no quorum to make one until those are gone too, so the whole episode counts; and
+/// one epoch may answer several faults, because each of them ended the same reign.
+fn higher_epochs(faults: &[&FaultRecord], episodes: &Episodes<'_>, observed: &Observed) -> CheckResult {
     let mut without = Vec::new();
     let mut evidence = Vec::new();
     for fault in faults {
-        let next = epoch_after(fault, &observed.events);
+        let next = epoch_after(fault, episodes.end_ns(fault), &observed.events);
         let followed = matches!((fault.epoch_before, next), (Some(before), Some(after)) if after > before)
             || (fault.epoch_before.is_none() && next.is_some());
         if !followed {
@@ -75,11 +125,10 @@ fn higher_epochs(faults: &[&FaultRecord], observed: &Observed) -> CheckResult {
     CheckResult::new("leader-faults", verdict(without.is_empty()), summary).with_evidence(json!(evidence))
 }
 
-/// The first epoch that a leader of its own established between the injection of a fault and the moment at
-/// which it was seen to be gone.
-fn epoch_after(fault: &FaultRecord, events: &[Stamped]) -> Option<u32> {
+/// The first epoch that a leader of its own established between the injection of a fault and `to`, the moment at
+/// which it was seen to be gone with all beside it.
+fn epoch_after(fault: &FaultRecord, to: u64, events: &[Stamped]) -> Option<u32> {
     let from = fault.injected_ns?;
-    let to = fault.verified_healed_ns.unwrap_or(u64::MAX);
     let established = |stamped: &Stamped| match stamped.event {
         Event::Said(Said::Established { leader, epoch }) if leader == stamped.node.0 => Some(epoch),
         _ => None,
@@ -170,7 +219,11 @@ mod tests {
 
     fn find(name: &str, faults: &[FaultRecord], events: Vec<Stamped>) -> CheckResult {
         let observed = Observed { events, ..Observed::default() };
-        all(faults, &observed).into_iter().find(|check| check.name == name).expect("the check")
+        let run = RunInfo { nodes: 3, interval_ms: 4000, ..RunInfo::default() };
+        all(&run, faults, &observed, &History::default())
+            .into_iter()
+            .find(|check| check.name == name)
+            .expect("the check")
     }
 
     #[test]
@@ -184,6 +237,55 @@ mod tests {
                 (Verdict::Unknown, "no higher epoch followed F1")
             );
         }
+    }
+
+    #[test]
+    fn whether_an_epoch_must_follow_is_recorded_with_the_fault_and_else_follows_from_its_kind() {
+        let mut fault = leader_fault();
+        fault.kind = "partition-halves".to_owned();
+        let checked = |fault: &FaultRecord| {
+            let run = RunInfo::default();
+            let checks = all(&run, std::slice::from_ref(fault), &Observed::default(), &History::default());
+            checks.iter().any(|check| check.name == "leader-faults")
+        };
+        assert!(!checked(&fault));
+        fault.leader_fault = Some(true);
+        assert!(checked(&fault));
+        fault.kind = "partition-oneway".to_owned();
+        fault.leader_fault = None;
+        assert!(checked(&fault));
+        fault.leader_fault = Some(false);
+        assert!(!checked(&fault));
+    }
+
+    #[test]
+    fn an_epoch_may_come_when_the_faults_beside_are_gone_and_answers_for_several() {
+        let beside = FaultRecord {
+            id: "F2".to_owned(),
+            kind: "kill-all".to_owned(),
+            injected_ns: Some(30),
+            verified_healed_ns: Some(90),
+            epoch_before: Some(3),
+            ..FaultRecord::default()
+        };
+        let faults = [leader_fault(), beside];
+        assert_eq!(find("leader-faults", &faults, vec![established(80, 1, 1, 4)]).verdict, Verdict::Valid);
+        assert_eq!(find("leader-faults", &faults, vec![established(95, 1, 1, 4)]).verdict, Verdict::Unknown);
+    }
+
+    #[test]
+    fn each_side_of_faults_that_overlap_must_have_had_clients() {
+        let mut cut = leader_fault();
+        cut.sides = Some(vec![vec![1], vec![2, 3]]);
+        let mut kill = leader_fault();
+        kill.id = "F2".to_owned();
+        kill.sides = Some(Vec::new());
+        let check = find("sides", &[cut.clone(), kill], vec![]);
+        assert_eq!(check.verdict, Verdict::Unknown);
+        assert_eq!(check.summary, "no client was there for F1 on the side of n1, F1 on the side of n2 n3");
+        let run = RunInfo { nodes: 3, ..RunInfo::default() };
+        let alone = all(&run, &[cut], &Observed::default(), &History::default());
+        assert!(alone.iter().all(|check| check.name != "sides"), "the load's check asks for those");
     }
 
     #[test]
@@ -216,7 +318,8 @@ mod tests {
             lag: crate::load::pacer::Lag { p99_ms: 80.0, ..Default::default() },
             ..Observed::default()
         };
-        let check = all(&[], &late).into_iter().find(|check| check.name == "harness-lag").expect("the check");
+        let checks = all(&RunInfo::default(), &[], &late, &History::default());
+        let check = checks.into_iter().find(|check| check.name == "harness-lag").expect("the check");
         assert_eq!(check.verdict, Verdict::Unknown);
     }
 }

@@ -11,6 +11,7 @@ use checker::history::{History, Op};
 use node_wire::ids::Zxid;
 use reports::results::{Election, FaultRecord};
 
+use super::checks::is_leader_fault;
 use crate::clock::{RunNs, milliseconds};
 use crate::events::{Event, Said, Stamped};
 
@@ -86,21 +87,29 @@ fn take_apart(
     election.total_ms = Some(milliseconds(after.at.saturating_sub(election.fault_ns)));
 }
 
-/// The fault behind a change of leader, and since when an election was possible: the last one injected since
-/// the old leader was established, or, when there is none, the last one whose healing was asked for since.
+/// The fault behind a change of leader, and since when an election was possible: the last one injected since the
+/// old leader was established, of those that take a leader away if there are any, because others may act at the
+/// same time; or, when there is none, the last one whose healing was asked for since. Where no quorum remained, an
+/// election was possible since the last healing.
 fn cause(before: Reign, after: Reign, faults: &[FaultRecord]) -> Option<(&FaultRecord, RunNs)> {
-    let last = |moment: fn(&FaultRecord) -> Option<RunNs>| {
+    let within = |at: &RunNs| (before.at..=after.at).contains(at);
+    let last = |moment: fn(&FaultRecord) -> Option<RunNs>, of: fn(&FaultRecord) -> bool| {
         faults
             .iter()
-            .filter_map(|fault| moment(fault).map(|at| (fault, at)))
-            .filter(|(_, at)| (before.at..=after.at).contains(at))
+            .filter(|fault| of(fault))
+            .filter_map(|fault| moment(fault).filter(within).map(|at| (fault, at)))
             .max_by_key(|(_, at)| *at)
     };
-    let healed = |fault: &FaultRecord| fault.heal_asked_ns.filter(|at| *at <= after.at);
-    match last(|fault| fault.injected_ns) {
+    let injected = |fault: &FaultRecord| fault.injected_ns;
+    let healing = |fault: &FaultRecord| fault.heal_asked_ns;
+    let cause = last(injected, is_leader_fault).or_else(|| last(injected, |_| true));
+    match cause {
         Some((fault, injected)) if fault.quorum_remained => Some((fault, injected)),
-        Some((fault, injected)) => Some((fault, healed(fault).unwrap_or(injected))),
-        None => last(|fault| fault.heal_asked_ns),
+        Some((fault, injected)) => {
+            let since = last(healing, |_| true).map(|(_, at)| at).filter(|at| *at >= injected);
+            Some((fault, since.unwrap_or(injected)))
+        }
+        None => last(healing, |_| true),
     }
 }
 
@@ -242,6 +251,21 @@ mod tests {
         let elections = from_events(&failover(), &[fault], &History::default());
         assert_eq!(elections[0].fault_ns, 125 * MS);
         assert_eq!(elections[0].detection_ms, Some(5.0));
+    }
+
+    #[test]
+    fn of_faults_that_act_at_once_the_one_that_took_the_leader_is_the_cause() {
+        let mut kill = fault(100);
+        kill.leader_fault = Some(true);
+        let mut bump = fault(110);
+        (bump.id, bump.leader_fault) = ("F2".to_owned(), Some(false));
+        let elections = from_events(&failover(), &[kill.clone(), bump.clone()], &History::default());
+        assert_eq!(elections[0].fault.as_deref(), Some("F1"));
+        assert_eq!(elections[0].fault_ns, 100 * MS);
+        kill.quorum_remained = false;
+        bump.heal_asked_ns = Some(128 * MS);
+        let elections = from_events(&failover(), &[kill, bump], &History::default());
+        assert_eq!(elections[0].fault_ns, 128 * MS, "the quorum came back with another fault's end");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 pub mod checks;
 pub mod elections;
+pub mod episodes;
 pub mod observed;
 pub mod promises;
 pub mod spans;
@@ -51,7 +52,7 @@ pub fn judge(folder: &RunFolder) -> Result<Judged, Failure> {
     let mut results = Results::new(Verdict::Unknown, &run);
     let seen = observed.clone().unwrap_or_default();
     results.checks = promises::judge(&run, &loaded, &faults, &seen);
-    results.checks.extend(checks::all(&faults, &seen));
+    results.checks.extend(checks::all(&run, &faults, &seen, &loaded.history));
     if observed.is_none() {
         let summary = "the harness did not live to the end of this run; without its end nothing is valid";
         results.checks.push(CheckResult::new("finished", Verdict::Unknown, summary));

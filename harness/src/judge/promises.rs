@@ -6,6 +6,7 @@ use checker::verdict::CheckResult;
 use reports::results::{FaultRecord, RunInfo};
 use workloads::judge::{Beside, FaultWindow, Requirements, judge_loaded};
 
+use super::episodes::Episodes;
 use super::observed::Observed;
 use crate::cluster::FaultClass;
 use crate::nemesis::Nemesis;
@@ -36,7 +37,7 @@ pub fn judge(
 ) -> Vec<CheckResult> {
     let members: Vec<u64> = (1..=u64::from(run.nodes)).collect();
     let beside = Beside {
-        faults: faults.iter().filter_map(|fault| window(fault, &members)).collect(),
+        faults: windows(run, faults, &members),
         final_states: observed.finals.clone(),
         requirements: requirements(run),
         harness_lag_ns: Some(observed.lag.max_ns()),
@@ -45,25 +46,97 @@ pub fn judge(
     judge_loaded(loaded, &beside, Budget::default())
 }
 
-/// A fault as the load sees it; none when it never came into force.
-fn window(fault: &FaultRecord, members: &[u64]) -> Option<FaultWindow> {
-    Some(FaultWindow {
-        fault: fault.id.clone(),
-        kind: fault.kind.clone(),
-        onset_ns: fault.injected_ns?,
-        healed_ns: fault.verified_healed_ns,
-        quorum: fault.quorum_remained,
-        sides: sides(fault, members),
-    })
+/// The faults as the load sees them. Faults that overlap, or have hardly any calm between them, are one disturbance:
+/// before, during and after each by itself there may be nothing but the others.
+fn windows(run: &RunInfo, faults: &[FaultRecord], members: &[u64]) -> Vec<FaultWindow> {
+    let episodes = Episodes::of(faults, run.interval_ms);
+    episodes.iter().map(|episode| window(episode, members)).collect()
 }
 
-/// The groups that a fault divides the members into. Killed members have no clients, so a kill divides none.
-fn sides(fault: &FaultRecord, members: &[u64]) -> Vec<Vec<u64>> {
+fn window(episode: &[&FaultRecord], members: &[u64]) -> FaultWindow {
+    let joined = |name: fn(&FaultRecord) -> &str| {
+        episode.iter().map(|fault| name(fault)).collect::<Vec<_>>().join("+")
+    };
+    let healed: Option<Vec<u64>> = episode.iter().map(|fault| fault.verified_healed_ns).collect();
+    FaultWindow {
+        fault: joined(|fault| &fault.id),
+        kind: joined(|fault| &fault.kind),
+        onset_ns: episode.iter().filter_map(|fault| fault.injected_ns).min().unwrap_or_default(),
+        healed_ns: healed.and_then(|healed| healed.into_iter().max()),
+        // A fault during which a quorum remained all along is time enough for operations to succeed.
+        quorum: episode.iter().any(|fault| fault.quorum_remained),
+        // Of faults that overlap, each by itself is asked for its sides: `checks::sides`.
+        sides: if let [fault] = episode { sides(fault, members) } else { Vec::new() },
+    }
+}
+
+/// The groups that a fault divides the members into, as they were recorded with it. Older builds recorded none:
+/// there the targets stood against the rest. Killed members have no clients, so a kill divides none.
+pub(super) fn sides(fault: &FaultRecord, members: &[u64]) -> Vec<Vec<u64>> {
+    if let Some(sides) = &fault.sides {
+        return sides.clone();
+    }
     match Nemesis::from_name(&fault.kind).map(Nemesis::needs) {
         Some(FaultClass::Partition | FaultClass::Reject | FaultClass::Pause) => {
             let rest = members.iter().copied().filter(|member| !fault.targets.contains(member)).collect();
             vec![fault.targets.clone(), rest]
         }
         Some(FaultClass::Kill | FaultClass::Clock) | None => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(id: &str, kind: &str, from_ms: u64, gone_ms: u64) -> FaultRecord {
+        FaultRecord {
+            id: id.to_owned(),
+            kind: kind.to_owned(),
+            targets: vec![2],
+            injected_ns: Some(from_ms * 1_000_000),
+            verified_healed_ns: Some(gone_ms * 1_000_000),
+            quorum_remained: true,
+            ..FaultRecord::default()
+        }
+    }
+
+    fn run() -> RunInfo {
+        RunInfo { interval_ms: 4000, ..RunInfo::default() }
+    }
+
+    #[test]
+    fn a_fault_by_itself_is_a_window_with_its_sides() {
+        let mut ring = fault("F1", "partition-ring", 2000, 4100);
+        let members = [1, 2, 3];
+        let of = |fault: &FaultRecord| windows(&run(), std::slice::from_ref(fault), &members).remove(0).sides;
+        assert_eq!(of(&ring), [vec![2], vec![1, 3]], "an older build's folder");
+        ring.sides = Some(vec![vec![1], vec![2], vec![3]]);
+        assert_eq!(of(&ring), [vec![1], vec![2], vec![3]]);
+        ring.sides = Some(Vec::new());
+        assert!(of(&ring).is_empty());
+    }
+
+    #[test]
+    fn faults_that_overlap_are_one_window_and_those_with_calm_between_are_not() {
+        let mut faults = vec![
+            fault("F1", "kill-one", 2000, 4100),
+            fault("F2", "clock-bump", 2700, 4700),
+            fault("F3", "kill-one", 6000, 8000),
+        ];
+        faults[0].quorum_remained = false;
+        let windows = windows(&run(), &faults, &[1, 2, 3]);
+        assert_eq!(windows.len(), 2);
+        assert_eq!((windows[0].fault.as_str(), windows[0].kind.as_str()), ("F1+F2", "kill-one+clock-bump"));
+        assert_eq!((windows[0].onset_ns, windows[0].healed_ns), (2_000_000_000, Some(4_700_000_000)));
+        assert!(windows[0].quorum);
+        assert_eq!(windows[1].fault, "F3");
+    }
+
+    #[test]
+    fn an_episode_with_a_fault_that_was_never_gone_has_no_end() {
+        let mut faults = vec![fault("F1", "kill-one", 2000, 4100), fault("F2", "kill-all", 2700, 4700)];
+        faults[1].verified_healed_ns = None;
+        assert_eq!(windows(&run(), &faults, &[1, 2, 3])[0].healed_ns, None);
     }
 }

@@ -7,6 +7,10 @@
 //! A connection is made towards the target only while its first direction passes, as a SYN would wait. One
 //! whose maker gave up in the meantime is forgotten, because its SYN never arrived. A FIN and a reset travel
 //! like data: behind the bytes before them, and not through a held lane.
+//!
+//! A rule that resets one direction ends the connection, and with it the other direction: whoever is told that its
+//! bytes are refused has no connection left on which it could hear. So a reset is one-way only in who is counted as
+//! refused, and a probe of the opposite direction does not arrive either.
 
 use std::collections::VecDeque;
 use std::io;
@@ -36,32 +40,63 @@ const REFUSED_PATIENCE: Duration = Duration::from_millis(100);
 const REFUSED_PAUSE: Duration = Duration::from_millis(20);
 
 /// A connection that must be reset at both ends.
-struct Broken;
+enum Broken<'a> {
+    /// The rule of this lane says so.
+    Refused(&'a Lane),
+    /// One of the ends did it.
+    Apart,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// By one of its ends, or both.
+    Apart,
+    /// By the rule for what the dialling side says.
+    OutRefused,
+    /// By the rule for what it is told.
+    BackRefused,
+}
 
 /// Carries one accepted connection to `target`. `out` is the lane of what the dialling side says.
-pub async fn carry(near: TcpStream, target: SocketAddr, out: Arc<Lane>, back: Arc<Lane>) {
-    if passage(&near, &out, &back).await.is_err() {
-        abort(&near);
-        return;
+pub async fn carry(near: TcpStream, target: SocketAddr, out: Arc<Lane>, back: Arc<Lane>) -> Fate {
+    match try_carry(&near, target, &out, &back).await {
+        Ok(()) | Err(Broken::Apart) => Fate::Apart,
+        Err(Broken::Refused(lane)) if std::ptr::eq(lane, &raw const *out) => Fate::OutRefused,
+        Err(Broken::Refused(_)) => Fate::BackRefused,
     }
-    if given_up(&near).await {
-        return;
+}
+
+async fn try_carry<'a>(
+    near: &TcpStream,
+    target: SocketAddr,
+    out: &'a Lane,
+    back: &'a Lane,
+) -> Result<(), Broken<'a>> {
+    if let Err(broken) = passage(near, out, back).await {
+        abort(near);
+        return Err(broken);
     }
-    let Some(far) = reach(&near, target).await else {
+    if given_up(near).await {
+        return Ok(());
+    }
+    let Some(far) = reach(near, target).await else {
         // The refusal is news from the target, and news waits while that direction is held.
-        let _ = open(&back).await;
-        abort(&near);
-        return;
+        let opened = open(back).await;
+        abort(near);
+        return opened;
     };
     // Without this, small packets wait for each other's acknowledgements and elections look slower.
     let _ = near.set_nodelay(true);
     let _ = far.set_nodelay(true);
-    let there = Pump::new(&near, &far, &out);
-    let here = Pump::new(&far, &near, &back);
-    if tokio::try_join!(there.run(&back), here.run(&out)).is_err() {
-        abort(&near);
+    let there = Pump::new(near, &far, out);
+    let here = Pump::new(&far, near, back);
+    let ended = tokio::try_join!(there.run(back), here.run(out));
+    if ended.is_err() {
+        abort(near);
         abort(&far);
     }
+    ended.map(|_| ())
 }
 
 /// Connects to the target. While it refuses, it is tried again for a short while.
@@ -84,12 +119,13 @@ async fn reach(near: &TcpStream, target: SocketAddr) -> Option<TcpStream> {
 }
 
 /// Waits as a SYN would: while the lane holds, and for the lane's delay.
-async fn passage(near: &TcpStream, out: &Lane, back: &Lane) -> Result<(), Broken> {
+async fn passage<'a>(near: &TcpStream, out: &'a Lane, back: &'a Lane) -> Result<(), Broken<'a>> {
     let _waiting = Gauge::raise(&out.dials_waiting, 1);
     let mut back_rule = back.rule.subscribe();
     tokio::select! {
+        biased;
+        _ = back_rule.wait_for(|rule| rule.breaks()) => return Err(Broken::Refused(back)),
         opened = open(out) => opened?,
-        _ = back_rule.wait_for(|rule| rule.breaks()) => return Err(Broken),
     }
     let delay = out.rule().delay();
     if !delay.is_zero() {
@@ -101,13 +137,13 @@ async fn passage(near: &TcpStream, out: &Lane, back: &Lane) -> Result<(), Broken
 }
 
 /// Waits until a lane lets bytes through; an error when it breaks connections instead.
-async fn open(lane: &Lane) -> Result<(), Broken> {
+async fn open(lane: &Lane) -> Result<(), Broken<'_>> {
     let mut rule = lane.rule.subscribe();
     match rule.wait_for(|rule| !rule.holds()).await {
-        Ok(rule) if rule.breaks() => Err(Broken),
+        Ok(rule) if rule.breaks() => Err(Broken::Refused(lane)),
         Ok(_) => Ok(()),
         // The lane is part of the caller's board, so its sender lives.
-        Err(_) => Err(Broken),
+        Err(_) => Err(Broken::Apart),
     }
 }
 
@@ -153,10 +189,10 @@ enum End {
 }
 
 /// One direction of one connection.
-struct Pump<'a> {
-    reader: &'a TcpStream,
-    writer: &'a TcpStream,
-    lane: &'a Lane,
+struct Pump<'s, 'l> {
+    reader: &'s TcpStream,
+    writer: &'s TcpStream,
+    lane: &'l Lane,
     queue: VecDeque<(Instant, Bytes)>,
     queued: usize,
     end: End,
@@ -165,8 +201,8 @@ struct Pump<'a> {
     buffer: Vec<u8>,
 }
 
-impl<'a> Pump<'a> {
-    fn new(reader: &'a TcpStream, writer: &'a TcpStream, lane: &'a Lane) -> Self {
+impl<'s, 'l> Pump<'s, 'l> {
+    fn new(reader: &'s TcpStream, writer: &'s TcpStream, lane: &'l Lane) -> Self {
         let buffer = vec![0; READ_BYTES];
         Self {
             reader,
@@ -181,18 +217,18 @@ impl<'a> Pump<'a> {
     }
 
     /// Pumps until the FIN is through. `opposite` is the lane by which news of a broken writer would travel.
-    async fn run(mut self, opposite: &Lane) -> Result<(), Broken> {
+    async fn run(mut self, opposite: &'l Lane) -> Result<(), Broken<'l>> {
         let mut changes = self.lane.rule.subscribe();
         loop {
             let rule = *changes.borrow_and_update();
             if rule.breaks() {
-                return Err(Broken);
+                return Err(Broken::Refused(self.lane));
             }
             let blocked = match self.hand_on(rule) {
                 Ok(blocked) => blocked,
                 Err(_) => {
                     open(opposite).await?;
-                    return Err(Broken);
+                    return Err(Broken::Apart);
                 }
             };
             let next_due = self.next_due(rule, blocked);
@@ -203,12 +239,12 @@ impl<'a> Pump<'a> {
                         let _ = SockRef::from(self.writer).shutdown(std::net::Shutdown::Write);
                         return Ok(());
                     }
-                    End::Reset => return Err(Broken),
+                    End::Reset => return Err(Broken::Apart),
                 }
             }
             let may_read = self.end == End::Open && self.queued < QUEUE_LIMIT_BYTES;
             tokio::select! {
-                changed = changes.changed() => changed.map_err(|_| Broken)?,
+                changed = changes.changed() => changed.map_err(|_| Broken::Apart)?,
                 ready = self.reader.readable(), if may_read => {
                     if ready.is_err() { self.finish(End::Reset, rule); } else { self.take(rule); }
                 }
@@ -279,7 +315,7 @@ impl<'a> Pump<'a> {
     }
 }
 
-impl Drop for Pump<'_> {
+impl Drop for Pump<'_, '_> {
     fn drop(&mut self) {
         self.sink(self.queued);
     }

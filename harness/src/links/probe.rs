@@ -18,7 +18,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::forward::carry;
+use super::forward::{Fate, carry};
 use super::protocol::{Pair, ProbeRound, Probed};
 use super::rules::{Board, Lane};
 
@@ -88,7 +88,7 @@ impl Prober {
         pair: Pair,
         out: Arc<Lane>,
         back: Arc<Lane>,
-        carriers: &mut JoinSet<()>,
+        carriers: &mut JoinSet<Fate>,
     ) -> Option<TcpStream> {
         let pair_of_ends = tokio::time::timeout(SEND_PATIENCE, self.ends());
         let (mut dialled, near) = pair_of_ends.await.ok()??;

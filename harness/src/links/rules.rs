@@ -19,7 +19,8 @@ pub enum Mode {
     Pass,
     /// Bytes and FINs wait.
     Hold,
-    /// Connections are reset, new ones as soon as they are made.
+    /// Connections that carry this direction, and so the other one too, are reset, new ones as soon as they are
+    /// made.
     Reset,
     /// Connections are reset and new ones are refused.
     Refuse,
@@ -69,6 +70,8 @@ pub struct Lane {
     pub waiting: AtomicU64,
     /// Connections whose making waits for the rule.
     pub dials_waiting: AtomicU64,
+    /// Connections of members that the rule broke since the start, those included that were just made.
+    pub refused: AtomicU64,
 }
 
 impl Lane {
@@ -77,13 +80,18 @@ impl Lane {
         *self.rule.borrow()
     }
 
+    /// Counts a member's connection that the rule broke.
+    pub fn count_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn count(&self, pair: Pair) -> Count {
         Count {
             pair,
             forwarded: self.forwarded.load(Ordering::Relaxed),
             waiting: self.waiting.load(Ordering::Relaxed),
             dials_waiting: self.dials_waiting.load(Ordering::Relaxed),
-            refused: 0,
+            refused: self.refused.load(Ordering::Relaxed),
         }
     }
 }

@@ -202,15 +202,64 @@ async fn a_delay_keeps_the_order_and_the_distance() {
     assert!(sent.elapsed() >= delay, "came after {:?}", sent.elapsed());
 }
 
+/// Whether a probe went through, by direction.
+fn arrived(round: &ProbeRound, pair: Pair) -> bool {
+    round.probes.iter().find(|probe| probe.pair == pair).expect("the pair").took_us.is_some()
+}
+
 #[tokio::test]
-async fn a_reset_reaches_both_ends_and_every_new_connection() {
+async fn a_reset_of_either_direction_reaches_both_ends_and_every_new_connection() {
+    for direction in [there(), there().back()] {
+        let mut bench = Bench::start(LONG_LEASE).await;
+        let (mut near, mut far) = bench.connection().await;
+        bench.set(direction, rule(Mode::Reset)).await;
+        expect_reset(&mut near).await;
+        expect_reset(&mut far).await;
+        let mut next = bench.dial().await;
+        expect_reset(&mut next).await;
+        assert!(timeout(QUIET, bench.target.accept()).await.is_err(), "a refused connection came through");
+        bench.ask(Command::Heal).await;
+        let (mut near, mut far) = bench.connection().await;
+        near.write_all(b"again").await.expect("written");
+        expect(&mut far, b"again").await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_reset_broke_is_counted_in_its_direction_and_probes_are_not() {
+    for direction in [there(), there().back()] {
+        let mut bench = Bench::start(LONG_LEASE).await;
+        let (mut near, _far) = bench.connection().await;
+        bench.set(direction, rule(Mode::Reset)).await;
+        expect_reset(&mut near).await;
+        let mut next = bench.dial().await;
+        expect_reset(&mut next).await;
+        let counted = async {
+            // Counted by the connection's own task, a moment after its ends were reset.
+            while bench.count(direction).await.refused < 2 {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(PATIENCE, counted).await.expect("counted in time");
+        let round = bench.probe().await;
+        assert!(!arrived(&round, direction) && round.control_us.is_some());
+        let count = bench.count(direction).await;
+        assert_eq!((count.refused, count.forwarded), (2, 0));
+        assert_eq!(bench.count(direction.back()).await.refused, 0);
+    }
+}
+
+#[tokio::test]
+async fn beside_a_reset_a_probe_of_the_other_direction_never_arrives_by_chance() {
     let mut bench = Bench::start(LONG_LEASE).await;
-    let (mut near, mut far) = bench.connection().await;
-    bench.set(there(), rule(Mode::Reset)).await;
-    expect_reset(&mut near).await;
-    expect_reset(&mut far).await;
-    let mut next = bench.dial().await;
-    expect_reset(&mut next).await;
+    for direction in [there(), there().back()] {
+        bench.set(direction, rule(Mode::Reset)).await;
+        for _ in 0..10 {
+            assert!(!arrived(&bench.probe().await, direction.back()));
+        }
+        bench.set(direction, Rule::default()).await;
+        assert!(arrived(&bench.probe().await, direction));
+    }
 }
 
 #[tokio::test]

@@ -15,6 +15,14 @@ pub enum Nemesis {
     PartitionHalves,
     /// Cuts one member off, whatever its role.
     PartitionOne,
+    /// Cuts one direction between the leader and all others.
+    PartitionOneway,
+    /// Leaves every member a majority that no other sees.
+    PartitionRing,
+    /// Cuts the ensemble into halves that one member connects.
+    PartitionBridge,
+    /// Resets every connection between the leader and the others.
+    RejectLeader,
     /// Kills the leader's process.
     KillLeader,
     /// Kills one member's process, whatever its role.
@@ -23,18 +31,25 @@ pub enum Nemesis {
     KillAll,
     /// Stops the leader's process and lets it go on later.
     PauseLeader,
+    /// Shifts one member's wall clock.
+    ClockBump,
 }
 
 impl Nemesis {
     /// Every nemesis, in the order of `list`.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 12] = [
         Self::PartitionLeader,
         Self::PartitionHalves,
         Self::PartitionOne,
+        Self::PartitionOneway,
+        Self::PartitionRing,
+        Self::PartitionBridge,
+        Self::RejectLeader,
         Self::KillLeader,
         Self::KillOne,
         Self::KillAll,
         Self::PauseLeader,
+        Self::ClockBump,
     ];
 
     /// The name of doing nothing.
@@ -46,10 +61,15 @@ impl Nemesis {
             Self::PartitionLeader => "partition-leader",
             Self::PartitionHalves => "partition-halves",
             Self::PartitionOne => "partition-one",
+            Self::PartitionOneway => "partition-oneway",
+            Self::PartitionRing => "partition-ring",
+            Self::PartitionBridge => "partition-bridge",
+            Self::RejectLeader => "reject-leader",
             Self::KillLeader => "kill-leader",
             Self::KillOne => "kill-one",
             Self::KillAll => "kill-all",
             Self::PauseLeader => "pause-leader",
+            Self::ClockBump => "clock-bump",
         }
     }
 
@@ -59,38 +79,69 @@ impl Nemesis {
             Self::PartitionLeader => "cuts the leader off from every other member",
             Self::PartitionHalves => "cuts the ensemble into a majority and a minority, drawn anew each time",
             Self::PartitionOne => "cuts one member off, whatever its role",
+            Self::PartitionOneway => {
+                "makes the leader deaf (it hears nobody) or mute (nobody hears it), in turn"
+            }
+            Self::PartitionRing => "leaves every member a majority of its own: no two see the same one",
+            Self::PartitionBridge => "cuts the ensemble into two halves that only one member connects",
+            Self::RejectLeader => "resets every connection between the leader and the others, old and new",
             Self::KillLeader => "SIGKILL to the leader, started again when the fault is healed",
             Self::KillOne => "SIGKILL to one member, started again when the fault is healed",
             Self::KillAll => "SIGKILL to all at once; their logs are cut back to what was synced",
             Self::PauseLeader => "SIGSTOP to the leader, SIGCONT when the fault is healed",
+            Self::ClockBump => {
+                "shifts one member's wall clock by 0.1 to 262 s either way; the leader's every other time"
+            }
         }
     }
 
-    /// Whether it is aimed at the leader, and must therefore be followed by a higher epoch.
+    /// Whether it is aimed at the leader, and must therefore be followed by a higher epoch, as far as the kind
+    /// alone tells. For the folders of older builds: newer ones have it with each fault, because one that is
+    /// aimed at anybody may hit the leader.
     pub fn is_leader_fault(self) -> bool {
         match self {
-            Self::PartitionLeader | Self::KillLeader | Self::KillAll | Self::PauseLeader => true,
-            Self::PartitionHalves | Self::PartitionOne | Self::KillOne => false,
+            Self::PartitionLeader
+            | Self::PartitionOneway
+            | Self::RejectLeader
+            | Self::KillLeader
+            | Self::KillAll
+            | Self::PauseLeader => true,
+            Self::PartitionHalves
+            | Self::PartitionOne
+            | Self::PartitionRing
+            | Self::PartitionBridge
+            | Self::KillOne
+            | Self::ClockBump => false,
         }
     }
 
     /// The smallest ensemble on which it means anything, and why.
     pub fn fewest_nodes(self) -> (u32, &'static str) {
         match self {
-            Self::PartitionLeader | Self::PartitionHalves | Self::PartitionOne => {
+            Self::PartitionLeader | Self::PartitionOne | Self::PartitionOneway | Self::RejectLeader => {
                 (2, "a member alone has nobody to be cut off from")
             }
+            Self::PartitionHalves => (3, "of two members none is a minority: take partition-one"),
+            Self::PartitionBridge => (3, "a bridge stands between two others"),
+            Self::PartitionRing => (4, "with three a ring of majorities is a bridge: take partition-bridge"),
             Self::PauseLeader => (3, "with fewer nobody can take over from a paused leader"),
-            Self::KillLeader | Self::KillOne | Self::KillAll => (1, ""),
+            Self::KillLeader | Self::KillOne | Self::KillAll | Self::ClockBump => (1, ""),
         }
     }
 
     /// What the cluster must be able to do for it.
     pub fn needs(self) -> FaultClass {
         match self {
-            Self::PartitionLeader | Self::PartitionHalves | Self::PartitionOne => FaultClass::Partition,
+            Self::PartitionLeader
+            | Self::PartitionHalves
+            | Self::PartitionOne
+            | Self::PartitionOneway
+            | Self::PartitionRing
+            | Self::PartitionBridge => FaultClass::Partition,
+            Self::RejectLeader => FaultClass::Reject,
             Self::KillLeader | Self::KillOne | Self::KillAll => FaultClass::Kill,
             Self::PauseLeader => FaultClass::Pause,
+            Self::ClockBump => FaultClass::Clock,
         }
     }
 

@@ -1,24 +1,34 @@
 //! Carries a schedule out: asks, injects, proves, holds, heals, proves again, and writes each step down.
 //!
-//! One fault at a time. A fault begins only when the one before was seen to be gone, so that what is seen
-//! belongs to it; one whose turn is past by then is written down as never injected. Whatever ends the run
-//! early, what was injected is healed.
+//! Faults of one lane follow each other: one begins only when the one before was seen to be gone, so that what is
+//! seen belongs to it; one whose turn is past by then is written down as never injected. Without overlap there is
+//! one lane. With overlap each nemesis has its own, and they meet in the [`Ledger`] alone: proofs are drawn up
+//! against all that is in force, and the health of the whole ensemble is asked for by whoever is healed last.
+//! Whatever ends the run early, what was injected is healed.
+//!
+//! **Precision.** What takes time comes before `asked`: waiting for a leader or for anybody to hit, and deciding.
+//! Between `asked` and `injected` stands the one call that has the cluster do it, and nothing else, so their
+//! distance is how precise the fault is; `verified` says how much later it was seen.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
 use node_wire::ids::ServerId;
 use reports::results::{FaultDetail, FaultPhase};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use super::journal::Journal;
+use super::ledger::{Change, Ledger};
 use super::proof::{self, Proof};
-use super::target::{self, Action, Resolved};
+use super::target::{Action, Resolved};
 use super::{PlannedFault, Schedule};
 use crate::cli::options::LoseUnsynced;
 use crate::clock::{RunClock, RunNs, milliseconds};
 use crate::cluster::{Cluster, Traffic};
-use crate::events::{self, Leader};
+use crate::events::{self, Event, Leader};
+use crate::num::plural;
 use crate::progress::Progress;
 
 /// How long a fault that needs a leader waits for one, as a share of the interval.
@@ -38,129 +48,232 @@ pub struct Runner {
     pub progress: Progress,
 }
 
-/// One fault under way.
+impl Runner {
+    /// Carries `schedule` out, its times counted from `start`. Ends early, and healed, when `stop` says so.
+    pub async fn run(
+        self,
+        schedule: &Schedule,
+        start: RunNs,
+        mut stop: watch::Receiver<bool>,
+    ) -> anyhow::Result<()> {
+        let runner = Arc::new(self);
+        let ledger = Arc::new(Ledger::new(runner.cluster.members()));
+        let (halt, halted) = watch::channel(false);
+        let mut lanes = JoinSet::new();
+        for faults in schedule.lanes() {
+            let lane = Lane {
+                runner: Arc::clone(&runner),
+                ledger: Arc::clone(&ledger),
+                overlap: schedule.overlap,
+                interval: Duration::from_millis(schedule.interval_ms),
+                start,
+                halted: halted.clone(),
+            };
+            lanes.spawn(lane.run(faults));
+        }
+        let mut outcome = Ok(());
+        loop {
+            tokio::select! {
+                _ = stop.wait_for(|stopped| *stopped), if !*halt.borrow() => { halt.send_replace(true); }
+                ended = lanes.join_next() => match ended {
+                    None => return outcome,
+                    Some(ended) => {
+                        if let Err(error) = ended.context("a nemesis panicked").and_then(|ended| ended)
+                            && outcome.is_ok()
+                        {
+                            // The others heal what is theirs and end.
+                            outcome = Err(error);
+                            halt.send_replace(true);
+                        }
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// Faults that follow each other.
+struct Lane {
+    runner: Arc<Runner>,
+    ledger: Arc<Ledger>,
+    overlap: bool,
+    interval: Duration,
+    start: RunNs,
+    halted: watch::Receiver<bool>,
+}
+
+/// A fault with its target, about to be injected.
+struct Aimed<'a> {
+    fault: &'a PlannedFault,
+    resolved: Resolved,
+    leader: Option<Leader>,
+    beside: Vec<String>,
+}
+
+/// A fault under way.
 struct Current<'a> {
     fault: &'a PlannedFault,
     resolved: Resolved,
     before: Traffic,
     injected: RunNs,
+    end: RunNs,
 }
 
-impl Runner {
-    /// Carries `schedule` out, its times counted from `start`. Ends early, and healed, when `stop` says so.
-    pub async fn run(
-        &self,
-        schedule: &Schedule,
-        start: RunNs,
-        mut stop: watch::Receiver<bool>,
-    ) -> anyhow::Result<()> {
-        let interval = Duration::from_millis(schedule.interval_ms);
-        for fault in &schedule.faults {
-            let onset = start + fault.start_ms * 1_000_000;
-            if self.sleep_until(onset, &mut stop).await {
+impl Lane {
+    async fn run(mut self, faults: Vec<PlannedFault>) -> anyhow::Result<()> {
+        for fault in &faults {
+            let onset = self.start + fault.start_ms * 1_000_000;
+            if self.sleep_until(onset).await {
                 return Ok(());
             }
             if let Some(dead) = self.dead() {
                 self.not_injected(fault, &dead)?;
                 continue;
             }
-            let late = Duration::from_nanos(self.clock.now().saturating_sub(onset));
-            if late > interval / 2 {
+            let late = Duration::from_nanos(self.runner.clock.now().saturating_sub(onset));
+            if late > self.interval / 2 {
                 let words =
                     format!("its turn was over {} ms ago when the one before was gone", late.as_millis());
                 self.not_injected(fault, &words)?;
                 continue;
             }
-            self.one(fault, interval, &mut stop).await?;
+            self.one(fault, onset).await?;
         }
         Ok(())
     }
 
-    async fn one(
-        &self,
-        fault: &PlannedFault,
-        interval: Duration,
-        stop: &mut watch::Receiver<bool>,
-    ) -> anyhow::Result<()> {
-        let leader = self.leader(interval / LEADER_PATIENCE_SHARE).await;
-        let asked = FaultDetail { epoch: leader.map(|leader| leader.epoch.0), ..FaultDetail::default() };
-        self.write(fault, FaultPhase::Asked, &[], asked)?;
-        let leader_id = leader.map(|leader| leader.id);
-        let Some(resolved) = target::resolve(fault, self.cluster.members(), leader_id) else {
-            let words = events::laggards(&self.cluster.events().views());
-            self.progress.say(&format!("{} {}: no target ({words})", fault.id, fault.kind.name()));
-            return self.write(fault, FaultPhase::NoTarget, &[], evidence(format!("no leader: {words}")));
+    async fn one(&mut self, fault: &PlannedFault, onset: RunNs) -> anyhow::Result<()> {
+        // A clone, so that what was aimed at may be held while this lane waits for other things.
+        let ledger = Arc::clone(&self.ledger);
+        let Some((aimed, change)) = self.aim(&ledger, fault).await else {
+            return self.no_target(fault);
         };
-        let current = self.inject(fault, resolved, leader).await?;
+        let current = self.inject(aimed, change, onset).await?;
         self.verify(&current).await?;
-        let end = current.injected + fault.hold_ms * 1_000_000;
-        self.sleep_until(end, stop).await;
+        self.sleep_until(current.end).await;
         self.heal(&current).await
+    }
+
+    /// Finds a target. Without overlap a leader is waited for by every fault, so that it is known who led; with
+    /// overlap only by those that need one, because others may have taken the quorum on purpose.
+    async fn aim<'a>(
+        &mut self,
+        ledger: &'a Ledger,
+        fault: &'a PlannedFault,
+    ) -> Option<(Aimed<'a>, Change<'a>)> {
+        let events = self.runner.cluster.events().clone();
+        let patience = if self.overlap {
+            self.interval - self.interval / LEADER_PATIENCE_SHARE
+        } else {
+            let patience = self.interval / LEADER_PATIENCE_SHARE;
+            events.wait(patience, |views| events::leader_of(views).is_some()).await;
+            Duration::ZERO
+        };
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            let version = ledger.version();
+            let leader = events.leader();
+            let leader_id = leader.map(|leader| leader.id);
+            if let Some((resolved, beside, change)) = ledger.resolve(fault, leader_id) {
+                return Some((Aimed { fault, resolved, leader, beside }, change));
+            }
+            let another_leads = events
+                .wait(self.interval, |views| events::leader_of(views).map(|leader| leader.id) != leader_id);
+            tokio::select! {
+                () = tokio::time::sleep_until(deadline) => return None,
+                _ = self.halted.wait_for(|halted| *halted) => return None,
+                _ = another_leads => {}
+                () = ledger.changed_since(version) => {}
+            }
+        }
     }
 
     async fn inject<'a>(
         &self,
-        fault: &'a PlannedFault,
-        resolved: Resolved,
-        leader: Option<Leader>,
+        aimed: Aimed<'a>,
+        change: Change<'_>,
+        onset: RunNs,
     ) -> anyhow::Result<Current<'a>> {
+        let Aimed { fault, resolved, leader, beside } = aimed;
+        let cluster = &self.runner.cluster;
+        let epoch = leader.map(|leader| leader.epoch.0);
+        let asked = FaultDetail { epoch, ..FaultDetail::default() };
+        self.write(fault, FaultPhase::Asked, &resolved.targets, asked)?;
         let mut before = Traffic::default();
         match &resolved.action {
-            Action::Cut(cut) => before = self.cluster.cut(&fault.id, cut).await?,
-            Action::Kill { members } => self.cluster.kill(members).await?,
-            Action::Pause { members } => self.cluster.pause(members).await?,
+            Action::Cut(cut) => before = cluster.cut(&fault.id, cut).await?,
+            Action::Kill { members } => cluster.kill(members).await?,
+            Action::Pause { members } => cluster.pause(members).await?,
+            Action::Clock { members, offset_ns } => cluster.shift_clock(members, *offset_ns).await?,
         }
-        let injected = self.clock.now();
+        let injected = self.runner.clock.now();
+        change.is_in_force();
+        let clock_offset_ns = match &resolved.action {
+            Action::Clock { offset_ns, .. } => Some(*offset_ns),
+            Action::Cut(_) | Action::Kill { .. } | Action::Pause { .. } => None,
+        };
+        let numbers = |side: &[ServerId]| side.iter().map(|member| member.0).collect();
         let detail = FaultDetail {
             sentence: Some(resolved.sentence.clone()),
-            epoch: leader.map(|leader| leader.epoch.0),
+            epoch,
             quorum_remained: Some(!resolved.majority_side.is_empty()),
-            majority_side: resolved.majority_side.iter().map(|member| member.0).collect(),
+            majority_side: numbers(&resolved.majority_side),
+            sides: Some(resolved.sides.iter().map(|side| numbers(side)).collect()),
+            leader_fault: Some(resolved.leader_fault),
+            clock_offset_ns,
+            beside,
             ..FaultDetail::default()
         };
-        self.write(fault, FaultPhase::Injected, &resolved.targets, detail)?;
-        self.progress.say(&format!("{} {}", fault.id, resolved.sentence));
-        Ok(Current { fault, resolved, before, injected })
+        self.write_at(fault, FaultPhase::Injected, injected, &resolved.targets, detail)?;
+        self.runner.progress.say(&format!("{} {}", fault.id, resolved.sentence));
+        let hold = fault.hold_ms * 1_000_000;
+        // With overlap a fault ends when its round has it end, so that others end before it or after it as drawn;
+        // one that had to wait for its target is held for half of its time at least.
+        let end = if self.overlap { (onset + hold).max(injected + hold / 2) } else { injected + hold };
+        Ok(Current { fault, resolved, before, injected, end })
     }
 
     async fn verify(&self, current: &Current<'_>) -> anyhow::Result<()> {
-        let mut proof = proof::bites(&*self.cluster, &current.resolved.action, &current.before).await?;
-        if proof.detail.matrix.is_none() {
-            let absent = &current.resolved.targets;
-            proof.detail.matrix = Some(proof::matrix_without(self.cluster.members(), absent));
-        }
+        let Current { fault, resolved, before, end, .. } = current;
+        let proof = loop {
+            let (version, in_force) = self.ledger.settled().await;
+            let proof = proof::bites(&*self.runner.cluster, &resolved.action, before, &in_force).await?;
+            let is_last = self.runner.clock.now() >= *end;
+            if proof.holds || is_last || self.ledger.version() == version {
+                break proof;
+            }
+        };
         let phase = if proof.holds { FaultPhase::Verified } else { FaultPhase::Unverified };
         if !proof.holds {
-            self.tell_failed(current.fault, "not verified", &proof);
+            self.tell_failed(fault, "not verified", &proof);
         }
-        self.write(current.fault, phase, &current.resolved.targets, proof.detail)
+        self.write(fault, phase, &resolved.targets, proof.detail)
     }
 
     async fn heal(&self, current: &Current<'_>) -> anyhow::Result<()> {
         let (fault, targets) = (current.fault, &current.resolved.targets);
-        self.write(fault, FaultPhase::Healing, targets, FaultDetail::default())?;
-        let mut detail = FaultDetail::default();
-        match &current.resolved.action {
-            Action::Cut(cut) => {
-                let after = self.cluster.heal(&fault.id).await?;
-                let proof = proof::at_the_end_of_a_cut(cut, &current.before, &after);
-                if !proof.holds {
-                    self.tell_failed(fault, "not verified", &proof);
-                    self.write(fault, FaultPhase::Unverified, targets, proof.detail.clone())?;
-                }
-                detail = proof.detail;
-            }
-            Action::Kill { members } => {
-                let lose = self.lose_unsynced.applies_to(fault.kind);
-                self.cluster.restart(members, lose).await?;
-                let how = if lose { ", their logs cut back to what was synced" } else { "" };
-                detail.evidence =
-                    Some(format!("{} started again{how}", crate::num::plural(members.len(), "member")));
-            }
-            Action::Pause { members } => self.cluster.resume(members).await?,
-        }
+        let quorum_remained = Some(self.ledger.quorum_held(&fault.id));
+        let healing = FaultDetail { quorum_remained, ..FaultDetail::default() };
+        self.write(fault, FaultPhase::Healing, targets, healing)?;
+        let change = self.ledger.ending(&fault.id);
+        let evidence = self.undo(current).await?;
+        change.is_gone();
+        let detail = FaultDetail { evidence, ..FaultDetail::default() };
         self.write(fault, FaultPhase::Healed, targets, detail)?;
-        let proof = proof::is_gone(&*self.cluster).await?;
+        let proof = loop {
+            let (version, rest) = self.ledger.settled().await;
+            let gone = proof::is_gone(&*self.runner.cluster, &current.resolved.action, &rest);
+            tokio::select! {
+                proof = gone => {
+                    let proof = proof?;
+                    if proof.holds || self.ledger.version() == version {
+                        break proof;
+                    }
+                }
+                // Another fault came or went, so what is to be seen is no longer the same.
+                () = self.ledger.changed_since(version) => {}
+            }
+        };
         let phase = if proof.holds { FaultPhase::VerifiedHealed } else { FaultPhase::Leaked };
         if !proof.holds {
             self.tell_failed(fault, "not seen to be gone", &proof);
@@ -168,31 +281,88 @@ impl Runner {
         self.write(fault, phase, targets, proof.detail)
     }
 
+    /// Undoes it. Gives what is worth telling of that.
+    async fn undo(&self, current: &Current<'_>) -> anyhow::Result<Option<String>> {
+        let Current { fault, resolved, before, .. } = current;
+        let cluster = &self.runner.cluster;
+        match &resolved.action {
+            Action::Cut(cut) => {
+                let after = cluster.heal(&fault.id).await?;
+                let proof = proof::at_the_end_of_a_cut(cut, before, &after);
+                if !proof.holds {
+                    self.tell_failed(fault, "not verified", &proof);
+                    self.write(fault, FaultPhase::Unverified, &resolved.targets, proof.detail.clone())?;
+                }
+                Ok(proof.detail.evidence)
+            }
+            Action::Kill { members } => {
+                let lose = self.runner.lose_unsynced.applies_to(fault.kind);
+                cluster.restart(members, lose).await?;
+                let how = if lose { ", their logs cut back to what was synced" } else { "" };
+                Ok(Some(format!("{} started again{how}", plural(members.len(), "member"))))
+            }
+            Action::Pause { members } => {
+                cluster.resume(members).await?;
+                Ok(None)
+            }
+            Action::Clock { members, .. } => {
+                cluster.shift_clock(members, 0).await?;
+                Ok(self.gaps(members, current.injected))
+            }
+        }
+    }
+
+    /// The starts of these members since `from` that came up with the true time first, in words.
+    fn gaps(&self, members: &[ServerId], from: RunNs) -> Option<String> {
+        let gap = |stamped: &events::Stamped| match stamped.event {
+            Event::Clock { gap_ns: Some(gap_ns), .. } => Some(format!(
+                "n{} was started again while it was shifted, and ran unshifted for {:.1} ms",
+                stamped.node.0,
+                milliseconds(gap_ns)
+            )),
+            _ => None,
+        };
+        let gaps: Vec<String> = self
+            .runner
+            .cluster
+            .events()
+            .events()
+            .iter()
+            .filter(|stamped| stamped.time >= from && members.contains(&stamped.node))
+            .filter_map(gap)
+            .collect();
+        (!gaps.is_empty()).then(|| gaps.join("; "))
+    }
+
     /// The members that ended by themselves. With one gone, a fault would no longer be what it says.
     fn dead(&self) -> Option<String> {
-        let views = self.cluster.events().views();
-        let dead: Vec<String> =
-            views.iter().filter(|(_, view)| !view.running).map(|(id, _)| format!("n{}", id.0)).collect();
+        let killed = self.ledger.killed();
+        let views = self.runner.cluster.events().views();
+        let dead: Vec<String> = views
+            .iter()
+            .filter(|(id, view)| !view.running && !killed.contains(id))
+            .map(|(id, _)| format!("n{}", id.0))
+            .collect();
         (!dead.is_empty()).then(|| format!("{} ended without a fault", dead.join(" ")))
     }
 
     fn not_injected(&self, fault: &PlannedFault, why: &str) -> anyhow::Result<()> {
         self.write(fault, FaultPhase::Asked, &[], FaultDetail::default())?;
         let words = format!("not injected: {why}");
-        self.progress.say(&format!("{} {}: {words}", fault.id, fault.kind.name()));
+        self.runner.progress.say(&format!("{} {}: {words}", fault.id, fault.kind.name()));
         self.write(fault, FaultPhase::Unverified, &[], evidence(words))
     }
 
-    /// The leader; when there is none yet, one that turns up in time.
-    async fn leader(&self, patience: Duration) -> Option<Leader> {
-        let events = self.cluster.events();
-        events.wait(patience, |views| events::leader_of(views).is_some()).await;
-        events.leader()
+    fn no_target(&self, fault: &PlannedFault) -> anyhow::Result<()> {
+        let words = events::laggards(&self.runner.cluster.events().views());
+        self.runner.progress.say(&format!("{} {}: no target ({words})", fault.id, fault.kind.name()));
+        self.write(fault, FaultPhase::Asked, &[], FaultDetail::default())?;
+        self.write(fault, FaultPhase::NoTarget, &[], evidence(format!("nobody to hit: {words}")))
     }
 
     fn tell_failed(&self, fault: &PlannedFault, what: &str, proof: &Proof) {
         let words = proof.detail.evidence.as_deref().unwrap_or_default();
-        self.progress.say(&format!("{} {}: {what}: {words}", fault.id, fault.kind.name()));
+        self.runner.progress.say(&format!("{} {}: {what}: {words}", fault.id, fault.kind.name()));
     }
 
     fn write(
@@ -202,16 +372,27 @@ impl Runner {
         targets: &[ServerId],
         detail: FaultDetail,
     ) -> anyhow::Result<()> {
-        let now = self.clock.now();
-        tracing::debug!(fault = fault.id, ?phase, at_ms = milliseconds(now));
-        self.journal.write((&fault.id, fault.kind.name()), phase, now, targets, detail)
+        self.write_at(fault, phase, self.runner.clock.now(), targets, detail)
+    }
+
+    fn write_at(
+        &self,
+        fault: &PlannedFault,
+        phase: FaultPhase,
+        time: RunNs,
+        targets: &[ServerId],
+        detail: FaultDetail,
+    ) -> anyhow::Result<()> {
+        tracing::debug!(fault = fault.id, ?phase, at_ms = milliseconds(time));
+        self.runner.journal.write((&fault.id, fault.kind.name()), phase, time, targets, detail)
     }
 
     /// True when it was told to stop instead.
-    async fn sleep_until(&self, moment: RunNs, stop: &mut watch::Receiver<bool>) -> bool {
+    async fn sleep_until(&mut self, moment: RunNs) -> bool {
+        let moment = self.runner.clock.instant(moment).into();
         tokio::select! {
-            () = tokio::time::sleep_until(self.clock.instant(moment).into()) => false,
-            _ = stop.wait_for(|stopped| *stopped) => true,
+            () = tokio::time::sleep_until(moment) => false,
+            _ = self.halted.wait_for(|halted| *halted) => true,
         }
     }
 }

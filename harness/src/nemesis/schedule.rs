@@ -3,15 +3,23 @@
 //! Several nemeses take turns, one fault per onset, in rounds that are shuffled each time. What can only be
 //! decided at the moment of injection (who leads) is left open; what is drawn then is drawn from
 //! [`PlannedFault::draw`], so that the same schedule on the same roles makes the same faults.
+//!
+//! With overlap every nemesis keeps a rhythm of its own: its onsets are an interval apart, and those of the next
+//! nemesis a *step* later, where k nemeses make k + 1 steps of half an interval. So all of them act at once for
+//! two steps at least. They begin one by one in an order drawn for the run, and end one by one in an order drawn
+//! for each round, a step apart again (FoundationDB's "swizzle"): what was broken first is healed first, or last.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rand::Rng;
 use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::Nemesis;
 use crate::clock::whole_milliseconds;
+use crate::num::narrow;
 use crate::seed;
 
 /// A schedule longer than this is cut: no run is that long at a sensible interval.
@@ -26,8 +34,11 @@ pub struct Schedule {
     pub nemeses: Vec<Nemesis>,
     /// From onset to onset.
     pub interval_ms: u64,
-    /// How long each fault is held.
+    /// How long each fault is held; with overlap, the least after which the first of a round is healed.
     pub hold_ms: u64,
+    /// Whether nemeses act at once.
+    #[serde(default)]
+    pub overlap: bool,
     /// The faults in the order of their onsets.
     pub faults: Vec<PlannedFault>,
 }
@@ -45,6 +56,22 @@ pub struct PlannedFault {
     pub hold_ms: u64,
     /// Decides what is left to chance at the injection.
     pub draw: u64,
+    /// Counts the faults of this kind from a drawn start: what is to come in turn goes by its parity.
+    #[serde(default)]
+    pub turn: u64,
+}
+
+/// What a schedule is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    /// The seed.
+    pub seed: u64,
+    /// The nemeses.
+    pub nemeses: &'a [Nemesis],
+    /// From onset to onset.
+    pub interval: Duration,
+    /// Whether they act at once.
+    pub overlap: bool,
 }
 
 /// The calm before the first fault, as a share of the interval: as long as the calm between two.
@@ -57,48 +84,122 @@ fn tail(interval: Duration) -> Duration {
     interval / 4
 }
 
-/// The shortest workload with room for one fault.
-pub fn shortest(interval: Duration) -> Duration {
-    lead_in(interval) + hold(interval) + tail(interval)
-}
-
 /// How long a fault is held.
 pub fn hold(interval: Duration) -> Duration {
     interval / 2
 }
 
-impl Schedule {
+/// Between two onsets, and between two ends, of nemeses that act at once.
+pub fn step(interval: Duration, nemeses: usize) -> Duration {
+    hold(interval) / (narrow(nemeses) + 1)
+}
+
+impl Plan<'_> {
+    /// The shortest workload with room for one fault; with overlap, for one of each.
+    pub fn shortest(&self) -> Duration {
+        lead_in(self.interval) + self.round() + tail(self.interval)
+    }
+
+    /// From the first onset to the last end of a round.
+    fn round(&self) -> Duration {
+        let others = if self.overlap { narrow(self.nemeses.len()).saturating_sub(1) } else { 0 };
+        hold(self.interval) + step(self.interval, self.nemeses.len()) * others
+    }
+
     /// Plans the faults of a workload of length `time_limit`.
-    pub fn plan(seed: u64, nemeses: &[Nemesis], interval: Duration, time_limit: Duration) -> Self {
-        let mut rng = seed::stream(seed, "schedule");
-        let mut faults = Vec::new();
-        let mut round: Vec<Nemesis> = Vec::new();
-        let mut onset = lead_in(interval);
-        while !nemeses.is_empty()
-            && faults.len() < MAX_FAULTS
-            && onset + hold(interval) + tail(interval) <= time_limit
+    pub fn faults(&self, time_limit: Duration) -> Schedule {
+        let mut planner = Planner::new(self.seed);
+        let mut onset = lead_in(self.interval);
+        while !self.nemeses.is_empty()
+            && planner.faults.len() < MAX_FAULTS
+            && onset + self.round() + tail(self.interval) <= time_limit
         {
-            if round.is_empty() {
-                round = nemeses.to_vec();
-                round.shuffle(&mut rng);
+            if self.overlap {
+                planner.all_at_once(self, onset);
+            } else {
+                planner.next_in_turn(self, onset);
             }
-            let Some(kind) = round.pop() else { break };
-            faults.push(PlannedFault {
-                id: format!("F{}", faults.len() + 1),
-                kind,
-                start_ms: whole_milliseconds(onset),
-                hold_ms: whole_milliseconds(hold(interval)),
-                draw: rng.next_u64(),
-            });
-            onset += interval;
+            onset += self.interval;
         }
+        Schedule {
+            seed: self.seed,
+            nemeses: self.nemeses.to_vec(),
+            interval_ms: whole_milliseconds(self.interval),
+            hold_ms: whole_milliseconds(hold(self.interval)),
+            overlap: self.overlap,
+            faults: planner.faults,
+        }
+    }
+}
+
+impl Schedule {
+    /// The faults of which one must be gone before the next begins, each row in order.
+    pub fn lanes(&self) -> Vec<Vec<PlannedFault>> {
+        if !self.overlap {
+            return vec![self.faults.clone()];
+        }
+        let of = |kind: &Nemesis| self.faults.iter().filter(|fault| fault.kind == *kind).cloned().collect();
+        self.nemeses.iter().map(of).collect()
+    }
+}
+
+struct Planner {
+    rng: ChaCha8Rng,
+    /// Its own stream, so that what takes turns does not change what is drawn for others.
+    first_turns: ChaCha8Rng,
+    turns: BTreeMap<Nemesis, u64>,
+    /// Those of this round that are still to come, or with overlap the order of onsets.
+    order: Vec<Nemesis>,
+    faults: Vec<PlannedFault>,
+}
+
+impl Planner {
+    fn new(seed: u64) -> Self {
         Self {
-            seed,
-            nemeses: nemeses.to_vec(),
-            interval_ms: whole_milliseconds(interval),
-            hold_ms: whole_milliseconds(hold(interval)),
-            faults,
+            rng: seed::stream(seed, "schedule"),
+            first_turns: seed::stream(seed, "turns"),
+            turns: BTreeMap::new(),
+            order: Vec::new(),
+            faults: Vec::new(),
         }
+    }
+
+    fn next_in_turn(&mut self, plan: &Plan<'_>, onset: Duration) {
+        if self.order.is_empty() {
+            self.order = plan.nemeses.to_vec();
+            self.order.shuffle(&mut self.rng);
+        }
+        if let Some(kind) = self.order.pop() {
+            self.add(kind, onset, onset + hold(plan.interval));
+        }
+    }
+
+    fn all_at_once(&mut self, plan: &Plan<'_>, first: Duration) {
+        if self.order.is_empty() {
+            self.order = plan.nemeses.to_vec();
+            self.order.shuffle(&mut self.rng);
+        }
+        let step = step(plan.interval, plan.nemeses.len());
+        let mut ends: Vec<u32> = (0..narrow(plan.nemeses.len())).collect();
+        ends.shuffle(&mut self.rng);
+        for ((kind, begins), ends) in self.order.clone().into_iter().zip(0..).zip(ends) {
+            self.add(kind, first + step * begins, first + hold(plan.interval) + step * ends);
+        }
+    }
+
+    fn add(&mut self, kind: Nemesis, from: Duration, to: Duration) {
+        let first_turns = &mut self.first_turns;
+        let turn = self.turns.entry(kind).or_insert_with(|| first_turns.next_u64() % 2);
+        let start_ms = whole_milliseconds(from);
+        self.faults.push(PlannedFault {
+            id: format!("F{}", self.faults.len() + 1),
+            kind,
+            start_ms,
+            hold_ms: whole_milliseconds(to) - start_ms,
+            draw: self.rng.next_u64(),
+            turn: *turn,
+        });
+        *turn += 1;
     }
 }
 
@@ -109,16 +210,22 @@ mod tests {
     const INTERVAL: Duration = Duration::from_secs(4);
     const LIMIT: Duration = Duration::from_secs(30);
 
+    fn plan(seed: u64, nemeses: &[Nemesis], overlap: bool) -> Plan<'_> {
+        Plan { seed, nemeses, interval: INTERVAL, overlap }
+    }
+
     #[test]
     fn the_same_seed_plans_the_same_faults_and_another_does_not() {
-        let plan = |seed| Schedule::plan(seed, &Nemesis::ALL, INTERVAL, LIMIT);
-        assert_eq!(plan(7), plan(7));
-        assert_ne!(plan(7).faults, plan(8).faults);
+        for overlap in [false, true] {
+            let faults = |seed| plan(seed, &Nemesis::ALL, overlap).faults(LIMIT);
+            assert_eq!(faults(7), faults(7));
+            assert_ne!(faults(7).faults, faults(8).faults);
+        }
     }
 
     #[test]
     fn thirty_seconds_at_the_default_interval_hold_seven_faults() {
-        let plan = Schedule::plan(1, &[Nemesis::PartitionLeader], INTERVAL, LIMIT);
+        let plan = plan(1, &[Nemesis::PartitionLeader], false).faults(LIMIT);
         let onsets: Vec<u64> = plan.faults.iter().map(|fault| fault.start_ms).collect();
         assert_eq!(onsets, [2000, 6000, 10_000, 14_000, 18_000, 22_000, 26_000]);
         assert!(plan.faults.iter().all(|fault| fault.hold_ms == 2000));
@@ -128,7 +235,7 @@ mod tests {
     #[test]
     fn each_nemesis_takes_its_turn_in_every_round() {
         let three = [Nemesis::PartitionLeader, Nemesis::KillOne, Nemesis::PauseLeader];
-        let plan = Schedule::plan(3, &three, INTERVAL, Duration::from_secs(100));
+        let plan = plan(3, &three, false).faults(Duration::from_secs(100));
         for round in plan.faults.chunks_exact(3) {
             let mut kinds: Vec<Nemesis> = round.iter().map(|fault| fault.kind).collect();
             kinds.sort_unstable();
@@ -137,15 +244,76 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_workload_has_room_for_one_fault_and_nothing_shorter_has() {
-        let room = shortest(INTERVAL);
-        let count = |limit| Schedule::plan(1, &[Nemesis::KillOne], INTERVAL, limit).faults.len();
-        assert_eq!(count(room), 1);
-        assert_eq!(count(room - Duration::from_millis(1)), 0);
+    fn what_comes_in_turn_comes_in_turn_from_a_drawn_start() {
+        let first = |seed| {
+            let plan = plan(seed, &[Nemesis::PartitionOneway, Nemesis::KillOne], false).faults(LIMIT);
+            let turns: Vec<u64> = plan
+                .faults
+                .iter()
+                .filter(|fault| fault.kind == Nemesis::PartitionOneway)
+                .map(|fault| fault.turn)
+                .collect();
+            assert!(turns.len() > 2 && turns.windows(2).all(|pair| pair[1] == pair[0] + 1), "{turns:?}");
+            turns[0]
+        };
+        let starts: std::collections::BTreeSet<u64> = (0..20).map(first).collect();
+        assert_eq!(starts, [0, 1].into());
+    }
+
+    #[test]
+    fn with_overlap_all_nemeses_of_a_round_are_at_work_at_once_and_each_keeps_its_rhythm() {
+        let three = [Nemesis::PartitionLeader, Nemesis::KillOne, Nemesis::ClockBump];
+        let mut first_is_healed_first = 0;
+        for seed in 0..50 {
+            let schedule = plan(seed, &three, true).faults(LIMIT);
+            assert_eq!(schedule.faults.len(), 21);
+            let end = |fault: &PlannedFault| fault.start_ms + fault.hold_ms;
+            for round in schedule.faults.chunks_exact(3) {
+                let last_onset = round.iter().map(|fault| fault.start_ms).max().expect("three");
+                let first_end = round.iter().map(end).min().expect("three");
+                assert_eq!(first_end - last_onset, 1000, "two steps of half a second");
+                first_is_healed_first += u32::from(end(&round[0]) == first_end);
+            }
+            assert!(schedule.faults.windows(2).all(|pair| pair[0].start_ms <= pair[1].start_ms));
+            for lane in schedule.lanes() {
+                assert_eq!(lane.len(), 7);
+                assert!(lane.windows(2).all(|pair| pair[1].start_ms - pair[0].start_ms == 4000));
+                assert!(lane.windows(2).all(|pair| end(&pair[0]) < pair[1].start_ms));
+            }
+        }
+        assert!(
+            (60..140).contains(&first_is_healed_first),
+            "{first_is_healed_first} of 300, a third expected"
+        );
+    }
+
+    #[test]
+    fn without_overlap_there_is_one_lane() {
+        let schedule = plan(1, &Nemesis::ALL, false).faults(LIMIT);
+        assert_eq!(schedule.lanes(), [schedule.faults.clone()]);
+    }
+
+    #[test]
+    fn a_schedule_of_an_older_build_is_read() {
+        let old = r#"{"seed":1,"nemeses":["kill-one"],"interval_ms":4000,"hold_ms":2000,
+            "faults":[{"id":"F1","kind":"kill-one","start_ms":2000,"hold_ms":2000,"draw":5}]}"#;
+        let schedule: Schedule = serde_json::from_str(old).expect("read");
+        assert!(!schedule.overlap);
+        assert_eq!(schedule.faults[0].turn, 0);
+    }
+
+    #[test]
+    fn the_shortest_workload_has_room_for_one_round_and_nothing_shorter_has() {
+        let two = [Nemesis::KillOne, Nemesis::ClockBump];
+        for (plan, faults) in [(plan(1, &two, false), 1), (plan(1, &two, true), 2)] {
+            let count = |limit| plan.faults(limit).faults.len();
+            assert_eq!(count(plan.shortest()), faults);
+            assert_eq!(count(plan.shortest() - Duration::from_millis(1)), 0);
+        }
     }
 
     #[test]
     fn without_a_nemesis_nothing_is_planned() {
-        assert!(Schedule::plan(1, &[], INTERVAL, LIMIT).faults.is_empty());
+        assert!(plan(1, &[], false).faults(LIMIT).faults.is_empty());
     }
 }

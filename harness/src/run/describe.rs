@@ -56,7 +56,7 @@ pub(super) fn run_info(prepared: &Prepared, schedule: &Schedule) -> RunInfo {
         keys: options.keys,
         time_limit_ms: whole_milliseconds(options.time_limit),
         operation_timeout_ms: Some(whole_milliseconds(options.op_timeout)),
-        overlap: false,
+        overlap: options.overlap,
         plant: options.plant.map(|bug| bug.name().to_owned()),
         drawn: BTreeMap::from([("faults".to_owned(), faults_in_words(schedule, usize::MAX))]),
         settings: BTreeMap::from([

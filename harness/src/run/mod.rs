@@ -58,7 +58,7 @@ pub struct Prepared {
 /// Runs it. Afterwards its folder holds everything that the verdict is drawn from.
 pub async fn execute(prepared: &Prepared, ports: PortPlan, interrupt: &Interrupt) -> Result<(), Failure> {
     let options = &prepared.options;
-    let schedule = Schedule::plan(options.seed, &options.nemeses, options.interval, options.time_limit);
+    let schedule = options.plan().faults(options.time_limit);
     let run = describe::run_info(prepared, &schedule);
     RunFolder::write_json(&prepared.folder.run(), &run)?;
     RunFolder::write_json(&prepared.folder.schedule(), &schedule)?;

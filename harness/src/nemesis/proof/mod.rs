@@ -1,0 +1,135 @@
+//! Looks from the inside whether a fault bites, and whether it is gone.
+//!
+//! Asked-for is not done: a rule may hit the wrong pair, a signal may come late, a member may be back before
+//! anybody cut it off. So after each injection the network is probed one way at a time, the kernel is asked about
+//! processes, a port is asked to answer, a member reads its own clock. What can't be seen is said to be
+//! unverified, and a run with such a fault proves nothing.
+//!
+//! Everything is held against what is in force altogether ([`InForce`]): a probe that another fault keeps from
+//! arriving is no leak of this one, and a member that another fault holds dead is not asked.
+
+mod clocks;
+mod network;
+mod processes;
+
+use std::time::Duration;
+
+use reports::results::FaultDetail;
+
+use super::in_force::InForce;
+use super::target::Action;
+use crate::cluster::{Cluster, PortState, ProcessState, Traffic};
+use crate::events;
+
+pub use network::at_the_end_of_a_cut;
+
+/// How long what was done may take to show: a signal, a reset, a clock.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long members may take to serve again after healing.
+const RECOVERY_PATIENCE: Duration = Duration::from_secs(20);
+/// How often a state that only the kernel knows is looked at.
+const GLANCE: Duration = Duration::from_millis(2);
+
+/// What looking showed.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// Whether it is as it should be.
+    pub holds: bool,
+    /// What was seen.
+    pub detail: FaultDetail,
+}
+
+impl Proof {
+    fn new(holds: bool, evidence: String) -> Self {
+        let detail = FaultDetail { evidence: Some(evidence), ..FaultDetail::default() };
+        Self { holds, detail }
+    }
+
+    /// Both, and what both saw.
+    fn and(mut self, other: Self) -> Self {
+        let words = [self.detail.evidence.take(), other.detail.evidence];
+        self.detail.evidence = Some(words.into_iter().flatten().collect::<Vec<_>>().join("; "));
+        self.detail.matrix = self.detail.matrix.or(other.detail.matrix);
+        self.holds &= other.holds;
+        self
+    }
+}
+
+/// Whether an injected fault bites, among all that are in force. `before` is the traffic at its injection.
+pub async fn bites(
+    cluster: &dyn Cluster,
+    action: &Action,
+    before: &Traffic,
+    in_force: &InForce,
+) -> anyhow::Result<Proof> {
+    let mut proof = match action {
+        Action::Cut(cut) => network::cut_bites(cluster, cut, before, in_force).await?,
+        Action::Kill { members } => {
+            let wanted = |state: &ProcessState| matches!(state, ProcessState::Gone(_));
+            processes::are(cluster, members, wanted, PortState::Refuses).await?
+        }
+        Action::Pause { members } => {
+            let wanted = |state: &ProcessState| *state == ProcessState::Stopped;
+            let proof = processes::are(cluster, members, wanted, PortState::Silent).await?;
+            proof.and(processes::control(cluster, in_force).await?)
+        }
+        Action::Clock { members, .. } => clocks::are_as_asked(cluster, members, in_force).await,
+    };
+    if proof.detail.matrix.is_none() {
+        proof.detail.matrix = Some(in_force.matrix(cluster.members()));
+    }
+    Ok(proof)
+}
+
+/// Whether a fault that was healed is gone; `rest` is what is still in force. When that is nothing, the whole
+/// ensemble must be well again.
+pub async fn is_gone(cluster: &dyn Cluster, action: &Action, rest: &InForce) -> anyhow::Result<Proof> {
+    let mut proof = if rest.is_empty() {
+        let well = all_is_well(cluster).await?;
+        match action {
+            Action::Clock { members, .. } => well.and(clocks::are_as_asked(cluster, members, rest).await),
+            Action::Cut(_) | Action::Kill { .. } | Action::Pause { .. } => well,
+        }
+    } else {
+        part_is_gone(cluster, action, rest).await?
+    };
+    proof.detail.epoch = events::highest_epoch(&cluster.events().views()).map(|epoch| epoch.0);
+    Ok(proof)
+}
+
+/// Everybody reaches everybody, every process runs, and every member serves in one epoch.
+async fn all_is_well(cluster: &dyn Cluster) -> anyhow::Result<Proof> {
+    // A member that ended by itself is not waited for: nobody starts it again.
+    cluster.events().wait(RECOVERY_PATIENCE, events::settled).await;
+    let serve = events::all_serve(&cluster.events().views());
+    let network = network::is_as_expected(cluster, &InForce::default()).await?;
+    let running = processes::run(cluster, cluster.members(), serve).await?;
+    let views = cluster.events().views();
+    let stand = match (serve, events::leader_of(&views)) {
+        (true, Some(leader)) => format!("all serve in epoch {} under n{}", leader.epoch, leader.id.0),
+        _ => events::laggards(&views),
+    };
+    Ok(network.and(running).and(Proof::new(serve, stand)))
+}
+
+/// What this fault did is undone, as far as the others let it be seen.
+async fn part_is_gone(cluster: &dyn Cluster, action: &Action, rest: &InForce) -> anyhow::Result<Proof> {
+    let absent = rest.absent();
+    let there = |members: &[_]| members.iter().copied().filter(|member| !absent.contains(member)).collect();
+    let proof = match action {
+        Action::Cut(_) => network::is_as_expected(cluster, rest).await?,
+        Action::Kill { members } | Action::Pause { members } => {
+            let members: Vec<_> = there(members);
+            let running = processes::run(cluster, &members, true).await?;
+            // A clock that was shifted when its member was killed is shifted in the new process too.
+            let shifted: Vec<_> = members.into_iter().filter(|member| rest.offset_ns(*member) != 0).collect();
+            if shifted.is_empty() {
+                running
+            } else {
+                running.and(clocks::are_as_asked(cluster, &shifted, rest).await)
+            }
+        }
+        Action::Clock { members, .. } => clocks::are_as_asked(cluster, members, rest).await,
+    };
+    Ok(proof.and(Proof::new(true, format!("{} still in force", rest.names().join(" ")))))
+}

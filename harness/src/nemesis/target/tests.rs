@@ -1,0 +1,266 @@
+//! Every nemesis resolved on every size of ensemble, with many draws.
+
+use super::*;
+
+const DRAWS: u64 = 60;
+
+fn members(count: u64) -> Vec<ServerId> {
+    (1..=count).map(ServerId).collect()
+}
+
+fn five() -> Vec<ServerId> {
+    members(5)
+}
+
+fn planned(kind: Nemesis, draw: u64) -> PlannedFault {
+    PlannedFault { id: "F1".to_owned(), kind, start_ms: 0, hold_ms: 1, draw, turn: draw }
+}
+
+fn on(kind: Nemesis, draw: u64, members: &[ServerId], leader: Option<u64>) -> Option<Resolved> {
+    let in_force = InForce::default();
+    let scene = Scene { members, leader: leader.map(ServerId), in_force: &in_force };
+    resolve(&planned(kind, draw), &scene)
+}
+
+fn hit(kind: Nemesis, draw: u64, leader: u64) -> Resolved {
+    on(kind, draw, &five(), Some(leader)).expect("a target")
+}
+
+fn pairs(resolved: &Resolved) -> Vec<Pair> {
+    match &resolved.action {
+        Action::Cut(cut) => cut.pairs.clone(),
+        other => panic!("{other:?} is no cut"),
+    }
+}
+
+fn one_way(pairs: &[Pair]) -> bool {
+    pairs.iter().all(|pair| !pairs.contains(&pair.back()))
+}
+
+fn both_ways(pairs: &[Pair]) -> bool {
+    pairs.iter().all(|pair| pairs.contains(&pair.back()))
+}
+
+/// Every kind on every size on which it is allowed, with every leader and many draws.
+fn everything(mut look: impl FnMut(Nemesis, &[ServerId], ServerId, &Resolved)) {
+    for kind in Nemesis::ALL {
+        for count in u64::from(kind.fewest_nodes().0)..=9 {
+            let members = members(count);
+            for draw in 0..DRAWS {
+                let leader = 1 + draw % count;
+                let resolved = on(kind, draw, &members, Some(leader)).expect("a target");
+                look(kind, &members, ServerId(leader), &resolved);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_leader_is_cut_off_from_all_others() {
+    let fault = hit(Nemesis::PartitionLeader, 1, 4);
+    assert_eq!(fault.targets, [ServerId(4)]);
+    assert_eq!(fault.sentence, "partition n4 (leader) from n1 n2 n3 n5");
+    assert_eq!(fault.majority_side.len(), 4);
+    assert!(both_ways(&pairs(&fault)));
+}
+
+#[test]
+fn a_leader_is_deaf_and_mute_in_turn_and_the_sentence_says_which() {
+    let deaf = hit(Nemesis::PartitionOneway, 2, 3);
+    assert_eq!(deaf.sentence, "n3 (leader) deaf: hears none of n1 n2 n4 n5");
+    assert_eq!(pairs(&deaf), [(1, 3), (2, 3), (4, 3), (5, 3)].map(Pair::from));
+    let mute = hit(Nemesis::PartitionOneway, 3, 3);
+    assert_eq!(mute.sentence, "n3 (leader) mute: none of n1 n2 n4 n5 hears it");
+    assert_eq!(pairs(&mute), [(3, 1), (3, 2), (3, 4), (3, 5)].map(Pair::from));
+    for fault in [deaf, mute] {
+        assert!(one_way(&pairs(&fault)) && fault.leader_fault);
+        assert_eq!(fault.majority_side, [1, 2, 4, 5].map(ServerId));
+        assert_eq!(fault.sides.len(), 2);
+    }
+}
+
+#[test]
+fn a_bridge_connects_two_halves_that_do_not_hear_each_other() {
+    for count in 3..=9 {
+        let members = members(count);
+        for draw in 0..DRAWS {
+            let fault = on(Nemesis::PartitionBridge, draw, &members, Some(1)).expect("a bridge");
+            let bridge = fault.targets[0];
+            let cut = pairs(&fault);
+            assert!(cut.iter().all(|pair| pair.from != bridge && pair.to != bridge));
+            let [smaller, larger] = fault.sides.as_slice() else { panic!("two sides") };
+            assert!(smaller.len() <= larger.len() && larger.len() - smaller.len() <= 1);
+            assert_eq!(cut.len(), 2 * smaller.len() * larger.len());
+            assert_eq!(smaller.len() + larger.len() + 1, members.len());
+            assert!(!fault.majority_side.is_empty(), "the bridge itself could lead");
+        }
+    }
+    let bridged: std::collections::BTreeSet<ServerId> =
+        (0..DRAWS).map(|draw| hit(Nemesis::PartitionBridge, draw, 1).targets[0]).collect();
+    assert_eq!(bridged.len(), 5, "everybody is the bridge at some time");
+}
+
+#[test]
+fn in_a_ring_the_leader_keeps_its_quorum_and_everybody_is_a_side() {
+    for count in 4..=9 {
+        let members = members(count);
+        for draw in 0..DRAWS {
+            let fault = on(Nemesis::PartitionRing, draw, &members, Some(2)).expect("a ring");
+            assert!(!fault.leader_fault);
+            assert!(fault.majority_side.contains(&ServerId(2)));
+            assert!(fault.majority_side.len() >= topology::quorum(members.len()));
+            assert!(fault.majority_side.len() < members.len());
+            assert_eq!(fault.sides.len(), members.len());
+        }
+    }
+}
+
+#[test]
+fn a_rejected_leader_is_cut_off_by_resets() {
+    let fault = hit(Nemesis::RejectLeader, 1, 4);
+    assert_eq!(fault.sentence, "reject n4 (leader) from n1 n2 n3 n5: connections are reset");
+    assert!(matches!(&fault.action, Action::Cut(cut) if cut.how == Severing::Reject));
+}
+
+#[test]
+fn resets_are_asked_for_in_both_directions_only() {
+    everything(|_, _, _, fault| {
+        if let Action::Cut(cut) = &fault.action
+            && cut.how == Severing::Reject
+        {
+            assert!(both_ways(&cut.pairs));
+        }
+    });
+}
+
+#[test]
+fn clocks_are_bumped_both_ways_over_all_magnitudes_and_the_leaders_every_other_time() {
+    let mut forth = 0;
+    let mut below_ten_seconds = 0;
+    for draw in 0..400 {
+        let fault = hit(Nemesis::ClockBump, draw, 3);
+        let Action::Clock { members, offset_ns } = &fault.action else { panic!("no clock") };
+        let offset = Duration::from_nanos(offset_ns.unsigned_abs());
+        assert!(offset >= BUMP.0 && offset <= BUMP.1, "{offset:?}");
+        assert!(draw % 2 == 1 || *members == [ServerId(3)]);
+        forth += u32::from(*offset_ns > 0);
+        below_ten_seconds += u32::from(offset < Duration::from_secs(10));
+    }
+    // Of 3.4 decades 2 lie below ten seconds.
+    assert!((150..250).contains(&forth) && (190..280).contains(&below_ten_seconds), "{below_ten_seconds}");
+    assert_eq!(show_offset(-1_250_000_000), "-1.250 s");
+    assert_eq!(show_offset(262_144_000_000), "+262.144 s");
+}
+
+#[test]
+fn a_leader_fault_without_a_leader_has_no_target() {
+    for kind in [
+        Nemesis::PartitionLeader,
+        Nemesis::PartitionOneway,
+        Nemesis::RejectLeader,
+        Nemesis::KillLeader,
+        Nemesis::PauseLeader,
+    ] {
+        assert_eq!(on(kind, 1, &five(), None), None);
+    }
+    for kind in [Nemesis::KillAll, Nemesis::PartitionRing, Nemesis::PartitionBridge, Nemesis::ClockBump] {
+        assert!(on(kind, 2, &five(), None).is_some());
+    }
+}
+
+#[test]
+fn whoever_is_aimed_at_the_leader_deposes_it_and_others_only_when_they_hit_it() {
+    everything(|kind, members, leader, fault| {
+        if kind.is_leader_fault() {
+            assert!(fault.leader_fault, "{kind:?} with {} members", members.len());
+        }
+        match kind {
+            Nemesis::PartitionOne => assert_eq!(
+                fault.leader_fault,
+                fault.targets == [leader] || members.len() == 2,
+                "{}",
+                fault.sentence
+            ),
+            Nemesis::PartitionHalves => {
+                assert_eq!(fault.leader_fault, fault.targets.contains(&leader), "{}", fault.sentence);
+            }
+            Nemesis::PartitionRing | Nemesis::ClockBump => assert!(!fault.leader_fault),
+            _ => {}
+        }
+    });
+}
+
+#[test]
+fn sides_and_majority_are_of_the_ensemble_and_the_majority_is_one() {
+    everything(|kind, members, _, fault| {
+        let all: Vec<ServerId> = fault.sides.concat();
+        assert!(all.iter().all(|member| members.contains(member)));
+        assert!(fault.sides.iter().all(|side| !side.is_empty()));
+        assert!(fault.sides.len() != 1);
+        assert!(
+            fault.majority_side.is_empty() || fault.majority_side.len() >= topology::quorum(members.len()),
+            "{kind:?}: {}",
+            fault.sentence
+        );
+        if let Action::Cut(cut) = &fault.action {
+            assert!(cut.pairs.windows(2).all(|pair| pair[0] < pair[1]), "ascending, each once");
+            assert!(!cut.pairs.is_empty());
+        }
+    });
+}
+
+#[test]
+fn halves_leave_a_quorum_on_one_side_and_lose_nobody() {
+    for draw in 0..DRAWS {
+        let fault = on(Nemesis::PartitionHalves, draw, &five(), None).expect("halves");
+        assert_eq!(fault.targets.len(), 2);
+        assert_eq!(fault.majority_side.len(), 3);
+        let mut all = [fault.targets, fault.majority_side].concat();
+        all.sort_unstable();
+        assert_eq!(all, five());
+    }
+}
+
+#[test]
+fn the_same_draw_hits_the_same_member() {
+    let hit = |draw| on(Nemesis::KillOne, draw, &five(), None).expect("someone").targets;
+    assert_eq!(hit(9), hit(9));
+    assert!((0..50).any(|draw| hit(draw) != hit(9)));
+}
+
+#[test]
+fn no_quorum_remains_when_all_are_killed() {
+    let fault = hit(Nemesis::KillAll, 1, 1);
+    assert_eq!(fault.targets, five());
+    assert!(fault.majority_side.is_empty());
+}
+
+#[test]
+fn a_process_that_another_fault_holds_is_nobodys_target() {
+    let members = five();
+    let mut in_force = InForce::only("F1", &Action::Kill { members: vec![ServerId(1)] });
+    in_force.insert("F2", Action::Pause { members: vec![ServerId(3)] });
+    let scene = |leader| Scene { members: &members, leader, in_force: &in_force };
+    for draw in 0..DRAWS {
+        for kind in [Nemesis::KillOne, Nemesis::PartitionOne, Nemesis::ClockBump, Nemesis::KillAll] {
+            let fault = resolve(&planned(kind, draw), &scene(Some(ServerId(3)))).expect("someone is there");
+            assert!(fault.targets.iter().all(|target| ![1, 3].contains(&target.0)), "{}", fault.sentence);
+            assert!(fault.sides.concat().iter().all(|member| member.0 != 1), "the dead have no clients");
+        }
+        assert_eq!(resolve(&planned(Nemesis::KillLeader, draw), &scene(Some(ServerId(3)))), None);
+    }
+    let mut all = in_force.clone();
+    all.insert("F3", Action::Kill { members: vec![ServerId(2), ServerId(4), ServerId(5)] });
+    let nobody = Scene { members: &members, leader: None, in_force: &all };
+    assert_eq!(resolve(&planned(Nemesis::KillOne, 1), &nobody), None);
+}
+
+#[test]
+fn what_remains_of_a_quorum_is_counted_with_the_other_faults() {
+    let members = five();
+    let in_force = InForce::only("F1", &Action::Kill { members: vec![ServerId(1), ServerId(2)] });
+    let scene = Scene { members: &members, leader: Some(ServerId(4)), in_force: &in_force };
+    let fault = resolve(&planned(Nemesis::PartitionLeader, 1), &scene).expect("a leader");
+    assert!(fault.majority_side.is_empty());
+    assert!(fault.leader_fault);
+}

@@ -1,0 +1,187 @@
+//! The shapes that a network can be cut into, and what remains of a quorum in each. Pure.
+//!
+//! A cut is a set of directions, so who can talk with whom is decided pair by pair. What an ensemble can still do
+//! follows from one question only: is there a member that a quorum, itself included, can speak to *and* be heard
+//! by? A leader needs nothing else of its followers, and they need nothing of each other. The members around such
+//! a centre are its *circle*.
+//!
+//! - **Deaf**: nothing reaches the member, everybody hears it. A deaf leader goes on sending and gets no
+//!   acknowledgement; only it can know that something is wrong.
+//! - **Mute**: it hears everybody, nothing of what it says arrives. Only the others can know.
+//! - **Ring**: every member reaches a majority, no two of them the same one (Jepsen's `majorities-ring`).
+//! - **Bridge**: two halves that do not hear each other, and one member that hears and is heard by all.
+
+use node_wire::ids::ServerId;
+
+use crate::links::protocol::Pair;
+
+/// More than half of `members`.
+pub fn quorum(members: usize) -> usize {
+    members / 2 + 1
+}
+
+/// Every direction that leads to `target`.
+pub fn deaf(target: ServerId, members: &[ServerId]) -> Vec<Pair> {
+    mute(target, members).into_iter().map(Pair::back).collect()
+}
+
+/// Every direction that leads away from `target`.
+pub fn mute(target: ServerId, members: &[ServerId]) -> Vec<Pair> {
+    members.iter().filter(|member| **member != target).map(|member| Pair::new(target, *member)).collect()
+}
+
+/// Both directions between members that are no neighbours in a ring of this order.
+///
+/// A majority is the member itself and half of the others, rounded up where there are odd ones out. Half of those
+/// lie on either side; when their number is odd the last one lies opposite. So all majorities have the same size,
+/// but where neither the members nor the neighbours of each can be paired off (3, 7, 11 members): there one
+/// member has a neighbour more.
+pub fn ring(order: &[ServerId]) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for (at, from) in order.iter().enumerate() {
+        for (other, to) in order.iter().enumerate() {
+            if at != other && !are_neighbours(at, other, order.len()) {
+                pairs.push(Pair::new(*from, *to));
+            }
+        }
+    }
+    pairs
+}
+
+fn are_neighbours(one: usize, other: usize, size: usize) -> bool {
+    let wanted = quorum(size) - 1;
+    let distance = one.abs_diff(other).min(size - one.abs_diff(other));
+    if distance <= wanted / 2 {
+        return true;
+    }
+    if wanted.is_multiple_of(2) {
+        return false;
+    }
+    let half = size / 2;
+    if size.is_multiple_of(2) {
+        return distance == half;
+    }
+    // An odd ring has no opposite: the first half is paired with the second, and the last one, left over, with
+    // the one that lies as far behind.
+    let (low, high) = (one.min(other), one.max(other));
+    high - low == half && low < half || (high == size - 1 && low == half - 1)
+}
+
+/// The member itself and whoever it can talk with: both directions pass, and both are there.
+pub fn circle(
+    centre: ServerId,
+    members: &[ServerId],
+    absent: &[ServerId],
+    severs: &dyn Fn(Pair) -> bool,
+) -> Vec<ServerId> {
+    if absent.contains(&centre) {
+        return Vec::new();
+    }
+    let talks = |other: &ServerId| {
+        let pair = Pair::new(centre, *other);
+        *other == centre || (!absent.contains(other) && !severs(pair) && !severs(pair.back()))
+    };
+    members.iter().copied().filter(talks).collect()
+}
+
+/// The members that can be served: those around the leader when it keeps a quorum, and otherwise whoever lies in
+/// the circle of a member that could lead. Empty when nobody could.
+pub fn majority_side(
+    members: &[ServerId],
+    absent: &[ServerId],
+    leader: Option<ServerId>,
+    severs: &dyn Fn(Pair) -> bool,
+) -> Vec<ServerId> {
+    let enough = quorum(members.len());
+    let circle = |centre: ServerId| circle(centre, members, absent, severs);
+    if let Some(around) = leader.map(circle).filter(|around| around.len() >= enough) {
+        return around;
+    }
+    let circles: Vec<Vec<ServerId>> =
+        members.iter().map(|centre| circle(*centre)).filter(|around| around.len() >= enough).collect();
+    members.iter().copied().filter(|member| circles.iter().any(|around| around.contains(member))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn members(count: u64) -> Vec<ServerId> {
+        (1..=count).map(ServerId).collect()
+    }
+
+    fn around(centre: ServerId, members: &[ServerId], severed: &[Pair]) -> Vec<ServerId> {
+        circle(centre, members, &[], &|pair| severed.contains(&pair))
+    }
+
+    #[test]
+    fn a_deaf_member_is_heard_by_all_and_a_mute_one_hears_all() {
+        for count in 1..=9 {
+            let members = members(count);
+            for target in &members {
+                let (deaf, mute) = (deaf(*target, &members), mute(*target, &members));
+                assert_eq!(deaf.len(), members.len() - 1);
+                assert!(deaf.iter().all(|pair| pair.to == *target && pair.from != *target));
+                assert!(mute.iter().all(|pair| pair.from == *target && pair.to != *target));
+            }
+        }
+    }
+
+    #[test]
+    fn in_a_ring_every_member_reaches_a_majority_and_no_two_the_same() {
+        for count in 3..=9 {
+            let members = members(count);
+            let severed = ring(&members);
+            assert!(severed.iter().all(|pair| severed.contains(&pair.back())), "{count}: one-way");
+            let circles: Vec<Vec<ServerId>> =
+                members.iter().map(|member| around(*member, &members, &severed)).collect();
+            let distinct: BTreeSet<&Vec<ServerId>> = circles.iter().collect();
+            assert_eq!(distinct.len(), members.len(), "{count}: two see the same majority");
+            let majority = quorum(members.len());
+            let larger = circles.iter().filter(|around| around.len() == majority + 1).count();
+            let exact = circles.iter().filter(|around| around.len() == majority).count();
+            let odd_one_out = usize::from(count == 3 || count == 7);
+            assert_eq!((exact, larger), (members.len() - odd_one_out, odd_one_out), "{count} members");
+        }
+    }
+
+    #[test]
+    fn a_ring_of_five_is_the_pentagon() {
+        let members = members(5);
+        let severed = ring(&members);
+        assert_eq!(around(ServerId(1), &members, &severed), [1, 2, 5].map(ServerId));
+        assert_eq!(severed.len(), 10);
+    }
+
+    #[test]
+    fn with_three_members_a_ring_is_a_bridge() {
+        let members = members(3);
+        let severed = ring(&members);
+        assert_eq!(severed, [(2, 3), (3, 2)].map(Pair::from));
+    }
+
+    #[test]
+    fn the_majority_side_is_the_leaders_circle_and_else_everybody_who_could_be_served() {
+        let members = members(5);
+        let severed = ring(&members);
+        let severs = |pair: Pair| severed.contains(&pair);
+        let side = |leader, absent: &[ServerId]| majority_side(&members, absent, leader, &severs);
+        assert_eq!(side(Some(ServerId(1)), &[]), [1, 2, 5].map(ServerId));
+        assert_eq!(side(None, &[]), members);
+        assert_eq!(side(Some(ServerId(1)), &[ServerId(2)]), [1, 3, 4, 5].map(ServerId));
+        assert!(side(None, &[ServerId(1), ServerId(3)]).is_empty());
+    }
+
+    #[test]
+    fn who_is_deaf_or_mute_belongs_to_no_circle_but_its_own() {
+        let members = members(5);
+        for severed in [deaf(ServerId(2), &members), mute(ServerId(2), &members)] {
+            assert_eq!(around(ServerId(2), &members, &severed), [ServerId(2)]);
+            let severs = |pair: Pair| severed.contains(&pair);
+            let side = majority_side(&members, &[], Some(ServerId(2)), &severs);
+            assert_eq!(side, [1, 3, 4, 5].map(ServerId));
+        }
+    }
+}
