@@ -4,7 +4,7 @@
 //! not choose targets, keep time or judge. It says which faults it can do and why not the others, because a
 //! fault that can't be done is refused before anything starts and never skipped in silence.
 //!
-//! Here is the cluster of child processes. One of containers has its place beside it: everything that the
+//! There is the cluster of child processes and, behind a feature, the one of containers. Everything that the
 //! run, the nemesis and the load know of a cluster is in [`Cluster`].
 
 pub mod ports;
@@ -13,6 +13,7 @@ pub mod procfs;
 pub mod spawner;
 
 mod member;
+mod voice;
 
 use std::fmt;
 use std::net::SocketAddr;
