@@ -7,6 +7,8 @@
 //! There is the cluster of child processes and, behind a feature, the one of containers. Everything that the
 //! run, the nemesis and the load know of a cluster is in [`Cluster`].
 
+#[cfg(feature = "docker")]
+pub mod docker;
 pub mod ports;
 pub mod process;
 pub mod procfs;
