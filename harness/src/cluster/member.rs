@@ -4,10 +4,9 @@
 //! the runtime finds time for it; the same thread reaps the process. Signals go through a process file
 //! descriptor: an id alone could by then be somebody else's.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -21,20 +20,13 @@ use tokio::sync::watch;
 use super::ProcessState;
 use super::procfs;
 use super::spawner::Spawner;
+use super::voice::{MAX_LINE_BYTES, Place, Voice};
 use crate::clock::RunClock;
-use crate::events::{Event, EventLog, Said, Stamped};
-
-/// A line longer than this is cut.
-const MAX_LINE_BYTES: u64 = 64 * 1024;
-/// The lines of a member's log that are shown when it dies at the start.
-const TAIL_LINES: usize = 5;
+use crate::events::{Event, EventLog};
 
 /// A member's place: it outlives its processes.
 pub(super) struct Member {
-    id: ServerId,
-    folder: PathBuf,
-    clock: RunClock,
-    events: EventLog,
+    place: Place,
     process: Mutex<Option<Process>>,
 }
 
@@ -47,24 +39,24 @@ struct Process {
 impl Member {
     /// A member without a process. `folder` holds its log, its events and its data.
     pub(super) fn new(id: ServerId, folder: PathBuf, clock: RunClock, events: EventLog) -> Self {
-        Self { id, folder, clock, events, process: Mutex::new(None) }
+        Self { place: Place { id, folder, clock, events }, process: Mutex::new(None) }
     }
 
     /// Starts a process for it. The one before must have ended.
     pub(super) fn spawn(&self, spawner: &Spawner, mut command: Command) -> anyhow::Result<()> {
-        let log = append(&self.folder.join("log"))?;
-        let lines = append(&self.folder.join("events.jsonl"))?;
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+        let id = self.place.id;
+        let voice = self.place.voice()?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(self.place.log()?);
         // Noted first: what the process says must not come before its start.
         self.note(Event::Spawned);
-        let mut child = spawner.spawn(command).with_context(|| format!("starting member {}", self.id.0))?;
+        let mut child = spawner.spawn(command).with_context(|| format!("starting member {}", id.0))?;
         let pid = child.id();
         let pidfd = open_pidfd(pid)?;
-        let stdout = child.stdout.take().ok_or_else(|| anyhow!("member {} has no output", self.id.0))?;
+        let stdout = child.stdout.take().ok_or_else(|| anyhow!("member {} has no output", id.0))?;
         let (ender, ended) = watch::channel(None);
-        let reader = Reader { id: self.id, clock: self.clock, events: self.events.clone(), lines };
+        let reader = Reader { place: self.place.clone(), voice };
         std::thread::Builder::new()
-            .name(format!("member-{}", self.id.0))
+            .name(format!("member-{}", id.0))
             .spawn(move || reader.run(stdout, child, &ender))
             .context("starting a thread")?;
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +66,7 @@ impl Member {
 
     /// Notes something about its process at this moment.
     pub(super) fn note(&self, event: Event) {
-        self.events.push(Stamped { time: self.clock.now(), node: self.id, event });
+        self.place.note(event);
     }
 
     /// Sends a signal; false when there is no process to send it to.
@@ -114,16 +106,13 @@ impl Member {
         let Some(mut ended) = ended else { return Ok(()) };
         match tokio::time::timeout(patience, ended.wait_for(Option::is_some)).await {
             Ok(_) => Ok(()),
-            Err(_) => bail!("member {} does not end", self.id.0),
+            Err(_) => bail!("member {} does not end", self.place.id.0),
         }
     }
 
     /// The end of its log, for a message.
     pub(super) fn last_words(&self) -> String {
-        let path = self.folder.join("log");
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+        self.place.last_words()
     }
 }
 
@@ -132,20 +121,10 @@ fn open_pidfd(pid: u32) -> anyhow::Result<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty()).context("opening a process file descriptor")
 }
 
-fn append(path: &Path) -> anyhow::Result<File> {
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .with_context(|| format!("opening {}", path.display()))
-}
-
 /// Reads a member's words until its process ends.
 struct Reader {
-    id: ServerId,
-    clock: RunClock,
-    events: EventLog,
-    lines: File,
+    place: Place,
+    voice: Voice,
 }
 
 impl Reader {
@@ -156,31 +135,15 @@ impl Reader {
             line.clear();
             match stdout.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line) {
                 Ok(0) | Err(_) => break,
-                Ok(_) => self.take(&line),
+                Ok(_) => self.voice.take(&line),
             }
         }
         let how = match child.wait() {
             Ok(status) => describe(status),
             Err(error) => error.to_string(),
         };
-        self.push(Event::Exited(how.clone()));
+        self.place.note(Event::Exited(how.clone()));
         ended.send_replace(Some(how));
-    }
-
-    fn take(&mut self, line: &[u8]) {
-        let time = self.clock.now();
-        let parsed = serde_json::from_slice::<serde_json::Value>(line);
-        let Ok(serde_json::Value::Object(mut fields)) = parsed else { return };
-        if let Ok(said) = serde_json::from_value::<Said>(serde_json::Value::Object(fields.clone())) {
-            self.events.push(Stamped { time, node: self.id, event: Event::Said(said) });
-        }
-        // What cannot be written down is lost for the reader of the folder only; the run goes on.
-        fields.insert("time".to_owned(), time.into());
-        let _ = writeln!(self.lines, "{}", serde_json::Value::Object(fields));
-    }
-
-    fn push(&mut self, event: Event) {
-        self.events.push(Stamped { time: self.clock.now(), node: self.id, event });
     }
 }
 

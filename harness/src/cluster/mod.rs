@@ -4,9 +4,11 @@
 //! not choose targets, keep time or judge. It says which faults it can do and why not the others, because a
 //! fault that can't be done is refused before anything starts and never skipped in silence.
 //!
-//! Here is the cluster of child processes. One of containers has its place beside it: everything that the
+//! There is the cluster of child processes and, behind a feature, the one of containers. Everything that the
 //! run, the nemesis and the load know of a cluster is in [`Cluster`].
 
+#[cfg(feature = "docker")]
+pub mod docker;
 pub mod ports;
 pub mod process;
 pub mod procfs;
@@ -14,6 +16,7 @@ pub mod spawner;
 
 mod member;
 mod process_clock;
+mod voice;
 
 use std::fmt;
 use std::net::SocketAddr;

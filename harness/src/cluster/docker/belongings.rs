@@ -1,0 +1,133 @@
+//! What a run has on an engine: it is made under one gate, and goes through one door.
+//!
+//! Nothing is remembered that could be forgotten: everything carries the run's label, and what is removed is
+//! what the engine says carries it. The gate sees to it that nothing is made behind the back of the removal.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use bollard::Docker;
+use bollard::errors::Error;
+use tokio::sync::RwLock;
+
+use super::engine::{Engine, EngineError};
+use super::inventory::{self, Removed};
+use super::labels::Labels;
+
+/// How long things that are being made may take before the removal begins without them.
+const GATE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a removal may take when nobody can wait asynchronously any more.
+const DROP_PATIENCE: Duration = Duration::from_secs(15);
+
+/// Everything of one run. When it is dropped, whatever led there, all of it is removed.
+pub(super) struct Belongings {
+    engine: Engine,
+    labels: Labels,
+    open: Arc<RwLock<bool>>,
+    closing: Arc<AtomicBool>,
+}
+
+impl Belongings {
+    /// Nothing yet.
+    pub(super) fn new(engine: Engine, token: &str) -> Self {
+        Self {
+            engine,
+            labels: Labels::new(token),
+            open: Arc::new(RwLock::new(true)),
+            closing: Arc::default(),
+        }
+    }
+
+    /// Where they are.
+    pub(super) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What they carry.
+    pub(super) fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// Raised when they are about to be removed: what ends from then on ends as it should.
+    pub(super) fn closing(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.closing)
+    }
+
+    /// Says that what ends from now on ends as it should.
+    pub(super) fn announce_end(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+    }
+
+    /// A name for a thing that is for `part`.
+    pub(super) fn name(&self, part: &str) -> String {
+        format!("harness-{}-{part}", self.labels.short())
+    }
+
+    /// Makes something, unless the removal has begun.
+    pub(super) async fn make<T, F>(
+        &self,
+        what: &str,
+        patience: Duration,
+        request: impl FnOnce(Docker) -> F + Send + 'static,
+    ) -> anyhow::Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let open = Arc::clone(&self.open).read_owned().await;
+        if !*open {
+            bail!("{what} comes too late: the run is being cleaned up");
+        }
+        // The gate is held by the call itself, which goes on when whoever asked is gone.
+        let guarded = move |docker: Docker| async move {
+            let made = request(docker).await;
+            drop(open);
+            made
+        };
+        Ok(self.engine.call(what, patience, guarded).await?)
+    }
+
+    /// Removes everything.
+    pub(super) async fn remove(&self) -> anyhow::Result<Removed> {
+        self.announce_end();
+        close(&self.open).await;
+        remove_all(&self.engine, self.labels.token()).await.context("cleaning up the engine")
+    }
+}
+
+async fn close(open: &RwLock<bool>) {
+    if let Ok(mut open) = tokio::time::timeout(GATE_PATIENCE, open.write()).await {
+        *open = false;
+    }
+}
+
+async fn remove_all(engine: &Engine, token: &str) -> Result<Removed, EngineError> {
+    // A dead engine is told in two seconds and not after a dozen time-outs.
+    engine.ping().await?;
+    inventory::empty(engine, &[token.to_owned()]).await
+}
+
+impl Drop for Belongings {
+    /// Usually there is nothing left to do. After a panic or an interrupt there is, and then this waits.
+    fn drop(&mut self) {
+        if self.open.try_read().is_ok_and(|open| !*open) {
+            return;
+        }
+        self.announce_end();
+        let (engine, token, open) =
+            (self.engine.clone(), self.labels.token().to_owned(), Arc::clone(&self.open));
+        let (done, waiting) = std::sync::mpsc::sync_channel(1);
+        self.engine.spawn(async move {
+            close(&open).await;
+            // Nobody may be waiting any more.
+            let _ = done.send(remove_all(&engine, &token).await);
+        });
+        match waiting.recv_timeout(DROP_PATIENCE) {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "not everything is removed; `harness clean` will"),
+            Err(error) => tracing::warn!(%error, "not everything is removed; `harness clean` will"),
+        }
+    }
+}

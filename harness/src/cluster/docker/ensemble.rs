@@ -1,0 +1,483 @@
+//! The ensemble: image, network, volumes, holders and members, made in the order in which they need each
+//! other, and as much at once as can be.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow, bail};
+use bollard::models::{NetworkCreateRequest, VolumeCreateRequest};
+use futures_util::future::{join_all, try_join_all};
+use harness_agent::protocol::{Command, SignalName};
+use node_wire::ids::ServerId;
+use tokio::net::TcpStream;
+
+use super::agent::{Agent, peer};
+use super::belongings::Belongings;
+use super::bodies::{Bundled, Common, ELECTION_PORT, QUORUM_PORT};
+use super::engine::Engine;
+use super::holder::{CLIENT_PORT, Holder, Plan, dialled, mount_points};
+use super::member::Member;
+use super::trouble::Trouble;
+use super::{image, keep, observer};
+use crate::clock::{RunClock, whole_milliseconds};
+use crate::cluster::Cut;
+use crate::cluster::process::MemberSettings;
+use crate::cluster::voice::Place;
+use crate::events::{self, EventLog};
+use crate::exit::Failure;
+
+/// How long making a network, a volume or a description of one may take.
+const MAKE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the ensemble may take to serve after its containers were started.
+const START_PATIENCE: Duration = Duration::from_secs(20);
+/// The same for an image that was named: a Java machine takes its time.
+const FOREIGN_START_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a closed port may take to refuse.
+const REFUSAL_PATIENCE: Duration = Duration::from_millis(500);
+/// How long a member may take to end when asked politely.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// Where probes and controls arrive, below the ports that the kernel gives away.
+const PROBE_PORTS: (u16, u16) = (10_201, 10_202);
+
+/// What only this cluster is told.
+#[derive(Clone, Debug, Default)]
+pub struct DockerSettings {
+    /// The image of the members; none is the bundled node in an image of its own.
+    pub image: Option<String>,
+    /// What the image runs; empty is its own command.
+    pub image_command: Vec<String>,
+    /// The address on which client ports are published; none is the members' own addresses when the engine is
+    /// on this machine.
+    pub publish: Option<IpAddr>,
+}
+
+/// The cluster. Its fields are dropped in their order, and what is on the engine goes with the last of them.
+pub struct DockerCluster {
+    pub(super) settings: MemberSettings,
+    pub(super) docker: DockerSettings,
+    pub(super) ids: Vec<ServerId>,
+    pub(super) members: BTreeMap<ServerId, Member>,
+    pub(super) holders: BTreeMap<ServerId, Holder>,
+    pub(super) clients: BTreeMap<ServerId, SocketAddr>,
+    /// Whether clients reach members through a published port, which accepts although nobody listens behind.
+    pub(super) published: bool,
+    pub(super) events: EventLog,
+    pub(super) clock: RunClock,
+    pub(super) trouble: Trouble,
+    /// Why clocks can't be shifted here, if they can't.
+    pub(super) clocks: Result<(), String>,
+    /// The cuts in force, by fault.
+    pub(super) cuts: Mutex<BTreeMap<String, Cut>>,
+    /// By how much members' clocks are off.
+    pub(super) shifted: Mutex<BTreeMap<ServerId, i64>>,
+    /// The number of the next round of probes.
+    pub(super) round: AtomicU64,
+    image: String,
+    volumes: BTreeMap<ServerId, Vec<(String, &'static str)>>,
+    observer: Mutex<Option<tokio::task::AbortHandle>>,
+    belongings: Belongings,
+}
+
+/// How clients reach members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// At the containers' own addresses.
+    Direct,
+    /// At ports that the engine publishes on this address.
+    Published(IpAddr),
+}
+
+impl DockerCluster {
+    /// Brings the image over and starts the holders; no member runs yet. Whatever was made is removed again
+    /// when it comes to nothing.
+    pub async fn create(
+        settings: MemberSettings,
+        docker: DockerSettings,
+        engine: Engine,
+        clock: RunClock,
+    ) -> Result<Self, Failure> {
+        refuse(&settings, &docker, &engine)?;
+        let layers = image::layers(engine.architecture())?;
+        let ids: Vec<ServerId> = (1..=u64::from(settings.nodes)).map(ServerId).collect();
+        let events = EventLog::new(&ids);
+        let mut members = BTreeMap::new();
+        for id in &ids {
+            let folder = settings.folder.join("nodes").join(id.0.to_string());
+            std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+            let place = Place { id: *id, folder, clock, events: events.clone() };
+            members.insert(*id, Member::new(place, docker.image.is_none()));
+        }
+        let belongings = Belongings::new(engine, &settings.token);
+        let made = make(&belongings, &docker, &members, layers).await;
+        let made = match made {
+            Ok(made) => made,
+            Err(failure) => {
+                if let Err(error) = belongings.remove().await {
+                    tracing::warn!("what was begun is not removed: {error:#}");
+                }
+                return Err(failure);
+            }
+        };
+        Ok(Self {
+            settings,
+            docker,
+            ids,
+            members,
+            holders: made.holders,
+            clients: made.clients,
+            published: made.reach != Reach::Direct,
+            events,
+            clock,
+            trouble: made.trouble,
+            clocks: made.clocks,
+            cuts: Mutex::default(),
+            shifted: Mutex::default(),
+            round: AtomicU64::new(1),
+            image: made.image,
+            volumes: made.volumes,
+            observer: Mutex::default(),
+            belongings,
+        })
+    }
+
+    pub(super) fn member(&self, id: ServerId) -> anyhow::Result<&Member> {
+        self.members.get(&id).ok_or_else(|| anyhow!("there is no member {}", id.0))
+    }
+
+    pub(super) fn agent(&self, id: ServerId) -> anyhow::Result<&Agent> {
+        let holder = self.holders.get(&id).ok_or_else(|| anyhow!("there is no member {}", id.0))?;
+        Ok(&holder.agent)
+    }
+
+    /// Starts a container for a member.
+    pub(super) async fn start_member(&self, id: ServerId, lose_unsynced: bool) -> anyhow::Result<()> {
+        let holder = self.holders.get(&id).ok_or_else(|| anyhow!("there is no member {}", id.0))?;
+        let ensemble: Vec<(ServerId, IpAddr)> =
+            self.holders.iter().map(|(id, holder)| (*id, holder.address)).collect();
+        let common = Common {
+            ensemble: &ensemble,
+            holder: &holder.id,
+            volumes: self.volumes.get(&id).map(Vec::as_slice).unwrap_or_default(),
+            labels: self.belongings.labels().of("member"),
+        };
+        let body = match &self.docker.image {
+            Some(image) if lose_unsynced => bail!(
+                "what {image} has synced is not known, so it can't lose the rest: use --lose-unsynced never"
+            ),
+            Some(image) => common.foreign(id, image, &self.docker.image_command),
+            None => common.bundled(
+                id,
+                &Bundled {
+                    image: &self.image,
+                    peer_timeout_ms: whole_milliseconds(self.settings.peer_timeout),
+                    plant: self.settings.plant,
+                    lose_unsynced,
+                },
+            ),
+        };
+        self.member(id)?.start(&self.belongings, &self.trouble, body).await
+    }
+
+    pub(super) async fn start_all(&self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        try_join_all(self.ids.iter().map(|id| self.start_member(*id, false))).await?;
+        let started = begun.elapsed();
+        if self.docker.image.is_some() {
+            self.observe();
+        }
+        let foreign = self.docker.image.is_some();
+        let patience = if foreign { FOREIGN_START_PATIENCE } else { START_PATIENCE };
+        let in_time = self.events.wait(patience, events::settled).await;
+        tracing::debug!(containers = ?started, serving = ?begun.elapsed(), "members started");
+        let views = self.events.views();
+        if let Some((id, _)) = views.iter().find(|(_, view)| !view.running) {
+            let words = self.member(*id)?.place.last_words();
+            let hint = match &self.docker.image {
+                Some(image) => format!(
+                    "\n{image} shares its processes' namespace with our agent: a program that must be process 1 \
+                     can't be tested here"
+                ),
+                None => String::new(),
+            };
+            bail!(
+                "member {} ended while the ensemble was starting; the end of its log:\n{words}{hint}",
+                id.0
+            );
+        }
+        if !in_time {
+            bail!(
+                "the ensemble does not serve {} s after its start: {}",
+                patience.as_secs(),
+                events::laggards(&views)
+            );
+        }
+        Ok(())
+    }
+
+    fn observe(&self) {
+        let members = self
+            .members
+            .iter()
+            .filter_map(|(id, member)| Some((member.place.clone(), *self.clients.get(id)?)));
+        let task = self.belongings.engine().spawn(observer::observe(members.collect()));
+        let mut observer = self.observer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *observer = Some(task.abort_handle());
+    }
+
+    /// Ends the members, brings their data home, and removes everything.
+    pub(super) async fn end(&self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        self.belongings.announce_end();
+        if let Some(observer) = self.observer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+        {
+            observer.abort();
+        }
+        // Without an engine there is nothing to do, and nothing is to be waited for.
+        self.belongings.engine().ping().await.context("ending the members")?;
+        join_all(self.holders.values().map(|holder| async {
+            // A stopped process takes the polite signal only when it goes on. An agent that is gone has
+            // taken its processes along.
+            let _ = holder.agent.signal(SignalName::Term).await;
+            let _ = holder.agent.signal(SignalName::Continue).await;
+        }))
+        .await;
+        let farewells = self.members.values().map(|member| member.ended(FAREWELL));
+        for ended in join_all(farewells).await {
+            if let Err(error) = ended {
+                tracing::warn!("{error:#} when asked, is killed");
+            }
+        }
+        let ended = begun.elapsed();
+        join_all(self.ids.iter().map(|id| self.bring_home(*id))).await;
+        let kept = begun.elapsed();
+        self.belongings.remove().await?;
+        tracing::debug!(?ended, ?kept, removed = ?begun.elapsed(), "the ensemble has ended");
+        Ok(())
+    }
+
+    async fn bring_home(&self, id: ServerId) {
+        let (Some(holder), Some(member)) = (self.holders.get(&id), self.members.get(&id)) else { return };
+        let engine = self.belongings.engine();
+        for path in mount_points(self.docker.image.is_none()) {
+            // What foreign images keep beside /data has a folder of its own below the one that is kept.
+            let below = if *path == image::DATA {
+                Path::new("data").to_owned()
+            } else {
+                Path::new("data").join(path.trim_start_matches('/'))
+            };
+            if let Err(error) =
+                keep::bring_home(engine, &holder.id, path, &member.place.folder.join(below)).await
+            {
+                tracing::warn!("the data of n{} is not kept: {error:#}", id.0);
+            }
+        }
+    }
+}
+
+/// What does not fit together is refused before anything is made.
+fn refuse(settings: &MemberSettings, docker: &DockerSettings, engine: &Engine) -> Result<(), Failure> {
+    if let (Some(image), Some(bug)) = (&docker.image, settings.plant) {
+        return Err(Failure::usage(format!(
+            "--plant {}: bugs are planted in the bundled node only; leave out --image {image}",
+            bug.name()
+        )));
+    }
+    if docker.image.is_none() && !docker.image_command.is_empty() {
+        return Err(Failure::usage("--image-command: the bundled node has its own; name an --image for it"));
+    }
+    if docker.publish.is_none() && !engine.place().is_local() {
+        return Err(Failure::usage(format!(
+            "the engine at {} is on another machine, whose containers can't be reached from here: publish the \
+             members' client ports with --publish ADDRESS, an address of that machine that only you can reach, \
+             because the ensemble stands open to whoever can",
+            engine.place()
+        )));
+    }
+    Ok(())
+}
+
+/// What was made.
+struct Made {
+    image: String,
+    volumes: BTreeMap<ServerId, Vec<(String, &'static str)>>,
+    holders: BTreeMap<ServerId, Holder>,
+    clients: BTreeMap<ServerId, SocketAddr>,
+    reach: Reach,
+    trouble: Trouble,
+    clocks: Result<(), String>,
+}
+
+async fn make(
+    belongings: &Belongings,
+    docker: &DockerSettings,
+    members: &BTreeMap<ServerId, Member>,
+    layers: bytes::Bytes,
+) -> Result<Made, Failure> {
+    let begun = Instant::now();
+    let engine = belongings.engine();
+    let bytes = layers.len();
+    let places = mount_points(docker.image.is_none());
+    let (image, gateway, volumes, known) = tokio::join!(
+        image::import(belongings, layers),
+        network(belongings),
+        try_join_all(members.keys().map(|id| volumes(belongings, *id, places))),
+        known(engine, docker.image.as_deref()),
+    );
+    known?;
+    let (image, (network, gateway)) = (image?, gateway?);
+    let volumes: BTreeMap<_, _> = members.keys().copied().zip(volumes?).collect();
+    let imported = begun.elapsed();
+    let reach = match docker.publish {
+        Some(address) => Reach::Published(address),
+        None if gateway.is_some_and(is_ours) => Reach::Direct,
+        None => Reach::Published(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+    };
+    let trouble = Trouble::none(belongings.closing());
+    let publish = match reach {
+        Reach::Direct => None,
+        Reach::Published(address) => Some(address),
+    };
+    let starts = members.iter().map(|(id, member)| {
+        let volumes = volumes.get(id).map(Vec::as_slice).unwrap_or_default();
+        let plan = Plan { belongings, image: &image, network: &network, volumes, publish, trouble: &trouble };
+        async move { anyhow::Ok((*id, plan.start(&member.place).await?)) }
+    });
+    let holders: BTreeMap<ServerId, Holder> = try_join_all(starts).await?.into_iter().collect();
+    let held = begun.elapsed();
+    introduce(belongings, &holders).await?;
+    let engine_address = engine.place().address();
+    let clients = holders.iter().map(|(id, holder)| {
+        let address = match (reach, holder.published) {
+            (Reach::Published(address), Some(port)) => dialled(address, engine_address, port),
+            _ => SocketAddr::new(holder.address, CLIENT_PORT),
+        };
+        (*id, address)
+    });
+    let clients: BTreeMap<ServerId, SocketAddr> = clients.collect();
+    reachable(reach, clients.values().next().copied()).await?;
+    let clocks = match holders.values().next() {
+        Some(holder) => {
+            holder.agent.ask(Command::TryClock).await.map(drop).map_err(|error| format!("{error:#}"))
+        }
+        None => Err("there are no members".to_owned()),
+    };
+    tracing::debug!(bytes, ?imported, ?held, ready = ?begun.elapsed(), "holders started");
+    Ok(Made { image, volumes, holders, clients, reach, trouble, clocks })
+}
+
+/// Makes the network; the engine chooses where. Gives its id and its gateway.
+async fn network(belongings: &Belongings) -> anyhow::Result<(String, Option<IpAddr>)> {
+    let request = NetworkCreateRequest {
+        name: belongings.name("net"),
+        driver: Some("bridge".to_owned()),
+        labels: Some(belongings.labels().of("network")),
+        ..NetworkCreateRequest::default()
+    };
+    let made = belongings
+        .make("making a network", MAKE_PATIENCE, |docker| async move { docker.create_network(request).await })
+        .await?;
+    let id = made.id;
+    let name = id.clone();
+    let seen = belongings
+        .engine()
+        .call("looking at a network", MAKE_PATIENCE, |docker| async move {
+            docker.inspect_network(&name, None).await
+        })
+        .await?;
+    let configurations = seen.ipam.and_then(|ipam| ipam.config).unwrap_or_default();
+    let gateway = configurations.iter().find_map(|one| one.gateway.as_deref()?.parse().ok());
+    Ok((id, gateway))
+}
+
+async fn volumes(
+    belongings: &Belongings,
+    id: ServerId,
+    places: &'static [&'static str],
+) -> anyhow::Result<Vec<(String, &'static str)>> {
+    let mut made = Vec::new();
+    for place in places {
+        let name = belongings.name(&format!("n{}-{}", id.0, place.trim_start_matches('/')));
+        let request = VolumeCreateRequest {
+            name: Some(name.clone()),
+            labels: Some(HashMap::from_iter(belongings.labels().of("data"))),
+            ..VolumeCreateRequest::default()
+        };
+        belongings
+            .make(
+                "making a volume",
+                MAKE_PATIENCE,
+                |docker| async move { docker.create_volume(request).await },
+            )
+            .await?;
+        made.push((name, *place));
+    }
+    Ok(made)
+}
+
+/// Refuses an image that the engine does not have: nothing is pulled here.
+async fn known(engine: &Engine, image: Option<&str>) -> Result<(), Failure> {
+    let Some(image) = image else { return Ok(()) };
+    let name = image.to_owned();
+    let looked = engine
+        .call(
+            "looking for an image",
+            MAKE_PATIENCE,
+            |docker| async move { docker.inspect_image(&name).await },
+        )
+        .await;
+    match looked {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_unknown() => Err(Failure::usage(format!(
+            "--image {image}: the engine does not have it, and nothing is pulled here: `docker pull {image}` first"
+        ))),
+        Err(error) => Err(anyhow::Error::new(error).into()),
+    }
+}
+
+/// Whether this is an address of this machine.
+fn is_ours(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
+/// Tells every agent who is who.
+async fn introduce(belongings: &Belongings, holders: &BTreeMap<ServerId, Holder>) -> anyhow::Result<()> {
+    let hello = |own: ServerId| Command::Hello {
+        run: belongings.labels().short().to_owned(),
+        own: peer(own),
+        peers: holders
+            .iter()
+            .filter(|(id, _)| **id != own)
+            .map(|(id, holder)| (peer(*id), holder.address))
+            .collect(),
+        probe_port: PROBE_PORTS.0,
+        control_port: PROBE_PORTS.1,
+        peer_ports: vec![QUORUM_PORT, ELECTION_PORT],
+    };
+    try_join_all(holders.iter().map(|(id, holder)| holder.agent.ask(hello(*id)))).await?;
+    Ok(())
+}
+
+/// A closed port at a member's own address must refuse at once, or this is not the way to it. A published
+/// port tells nothing before somebody listens behind it.
+async fn reachable(reach: Reach, client: Option<SocketAddr>) -> Result<(), Failure> {
+    let (Reach::Direct, Some(client)) = (reach, client) else { return Ok(()) };
+    let dialled = tokio::time::timeout(REFUSAL_PATIENCE, TcpStream::connect(client)).await;
+    match dialled {
+        Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(()),
+        other => {
+            let seen = match other {
+                Ok(Ok(_)) => "somebody else answers there".to_owned(),
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "no answer".to_owned(),
+            };
+            Err(Failure::usage(format!(
+                "members can't be reached at their own addresses ({client}: {seen}): publish their client \
+                 ports with --publish 127.0.0.1"
+            )))
+        }
+    }
+}

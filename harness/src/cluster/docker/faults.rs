@@ -1,0 +1,375 @@
+//! What a run does with the ensemble. Faults go to the agents, many at once; none needs the engine, except
+//! the start of a member.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::bail;
+use futures_util::future::try_join_all;
+use harness_agent::protocol::{Arrival, Command, Peer, PeerCount, ProcessLine, Refusal, SignalName};
+use node_client::four_letter_word;
+use node_wire::ids::ServerId;
+
+use super::agent::peer;
+use super::ensemble::DockerCluster;
+use crate::cluster::{
+    Async, ClockReading, Cluster, Cut, FaultClass, PortState, ProcessState, Severing, Traffic,
+};
+use crate::events::{Event, EventLog};
+use crate::links::protocol::{Count, Pair, ProbeRound, Probed};
+
+/// How long a killed process may take to be reaped, and the engine to tell.
+const SIGNAL_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a member may take to answer `ruok` before it counts as silent.
+const WORD_PATIENCE: Duration = Duration::from_millis(150);
+/// How long a probe may take once the controls arrived.
+const PROBE_PATIENCE: Duration = Duration::from_millis(100);
+/// How long a process that was started may take to be there for its clock to be shifted.
+const SHIFT_PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks for it.
+const GLANCE: Duration = Duration::from_millis(2);
+
+impl DockerCluster {
+    async fn signal(&self, members: &[ServerId], signal: SignalName) -> anyhow::Result<()> {
+        try_join_all(members.iter().map(async |id| self.agent(*id)?.signal(signal).await)).await?;
+        Ok(())
+    }
+
+    fn note(&self, members: &[ServerId], event: &Event) -> anyhow::Result<()> {
+        for id in members {
+            self.member(*id)?.place.note(event.clone());
+        }
+        Ok(())
+    }
+
+    async fn start_again(&self, id: ServerId, lose_unsynced: bool) -> anyhow::Result<()> {
+        self.member(id)?.ended(SIGNAL_PATIENCE).await?;
+        let begun = self.clock.now();
+        self.start_member(id, lose_unsynced).await?;
+        let offset_ns = self.offset(id);
+        if offset_ns == 0 {
+            return Ok(());
+        }
+        self.shift_when_it_runs(id, offset_ns).await?;
+        let gap_ns = self.clock.now().saturating_sub(begun);
+        self.member(id)?.place.note(Event::Clock { offset_ns, gap_ns: Some(gap_ns) });
+        Ok(())
+    }
+
+    fn offset(&self, id: ServerId) -> i64 {
+        let shifted = self.shifted.lock().unwrap_or_else(PoisonError::into_inner);
+        shifted.get(&id).copied().unwrap_or(0)
+    }
+
+    /// A container that was started may still be on its way to its own program.
+    async fn shift_when_it_runs(&self, id: ServerId, offset_ns: i64) -> anyhow::Result<()> {
+        let agent = self.agent(id)?;
+        let shifting = async {
+            loop {
+                let processes = agent.processes().await?;
+                if processes.iter().any(runs_its_program) && agent.shift_clock(offset_ns).await? > 0 {
+                    return anyhow::Ok(());
+                }
+                tokio::time::sleep(GLANCE).await;
+            }
+        };
+        match tokio::time::timeout(SHIFT_PATIENCE, shifting).await {
+            Ok(done) => done,
+            Err(_) => bail!("n{} was started again, and there is no process to shift the clock of", id.0),
+        }
+    }
+
+    async fn shift(&self, id: ServerId, offset_ns: i64) -> anyhow::Result<()> {
+        self.shifted.lock().unwrap_or_else(PoisonError::into_inner).insert(id, offset_ns);
+        // One that is down is shifted when it is started.
+        if self.member(id)?.how_it_ended().is_none() {
+            self.agent(id)?.shift_clock(offset_ns).await?;
+            self.member(id)?.place.note(Event::Clock { offset_ns, gap_ns: None });
+        }
+        Ok(())
+    }
+
+    /// Puts a command to the agents of these members, and gives the counters of that moment.
+    async fn counted(
+        &self,
+        commands: impl IntoIterator<Item = (ServerId, Command)>,
+    ) -> anyhow::Result<Traffic> {
+        let asked = commands.into_iter().map(async |(to, command)| {
+            let counts = self.agent(to)?.counts(command).await?;
+            anyhow::Ok(counts.into_iter().map(move |count| as_link_count(to, count)))
+        });
+        let counts = try_join_all(asked).await?;
+        Ok(Traffic { counts: counts.into_iter().flatten().collect() })
+    }
+
+    async fn put_in_force(&self, fault: &str, cut: &Cut) -> anyhow::Result<Traffic> {
+        let refusal = match cut.how {
+            Severing::Silence => Refusal::Silence,
+            Severing::Reject => Refusal::Reset,
+        };
+        self.cuts.lock().unwrap_or_else(PoisonError::into_inner).insert(fault.to_owned(), cut.clone());
+        let commands = by_receiver(cut)
+            .into_iter()
+            .map(|(to, from)| (to, Command::Cut { fault: fault.to_owned(), from, refusal }));
+        self.counted(commands).await
+    }
+
+    async fn take_away(&self, fault: &str) -> anyhow::Result<Traffic> {
+        let cut = self.cuts.lock().unwrap_or_else(PoisonError::into_inner).remove(fault);
+        // A cut that is not known here may still be known there.
+        let receivers = match &cut {
+            Some(cut) => by_receiver(cut).into_keys().collect(),
+            None => self.ids.clone(),
+        };
+        let heal = |to| (to, Command::Heal { fault: fault.to_owned() });
+        self.counted(receivers.into_iter().map(heal)).await
+    }
+
+    async fn probe_all(&self) -> anyhow::Result<ProbeRound> {
+        let round = self.round.fetch_add(1, Ordering::Relaxed);
+        let send = |id: &ServerId| {
+            let id = *id;
+            async move { self.agent(id)?.ask(Command::SendProbes { round }).await }
+        };
+        try_join_all(self.ids.iter().map(send)).await?;
+        let arrived = try_join_all(self.ids.iter().map(async |id| {
+            let arrivals = self.agent(*id)?.arrivals(round, PROBE_PATIENCE).await?;
+            anyhow::Ok((*id, arrivals))
+        }))
+        .await?;
+        Ok(as_round(&self.ids, &arrived))
+    }
+
+    async fn ask_port(&self, id: ServerId) -> anyhow::Result<PortState> {
+        let address = self.client_address(id);
+        let question = four_letter_word(address, "ruok");
+        Ok(match tokio::time::timeout(WORD_PATIENCE, question).await {
+            Err(_) => PortState::Silent,
+            Ok(answer) => as_port_state(answer, self.published),
+        })
+    }
+}
+
+impl Cluster for DockerCluster {
+    fn name(&self) -> &'static str {
+        "docker"
+    }
+
+    fn can(&self, class: FaultClass) -> Result<(), String> {
+        match class {
+            FaultClass::Partition | FaultClass::Reject | FaultClass::Kill | FaultClass::Pause => Ok(()),
+            FaultClass::Clock => self.clocks.clone(),
+        }
+    }
+
+    fn members(&self) -> &[ServerId] {
+        &self.ids
+    }
+
+    fn client_address(&self, member: ServerId) -> SocketAddr {
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        self.clients.get(&member).copied().unwrap_or(nowhere)
+    }
+
+    fn events(&self) -> &EventLog {
+        &self.events
+    }
+
+    fn start(&self) -> Async<'_, ()> {
+        Box::pin(self.start_all())
+    }
+
+    fn kill<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+        Box::pin(self.signal(members, SignalName::Kill))
+    }
+
+    fn restart<'a>(&'a self, members: &'a [ServerId], lose_unsynced: bool) -> Async<'a, ()> {
+        Box::pin(async move {
+            try_join_all(members.iter().map(|id| self.start_again(*id, lose_unsynced))).await?;
+            Ok(())
+        })
+    }
+
+    fn pause<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+        Box::pin(async move {
+            self.signal(members, SignalName::Stop).await?;
+            self.note(members, &Event::Paused)
+        })
+    }
+
+    fn resume<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+        Box::pin(async move {
+            self.note(members, &Event::Resumed)?;
+            self.signal(members, SignalName::Continue).await
+        })
+    }
+
+    fn cut<'a>(&'a self, fault: &'a str, cut: &'a Cut) -> Async<'a, Traffic> {
+        Box::pin(self.put_in_force(fault, cut))
+    }
+
+    fn heal<'a>(&'a self, fault: &'a str) -> Async<'a, Traffic> {
+        Box::pin(self.take_away(fault))
+    }
+
+    fn traffic(&self) -> Async<'_, Traffic> {
+        Box::pin(self.counted(self.ids.iter().map(|id| (*id, Command::Counters))))
+    }
+
+    fn probe(&self) -> Async<'_, ProbeRound> {
+        Box::pin(self.probe_all())
+    }
+
+    fn process_state(&self, member: ServerId) -> Async<'_, ProcessState> {
+        Box::pin(async move {
+            // Asked first: a process that ends in between is then dying, and not running for ever.
+            let ended = self.member(member)?.how_it_ended();
+            let processes = self.agent(member)?.processes().await?;
+            Ok(as_process_state(&processes, ended))
+        })
+    }
+
+    fn shift_clock<'a>(&'a self, members: &'a [ServerId], offset_ns: i64) -> Async<'a, ()> {
+        Box::pin(async move {
+            try_join_all(members.iter().map(|id| self.shift(*id, offset_ns))).await?;
+            Ok(())
+        })
+    }
+
+    fn read_clock(&self, member: ServerId) -> Async<'_, ClockReading> {
+        Box::pin(async move {
+            let reading = self.agent(member)?.read_clock().await?;
+            Ok(ClockReading { offset_ns: reading.offset_ns, error_ns: reading.error_ns })
+        })
+    }
+
+    fn ask(&self, member: ServerId) -> Async<'_, PortState> {
+        Box::pin(self.ask_port(member))
+    }
+
+    fn broken(&self) -> Async<'_, String> {
+        Box::pin(async move { Ok(self.trouble.wait().await) })
+    }
+
+    fn stop(&self) -> Async<'_, ()> {
+        Box::pin(self.end())
+    }
+}
+
+/// Whether a process has become what its container is for: until then it is the engine's own.
+fn runs_its_program(process: &ProcessLine) -> bool {
+    !process.name.starts_with("runc") && !matches!(process.state, 'Z' | 'X' | 'x')
+}
+
+/// From whom each receiver of a cut hears nothing.
+fn by_receiver(cut: &Cut) -> BTreeMap<ServerId, Vec<Peer>> {
+    let mut receivers: BTreeMap<ServerId, Vec<Peer>> = BTreeMap::new();
+    for pair in &cut.pairs {
+        receivers.entry(pair.to).or_default().push(peer(pair.from));
+    }
+    receivers
+}
+
+/// A packet filter holds nothing back, so nothing waits in it.
+fn as_link_count(to: ServerId, count: PeerCount) -> Count {
+    Count {
+        pair: Pair::new(ServerId(count.from), to),
+        forwarded: count.passed_bytes,
+        waiting: 0,
+        dials_waiting: 0,
+        refused: count.refused_packets,
+    }
+}
+
+/// What all agents saw of a round. Without every control it proves nothing.
+fn as_round(ids: &[ServerId], arrived: &[(ServerId, Vec<Arrival>)]) -> ProbeRound {
+    let seen = |pair: Pair| {
+        let (_, arrivals) = arrived.iter().find(|(to, _)| *to == pair.to)?;
+        arrivals.iter().find(|arrival| arrival.from == peer(pair.from)).copied()
+    };
+    let pairs = ids
+        .iter()
+        .flat_map(|from| ids.iter().filter(move |to| *to != from).map(move |to| Pair::new(*from, *to)));
+    let mut probes = Vec::new();
+    let mut slowest = Some(0);
+    for pair in pairs {
+        let arrival = seen(pair);
+        let control = arrival.and_then(|arrival| arrival.control_us);
+        slowest = slowest.zip(control).map(|(slowest, control)| slowest.max(control));
+        probes.push(Probed { pair, took_us: arrival.and_then(|arrival| arrival.probe_us) });
+    }
+    ProbeRound { probes, control_us: slowest }
+}
+
+/// What the processes of a member's namespace are together.
+fn as_process_state(processes: &[ProcessLine], ended: Option<String>) -> ProcessState {
+    let mut living = processes.iter().filter(|process| !matches!(process.state, 'Z' | 'X' | 'x')).peekable();
+    if living.peek().is_none() {
+        return ended.map_or(ProcessState::Dying, ProcessState::Gone);
+    }
+    if living.all(|process| process.state == 'T') { ProcessState::Stopped } else { ProcessState::Running }
+}
+
+/// What an answer to `ruok` says. Behind a published port somebody else accepts, and hangs up when nobody
+/// listens behind it: that is its way to refuse.
+fn as_port_state(answer: io::Result<String>, published: bool) -> PortState {
+    match answer {
+        Ok(answer) if answer.trim_end_matches('\0').trim() == "imok" => PortState::Answers,
+        Ok(answer) if published && answer.is_empty() => PortState::Refuses,
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => PortState::Refuses,
+        Err(error) if published && error.kind() == io::ErrorKind::ConnectionReset => PortState::Refuses,
+        Ok(_) | Err(_) => PortState::Silent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(state: char) -> ProcessLine {
+        ProcessLine { pid: 7, start_ticks: 1, state, name: "harness".to_owned() }
+    }
+
+    #[test]
+    fn a_member_is_stopped_when_all_its_processes_are_and_gone_when_the_engine_says_how() {
+        let ended = || Some("killed by signal 9".to_owned());
+        assert_eq!(as_process_state(&[process('S'), process('T')], None), ProcessState::Running);
+        assert_eq!(as_process_state(&[process('Z'), process('T')], None), ProcessState::Stopped);
+        assert_eq!(as_process_state(&[process('Z')], None), ProcessState::Dying);
+        assert_eq!(as_process_state(&[], None), ProcessState::Dying);
+        assert_eq!(as_process_state(&[], ended()), ProcessState::Gone("killed by signal 9".to_owned()));
+    }
+
+    #[test]
+    fn a_cut_is_made_where_it_is_heard() {
+        let pairs = [(1, 2), (1, 3), (2, 3)].map(Pair::from).to_vec();
+        let receivers = by_receiver(&Cut { pairs, how: Severing::Silence });
+        assert_eq!(receivers, BTreeMap::from([(ServerId(2), vec![1]), (ServerId(3), vec![1, 2])]));
+    }
+
+    #[test]
+    fn a_round_counts_only_with_every_control() {
+        let ids = [ServerId(1), ServerId(2)];
+        let arrival = |from, control_us| Arrival { from, probe_us: Some(90), control_us };
+        let whole = [(ids[0], vec![arrival(2, Some(80))]), (ids[1], vec![arrival(1, Some(70))])];
+        let round = as_round(&ids, &whole);
+        assert_eq!(round.control_us, Some(80));
+        assert_eq!(round.probes.len(), 2);
+        let torn = [(ids[0], vec![arrival(2, None)]), (ids[1], vec![arrival(1, Some(70))])];
+        assert_eq!(as_round(&ids, &torn).control_us, None);
+    }
+
+    #[test]
+    fn a_published_port_refuses_by_hanging_up() {
+        let empty = || Ok(String::new());
+        assert_eq!(as_port_state(empty(), true), PortState::Refuses);
+        assert_eq!(as_port_state(empty(), false), PortState::Silent);
+        assert_eq!(as_port_state(Ok("imok\0".to_owned()), false), PortState::Answers);
+        let refused = || Err(io::Error::from(io::ErrorKind::ConnectionRefused));
+        assert_eq!(as_port_state(refused(), false), PortState::Refuses);
+    }
+}

@@ -1,0 +1,202 @@
+//! A member's holder: a container that runs our agent and owns the network and the processes of one member.
+//!
+//! It has an address before the member starts and keeps it when the member is started again. It must not
+//! end while the run goes on; when it does, that is told as a failure of the harness.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use bollard::models::{
+    ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountType, MountVolumeOptions, PortBinding,
+};
+use node_wire::ids::ServerId;
+use tokio::sync::watch;
+
+use super::agent::Agent;
+use super::belongings::Belongings;
+use super::container::{self, Exit};
+use super::image::{DATA, EXECUTABLE};
+use super::labels::HOLDER;
+use super::trouble::Trouble;
+use crate::cluster::voice::Place;
+
+/// Where members serve clients, inside.
+pub(super) const CLIENT_PORT: u16 = 2181;
+/// How long a container's description may take.
+const LOOK_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the engine may take to tell how a container ended that has ended.
+const EXIT_PATIENCE: Duration = Duration::from_secs(2);
+/// How often the way to an agent and back is tried, and with it the whole way through the engine.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// A running holder.
+pub(super) struct Holder {
+    /// Its container.
+    pub(super) id: String,
+    /// The member's address on the run's network.
+    pub(super) address: IpAddr,
+    /// Where the engine publishes the member's client port, if it does.
+    pub(super) published: Option<u16>,
+    /// What acts inside.
+    pub(super) agent: Arc<Agent>,
+}
+
+/// What a holder is made of.
+pub(super) struct Plan<'a> {
+    pub(super) belongings: &'a Belongings,
+    pub(super) image: &'a str,
+    pub(super) network: &'a str,
+    /// The member's volumes and where they are mounted.
+    pub(super) volumes: &'a [(String, &'static str)],
+    /// The address on which the client port is published.
+    pub(super) publish: Option<IpAddr>,
+    pub(super) trouble: &'a Trouble,
+}
+
+impl Plan<'_> {
+    /// Starts the holder of a member.
+    pub(super) async fn start(&self, member: &Place) -> anyhow::Result<Holder> {
+        let part = format!("n{}-holder", member.id.0);
+        let engine = self.belongings.engine();
+        let id = container::make(self.belongings, &self.belongings.name(&part), self.body(member.id)).await?;
+        let attached = container::attach(engine, &id, true).await?;
+        let exit = container::start(self.belongings, &id).await?;
+        let log = crate::cluster::voice::append(&member.folder.join("agent.log"))?;
+        let agent = Arc::new(Agent::new(engine, member.id, attached, log));
+        self.watch(Arc::clone(&agent), exit);
+        let (address, published) =
+            self.look(&id).await.with_context(|| format!("the holder of n{}", member.id.0))?;
+        Ok(Holder { id, address, published, agent })
+    }
+
+    fn body(&self, member: ServerId) -> ContainerCreateBody {
+        let port = format!("{CLIENT_PORT}/tcp");
+        let binding = |address: IpAddr| PortBinding { host_ip: Some(address.to_string()), host_port: None };
+        let published =
+            self.publish.map(|address| HashMap::from([(port.clone(), Some(vec![binding(address)]))]));
+        ContainerCreateBody {
+            image: Some(self.image.to_owned()),
+            cmd: Some(vec![EXECUTABLE.to_owned(), "agent".to_owned()]),
+            hostname: Some(format!("n{}", member.0)),
+            labels: Some(self.belongings.labels().of(HOLDER)),
+            attach_stdin: Some(true),
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            open_stdin: Some(true),
+            // The end of the one who attached is the end of the agent's input.
+            stdin_once: Some(true),
+            exposed_ports: published.as_ref().map(|_| vec![port]),
+            host_config: Some(HostConfig {
+                network_mode: Some(self.network.to_owned()),
+                port_bindings: published,
+                auto_remove: Some(true),
+                cap_drop: Some(vec!["ALL".to_owned()]),
+                cap_add: Some(["NET_ADMIN", "SYS_PTRACE", "KILL"].map(str::to_owned).to_vec()),
+                mounts: Some(self.volumes.iter().map(|(name, path)| look_at(name, path)).collect()),
+                ..confined()
+            }),
+            ..ContainerCreateBody::default()
+        }
+    }
+
+    /// The address that it got, and the port that was published for it.
+    async fn look(&self, id: &str) -> anyhow::Result<(IpAddr, Option<u16>)> {
+        let name = id.to_owned();
+        let seen = self
+            .belongings
+            .engine()
+            .call("looking at a container", LOOK_PATIENCE, |docker| async move {
+                docker.inspect_container(&name, None).await
+            })
+            .await?;
+        let settings = seen.network_settings.ok_or_else(|| anyhow!("the engine tells of no network"))?;
+        let networks = settings.networks.unwrap_or_default();
+        let address = networks.values().find_map(|network| network.ip_address.as_deref()?.parse().ok());
+        let address = address.ok_or_else(|| anyhow!("it got no address: it may have ended at once"))?;
+        let mut published = None;
+        if self.publish.is_some() {
+            let ports = settings.ports.unwrap_or_default();
+            let bindings = ports.get(&format!("{CLIENT_PORT}/tcp")).cloned().flatten().unwrap_or_default();
+            let port = bindings.iter().find_map(|binding| binding.host_port.as_deref()?.parse().ok());
+            published = Some(port.ok_or_else(|| anyhow!("its client port was not published"))?);
+        }
+        Ok((address, published))
+    }
+
+    /// Sees to it that its end, or its silence, is told.
+    fn watch(&self, agent: Arc<Agent>, mut exit: watch::Receiver<Option<Exit>>) {
+        let (engine, trouble) = (self.belongings.engine().clone(), self.trouble.clone());
+        let task = async move {
+            let silent = async {
+                loop {
+                    tokio::time::sleep(HEARTBEAT).await;
+                    if let Err(error) = agent.processes().await {
+                        break error.to_string();
+                    }
+                }
+            };
+            let why = tokio::select! {
+                gone = agent.gone() => gone,
+                silent = silent => silent,
+            };
+            if trouble.is_expected() {
+                return;
+            }
+            let ended = tokio::time::timeout(EXIT_PATIENCE, exit.wait_for(Option::is_some)).await;
+            let ended = ended.ok().and_then(Result::ok).and_then(|exit| exit.clone());
+            trouble.tell_about_holder(&engine, agent.member(), &why, ended.as_ref()).await;
+        };
+        self.belongings.engine().spawn(task);
+    }
+}
+
+/// A member's volume as its holder sees it: to be read from at the end, and by nobody before.
+fn look_at(name: &str, path: &str) -> Mount {
+    Mount {
+        source: Some(name.to_owned()),
+        target: Some(path.to_owned()),
+        typ: Some(MountType::VOLUME),
+        read_only: Some(true),
+        volume_options: Some(MountVolumeOptions { no_copy: Some(true), ..MountVolumeOptions::default() }),
+        ..Mount::default()
+    }
+}
+
+/// What holds for every container of our own image: it can't write anywhere but to its volume, nor get more
+/// rights than it has, and the engine keeps no log of what is read here anyway.
+pub(super) fn confined() -> HostConfig {
+    HostConfig {
+        readonly_rootfs: Some(true),
+        security_opt: Some(vec!["no-new-privileges".to_owned()]),
+        log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
+        ..HostConfig::default()
+    }
+}
+
+/// Where a member's volumes are mounted.
+pub(super) fn mount_points(own_image: bool) -> &'static [&'static str] {
+    if own_image { &[DATA] } else { &[DATA, "/datalog"] }
+}
+
+/// The address of a published port on which clients dial: "any" is no address to dial.
+pub(super) fn dialled(publish: IpAddr, engine: Option<IpAddr>, port: u16) -> SocketAddr {
+    let host =
+        if publish.is_unspecified() { engine.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)) } else { publish };
+    SocketAddr::new(host, port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_is_published_on_every_address_is_dialled_at_the_engine() {
+        let (any, engine) = (IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
+        assert_eq!(dialled(any, Some(engine), 7).to_string(), "192.0.2.1:7");
+        assert_eq!(dialled(any, None, 7).to_string(), "127.0.0.1:7");
+        assert_eq!(dialled(engine, None, 7).to_string(), "192.0.2.1:7");
+    }
+}

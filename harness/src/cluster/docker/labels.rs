@@ -1,0 +1,105 @@
+//! How things of ours are told from everybody else's: by labels, never by their names.
+
+use std::collections::HashMap;
+
+use crate::cluster::procfs;
+use crate::store::lock;
+
+/// The run's token, which names its harness: on everything of ours.
+pub(super) const RUN: &str = "harness.run";
+/// The namespace of process ids in which the token's id means something.
+pub(super) const NAMESPACE: &str = "harness.pid-namespace";
+/// What a thing is for: `holder`, `member`, ...
+pub(super) const PART: &str = "harness.part";
+/// The part that lives exactly as long as somebody renews its lease.
+pub(super) const HOLDER: &str = "holder";
+
+/// The labels of one run.
+#[derive(Clone, Debug)]
+pub(super) struct Labels {
+    token: String,
+    namespace: String,
+}
+
+impl Labels {
+    /// Those of the run with this token, made by this process.
+    pub(super) fn new(token: &str) -> Self {
+        Self { token: token.to_owned(), namespace: own_namespace() }
+    }
+
+    /// The labels of a thing.
+    pub(super) fn of(&self, part: &str) -> HashMap<String, String> {
+        let pairs = [(RUN, self.token.as_str()), (NAMESPACE, &self.namespace), (PART, part)];
+        pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    }
+
+    /// The run's token.
+    pub(super) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// The token's random part, short enough for a name.
+    pub(super) fn short(&self) -> &str {
+        self.token.rsplit('.').next().unwrap_or(&self.token)
+    }
+}
+
+/// What can be said of the harness that a thing's labels name, by looking at this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// It lives.
+    Lives,
+    /// It does not live.
+    Dead,
+    /// It is of another machine, another boot or another namespace, into which nobody can look from here.
+    Elsewhere,
+}
+
+/// Looks for the harness that these labels name.
+pub(super) fn owner(token: &str, namespace: Option<&str>) -> Owner {
+    let Some(identity) = lock::owner_of(token) else { return Owner::Elsewhere };
+    let here = procfs::boot_id().is_some_and(|boot| boot == identity.boot_id)
+        && namespace == Some(own_namespace().as_str());
+    match (here, here && identity.lives()) {
+        (_, true) => Owner::Lives,
+        (true, false) => Owner::Dead,
+        (false, false) => Owner::Elsewhere,
+    }
+}
+
+/// `pid:[4026531836]`.
+fn own_namespace() -> String {
+    std::fs::read_link("/proc/self/ns/pid")
+        .map_or_else(|_| "unknown".to_owned(), |link| link.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::procfs::Identity;
+
+    fn token(identity: &Identity) -> String {
+        format!("{}.{}.{}.0badcafe", identity.pid, identity.start_ticks, identity.boot_id)
+    }
+
+    #[test]
+    fn an_owner_is_judged_only_where_its_id_means_something() {
+        let own = Identity::own().expect("this process");
+        let namespace = own_namespace();
+        assert_eq!(owner(&token(&own), Some(&namespace)), Owner::Lives);
+        let dead = Identity { start_ticks: own.start_ticks + 1, ..own.clone() };
+        assert_eq!(owner(&token(&dead), Some(&namespace)), Owner::Dead);
+        assert_eq!(owner(&token(&dead), Some("pid:[1]")), Owner::Elsewhere);
+        assert_eq!(owner(&token(&dead), None), Owner::Elsewhere);
+        let other = Identity { boot_id: "another".to_owned(), ..own };
+        assert_eq!(owner(&token(&other), Some(&namespace)), Owner::Elsewhere);
+        assert_eq!(owner("nonsense", Some(&namespace)), Owner::Elsewhere);
+    }
+
+    #[test]
+    fn a_thing_carries_its_run_and_a_name_its_random_part() {
+        let labels = Labels::new("7.8.boot.0badcafe");
+        assert_eq!(labels.of(HOLDER).get(RUN).map(String::as_str), Some("7.8.boot.0badcafe"));
+        assert_eq!(labels.short(), "0badcafe");
+    }
+}
