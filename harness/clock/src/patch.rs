@@ -10,8 +10,9 @@
 use std::time::Duration;
 
 use crate::error::ClockError;
+use crate::memory::Memory;
 use crate::stub;
-use crate::target::{self, Memory};
+use crate::target;
 use crate::trace::{Held, Stragglers};
 use crate::vdso::Vdso;
 
@@ -20,6 +21,9 @@ const ATTEMPTS: u32 = 20;
 /// From this attempt on, frames of signals count only when they lead into the replaced bytes themselves. Stale
 /// ones in unused parts of a stack can't be told from live ones.
 const NARROW: u32 = 15;
+
+/// How long one thread may take to stop before another is tried.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What a target's vDSO looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,12 +107,8 @@ impl Site {
         }
     }
 
-    /// Writes, and looks whether it is there: a kernel may be set to ignore writes into code.
     fn write(&self, bytes: &[u8], offset: usize) -> Result<(), ClockError> {
-        self.memory.write(bytes, self.address(offset))?;
-        let mut found = vec![0; bytes.len()];
-        self.memory.read(&mut found, self.address(offset))?;
-        if found == bytes { Ok(()) } else { Err(ClockError::Foreign { pid: self.pid }) }
+        self.memory.write(bytes, self.address(offset))
     }
 
     /// Makes sure that the annex is there.
@@ -123,6 +123,21 @@ impl Site {
         let next = (index[0] + 1) % stub::CELL_COUNT;
         self.write(&stub::cell(offset_ns), self.vdso.annex + stub::cell_at(next))?;
         self.write(&[next], self.vdso.annex + stub::INDEX)
+    }
+
+    /// Changes the offset of a target that is shifted, through its file or while one thread is held; none where
+    /// neither can be done.
+    fn change_offset(&self, offset_ns: i64, stragglers: &Stragglers) -> Option<Duration> {
+        if self.memory.is_file() && self.set_offset(offset_ns).is_ok() {
+            return Some(Duration::ZERO);
+        }
+        target::threads_at_rest_first(self.pid).ok()?.into_iter().find_map(|tid| {
+            let held = Held::one(self.pid, tid, PATIENCE, stragglers).ok()??;
+            self.memory.set_through(tid);
+            // Another program may have been executed since it was looked.
+            (self.inspect().ok()? == State::Shifted).then_some(())?;
+            self.set_offset(offset_ns).ok().map(|()| held.release())
+        })
     }
 
     /// Puts the jumps in, or the original bytes back.
@@ -163,13 +178,15 @@ pub(crate) fn shift(pid: u32, offset_ns: i64, stragglers: &Stragglers) -> Result
         if attempt > 0 {
             std::thread::sleep(Duration::from_millis(u64::from(attempt)));
         }
+        stragglers.collect();
         let site = Site::open(pid)?;
         let state = site.inspect();
         match &state {
             Ok(State::Clean | State::Restored) if offset_ns == 0 => return Ok(Duration::ZERO),
-            // Where writing into code is reserved for who traces, it is done below.
-            Ok(State::Shifted) if offset_ns != 0 && site.set_offset(offset_ns).is_ok() => {
-                return Ok(Duration::ZERO);
+            Ok(State::Shifted) if offset_ns != 0 => {
+                if let Some(stopped) = site.change_offset(offset_ns, stragglers) {
+                    return Ok(stopped);
+                }
             }
             _ => {}
         }
@@ -180,6 +197,7 @@ pub(crate) fn shift(pid: u32, offset_ns: i64, stragglers: &Stragglers) -> Result
                     state: "a signal's handler will return into a clock function",
                 });
             }
+            held.tids().for_each(|tid| site.memory.set_through(tid));
             site.change(offset_ns)?;
             Ok(held.release())
         });

@@ -45,27 +45,17 @@ fn narrow(value: i128) -> i64 {
     i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// Threads that may be asked, the blocked ones first.
-fn candidates(pid: u32) -> Result<Vec<i32>, ClockError> {
-    let mut threads = target::threads(pid).map_err(|_| ClockError::Gone { pid })?;
-    threads.sort_by_cached_key(|tid| match target::thread_state(pid, *tid) {
-        Some('S' | 'T' | 't') => 0,
-        Some('R') => 1,
-        _ => 2,
-    });
-    Ok(threads)
-}
-
 /// Lets a thread of `pid` read its wall clock.
 pub(crate) fn read(pid: u32, stragglers: &Stragglers) -> Result<Reading, ClockError> {
     let mut last = ClockError::Gone { pid };
     for attempt in 0..ATTEMPTS {
+        stragglers.collect();
         if target::start_ticks(pid).is_none() {
             return Err(ClockError::Gone { pid });
         }
         let site = Site::open(pid)?;
         let state = site.inspect()?;
-        for tid in candidates(pid)? {
+        for tid in target::threads_at_rest_first(pid).map_err(|_| ClockError::Gone { pid })? {
             let Some(mut held) = Held::one(pid, tid, PATIENCE, stragglers)? else { continue };
             match borrow(&site, state, &mut held, tid) {
                 Ok(Some(reading)) => return Ok(reading),
@@ -92,6 +82,7 @@ fn borrow(
     tid: i32,
 ) -> Result<Option<Reading>, ClockError> {
     let (Some(Stop::Asked), Some(registers)) = (held.stop(tid), held.registers(tid)) else { return Ok(None) };
+    site.memory().set_through(tid);
     site.prepare(state)?;
     let buffer = registers.rsp.wrapping_sub(RED_ZONE + 16) & !15;
     let frame = buffer.wrapping_sub(FRAME as u64);

@@ -1,20 +1,14 @@
-//! A process seen from outside, through `/proc`: who it is, its threads, its memory, its vDSO.
+//! A process seen from outside, through `/proc`: who it is, its threads, where its vDSO is.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
-use std::time::Duration;
 
-use crate::error::ClockError;
 use crate::vdso::Vdso;
 
 /// Largest vDSO image that is believed.
 const MAX_IMAGE: u64 = 64 * 1024;
-/// How often it is looked for a vDSO.
-const OPENINGS: u32 = 100;
-/// How long is waited in between.
-const OPENING_PAUSE: Duration = Duration::from_millis(1);
 
 /// Field `index` of a `stat` line, counted from the state, which is the first behind the name in brackets.
 fn stat_field(stat: &str, index: usize) -> Option<&str> {
@@ -23,12 +17,14 @@ fn stat_field(stat: &str, index: usize) -> Option<&str> {
 }
 
 /// When the process started, in clock ticks since boot: with its id, it names one process for ever. None when it
-/// is gone or a zombie.
+/// is gone, or dead and not yet waited for.
 pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    (!matches!(stat_field(&stat, 0)?, "X" | "x")).then_some(())?;
-    // A leader that has ended shows as a zombie while its other threads live on.
-    if stat_field(&stat, 0)? == "Z" && matches!(stat_field(&stat, 17)?, "0" | "1") {
+    let is_dead = |state: Option<char>| matches!(state, None | Some('Z' | 'X' | 'x'));
+    // A main thread that has ended looks dead while other threads may live on.
+    if is_dead(stat_field(&stat, 0)?.chars().next())
+        && threads(pid).ok()?.into_iter().all(|tid| is_dead(thread_state(pid, tid)))
+    {
         return None;
     }
     stat_field(&stat, 19)?.parse().ok()
@@ -46,6 +42,18 @@ pub(crate) fn threads(pid: u32) -> io::Result<Vec<i32>> {
         found.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
     }
     Ok(found)
+}
+
+/// The threads, those first that wait in a system call: they lose least by being held for a moment, and stop at
+/// once.
+pub(crate) fn threads_at_rest_first(pid: u32) -> io::Result<Vec<i32>> {
+    let mut threads = threads(pid)?;
+    threads.sort_by_cached_key(|tid| match thread_state(pid, *tid) {
+        Some('S' | 'T' | 't') => 0,
+        Some('R') => 1,
+        _ => 2,
+    });
+    Ok(threads)
 }
 
 /// A thread's state, as the letter of `/proc`.
@@ -106,7 +114,7 @@ pub(crate) fn proc_is_ours() -> bool {
 }
 
 /// Where `[vdso]` is mapped, in a text of maps.
-fn find_vdso(maps: &str) -> Option<(u64, u64)> {
+pub(crate) fn find_vdso(maps: &str) -> Option<(u64, u64)> {
     let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
     let (start, end) = line.split_ascii_whitespace().next()?.split_once('-')?;
     let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
@@ -132,75 +140,6 @@ pub(crate) fn vdso() -> Result<&'static Vdso, &'static str> {
     .map_err(|reason| *reason)
 }
 
-/// The memory of a process, and where its vDSO is in it. Belongs to one program: when the process executes another
-/// one, reads and writes fail.
-#[derive(Debug)]
-pub(crate) struct Memory {
-    pid: u32,
-    file: File,
-    /// The address of the vDSO.
-    pub(crate) base: u64,
-}
-
-impl Memory {
-    /// Opens it. Needs the same rights as tracing. A process that is just executing its program is waited for.
-    pub(crate) fn open(pid: u32) -> Result<Self, ClockError> {
-        for _ in 0..OPENINGS {
-            if let Some(memory) = Self::try_open(pid)? {
-                return Ok(memory);
-            }
-            std::thread::sleep(OPENING_PAUSE);
-        }
-        match start_ticks(pid) {
-            Some(_) => Err(ClockError::Unsupported { pid, reason: "it has no vDSO, or a strange one" }),
-            None => Err(ClockError::Gone { pid }),
-        }
-    }
-
-    /// None when no vDSO is mapped: the kernel does that late in an `execve`.
-    fn try_open(pid: u32) -> Result<Option<Self>, ClockError> {
-        let fail = |action, source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => ClockError::Gone { pid },
-            io::ErrorKind::PermissionDenied => ClockError::Denied { pid, advice: advice(pid) },
-            _ if source.raw_os_error() == Some(nix::libc::ESRCH) => ClockError::Gone { pid },
-            _ => ClockError::Io { pid, action, source },
-        };
-        // First the memory, then the maps: should another program be executed in between, they don't fit, and
-        // that memory is gone.
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(format!("/proc/{pid}/mem"))
-            .map_err(|source| fail("open the memory", source))?;
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps"))
-            .map_err(|source| fail("read the mappings", source))?;
-        Ok(find_vdso(&maps).map(|(base, _)| Self { pid, file, base }))
-    }
-
-    fn fail(&self, action: &'static str, source: io::Error) -> ClockError {
-        // A read of nothing is how the kernel tells that this memory is no more.
-        if source.kind() == io::ErrorKind::UnexpectedEof || source.kind() == io::ErrorKind::WriteZero {
-            return ClockError::Gone { pid: self.pid };
-        }
-        ClockError::Io { pid: self.pid, action, source }
-    }
-
-    /// Reads at an address.
-    pub(crate) fn read(&self, bytes: &mut [u8], address: u64) -> Result<(), ClockError> {
-        self.file.read_exact_at(bytes, address).map_err(|source| self.fail("read the memory", source))
-    }
-
-    /// Reads at an address as much as there is.
-    pub(crate) fn read_some(&self, bytes: &mut [u8], address: u64) -> usize {
-        self.file.read_at(bytes, address).unwrap_or_default()
-    }
-
-    /// Writes at an address, into code too.
-    pub(crate) fn write(&self, bytes: &[u8], address: u64) -> Result<(), ClockError> {
-        self.file.write_all_at(bytes, address).map_err(|source| self.fail("write the memory", source))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,7 +148,6 @@ mod tests {
     fn a_name_with_brackets_and_spaces_does_not_confuse() {
         let stat = "7 (a) b) R) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0";
         assert_eq!(stat_field(stat, 0), Some("S"));
-        assert_eq!(stat_field(stat, 17), Some("1"));
         assert_eq!(stat_field(stat, 19), Some("4711"));
         assert_eq!(stat_field("7 (a", 0), None);
     }

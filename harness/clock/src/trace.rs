@@ -25,6 +25,7 @@ use nix::unistd::Pid;
 use rustix::process::{Pid as RawPid, WaitId, WaitIdOptions, waitid};
 
 use crate::error::ClockError;
+use crate::memory::Memory;
 use crate::target;
 
 /// Registers of a thread.
@@ -340,6 +341,11 @@ impl Held {
         ptrace::setregs(Pid::from_raw(tid), registers).ok()
     }
 
+    /// Those that have stopped.
+    pub(crate) fn tids(&self) -> impl Iterator<Item = i32> {
+        self.threads.iter().filter(|(_, stop)| stop.is_some()).map(|(tid, _)| *tid)
+    }
+
     /// The process.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
@@ -383,7 +389,7 @@ impl Held {
     }
 
     /// Whether some thread handles a signal that came while it was where `inside` says: it will return there.
-    pub(crate) fn will_return(&self, memory: &target::Memory, inside: &dyn Fn(u64) -> bool) -> bool {
+    pub(crate) fn will_return(&self, memory: &Memory, inside: &dyn Fn(u64) -> bool) -> bool {
         let mut stack = vec![0; STACK];
         self.threads.keys().filter_map(|tid| self.registers(*tid)).any(|registers| {
             let length = memory.read_some(&mut stack, registers.rsp & !7);

@@ -53,7 +53,7 @@ fn threads_that_ask_without_pause_see_one_of_two_times_and_nothing_else() {
     let other = 7 * HOUR + 123_456_789;
     let target = Target::example(&["loops", "6", &HOUR.to_string(), &(-other).to_string()]);
     let mut shifter = Shifter::new();
-    for round in 0..1000 {
+    for round in 0..300 {
         for offset_ns in [HOUR, -other, HOUR, 0] {
             shifter.shift(target.pid(), offset_ns).expect("a shift");
             if round % 50 == 0 {
@@ -106,7 +106,7 @@ fn a_process_that_ends_in_the_middle_is_gone_and_nothing_worse() {
         return;
     }
     let mut shifter = Shifter::new();
-    for round in 0..60_u32 {
+    for round in 0..40_u32 {
         let mut target = Target::example(&["loops", "4", &HOUR.to_string()]);
         let pid = target.pid();
         let killer = std::thread::spawn(move || {

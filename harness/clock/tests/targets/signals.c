@@ -80,10 +80,12 @@ static void *send_them(void *unused) {
     for (int number = 1; !over; number++) {
         union sigval value = {.sival_int = number};
         int outcome = pthread_sigqueue(threads[number % THREADS], SIGRTMIN + number % 3, value);
-        if (outcome == 0)
-            sent_sum += number, sent += 1;
-        else if (outcome != EAGAIN)
+        if (outcome == 0) {
+            sent++;
+            sent_sum += number;
+        } else if (outcome != EAGAIN) {
             wrong = 4;
+        }
         struct timespec pause = {0, 20000};
         nanosleep(&pause, NULL);
     }
