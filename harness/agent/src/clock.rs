@@ -203,7 +203,7 @@ struct Worker {
     clocks: Box<dyn Clocks>,
     idle: Vec<OsString>,
     output: Output,
-    /// Whether any clock may be shifted.
+    /// Whether any clock was shifted and not restored.
     touched: bool,
 }
 
@@ -244,11 +244,11 @@ impl Worker {
     fn shift(&mut self, offset_ns: i64) -> Result<Shifted, String> {
         let within = OwnNamespace::of_this_process().map_err(in_words)?;
         let mut shifted = Shifted::default();
-        self.touched |= offset_ns != 0;
         for process in within.processes().map_err(in_words)?.iter().filter(|process| !process.is_dead()) {
             let pid = process.line.pid;
             match self.clocks.shift(pid, offset_ns) {
                 Ok(stopped) => {
+                    self.touched |= offset_ns != 0;
                     shifted.processes += 1;
                     let stopped_us = u64::try_from(stopped.as_micros()).unwrap_or(u64::MAX);
                     shifted.stopped_us = shifted.stopped_us.max(stopped_us);
@@ -281,10 +281,10 @@ impl Worker {
 
     /// Restores what was shifted, and also what inherited a shifted clock when it was forked.
     fn restore(&mut self) {
+        self.clocks.restore_all();
         if !std::mem::take(&mut self.touched) {
             return;
         }
-        self.clocks.restore_all();
         let Ok(within) = OwnNamespace::of_this_process() else { return };
         for process in within.processes().unwrap_or_default() {
             if !process.is_dead() && self.clocks.shift(process.line.pid, 0).is_err() {

@@ -60,6 +60,26 @@ fn a_harness_that_comes_back_finds_the_agent_healed_and_ready() {
 }
 
 #[test]
+fn an_agent_that_was_held_does_not_blame_the_harness() {
+    if not_permitted().is_some() {
+        return;
+    }
+    let mut room = Room::of(2, false);
+    room.agent(1).counts(cut(2));
+    room.agent(1).renew(false);
+    let pid = room.agent(1).pid.to_string();
+    must("kill", &["-STOP", &pid]);
+    let held = Instant::now();
+    until("the lease to be over, if it were judged", || {
+        // The other one must not be left alone meanwhile; asking it takes time as well.
+        room.agent(2).arrivals(1_000_000);
+        (held.elapsed() > Duration::from_millis(LEASE_MS + 1_000)).then_some(())
+    });
+    must("kill", &["-CONT", &pid]);
+    assert_eq!(room.unreached(), [(2, 1)], "the cut is still in force");
+}
+
+#[test]
 fn an_agent_whose_answers_nobody_reads_heals_all_the_same() {
     if not_permitted().is_some() {
         return;

@@ -2,8 +2,11 @@
 
 mod support;
 
-use harness_agent::protocol::{Command, PeerCount, Refusal};
-use support::{MEMBER_PORT, Room, has_nft, not_permitted};
+use std::net::IpAddr;
+
+use harness_agent::netfilter::{MAX_FAULTS, MAX_PEERS, MAX_PORTS};
+use harness_agent::protocol::{Command, Outcome, PeerCount, Refusal};
+use support::{Agent, Held, MEMBER_PORT, Room, has_nft, not_permitted};
 
 fn cut(fault: &str, from: &[u64], refusal: Refusal) -> Command {
     Command::Cut { fault: fault.to_owned(), from: from.to_vec(), refusal }
@@ -191,4 +194,65 @@ fn nft_reads_the_table_as_it_was_meant() {
     room.agent(1).counts(heal("silent"));
     room.agent(1).counts(heal("a name with spaces"));
     assert!(!room.agent(1).run("nft list ruleset").contains("chain fault-"));
+}
+
+#[test]
+fn the_largest_filter_fits_into_a_sockets_buffers() {
+    if not_permitted().is_some() {
+        return;
+    }
+    let mut agent = Agent::start();
+    let hello = |peers: usize, ports: usize| Command::Hello {
+        run: "large".to_owned(),
+        own: 0,
+        peers: (1..)
+            .map(|peer| (peer, IpAddr::from([0xfd77, 0, 0, 0, 0, 0, 0, peer_number(peer)])))
+            .take(peers)
+            .collect(),
+        probe_port: 7001,
+        control_port: 7002,
+        peer_ports: (1..).take(ports).collect(),
+    };
+    let why = agent.failure(hello(MAX_PEERS + 1, 1));
+    assert!(why.contains("at most 64"), "{why}");
+    let why = agent.failure(hello(1, MAX_PORTS + 1));
+    assert!(why.contains("at most 64"), "{why}");
+    assert_eq!(agent.counts(hello(MAX_PEERS, MAX_PORTS)).len(), MAX_PEERS);
+    let everybody: Vec<u64> = (1..).take(MAX_PEERS).collect();
+    for fault in 0..MAX_FAULTS {
+        agent.counts(cut(&fault.to_string(), &everybody, Refusal::Reset));
+    }
+    let why = agent.failure(cut("one more", &[1], Refusal::Silence));
+    assert!(why.contains("at most 64"), "{why}");
+    agent.renew(false);
+    let notice = agent.notice();
+    assert!(notice.ends_with("everything was healed"), "{notice}");
+    assert_eq!(agent.counts(cut("one more", &[1], Refusal::Silence)).len(), MAX_PEERS);
+    assert_eq!(agent.ask(Command::Stop), Outcome::Done(Vec::new()));
+}
+
+fn peer_number(peer: u64) -> u16 {
+    u16::try_from(peer).expect("there are few")
+}
+
+#[test]
+fn two_agents_of_one_run_do_not_share_a_table() {
+    if not_permitted().is_some() {
+        return;
+    }
+    let network = Held::network("ip link set lo up");
+    let mut first = Agent::start_in(&network, true);
+    first.hello(1, vec![(2, [10, 0, 0, 2].into())]);
+    first.counts(cut("a", &[2], Refusal::Silence));
+    let mut second = Agent::start_in(&network, true);
+    let why = second.failure(Command::Hello {
+        run: "test".to_owned(),
+        own: 1,
+        peers: vec![(2, [10, 0, 0, 2].into())],
+        probe_port: 7003,
+        control_port: 7004,
+        peer_ports: vec![],
+    });
+    assert!(why.contains("belongs to another agent"), "{why}");
+    first.counts(Command::Heal { fault: "a".to_owned() });
 }

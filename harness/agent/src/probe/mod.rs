@@ -106,6 +106,7 @@ impl Probes {
                     let run = self.shared.run;
                     let datagram = Datagram { run, round, sender: self.own, sent_ns: now_ns(), kind };
                     socket.send_to(&datagram.encode(), to).map_err(|error| {
+                        let to = SocketAddr::new(*address, to.port());
                         failed.get_or_insert(ProbeError::Send { what, peer: *peer, to, error });
                         io::ErrorKind::Other.into()
                     })
