@@ -403,6 +403,9 @@ pub struct Timings {
     /// From the last operation until all members agreed again.
     #[serde(default)]
     pub recovery_ms: f64,
+    /// Ending the members and removing what held them.
+    #[serde(default)]
+    pub stop_ms: f64,
     /// Judging the history.
     #[serde(default)]
     pub check_ms: f64,

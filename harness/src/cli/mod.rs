@@ -48,6 +48,10 @@ pub enum Command {
     /// A process that waits until its standard input is closed; shifting clocks is tried on it
     #[command(hide = true)]
     ClockTarget,
+    /// What acts beside a member in a container
+    #[cfg(feature = "docker")]
+    #[command(hide = true)]
+    Agent,
 }
 
 /// How results are printed.
@@ -66,6 +70,15 @@ pub struct RunArgs {
     /// Voting members
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub nodes: u32,
+    /// The members' image for --cluster docker, with its own command, instead of the bundled node
+    #[arg(long, value_name = "NAME")]
+    pub image: Option<String>,
+    /// What the members' image runs instead of its own command; once for each word
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    pub image_command: Vec<String>,
+    /// Publish the members' client ports on this address of the Docker engine's machine
+    #[arg(long, value_name = "ADDRESS")]
+    pub publish: Option<std::net::IpAddr>,
     /// Observers; not in this build
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub observers: u32,
@@ -118,7 +131,7 @@ pub struct RunArgs {
     /// How the result is printed
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// First of the ports to use on 127.0.0.1 [default: a free block is found]
+    /// First of the ports to use on 127.0.0.1 by local processes [default: a free block is found]
     #[arg(long, value_name = "PORT")]
     pub base_port: Option<u16>,
     /// How long a client waits for an answer

@@ -83,6 +83,24 @@ pub struct Where {
     pub reason: String,
 }
 
+/// What only members in containers are told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Containers {
+    /// The members' image; none is the bundled node in an image of its own.
+    pub image: Option<String>,
+    /// What the image runs; empty is its own command.
+    pub image_command: Vec<String>,
+    /// Where client ports are published; none leaves it to what the engine needs.
+    pub publish: Option<std::net::IpAddr>,
+}
+
+impl Containers {
+    /// Whether anything was asked for that only containers can do.
+    pub fn any(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
 /// A run as it is meant.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
@@ -90,6 +108,8 @@ pub struct RunOptions {
     pub nodes: u32,
     /// Where they run.
     pub cluster: Where,
+    /// What only members in containers are told.
+    pub containers: Containers,
     /// The workload's name.
     pub workload: &'static str,
     /// The nemeses that take turns; none of them is a run without faults.
@@ -140,6 +160,11 @@ impl RunOptions {
         let mut options = Self {
             nodes: nodes(args)?,
             cluster: cluster(&args.cluster)?,
+            containers: Containers {
+                image: args.image.clone(),
+                image_command: args.image_command.clone(),
+                publish: args.publish,
+            },
             workload: workload(&args.workload)?,
             interval: time("--interval", &args.interval)?,
             rate: args.rate,
@@ -162,11 +187,49 @@ impl RunOptions {
             nemeses,
         };
         not_here(args)?;
+        options.check_containers()?;
         options.check_load()?;
         options.check_times()?;
         options.check_nemeses()?;
         options.repeat = options.command_line();
         Ok(options)
+    }
+
+    fn check_containers(&self) -> Result<(), Failure> {
+        let Containers { image, image_command, .. } = &self.containers;
+        if self.containers.any() && self.cluster.name == "process" {
+            return Err(Failure::usage(
+                "--image, --image-command and --publish are for members in containers: write --cluster docker",
+            ));
+        }
+        if self.base_port.is_some() && (self.cluster.name == "docker" || self.containers.any()) {
+            return Err(Failure::usage(
+                "--base-port is for local processes: containers have addresses of their own. Leave it out",
+            ));
+        }
+        let Some(image) = image else {
+            if image_command.is_empty() {
+                return Ok(());
+            }
+            return Err(Failure::usage(
+                "--image-command: the bundled node has its own; name an --image for it",
+            ));
+        };
+        if let Some(bug) = self.plant {
+            return Err(Failure::usage(format!(
+                "--plant {}: bugs are planted in the bundled node only; leave out --image {image}",
+                bug.name()
+            )));
+        }
+        let loses = |nemesis: &&Nemesis| nemesis.kills() && self.lose_unsynced.applies_to(**nemesis);
+        if let Some(nemesis) = self.nemeses.iter().find(loses) {
+            return Err(Failure::usage(format!(
+                "--nemesis {}: what {image} has synced is not known, so it can't lose the rest; add \
+                 --lose-unsynced never",
+                nemesis.name()
+            )));
+        }
+        Ok(())
     }
 
     fn check_load(&self) -> Result<(), Failure> {
@@ -275,13 +338,6 @@ impl RunOptions {
     /// The command that repeats this run: everything that differs from the defaults, and the seed always.
     fn command_line(&self) -> String {
         let mut words = vec!["harness run".to_owned()];
-        let mut flag = |name: &str, value: String, default: &str| {
-            if value != default {
-                words.push(format!("--{name} {value}"));
-            }
-        };
-        let nemeses: Vec<&str> = self.nemeses.iter().map(|nemesis| nemesis.name()).collect();
-        flag("nemesis", nemeses.join(","), "");
         if self.overlap {
             words.push("--overlap".to_owned());
         }
@@ -290,10 +346,18 @@ impl RunOptions {
                 words.push(format!("--{name} {value}"));
             }
         };
+        let nemeses: Vec<&str> = self.nemeses.iter().map(|nemesis| nemesis.name()).collect();
+        flag("nemesis", nemeses.join(","), "");
         flag("nodes", self.nodes.to_string(), "5");
         if self.cluster.reason == ASKED_FOR {
             flag("cluster", self.cluster.name.to_owned(), "auto");
         }
+        let Containers { image, image_command, publish } = &self.containers;
+        flag("image", image.clone().unwrap_or_default(), "");
+        for word in image_command {
+            flag("image-command", word.clone(), "");
+        }
+        flag("publish", publish.map(|address| address.to_string()).unwrap_or_default(), "");
         flag("workload", self.workload.to_owned(), "register");
         flag("interval", span::show(self.interval), "4s");
         flag("rate", self.rate.to_string(), "1000");
@@ -341,16 +405,14 @@ fn not_here(args: &RunArgs) -> Result<(), Failure> {
 fn cluster(text: &str) -> Result<Where, Failure> {
     match text {
         "process" => Ok(Where { name: "process", reason: ASKED_FOR.to_owned() }),
-        "auto" => Ok(Where {
-            name: "process",
-            reason: "auto: this build has no other cluster that needs nothing installed".to_owned(),
-        }),
-        "docker" | "sim" => Err(Failure::usage(format!(
-            "--cluster {text} is not in this build; `--cluster process` runs the same schedule on local \
-             processes"
-        ))),
+        "docker" => Ok(Where { name: "docker", reason: ASKED_FOR.to_owned() }),
+        // Which one it is is decided when the machine has been looked at.
+        "auto" => Ok(Where { name: "auto", reason: String::new() }),
+        "sim" => Err(Failure::usage(
+            "--cluster sim is not in this build; `--cluster process` runs the same schedule on local processes",
+        )),
         _ => Err(Failure::usage(format!(
-            "there is no cluster `{text}`{}\n--cluster takes auto or process",
+            "there is no cluster `{text}`{}\n--cluster takes auto, docker or process",
             suggest::hint(text, &["auto", "process", "docker", "sim"])
         ))),
     }
@@ -455,8 +517,12 @@ mod tests {
             ("--nemesis partition-leadre", "did you mean `partition-leader`?"),
             ("--workload registr", "did you mean `register`?"),
             ("--plant commit-alon", "did you mean `commit-alone`?"),
-            ("--cluster docker", "not in this build"),
             ("--cluster sim", "not in this build"),
+            ("--cluster process --image zookeeper", "write --cluster docker"),
+            ("--cluster docker --base-port 9000", "Leave it out"),
+            ("--image-command x", "name an --image"),
+            ("--image zookeeper --plant commit-alone", "bundled node only"),
+            ("--image zookeeper --nemesis kill-all", "--lose-unsynced never"),
             ("--cluster proces", "did you mean `process`?"),
             ("--target zookeeper", "bundled node only"),
             ("--observers 1", "voting members only"),

@@ -1,5 +1,7 @@
 //! One module for each subcommand; here they are told apart, and what came of them becomes an exit status.
 
+#[cfg(feature = "docker")]
+pub mod agent;
 pub mod check;
 pub mod clean;
 pub mod clock_target;
@@ -37,6 +39,8 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Member(args) => member::member(&args),
         Command::Links => links::links(),
         Command::ClockTarget => clock_target::clock_target(),
+        #[cfg(feature = "docker")]
+        Command::Agent => agent::agent(),
     };
     outcome.unwrap_or_else(|failure| {
         // A closed stderr is no reason for another status.

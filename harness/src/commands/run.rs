@@ -7,7 +7,6 @@ use anyhow::Context;
 use super::check::show;
 use crate::cli::options::RunOptions;
 use crate::cli::{Format, RunArgs};
-use crate::cluster::ports;
 use crate::exit::{Exit, Failure};
 use crate::judge::{self, Judged};
 use crate::progress::Progress;
@@ -22,16 +21,16 @@ const WORKERS: usize = 2;
 /// Makes a run.
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let begun = Instant::now();
-    let options = RunOptions::from_args(args)?;
+    let mut options = RunOptions::from_args(args)?;
     let progress = Progress::on_stderr();
-    // Everything that can be refused is refused before there is anything to clean up.
-    let ports = ports::take(options.nodes, options.base_port)?;
-    sweep_first(&options, &progress);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()
         .build()
         .context("starting the runtime")?;
+    // Everything that can be refused is refused before there is anything to clean up.
+    let site = runtime.block_on(run::site::settle(&mut options))?;
+    sweep_first(&options, &progress);
     let interrupt = {
         let _inside = runtime.enter();
         Interrupt::listen(progress.clone())?
@@ -39,7 +38,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let start = jiff::Timestamp::now();
     let Fresh { folder, lock } = RunFolder::create(&options.store, &options.name, start)?;
     let prepared = Prepared { options, folder, start, token: lock.token().to_owned(), progress };
-    let outcome = runtime.block_on(run::execute(&prepared, ports, &interrupt));
+    let outcome = runtime.block_on(run::execute(&prepared, site, &interrupt));
     // Tasks that hang on a member must not keep the command.
     runtime.shutdown_background();
     if let Err(Failure::Usage(_)) = &outcome {
@@ -58,9 +57,15 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
 
 /// Removes what a killed harness left, and says so; that it can't is no reason not to run.
 fn sweep_first(options: &RunOptions, progress: &Progress) {
-    match sweep::sweep(&options.store) {
-        Ok(swept) if swept.is_empty() => {}
-        Ok(swept) => progress.say(&format!("left by a killed harness: {}", swept.sentence())),
+    match sweep::sweep_everywhere(&options.store) {
+        Ok(swept) => {
+            if !swept.is_empty() {
+                progress.say(&format!("left by a killed harness: {}", swept.sentence()));
+            }
+            if let Some(trouble) = swept.trouble {
+                progress.say(&format!("the Docker engine was not swept: {trouble}"));
+            }
+        }
         Err(error) => {
             progress.say(&format!("what a killed harness may have left could not be removed: {error}"))
         }

@@ -145,6 +145,11 @@ impl Nemesis {
         }
     }
 
+    /// Whether it kills processes.
+    pub fn kills(self) -> bool {
+        self.needs() == FaultClass::Kill
+    }
+
     /// The nemesis of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|nemesis| nemesis.name() == name)

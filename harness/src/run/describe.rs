@@ -44,7 +44,10 @@ pub(super) fn run_info(prepared: &Prepared, schedule: &Schedule) -> RunInfo {
         host: host(),
         cluster: options.cluster.name.to_owned(),
         cluster_reason: options.cluster.reason.clone(),
-        target: "bundled".to_owned(),
+        target: match &options.containers.image {
+            Some(image) => format!("image {image}"),
+            None => "bundled".to_owned(),
+        },
         nodes: options.nodes,
         observers: 0,
         workload: options.workload.to_owned(),
@@ -77,6 +80,7 @@ pub(super) fn first_lines(prepared: &Prepared, schedule: &Schedule) {
         options.nodes,
         match options.cluster.name {
             "process" => "processes",
+            "docker" => "containers",
             other => other,
         },
         options.cluster.reason,

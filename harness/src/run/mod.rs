@@ -7,6 +7,7 @@
 //! the cluster and with it every process.
 
 pub mod interrupt;
+pub mod site;
 
 mod describe;
 mod workload;
@@ -17,10 +18,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use tokio::sync::watch;
 
-use crate::cli::options::RunOptions;
+use crate::cli::options::{Containers, RunOptions};
 use crate::clock::RunClock;
 use crate::cluster::Cluster;
-use crate::cluster::ports::{self, PortPlan};
+use crate::cluster::ports;
 use crate::cluster::process::{MemberSettings, PortClash, ProcessCluster};
 use crate::events;
 use crate::exit::Failure;
@@ -32,6 +33,7 @@ use crate::num::wide;
 use crate::progress::Progress;
 use crate::store::RunFolder;
 use interrupt::Interrupt;
+use site::Site;
 use workload::Workload;
 
 /// Other blocks of ports that are tried when one is taken under our hands.
@@ -56,7 +58,7 @@ pub struct Prepared {
 }
 
 /// Runs it. Afterwards its folder holds everything that the verdict is drawn from.
-pub async fn execute(prepared: &Prepared, ports: PortPlan, interrupt: &Interrupt) -> Result<(), Failure> {
+pub async fn execute(prepared: &Prepared, site: Site, interrupt: &Interrupt) -> Result<(), Failure> {
     let options = &prepared.options;
     let schedule = options.plan().faults(options.time_limit);
     let run = describe::run_info(prepared, &schedule);
@@ -65,12 +67,14 @@ pub async fn execute(prepared: &Prepared, ports: PortPlan, interrupt: &Interrupt
     describe::first_lines(prepared, &schedule);
     let clock = RunClock::start();
     let begun = Instant::now();
-    let cluster = start_cluster(prepared, ports, clock, interrupt).await?;
+    let cluster = start_cluster(prepared, site, clock, interrupt).await?;
     let mut observed = Observed::default();
     observed.timings.start_ms = begun.elapsed().as_secs_f64() * 1e3;
     prepared.progress.say(&format!("all members serve after {:.0} ms", observed.timings.start_ms));
     let outcome = live(prepared, &schedule, &cluster, clock, interrupt, &mut observed).await;
+    let stopping = Instant::now();
     let stopped = cluster.stop().await;
+    observed.timings.stop_ms = stopping.elapsed().as_secs_f64() * 1e3;
     outcome?;
     stopped.context("ending the members")?;
     observed.end_ns = clock.now();
@@ -82,13 +86,16 @@ pub async fn execute(prepared: &Prepared, ports: PortPlan, interrupt: &Interrupt
 /// started is ended again when it comes to nothing.
 async fn start_cluster(
     prepared: &Prepared,
-    ports: PortPlan,
+    site: Site,
     clock: RunClock,
     interrupt: &Interrupt,
 ) -> Result<Arc<dyn Cluster>, Failure> {
-    let mut ports = ports;
+    let mut site = site;
     for attempt in 1.. {
-        let cluster: Arc<dyn Cluster> = Arc::new(ProcessCluster::create(settings(prepared), ports, clock)?);
+        let cluster = tokio::select! {
+            made = make_cluster(prepared, site, clock) => made?,
+            () = interrupt.asked() => return Err(Failure::Interrupted),
+        };
         let started = async {
             refuse_what_it_cannot(prepared, &*cluster)?;
             Ok(cluster.start().await?)
@@ -114,9 +121,23 @@ async fn start_cluster(
         }
         prepared.progress.say(&format!("{clash}; another block is tried"));
         prepared.folder.drop_data().context("removing the members' data")?;
-        ports = ports::take(prepared.options.nodes, None)?;
+        site = Site::Process(ports::take(prepared.options.nodes, None)?);
     }
     Err(anyhow!("no attempt was made to start the ensemble").into())
+}
+
+/// A cluster without members yet.
+async fn make_cluster(prepared: &Prepared, site: Site, clock: RunClock) -> Result<Arc<dyn Cluster>, Failure> {
+    match site {
+        Site::Process(ports) => Ok(Arc::new(ProcessCluster::create(settings(prepared), ports, clock)?)),
+        #[cfg(feature = "docker")]
+        Site::Docker(engine) => {
+            use crate::cluster::docker::{DockerCluster, DockerSettings};
+            let Containers { image, image_command, publish } = prepared.options.containers.clone();
+            let docker = DockerSettings { image, image_command, publish };
+            Ok(Arc::new(DockerCluster::create(settings(prepared), docker, engine, clock).await?))
+        }
+    }
 }
 
 fn settings(prepared: &Prepared) -> MemberSettings {

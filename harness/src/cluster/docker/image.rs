@@ -34,6 +34,14 @@ pub(super) fn layers(architecture: &str) -> Result<Bytes, Failure> {
     Ok(pack(&loaded).context("packing the image")?.into())
 }
 
+/// Whether this executable would run there.
+pub(super) fn check(architecture: &str) -> anyhow::Result<()> {
+    let file = std::fs::read("/proc/self/exe").context("reading this executable")?;
+    Executable::read(&file)
+        .and_then(|executable| executable.check(architecture))
+        .map_err(|unfit| anyhow!("{unfit}"))
+}
+
 fn pack(executable: &[u8]) -> io::Result<Vec<u8>> {
     let mut tar = Builder::new(Vec::with_capacity(executable.len() + 16 * 1024));
     folder(&mut tar, "data/", 0o755, NOBODY)?;

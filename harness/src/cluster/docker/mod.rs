@@ -39,3 +39,8 @@ mod trouble;
 
 pub use engine::{Engine, NoEngine};
 pub use ensemble::{DockerCluster, DockerSettings};
+
+/// Whether this executable can be a member in a container of that engine; if not, why, and what to do.
+pub fn fits(engine: &Engine) -> Result<(), String> {
+    image::check(engine.architecture()).map_err(|error| format!("{error:#}"))
+}

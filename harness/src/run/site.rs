@@ -1,0 +1,83 @@
+//! Where a run takes place: decided before anything of it exists, and said.
+//!
+//! `auto` takes containers when an engine answers and this executable can run in one, and local processes
+//! otherwise. Somebody who names a cluster gets that one or a refusal.
+
+use crate::cli::options::RunOptions;
+#[cfg(feature = "docker")]
+use crate::cluster::docker::{self, Engine};
+use crate::cluster::ports::{self, PortPlan};
+use crate::exit::Failure;
+
+/// A place that was looked at and found fit.
+pub enum Site {
+    /// Ports of this machine that were free a moment ago.
+    Process(PortPlan),
+    /// An engine that answers.
+    #[cfg(feature = "docker")]
+    Docker(Engine),
+}
+
+/// Decides, and writes the decision into the options.
+pub async fn settle(options: &mut RunOptions) -> Result<Site, Failure> {
+    match options.cluster.name {
+        "docker" => in_containers(options).await,
+        "auto" => automatic(options).await,
+        _ => as_processes(options),
+    }
+}
+
+fn as_processes(options: &RunOptions) -> Result<Site, Failure> {
+    Ok(Site::Process(ports::take(options.nodes, options.base_port)?))
+}
+
+/// `auto` said no to containers for this reason.
+fn fall_back(options: &mut RunOptions, reason: String) -> Result<Site, Failure> {
+    options.cluster.name = "process";
+    options.cluster.reason = format!("auto: {reason}");
+    as_processes(options)
+}
+
+#[cfg(feature = "docker")]
+async fn in_containers(_options: &mut RunOptions) -> Result<Site, Failure> {
+    let engine = Engine::find().await.map_err(|none| Failure::usage(format!("--cluster docker: {none}")))?;
+    docker::fits(&engine).map_err(|unfit| Failure::usage(format!("--cluster docker: {unfit}")))?;
+    Ok(Site::Docker(engine))
+}
+
+#[cfg(feature = "docker")]
+async fn automatic(options: &mut RunOptions) -> Result<Site, Failure> {
+    if options.base_port.is_some() {
+        return fall_back(options, "--base-port is for local processes".to_owned());
+    }
+    let asked_for = options.containers.any();
+    let engine = match Engine::find().await {
+        Ok(engine) => engine,
+        Err(none) if asked_for => return Err(Failure::usage(format!("--image and --publish: {none}"))),
+        Err(none) => return fall_back(options, none.to_string()),
+    };
+    if let Err(unfit) = docker::fits(&engine) {
+        return fall_back(options, unfit);
+    }
+    if !asked_for && !engine.place().is_local() {
+        let reason =
+            format!("the engine at {} is on another machine, which asks for --publish", engine.place());
+        return fall_back(options, reason);
+    }
+    options.cluster.name = "docker";
+    options.cluster.reason = format!("auto: {} answers", engine.describe());
+    Ok(Site::Docker(engine))
+}
+
+#[cfg(not(feature = "docker"))]
+async fn in_containers(_options: &mut RunOptions) -> Result<Site, Failure> {
+    Err(Failure::usage(
+        "--cluster docker: this harness was built without it; build it with the feature `docker`, which is on by \
+         default",
+    ))
+}
+
+#[cfg(not(feature = "docker"))]
+async fn automatic(options: &mut RunOptions) -> Result<Site, Failure> {
+    fall_back(options, "this harness was built without containers".to_owned())
+}
