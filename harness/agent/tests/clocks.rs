@@ -3,7 +3,7 @@
 mod support;
 
 use harness_agent::protocol::{ClockReading, Command, Outcome, Shifted, SignalName};
-use support::{Agent, must, not_permitted, until};
+use support::{Agent, CAPABILITIES, has_setpriv, must, not_permitted, until};
 
 const HOUR_NS: i64 = 3_600_000_000_000;
 const HOUR_MS: i128 = 3_600_000;
@@ -65,6 +65,26 @@ fn a_members_clock_is_shifted_read_and_restored() {
         let ahead_ms = member.ahead_ms();
         assert!((ahead_ms - offset_ms).abs() < TOLERANCE_MS, "{ahead_ms} ms instead of {offset_ms}");
     }
+}
+
+#[test]
+fn three_capabilities_reach_the_clock_of_another_users_process() {
+    if agent().is_none() || !has_setpriv() {
+        return;
+    }
+    let mut agent = Agent::start_with(CAPABILITIES);
+    assert_eq!(agent.ask(Command::TryClock), Outcome::Done(Vec::new()));
+    let mut command = agent.enter();
+    command.args(["setpriv", "--reuid=12345", "--bounding-set=-all", "--no-new-privs", "sleep", "1000"]);
+    let mut member = command.spawn().expect("it can be run");
+    until("the member", || agent.processes().iter().any(|process| process.name == "sleep").then_some(()));
+    for offset_ns in [HOUR_NS, 0] {
+        assert_eq!(shift(&mut agent, offset_ns).processes, 1);
+        let reading = read(&mut agent);
+        assert!(is_off_by(reading, offset_ns), "{reading:?} instead of {offset_ns}");
+    }
+    assert_eq!(agent.ask(Command::Stop), Outcome::Done(Vec::new()));
+    member.wait().expect("a child");
 }
 
 #[test]

@@ -3,11 +3,12 @@
 mod support;
 
 use std::fs;
-use std::process::Command as Process;
 use std::time::{Duration, Instant};
 
 use harness_agent::protocol::{Command, END_MS, LEASE_MS, Outcome, Refusal, SignalName};
-use support::{Agent, Held, MEMBER_PORT, Room, connect, example, has_nft, must, not_permitted, until};
+use support::{
+    Agent, CAPABILITIES, Held, MEMBER_PORT, Room, connect, has_nft, has_setpriv, must, not_permitted, until,
+};
 
 const DONE: Outcome = Outcome::Done(Vec::new());
 
@@ -186,16 +187,9 @@ fn a_storm_of_orphans_leaves_no_dead() {
 
 #[test]
 fn three_capabilities_are_enough_and_without_net_admin_it_says_so() {
-    if not_permitted().is_some() || Process::new("setpriv").arg("--version").output().is_err() {
+    if not_permitted().is_some() || !has_setpriv() {
         return;
     }
-    let with = |capabilities: &str| {
-        let mut command = Process::new("unshare");
-        command.args(["-n", "-p", "-f", "--mount-proc", "--kill-child", "setpriv"]);
-        command.arg(format!("--bounding-set=-all,{capabilities}")).arg("--no-new-privs");
-        command.arg(example("agent"));
-        Agent::spawn(command, true)
-    };
     let hello = Command::Hello {
         run: "r".to_owned(),
         own: 1,
@@ -204,10 +198,10 @@ fn three_capabilities_are_enough_and_without_net_admin_it_says_so() {
         control_port: 7002,
         peer_ports: vec![],
     };
-    let mut poor = with("+sys_ptrace,+kill");
+    let mut poor = Agent::start_with("+sys_ptrace,+kill");
     let why = poor.failure(hello.clone());
     assert!(why.contains("NET_ADMIN"), "{why}");
-    let mut agent = with("+net_admin,+sys_ptrace,+kill");
+    let mut agent = Agent::start_with(CAPABILITIES);
     agent.counts(hello);
     agent.counts(cut(2));
     let status = fs::read_to_string(format!("/proc/{}/status", agent.pid)).expect("it lives");

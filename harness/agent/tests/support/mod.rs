@@ -25,6 +25,8 @@ use harness_agent::protocol::{
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const PROBE_PORT: u16 = 7001;
 pub(crate) const CONTROL_PORT: u16 = 7002;
+/// All that an agent may do in its container, as `setpriv` names it.
+pub(crate) const CAPABILITIES: &str = "+net_admin,+sys_ptrace,+kill";
 /// The port at which members listen for each other.
 pub(crate) const MEMBER_PORT: u16 = 2888;
 
@@ -49,6 +51,11 @@ pub(crate) fn not_permitted() -> Option<String> {
 /// Whether `nft` is here to look from outside.
 pub(crate) fn has_nft() -> bool {
     Process::new("nft").arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// Whether `setpriv` is here to take rights away.
+pub(crate) fn has_setpriv() -> bool {
+    Process::new("setpriv").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
 /// An example of this package, made when it is not there yet.
@@ -151,6 +158,15 @@ impl Agent {
         let agent = example("agent");
         let mut command = Process::new("unshare");
         command.args(["-n", "-p", "-f", "--mount-proc", "--kill-child"]).arg(agent);
+        Self::spawn(command, true)
+    }
+
+    /// As process 1 of new namespaces, with these rights and no others.
+    pub(crate) fn start_with(capabilities: &str) -> Self {
+        let mut command = Process::new("unshare");
+        command.args(["-n", "-p", "-f", "--mount-proc", "--kill-child", "setpriv"]);
+        command.arg(format!("--bounding-set=-all,{capabilities}")).arg("--no-new-privs");
+        command.arg(example("agent"));
         Self::spawn(command, true)
     }
 
