@@ -54,8 +54,9 @@
 //! (`waitpid(-1)`), or for the target if that is a child of its own, may be told instead of the thread that traces.
 //! That does no harm here: the state of a thread is asked for directly. But it may do harm there. A reaper must
 //! skip "stopped" and process ids that it does not know. `std::process::Child::wait` and `try_wait` take a stop for
-//! the end: they must not be called for a target in the very moment of a shift or a reading. Waiting for a pidfd to
-//! become readable first, as tokio does, is safe. The end of a child is left to who waits for it.
+//! the end: a thread that blocks in one returns at the first shift. So they must not be called for a target while
+//! its clock may be shifted or read; waiting first for a pidfd to become readable, or for the end of the child's
+//! output, is safe. The end of a child is left to who waits for it.
 //!
 //! # What is not guarded against
 //!
