@@ -2,7 +2,8 @@
 //!
 //! `shift-clock try COMMAND [ARGUMENT ...]`; `shift-clock PID OFFSET_NS` shifts, reads and leaves it so, as a killed
 //! program would; `shift-clock PID` reads; `shift-clock PID measure TIMES` shifts by an hour, reads and restores so
-//! often, and tells how long the process was held.
+//! often, and tells how long the process was held; `shift-clock PID strobe TIMES` shifts by an hour and restores so
+//! often, without a pause.
 
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -59,6 +60,13 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
     let mut shifter = Shifter::new();
     match arguments {
         [_, word, times] if word == "measure" => return measure(&mut shifter, pid, times.parse()?),
+        [_, word, times] if word == "strobe" => {
+            for _ in 0..times.parse()? {
+                shifter.shift(pid, 3_600_000_000_000)?;
+                shifter.shift(pid, 0)?;
+            }
+            return Ok(());
+        }
         [_, offset, ..] => println!("held {:?}", shifter.shift(pid, offset.parse()?)?.stopped),
         _ => {}
     }

@@ -31,23 +31,38 @@
 //!
 //! # What it costs the target
 //!
-//! A shifted call is a system call: some 100 ns more, for monotonic clocks too. All threads are held for about a
-//! millisecond when the jumps are put in or taken out, one thread for some microseconds for a reading. A thread that
-//! is held in `epoll_wait`, `semop` or a few other calls sees EINTR, as after SIGSTOP and SIGCONT (signal(7)). A
-//! filter that kills for the `clock_gettime` system call kills a target that is shifted.
+//! A shifted call is a system call: some 100 ns more, for monotonic clocks too. All threads are held for a fraction
+//! of a millisecond when the jumps are put in or taken out (longer where processors are scarce: a thread that waits
+//! for one can't stop before it gets one), one thread for some microseconds for a reading. A thread that is held in
+//! `epoll_wait`, `semop` or a few other calls sees EINTR, as after SIGSTOP and SIGCONT (signal(7)). A seccomp filter
+//! that kills for the `clock_gettime` system call kills a target that is shifted. A stack trace that is taken inside
+//! a patched function ends there.
 //!
 //! # What it needs
 //!
 //! - x86-64 Linux, and the right to ptrace the target: CAP_SYS_PTRACE, or the same user and a permissive Yama.
-//!   [`available`] tells before anything is broken. It needs a hidden subcommand `clock-target` of the caller.
+//!   Nothing else: not even another user's `/proc/<pid>/mem` has to be open. Then a change of the offset holds one
+//!   thread for a moment, and a thread deep in the kernel is waited for; CAP_DAC_OVERRIDE saves both.
+//! - [`available`] tells before anything is broken. It needs a hidden subcommand `clock-target` of the caller. Its
+//!   child is of the caller's own user: that a target of another user can be reached, only CAP_SYS_PTRACE says.
 //! - Process ids are the caller's: `/proc` has to be mounted for its PID namespace.
 //! - A shift is gone when the process is, or executes another program: whoever starts it again applies it again.
-//! - Nobody else in this process should wait for the target's threads while they are held: a reaper (`waitpid(-1)`)
-//!   sees the stops of traced threads among its children. A stop that it takes away costs nothing, it is noticed;
-//!   the end of a thread that it takes away is noticed as well. But it must not act on "stopped", and it will see
-//!   threads of processes that are no children of its own.
-//! - A tracer that is killed in the very microseconds of a reading leaves one thread in a circle. In any other
-//!   moment the kernel lets all go, shifted or not.
+//!
+//! # What else waits for children
+//!
+//! The kernel tells the whole tracing process of a traced thread's stop, so whoever in it waits for any child
+//! (`waitpid(-1)`), or for the target if that is a child of its own, may be told instead of the thread that traces.
+//! That does no harm here: the state of a thread is asked for directly. But it may do harm there. A reaper must
+//! skip "stopped" and process ids that it does not know. `std::process::Child::wait` and `try_wait` take a stop for
+//! the end: a thread that blocks in one returns at the first shift. So they must not be called for a target while
+//! its clock may be shifted or read; waiting first for a pidfd to become readable, or for the end of the child's
+//! output, is safe. The end of a child is left to who waits for it.
+//!
+//! # What is not guarded against
+//!
+//! A tracer that is killed (SIGKILL) in the very microseconds of a reading leaves one thread in a circle; in any
+//! other moment the kernel lets all go, shifted or not. The child of a `vfork` runs in the target's memory and is
+//! not held until it executes its own program. Two tracers on one process at the same time refuse each other.
 
 mod error;
 

@@ -34,7 +34,7 @@ pub(crate) type Registers = libc::user_regs_struct;
 /// How long is waited for a thread to stop, before the attempt is given up.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// After this it is asked where a thread that does not stop is blocked.
-const PARKED_AFTER: Duration = Duration::from_millis(1);
+const PARKED_AFTER: Duration = Duration::from_micros(300);
 /// Rounds of letting threads run a little, to get them out of a function.
 const NUDGES: u32 = 400;
 /// Rounds of looking for new threads.

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{HOUR, Target, agrees, assert_reads, possible};
+use common::{HOUR, Target, agrees, assert_reads, possible, until};
 use harness_clock::{ClockError, MAX_OFFSET_NS, Shifter};
 
 /// Compiles a target; none, with the reason printed, where there is no compiler.
@@ -82,5 +82,28 @@ fn no_signal_is_lost_or_changed() {
     }
     println!("{shifts} of 450 shifts, {readings} readings");
     assert!(shifts > 200 && readings > 200, "most of the time there is a moment");
+    target.finish_well();
+}
+
+#[test]
+fn a_thread_that_can_not_be_stopped_now_is_not_waited_for() {
+    if !possible() {
+        return;
+    }
+    let Some(target) = started("vfork", &[]) else { return };
+    until("it is in vfork", || {
+        let children = format!("/proc/{0}/task", target.pid());
+        std::fs::read_dir(children).expect("threads").flatten().any(|thread| {
+            let status = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            status.contains(") D ")
+        })
+    });
+    let mut shifter = Shifter::new();
+    for _ in 0..20 {
+        for offset_ns in [HOUR, 0] {
+            shifter.shift(target.pid(), offset_ns).expect("a shift");
+            assert_reads(&mut shifter, target.pid(), offset_ns);
+        }
+    }
     target.finish_well();
 }

@@ -3,16 +3,20 @@
 
 mod common;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use common::{HOUR, Target, assert_reads, possible};
 use harness_clock::Shifter;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
+/// One test at a time: the reaper takes whatever child there is.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn somebody_who_takes_the_notices_away_does_not_disturb() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     if !possible() {
         return;
     }
@@ -42,4 +46,28 @@ fn somebody_who_takes_the_notices_away_does_not_disturb() {
     reaper.join().expect("a reaper");
     println!("{} notices were taken away", taken.load(Ordering::Relaxed));
     target.finish_well();
+}
+
+#[test]
+fn a_pidfd_tells_of_the_end_and_of_no_stop() {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !possible() {
+        return;
+    }
+    let target = Target::example(&["loops", "3", &HOUR.to_string()]);
+    let pidfd = Pid::from_raw(target.pid().cast_signed()).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+    let pidfd = pidfd.expect("a process id").expect("a pidfd");
+    let ended =
+        || poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&Timespec::default())).expect("a poll") != 0;
+    let mut shifter = Shifter::new();
+    for _ in 0..50 {
+        shifter.shift(target.pid(), HOUR).expect("a shift");
+        assert!(!ended());
+        shifter.shift(target.pid(), 0).expect("a shift");
+        assert!(!ended());
+    }
+    target.finish_well();
+    assert!(ended());
 }
