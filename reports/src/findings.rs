@@ -211,12 +211,12 @@ fn outages_and_faults(outages: &[Outage], faults: &[FaultRecord]) -> String {
         n if n == explained.len() => {
             format!(" and {} until it is healed or longer", if many { "last" } else { "lasts" })
         }
-        n => format!("; {} of {} last until it is healed or longer", len(n), len(explained.len())),
+        n => format!("; {} of them last until it is healed or longer", len(n)),
     };
     let others = match others.len() {
         0 => String::new(),
-        1 => format!("; the other took {}", duration(longest)),
-        _ => format!("; the others took {} at most", duration(longest)),
+        1 => format!("; the one without took {}", duration(longest)),
+        _ => format!("; those without one took {} at most", duration(longest)),
     };
     format!("{subject} {begins} with a fault{rest}{others}.")
 }

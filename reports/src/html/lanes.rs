@@ -11,6 +11,8 @@ use crate::results::{MemberSpan, Outage, Role};
 
 /// Rows of faults at most: more faults at once than this share the last one.
 const MOST_FAULT_ROWS: usize = 8;
+/// Outages with a label at most, the longest; the readout has the others.
+const MOST_OUTAGE_LABELS: usize = 100;
 /// Above this number of spans, a member's spans that are narrower than a pixel are left out.
 const MOST_SPANS: usize = 600;
 /// Share of the axis that a pixel of a wide screen is.
@@ -130,7 +132,7 @@ fn fault_bar(m: &mut Markup, placed: &Placed<'_>, end_ns: u64) {
         }
         part(m, "outline", from, gone);
     } else {
-        part(m, "never", from, from + 1);
+        part(m, "never", from, from.saturating_add(1));
     }
     let (class, style) = roomy("x label", from, room);
     let style = format!("{style};--row:{row}");
@@ -259,16 +261,20 @@ pub(super) fn outages(m: &mut Markup, input: &Input<'_>) {
     let mut order: Vec<usize> = (0..outages.len()).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(outages[at].to_ns.saturating_sub(outages[at].from_ns)));
     let rooms = rooms(&labels, &order, input.axis.end_s);
+    let least =
+        order.get(MOST_OUTAGE_LABELS).map_or(0, |&at| outages[at].to_ns.saturating_sub(outages[at].from_ns));
     lane(m, "outages", "Outages", "no write acknowledged", |m| {
         m.el("div", &[("class", "clip")], |m| {
             for ((outage, text), room) in outages.iter().zip(&texts).zip(&rooms) {
                 let cause = outage.fault.as_deref().unwrap_or("no fault");
                 let open = if outage.open { ", not over at the end" } else { "" };
-                let title = format!("{text} from {} s{open}, {cause}", moment(outage.from_ns));
+                let title = format!("{text}, {cause}{open}");
                 let style = Axis::between(outage.from_ns, outage.to_ns);
                 m.leaf("i", &[("class", "x out"), ("style", &style), ("title", &title)], "");
-                let (class, style) = roomy("x outlabel", outage.from_ns, room);
-                m.el("span", &[("class", &class), ("style", &style)], |m| m.leaf("span", &[], text));
+                if outage.to_ns.saturating_sub(outage.from_ns) >= least {
+                    let (class, style) = roomy("x outlabel", outage.from_ns, room);
+                    m.el("span", &[("class", &class), ("style", &style)], |m| m.leaf("span", &[], text));
+                }
             }
             if outages.is_empty() {
                 m.leaf("span", &[("class", "none")], "none");

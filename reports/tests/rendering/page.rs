@@ -181,3 +181,38 @@ fn results_survive_their_file() {
     let back: Results = serde_json::from_str(&text).expect("reads back");
     assert_eq!(back, invented.results);
 }
+
+#[test]
+fn moments_at_the_end_of_time_are_drawn_like_others() {
+    for (first, last) in [(u64::MAX, u64::MAX), (0, u64::MAX), (u64::MAX, 0)] {
+        let mut invented = invented::run(Ending::Violation, 50);
+        for (at, fault) in invented.faults.iter_mut().enumerate() {
+            fault.asked_ns = first;
+            fault.injected_ns = (at > 0).then_some(first);
+            fault.verified_ns = Some(last);
+            (fault.heal_asked_ns, fault.healed_ns, fault.verified_healed_ns) =
+                (Some(last), Some(first), Some(last));
+        }
+        for election in &mut invented.results.elections {
+            election.fault_ns = last;
+            (election.total_ms, election.detection_ms) = (Some(f64::MAX), Some(-1.0));
+        }
+        for span in &mut invented.results.member_spans {
+            (span.from_ns, span.to_ns) = (first, last);
+        }
+        for outage in &mut invented.results.outages {
+            (outage.from_ns, outage.to_ns) = (first, last);
+        }
+        for check in &mut invented.results.checks {
+            for op in check.counterexample.iter_mut().flat_map(|found| &mut found.ops) {
+                (op.invoke_ns, op.complete_ns) = (first, Some(last));
+            }
+        }
+        invented.results.timings.total_ms = f64::INFINITY;
+        reports::operations::count_around_faults(&invented.history, &mut invented.faults);
+        reports::latency::summaries(&invented.history, &invented.faults);
+        reports::outages::from_history(&invented.history, &invented.faults, 0);
+        elements(&page(&invented));
+        elements(&reports::junit::render(&invented.run, &invented.results, &invented.faults));
+    }
+}
