@@ -4,12 +4,18 @@
 //! was found and not what is drawn, name the exception (E10, F4) and never claim more than the numbers do:
 //! what has no data says so.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use checker::verdict::Verdict;
 
 use crate::faults::{FaultRecord, FaultState};
 use crate::numbers::{count, duration, len, ms, nearest_rank, ns_to_ms, plural, setting_ms, whole_ms};
 use crate::results::{Election, LatencyClass, Outage, OutcomeCounts, Phase, Results, RunInfo};
 
+/// Characters of a counterexample's sentence with which it fits into the verdict's.
+const MOST_STORY: usize = 220;
+/// Characters of a reason in the verdict's sentence at most.
+const MOST_WHY: usize = 400;
 /// A share of a recovery from which its phase is called the greater part.
 const GREATER_PART: f64 = 0.5;
 
@@ -99,11 +105,13 @@ fn opening(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence
 }
 
 fn held(begun: Sentence, results: &Results) -> Sentence {
-    let said =
-        begun.and_strong(format!("{} operations", count(results.operations.total.invoked))).and(format!(
-            " and {} later no promise was broken",
-            plural(u64::try_from(results.elections.len()).unwrap_or(u64::MAX), "election")
-        ));
+    let elections = match u64::try_from(results.elections.len()).unwrap_or(u64::MAX) {
+        0 => String::new(),
+        some => format!(" and {}", plural(some, "election")),
+    };
+    let said = begun
+        .and_strong(format!("{} operations", count(results.operations.total.invoked)))
+        .and(format!("{elections} later no promise was broken"));
     match worst_outage(&results.outages) {
         Some(worst) => said
             .and(", and the longest time without an acknowledged write was ")
@@ -121,8 +129,12 @@ fn broken(begun: Sentence, results: &Results) -> Sentence {
         len(failing.len()),
         len(results.checks.len())
     ));
-    match failing.first() {
-        Some(first) => said.and(": ").and(sentence_end(&first.summary)),
+    // The shortest story is the one that is understood at once; the others are told below.
+    let stories = failing.iter().filter_map(|check| check.counterexample.as_ref());
+    let shortest = stories.map(|found| found.sentence.as_str()).min_by_key(|text| text.len());
+    let short = shortest.filter(|text| text.len() <= MOST_STORY);
+    match short.or(failing.first().map(|check| check.summary.as_str())) {
+        Some(story) => said.and(": ").and(sentence_end(&shortened(story, MOST_WHY))),
         None => said.and("."),
     }
 }
@@ -132,7 +144,7 @@ fn undecided(begun: Sentence, results: &Results) -> Sentence {
     let said = begun.and_strong("whether every promise was kept is not known");
     let said = if results.interrupted { said.and(" (the run was stopped early)") } else { said };
     match why {
-        Some(first) => said.and(": ").and(sentence_end(&first.summary)),
+        Some(first) => said.and(": ").and(sentence_end(&shortened(&first.summary, MOST_WHY))),
         None => said.and("."),
     }
 }
@@ -140,36 +152,23 @@ fn undecided(begun: Sentence, results: &Results) -> Sentence {
 /// The timeline's finding: what outages have to do with faults.
 pub fn timeline(results: &Results, faults: &[FaultRecord]) -> Sentence {
     let outages = &results.outages;
+    if results.operations.total.invoked == 0 {
+        return Sentence::strong("No operation is on record.");
+    }
     let Some(worst) = worst_outage(outages) else {
         return match faults.len() {
             0 => Sentence::strong("Nothing was broken, and writes were acknowledged throughout."),
             _ => Sentence::strong("No fault kept clients from having writes acknowledged."),
         };
     };
-    let unexplained = outages.iter().filter(|outage| outage.fault.is_none()).count();
-    let outlasting = outages.iter().filter(|outage| outlasts_its_fault(outage, faults)).count();
-    let said = if unexplained == 0 && outlasting == 0 {
-        Sentence::strong("Each outage begins with a fault and ends before the fault does.")
-    } else if unexplained == 0 {
-        Sentence::strong(format!(
-            "Each outage begins with a fault; {} of {} last until it is healed or longer.",
-            len(outlasting),
-            len(outages.len())
-        ))
-    } else {
-        Sentence::strong(format!(
-            "{} of {} outages have no fault behind them.",
-            len(unexplained),
-            len(outages.len())
-        ))
-    };
+    let said = Sentence::strong(outages_and_faults(outages, faults));
     let open = if worst.open { ", open at the end of the run" } else { "" };
     let cause = worst.fault.as_ref().map(|id| format!(", under {id}")).unwrap_or_default();
     let said = said.and(format!(" The longest took {}{cause}{open}.", duration(outage_ms(worst))));
+    let harmful: BTreeSet<&str> = outages.iter().filter_map(|outage| outage.fault.as_deref()).collect();
     let harmless: Vec<&str> = faults
         .iter()
-        .filter(|fault| fault.injected_ns.is_some())
-        .filter(|fault| !outages.iter().any(|outage| outage.fault.as_deref() == Some(&fault.id)))
+        .filter(|fault| fault.injected_ns.is_some() && !harmful.contains(fault.id.as_str()))
         .map(|fault| fault.id.as_str())
         .collect();
     match harmless.as_slice() {
@@ -180,18 +179,58 @@ pub fn timeline(results: &Results, faults: &[FaultRecord]) -> Sentence {
     }
 }
 
-fn outlasts_its_fault(outage: &Outage, faults: &[FaultRecord]) -> bool {
-    let fault = faults.iter().find(|fault| outage.fault.as_deref() == Some(&fault.id));
-    outage.open || fault.and_then(|fault| fault.heal_asked_ns).is_some_and(|healing| outage.to_ns > healing)
+/// How many outages begin with a fault, whether they end before it does, and how long the others are.
+fn outages_and_faults(outages: &[Outage], faults: &[FaultRecord]) -> String {
+    let healing: BTreeMap<&str, Option<u64>> =
+        faults.iter().map(|fault| (fault.id.as_str(), fault.heal_asked_ns)).collect();
+    let (explained, others): (Vec<&Outage>, Vec<&Outage>) =
+        outages.iter().partition(|outage| outage.fault.is_some());
+    let longest = others.iter().map(|outage| outage_ms(outage)).fold(0.0, f64::max);
+    if explained.is_empty() {
+        return match outages.len() {
+            1 => "The one outage has no fault behind it.".to_owned(),
+            n => format!("None of {} outages has a fault behind it.", len(n)),
+        };
+    }
+    let outlasting = explained
+        .iter()
+        .filter(|outage| {
+            let healed = outage.fault.as_deref().and_then(|id| healing.get(id).copied().flatten());
+            outage.open || healed.is_some_and(|healed| outage.to_ns > healed)
+        })
+        .count();
+    let subject = match (explained.len(), outages.len()) {
+        (1, 1) => "The one outage".to_owned(),
+        (some, all) if some == all => "Each outage".to_owned(),
+        (some, all) => format!("{} of {} outages", len(some), len(all)),
+    };
+    let many = explained.len() != outages.len() && explained.len() > 1;
+    let begins = if many { "begin" } else { "begins" };
+    let rest = match outlasting {
+        0 => format!(" and {} before the fault does", if many { "end" } else { "ends" }),
+        n if n == explained.len() => {
+            format!(" and {} until it is healed or longer", if many { "last" } else { "lasts" })
+        }
+        n => format!("; {} of them last until it is healed or longer", len(n)),
+    };
+    let others = match others.len() {
+        0 => String::new(),
+        1 => format!("; the one without took {}", duration(longest)),
+        _ => format!("; those without one took {} at most", duration(longest)),
+    };
+    format!("{subject} {begins} with a fault{rest}{others}.")
 }
 
 /// The elections' finding: what a failover costs, and which phase it is spent in.
-pub fn elections(elections: &[Election]) -> Sentence {
+pub fn elections(results: &Results) -> Sentence {
+    let elections = results.elections.as_slice();
     let mut totals: Vec<(f64, &Election)> =
         elections.iter().filter_map(|election| election.total_ms.map(|total| (total, election))).collect();
     totals.sort_by(|a, b| a.0.total_cmp(&b.0));
     let Some(&(slowest, at)) = totals.last() else {
-        return if elections.is_empty() {
+        return if elections.is_empty() && results.member_spans.is_empty() {
+            Sentence::strong("What the members were is not on record.")
+        } else if elections.is_empty() {
             Sentence::strong("No leader changed.")
         } else {
             Sentence::strong(format!("{} elections, none of them measured to the end.", len(elections.len())))
@@ -261,14 +300,23 @@ pub fn latency(results: &Results) -> Sentence {
             ms(only.p99_ms)
         ))
         .and(" None was calm."),
+        (None, None) if results.operations.total.invoked == 0 => {
+            Sentence::strong("No operation is on record.")
+        }
         (None, None) => Sentence::strong("No write was acknowledged."),
     }
 }
 
 /// The faults' finding.
-pub fn faults(faults: &[FaultRecord]) -> Sentence {
-    if faults.is_empty() {
+pub fn faults(run: &RunInfo, faults: &[FaultRecord]) -> Sentence {
+    let nemeses: Vec<&str> =
+        run.nemeses.iter().map(String::as_str).filter(|nemesis| *nemesis != "none").collect();
+    if faults.is_empty() && nemeses.is_empty() {
         return Sentence::strong("Nothing was broken.").and(" The run had no nemesis.");
+    }
+    if faults.is_empty() {
+        let names = shortened(&nemeses.join(", "), MOST_WHY);
+        return Sentence::strong("No fault is on record.").and(format!(" Asked for: {names}."));
     }
     let number = |state| faults.iter().filter(|fault| fault.state == state).count();
     let gone = faults.iter().filter(|fault| fault.verified_healed_ns.is_some()).count();
@@ -350,6 +398,26 @@ pub fn mean_rate(results: &Results) -> Option<f64> {
 pub(crate) fn sentence_end(text: &str) -> String {
     let text = text.trim();
     if text.is_empty() || text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}
+
+/// The text as a whole sentence: with a full stop, and a capital where it begins with a word and not with the name
+/// of something (`n3`).
+pub(crate) fn sentence(text: &str) -> String {
+    let mut text = sentence_end(text);
+    let first = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let is_word = first.len() > 1 && first.chars().all(|c| c.is_ascii_lowercase());
+    if is_word && let Some(letter) = text.get_mut(..1) {
+        letter.make_ascii_uppercase();
+    }
+    text
+}
+
+/// The text, or its beginning where it has more than `most` characters.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((cut, _)) => format!("{}…", text[..cut].trim_end()),
+        None => text.to_owned(),
+    }
 }
 
 /// A long time to a tenth of a second, as a setting is written.

@@ -3,6 +3,10 @@
 //! A broken promise is a failure. What could not be decided, and a fault that was not proven, is an error: the
 //! test did not do its work, which is something else than the system failing it. A fault that found no member
 //! or that the cluster cannot do is skipped, with the reason.
+//!
+//! The form is what both usual schemas allow, that of Jenkins' xUnit plugin (`junit-10.xsd`, for the document) and
+//! that of Maven's Surefire (for each suite): counts on every suite, a time on every case, a type on every failure
+//! and error, and nothing beyond. The start is therefore a property: Surefire's suites have no timestamp.
 
 use std::fmt::Write as _;
 
@@ -33,16 +37,16 @@ pub fn render(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Strin
     let checks: Vec<Case> = results.checks.iter().map(check_case).collect();
     let faults: Vec<Case> = faults.iter().map(fault_case).collect();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let (tests, failures, errors, skipped) = tally(checks.iter().chain(&faults));
+    let (tests, failures, errors, _) = tally(checks.iter().chain(&faults));
     let _ = writeln!(
         out,
         "<testsuites name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" \
-         skipped=\"{skipped}\" time=\"{:.3}\">",
+         time=\"{:.3}\">",
         escape(&run.name),
-        results.timings.total_ms / 1000.0
+        seconds(results.timings.total_ms / 1000.0)
     );
-    suite(&mut out, run, results, "checks", &checks);
-    suite(&mut out, run, results, "faults", &faults);
+    suite(&mut out, run, results, "checks", results.timings.check_ms, &checks);
+    suite(&mut out, run, results, "faults", results.timings.workload_ms, &faults);
     out.push_str("</testsuites>\n");
     out
 }
@@ -90,19 +94,25 @@ fn tally<'a>(cases: impl Iterator<Item = &'a Case>) -> (u32, u32, u32, u32) {
     })
 }
 
-fn suite(out: &mut String, run: &RunInfo, results: &Results, name: &str, cases: &[Case]) {
+/// What a file may claim to have taken is bounded, because a schema allows digits alone.
+fn seconds(value: f64) -> f64 {
+    if value.is_finite() { value.clamp(0.0, 1e12) } else { 0.0 }
+}
+
+fn suite(out: &mut String, run: &RunInfo, results: &Results, name: &str, took_ms: f64, cases: &[Case]) {
     let (tests, failures, errors, skipped) = tally(cases.iter());
     let _ = writeln!(
         out,
         "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" \
-         skipped=\"{skipped}\" timestamp=\"{}\">",
-        escape(&run.started_utc)
+         skipped=\"{skipped}\" time=\"{:.3}\">",
+        seconds(took_ms / 1000.0)
     );
     let _ = writeln!(
         out,
-        "    <properties>\n      <property name=\"seed\" value=\"{}\"/>\n      \
-         <property name=\"verdict\" value=\"{}\"/>\n      <property name=\"repeat\" value=\"{}\"/>\n    \
+        "    <properties>\n      <property name=\"started\" value=\"{}\"/>\n      \
+         <property name=\"seed\" value=\"{}\"/>\n      <property name=\"verdict\" value=\"{}\"/>\n      <property name=\"repeat\" value=\"{}\"/>\n    \
          </properties>",
+        escape(&run.started_utc),
         run.seed,
         results.verdict,
         escape(&results.repeat)
@@ -114,8 +124,10 @@ fn suite(out: &mut String, run: &RunInfo, results: &Results, name: &str, cases: 
 }
 
 fn write_case(out: &mut String, case: &Case) {
-    let time = case.seconds.map(|seconds| format!(" time=\"{seconds:.3}\"")).unwrap_or_default();
-    let _ = write!(out, "    <testcase classname=\"{}\" name=\"{}\"{time}", case.class, escape(&case.name));
+    // A case must say a time; what one check alone took is not measured.
+    let time = seconds(case.seconds.unwrap_or(0.0));
+    let name = escape(&case.name);
+    let _ = write!(out, "    <testcase classname=\"{}\" name=\"{name}\" time=\"{time:.3}\"", case.class);
     let (tag, message) = match &case.outcome {
         Outcome::Passed => {
             out.push_str("/>\n");
@@ -125,9 +137,14 @@ fn write_case(out: &mut String, case: &Case) {
         Outcome::Error(message) => ("error", message),
         Outcome::Skipped(message) => ("skipped", message),
     };
+    let kind = match &case.outcome {
+        Outcome::Failure(_) => " type=\"broken-promise\"",
+        Outcome::Error(_) => " type=\"not-decided\"",
+        Outcome::Passed | Outcome::Skipped(_) => "",
+    };
     let _ = writeln!(
         out,
-        ">\n      <{tag} message=\"{}\">{}</{tag}>\n    </testcase>",
+        ">\n      <{tag} message=\"{}\"{kind}>{}</{tag}>\n    </testcase>",
         escape(message),
         escape(case.detail.trim_end())
     );

@@ -1,6 +1,8 @@
 //! Where labels go so that none overlaps another. Computed here and not in the browser, because the page
 //! needs no script; widths of text are estimated, and on the safe side.
 
+use std::collections::BTreeMap;
+
 /// Estimated width of a character of the page's small print, in px.
 const CHARACTER_PX: f64 = 6.4;
 
@@ -60,22 +62,88 @@ pub(crate) fn spread(at: &[f64], gap: f64, max: f64) -> Vec<f64> {
     out
 }
 
-/// Puts intervals into the first row in which they touch no other.
-pub(crate) fn rows(intervals: &[(f64, f64)]) -> Vec<usize> {
+/// Puts intervals into the first row in which they touch no other. Where `most` rows (at least one) are not
+/// enough, the last one is shared.
+pub(crate) fn rows(intervals: &[(f64, f64)], most: usize) -> Vec<usize> {
     let mut ends: Vec<f64> = Vec::new();
     let mut out = Vec::with_capacity(intervals.len());
     for &(from, to) in intervals {
-        let row = match ends.iter().position(|&end| end <= from) {
-            Some(row) => row,
-            None => {
-                ends.push(to);
-                ends.len() - 1
-            }
-        };
-        ends[row] = to;
+        let free = ends.iter().position(|&end| end <= from);
+        let row = free.unwrap_or_else(|| ends.len().min(most.max(1) - 1));
+        match ends.get_mut(row) {
+            Some(end) => *end = end.max(to),
+            None => ends.push(to),
+        }
         out.push(row);
     }
     out
+}
+
+/// A label on the time axis that owns the room up to the next one, for each of the three widths at which the
+/// page is read. All moments are of the axis's unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Room {
+    /// 0: shown on every screen; 1: not on a narrow one; 2: only where the axis is zoomed.
+    pub(crate) level: u8,
+    /// Up to the next label that a narrow screen shows.
+    pub(crate) narrow: f64,
+    /// Up to the next label that a wide screen shows.
+    pub(crate) wide: f64,
+    /// Up to the next label of all.
+    pub(crate) zoomed: f64,
+}
+
+/// Estimated widths of the time axis in px on a phone and on a wide screen.
+const AXIS_PX: [f64; 2] = [320.0, 990.0];
+
+/// Decides which labels are shown where. `labels` are (moment, width in px) in the order of their moments,
+/// `priority` their indices, the most important first: one that would touch a more important one waits for a
+/// wider screen.
+pub(crate) fn rooms(labels: &[(f64, f64)], priority: &[usize], end: f64) -> Vec<Room> {
+    let [phone, screen] = AXIS_PX;
+    let narrow = granted(labels, priority, end / phone);
+    // What a narrow screen shows a wide one shows too.
+    let (kept, others): (Vec<usize>, Vec<usize>) = priority.iter().partition(|&&i| narrow[i]);
+    let wide = granted(labels, &[kept, others].concat(), end / screen);
+    let shown = [narrow, wide];
+    let next = |shown: &[bool]| {
+        let mut until = vec![end; labels.len()];
+        let mut at = end;
+        for i in (0..labels.len()).rev() {
+            until[i] = at.max(labels[i].0);
+            if shown[i] {
+                at = labels[i].0;
+            }
+        }
+        until
+    };
+    let [narrow, wide] = [next(&shown[0]), next(&shown[1])];
+    let zoomed = next(&vec![true; labels.len()]);
+    (0..labels.len())
+        .map(|i| Room {
+            level: if shown[0][i] { 0 } else { u8::from(!shown[1][i]) + 1 },
+            narrow: narrow[i],
+            wide: wide[i],
+            zoomed: zoomed[i],
+        })
+        .collect()
+}
+
+/// The labels that have room at `unit` of the axis for a px, the most important first.
+fn granted(labels: &[(f64, f64)], priority: &[usize], unit: f64) -> Vec<bool> {
+    let mut shown = vec![false; labels.len()];
+    // Labels by index, because they are in order: the neighbours in the map are the neighbours on the axis.
+    let mut placed: BTreeMap<usize, f64> = BTreeMap::new();
+    for &i in priority {
+        let (from, to) = (labels[i].0, labels[i].0 + labels[i].1 * unit);
+        let before = placed.range(..i).next_back().is_none_or(|(_, end)| *end <= from);
+        let after = placed.range(i..).next().is_none_or(|(j, _)| labels[*j].0 >= to);
+        if before && after {
+            shown[i] = true;
+            placed.insert(i, to);
+        }
+    }
+    shown
 }
 
 /// Round steps of a linear axis: at most `most` of them above zero, of 1, 2 or 5 times a power of ten.
@@ -140,7 +208,27 @@ mod tests {
 
     #[test]
     fn overlapping_intervals_get_rows_of_their_own() {
-        assert_eq!(rows(&[(0.0, 5.0), (4.0, 6.0), (5.0, 7.0), (6.5, 9.0)]), [0, 1, 0, 1]);
+        let intervals = [(0.0, 5.0), (4.0, 6.0), (5.0, 7.0), (6.5, 9.0)];
+        assert_eq!(rows(&intervals, 8), [0, 1, 0, 1]);
+        assert_eq!(rows(&intervals, 1), [0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_label_without_room_waits_for_a_wider_screen() {
+        // A hundred moments a second apart: 3.2 px each on a phone, 9.9 on a wide screen.
+        let labels: Vec<(f64, f64)> = (0..100).map(|at| (f64::from(at), 20.0)).collect();
+        let order: Vec<usize> = (0..100).collect();
+        let rooms = rooms(&labels, &order, 100.0);
+        let levels: Vec<u8> = rooms.iter().take(8).map(|room| room.level).collect();
+        assert_eq!(levels, [0, 2, 2, 1, 2, 2, 2, 0]);
+        assert_eq!((rooms[0].narrow, rooms[0].wide, rooms[0].zoomed), (7.0, 3.0, 1.0));
+        assert_eq!(rooms[99].zoomed, 100.0);
+    }
+
+    #[test]
+    fn the_more_important_of_two_labels_is_kept() {
+        let rooms = rooms(&[(10.0, 40.0), (10.5, 40.0)], &[1, 0], 100.0);
+        assert_eq!([rooms[0].level, rooms[1].level], [2, 0]);
     }
 
     #[test]

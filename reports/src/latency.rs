@@ -52,7 +52,9 @@ pub fn summaries(history: &History, faults: &[FaultRecord]) -> BTreeMap<LatencyC
 fn windows(faults: &[FaultRecord], end_ns: u64) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = faults
         .iter()
-        .filter_map(|fault| fault.interval(end_ns).map(|(_, gone)| (fault.asked_ns, gone + SETTLE_NS)))
+        .filter_map(|fault| {
+            fault.interval(end_ns).map(|(_, gone)| (fault.asked_ns, gone.saturating_add(SETTLE_NS)))
+        })
         .collect();
     all.sort_unstable();
     let mut merged: Vec<(u64, u64)> = Vec::new();

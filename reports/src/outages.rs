@@ -82,7 +82,9 @@ impl<'a> Waiting<'a> {
 fn cause(faults: &[FaultRecord], from_ns: u64, to_ns: u64, end_ns: u64) -> Option<&FaultRecord> {
     let at_work = faults
         .iter()
-        .filter(|fault| fault.interval(end_ns).is_some_and(|(_, gone)| gone + AFTERMATH_NS >= from_ns))
+        .filter(|fault| {
+            fault.interval(end_ns).is_some_and(|(_, gone)| gone.saturating_add(AFTERMATH_NS) >= from_ns)
+        })
         .filter(|fault| fault.asked_ns <= from_ns)
         .max_by_key(|fault| fault.asked_ns);
     at_work.or_else(|| {

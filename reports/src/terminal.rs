@@ -13,10 +13,29 @@ use crate::findings::{self, sentence_end};
 use crate::numbers::{count, duration, len, moment, plural, rate, whole_ms};
 use crate::results::{Election, Results, RunInfo};
 
-/// Recoveries named on the screen.
-const SLOWEST: usize = 3;
-/// Failing checks and faults spelled out; the page has them all.
-const SPELLED_OUT: usize = 5;
+/// Rows of the screen that everything is to fit on.
+const SCREEN_ROWS: usize = 24;
+
+/// How much is told. The page has all of it.
+#[derive(Clone, Copy)]
+struct Detail {
+    /// Recoveries named.
+    slowest: usize,
+    /// Failing checks spelled out, and the rows that each may take.
+    checks: (usize, usize),
+    /// Troubled faults spelled out, and the rows that each may take.
+    faults: (usize, usize),
+}
+
+/// From the most to the least; the first that fits on one screen is used, and the last whether it fits or not.
+const DETAILS: [Detail; 6] = [
+    Detail { slowest: 3, checks: (5, 12), faults: (5, 6) },
+    Detail { slowest: 1, checks: (5, 12), faults: (5, 3) },
+    Detail { slowest: 1, checks: (5, 3), faults: (3, 2) },
+    Detail { slowest: 1, checks: (4, 2), faults: (2, 2) },
+    Detail { slowest: 1, checks: (2, 2), faults: (1, 1) },
+    Detail { slowest: 0, checks: (2, 1), faults: (1, 1) },
+];
 /// Column in which the text of a line begins.
 const INDENT: usize = 12;
 /// Text is wrapped no narrower than this, however narrow the terminal says it is.
@@ -39,20 +58,24 @@ pub fn render(
     page: Option<&str>,
     style: Style,
 ) -> String {
-    let mut screen = Screen { out: String::new(), style };
-    screen.verdict(run, results, faults);
-    screen.counts(results, faults);
-    screen.slowest(results, faults);
-    screen.checks(results);
-    screen.troubled_faults(faults);
-    for note in &results.notes {
-        screen.line("note", note);
-    }
-    if let Some(page) = page {
-        screen.unwrapped("page", page);
-    }
-    screen.unwrapped("repeat", &results.repeat);
-    screen.out
+    let draw = |detail: Detail| {
+        let mut screen = Screen { out: String::new(), style, detail };
+        let sentence = screen.verdict(run, results, faults);
+        screen.counts(results, faults);
+        screen.slowest(results, faults);
+        screen.checks(results, &sentence);
+        screen.troubled_faults(faults);
+        for note in &results.notes {
+            screen.line("note", note);
+        }
+        if let Some(page) = page {
+            screen.unwrapped("page", page);
+        }
+        screen.unwrapped("repeat", &results.repeat);
+        screen
+    };
+    let [first, rest @ ..] = DETAILS;
+    rest.into_iter().fold(draw(first), |screen, less| if screen.fits() { screen } else { draw(less) }).out
 }
 
 /// The glyph that stands beside a verdict, so that it is not told by colour alone.
@@ -83,6 +106,7 @@ enum Paint {
 struct Screen {
     out: String,
     style: Style,
+    detail: Detail,
 }
 
 impl Screen {
@@ -104,9 +128,20 @@ impl Screen {
         self.style.width.max(NARROWEST)
     }
 
+    /// Whether it is one screen, counting what the terminal itself breaks.
+    fn fits(&self) -> bool {
+        let rows = |line: &str| visible(line).div_ceil(self.columns()).max(1);
+        self.out.lines().map(rows).sum::<usize>() <= SCREEN_ROWS
+    }
+
     /// A line with its name in front, wrapped under itself.
     fn line(&mut self, name: &str, text: &str) {
-        let rows = wrap(text, self.columns() - INDENT);
+        self.rows(name, text, usize::MAX);
+    }
+
+    /// The same on `most` rows; what has no room there is left to the page.
+    fn rows(&mut self, name: &str, text: &str, most: usize) {
+        let rows = clipped(wrap(text, self.columns() - INDENT), most);
         for (i, row) in rows.iter().enumerate() {
             let name = if i == 0 { name } else { "" };
             let padded = self.paint(&format!("{name:<INDENT$}"), Paint::Dim);
@@ -119,7 +154,8 @@ impl Screen {
         let _ = writeln!(self.out, "{padded}{}", printable(text));
     }
 
-    fn verdict(&mut self, run: &RunInfo, results: &Results, faults: &[FaultRecord]) {
+    /// Writes the verdict and returns its sentence.
+    fn verdict(&mut self, run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> String {
         let title = format!("{} {}", glyph(results.verdict), word(results.verdict).to_uppercase());
         let title = self.paint(&title, Paint::Of(results.verdict));
         let place = format!("{}, seed {}, exit status {}", run.name, run.seed, results.exit_status);
@@ -132,6 +168,7 @@ impl Screen {
             let _ = writeln!(self.out, "{row}");
         }
         self.out.push('\n');
+        sentence
     }
 
     fn counts(&mut self, results: &Results, faults: &[FaultRecord]) {
@@ -177,13 +214,13 @@ impl Screen {
         let mut measured: Vec<&Election> =
             results.elections.iter().filter(|election| election.total_ms.is_some()).collect();
         measured.sort_by(|a, b| b.total_ms.unwrap_or(0.0).total_cmp(&a.total_ms.unwrap_or(0.0)));
-        for (i, election) in measured.iter().take(SLOWEST).enumerate() {
+        for (i, election) in measured.iter().take(self.detail.slowest).enumerate() {
             let text = recovery(election, faults);
             self.line(if i == 0 { "slowest" } else { "" }, &text);
         }
     }
 
-    fn checks(&mut self, results: &Results) {
+    fn checks(&mut self, results: &Results, told: &str) {
         let valid = results.checks.iter().filter(|check| check.verdict == Verdict::Valid).count();
         let text = format!(
             "{} of {} valid, judged in {}",
@@ -195,23 +232,25 @@ impl Screen {
         let mut failing: Vec<&CheckResult> =
             results.checks.iter().filter(|check| check.verdict != Verdict::Valid).collect();
         failing.sort_by_key(|check| std::cmp::Reverse(check.verdict));
-        for check in failing.iter().take(SPELLED_OUT) {
-            self.failing(check);
+        let (number, rows) = self.detail.checks;
+        for check in failing.iter().take(number) {
+            self.failing(check, told, rows);
         }
-        self.more(failing.len());
+        self.more(failing.len(), number);
     }
 
-    /// A check that does not hold: its sentence, and the counterexample's where it says more.
-    fn failing(&mut self, check: &CheckResult) {
+    /// A check that does not hold: its sentence, and the counterexample's where it says more than the verdict did.
+    fn failing(&mut self, check: &CheckResult, told: &str, most: usize) {
         let mark = format!("  {:<10}", format!("{} {}", glyph(check.verdict), check.verdict));
         let mark = self.paint(&mark, Paint::Of(check.verdict));
         let mut text = format!("{}: {}", check.name, sentence_end(&check.summary));
         let shown = check.counterexample.as_ref().map(|found| found.sentence.as_str());
-        if let Some(sentence) = shown.filter(|sentence| !check.summary.contains(*sentence)) {
+        let news = |sentence: &&str| !check.summary.contains(*sentence) && !told.contains(*sentence);
+        if let Some(sentence) = shown.filter(news) {
             text.push(' ');
             text.push_str(&sentence_end(sentence));
         }
-        for (i, row) in wrap(&text, self.columns() - INDENT).iter().enumerate() {
+        for (i, row) in clipped(wrap(&text, self.columns() - INDENT), most).iter().enumerate() {
             let lead = if i == 0 { mark.clone() } else { " ".repeat(INDENT) };
             let _ = writeln!(self.out, "{lead}{row}");
         }
@@ -220,7 +259,8 @@ impl Screen {
     fn troubled_faults(&mut self, faults: &[FaultRecord]) {
         let troubled: Vec<&FaultRecord> =
             faults.iter().filter(|fault| fault.state != FaultState::Verified).collect();
-        for fault in troubled.iter().take(SPELLED_OUT) {
+        let (number, rows) = self.detail.faults;
+        for fault in troubled.iter().take(number) {
             let seen = match fault.state {
                 FaultState::Leaked => &fault.healed_evidence,
                 _ => &fault.evidence,
@@ -233,13 +273,13 @@ impl Screen {
                 moment(fault.asked_ns),
                 fault.state.name()
             );
-            self.line("", &text);
+            self.rows("", &text, rows);
         }
-        self.more(troubled.len());
+        self.more(troubled.len(), number);
     }
 
-    fn more(&mut self, all: usize) {
-        if let Some(left) = all.checked_sub(SPELLED_OUT).filter(|left| *left > 0) {
+    fn more(&mut self, all: usize, told: usize) {
+        if let Some(left) = all.checked_sub(told).filter(|left| *left > 0) {
             self.line("", &format!("and {} more, on the page", len(left)));
         }
     }
@@ -265,20 +305,48 @@ fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// Breaks text at spaces into rows of at most `width` characters; a longer word keeps a row of its own.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut rows = vec![String::new()];
-    for word in text.split_whitespace().map(printable) {
-        let row = rows.last_mut().expect("there is always a row");
-        if row.is_empty() {
-            row.push_str(&word);
-        } else if row.chars().count() + 1 + word.chars().count() <= width {
-            row.push(' ');
-            row.push_str(&word);
-        } else {
-            rows.push(word);
+/// Characters of a line that take room: all but the sequences for colour.
+fn visible(line: &str) -> usize {
+    let mut escaped = false;
+    let takes_room = |c: char| {
+        let inside = escaped || c == '\u{1b}';
+        escaped = inside && c != 'm';
+        !inside
+    };
+    line.chars().map(takes_room).filter(|shown| *shown).count()
+}
+
+/// The first `most` rows; the last of them ends in dots where rows were left out.
+fn clipped(mut rows: Vec<String>, most: usize) -> Vec<String> {
+    if rows.len() > most.max(1) {
+        rows.truncate(most.max(1));
+        if let Some(last) = rows.last_mut() {
+            // The dots may take the place of a word that ends at the edge.
+            let cut = last.trim_end_matches(|c: char| !c.is_whitespace()).trim_end();
+            *last = format!("{} ...", if cut.is_empty() { last.as_str() } else { cut });
         }
     }
+    rows
+}
+
+/// Breaks text at spaces into rows of at most `width` characters; a longer word keeps a row of its own.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    let (mut row, mut used) = (String::new(), 0);
+    for word in text.split_whitespace().map(printable) {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > width {
+            rows.push(std::mem::take(&mut row));
+            used = 0;
+        }
+        if used > 0 {
+            row.push(' ');
+            used += 1;
+        }
+        row.push_str(&word);
+        used += length;
+    }
+    rows.push(row);
     rows
 }
 
@@ -291,6 +359,13 @@ mod tests {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("unbreakable", 4), ["unbreakable"]);
         assert_eq!(wrap("", 4), [""]);
+    }
+
+    #[test]
+    fn rows_that_are_left_out_are_marked() {
+        assert_eq!(clipped(vec!["one two".to_owned(), "three".to_owned()], 1), ["one ..."]);
+        assert_eq!(clipped(vec!["one".to_owned()], 1), ["one"]);
+        assert_eq!(visible("\u{1b}[1;32mtwo\u{1b}[0m"), 3);
     }
 
     #[test]

@@ -13,6 +13,9 @@ use crate::results::Results;
 /// Labelled moments at most; on a phone every second one is left out.
 const MOST_TICKS: u32 = 13;
 
+/// Beyond this per cent of the axis a tick's text has no room on its right.
+const EDGE: f64 = 98.0;
+
 /// From the start to the last thing that happened.
 pub(crate) struct Axis {
     /// The end in ns.
@@ -59,9 +62,12 @@ impl Axis {
         m.el("div", &[("class", "axis")], |m| {
             let (ticks, step) = self.ticks();
             for (i, tick) in ticks.into_iter().enumerate() {
-                let class = if i % 2 == 1 { "tick odd" } else { "tick" };
-                let style = format!("left:{}%", css(percent(tick, self.end_s)));
-                m.leaf("span", &[("class", class), ("style", &style)], &tick_text(tick, step));
+                let at = percent(tick, self.end_s);
+                let odd = if i % 2 == 1 { " odd" } else { "" };
+                // The last one stands before its mark where it would leave the page.
+                let edge = if at > EDGE { " edge" } else { "" };
+                let (class, style) = (format!("tick{odd}{edge}"), format!("left:{}%", css(at)));
+                m.leaf("span", &[("class", &class), ("style", &style)], &tick_text(tick, step));
             }
             m.leaf("span", &[("class", "axis-title")], "time since start, s");
         });

@@ -1,59 +1,82 @@
 //! Checks: which promise, what decided it, and the evidence.
 
 use checker::verdict::{CheckResult, Verdict};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Input;
-use super::markup::Markup;
-use crate::findings::{self, sentence_end};
-use crate::numbers::count;
+use super::markup::{Markup, css};
+use crate::findings::{self, sentence, shortened};
+use crate::numbers::{count, len};
 
 /// Characters of one value of evidence at most; the whole is in results.json.
 const MOST_EVIDENCE: usize = 600;
 /// Values of evidence at most.
 const MOST_VALUES: usize = 40;
+/// Columns of a table of evidence at most.
+const MOST_COLUMNS: usize = 8;
+/// Characters of what a check found at most.
+const MOST_SUMMARY: usize = 800;
+/// Characters of a name at most.
+const MOST_NAME: usize = 80;
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     m.heading("checks", "Checks", &findings::checks(input.results));
+    if input.results.checks.is_empty() {
+        return;
+    }
     m.el("table", &[("class", "cards checks")], |m| {
         m.el("thead", &[], |m| {
             m.el("tr", &[], |m| {
                 for name in ["check", "verdict", "what was found", "decided by"] {
-                    m.leaf("th", &[], name);
+                    m.leaf("th", &[("data-sort", "yes")], name);
                 }
             });
         });
-        m.el("tbody", &[], |m| {
-            for check in &input.results.checks {
-                row(m, check);
-            }
-        });
+        for check in &input.results.checks {
+            m.el("tbody", &[], |m| row(m, check));
+            m.line();
+        }
     });
     m.line();
 }
 
 fn row(m: &mut Markup, check: &CheckResult) {
+    let nothing = check.evidence.is_null() && check.counterexample.is_none();
     m.el("tr", &[], |m| {
-        m.leaf("td", &[("class", "id span2")], &title(&check.name));
+        m.el("td", &[("class", "id")], |m| {
+            if nothing {
+                m.leaf("span", &[("class", "bare")], &title(&check.name));
+            } else {
+                // Folded away where the check holds, open where it does not.
+                let open: &[(&'static str, &str)] =
+                    if check.verdict == Verdict::Valid { &[] } else { &[("open", "")] };
+                m.el("details", open, |m| m.leaf("summary", &[], &title(&check.name)));
+            }
+        });
         let (class, text) = match check.verdict {
             Verdict::Valid => ("state valid", "✓ valid"),
             Verdict::Invalid => ("state invalid", "✗ violation"),
             Verdict::Unknown => ("state unknown", "? unknown"),
         };
         m.leaf("td", &[("class", class)], text);
-        m.el("td", &[("class", "wide"), ("data-l", "what was found")], |m| {
-            m.text(&sentence_end(&check.summary));
-            evidence(m, check);
-        });
-        let decided = check.decided_by.as_deref().unwrap_or("–");
-        m.leaf("td", &[("class", "wide quiet"), ("data-l", "decided by")], decided);
+        m.leaf("td", &[("class", "wide")], &shortened(&sentence(&check.summary), MOST_SUMMARY));
+        match &check.decided_by {
+            Some(how) => m.leaf("td", &[("class", "wide quiet"), ("data-l", "decided by")], how),
+            None => m.leaf("td", &[("class", "wide quiet nothing")], "–"),
+        }
     });
-    m.line();
+    if !nothing {
+        m.el("tr", &[("class", "more")], |m| {
+            m.el("td", &[("colspan", "4"), ("class", "wide")], |m| {
+                m.el("div", &[("class", "evidence")], |m| evidence(m, check));
+            });
+        });
+    }
 }
 
 /// The name of a check as a person writes it: `per-session-order` is an identifier.
 pub(super) fn title(name: &str) -> String {
-    let mut words = name.replace(['-', '_'], " ");
+    let mut words = words(name);
     if let Some(first) = words.get(..1) {
         let first = first.to_uppercase();
         words.replace_range(..1, &first);
@@ -61,52 +84,101 @@ pub(super) fn title(name: &str) -> String {
     words
 }
 
-/// Evidence folded away where the check holds, open where it does not.
 fn evidence(m: &mut Markup, check: &CheckResult) {
-    let nothing = check.evidence.is_null() && check.counterexample.is_none();
-    if nothing {
-        return;
+    if let Some(found) = &check.counterexample {
+        m.el("p", &[], |m| {
+            m.text(&shortened(&sentence(&found.sentence), MOST_SUMMARY));
+            m.text(" ");
+            m.leaf("a", &[("href", "#counterexample")], "See the counterexample.");
+        });
     }
-    let closed: &[(&'static str, &str)] = &[];
-    let attributes = if check.verdict == Verdict::Valid { closed } else { &[("open", "")] };
-    m.el("details", attributes, |m| {
-        m.leaf("summary", &[], "evidence");
-        m.el("div", &[("class", "evidence")], |m| {
-            if let Some(found) = &check.counterexample {
-                m.el("p", &[], |m| {
-                    m.text(&sentence_end(&found.sentence));
-                    m.text(" ");
-                    m.leaf("a", &[("href", "#counterexample")], "Drawn above.");
+    match &check.evidence {
+        Value::Null => {}
+        Value::Object(fields) => pairs(m, fields),
+        Value::Array(items) if !items.is_empty() => list(m, items),
+        other => m.leaf("p", &[], &value_text(other)),
+    }
+}
+
+/// What has one value as a pair, what has many as a table under its name.
+fn pairs(m: &mut Markup, fields: &Map<String, Value>) {
+    let is_list = |value: &Value| {
+        value.as_array().is_some_and(|items| items.iter().any(|item| item.is_object() || item.is_array()))
+    };
+    let (lists, plain): (Vec<_>, Vec<_>) =
+        fields.iter().take(MOST_VALUES).partition(|(_, value)| is_list(value));
+    if !plain.is_empty() {
+        m.el("dl", &[("class", "inline")], |m| {
+            for (name, value) in plain {
+                m.el("div", &[], |m| {
+                    m.leaf("dt", &[], &words(name));
+                    m.leaf("dd", &[], &value_text(value));
                 });
             }
-            match &check.evidence {
-                Value::Null => {}
-                Value::Object(fields) => {
-                    m.el("dl", &[("class", "pairs")], |m| {
-                        for (name, value) in fields.iter().take(MOST_VALUES) {
-                            m.leaf("dt", &[], &name.replace(['-', '_'], " "));
-                            m.leaf("dd", &[], &value_text(value));
-                        }
-                    });
+        });
+    }
+    for (name, value) in lists {
+        m.leaf("p", &[("class", "list-name")], &words(name));
+        list(m, value.as_array().map(Vec::as_slice).unwrap_or_default());
+    }
+}
+
+/// Objects as rows under the names of the fields that the first one has; anything else as text.
+fn list(m: &mut Markup, items: &[Value]) {
+    let Some(first) = items.first().and_then(Value::as_object) else {
+        m.leaf("p", &[], &value_text(&Value::Array(items.to_vec())));
+        return;
+    };
+    let names: Vec<&String> = first.keys().take(MOST_COLUMNS).collect();
+    m.el("div", &[("class", "sideways")], |m| {
+        m.el("table", &[("class", "list")], |m| {
+            m.el("tr", &[], |m| {
+                for name in &names {
+                    m.leaf("th", &[], &words(name));
                 }
-                other => m.leaf("p", &[], &value_text(other)),
+            });
+            for item in items.iter().take(MOST_VALUES) {
+                m.el("tr", &[], |m| {
+                    for name in &names {
+                        m.leaf("td", &[], &value_text(item.get(name.as_str()).unwrap_or(&Value::Null)));
+                    }
+                });
             }
         });
     });
+    if let Some(left) = items.len().checked_sub(MOST_VALUES).filter(|left| *left > 0) {
+        m.leaf("p", &[], &format!("{} more are in results.json.", len(left)));
+    }
+}
+
+fn words(name: &str) -> String {
+    shortened(&name.replace(['-', '_'], " "), MOST_NAME)
 }
 
 fn value_text(value: &Value) -> String {
-    let text = match value {
+    let text = full_text(value);
+    let cut = shortened(&text, MOST_EVIDENCE);
+    if cut != text { format!("{cut} (all of it in results.json)") } else { text }
+}
+
+fn full_text(value: &Value) -> String {
+    match value {
+        Value::Null => "–".to_owned(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
         Value::String(text) => text.clone(),
-        Value::Number(number) => number.as_u64().map_or_else(|| number.to_string(), count),
-        Value::Array(items) if items.iter().all(|item| item.is_string() || item.is_number()) => {
-            items.iter().map(value_text).collect::<Vec<_>>().join(", ")
+        Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+            (Some(whole), _) => count(whole),
+            // Three digits behind the point: more are noise, and results.json has them.
+            (None, Some(value)) if number.is_f64() && value.abs() < 1e15 => css(value),
+            (None, _) => number.to_string(),
+        },
+        Value::Array(items) if items.is_empty() => "none".to_owned(),
+        Value::Array(items) => items.iter().map(full_text).collect::<Vec<_>>().join(", "),
+        Value::Object(fields) => {
+            let pair = |(name, value): (&String, &Value)| format!("{} {}", words(name), full_text(value));
+            fields.iter().map(pair).collect::<Vec<_>>().join(", ")
         }
-        other => other.to_string(),
-    };
-    match text.char_indices().nth(MOST_EVIDENCE) {
-        Some((cut, _)) => format!("{}… (all of it in results.json)", &text[..cut]),
-        None => text,
     }
 }
 

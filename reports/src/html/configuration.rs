@@ -3,7 +3,7 @@
 use super::Input;
 use super::markup::Markup;
 use super::verdict::{command, started};
-use crate::findings::Sentence;
+use crate::findings::{Sentence, shortened};
 use crate::numbers::{bytes, count, duration, memory, ms, rate, setting_ms};
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
@@ -34,8 +34,22 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
 
 type Pairs = Vec<(String, String)>;
 
+/// Characters of a value at most; the whole is in run.json.
+const MOST_VALUE: usize = 1000;
+
 fn pairs(of: &std::collections::BTreeMap<String, String>) -> Pairs {
-    of.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    of.iter().map(|(name, value)| (name.clone(), spaced(value))).collect()
+}
+
+/// A number with its unit as the page writes it: `2000ms` is `2 s`, `10s` is `10 s`.
+fn spaced(value: &str) -> String {
+    let digits = value.len() - value.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = value.split_at(digits);
+    match (number.parse::<u64>(), unit) {
+        (Ok(number), "ms") => setting_ms(number),
+        (Ok(number), "s" | "us" | "ns" | "min" | "B" | "kB" | "MB") => format!("{} {unit}", count(number)),
+        _ => value.to_owned(),
+    }
 }
 
 fn section(m: &mut Markup, title: &str, pairs: &Pairs) {
@@ -46,8 +60,8 @@ fn section(m: &mut Markup, title: &str, pairs: &Pairs) {
         m.leaf("h3", &[], title);
         m.el("dl", &[("class", "pairs")], |m| {
             for (name, value) in pairs {
-                m.leaf("dt", &[], name);
-                m.leaf("dd", &[], value);
+                m.leaf("dt", &[], &shortened(name, MOST_VALUE));
+                m.leaf("dd", &[], &shortened(value, MOST_VALUE));
             }
         });
     });
@@ -160,6 +174,12 @@ fn is_beside(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_stands_apart_from_its_unit() {
+        let all = ["2000ms", "250ms", "10s", "1 s", "fast", "", "99999999999999999999s", "3.5s"].map(spaced);
+        assert_eq!(all, ["2 s", "250 ms", "10 s", "1 s", "fast", "", "99999999999999999999s", "3.5s"]);
+    }
 
     #[test]
     fn only_paths_below_the_run_folder_become_links() {

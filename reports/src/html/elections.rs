@@ -3,8 +3,9 @@
 use plotters::prelude::*;
 
 use super::Input;
+use super::lanes::brief;
 use super::markup::{Markup, css};
-use crate::findings::{self, percent};
+use crate::findings::{self, percent, shortened};
 use crate::labels::{NARROW_PX, steps, tick_text, ticks, width_px};
 use crate::latency::merged;
 use crate::numbers::{len, len_f64, lossy, moment, nearest_rank, to_u32, whole_ms};
@@ -15,12 +16,18 @@ use crate::svg::{self, Frame, Pen};
 const MOST_BINS: u32 = 30;
 /// Bins for a factor of ten in the histograms of the phases.
 const BINS_PER_DECADE: f64 = 6.0;
+/// Characters of a cause at most.
+const MOST_CAUSE: usize = 120;
+/// Elections that are drawn each, as a box or a ring; more are drawn as bars.
+const MOST_EACH: usize = 60;
+/// Boxes above each other at most; more are drawn as bars.
+const MOST_BOXES: f64 = 12.0;
 /// Height of a step of labels above the histogram, in px.
 const STEP_PX: u32 = 15;
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     let elections = &input.results.elections;
-    m.heading("elections", "Elections", &findings::elections(elections));
+    m.heading("elections", "Elections", &findings::elections(input.results));
     if elections.is_empty() {
         return;
     }
@@ -53,7 +60,9 @@ impl Scale {
         let longest = elections.iter().map(stacked).fold(1.0, f64::max);
         let ticks = ticks(longest, 4);
         let step = ticks.get(1).copied().unwrap_or(longest);
-        Self { top: longest.max(ticks.last().copied().unwrap_or(longest)), ticks, step }
+        let top = (longest / step - 1e-9).ceil() * step;
+        let all = to_u32((top / step).round(), MOST_BINS);
+        Self { top, ticks: (0..=all).map(|n| f64::from(n) * step).collect(), step }
     }
 }
 
@@ -64,11 +73,11 @@ fn stacked(election: &Election) -> f64 {
 }
 
 fn header(m: &mut Markup, scale: &Scale) {
-    m.leaf("th", &[], "#");
+    m.leaf("th", &[("data-sort", "yes")], "#");
     unit(m, "fault at", "s");
-    m.leaf("th", &[], "cause");
-    m.leaf("th", &[], "leader");
-    m.leaf("th", &[("class", "n")], "epoch");
+    m.leaf("th", &[("data-sort", "yes")], "cause");
+    m.leaf("th", &[("data-sort", "yes")], "leader");
+    m.leaf("th", &[("class", "n"), ("data-sort", "yes")], "epoch");
     m.el("th", &[("class", "stack")], |m| {
         m.leaf("small", &[], "time from the fault, ms");
         m.el("div", &[("class", "scale")], |m| {
@@ -85,7 +94,7 @@ fn header(m: &mut Markup, scale: &Scale) {
 }
 
 fn unit(m: &mut Markup, name: &str, unit: &str) {
-    m.el("th", &[("class", "n")], |m| {
+    m.el("th", &[("class", "n"), ("data-sort", "yes")], |m| {
         m.text(name);
         m.leaf("small", &[], unit);
     });
@@ -120,8 +129,8 @@ fn cause(m: &mut Markup, input: &Input<'_>, election: &Election) {
     match &election.fault {
         Some(id) => {
             m.leaf("a", &[("href", &format!("#{id}"))], id);
-            if let Some(fault) = input.faults.iter().find(|fault| fault.id == *id) {
-                m.text(&format!(" {}", fault.sentence));
+            if let Some(fault) = input.by_id.get(id.as_str()) {
+                m.text(&format!(" {}", shortened(&brief(&fault.sentence), MOST_CAUSE)));
             }
         }
         None => m.text("no fault"),
@@ -138,7 +147,8 @@ fn phase_class(phase: Phase) -> &'static str {
 }
 
 fn bar(m: &mut Markup, election: &Election, scale: &Scale) {
-    m.el("div", &[("class", "phases")], |m| {
+    let step = format!("--step:{}%", css(percent(scale.step, scale.top)));
+    m.el("div", &[("class", "phases"), ("style", &step)], |m| {
         for phase in Phase::ALL {
             if let Some(value) = phase.of(election).filter(|value| *value > 0.0) {
                 let style = format!("width:{}%", css(percent(value, scale.top)));
@@ -187,8 +197,9 @@ fn totals(m: &mut Markup, elections: &[Election]) {
     let most = lossy(counts.iter().copied().max().unwrap_or(1));
     m.el("h3", &[], |m| {
         m.text("Total time ");
-        let bin = whole_ms(bin);
-        m.leaf("span", &[("class", "quiet")], &format!("{} elections, bins of {bin} ms", len(values.len())));
+        let text = format!("{} elections, bins of {} ms", len(values.len()), whole_ms(bin));
+        let text = if boxed(&values, most) { format!("{text}, one box each") } else { text };
+        m.leaf("span", &[("class", "quiet")], &text);
     });
     let named: Vec<(&str, f64)> = [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("max", 100.0)]
         .into_iter()
@@ -212,12 +223,18 @@ fn totals(m: &mut Markup, elections: &[Election]) {
             let at = css((1.0 - value / most) * 100.0);
             m.leaf("span", &[("class", "y"), ("style", &format!("top:{at}%"))], &tick_text(value, 1.0));
         }
-        m.drawing(&bars(&counts, most));
+        m.drawing(&bars(&counts, most, boxed(&values, most)));
         for ((text, at), place) in labelled.iter().zip(&placed) {
             let rise = (used - place.step) * STEP_PX;
             let style = format!("left:{}%;top:-{rise}px", css(at * 100.0));
             let class = if place.left { "percentile left" } else { "percentile" };
-            m.el("i", &[("class", class), ("style", &style)], |m| m.leaf("span", &[], text));
+            m.el("i", &[("class", class), ("style", &style)], |m| {
+                let (name, value) = text.rsplit_once(' ').unwrap_or((text, ""));
+                m.el("span", &[], |m| {
+                    m.text(&format!("{name} "));
+                    m.leaf("b", &[], value);
+                });
+            });
         }
         let marks = ticks(top, 4);
         let step = marks.get(1).copied().unwrap_or(1.0);
@@ -234,21 +251,30 @@ fn whole_ticks(most: f64) -> Vec<f64> {
     ticks(most, 4).into_iter().filter(|tick| tick.fract() < 1e-9).collect()
 }
 
-fn bars(counts: &[u64], most: f64) -> String {
+/// Whether each election has a box of its own.
+fn boxed(values: &[f64], most: f64) -> bool {
+    values.len() <= MOST_EACH && most <= MOST_BOXES
+}
+
+fn bars(counts: &[u64], most: f64, boxed: bool) -> String {
     let columns = u32::try_from(counts.len()).unwrap_or(u32::MAX).max(1);
     let frame = Frame { size: (columns * 20, 112), class: "bars", series: &["bar"], label: "histogram" };
     svg::draw(&frame, |area| {
         let mut chart = ChartBuilder::on(area).build_cartesian_2d(0.0..f64::from(columns), 0.0..most)?;
-        let boxes = counts.iter().enumerate().filter(|(_, n)| **n > 0).map(|(i, &n)| {
-            let left = len_f64(i);
-            Rectangle::new([(left, 0.0), (left + 1.0, lossy(n))], Pen(0).filled())
+        let boxes = counts.iter().enumerate().flat_map(|(i, &n)| {
+            let (left, each) = (len_f64(i), if boxed { 1 } else { n.max(1) });
+            (0..n / each).map(move |box_at| {
+                let (from, to) = (lossy(box_at * each), lossy((box_at + 1) * each));
+                Rectangle::new([(left, from), (left + 1.0, to)], Pen(0).filled())
+            })
         });
         chart.draw_series(boxes)?;
         Ok(())
     })
 }
 
-/// One histogram for each phase, all on one axis of time that is logarithmic.
+/// One strip for each phase, all on one axis of time that is logarithmic: a ring for each election, or a histogram
+/// where there are too many.
 fn phase_histograms(m: &mut Markup, elections: &[Election]) {
     let all: Vec<f64> =
         Phase::ALL.into_iter().flat_map(|phase| elections.iter().filter_map(move |e| phase.of(e))).collect();
@@ -256,7 +282,9 @@ fn phase_histograms(m: &mut Markup, elections: &[Election]) {
     let decades = longest.log10().ceil().max(1.0);
     m.el("h3", &[], |m| {
         m.text("Each phase ");
-        m.leaf("span", &[("class", "quiet")], "number of elections by length, line at the median");
+        let each = elections.len() <= MOST_EACH;
+        let text = if each { "one ring per election" } else { "number of elections by length" };
+        m.leaf("span", &[("class", "quiet")], &format!("{text}, bar at the median"));
     });
     m.el("div", &[("class", "strips")], |m| {
         m.leaf("span", &[("class", "quiet median")], "median, ms");
@@ -281,18 +309,27 @@ fn phase_histograms(m: &mut Markup, elections: &[Election]) {
 
 fn strip(m: &mut Markup, values: &[f64], decades: f64) {
     let place = |value: f64| value.max(1.0).log10();
+    if values.len() <= MOST_EACH {
+        for value in values {
+            let style = format!("left:{}%", css(percent(place(*value), decades)));
+            m.leaf("i", &[("class", "ring"), ("style", &style)], "");
+        }
+    } else {
+        strip_bars(m, values, decades);
+    }
+    if let Some(median) = nearest_rank(values, 50.0) {
+        let style = format!("left:{}%", css(percent(place(median), decades)));
+        m.leaf("i", &[("class", "median"), ("style", &style)], "");
+    }
+}
+
+fn strip_bars(m: &mut Markup, values: &[f64], decades: f64) {
+    let place = |value: f64| value.max(1.0).log10();
     let bins = to_u32(decades * BINS_PER_DECADE, 100).max(1);
     let mut counts = vec![0_u64; usize::try_from(bins).unwrap_or(0)];
     for value in values {
         let at = usize::try_from(to_u32(place(*value) * BINS_PER_DECADE, bins - 1)).unwrap_or(0);
         counts[at] += 1;
     }
-    m.drawing(&bars(&counts, lossy(counts.iter().copied().max().unwrap_or(1).max(1))));
-    if let Some(median) = nearest_rank(values, 50.0) {
-        m.leaf(
-            "i",
-            &[("class", "median"), ("style", &format!("left:{}%", css(percent(place(median), decades))))],
-            "",
-        );
-    }
+    m.drawing(&bars(&counts, lossy(counts.iter().copied().max().unwrap_or(1).max(1)), false));
 }

@@ -1,17 +1,16 @@
 //! Faults: did each really bite, did it really end, how do we know.
 
-use super::Input;
-use super::lanes::words;
 use super::markup::Markup;
-use crate::faults::{FaultLoad, FaultRecord, FaultState, OperationMix, Reach};
-use crate::findings;
+use super::{Input, precision, reach};
+use crate::faults::{FaultLoad, FaultRecord, FaultState, OperationMix};
+use crate::findings::{self, shortened};
 use crate::numbers::{count, moment, ns_to_ms, whole_ms};
 
-/// Matrices drawn at most; the rest is in the run folder.
-const MOST_MATRICES: usize = 60;
+/// Characters of evidence at most; the whole is in faults.jsonl.
+const MOST_EVIDENCE: usize = 600;
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
-    m.heading("faults", "Faults", &findings::faults(input.faults));
+    m.heading("faults", "Faults", &findings::faults(input.run, input.faults));
     if input.faults.is_empty() {
         return;
     }
@@ -23,8 +22,9 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
             }
         });
     });
+    precision::write(m, input);
     load(m, input);
-    matrices(m, input);
+    reach::write(m, input);
 }
 
 fn header(m: &mut Markup) {
@@ -32,16 +32,18 @@ fn header(m: &mut Markup) {
         ("#", "", ""),
         ("fault", "", ""),
         ("asked", "s", "n"),
-        ("injected", "+ms", "n"),
-        ("verified", "+ms", "n"),
+        ("in force", "+ms", "n"),
+        ("seen", "+ms", "n"),
         ("evidence that it bit", "", ""),
-        ("healing asked", "s", "n"),
+        ("healing", "s", "n"),
+        ("lifted", "+ms", "n"),
         ("seen gone", "+ms", "n"),
         ("evidence that it is gone", "", ""),
         ("epoch", "", "n"),
         ("state", "", ""),
     ] {
-        m.el("th", &[("class", class)], |m| {
+        let sort = if name.starts_with("evidence") { "no" } else { "yes" };
+        m.el("th", &[("class", class), ("data-sort", sort)], |m| {
             m.text(name);
             if !unit.is_empty() {
                 m.leaf("small", &[], unit);
@@ -67,17 +69,24 @@ fn row(m: &mut Markup, fault: &FaultRecord) {
         (None, None) => "–".to_owned(),
     };
     m.el("tr", &[("id", &fault.id)], |m| {
-        m.leaf("td", &[("class", "id")], &fault.id);
-        m.el("td", &[("data-l", "fault"), ("class", "span2")], |m| {
-            m.text(&fault.kind);
+        m.el("td", &[("class", "id")], |m| {
+            m.leaf("a", &[("href", "#timeline"), ("data-fault", &fault.id)], &fault.id);
+        });
+        m.el("td", &[("data-l", "fault"), ("class", "span2 what")], |m| {
+            m.text(&shortened(&fault.kind, MOST_EVIDENCE));
             m.text(" ");
-            m.leaf("span", &[("class", "quiet")], &fault.sentence);
+            m.leaf("span", &[("class", "quiet")], &shortened(&fault.sentence, MOST_EVIDENCE));
         });
         m.leaf("td", &[("class", "n"), ("data-l", "asked, s")], &moment(fault.asked_ns));
-        m.leaf("td", &[("class", "n"), ("data-l", "injected, +ms")], &after(asked, fault.injected_ns));
-        m.leaf("td", &[("class", "n"), ("data-l", "verified, +ms")], &after(asked, fault.verified_ns));
-        m.leaf("td", &[("class", "wide"), ("data-l", "evidence that it bit")], dash(&fault.evidence));
-        m.leaf("td", &[("class", "n"), ("data-l", "healing asked, s")], &healing);
+        m.leaf("td", &[("class", "n"), ("data-l", "in force, +ms")], &after(asked, fault.injected_ns));
+        m.leaf("td", &[("class", "n"), ("data-l", "seen, +ms")], &after(asked, fault.verified_ns));
+        m.leaf("td", &[("class", "wide"), ("data-l", "evidence that it bit")], &dash(&fault.evidence));
+        m.leaf("td", &[("class", "n"), ("data-l", "healing, s")], &healing);
+        m.leaf(
+            "td",
+            &[("class", "n"), ("data-l", "lifted, +ms")],
+            &after(fault.heal_asked_ns, fault.healed_ns),
+        );
         m.leaf(
             "td",
             &[("class", "n"), ("data-l", "seen gone, +ms")],
@@ -86,7 +95,7 @@ fn row(m: &mut Markup, fault: &FaultRecord) {
         m.leaf(
             "td",
             &[("class", "wide"), ("data-l", "evidence that it is gone")],
-            dash(&fault.healed_evidence),
+            &dash(&fault.healed_evidence),
         );
         m.leaf("td", &[("class", "n"), ("data-l", "epoch")], &epochs);
         m.leaf("td", &[("class", state_class(fault.state)), ("data-l", "state")], &state_text(fault.state));
@@ -94,8 +103,12 @@ fn row(m: &mut Markup, fault: &FaultRecord) {
     m.line();
 }
 
-fn dash(text: &str) -> &str {
-    if text.is_empty() { "–" } else { text }
+fn dash(text: &str) -> String {
+    match shortened(text, MOST_EVIDENCE) {
+        empty if empty.is_empty() => "–".to_owned(),
+        cut if cut != text => format!("{cut} (all of it in faults.jsonl)"),
+        all => all,
+    }
 }
 
 fn state_class(state: FaultState) -> &'static str {
@@ -122,9 +135,10 @@ fn load(m: &mut Markup, input: &Input<'_>) {
     if counted.is_empty() {
         return;
     }
-    m.el("details", &[], |m| {
+    m.el("details", &[("class", "part")], |m| {
         m.el("summary", &[], |m| {
-            m.text("Definite operations around each fault ");
+            m.leaf("b", &[], "Load around each fault");
+            m.text(" ");
             m.leaf("span", &[("class", "quiet")], "reads, writes, compare-and-sets that ended well");
         });
         m.el("table", &[("class", "cards load")], |m| {
@@ -167,125 +181,4 @@ fn load_row(m: &mut Markup, fault: &FaultRecord, load: FaultLoad) {
 
 fn mix_text(mix: OperationMix) -> String {
     format!("{}, {}, {}", count(mix.reads), count(mix.writes), count(mix.cas))
-}
-
-/// Who reached whom, for every fault that was probed.
-fn matrices(m: &mut Markup, input: &Input<'_>) {
-    let probed: Vec<&FaultRecord> = input.faults.iter().filter(|fault| fault.matrix.is_some()).collect();
-    if probed.is_empty() {
-        return;
-    }
-    m.el("h3", &[("class", "later")], |m| {
-        m.text("Who reached whom ");
-        m.leaf("span", &[("class", "quiet")], "row speaks, column hears; probed while the fault held");
-    });
-    m.el("div", &[("class", "matrices")], |m| {
-        let ids = member_ids(input);
-        for fault in probed.iter().take(MOST_MATRICES) {
-            matrix(m, fault, &ids);
-        }
-        how_to_read(m);
-    });
-    if probed.len() > MOST_MATRICES {
-        m.leaf("p", &[("class", "caption")], "The matrices of the other faults are in faults.jsonl.");
-    }
-    m.line();
-}
-
-fn matrix(m: &mut Markup, fault: &FaultRecord, ids: &[u64]) {
-    m.el("div", &[("class", "matrix")], |m| {
-        m.leaf("h3", &[], &format!("{} {}", fault.id, words(fault)));
-        let during = fault.matrix.as_deref().unwrap_or_default();
-        grid(m, during, ids);
-        let (cut, all) = tally(during);
-        let mut caption = if cut == 0 { format!("All {all} open.") } else { format!("{cut} of {all} cut.") };
-        let healed = fault.healed_matrix.as_deref().unwrap_or_default();
-        let (still_cut, of) = tally(healed);
-        if of > 0 && still_cut == 0 {
-            caption.push_str(&format!(" All {of} open again"));
-            match fault.verified_healed_ns {
-                Some(at) => caption.push_str(&format!(" at {} s.", moment(at))),
-                None => caption.push('.'),
-            }
-        }
-        m.leaf("p", &[("class", "caption")], &caption);
-        if still_cut > 0 {
-            m.leaf(
-                "p",
-                &[("class", "caption")],
-                &format!("After healing {still_cut} of {of} were still cut:"),
-            );
-            grid(m, healed, ids);
-        }
-    });
-}
-
-/// Ordered pairs without a message, and all pairs.
-fn tally(matrix: &[Vec<Reach>]) -> (usize, usize) {
-    let pairs = || {
-        matrix.iter().enumerate().flat_map(|(i, row)| {
-            row.iter().enumerate().filter(move |(j, _)| i != *j).map(|(_, reach)| *reach)
-        })
-    };
-    (pairs().filter(|reach| *reach == Reach::NotReached).count(), pairs().count())
-}
-
-/// The members' ids in the order of the matrices; their places where the run did not say.
-fn member_ids(input: &Input<'_>) -> Vec<u64> {
-    let mut ids: Vec<u64> = input.results.member_spans.iter().map(|span| span.node).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    ids
-}
-
-fn grid(m: &mut Markup, matrix: &[Vec<Reach>], ids: &[u64]) {
-    let names: Vec<String> = if ids.len() == matrix.len() {
-        ids.iter().map(u64::to_string).collect()
-    } else {
-        (1..=matrix.len()).map(|place| place.to_string()).collect()
-    };
-    m.el("table", &[], |m| {
-        m.el("tr", &[], |m| {
-            m.leaf("th", &[], "");
-            for name in &names {
-                m.leaf("th", &[], name);
-            }
-        });
-        for (i, (row, name)) in matrix.iter().zip(&names).enumerate() {
-            m.el("tr", &[], |m| {
-                m.leaf("th", &[], name);
-                for (j, reach) in row.iter().enumerate() {
-                    if i == j { m.leaf("td", &[("class", "self")], "") } else { cell(m, *reach) }
-                }
-            });
-        }
-    });
-}
-
-fn cell(m: &mut Markup, reach: Reach) {
-    match reach {
-        Reach::Reached => m.leaf("td", &[], "·"),
-        Reach::NotReached => m.leaf("td", &[("class", "cut")], "×"),
-        Reach::Late => m.leaf("td", &[("class", "late")], ""),
-        Reach::Unknown => m.leaf("td", &[("class", "what")], "?"),
-    }
-}
-
-fn how_to_read(m: &mut Markup) {
-    m.el("div", &[("class", "matrix")], |m| {
-        m.leaf("h3", &[], "How to read");
-        m.el("table", &[], |m| {
-            for (reach, text) in [
-                (Reach::Reached, "reached"),
-                (Reach::NotReached, "not reached, beside a control that was"),
-                (Reach::Late, "reached late"),
-                (Reach::Unknown, "not known"),
-            ] {
-                m.el("tr", &[], |m| {
-                    cell(m, reach);
-                    m.leaf("th", &[("class", "text")], text);
-                });
-            }
-        });
-    });
 }

@@ -10,27 +10,35 @@ use checker::history::{History, Op, Outcome};
 use plotters::prelude::*;
 
 use super::Input;
-use super::lanes::lane;
+use super::lanes::{lane, scaled};
 use super::markup::{Markup, css};
+use crate::findings::shortened;
 use crate::labels::{tick_text, ticks};
-use crate::numbers::{duration, len, len_f64, lossy, ms, ns_to_ms, ns_to_s, rate, to_u32};
+use crate::numbers::{duration, len, len_f64, ms, ns_to_ms, ns_to_s, rate, to_u32};
 use crate::operations::{answered_ns, due_ns, is_update};
 use crate::svg::{self, Frame, Pen};
 
-/// Cells of time across the timeline.
-const COLUMNS: u32 = 1200;
+/// Cells of time across the timeline, the finest first. A closer look shows more where the cells are fine, and
+/// the page grows; the last is what a wide screen has pixels for.
+const COLUMNS: [u32; 4] = [9600, 4800, 2400, 1200];
+/// Strokes of dots that a finer drawing may have, at about seven bytes each.
+const MOST_STROKES: usize = 14_000;
 /// Cells of latency; each is two px high.
 const ROWS: u32 = 76;
 /// Room above the latency axis for operations without an answer, in px.
 const NO_ANSWER_PX: f64 = 22.0;
 /// Height of the latency axis in px.
 const LATENCY_PX: f64 = 152.0;
+/// Characters of an error in the name of a mark; the whole is in the history.
+const MOST_ERROR: usize = 120;
 /// Marks of one kind drawn each; more share cells of time.
 const MOST_MARKS: usize = 250;
 /// Cells of time across the timeline for marks that are too many.
 const MARK_COLUMNS: f64 = 150.0;
 /// Height of the throughput lane in px; its cells are half of one.
 const RATE_PX: u32 = 72;
+/// Cells of time across the throughput.
+const RATE_COLUMNS: u32 = 4800;
 /// Bins of throughput at most.
 const MOST_BINS: u32 = 240;
 /// The fastest answer shown, in ms; what is faster stands on the lower edge.
@@ -72,7 +80,9 @@ pub(super) fn operations(m: &mut Markup, input: &Input<'_>) -> Drawn {
         .filter(|op| op.outcome == Outcome::Fail && answered_ns(op).is_none())
         .collect();
     let unknown: Vec<&Op> = input.history.ops().iter().filter(|op| op.outcome == Outcome::Info).collect();
-    lane(m, "operations", "Operations", "latency from when due, ms, log scale", |m| {
+    let columns = answers.columns(input.axis.end_s);
+    let scale = Some((answers.low, answers.high));
+    scaled(m, "operations", "Operations", "latency from when due, ms, log scale", scale, |m| {
         let no_answer = css(NO_ANSWER_PX / 2.0);
         m.leaf("span", &[("class", "y away"), ("style", &format!("top:{no_answer}px"))], "no answer");
         m.leaf("i", &[("class", "divider"), ("style", &format!("top:{}px", css(NO_ANSWER_PX)))], "");
@@ -83,7 +93,7 @@ pub(super) fn operations(m: &mut Markup, input: &Input<'_>) -> Drawn {
             m.leaf("span", &[("class", "y"), ("style", &format!("top:{top}px"))], &decade_text(decade));
             decade *= 10.0;
         }
-        m.drawing(&answers.draw(input.axis.end_s));
+        m.drawing(&answers.draw(input.axis.end_s, columns));
         m.el("div", &[("class", "clip")], |m| {
             for op in thinned(&failed, input.axis.end_s) {
                 failed_mark(m, op, &answers);
@@ -94,7 +104,7 @@ pub(super) fn operations(m: &mut Markup, input: &Input<'_>) -> Drawn {
         });
     });
     Drawn {
-        cell_ms: input.axis.end_s * 1000.0 / f64::from(COLUMNS),
+        cell_ms: input.axis.end_s * 1000.0 / f64::from(columns),
         merged: failed.len().max(unknown.len()) > MOST_MARKS,
         refused: input.history.ops().iter().filter(|op| op.is_refused_cas()).count(),
     }
@@ -134,6 +144,7 @@ fn describe(op: &Op, how: &str, took_ms: Option<f64>) -> String {
     let node = op.node.map(|node| format!(" at n{node}")).unwrap_or_default();
     let error = op.error.as_ref().map(|error| format!(", {error}")).unwrap_or_default();
     let took = took_ms.map(|took| format!(", {} ms", ms(took))).unwrap_or_default();
+    let error = shortened(&error, MOST_ERROR);
     format!("{how}: p{} {} k{}{node}{took}{error}", op.process, op.kind.function(), op.key)
 }
 
@@ -165,9 +176,31 @@ impl<'a> Answers<'a> {
         (self.high / took).log10() / (self.high / self.low).log10()
     }
 
-    fn draw(&self, end_s: f64) -> String {
+    /// The finest cells of time with which the drawing stays small.
+    fn columns(&self, end_s: f64) -> u32 {
+        let fits = |columns: &u32| self.strokes(end_s, *columns) <= MOST_STROKES;
+        COLUMNS.into_iter().find(fits).unwrap_or(COLUMNS[COLUMNS.len() - 1])
+    }
+
+    /// About how many strokes a drawing has: cells that are set and whose neighbour above is not.
+    fn strokes(&self, end_s: f64, columns: u32) -> usize {
+        let rows = usize::try_from(ROWS).unwrap_or(1);
+        let mut set = vec![false; usize::try_from(columns).unwrap_or(1) * rows * 2];
+        for op in self.history.ops() {
+            let Some(took) = took_ms(op) else { continue };
+            let column = to_u32(ns_to_s(due_ns(op)) / end_s * f64::from(columns), columns - 1);
+            let row = to_u32(self.depth(took) * f64::from(ROWS), ROWS - 1);
+            let series = u32::from(is_update(op));
+            if let Ok(cell) = usize::try_from((column * 2 + series) * ROWS + row) {
+                set[cell] = true;
+            }
+        }
+        set.chunks(rows).map(starts).sum()
+    }
+
+    fn draw(&self, end_s: f64, columns: u32) -> String {
         let frame = Frame {
-            size: (COLUMNS, ROWS),
+            size: (columns, ROWS),
             class: "ops",
             series: &["r", "w"],
             label: "latency of each answered operation over time",
@@ -188,6 +221,11 @@ impl<'a> Answers<'a> {
     }
 }
 
+/// Runs of neighbours.
+fn starts(cells: &[bool]) -> usize {
+    (0..cells.len()).filter(|&at| cells[at] && (at == 0 || !cells[at - 1])).count()
+}
+
 fn took_ms(op: &Op) -> Option<f64> {
     answered_ns(op).map(|at| ns_to_ms(at.saturating_sub(due_ns(op))))
 }
@@ -197,15 +235,15 @@ pub(super) fn throughput(m: &mut Markup, input: &Input<'_>) {
     let end_s = input.axis.end_s;
     let bin_s = bin_seconds(end_s);
     let bins = to_u32((end_s / bin_s).ceil(), MOST_BINS * 2).max(1);
-    let mut answered: Vec<u64> = vec![0; usize::try_from(bins).unwrap_or(0)];
+    let mut answered: Vec<Vec<u64>> = vec![Vec::new(); usize::try_from(bins).unwrap_or(0)];
     for op in input.history.ops().iter().filter(|op| op.outcome == Outcome::Ok) {
         let Some(completed) = op.complete_ns else { continue };
         let bin = to_u32(ns_to_s(completed) / bin_s, bins - 1);
         if let Some(slot) = usize::try_from(bin).ok().and_then(|bin| answered.get_mut(bin)) {
-            *slot += 1;
+            slot.push(completed.saturating_sub(due_ns(op)));
         }
     }
-    let rates: Vec<f64> = answered.iter().map(|&n| lossy(n) / bin_s).collect();
+    let rates: Vec<f64> = answered.iter().map(|bin| len_f64(bin.len()) / bin_s).collect();
     let highest = rates.iter().copied().fold(1.0, f64::max).max(input.run.min_rate.unwrap_or(0.0));
     let marks = ticks(highest, 3);
     let step = marks.get(1).copied().unwrap_or(1.0);
@@ -225,7 +263,33 @@ pub(super) fn throughput(m: &mut Markup, input: &Input<'_>) {
             m.leaf("i", &[("class", "least"), ("style", &format!("top:{at}px"))], "");
         }
         m.drawing(&draw_rates(&rates, bin_s, end_s, top));
+        figures(m, &mut answered, &rates, bin_s);
     });
+}
+
+/// What the readout of a moment says: answers in a second, their median and their slowest, bin by bin.
+fn figures(m: &mut Markup, answered: &mut [Vec<u64>], rates: &[f64], bin_s: f64) {
+    let mut medians = Vec::with_capacity(answered.len());
+    let mut slowest = Vec::with_capacity(answered.len());
+    for bin in answered {
+        bin.sort_unstable();
+        let shown = |ns: Option<&u64>| ns.map_or_else(|| "-".to_owned(), |ns| ms(ns_to_ms(*ns)));
+        medians.push(shown(bin.get(bin.len().saturating_sub(1) / 2)));
+        slowest.push(shown(bin.last()));
+    }
+    let rates: Vec<String> = rates.iter().map(|value| rate(value.round())).collect();
+    m.leaf(
+        "i",
+        &[
+            ("class", "bins"),
+            ("hidden", ""),
+            ("data-bin", &css(bin_s)),
+            ("data-ok", &rates.join(" ")),
+            ("data-p50", &medians.join(" ")),
+            ("data-max", &slowest.join(" ")),
+        ],
+        "",
+    );
 }
 
 /// A round bin that leaves at most [`MOST_BINS`] of them.
@@ -242,7 +306,7 @@ fn bin_seconds(end_s: f64) -> f64 {
 
 fn draw_rates(rates: &[f64], bin_s: f64, end_s: f64, top: f64) -> String {
     let frame = Frame {
-        size: (COLUMNS, RATE_PX * 2),
+        size: (RATE_COLUMNS, RATE_PX * 2),
         class: "rates",
         series: &["area", "line"],
         label: "operations answered with success in a second over time",

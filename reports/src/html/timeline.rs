@@ -11,11 +11,17 @@ use crate::findings;
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     m.heading("timeline", "Timeline", &findings::timeline(input.results, input.faults));
+    let nothing =
+        input.history.ops().is_empty() && input.faults.is_empty() && input.results.member_spans.is_empty();
+    if nothing {
+        return;
+    }
     legend(m);
     m.el("figure", &[], |m| {
-        let style = format!("--t0:0;--dt:{}", css(input.axis.end_s));
+        let end = css(input.axis.end_s);
+        let style = format!("--t0:0;--dt:{end}");
         let mut drawn = None;
-        m.el("div", &[("class", "lanes"), ("style", &style)], |m| {
+        m.el("div", &[("class", "lanes"), ("style", &style), ("data-end", &end)], |m| {
             bands(m, input);
             lanes::faults(m, input);
             lanes::members(m, input);
@@ -58,7 +64,7 @@ fn legend(m: &mut Markup) {
             m,
             "Members",
             &[
-                ("rib leading", "leading, with its epoch"),
+                ("rib leading", "leading, epoch"),
                 ("rib following", "following"),
                 ("rib looking", "looking"),
                 ("rib down", "down"),
@@ -84,7 +90,10 @@ fn group(m: &mut Markup, title: &str, entries: &[(&str, &str)]) {
         m.leaf("b", &[], title);
         for (class, text) in entries {
             m.el("span", &[("class", "key")], |m| {
-                m.el("span", &[("class", "swatch")], |m| m.leaf("i", &[("class", class)], ""));
+                let inside = if *class == "rib leading" { "e3" } else { "" };
+                m.el("span", &[("class", "swatch")], |m| {
+                    m.el("i", &[("class", class)], |m| m.leaf("span", &[], inside));
+                });
                 m.text(text);
             });
         }

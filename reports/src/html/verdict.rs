@@ -70,12 +70,17 @@ fn figures(m: &mut Markup, input: &Input<'_>) {
     m.el("dl", &[("class", "figures")], |m| {
         figure(m, "operations", &count(total.invoked), &format!("{} ok", count(total.ok)));
         let faults = results.faults;
-        let verified = format!("{} of {}", faults.verified, faults.planned);
-        figure(m, "faults verified", &verified, &format!("{} leaked", faults.leaked));
+        if faults.planned == 0 {
+            figure(m, "faults", "none", "");
+        } else {
+            let verified = format!("{} of {}", faults.verified, faults.planned);
+            figure(m, "faults verified", &verified, &format!("{} leaked", faults.leaked));
+        }
         let median = findings::median_total(&results.elections);
         let median = median.map(|value| format!("median {}", duration(value))).unwrap_or_default();
         figure(m, "changes of leader", &len(results.elections.len()), &median);
         match findings::worst_outage(&results.outages) {
+            None if total.invoked == 0 => figure(m, "worst outage", "–", "nothing on record"),
             Some(worst) => {
                 let cause = worst.fault.clone().unwrap_or_else(|| "no fault".to_owned());
                 figure(m, "worst outage", &duration(findings::outage_ms(worst)), &cause);
@@ -87,7 +92,9 @@ fn figures(m: &mut Markup, input: &Input<'_>) {
             Verdict::Valid | Verdict::Unknown => ("checks valid", number_of(input, Verdict::Valid)),
         };
         let of = format!("{} of {}", len(number), len(results.checks.len()));
-        figure(m, label, &of, &format!("in {}", duration(results.timings.check_ms)));
+        let took = results.timings.check_ms;
+        let took = if took > 0.0 { format!("in {}", duration(took)) } else { String::new() };
+        figure(m, label, &of, &took);
     });
 }
 
@@ -108,7 +115,7 @@ fn figure(m: &mut Markup, name: &str, value: &str, beside: &str) {
 
 /// The command, broken only between options.
 pub(super) fn command(m: &mut Markup, command: &str) {
-    m.el("pre", &[("class", "command")], |m| {
+    m.el("pre", &[("class", "command"), ("data-copy", "")], |m| {
         let mut words: Vec<String> = Vec::new();
         for word in command.split(' ') {
             // An option keeps its value beside it.

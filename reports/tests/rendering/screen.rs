@@ -1,5 +1,6 @@
 //! The terminal: every line that it can print, in committed snapshots.
 
+use checker::verdict::Verdict;
 use reports::results::FaultState;
 use reports::terminal::{self, Style};
 
@@ -67,5 +68,32 @@ fn it_is_one_screen_and_only_the_page_and_the_command_are_wider() {
         for line in text.lines().filter(|line| line.chars().count() > 80) {
             assert!(line.starts_with("repeat") || line.starts_with("page"), "{line}");
         }
+    }
+}
+
+/// Rows on a terminal of 80 columns, which breaks what is longer.
+fn rows(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count().div_ceil(80).max(1)).sum()
+}
+
+#[test]
+fn trouble_in_every_part_is_still_one_screen() {
+    let mut invented = invented::run(Ending::Violation, 200);
+    let story =
+        "process 25 was refused to replace 4596 by 5281 in key 0 at member 2, although the register held it";
+    for check in &mut invented.results.checks {
+        check.verdict = Verdict::Invalid;
+        check.summary = format!("{story} throughout: {story}");
+    }
+    for fault in &mut invented.faults {
+        fault.state = FaultState::Leaked;
+        fault.healed_evidence = story.repeat(3);
+    }
+    let text = screen(&invented, Style { colour: false, width: 80 });
+    assert!(rows(&text) <= 24, "{} rows: {text}", rows(&text));
+    assert!(text.contains("and 4 more, on the page") && text.contains(" ..."), "{text}");
+    for ending in [Ending::Valid, Ending::Violation, Ending::Unknown] {
+        let text = screen(&invented::run(ending, 200), Style { colour: false, width: 80 });
+        assert!(rows(&text) <= 24, "{text}");
     }
 }

@@ -23,6 +23,10 @@ pub(crate) fn elements(document: &str) -> Vec<String> {
         let name: String =
             tag.chars().take_while(|c| !c.is_whitespace() && *c != '/').collect::<String>().to_lowercase();
         seen.push(name.clone());
+        if name == "script" || name == "style" {
+            // What stands in them is no markup, up to their end.
+            rest = &rest[rest.find("</").unwrap_or_else(|| panic!("{name} is never closed"))..];
+        }
         if !tag.ends_with('/') && !VOID.contains(&name.as_str()) {
             open.push(name);
         }
