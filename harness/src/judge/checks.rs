@@ -50,13 +50,14 @@ pub(super) fn is_leader_fault(fault: &FaultRecord) -> bool {
 /// the load's own check takes them together. None when no faults overlapped.
 fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<CheckResult> {
     let members: Vec<u64> = (1..=u64::from(run.nodes)).collect();
+    let patience_ns = run.operation_timeout_ms.unwrap_or_default() * 1_000_000;
     let mut empty = Vec::new();
     let mut looked_at = 0;
     for fault in episodes.iter().filter(|episode| episode.len() > 1).flatten() {
-        let (Some(from), to) = (fault.injected_ns, fault.verified_healed_ns.unwrap_or(u64::MAX)) else {
-            continue;
-        };
-        let under_way = |op: &&Op| op.invoke_ns <= to && op.complete_ns.is_none_or(|at| at >= from);
+        let (from, to) = (fault.asked_ns, fault.verified_healed_ns.unwrap_or(u64::MAX));
+        // One whose fate is unknown had a client until that gave up, and not for ever.
+        let ends = |op: &Op| op.complete_ns.unwrap_or(op.invoke_ns.saturating_add(patience_ns));
+        let under_way = |op: &&Op| op.invoke_ns <= to && ends(op) >= from;
         for side in promises::sides(fault, &members) {
             let has_clients = history
                 .ops()

@@ -61,7 +61,8 @@ fn window(episode: &[&FaultRecord], members: &[u64]) -> FaultWindow {
     FaultWindow {
         fault: joined(|fault| &fault.id),
         kind: joined(|fault| &fault.kind),
-        onset_ns: episode.iter().filter_map(|fault| fault.injected_ns).min().unwrap_or_default(),
+        // From when it was asked for: whoever is refused at once has left before the injection is reported.
+        onset_ns: episode.iter().map(|fault| fault.asked_ns).min().unwrap_or_default(),
         healed_ns: healed.and_then(|healed| healed.into_iter().max()),
         // A fault during which a quorum remained all along is time enough for operations to succeed.
         quorum: episode.iter().any(|fault| fault.quorum_remained),
@@ -94,7 +95,8 @@ mod tests {
             id: id.to_owned(),
             kind: kind.to_owned(),
             targets: vec![2],
-            injected_ns: Some(from_ms * 1_000_000),
+            asked_ns: from_ms * 1_000_000,
+            injected_ns: Some(from_ms * 1_000_000 + 70_000),
             verified_healed_ns: Some(gone_ms * 1_000_000),
             quorum_remained: true,
             ..FaultRecord::default()
