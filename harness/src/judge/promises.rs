@@ -66,9 +66,19 @@ fn window(episode: &[&FaultRecord], members: &[u64]) -> FaultWindow {
         healed_ns: healed.and_then(|healed| healed.into_iter().max()),
         // A fault during which a quorum remained all along is time enough for operations to succeed.
         quorum: episode.iter().any(|fault| fault.quorum_remained),
-        // Of faults that overlap, each by itself is asked for its sides: `checks::sides`.
-        sides: if let [fault] = episode { sides(fault, members) } else { Vec::new() },
+        sides: match episode {
+            [fault] if !asks_for_sides_itself(episode, fault) => sides(fault, members),
+            _ => Vec::new(),
+        },
     }
+}
+
+/// Whether the check `sides` asks for the clients on a fault's sides, because the load's own check can't: of faults
+/// that overlap, each by itself has them; and whoever is answered with resets sends its clients away at once, so
+/// that none of their operations need be under way when the cut is in force.
+pub(super) fn asks_for_sides_itself(episode: &[&FaultRecord], fault: &FaultRecord) -> bool {
+    episode.len() > 1
+        || Nemesis::from_name(&fault.kind).is_some_and(|kind| kind.needs() == FaultClass::Reject)
 }
 
 /// The groups that a fault divides the members into, as they were recorded with it. Older builds recorded none:
