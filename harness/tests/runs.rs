@@ -117,6 +117,74 @@ fn a_cut_off_leader_is_proven_and_replaced_and_the_run_is_valid() {
     }
 }
 
+/// The faults of a run by name: kind, sentence and evidence.
+fn transitions(run: &Path, phase: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(run.join("faults.jsonl")).expect("faults");
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    lines.filter(|line| line["phase"] == phase).collect()
+}
+
+#[test]
+fn one_way_cuts_bridges_and_resets_are_proven_and_survived() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let nemeses = "partition-oneway,partition-bridge,reject-leader";
+    let arguments = ["--nemesis", nemeses, "--interval", "2500ms", "--time-limit", "14s", "--seed", "4"];
+    let output = run_command(folder.path(), &arguments).output().expect("runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let run = folder.path().join("runs/latest");
+    let injected = transitions(&run, "injected");
+    assert_eq!((injected.len(), transitions(&run, "verified-healed").len()), (5, 5));
+    let sentences: Vec<&str> =
+        injected.iter().map(|line| line["detail"]["sentence"].as_str().expect("words")).collect();
+    for words in [" deaf: ", " mute: ", "bridge ", "reject "] {
+        assert!(sentences.iter().any(|sentence| sentence.contains(words)), "{words}: {sentences:?}");
+    }
+    for line in transitions(&run, "healed").iter().filter(|line| line["kind"] == "reject-leader") {
+        let words = line["detail"]["evidence"].as_str().expect("words");
+        assert!(words.ends_with("were refused") && !words.contains(" 0 were refused"), "{words}");
+    }
+}
+
+/// Whether clocks can be shifted where the tests run. Where they can't, a run is refused, which is tried instead.
+fn clocks_can_be_shifted() -> bool {
+    harness_clock::available_with({
+        let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+        command.arg("clock-target");
+        command
+    })
+    .is_ok()
+}
+
+#[test]
+fn a_shifted_clock_survives_the_restart_of_its_member_and_the_gap_is_recorded() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    // Of the seed's faults the clock of the only other member is shifted first and restored last.
+    let arguments =
+        ["--nemesis", "clock-bump,kill-all", "--overlap", "--interval", "2s", "--time-limit", "8s"];
+    let output = run_command(folder.path(), &[&arguments[..], &["--seed", "4"]].concat()).output();
+    let output = output.expect("runs");
+    if !clocks_can_be_shifted() {
+        assert_eq!(output.status.code(), Some(254), "{}", text(&output));
+        assert!(text(&output).contains("can't do clock-bump"), "{}", text(&output));
+        assert_eq!(std::fs::read_dir(folder.path().join("runs")).expect("a store").count(), 0);
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let run = folder.path().join("runs/latest");
+    assert_eq!(results(&run)["faults"]["verified"], results(&run)["faults"]["planned"]);
+    let gaps: Vec<Value> = transitions(&run, "healed")
+        .into_iter()
+        .filter(|line| line["kind"] == "clock-bump" && line["detail"]["evidence"].is_string())
+        .collect();
+    assert!(!gaps.is_empty(), "no clock was shifted while its member was killed: {}", text(&output));
+    for line in gaps {
+        let words = line["detail"]["evidence"].as_str().expect("words");
+        assert!(words.contains("started again while it was shifted"), "{words}");
+    }
+}
+
 #[test]
 fn an_interrupt_heals_writes_and_ends_with_130() {
     let _machine = machine();

@@ -84,6 +84,8 @@ fn lists_name_what_can_be_named() {
     let folder = tempfile::tempdir().expect("a folder");
     for (what, name) in [
         ("nemeses", "pause-leader"),
+        ("nemeses", "partition-ring"),
+        ("faults", "clock"),
         ("workloads", "register"),
         ("models", "cas-register"),
         ("faults", "partition"),

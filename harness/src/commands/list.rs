@@ -4,6 +4,7 @@ use node_core::Bug;
 
 use super::print;
 use crate::cli::suggest;
+use crate::cluster::FaultClass;
 use crate::exit::{Exit, Failure};
 use crate::nemesis::Nemesis;
 
@@ -32,12 +33,13 @@ pub fn list(what: &str) -> Result<Exit, Failure> {
 
 type Row = (&'static str, String);
 
+/// Each with the class of faults that a cluster must be able to do for it.
 fn nemeses() -> Vec<Row> {
     let mut rows = vec![(Nemesis::NONE, "breaks nothing".to_owned())];
     rows.extend(Nemesis::ALL.iter().map(|nemesis| {
         let (fewest, _) = nemesis.fewest_nodes();
         let needs = if fewest > 1 { format!(" (needs {fewest} nodes)") } else { String::new() };
-        (nemesis.name(), format!("{}{needs}", nemesis.about()))
+        (nemesis.name(), format!("{}{needs} [{}]", nemesis.about(), nemesis.needs().name()))
     }));
     rows
 }
@@ -50,16 +52,27 @@ fn models() -> Vec<Row> {
     vec![("cas-register", "one register per key: read, write, compare-and-set by version".to_owned())]
 }
 
+/// What can be broken, and where. Every class is one of [`FaultClass`], and its row says which cluster can do it.
 fn faults() -> Vec<Row> {
-    vec![
-        (
-            "partition",
-            "no byte passes between groups; links hold it, and FINs too (process cluster)".to_owned(),
-        ),
-        ("kill", "SIGKILL, and a new start when the fault is healed (process cluster)".to_owned()),
-        ("lose-unsynced", "with a kill: the log is cut back to what was synced (process cluster)".to_owned()),
-        ("pause", "SIGSTOP, and SIGCONT when the fault is healed (process cluster)".to_owned()),
-    ]
+    let about = |class: FaultClass| match class {
+        FaultClass::Partition => {
+            "nothing passes in some directions, both ways or one; process: links hold it, FINs too; docker: packets \
+             are dropped"
+        }
+        FaultClass::Reject => {
+            "connections are reset, old and new; process: by the links; docker: by the packet filter"
+        }
+        FaultClass::Kill => {
+            "SIGKILL, and a new start when the fault is healed; with --lose-unsynced the log is cut back to what was \
+             synced; process, docker"
+        }
+        FaultClass::Pause => "SIGSTOP, and SIGCONT when the fault is healed; process, docker",
+        FaultClass::Clock => {
+            "the wall clock of one process is shifted, again after a restart; monotonic time and waits are not; \
+             process, docker: x86-64 and the right to ptrace"
+        }
+    };
+    FaultClass::ALL.into_iter().map(|class| (class.name(), about(class).to_owned())).collect()
 }
 
 fn plants() -> Vec<Row> {

@@ -46,25 +46,21 @@ pub(super) fn is_leader_fault(fault: &FaultRecord) -> bool {
     fault.injected_ns.is_some() && fault.leader_fault.unwrap_or_else(by_kind)
 }
 
-/// Faults that overlap had clients on each of their sides while they were in force; that is asked here, because
-/// the load's own check takes them together. None when no faults overlapped.
+/// Faults that overlapped, or refused somebody, had clients on each of their sides. That is asked here where the
+/// load's own check does not; none where it does for all of them.
 fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<CheckResult> {
     let members: Vec<u64> = (1..=u64::from(run.nodes)).collect();
+    let patience_ns = run.operation_timeout_ms.unwrap_or_default() * 1_000_000;
     let mut empty = Vec::new();
     let mut looked_at = 0;
-    for fault in episodes.iter().filter(|episode| episode.len() > 1).flatten() {
-        let (Some(from), to) = (fault.injected_ns, fault.verified_healed_ns.unwrap_or(u64::MAX)) else {
-            continue;
-        };
-        let under_way = |op: &&Op| op.invoke_ns <= to && op.complete_ns.is_none_or(|at| at >= from);
+    let asked = |episode: &&[&FaultRecord]| promises::asks_for_sides_itself(episode, episode[0]);
+    for fault in episodes.iter().filter(asked).flatten() {
+        // Whoever had an operation there so shortly before is a client there.
+        let from = fault.asked_ns.saturating_sub(patience_ns);
+        let to = fault.heal_asked_ns.unwrap_or(u64::MAX);
         for side in promises::sides(fault, &members) {
-            let has_clients = history
-                .ops()
-                .iter()
-                .filter(under_way)
-                .any(|op| op.node.is_some_and(|node| side.contains(&node)));
             looked_at += 1;
-            if !has_clients {
+            if !has_clients(history, &side, (from, to)) {
                 let side: Vec<String> = side.iter().map(|member| format!("n{member}")).collect();
                 empty.push(format!("{} on the side of {}", fault.id, side.join(" ")));
             }
@@ -74,11 +70,19 @@ fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<Ch
         return None;
     }
     let summary = if empty.is_empty() {
-        format!("clients were on each of the {looked_at} sides of faults that overlapped")
+        format!("clients were on each of the {looked_at} sides of faults that overlapped or refused")
     } else {
         format!("no client was there for {}", empty.join(", "))
     };
     Some(CheckResult::new("sides", verdict(empty.is_empty()), summary).with_evidence(json!({"empty": empty})))
+}
+
+/// Whether an operation was begun or answered on one of these members within an interval. One whose fate is unknown
+/// is not under way for ever: its client gave up.
+fn has_clients(history: &History, members: &[u64], (from, to): (u64, u64)) -> bool {
+    let within = |at: u64| (from..=to).contains(&at);
+    let there = |op: &Op| op.node.is_some_and(|node| members.contains(&node));
+    history.ops().iter().any(|op| (within(op.invoke_ns) || op.complete_ns.is_some_and(within)) && there(op))
 }
 
 fn verdict(holds: bool) -> Verdict {
@@ -284,8 +288,11 @@ mod tests {
         assert_eq!(check.verdict, Verdict::Unknown);
         assert_eq!(check.summary, "no client was there for F1 on the side of n1, F1 on the side of n2 n3");
         let run = RunInfo { nodes: 3, ..RunInfo::default() };
-        let alone = all(&run, &[cut], &Observed::default(), &History::default());
+        let alone = all(&run, &[cut.clone()], &Observed::default(), &History::default());
         assert!(alone.iter().all(|check| check.name != "sides"), "the load's check asks for those");
+        let mut reject = cut.clone();
+        reject.kind = "reject-leader".to_owned();
+        assert_eq!(find("sides", &[reject], vec![]).verdict, Verdict::Unknown);
     }
 
     #[test]

@@ -61,13 +61,24 @@ fn window(episode: &[&FaultRecord], members: &[u64]) -> FaultWindow {
     FaultWindow {
         fault: joined(|fault| &fault.id),
         kind: joined(|fault| &fault.kind),
-        onset_ns: episode.iter().filter_map(|fault| fault.injected_ns).min().unwrap_or_default(),
+        // From when it was asked for: whoever is refused at once has left before the injection is reported.
+        onset_ns: episode.iter().map(|fault| fault.asked_ns).min().unwrap_or_default(),
         healed_ns: healed.and_then(|healed| healed.into_iter().max()),
         // A fault during which a quorum remained all along is time enough for operations to succeed.
         quorum: episode.iter().any(|fault| fault.quorum_remained),
-        // Of faults that overlap, each by itself is asked for its sides: `checks::sides`.
-        sides: if let [fault] = episode { sides(fault, members) } else { Vec::new() },
+        sides: match episode {
+            [fault] if !asks_for_sides_itself(episode, fault) => sides(fault, members),
+            _ => Vec::new(),
+        },
     }
+}
+
+/// Whether the check `sides` asks for the clients on a fault's sides, because the load's own check can't: of faults
+/// that overlap, each by itself has them; and whoever is answered with resets sends its clients away at once, so
+/// that none of their operations need be under way when the cut is in force.
+pub(super) fn asks_for_sides_itself(episode: &[&FaultRecord], fault: &FaultRecord) -> bool {
+    episode.len() > 1
+        || Nemesis::from_name(&fault.kind).is_some_and(|kind| kind.needs() == FaultClass::Reject)
 }
 
 /// The groups that a fault divides the members into, as they were recorded with it. Older builds recorded none:
@@ -94,7 +105,8 @@ mod tests {
             id: id.to_owned(),
             kind: kind.to_owned(),
             targets: vec![2],
-            injected_ns: Some(from_ms * 1_000_000),
+            asked_ns: from_ms * 1_000_000,
+            injected_ns: Some(from_ms * 1_000_000 + 70_000),
             verified_healed_ns: Some(gone_ms * 1_000_000),
             quorum_remained: true,
             ..FaultRecord::default()
