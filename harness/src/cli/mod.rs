@@ -45,6 +45,14 @@ pub enum Command {
     /// The network of the process cluster
     #[command(hide = true)]
     Links,
+    /// What acts beside a member in a container
+    #[cfg(feature = "docker")]
+    #[command(hide = true)]
+    Agent,
+    /// What an agent tries shifted clocks on
+    #[cfg(feature = "docker")]
+    #[command(hide = true)]
+    ClockTarget,
 }
 
 /// How results are printed.

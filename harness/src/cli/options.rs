@@ -312,15 +312,22 @@ fn cluster(text: &str) -> Result<Where, Failure> {
             name: "process",
             reason: "auto: this build has no other cluster that needs nothing installed".to_owned(),
         }),
-        "docker" | "sim" => Err(Failure::usage(format!(
-            "--cluster {text} is not in this build; `--cluster process` runs the same schedule on local \
-             processes"
-        ))),
+        #[cfg(feature = "docker")]
+        "docker" => Ok(Where { name: "docker", reason: ASKED_FOR.to_owned() }),
+        #[cfg(not(feature = "docker"))]
+        "docker" => Err(not_in_this_build(text)),
+        "sim" => Err(not_in_this_build(text)),
         _ => Err(Failure::usage(format!(
             "there is no cluster `{text}`{}\n--cluster takes auto or process",
             suggest::hint(text, &["auto", "process", "docker", "sim"])
         ))),
     }
+}
+
+fn not_in_this_build(cluster: &str) -> Failure {
+    Failure::usage(format!(
+        "--cluster {cluster} is not in this build; `--cluster process` runs the same schedule on local processes"
+    ))
 }
 
 fn workload(text: &str) -> Result<&'static str, Failure> {
@@ -420,7 +427,6 @@ mod tests {
             ("--nemesis partition-leadre", "did you mean `partition-leader`?"),
             ("--workload registr", "did you mean `register`?"),
             ("--plant commit-alon", "did you mean `commit-alone`?"),
-            ("--cluster docker", "not in this build"),
             ("--cluster sim", "not in this build"),
             ("--cluster proces", "did you mean `process`?"),
             ("--target zookeeper", "bundled node only"),

@@ -1,5 +1,7 @@
 //! One module for each subcommand; here they are told apart, and what came of them becomes an exit status.
 
+#[cfg(feature = "docker")]
+pub mod agent;
 pub mod check;
 pub mod clean;
 pub mod doctor;
@@ -35,6 +37,10 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Clean(args) => clean::clean(&args.store),
         Command::Member(args) => member::member(&args),
         Command::Links => links::links(),
+        #[cfg(feature = "docker")]
+        Command::Agent => agent::agent(),
+        #[cfg(feature = "docker")]
+        Command::ClockTarget => agent::clock_target(),
     };
     outcome.unwrap_or_else(|failure| {
         // A closed stderr is no reason for another status.

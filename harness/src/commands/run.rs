@@ -52,9 +52,15 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
 
 /// Removes what a killed harness left, and says so; that it can't is no reason not to run.
 fn sweep_first(options: &RunOptions, progress: &Progress) {
-    match sweep::sweep(&options.store) {
-        Ok(swept) if swept.is_empty() => {}
-        Ok(swept) => progress.say(&format!("left by a killed harness: {}", swept.sentence())),
+    match sweep::sweep_everywhere(&options.store) {
+        Ok(swept) => {
+            if !swept.is_empty() {
+                progress.say(&format!("left by a killed harness: {}", swept.sentence()));
+            }
+            if let Some(trouble) = swept.trouble {
+                progress.say(&format!("the Docker engine was not swept: {trouble}"));
+            }
+        }
         Err(error) => {
             progress.say(&format!("what a killed harness may have left could not be removed: {error}"))
         }

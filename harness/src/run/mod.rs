@@ -88,7 +88,10 @@ async fn start_cluster(
 ) -> Result<Arc<dyn Cluster>, Failure> {
     let mut ports = ports;
     for attempt in 1.. {
-        let cluster: Arc<dyn Cluster> = Arc::new(ProcessCluster::create(settings(prepared), ports, clock)?);
+        let cluster = tokio::select! {
+            made = make_cluster(prepared, ports, clock) => made?,
+            () = interrupt.asked() => return Err(Failure::Interrupted),
+        };
         let started = async {
             refuse_what_it_cannot(prepared, &*cluster)?;
             Ok(cluster.start().await?)
@@ -117,6 +120,23 @@ async fn start_cluster(
         ports = ports::take(prepared.options.nodes, None)?;
     }
     Err(anyhow!("no attempt was made to start the ensemble").into())
+}
+
+/// A cluster without members yet.
+async fn make_cluster(
+    prepared: &Prepared,
+    ports: PortPlan,
+    clock: RunClock,
+) -> Result<Arc<dyn Cluster>, Failure> {
+    #[cfg(feature = "docker")]
+    if prepared.options.cluster.name == "docker" {
+        use crate::cluster::docker::{DockerCluster, DockerSettings, Engine};
+        let engine =
+            Engine::find().await.map_err(|none| Failure::usage(format!("--cluster docker: {none}")))?;
+        let docker = DockerSettings::default();
+        return Ok(Arc::new(DockerCluster::create(settings(prepared), docker, engine, clock).await?));
+    }
+    Ok(Arc::new(ProcessCluster::create(settings(prepared), ports, clock)?))
 }
 
 fn settings(prepared: &Prepared) -> MemberSettings {

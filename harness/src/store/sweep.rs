@@ -10,6 +10,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::folder::{RunFolder, read_dir_if_there};
 use super::lock::{self, TOKEN_VARIABLE};
+#[cfg(feature = "docker")]
+use crate::cluster::docker;
 use crate::cluster::procfs;
 
 /// What a sweep did.
@@ -21,12 +23,20 @@ pub struct Swept {
     pub folders: Vec<PathBuf>,
     /// Runs that live and were left alone.
     pub alive: usize,
+    /// What was removed from the Docker engine.
+    #[cfg(feature = "docker")]
+    pub engine: Option<docker::sweep::Swept>,
+    /// Why the engine was not swept, where somebody said there was one.
+    pub trouble: Option<String>,
 }
 
 impl Swept {
     /// Whether there was nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.processes.is_empty() && self.folders.is_empty()
+        let here = self.processes.is_empty() && self.folders.is_empty();
+        #[cfg(feature = "docker")]
+        let here = here && self.engine.as_ref().is_none_or(docker::sweep::Swept::is_empty);
+        here
     }
 
     /// What was done, in a sentence.
@@ -34,7 +44,12 @@ impl Swept {
         let processes =
             crate::num::plural(self.processes.len(), "leftover process").replace("processs", "processes");
         let folders = crate::num::plural(self.folders.len(), "unfinished run");
-        format!("ended {processes}, closed {folders}")
+        let sentence = format!("ended {processes}, closed {folders}");
+        #[cfg(feature = "docker")]
+        if let Some(engine) = self.engine.as_ref().filter(|engine| !engine.is_empty()) {
+            return format!("{sentence}, {} from the engine", engine.sentence());
+        }
+        sentence
     }
 }
 
@@ -50,6 +65,19 @@ pub fn sweep(store: &Path) -> io::Result<Swept> {
             close(&RunFolder::at(path))?;
             swept.folders.push(path.to_owned());
         }
+    }
+    Ok(swept)
+}
+
+/// Sweeps a store, this machine, and the Docker engine if there is one. What can't be swept there is told and
+/// is no reason to leave the rest.
+pub fn sweep_everywhere(store: &Path) -> io::Result<Swept> {
+    #[cfg_attr(not(feature = "docker"), expect(unused_mut, reason = "there is nothing else to sweep then"))]
+    let mut swept = sweep(store)?;
+    #[cfg(feature = "docker")]
+    match docker::sweep::sweep_what_is_there() {
+        Ok(engine) => swept.engine = engine,
+        Err(why) => swept.trouble = Some(why),
     }
     Ok(swept)
 }
