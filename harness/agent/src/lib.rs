@@ -8,4 +8,36 @@
 //! lease: when the harness falls silent it heals everything by itself, and after a while it ends, and with it,
 //! by the kernel's hand, every process of its namespace.
 
+//!
+//! How it is built: no async runtime, blocking calls, one thread for each thing that may wait.
+//!
+//! | thread | does | waits for |
+//! |---|---|---|
+//! | main ([`server`](run)) | reads requests, judges the lease, changes the filter, signals, reaps | input, signals, the others' nudge |
+//! | writer | writes answers | whoever reads them; nobody waits for it |
+//! | receiver (after hello) | stamps datagrams | datagrams |
+//! | clock (at first use) | patches clocks | the processes it stops |
+//!
+//! Healing is the main thread's: it takes no lock that a waiting thread could hold. Only the agent that is
+//! process 1 of its namespace signals, lists or patches processes: any other would reach the whole machine.
+
+mod clock;
+mod lease;
+mod lines;
+pub mod netfilter;
+mod output;
+mod probe;
+pub mod processes;
 pub mod protocol;
+mod server;
+mod signals;
+mod time;
+
+pub use clock::{ClockMaker, Clocks, idle_on_stdio};
+pub use server::{AgentError, Options, main_loop_on_stdio, run};
+
+/// FNV-1a: short names for long ones; the same in every build.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
