@@ -24,6 +24,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::container::{Attached, Lines};
 use super::engine::Engine;
+use super::trouble::Trouble;
 
 /// An answer that takes longer than this does not come. Most take well under a millisecond; a round of
 /// probes on a busy machine takes a second.
@@ -48,7 +49,13 @@ pub(super) struct Agent {
 
 impl Agent {
     /// Takes over what a holder reads and says. Notices and whatever else it says go to `log`.
-    pub(super) fn new(engine: &Engine, member: ServerId, attached: Attached, log: File) -> Self {
+    pub(super) fn new(
+        engine: &Engine,
+        trouble: &Trouble,
+        member: ServerId,
+        attached: Attached,
+        log: File,
+    ) -> Self {
         let (lines, receiver) = mpsc::channel(MAX_LINES);
         let pending = Pending::default();
         let (ended, gone) = watch::channel(None);
@@ -62,7 +69,13 @@ impl Agent {
                 }
             });
         });
-        let reader = Reader { member, pending: Arc::clone(&pending), log, output: Lines::default() };
+        let reader = Reader {
+            member,
+            pending: Arc::clone(&pending),
+            trouble: trouble.clone(),
+            log,
+            output: Lines::default(),
+        };
         engine.spawn(reader.run(attached.output, ended));
         Self { member, lines, pending, next: AtomicU64::new(1), gone }
     }
@@ -203,6 +216,7 @@ async fn write_lines(
 struct Reader {
     member: ServerId,
     pending: Pending,
+    trouble: Trouble,
     log: File,
     output: Lines,
 }
@@ -247,7 +261,8 @@ impl Reader {
                 }
             }
             Ok(Line::Notice { notice }) => {
-                tracing::warn!(member = self.member.0, "its agent says: {notice}");
+                // It speaks unasked only of what must not be: a lease that ran out has healed every fault.
+                self.trouble.tell(format!("the agent of n{} says: {notice}", self.member.0));
                 self.note(format!("{notice}\n").as_bytes());
             }
             Err(_) => self.note(line),

@@ -65,7 +65,7 @@ impl Plan<'_> {
         let attached = container::attach(engine, &id, true).await?;
         let exit = container::start(self.belongings, &id).await?;
         let log = crate::cluster::voice::append(&member.folder.join("agent.log"))?;
-        let agent = Arc::new(Agent::new(engine, member.id, attached, log));
+        let agent = Arc::new(Agent::new(engine, self.trouble, member.id, attached, log));
         self.watch(Arc::clone(&agent), exit);
         let (address, published) =
             self.look(&id).await.with_context(|| format!("the holder of n{}", member.id.0))?;

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use bollard::container::LogOutput;
@@ -52,8 +52,11 @@ impl Member {
         let name = belongings.name(&format!("n{}-{start}", self.place.id.0));
         let voice = if self.prints_events { Some(self.place.voice()?) } else { None };
         let log = self.place.log()?;
+        let begun = Instant::now();
         let id = container::make(belongings, &name, body).await?;
+        let made = begun.elapsed();
         let attached = container::attach(engine, &id, false).await?;
+        let attached_after = begun.elapsed();
         let (ender, ended) = watch::channel(None);
         let (started, exit) = oneshot::channel();
         let reader = Reader {
@@ -72,6 +75,7 @@ impl Member {
             Ok(exit) => {
                 // A reader that has ended knows by itself that something is wrong.
                 let _ = started.send(exit);
+                tracing::debug!(name, ?made, attached = ?attached_after, started = ?begun.elapsed(), "started");
                 Ok(())
             }
             Err(error) => {
