@@ -41,15 +41,19 @@ impl Swept {
 
     /// What was done, in a sentence.
     pub fn sentence(&self) -> String {
-        let processes =
-            crate::num::plural(self.processes.len(), "leftover process").replace("processs", "processes");
-        let folders = crate::num::plural(self.folders.len(), "unfinished run");
-        let sentence = format!("ended {processes}, closed {folders}");
+        let mut done = Vec::new();
+        if !self.processes.is_empty() {
+            let processes = crate::num::plural(self.processes.len(), "leftover process");
+            done.push(format!("ended {}", processes.replace("processs", "processes")));
+        }
+        if !self.folders.is_empty() {
+            done.push(format!("closed {}", crate::num::plural(self.folders.len(), "unfinished run")));
+        }
         #[cfg(feature = "docker")]
         if let Some(engine) = self.engine.as_ref().filter(|engine| !engine.is_empty()) {
-            return format!("{sentence}, {} from the engine", engine.sentence());
+            done.push(format!("{} from the engine", engine.sentence()));
         }
-        sentence
+        done.join(", ")
     }
 }
 
