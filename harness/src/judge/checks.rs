@@ -54,7 +54,9 @@ fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<Ch
     let mut empty = Vec::new();
     let mut looked_at = 0;
     let asked = |episode: &&[&FaultRecord]| promises::asks_for_sides_itself(episode, episode[0]);
-    for fault in episodes.iter().filter(asked).flatten() {
+    // Where others had taken the leader or the quorum before, nobody was served and no side could have clients.
+    let served = |fault: &&&FaultRecord| fault.epoch_before.is_some() && !fault.majority_side.is_empty();
+    for fault in episodes.iter().filter(asked).flatten().filter(served) {
         // Whoever had an operation there so shortly before is a client there.
         let from = fault.asked_ns.saturating_sub(patience_ns);
         let to = fault.heal_asked_ns.unwrap_or(u64::MAX);
@@ -281,6 +283,7 @@ mod tests {
     fn each_side_of_faults_that_overlap_must_have_had_clients() {
         let mut cut = leader_fault();
         cut.sides = Some(vec![vec![1], vec![2, 3]]);
+        cut.majority_side = vec![2, 3];
         let mut kill = leader_fault();
         kill.id = "F2".to_owned();
         kill.sides = Some(Vec::new());
@@ -292,7 +295,10 @@ mod tests {
         assert!(alone.iter().all(|check| check.name != "sides"), "the load's check asks for those");
         let mut reject = cut.clone();
         reject.kind = "reject-leader".to_owned();
-        assert_eq!(find("sides", &[reject], vec![]).verdict, Verdict::Unknown);
+        assert_eq!(find("sides", std::slice::from_ref(&reject), vec![]).verdict, Verdict::Unknown);
+        reject.epoch_before = None;
+        let checks = all(&run, &[reject], &Observed::default(), &History::default());
+        assert!(checks.iter().all(|check| check.name != "sides"), "nobody was served anyway");
     }
 
     #[test]

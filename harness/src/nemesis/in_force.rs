@@ -137,14 +137,14 @@ impl InForce {
     pub fn matrix(&self, members: &[ServerId]) -> Vec<Vec<Reach>> {
         let reach = |pair: Pair| if self.severs(pair) { Reach::NotReached } else { Reach::Reached };
         let row = |from: &ServerId| members.iter().map(|to| reach(Pair::new(*from, *to))).collect();
-        let mut matrix = members.iter().map(row).collect();
+        let mut matrix: Vec<Vec<Reach>> = members.iter().map(row).collect();
         self.leave_out_absent(&mut matrix, members);
         matrix
     }
 
     /// Strikes those out of a measured matrix who are not there: probes go where the members would, whether or
     /// not their processes run.
-    pub fn leave_out_absent(&self, matrix: &mut Vec<Vec<Reach>>, members: &[ServerId]) {
+    pub fn leave_out_absent(&self, matrix: &mut [Vec<Reach>], members: &[ServerId]) {
         let absent = self.absent();
         for (row, from) in matrix.iter_mut().zip(members) {
             for (cell, to) in row.iter_mut().zip(members) {

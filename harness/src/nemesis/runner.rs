@@ -143,7 +143,7 @@ impl Lane {
     }
 
     async fn one(&mut self, fault: &PlannedFault, onset: RunNs) -> anyhow::Result<()> {
-        // A clone, so that what was aimed at may be held while this lane waits for other things.
+        // A clone, so that the reservation borrows from it and not from this lane.
         let ledger = Arc::clone(&self.ledger);
         let Some((aimed, change)) = self.aim(&ledger, fault).await else {
             return self.no_target(fault);
@@ -180,6 +180,7 @@ impl Lane {
             let another_leads = events
                 .wait(self.interval, |views| events::leader_of(views).map(|leader| leader.id) != leader_id);
             tokio::select! {
+                biased;
                 () = tokio::time::sleep_until(deadline) => return None,
                 _ = self.halted.wait_for(|halted| *halted) => return None,
                 _ = another_leads => {}

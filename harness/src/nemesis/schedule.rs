@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn without_overlap_there_is_one_lane() {
         let schedule = plan(1, &Nemesis::ALL, false).faults(LIMIT);
-        assert_eq!(schedule.lanes(), [schedule.faults.clone()]);
+        assert_eq!(schedule.lanes(), vec![schedule.faults.clone()]);
     }
 
     #[test]

@@ -257,7 +257,7 @@ fn fault(
         epoch_after: Some(epoch + 1),
         quorum_remained: true,
         majority_side: (1..=MEMBERS).filter(|node| *node != leader).collect(),
-        load: None,
+        ..FaultRecord::default()
     }
 }
 
