@@ -4,13 +4,15 @@ use super::Input;
 use super::axis::Axis;
 use super::markup::{Markup, css};
 use crate::faults::{FaultRecord, FaultState};
-use crate::findings::outage_ms;
+use crate::findings::{outage_ms, shortened};
 use crate::labels::{Room, rooms, rows, width_px};
 use crate::numbers::{duration, moment, ns_to_s};
 use crate::results::{MemberSpan, Outage, Role};
 
 /// Rows of faults at most: more faults at once than this share the last one.
 const MOST_FAULT_ROWS: usize = 8;
+/// Characters of a fault's sentence at most; the table of faults has more.
+const MOST_WORDS: usize = 300;
 /// Outages with a label at most, the longest; the readout has the others.
 const MOST_OUTAGE_LABELS: usize = 100;
 /// Above this number of spans, a member's spans that are narrower than a pixel are left out.
@@ -135,16 +137,11 @@ fn fault_bar(m: &mut Markup, placed: &Placed<'_>, end_ns: u64) {
         part(m, "never", from, from.saturating_add(1));
     }
     let (class, style) = roomy("x label", from, room);
-    let style = format!("{style};--row:{row}");
-    let until = css(ns_to_s(gone));
-    m.el(
-        "span",
-        &[("class", &class), ("style", &style), ("title", &title(fault)), ("data-until", &until)],
-        |m| {
-            m.leaf("b", &[], &fault.id);
-            m.leaf("i", &[], &brief_words(fault));
-        },
-    );
+    let style = format!("{style};--u:{};--row:{row}", css(ns_to_s(gone)));
+    m.el("span", &[("class", &class), ("style", &style), ("title", &title(fault))], |m| {
+        m.leaf("b", &[], &fault.id);
+        m.leaf("i", &[], &brief_words(fault));
+    });
     m.line();
 }
 
@@ -159,8 +156,9 @@ pub(super) fn brief_words(fault: &FaultRecord) -> String {
 }
 
 fn with_state(fault: &FaultRecord, words: &str) -> String {
+    let words = shortened(words, MOST_WORDS);
     match fault.state {
-        FaultState::Verified => words.to_owned(),
+        FaultState::Verified => words,
         other => format!("{words}, {}", other.name()),
     }
 }

@@ -109,7 +109,7 @@
     return title;
   };
   const faults = all(".faultlane .label").map((element) => ({
-    element, from: value(element, "--a"), to: parseFloat(element.dataset.until),
+    element, from: value(element, "--a"), to: value(element, "--u"),
     id: element.querySelector("b").textContent, text: take(element),
   }));
   const members = all(".lane.member").map((lane) => ({
@@ -335,6 +335,8 @@
   });
   lanes.addEventListener("pointermove", (event) => {
     const at = place(event);
+    // Released where no one told: outside of the window.
+    if (held && event.buttons === 0) release();
     if (held) {
       const from = Math.max(0, Math.min(held.x, at.x));
       const to = Math.min(at.width, Math.max(held.x, at.x));

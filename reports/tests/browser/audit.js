@@ -79,18 +79,18 @@ window.audit = (() => {
     style.textContent = "* { pointer-events: auto !important; }";
     document.head.append(style);
     const found = [];
-    for (const text of texts()) {
-      const y = (text.top + text.bottom) / 2;
+    const all = texts();
+    const began = scrollY;
+    let seen = 0;
+    for (const text of all) {
+      const y = (text.top + text.bottom) / 2 + began;
       const x = (text.left + text.right) / 2;
-      scrollTo(0, scrollY + y - innerHeight / 2);
-      const moved = text.node.parentElement.getBoundingClientRect();
-      const range = document.createRange();
-      range.selectNodeContents(text.node);
-      const rect = Array.from(range.getClientRects()).find((r) => Math.abs((r.left + r.right) / 2 - x) < 2) || moved;
-      const stack = document.elementsFromPoint(x, Math.min((rect.top + rect.bottom) / 2, innerHeight - 1));
-      // Without the text's own element nothing is known of what lies below it: it is cut off there.
+      scrollTo(0, y - innerHeight / 2);
+      const stack = document.elementsFromPoint(x, y - scrollY);
+      // Without the text's own element nothing is known of what lies below it: it is beside the window.
       const own = stack.findIndex((element) => element === text.element || text.element.contains(element));
       if (own < 0) continue;
+      seen += 1;
       let ground = [255, 255, 255, 1];
       for (const element of stack.slice(own).reverse()) ground = over(colour(getComputedStyle(element).backgroundColor), ground);
       const ink = over(colour(getComputedStyle(text.element).color), ground);
@@ -99,6 +99,8 @@ window.audit = (() => {
       if (ratio < 4.5) found.push(`${name(text)} has ${ratio.toFixed(2)} at ${at(text)}`);
     }
     style.remove();
+    scrollTo(0, began);
+    if (seen < all.length * 0.9) found.push(`only ${seen} of ${all.length} texts could be judged`);
     return [...new Set(found)];
   }
 

@@ -86,6 +86,31 @@ fn a_policy_would_stop_what_slipped_through() {
 }
 
 #[test]
+fn the_audit_finds_what_it_is_for() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.screen(400, false);
+    browser.open(&write("audit", "valid", &invented::run(invented::Ending::Valid, 50)));
+    browser.eval(
+        "const add = (text, style) => { const made = document.createElement('p'); made.append(text);
+           made.style.cssText = 'position: absolute; top: 0; margin: 0; ' + style;
+           document.querySelector('main').append(made); };
+         add('one label', 'left: 100px'); add('another label', 'left: 110px');
+         add('far away', 'left: 390px; white-space: nowrap');
+         add('pale', 'left: 20px; top: 400px; color: #999; background: #aaa'); add('gone', 'visibility: hidden');",
+    );
+    browser.eval(AUDIT);
+    for (what, finds) in [
+        ("overlaps()", "another label"),
+        ("sideways()", "far away"),
+        ("contrast()", "pale"),
+        ("hidden('nav')", "gone"),
+    ] {
+        let found = browser.eval(&format!("audit.{what}")).to_string();
+        assert!(found.contains(finds), "{what} does not find {finds}: {found}");
+    }
+}
+
+#[test]
 fn no_two_labels_overlap_and_nothing_leaves_the_screen() {
     let Some(mut browser) = Browser::start() else { return };
     for (name, run) in extremes::all() {
