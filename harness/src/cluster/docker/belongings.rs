@@ -93,6 +93,12 @@ impl Belongings {
         }
     }
 
+    /// Leaves everything to a later sweep: there is nobody to ask for its removal.
+    pub(super) async fn give_up(&self) {
+        self.announce_end();
+        close(&self.open).await;
+    }
+
     /// Removes everything.
     pub(super) async fn remove(&self) -> anyhow::Result<Removed> {
         self.announce_end();
