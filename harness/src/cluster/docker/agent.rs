@@ -4,6 +4,7 @@
 //! run out nor delays an answer. When the agent is gone every question fails at once.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::Write;
 use std::pin::Pin;
@@ -11,12 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::bail;
 use bollard::container::LogOutput;
 use futures_util::StreamExt;
 use harness_agent::protocol::{
-    Arrival, ClockReading, Command, Line, Outcome, Peer, PeerCount, ProcessLine, RENEWAL_MS, Request,
-    SignalName,
+    Arrival, ClockReading, Command, LEASE_MS, Line, Outcome, Peer, PeerCount, ProcessLine, RENEWAL_MS,
+    Request, SignalName,
 };
 use node_wire::ids::ServerId;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -29,6 +30,10 @@ use super::trouble::Trouble;
 /// An answer that takes longer than this does not come. Most take well under a millisecond; a round of
 /// probes on a busy machine takes a second.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// An agent that does not answer for so long may have healed everything by itself.
+const HEARTBEAT_PATIENCE: Duration = Duration::from_millis(LEASE_MS);
+/// How long finding out why there was no answer may take.
+const DIAGNOSIS: Duration = Duration::from_secs(4);
 /// Half of what renews at least, so that one late line is no silence.
 const RENEWAL: Duration = Duration::from_millis(RENEWAL_MS / 2);
 /// How long a line may take to be written.
@@ -45,6 +50,7 @@ pub(super) struct Agent {
     pending: Pending,
     next: AtomicU64,
     gone: watch::Receiver<Option<String>>,
+    trouble: Trouble,
 }
 
 impl Agent {
@@ -77,7 +83,7 @@ impl Agent {
             output: Lines::default(),
         };
         engine.spawn(reader.run(attached.output, ended));
-        Self { member, lines, pending, next: AtomicU64::new(1), gone }
+        Self { member, lines, pending, next: AtomicU64::new(1), gone, trouble: trouble.clone() }
     }
 
     /// Whose agent it is.
@@ -87,21 +93,40 @@ impl Agent {
 
     /// Asks for something.
     pub(super) async fn ask(&self, command: Command) -> anyhow::Result<Outcome> {
+        let asked = self.ask_within(command, PATIENCE).await;
+        if !matches!(asked, Err(Unanswered::No(_))) || self.trouble.is_expected() {
+            return Ok(asked?);
+        }
+        // Whoever watches the agent finds out why, and says it better.
+        match tokio::time::timeout(DIAGNOSIS, self.trouble.wait()).await {
+            Ok(told) => bail!(told),
+            Err(_) => Ok(asked?),
+        }
+    }
+
+    /// Whether it answers at all.
+    pub(super) async fn heartbeat(&self) -> anyhow::Result<()> {
+        self.ask_within(Command::Processes, HEARTBEAT_PATIENCE).await?;
+        Ok(())
+    }
+
+    async fn ask_within(&self, command: Command, patience: Duration) -> Result<Outcome, Unanswered> {
         let name = format!("the agent of n{}", self.member.0);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         self.lock().insert(id, sender);
         let _forget = Forget { pending: &self.pending, id };
         if let Some(why) = self.gone.borrow().as_ref() {
-            bail!("{name} is gone: {why}");
+            return Err(Unanswered::No(format!("{name} is gone: {why}")));
         }
-        let line = serde_json::to_string(&Request { id, command }).context("encoding a command")?;
-        self.lines.try_send(line).map_err(|_| anyhow!("{name} takes no commands"))?;
-        match tokio::time::timeout(PATIENCE, receiver).await {
-            Ok(Ok(Outcome::Failed(reason))) => bail!("{name}: {reason}"),
+        let line = serde_json::to_string(&Request { id, command })
+            .map_err(|error| Unanswered::Refused(format!("encoding a command: {error}")))?;
+        self.lines.try_send(line).map_err(|_| Unanswered::No(format!("{name} takes no commands")))?;
+        match tokio::time::timeout(patience, receiver).await {
+            Ok(Ok(Outcome::Failed(reason))) => Err(Unanswered::Refused(format!("{name}: {reason}"))),
             Ok(Ok(outcome)) => Ok(outcome),
-            Ok(Err(_)) => bail!("{name} is gone"),
-            Err(_) => bail!("{name} gave no answer within {} s", PATIENCE.as_secs()),
+            Ok(Err(_)) => Err(Unanswered::No(format!("{name} is gone"))),
+            Err(_) => Err(Unanswered::No(format!("{name} gave no answer within {} s", patience.as_secs()))),
         }
     }
 
@@ -168,6 +193,25 @@ impl Agent {
         }
     }
 }
+
+/// Why there is no answer.
+#[derive(Debug)]
+enum Unanswered {
+    /// None came.
+    No(String),
+    /// It was a refusal.
+    Refused(String),
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::No(why) | Self::Refused(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Unanswered {}
 
 /// A member as agents know it.
 pub(super) fn peer(member: ServerId) -> Peer {

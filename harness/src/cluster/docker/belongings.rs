@@ -15,6 +15,7 @@ use tokio::sync::RwLock;
 use super::engine::{Engine, EngineError};
 use super::inventory::{self, Removed};
 use super::labels::Labels;
+use super::trouble::engine_is_gone;
 
 /// How long things that are being made may take before the removal begins without them.
 const GATE_PATIENCE: Duration = Duration::from_secs(10);
@@ -86,7 +87,16 @@ impl Belongings {
             drop(open);
             made
         };
-        Ok(self.engine.call(what, patience, guarded).await?)
+        match self.engine.call(what, patience, guarded).await {
+            Err(error) if error.is_gone() => bail!(engine_is_gone(&error.to_string())),
+            made => Ok(made?),
+        }
+    }
+
+    /// Leaves everything to a later sweep: there is nobody to ask for its removal.
+    pub(super) async fn give_up(&self) {
+        self.announce_end();
+        close(&self.open).await;
     }
 
     /// Removes everything.

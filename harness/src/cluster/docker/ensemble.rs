@@ -237,7 +237,10 @@ impl DockerCluster {
             observer.abort();
         }
         // Without an engine there is nothing to do, and nothing is to be waited for.
-        self.belongings.engine().ping().await.context("ending the members")?;
+        if let Err(error) = self.belongings.engine().ping().await {
+            self.belongings.give_up().await;
+            return Err(error).context("ending the members");
+        }
         join_all(self.holders.values().map(|holder| async {
             // A stopped process takes the polite signal only when it goes on. An agent that is gone has
             // taken its processes along.

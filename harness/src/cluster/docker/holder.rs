@@ -133,7 +133,7 @@ impl Plan<'_> {
             let silent = async {
                 loop {
                     tokio::time::sleep(HEARTBEAT).await;
-                    if let Err(error) = agent.processes().await {
+                    if let Err(error) = agent.heartbeat().await {
                         break error.to_string();
                     }
                 }
