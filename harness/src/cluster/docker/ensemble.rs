@@ -23,7 +23,7 @@ use super::holder::{CLIENT_PORT, Holder, Plan, dialled, mount_points};
 use super::member::Member;
 use super::trouble::Trouble;
 use super::{image, keep, observer};
-use crate::clock::{RunClock, whole_milliseconds};
+use crate::clock::{RunClock, RunNs, whole_milliseconds};
 use crate::cluster::Cut;
 use crate::cluster::process::MemberSettings;
 use crate::cluster::voice::Place;
@@ -153,8 +153,8 @@ impl DockerCluster {
         Ok(&holder.agent)
     }
 
-    /// Starts a container for a member.
-    pub(super) async fn start_member(&self, id: ServerId, lose_unsynced: bool) -> anyhow::Result<()> {
+    /// Starts a container for a member; gives the moment before.
+    pub(super) async fn start_member(&self, id: ServerId, lose_unsynced: bool) -> anyhow::Result<RunNs> {
         let holder = self.holders.get(&id).ok_or_else(|| anyhow!("there is no member {}", id.0))?;
         let ensemble: Vec<(ServerId, IpAddr)> =
             self.holders.iter().map(|(id, holder)| (*id, holder.address)).collect();
@@ -255,7 +255,14 @@ impl DockerCluster {
             }
         }
         let ended = begun.elapsed();
-        join_all(self.ids.iter().map(|id| self.bring_home(*id))).await;
+        if self.docker.image.is_none() {
+            join_all(self.ids.iter().map(|id| self.bring_home(*id))).await;
+        } else {
+            // What they keep may be large, and it passes through memory.
+            for id in &self.ids {
+                self.bring_home(*id).await;
+            }
+        }
         let kept = begun.elapsed();
         self.belongings.remove().await?;
         tracing::debug!(?ended, ?kept, removed = ?begun.elapsed(), "the ensemble has ended");
@@ -368,7 +375,7 @@ async fn make(
         }
         None => Err("there are no members".to_owned()),
     };
-    tracing::debug!(bytes, ?imported, ?held, ready = ?begun.elapsed(), "holders started");
+    tracing::debug!(?clocks, bytes, ?imported, ?held, ready = ?begun.elapsed(), "holders started");
     Ok(Made { image, volumes, holders, clients, reach, trouble, clocks })
 }
 

@@ -48,14 +48,13 @@ impl DockerCluster {
 
     async fn start_again(&self, id: ServerId, lose_unsynced: bool) -> anyhow::Result<()> {
         self.member(id)?.ended(SIGNAL_PATIENCE).await?;
-        let begun = self.clock.now();
-        self.start_member(id, lose_unsynced).await?;
+        let spawned = self.start_member(id, lose_unsynced).await?;
         let offset_ns = self.offset(id);
         if offset_ns == 0 {
             return Ok(());
         }
         self.shift_when_it_runs(id, offset_ns).await?;
-        let gap_ns = self.clock.now().saturating_sub(begun);
+        let gap_ns = self.clock.now().saturating_sub(spawned);
         self.member(id)?.place.note(Event::Clock { offset_ns, gap_ns: Some(gap_ns) });
         Ok(())
     }

@@ -46,22 +46,25 @@ fn pack(executable: &[u8]) -> io::Result<Vec<u8>> {
     let mut tar = Builder::new(Vec::with_capacity(executable.len() + 16 * 1024));
     folder(&mut tar, "data/", 0o755, NOBODY)?;
     folder(&mut tar, "tmp/", 0o1777, 0)?;
-    let mut header = Header::new_gnu();
-    header.set_entry_type(EntryType::Regular);
-    header.set_mode(0o755);
+    let mut header = header(EntryType::Regular, 0o755, 0);
     header.set_size(crate::num::wide(executable.len()));
     tar.append_data(&mut header, EXECUTABLE.trim_start_matches('/'), executable)?;
     tar.into_inner()
 }
 
 fn folder(tar: &mut Builder<Vec<u8>>, path: &str, mode: u32, owner: u64) -> io::Result<()> {
+    tar.append_data(&mut header(EntryType::Directory, mode, owner), path, io::empty())
+}
+
+fn header(kind: EntryType, mode: u32, owner: u64) -> Header {
     let mut header = Header::new_gnu();
-    header.set_entry_type(EntryType::Directory);
+    header.set_entry_type(kind);
     header.set_mode(mode);
     header.set_uid(owner);
     header.set_gid(owner);
+    header.set_mtime(0);
     header.set_size(0);
-    tar.append_data(&mut header, path, io::empty())
+    header
 }
 
 /// Brings it to the engine; gives its name there.

@@ -12,8 +12,9 @@ use tar::{Archive, EntryType};
 
 use super::engine::Engine;
 
-/// What one member's data may hold; more is not brought home.
-const MAX_BYTES: usize = 64 * 1024 * 1024;
+/// What one member's folder may hold; more is not brought home. Apache ZooKeeper makes its log 64 MiB long
+/// before anything is in it.
+const MAX_BYTES: usize = 128 * 1024 * 1024;
 /// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 

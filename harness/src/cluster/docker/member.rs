@@ -18,6 +18,7 @@ use super::belongings::Belongings;
 use super::container::{self, Attached, Exit, Lines};
 use super::engine::Engine;
 use super::trouble::{Trouble, engine_is_gone};
+use crate::clock::RunNs;
 use crate::cluster::voice::{Place, Voice};
 use crate::events::Event;
 
@@ -40,13 +41,13 @@ impl Member {
         Self { place, prints_events, latest: Mutex::default(), starts: AtomicU32::new(0) }
     }
 
-    /// Starts a container for it. The one before must have ended.
+    /// Starts a container for it and gives the moment before its start. The one before must have ended.
     pub(super) async fn start(
         &self,
         belongings: &Belongings,
         trouble: &Trouble,
         body: ContainerCreateBody,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<RunNs> {
         let engine = belongings.engine();
         let start = self.starts.fetch_add(1, Ordering::Relaxed) + 1;
         let name = belongings.name(&format!("n{}-{start}", self.place.id.0));
@@ -69,14 +70,15 @@ impl Member {
         };
         engine.spawn(reader.run(attached, exit, ender.clone()));
         // Noted first: what the process says must not come before its start.
-        self.place.note(Event::Spawned);
+        let spawned = self.place.clock.now();
+        self.place.note_at(spawned, Event::Spawned);
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
         match container::start(belongings, &id).await {
             Ok(exit) => {
                 // A reader that has ended knows by itself that something is wrong.
                 let _ = started.send(exit);
                 tracing::debug!(name, ?made, attached = ?attached_after, started = ?begun.elapsed(), "started");
-                Ok(())
+                Ok(spawned)
             }
             Err(error) => {
                 let how = "was not started".to_owned();
