@@ -321,7 +321,11 @@ fn apply(record: &mut FaultRecord, transition: &FaultTransition) {
         FaultPhase::Healing => record.heal_asked_ns = Some(time),
         FaultPhase::Healed => record.healed_ns = Some(time),
         FaultPhase::VerifiedHealed => record.verified_healed_ns = Some(time),
-        FaultPhase::Unverified => record.state = FaultState::Unverified,
+        // At the end of a fault as well: what was seen at its beginning then did not hold.
+        FaultPhase::Unverified => {
+            record.state = FaultState::Unverified;
+            record.verified_ns = None;
+        }
         FaultPhase::Leaked => record.state = FaultState::Leaked,
         FaultPhase::NoTarget => record.state = FaultState::NoTarget,
         FaultPhase::Unsupported => record.state = FaultState::Unsupported,
@@ -437,6 +441,20 @@ mod tests {
         ]);
         assert_eq!(records[0].state, FaultState::Unverified);
         assert_eq!(records[0].evidence, "the process still runs");
+    }
+
+    #[test]
+    fn a_fault_that_did_not_hold_to_its_end_is_not_verified() {
+        let records = fold(&[
+            line(FaultPhase::Asked, 1, ""),
+            line(FaultPhase::Injected, 2, ""),
+            line(FaultPhase::Verified, 3, "nothing crosses"),
+            line(FaultPhase::Healing, 7, ""),
+            line(FaultPhase::Unverified, 8, "468 bytes crossed"),
+            line(FaultPhase::Healed, 9, ""),
+            line(FaultPhase::VerifiedHealed, 10, "gone"),
+        ]);
+        assert_eq!(records[0].state, FaultState::Unverified);
     }
 
     #[test]

@@ -246,7 +246,7 @@ pub trait Cluster: Send + Sync {
     /// moment after.
     fn cut<'a>(&'a self, fault: &'a str, cut: &'a Cut) -> Async<'a, Traffic>;
 
-    /// Takes one fault's cut away; those of others stay. Gives the traffic of that moment.
+    /// Takes one fault's cut away; those of others stay. Gives the traffic of the moment before.
     fn heal<'a>(&'a self, fault: &'a str) -> Async<'a, Traffic>;
 
     /// The traffic up to now.

@@ -131,10 +131,10 @@ fn higher_epochs(faults: &[&FaultRecord], episodes: &Episodes<'_>, observed: &Ob
     CheckResult::new("leader-faults", verdict(without.is_empty()), summary).with_evidence(json!(evidence))
 }
 
-/// The first epoch that a leader of its own established between the injection of a fault and `to`, the moment at
-/// which it was seen to be gone with all beside it.
+/// The first epoch that a leader of its own established between the asking for a fault (it may be felt before the
+/// cluster says that it is in force) and `to`, the moment at which it was seen to be gone with all beside it.
 fn epoch_after(fault: &FaultRecord, to: u64, events: &[Stamped]) -> Option<u32> {
-    let from = fault.injected_ns?;
+    let from = fault.injected_ns.map(|_| fault.asked_ns)?;
     let established = |stamped: &Stamped| match stamped.event {
         Event::Said(Said::Established { leader, epoch }) if leader == stamped.node.0 => Some(epoch),
         _ => None,

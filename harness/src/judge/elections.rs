@@ -64,7 +64,7 @@ fn take_apart(
     events: &[Stamped],
     faults: &[FaultRecord],
 ) {
-    let fault = cause(before, after, faults);
+    let fault = cause(before, after, events, faults);
     election.fault = fault.map(|(fault, _)| fault.id.clone());
     let window = |from: RunNs| events.iter().filter(move |stamped| (from..=after.at).contains(&stamped.time));
     let from = fault.map_or(before.at, |(_, since)| since);
@@ -91,26 +91,41 @@ fn take_apart(
 /// old leader was established, of those that take a leader away if there are any, because others may act at the
 /// same time; or, when there is none, the last one whose healing was asked for since. Where no quorum remained, an
 /// election was possible since the last healing.
-fn cause(before: Reign, after: Reign, faults: &[FaultRecord]) -> Option<(&FaultRecord, RunNs)> {
+fn cause<'a>(
+    before: Reign,
+    after: Reign,
+    events: &[Stamped],
+    faults: &'a [FaultRecord],
+) -> Option<(&'a FaultRecord, RunNs)> {
     let within = |at: &RunNs| (before.at..=after.at).contains(at);
-    let last = |moment: fn(&FaultRecord) -> Option<RunNs>, of: fn(&FaultRecord) -> bool| {
+    let last = |moment: &dyn Fn(&FaultRecord) -> Option<RunNs>, of: fn(&FaultRecord) -> bool| {
         faults
             .iter()
             .filter(|fault| of(fault))
             .filter_map(|fault| moment(fault).filter(within).map(|at| (fault, at)))
             .max_by_key(|(_, at)| *at)
     };
-    let injected = |fault: &FaultRecord| fault.injected_ns;
+    let bitten = |fault: &FaultRecord| onset(fault, events);
     let healing = |fault: &FaultRecord| fault.heal_asked_ns;
-    let cause = last(injected, is_leader_fault).or_else(|| last(injected, |_| true));
+    let cause = last(&bitten, is_leader_fault).or_else(|| last(&bitten, |_| true));
     match cause {
-        Some((fault, injected)) if fault.quorum_remained => Some((fault, injected)),
-        Some((fault, injected)) => {
-            let since = last(healing, |_| true).map(|(_, at)| at).filter(|at| *at >= injected);
-            Some((fault, since.unwrap_or(injected)))
+        Some((fault, since)) if fault.quorum_remained => Some((fault, since)),
+        Some((fault, since)) => {
+            let healed = last(&healing, |_| true).map(|(_, at)| at).filter(|at| *at >= since);
+            Some((fault, healed.unwrap_or(since)))
         }
-        None => last(healing, |_| true),
+        None => last(&healing, |_| true),
     }
+}
+
+/// Since when a fault could be felt. That it is in force is known only when the cluster has said so, and an election
+/// may be over by then: with resets it takes a millisecond. Where somebody left a leader between the asking and the
+/// answer, it counts from the asking.
+fn onset(fault: &FaultRecord, events: &[Stamped]) -> Option<RunNs> {
+    let injected = fault.injected_ns?;
+    let meanwhile = |stamped: &&Stamped| (fault.asked_ns..injected).contains(&stamped.time);
+    let felt = events.iter().filter(meanwhile).any(left_a_leader);
+    Some(if felt { fault.asked_ns } else { injected })
 }
 
 fn left_a_leader(stamped: &Stamped) -> bool {
@@ -163,6 +178,7 @@ mod tests {
     fn fault(injected_ms: u64) -> FaultRecord {
         FaultRecord {
             id: "F1".to_owned(),
+            asked_ns: injected_ms * MS,
             injected_ns: Some(injected_ms * MS),
             quorum_remained: true,
             ..FaultRecord::default()
@@ -213,6 +229,16 @@ mod tests {
         assert_eq!(election.sync_ms, Some(18.0));
         assert_eq!(election.first_write_ms, Some(10.0));
         assert_eq!(election.total_ms, Some(80.0));
+    }
+
+    #[test]
+    fn an_election_that_was_over_before_the_cluster_answered_belongs_to_the_fault_all_the_same() {
+        let mut slow = fault(175);
+        slow.asked_ns = 120 * MS;
+        let earlier = FaultRecord { id: "F0".to_owned(), heal_asked_ns: Some(60 * MS), ..fault(50) };
+        let elections = from_events(&failover(), &[earlier, slow], &History::default());
+        assert_eq!(elections[0].fault.as_deref(), Some("F1"));
+        assert_eq!((elections[0].fault_ns, elections[0].detection_ms), (120 * MS, Some(10.0)));
     }
 
     #[test]

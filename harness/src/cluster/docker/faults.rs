@@ -124,8 +124,11 @@ impl DockerCluster {
             Some(cut) => by_receiver(cut).into_keys().collect(),
             None => self.ids.clone(),
         };
+        // Counted first: what waited in the senders' queues gets through the moment the cut is gone.
+        let counted = self.counted(receivers.iter().map(|to| (*to, Command::Counters))).await?;
         let heal = |to| (to, Command::Heal { fault: fault.to_owned() });
-        self.counted(receivers.into_iter().map(heal)).await
+        self.counted(receivers.into_iter().map(heal)).await?;
+        Ok(counted)
     }
 
     async fn probe_all(&self) -> anyhow::Result<ProbeRound> {
