@@ -33,7 +33,7 @@ const LIBRARY_PATIENCE_S: u64 = 120;
 pub struct NoEngine {
     /// In words.
     pub reason: String,
-    /// Nobody asked for an engine, and nothing looks as if there was one.
+    /// Nobody asked for an engine, and there is none that could be used, now or when a run was made.
     pub absent: bool,
 }
 
@@ -168,7 +168,11 @@ impl Engine {
     /// The engine at a place.
     pub async fn at(place: Place, on_purpose: bool) -> Result<Self, NoEngine> {
         if let Err(error) = dial(&place).await {
-            let absent = !on_purpose && error.kind() == io::ErrorKind::NotFound;
+            let unusable = matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::ConnectionRefused
+            );
+            let absent = !on_purpose && unusable;
             return Err(NoEngine { reason: advice(&place, &error), absent });
         }
         let failed = |reason: String| NoEngine { reason, absent: false };
