@@ -67,9 +67,13 @@ pub fn verdict(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sent
 }
 
 fn opening(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence {
-    let members = match run.nodes {
-        1 => format!("One {} member", run.target),
-        n => format!("{} {} members", small_number(n), run.target),
+    let members = {
+        let n = run.nodes;
+        let many = if n == 1 { "member" } else { "members" };
+        match run.target.strip_prefix("image ") {
+            Some(image) => format!("{} {many} of the image {image}", small_number(n)),
+            None => format!("{} {} {many}", small_number(n), run.target),
+        }
     };
     let plant = match &run.plant {
         Some(bug) => format!(" with the planted bug {bug}"),

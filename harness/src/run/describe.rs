@@ -46,7 +46,7 @@ pub(super) fn run_info(prepared: &Prepared, schedule: &Schedule) -> RunInfo {
         cluster_reason: options.cluster.reason.clone(),
         target: match &options.containers.image {
             Some(image) => format!("image {image}"),
-            None => "bundled".to_owned(),
+            None => crate::judge::promises::BUNDLED.to_owned(),
         },
         nodes: options.nodes,
         observers: 0,

@@ -171,6 +171,13 @@ impl History {
         &self.ops
     }
 
+    /// The same history without its reads.
+    #[must_use]
+    pub fn updates(&self) -> Self {
+        let is_update = |op: &&Op| !matches!(op.kind, OpKind::Read { .. });
+        Self { ops: self.ops.iter().filter(is_update).cloned().collect() }
+    }
+
     /// The keys that occur, ascending.
     #[must_use]
     pub fn keys(&self) -> Vec<u64> {
