@@ -62,7 +62,7 @@ pub enum Command {
         /// The fault's name.
         fault: String,
     },
-    /// Tell the counters.
+    /// Tell the counters, once no packet is under way that came before the last cut.
     Counters,
     /// Send one probe and one control to every peer, now.
     SendProbes {

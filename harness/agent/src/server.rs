@@ -316,7 +316,10 @@ impl Agent {
                 self.introduced()?.filter.heal(&fault)?;
                 Ok(Outcome::Done(self.counters()?))
             }
-            Command::Counters => Ok(Outcome::Done(self.counters()?)),
+            Command::Counters => {
+                self.introduced()?.filter.settle();
+                Ok(Outcome::Done(self.counters()?))
+            }
             Command::SendProbes { round } => {
                 self.introduced()?.probes.send(round)?;
                 Ok(Outcome::Done(Vec::new()))

@@ -179,6 +179,18 @@ impl Traffic {
         self.of(cut).map(|count| count.refused).sum()
     }
 
+    /// The same beginning, with what got through counted up to a later moment: what was under way when a cut came
+    /// got through before it.
+    pub fn settled_by(mut self, later: Self) -> Self {
+        for count in later.counts {
+            match self.counts.iter_mut().find(|known| known.pair == count.pair) {
+                Some(known) => known.forwarded = count.forwarded,
+                None => self.counts.push(count),
+            }
+        }
+        self
+    }
+
     fn of<'a>(&'a self, cut: &'a Cut) -> impl Iterator<Item = &'a Count> {
         self.counts.iter().filter(|count| cut.severs(count.pair))
     }
@@ -249,7 +261,7 @@ pub trait Cluster: Send + Sync {
     /// Takes one fault's cut away; those of others stay. Gives the traffic of the moment before.
     fn heal<'a>(&'a self, fault: &'a str) -> Async<'a, Traffic>;
 
-    /// The traffic up to now.
+    /// The traffic up to now; what was under way when the last cut came is counted by then.
     fn traffic(&self) -> Async<'_, Traffic>;
 
     /// Who reaches whom, one way at a time.

@@ -226,6 +226,9 @@ impl Lane {
             ..FaultDetail::default()
         };
         self.write_at(fault, FaultPhase::Injected, injected, &resolved.targets, detail)?;
+        if let Action::Cut(_) = &resolved.action {
+            before = before.settled_by(cluster.traffic().await?);
+        }
         self.runner.progress.say(&format!("{} {}", fault.id, resolved.sentence));
         let hold = fault.hold_ms * 1_000_000;
         // With overlap a fault ends when its round has it end, so that others end before it or after it as drawn;

@@ -39,6 +39,8 @@ mod wire;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use rustix::thread::{MembarrierCommand, membarrier};
+
 use crate::protocol::{Peer, PeerCount, Refusal};
 use netlink::Netlink;
 pub use netlink::NetlinkError;
@@ -89,6 +91,8 @@ pub struct Filter {
     control_port: u16,
     /// The chains in force, by the fault's name.
     chains: BTreeMap<String, String>,
+    /// A cut is so young that packets may be under way that never met it.
+    unsettled: bool,
 }
 
 impl Filter {
@@ -130,7 +134,7 @@ impl Filter {
             Err(error) if error.concerns_ownership() => netlink.commit(make(false))?,
             other => other?,
         }
-        Ok(Self { netlink, table, peers, control_port, chains: BTreeMap::new() })
+        Ok(Self { netlink, table, peers, control_port, chains: BTreeMap::new(), unsettled: false })
     }
 
     /// Lets nothing in from these peers, from the moment that this returns. A fault of the same name is replaced
@@ -163,7 +167,20 @@ impl Filter {
         batch.fault(&chain, self.control_port, &cut, refusal);
         self.netlink.commit(batch)?;
         self.chains.insert(fault.to_owned(), chain);
+        self.unsettled = true;
         Ok(())
+    }
+
+    /// Waits until every packet that was in the middle of the filter when the last cut came has left it, so that
+    /// counters read from then on show nothing that was let in before. Takes up to some ten milliseconds after a
+    /// cut, and otherwise nothing.
+    ///
+    /// A global membarrier is a grace period of RCU, under which packets pass the filter. A kernel without it has
+    /// nothing to wait with.
+    pub fn settle(&mut self) {
+        if std::mem::take(&mut self.unsettled) {
+            let _ = membarrier(MembarrierCommand::Global);
+        }
     }
 
     /// Takes a fault's chain away; that there is none is no error.
