@@ -357,6 +357,7 @@ fn judge(invented: &mut Invented, ending: Ending, elections: Vec<Election>, span
         start_ms: 412.0,
         workload_ms: 30_000.0,
         recovery_ms: 318.0,
+        stop_ms: 800.0,
         check_ms: 184.0,
         total_ms: 30_960.0,
     };
