@@ -30,7 +30,8 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
 
 fn run_command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = command(folder, &["run"]);
-    command.args(SMALL).args(arguments);
+    // Whatever engine may answer here: these are about local processes.
+    command.args(["--cluster", "process"]).args(SMALL).args(arguments);
     command
 }
 
