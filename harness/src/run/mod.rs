@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use tokio::sync::watch;
 
-use crate::cli::options::{Containers, RunOptions};
+use crate::cli::options::RunOptions;
 use crate::clock::RunClock;
 use crate::cluster::Cluster;
 use crate::cluster::ports;
@@ -132,6 +132,7 @@ async fn make_cluster(prepared: &Prepared, site: Site, clock: RunClock) -> Resul
         Site::Process(ports) => Ok(Arc::new(ProcessCluster::create(settings(prepared), ports, clock)?)),
         #[cfg(feature = "docker")]
         Site::Docker(engine) => {
+            use crate::cli::options::Containers;
             use crate::cluster::docker::{DockerCluster, DockerSettings};
             let Containers { image, image_command, publish } = prepared.options.containers.clone();
             let docker = DockerSettings { image, image_command, publish };
