@@ -102,7 +102,7 @@ impl<P: Plant> Engine<P> {
             self.batch.told = durable;
             self.step(Input::Stored { ticket: durable })?;
         }
-        if P::has(Bug::SyncWithoutQuorum) {
+        if self.member.plant().has(Bug::SyncWithoutQuorum) {
             // A server with a thread for each connection knows no order between its clients and its peers, and
             // only there can the bug be seen: ours would hear first that it is deposed.
             self.take_from_clients()?;

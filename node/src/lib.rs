@@ -65,14 +65,14 @@ use crate::store::{LAZY_SYNC, Store};
 /// # Errors
 /// When it can't start (a port is taken, the log is damaged) or can't go on (the disk failed). The message is
 /// for the operator.
-pub fn run<P: Plant>(config: NodeConfig) -> anyhow::Result<()> {
+pub fn run<P: Plant>(config: NodeConfig, plant: P) -> anyhow::Result<()> {
     if config.die_with_parent {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
             .context("failed to ask for a signal when the parent ends")?;
     }
     // First of all: a port that is taken must leave the disk untouched.
     let listeners = Listeners::bind_when_named(&config)?;
-    run_until::<P, _>(config, listeners, stop_signal)
+    run_until(config, plant, listeners, stop_signal)
 }
 
 /// Runs a member on sockets that are bound already, until the future that `stop` makes is done.
@@ -81,6 +81,7 @@ pub fn run<P: Plant>(config: NodeConfig) -> anyhow::Result<()> {
 /// As for [`run`].
 pub fn run_until<P: Plant, F: Future<Output = ()>>(
     config: NodeConfig,
+    plant: P,
     listeners: Listeners,
     stop: impl FnOnce() -> anyhow::Result<F>,
 ) -> anyhow::Result<()> {
@@ -94,7 +95,7 @@ pub fn run_until<P: Plant, F: Future<Output = ()>>(
         .build_local(tokio::runtime::LocalOptions::default())
         .context("failed to start the runtime")?;
     let result = runtime.block_on(async {
-        let mut engine = start::<P>(config, listeners, log, recovered, events)?;
+        let mut engine = start(config, plant, listeners, log, recovered, events)?;
         let stopped = engine.run(stop()?).await;
         if let Err(halted) = &stopped {
             engine.halt(halted);
@@ -157,6 +158,7 @@ fn open_log(config: &NodeConfig) -> anyhow::Result<(Log<FileStorage>, Recovered)
 /// Puts the parts together. Runs inside of the runtime.
 fn start<P: Plant>(
     config: NodeConfig,
+    plant: P,
     listeners: Listeners,
     log: Log<FileStorage>,
     recovered: Recovered,
@@ -167,7 +169,7 @@ fn start<P: Plant>(
     let clock = Clock::start();
     let storage = log.storage().clone();
     let last = log.last_zxid();
-    let linger = if P::has(Bug::AckBeforeFsync) { LAZY_SYNC } else { Duration::ZERO };
+    let linger = if plant.has(Bug::AckBeforeFsync) { LAZY_SYNC } else { Duration::ZERO };
     let store = Store::start(log, config.snap_retain_count, inbox.wake(), linger)
         .context("failed to start the log's writer")?;
     let snapshots = Snapshots::new(storage, store.snapshot_done());
@@ -192,6 +194,7 @@ fn start<P: Plant>(
         tick_time: config.tick_time,
         init_limit: config.init_limit,
         snap_count: config.snap_count,
+        last_counter: node_wire::ids::Zxid::LAST_COUNTER,
     };
     let recovered = node_core::io::Recovered {
         accepted_epoch: recovered.accepted_epoch,
@@ -199,7 +202,7 @@ fn start<P: Plant>(
         image: recovered.image,
         entries: recovered.entries,
     };
-    let member = Member::new(core, recovered, clock.now());
+    let member = Member::new(core, recovered, clock.now(), plant);
     let batch = Batch::default();
     Ok(Engine {
         member,

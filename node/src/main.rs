@@ -43,7 +43,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         println!("{}", probe.ask().map_err(failed)?);
         return Ok(());
     }
-    node::run::<Clean>(NodeConfig::from_args_in(&cli.args, environment).map_err(failed)?)
+    node::run(NodeConfig::from_args_in(&cli.args, environment).map_err(failed)?, Clean)
 }
 
 /// Messages of the library are fragments.

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use harness_sim::{Drawn, Options, Outcome, Sweep, simulate};
-use node_core::{Bug, Clean, Planted};
+use harness_sim::{Drawn, Options, Sweep, simulate};
+use node_core::Bug;
 
 /// Worlds at a time.
 const THREADS: usize = 2;
@@ -23,11 +23,8 @@ const PROGRESS: u64 = 2000;
 
 const USAGE: &str = "usage: sweep --seeds A..B | --seed N [--trace]  [--plant NAME] [--outside]";
 
-type Simulate = fn(u64, Options) -> Outcome;
-
 struct Arguments {
     seeds: Range<u64>,
-    simulate: Simulate,
     options: Options,
     repeat: String,
 }
@@ -53,7 +50,6 @@ fn main() -> ExitCode {
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
     let mut seeds = 0..1000;
-    let mut simulate: Simulate = simulate::<Clean>;
     let mut options = Options::default();
     let mut repeat = String::new();
     while let Some(word) = words.next() {
@@ -70,7 +66,8 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             }
             "--plant" => {
                 let name = value()?;
-                simulate = planted(&name).ok_or_else(|| format!("no bug is called {name}"))?;
+                options.plant =
+                    Some(Bug::from_name(&name).ok_or_else(|| format!("no bug is called {name}"))?);
                 repeat.push_str(" --plant ");
                 repeat.push_str(&name);
             }
@@ -85,29 +82,18 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
     if seeds.is_empty() {
         return Err("no seeds".to_owned());
     }
-    Ok(Arguments { seeds, simulate, options, repeat })
+    Ok(Arguments { seeds, options, repeat })
 }
 
 fn number(word: &str) -> Result<u64, String> {
     word.parse().map_err(|_| format!("{word} is not a number"))
 }
 
-fn planted(name: &str) -> Option<Simulate> {
-    const ACK: u8 = Bug::AckBeforeFsync as u8;
-    const ALONE: u8 = Bug::CommitAlone as u8;
-    const SYNC: u8 = Bug::SyncWithoutQuorum as u8;
-    Some(match Bug::from_name(name)? {
-        Bug::AckBeforeFsync => simulate::<Planted<ACK>>,
-        Bug::CommitAlone => simulate::<Planted<ALONE>>,
-        Bug::SyncWithoutQuorum => simulate::<Planted<SYNC>>,
-    })
-}
-
 /// One world, told in full.
 fn one(arguments: &Arguments) -> bool {
     let seed = arguments.seeds.start;
     println!("{}", Drawn::of_seed(seed));
-    let outcome = (arguments.simulate)(seed, arguments.options);
+    let outcome = simulate(seed, arguments.options);
     for line in &outcome.trace {
         println!("{line}");
     }
@@ -155,7 +141,7 @@ fn work(arguments: &Arguments, next: &AtomicU64, begin: Instant) -> Sweep {
         if seed >= arguments.seeds.end {
             return sweep;
         }
-        sweep.add((arguments.simulate)(seed, arguments.options));
+        sweep.add(simulate(seed, arguments.options));
         if seed > arguments.seeds.start && (seed - arguments.seeds.start).is_multiple_of(PROGRESS) {
             eprintln!(
                 "{seed}: {:.0} s, {} violations here",

@@ -17,6 +17,7 @@ use node_wire::jute::limits::MAX_FRAME;
 use node_wire::jute::{Reader, Writer};
 use workloads::{Action, Invocation};
 
+use crate::dice::Dice;
 use crate::network::HostIndex;
 use crate::pipe::Pipe;
 
@@ -113,11 +114,13 @@ pub(crate) struct Client {
     pub(crate) gone: bool,
     /// What it usually waits between two operations.
     pub(crate) think_us: u64,
+    /// Its own chance.
+    pub(crate) dice: Dice,
 }
 
 impl Client {
     /// A client that was never connected.
-    pub(crate) fn new(trade: Trade, member: HostIndex, think_us: u64) -> Self {
+    pub(crate) fn new(trade: Trade, member: HostIndex, think_us: u64, dice: Dice) -> Self {
         Self {
             trade,
             session: None,
@@ -129,6 +132,7 @@ impl Client {
             plan: 0,
             gone: false,
             think_us,
+            dice,
         }
     }
 
@@ -286,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_read_is_a_sync_and_a_get_on_one_connection() {
-        let mut client = Client::new(Trade::Visitor(Visitor::default()), 0, 1);
+        let mut client = Client::new(Trade::Visitor(Visitor::default()), 0, 1, Dice::new(1));
         let frames = client.frames_of(&Action::SyncRead { path: "/r0".to_owned() });
         let ops: Vec<i32> = frames
             .into_iter()

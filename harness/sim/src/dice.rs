@@ -28,6 +28,15 @@ impl fmt::Display for Chance {
 /// Half of the time.
 pub(crate) const HALF: Chance = Chance(5_000);
 
+/// What has dice of its own. Everything else shares the world's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// A turn of the nemesis.
+    Turn(u64),
+    /// A client.
+    Client(u64),
+}
+
 /// The stream of draws. Whoever draws in another order lives in another world.
 #[derive(Clone, Debug)]
 pub(crate) struct Dice(ChaCha8Rng);
@@ -36,6 +45,17 @@ impl Dice {
     /// The dice of a seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    /// The dice of one part of a world, so that what another part draws does not change what this one does. Taking
+    /// away a fault or a client then leaves all others as they were, which is what shrinking lives on.
+    pub(crate) fn part(seed: u64, part: Part) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(match part {
+            Part::Turn(turn) => turn << 1 | 1,
+            Part::Client(client) => (client + 1) << 1,
+        });
+        Self(rng)
     }
 
     /// Uniform in `lo..=hi`; `lo` when the range is empty.
@@ -92,6 +112,15 @@ mod tests {
         for _ in 0..100 {
             assert_eq!(left.scale(3, 900), right.scale(3, 900));
         }
+    }
+
+    #[test]
+    fn parts_draw_for_themselves() {
+        let drawn = |part| Dice::part(7, part).between(0, u64::MAX);
+        assert_eq!(drawn(Part::Turn(1)), drawn(Part::Turn(1)));
+        assert_ne!(drawn(Part::Turn(1)), drawn(Part::Turn(2)));
+        assert_ne!(drawn(Part::Turn(1)), drawn(Part::Client(0)));
+        assert_ne!(drawn(Part::Client(0)), Dice::new(7).between(0, u64::MAX));
     }
 
     #[test]

@@ -37,13 +37,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use counters::Counters;
 pub use drawn::{Drawn, FaultKind};
-use node_core::Plant;
+use node_core::{Clean, Plant, Planted};
 pub use outcome::{Options, Outcome, Rule, Violation};
 use world::World;
 
 /// Lives through the world of a seed.
-pub fn simulate<P: Plant>(seed: u64, options: Options) -> Outcome {
-    let mut world = World::<P>::new(seed, options);
+pub fn simulate(seed: u64, options: Options) -> Outcome {
+    match options.plant {
+        None => live(World::new(seed, options, Clean)),
+        Some(bug) => live(World::new(seed, options, Planted(bug))),
+    }
+}
+
+fn live<P: Plant>(mut world: World<P>) -> Outcome {
     // A panicking member leaves a world that is only looked at, not continued.
     let panic = catch_unwind(AssertUnwindSafe(|| world.run())).err();
     world.into_outcome(panic.map(|payload| message_of(payload.as_ref())))
@@ -96,10 +102,10 @@ impl Sweep {
 }
 
 /// Lives through the worlds of many seeds, one after the other.
-pub fn sweep<P: Plant>(seeds: impl IntoIterator<Item = u64>, options: Options) -> Sweep {
+pub fn sweep(seeds: impl IntoIterator<Item = u64>, options: Options) -> Sweep {
     let mut sweep = Sweep::default();
     for seed in seeds {
-        sweep.add(simulate::<P>(seed, options));
+        sweep.add(simulate(seed, options));
     }
     sweep
 }

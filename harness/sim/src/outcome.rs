@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use node_core::Bug;
+
 use crate::counters::Counters;
 use crate::drawn::Drawn;
 
@@ -90,6 +92,8 @@ impl fmt::Display for Violation {
 /// How to run a world.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    /// A bug planted in every member.
+    pub plant: Option<Bug>,
     /// Keep the trace's lines.
     pub trace: bool,
     /// Look inside the members after each step. Without it only what clients see can convict, as on a real
@@ -99,7 +103,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { trace: false, look_inside: true }
+        Self { plant: None, trace: false, look_inside: true }
     }
 }
 

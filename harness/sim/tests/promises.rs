@@ -1,14 +1,13 @@
 //! The clean member keeps its promises in every world that is tried, and the worlds are worth trying.
 
 use harness_sim::{Options, sweep};
-use node_core::Clean;
 
 /// Worlds per test run. The long sweeps are the example's.
 const SEEDS: u64 = 300;
 
 #[test]
 fn the_clean_member_breaks_no_promise_and_much_happens() {
-    let sweep = sweep::<Clean>(0..SEEDS, Options::default());
+    let sweep = sweep(0..SEEDS, Options::default());
     assert_eq!(sweep.violations, []);
     let counters = sweep.counters;
     for (name, count) in [

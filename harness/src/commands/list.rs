@@ -76,17 +76,7 @@ fn faults() -> Vec<Row> {
 }
 
 fn plants() -> Vec<Row> {
-    let about = |bug: Bug| match bug {
-        Bug::AckBeforeFsync => {
-            "acknowledges before the log is durable; shown by `--nemesis kill-all --nodes 3 --rate 4000 \
-             --concurrency 60 --interval 1500ms`"
-        }
-        Bug::CommitAlone => "the leader commits on its own word; shown by `--nemesis partition-leader`",
-        Bug::SyncWithoutQuorum => {
-            "the leader answers a sync without asking its quorum; shown by `--nemesis pause-leader`"
-        }
-    };
-    Bug::ALL.iter().map(|bug| (bug.name(), about(*bug).to_owned())).collect()
+    Bug::ALL.iter().map(|bug| (bug.name(), format!("{} ({})", bug.summary(), bug.origin()))).collect()
 }
 
 fn table(rows: &[Row]) -> String {

@@ -24,10 +24,8 @@ pub fn member(args: &MemberArgs) -> Result<Exit, Failure> {
         }
     };
     match plant {
-        None => node::run::<Clean>(config),
-        Some(Bug::AckBeforeFsync) => node::run::<Planted<{ Bug::AckBeforeFsync as u8 }>>(config),
-        Some(Bug::CommitAlone) => node::run::<Planted<{ Bug::CommitAlone as u8 }>>(config),
-        Some(Bug::SyncWithoutQuorum) => node::run::<Planted<{ Bug::SyncWithoutQuorum as u8 }>>(config),
+        None => node::run(config, Clean),
+        Some(bug) => node::run(config, Planted(bug)),
     }?;
     Ok(Exit::Done)
 }

@@ -17,6 +17,7 @@ use crate::Config;
 use crate::clients::Clients;
 use crate::io::{ConnId, Effect, Event, Now, StoreOp};
 use crate::journal::Journal;
+use crate::plant::Plant;
 use crate::quorum::Quorum;
 use crate::tree::{Applied, Tree};
 
@@ -57,7 +58,9 @@ pub(crate) enum Then {
 }
 
 /// State that outlives roles.
-pub(crate) struct Base {
+pub(crate) struct Base<P: Plant> {
+    /// The bugs planted in this member: none, mostly.
+    pub(crate) plant: P,
     pub(crate) config: Config,
     pub(crate) quorum: Quorum,
     pub(crate) now: Now,
@@ -84,7 +87,7 @@ pub(crate) struct Base {
     failed_lookups: u32,
 }
 
-impl Base {
+impl<P: Plant> Base<P> {
     pub(crate) fn new(
         config: Config,
         accepted: Epoch,
@@ -92,10 +95,12 @@ impl Base {
         image: &Image,
         entries: Vec<Entry>,
         now: Now,
+        plant: P,
     ) -> Self {
         let quorum = Quorum::new(config.voters.clone());
         let journal = Journal::new(image.zxid, entries);
         Self {
+            plant,
             quorum,
             now,
             awake: Duration::ZERO,

@@ -75,7 +75,7 @@ pub(crate) struct Learner {
 }
 
 impl Learner {
-    pub(crate) fn start(leader: ServerId, base: &mut Base) -> Self {
+    pub(crate) fn start<P: Plant>(leader: ServerId, base: &mut Base<P>) -> Self {
         base.emit(Effect::Dial { leader });
         Self {
             leader,
@@ -105,13 +105,13 @@ impl Learner {
     }
 
     /// The role ends: the leader need not wait for us.
-    pub(crate) fn close(&self, base: &mut Base) {
+    pub(crate) fn close<P: Plant>(&self, base: &mut Base<P>) {
         if let Some(conn) = self.conn {
             base.emit(Effect::Close { conn });
         }
     }
 
-    pub(crate) fn dialled(&mut self, base: &mut Base, conn: ConnId) {
+    pub(crate) fn dialled<P: Plant>(&mut self, base: &mut Base<P>, conn: ConnId) {
         if self.phase != Phase::Dialling {
             base.emit(Effect::Close { conn });
             return;
@@ -126,7 +126,7 @@ impl Learner {
     }
 
     /// A leader that is slow to listen is dialled again. One that died right after the vote is not waited for.
-    pub(crate) fn dial_failed(&mut self, base: &Base, gone: bool) -> Result<(), Leave> {
+    pub(crate) fn dial_failed<P: Plant>(&mut self, base: &Base<P>, gone: bool) -> Result<(), Leave> {
         if self.phase != Phase::Dialling {
             return Ok(());
         }
@@ -137,7 +137,7 @@ impl Learner {
         Ok(())
     }
 
-    pub(crate) fn tick(&mut self, base: &mut Base) -> Result<(), Leave> {
+    pub(crate) fn tick<P: Plant>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
         if self.redial_at.is_some_and(|at| base.awake >= at) {
             self.redial_at = None;
             base.emit(Effect::Dial { leader: self.leader });
@@ -157,7 +157,7 @@ impl Learner {
         Ok(())
     }
 
-    pub(crate) fn packet<P: Plant>(&mut self, base: &mut Base, packet: QuorumPacket) -> Result<(), Leave> {
+    pub(crate) fn packet<P: Plant>(&mut self, base: &mut Base<P>, packet: QuorumPacket) -> Result<(), Leave> {
         let zxid = Zxid::from_wire(packet.zxid);
         match (self.phase, packet.kind) {
             (Phase::Discovery, PacketType::LeaderInfo) => self.leader_info(base, zxid.epoch()),
@@ -173,7 +173,7 @@ impl Learner {
                 Ok(())
             }
             (Phase::Synchronizing | Phase::Acknowledging | Phase::Broadcast, kind) => {
-                self.in_sync::<P>(base, kind, zxid, packet)
+                self.in_sync(base, kind, zxid, packet)
             }
             (phase, kind) => Err(Leave::because(format!("unexpected {kind:?} while {phase:?}"))),
         }
@@ -181,13 +181,13 @@ impl Learner {
 
     fn in_sync<P: Plant>(
         &mut self,
-        base: &mut Base,
+        base: &mut Base<P>,
         kind: PacketType,
         zxid: Zxid,
         packet: QuorumPacket,
     ) -> Result<(), Leave> {
         match kind {
-            PacketType::Proposal => self.proposal::<P>(base, packet.data),
+            PacketType::Proposal => self.proposal(base, packet.data),
             PacketType::Commit => self.commit(base, zxid),
             PacketType::NewLeader if self.phase == Phase::Synchronizing => {
                 self.new_leader(base, zxid.epoch())
@@ -209,7 +209,7 @@ impl Learner {
         }
     }
 
-    fn leader_info(&mut self, base: &mut Base, epoch: Epoch) -> Result<(), Leave> {
+    fn leader_info<P: Plant>(&mut self, base: &mut Base<P>, epoch: Epoch) -> Result<(), Leave> {
         let Some(conn) = self.conn else { return Ok(()) };
         if i32::try_from(epoch.0).is_err() {
             // Epochs are signed on the wire: promising this one would be promising never to follow anybody.
@@ -233,12 +233,12 @@ impl Learner {
         Ok(())
     }
 
-    fn synchronize(&mut self, base: &Base, phase: Phase) {
+    fn synchronize<P: Plant>(&mut self, base: &Base<P>, phase: Phase) {
         self.phase = phase;
         self.silence = Silence::new(base.awake);
     }
 
-    fn truncate(&mut self, base: &mut Base, zxid: Zxid) -> Result<(), Leave> {
+    fn truncate<P: Plant>(&mut self, base: &mut Base<P>, zxid: Zxid) -> Result<(), Leave> {
         let last = base.journal.floor(zxid);
         if last != Some(zxid) || !base.truncate(zxid) {
             // Can't be among sound members (see `leader::sync`); going on would leave a hole in the history.
@@ -257,7 +257,7 @@ impl Learner {
     }
 
     /// The tree came whole.
-    pub(crate) fn image(&mut self, base: &mut Base, image: Image) -> Result<(), Leave> {
+    pub(crate) fn image<P: Plant>(&mut self, base: &mut Base<P>, image: Image) -> Result<(), Leave> {
         if self.phase != Phase::ReceivingImage {
             return Err(Leave::because(format!("unexpected snapshot while {:?}", self.phase)));
         }
@@ -267,7 +267,7 @@ impl Learner {
         Ok(())
     }
 
-    fn proposal<P: Plant>(&mut self, base: &mut Base, data: Option<Bytes>) -> Result<(), Leave> {
+    fn proposal<P: Plant>(&mut self, base: &mut Base<P>, data: Option<Bytes>) -> Result<(), Leave> {
         let entry = Entry::decode(data.unwrap_or_default())
             .map_err(|error| Leave::because(format!("a proposal that can't be read: {error}")))?;
         let zxid = entry.zxid();
@@ -280,7 +280,7 @@ impl Learner {
                 self.early.push(zxid);
             }
             base.append(entry, None);
-        } else if P::has(Bug::AckBeforeFsync) && self.phase == Phase::Broadcast {
+        } else if base.plant.has(Bug::AckBeforeFsync) && self.phase == Phase::Broadcast {
             base.append(entry, None);
             ack(base, conn, zxid);
         } else {
@@ -289,7 +289,7 @@ impl Learner {
         Ok(())
     }
 
-    fn commit(&mut self, base: &mut Base, zxid: Zxid) -> Result<(), Leave> {
+    fn commit<P: Plant>(&mut self, base: &mut Base<P>, zxid: Zxid) -> Result<(), Leave> {
         if zxid > base.journal.last() {
             return Err(Leave::because(format!("commit of {zxid}, which was never proposed")));
         }
@@ -300,7 +300,7 @@ impl Learner {
         Ok(())
     }
 
-    fn new_leader(&mut self, base: &mut Base, epoch: Epoch) -> Result<(), Leave> {
+    fn new_leader<P: Plant>(&mut self, base: &mut Base<P>, epoch: Epoch) -> Result<(), Leave> {
         if epoch != self.epoch {
             return Err(Leave::because(format!("NEWLEADER of epoch {epoch} in epoch {}", self.epoch)));
         }
@@ -310,7 +310,7 @@ impl Learner {
         Ok(())
     }
 
-    fn up_to_date(&mut self, base: &mut Base, committed: Zxid) -> Result<(), Leave> {
+    fn up_to_date<P: Plant>(&mut self, base: &mut Base<P>, committed: Zxid) -> Result<(), Leave> {
         let Some(conn) = self.conn else { return Ok(()) };
         self.commit(base, committed)?;
         self.phase = Phase::Broadcast;
@@ -321,7 +321,7 @@ impl Learner {
     }
 
     /// Something this role waited for is durable.
-    pub(crate) fn stored(&mut self, base: &mut Base, then: Then) {
+    pub(crate) fn stored<P: Plant>(&mut self, base: &mut Base<P>, then: Then) {
         match then {
             Then::AckEpoch { conn, current } => {
                 let current = i32::try_from(current.0).unwrap_or(i32::MAX);
@@ -341,7 +341,7 @@ impl Learner {
         }
     }
 
-    fn answer_ping(&mut self, base: &mut Base, zxid: i64) {
+    fn answer_ping<P: Plant>(&mut self, base: &mut Base<P>, zxid: i64) {
         let Some(conn) = self.conn else { return };
         let touched = PingTouches(std::mem::take(&mut self.touched).into_iter().collect());
         let data = encode(|w| touched.encode(w));
@@ -353,7 +353,7 @@ impl Learner {
     }
 
     /// A client wants what only the leader can do.
-    pub(crate) fn ask(&mut self, base: &mut Base, ask: Ask) {
+    pub(crate) fn ask<P: Plant>(&mut self, base: &mut Base<P>, ask: Ask) {
         let Some(conn) = self.conn else { return };
         let (kind, data) = match ask {
             Ask::Forward(request) => (PacketType::Request, encode(|w| request.encode(w))),
@@ -368,7 +368,7 @@ impl Learner {
     }
 }
 
-fn revalidated(base: &mut Base, packet: &QuorumPacket) -> Result<(), Leave> {
+fn revalidated<P: Plant>(base: &mut Base<P>, packet: &QuorumPacket) -> Result<(), Leave> {
     let data = packet.data.clone().unwrap_or_default();
     let answer = Revalidated::decode(&mut Reader::new(data))
         .map_err(|error| Leave::because(format!("an answer about a session that can't be read: {error}")))?;
@@ -380,11 +380,11 @@ fn revalidated(base: &mut Base, packet: &QuorumPacket) -> Result<(), Leave> {
     Ok(())
 }
 
-fn ack(base: &mut Base, conn: ConnId, zxid: Zxid) {
+fn ack<P: Plant>(base: &mut Base<P>, conn: ConnId, zxid: Zxid) {
     base.send(conn, QuorumPacket { kind: PacketType::Ack, zxid: zxid.to_wire(), data: None });
 }
 
-fn ack_epoch(base: &mut Base, conn: ConnId, current: i32) {
+fn ack_epoch<P: Plant>(base: &mut Base<P>, conn: ConnId, current: i32) {
     let data = encode(|w| w.int(current));
     let zxid = base.journal.last().to_wire();
     base.send(conn, QuorumPacket { kind: PacketType::AckEpoch, zxid, data: Some(data) });

@@ -74,6 +74,9 @@ pub struct Config {
     pub init_limit: u32,
     /// Log entries between two snapshots.
     pub snap_count: u64,
+    /// The zxid counter that ends an epoch: [`Zxid::LAST_COUNTER`](node_wire::ids::Zxid::LAST_COUNTER), or less in
+    /// a world that is too short to count so far.
+    pub last_counter: u32,
 }
 
 impl Config {
@@ -105,26 +108,24 @@ enum RoleState {
 
 /// One member. `P` are the bugs planted in it: none, unless a test bench says otherwise.
 pub struct Member<P: Plant = Clean> {
-    base: Base,
+    base: Base<P>,
     attention: Attention,
     election: Election,
     role: RoleState,
     started: bool,
-    plant: std::marker::PhantomData<P>,
 }
 
 impl<P: Plant> Member<P> {
-    /// A member that just started. It does nothing before its first step.
-    pub fn new(config: Config, recovered: Recovered, now: Now) -> Self {
+    /// A member that just started, with the bugs of its plant. It does nothing before its first step.
+    pub fn new(config: Config, recovered: Recovered, now: Now, plant: P) -> Self {
         let Recovered { accepted_epoch, current_epoch, image, entries } = recovered;
-        let base = Base::new(config, accepted_epoch, current_epoch, &image, entries, now);
+        let base = Base::new(config, accepted_epoch, current_epoch, &image, entries, now, plant);
         Self {
             election: Election::new(base.config.id, base.quorum.clone()),
             attention: Attention::new(now.mono),
             base,
             role: RoleState::Looking { parked: BTreeMap::new() },
             started: false,
-            plant: std::marker::PhantomData,
         }
     }
 
@@ -296,7 +297,7 @@ impl<P: Plant> Member<P> {
                 Ok(())
             }
             RoleState::Following(learner) => learner.tick(&mut self.base),
-            RoleState::Leading(leader) => leader.tick::<P>(&mut self.base),
+            RoleState::Leading(leader) => leader.tick(&mut self.base),
         };
         self.note_established(before);
         self.leave_if(outcome);
@@ -312,7 +313,7 @@ impl<P: Plant> Member<P> {
                     learner.stored(&mut self.base, then);
                     Ok(())
                 }
-                RoleState::Leading(leader) => leader.stored::<P>(&mut self.base, then),
+                RoleState::Leading(leader) => leader.stored(&mut self.base, then),
             };
             self.note_established(before);
             self.leave_if(outcome);
@@ -355,11 +356,9 @@ impl<P: Plant> Member<P> {
                 }
                 Ok(())
             }
-            RoleState::Following(learner) if learner.is_at(conn) => {
-                learner.packet::<P>(&mut self.base, packet)
-            }
+            RoleState::Following(learner) if learner.is_at(conn) => learner.packet(&mut self.base, packet),
             RoleState::Following(_) => Ok(()),
-            RoleState::Leading(leader) => leader.packet::<P>(&mut self.base, conn, packet),
+            RoleState::Leading(leader) => leader.packet(&mut self.base, conn, packet),
         };
         self.note_established(before);
         self.leave_if(outcome);
@@ -423,13 +422,13 @@ impl<P: Plant> Member<P> {
                 Ok(())
             }
             RoleState::Leading(leader) => match ask {
-                Ask::Forward(request) => leader.request::<P>(&mut self.base, Owner::Local, request),
+                Ask::Forward(request) => leader.request(&mut self.base, Owner::Local, request),
                 Ask::Revalidate(revalidate) => {
                     leader.revalidate(&mut self.base, Owner::Local, &revalidate);
                     Ok(())
                 }
                 Ask::Sync(client) => {
-                    leader.local_sync::<P>(&mut self.base, client);
+                    leader.local_sync(&mut self.base, client);
                     Ok(())
                 }
             },

@@ -1,63 +1,182 @@
-//! Planted bugs: failpoints that cost the clean member nothing.
+//! The bug zoo: planted bugs, failpoints that cost the clean member nothing.
 //!
-//! The core asks `P::has(Bug::X)`; for [`Clean`] the answer is the constant `false` and the branch is gone.
-//! The `node` binary holds only [`Clean`]; the harness and the simulator choose others by name.
+//! Every one of them is a bug that an implementation of ZAB really had, or one that a careful reader would make.
+//! The core asks its plant `has(Bug::X)`; for [`Clean`] the answer is the constant `false` and the branch is gone.
+//! The `node` binary holds only [`Clean`]; the harness and the simulator choose others by name. A bench that does
+//! not find each of them is no bench (`harness selftest`).
 
-/// A bug that can be planted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Bug {
+use std::fmt;
+
+macro_rules! zoo {
+    ($($(#[$doc:meta])* $bug:ident = $name:literal, $origin:literal, $summary:literal;)*) => {
+        /// A bug that can be planted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Bug {
+            $($(#[$doc])* $bug,)*
+        }
+
+        impl Bug {
+            /// Every bug, for lists.
+            pub const ALL: &[Self] = &[$(Self::$bug,)*];
+
+            /// Its name on the command line (`--plant NAME`).
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$bug => $name,)*
+                }
+            }
+
+            /// Who had it: issues of Apache ZooKeeper, or what it is known by.
+            pub fn origin(self) -> &'static str {
+                match self {
+                    $(Self::$bug => $origin,)*
+                }
+            }
+
+            /// What it does, in a line.
+            pub fn summary(self) -> &'static str {
+                match self {
+                    $(Self::$bug => $summary,)*
+                }
+            }
+        }
+    };
+}
+
+zoo! {
+    // Elections and discovery.
+    /// Votes are compared by (zxid, server id) alone.
+    IgnorePeerEpoch = "ignore-peer-epoch", "ZOOKEEPER-335, 1081",
+        "votes are compared by zxid and id alone, an old epoch's proposals win";
+    /// A vote of another round is counted as if it were of this one.
+    CountOtherRound = "count-other-round", "fast leader election, logical clock",
+        "votes of another round are counted in this one";
+    /// Half of the voters pass for a quorum.
+    HalfQuorum = "half-quorum", "\"at least half\" in common texts",
+        "half of the voters pass for a quorum";
+    /// The promise of an epoch is not kept on disk.
+    EpochForgotten = "epoch-forgotten", "ZOOKEEPER-1653 and its like",
+        "acceptedEpoch is promised and never written";
+    /// A leader whose quorum is gone goes on.
+    NoAbdication = "no-abdication", "leader without a quorum",
+        "a leader that lost its quorum goes on leading";
+
+    // Synchronization.
+    /// NEWLEADER is acknowledged before the synchronized transactions are durable.
+    AckNewLeaderEarly = "ack-newleader-early", "ZOOKEEPER-4646",
+        "NEWLEADER is acknowledged before the synchronized transactions are durable";
+    /// currentEpoch is written before the synchronized transactions.
+    EpochBeforeLog = "epoch-before-log", "ZOOKEEPER-4643",
+        "currentEpoch is written before the log that it vouches for";
+    /// Entries that waited for the disk when the log was cut are written behind the cut.
+    StaleLogWriter = "stale-log-writer", "ZOOKEEPER-4712, 4541",
+        "the old log writer still appends after a rejoin has cut the log";
+    /// A COMMIT between NEWLEADER and UPTODATE is forgotten.
+    LostCommitInSync = "lost-commit-in-sync", "ZOOKEEPER-4394",
+        "a COMMIT between NEWLEADER and UPTODATE is lost";
+    /// The ACK of a proposal goes out before that of NEWLEADER.
+    AckOvertakesNewLeader = "ack-overtakes-newleader", "ZOOKEEPER-4685",
+        "the ACK of a proposal overtakes that of NEWLEADER";
+    /// A member serves before it applied what it was synchronized with.
+    ServeBeforeApply = "serve-before-apply", "ZOOKEEPER-3023",
+        "a member serves before it applied what it was synchronized with";
+    /// Reads are answered while the member is being synchronized.
+    ReadDuringSync = "read-during-sync", "reads of a member that is not up to date",
+        "a read is answered during synchronization";
+    /// What was applied on the leader's own word stays in the tree over a re-election.
+    UncommittedInMemory = "uncommitted-in-memory", "ZOOKEEPER-2845",
+        "uncommitted transactions stay in memory over a re-election";
+    /// TRUNC cuts one entry more than it was told.
+    TruncTooFar = "trunc-too-far", "ZOOKEEPER-1154",
+        "TRUNC cuts one transaction more than it should";
+    /// TRUNC cuts memory and leaves the log as it is.
+    TruncNotAtAll = "trunc-not-at-all", "ZOOKEEPER-1154, 962",
+        "TRUNC is acknowledged and the log stays as it was";
+    /// A SNAP that broke off is taken for whole.
+    TrustInterruptedSnap = "trust-interrupted-snap", "ZOOKEEPER-3642, 2872",
+        "a SNAP that was interrupted half-way is trusted";
+
+    // Broadcast and the log.
     /// A follower or leader acknowledges a proposal before it is durable.
-    AckBeforeFsync = 1,
+    AckBeforeFsync = "ack-before-fsync", "the commonest shortcut of all",
+        "a proposal is acknowledged before it is durable";
     /// The leader commits a proposal on its own word.
-    CommitAlone = 2,
+    CommitAlone = "commit-alone", "asynchronous replication",
+        "the leader commits on its own word";
+    /// An entry whose write failed is skipped, the ones behind it are written.
+    LogHole = "log-hole", "ZOOKEEPER-4882",
+        "a transaction whose log write failed is committed all the same, the log has a hole";
+    /// A new leader numbers its proposals on from the last zxid, in the old epoch.
+    ZxidReuse = "zxid-reuse", "epoch not in the zxid",
+        "a re-elected leader uses the zxids of its last epoch again";
+    /// The counter of the zxid runs over into the epoch.
+    ZxidRollover = "zxid-rollover", "ZOOKEEPER-1277",
+        "the counter of the zxid runs over into the epoch";
+    /// A snapshot is named after a newer zxid than it holds.
+    SnapshotMissesChange = "snapshot-misses-change", "ZOOKEEPER-2872, 3144",
+        "a snapshot misses a change that was made while it was taken";
+
+    // Clients and sessions.
     /// The leader answers a sync without asking its quorum.
-    SyncWithoutQuorum = 3,
+    SyncWithoutQuorum = "sync-without-quorum", "ZOOKEEPER-1675",
+        "the leader answers a sync without asking its quorum";
+    /// A forwarded write that is slow to come back is forwarded again.
+    DoubleApply = "double-apply", "retries without identity",
+        "a forwarded write is applied twice";
+    /// A compare-and-set that fails is answered at once.
+    EarlyCasRefusal = "early-cas-refusal", "refusals out of order",
+        "a failed compare-and-set is answered before its place in the order";
+    /// A sequential name is numbered by the children that are there.
+    SequentialTwice = "sequential-twice", "numbering by the count of children",
+        "a sequential name is given twice";
+    /// An ephemeral outlives its session.
+    EphemeralSurvives = "ephemeral-survives", "ZOOKEEPER-2355, 1367",
+        "an ephemeral survives its session";
+    /// An ephemeral goes when its client's connection does.
+    EphemeralDiesEarly = "ephemeral-dies-early", "session and connection confused",
+        "an ephemeral dies before its session";
+    /// A follower lets sessions of its own clients expire.
+    FollowerExpires = "follower-expires", "expiry by others than the leader",
+        "a follower lets a session expire";
 }
 
 impl Bug {
-    /// Every bug, for lists.
-    pub const ALL: [Self; 3] = [Self::AckBeforeFsync, Self::CommitAlone, Self::SyncWithoutQuorum];
-
-    /// Its name on the command line (`--plant NAME`).
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AckBeforeFsync => "ack-before-fsync",
-            Self::CommitAlone => "commit-alone",
-            Self::SyncWithoutQuorum => "sync-without-quorum",
-        }
-    }
-
     /// The bug of that name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|bug| bug.name() == name)
+        Self::ALL.iter().copied().find(|bug| bug.name() == name)
     }
 }
 
-/// Which bugs a member has. Implementations are zero-sized.
-pub trait Plant: Send + 'static {
-    /// True when this bug is planted.
-    fn has(bug: Bug) -> bool;
+impl fmt::Display for Bug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
-/// No bug.
-#[derive(Clone, Copy, Debug)]
+/// Which bugs a member has.
+pub trait Plant: Copy + fmt::Debug + Send + Sync + 'static {
+    /// True when this bug is planted.
+    fn has(self, bug: Bug) -> bool;
+}
+
+/// No bug: zero-sized, and every question to it is answered when the program is compiled.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Clean;
 
 impl Plant for Clean {
     #[inline(always)]
-    fn has(_: Bug) -> bool {
+    fn has(self, _: Bug) -> bool {
         false
     }
 }
 
-/// The one bug whose number is `N` (`Bug::X as u8`).
+/// One bug.
 #[derive(Clone, Copy, Debug)]
-pub struct Planted<const N: u8>;
+pub struct Planted(pub Bug);
 
-impl<const N: u8> Plant for Planted<N> {
-    #[inline(always)]
-    fn has(bug: Bug) -> bool {
-        bug as u8 == N
+impl Plant for Planted {
+    #[inline]
+    fn has(self, bug: Bug) -> bool {
+        self.0 == bug
     }
 }

@@ -78,6 +78,11 @@ impl<P: Plant> Member<P> {
         }
     }
 
+    /// The bugs planted in it.
+    pub fn plant(&self) -> P {
+        self.base.plant
+    }
+
     /// The committed tree.
     pub fn tree(&self) -> TreeSnapshot {
         self.base.tree.snapshot()

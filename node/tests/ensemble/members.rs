@@ -97,7 +97,7 @@ impl Ensemble {
         let listeners = Listeners { client: clone(&ports.client), peers };
         let (stop, stopped) = oneshot::channel::<()>();
         let run = move || {
-            node::run_until::<Clean, _>(config, listeners, || {
+            node::run_until(config, Clean, listeners, || {
                 Ok(async move {
                     // Dropped or sent: both mean the end.
                     let _ = stopped.await;

@@ -8,7 +8,7 @@ use node_core::io::{Input, Recovered, StoreOp};
 use node_core::tree::TreeSnapshot;
 use node_core::{Config, Member, Plant, Role};
 use node_log::{Log, LogOptions, MemStorage};
-use node_wire::ids::ServerId;
+use node_wire::ids::{ServerId, Zxid};
 
 use super::{Event, World};
 use crate::dice::{Dice, HALF};
@@ -255,11 +255,12 @@ impl<P: Plant> World<P> {
             tick_time: Duration::from_millis(self.drawn.tick_time_ms),
             init_limit: self.drawn.init_limit,
             snap_count: self.drawn.snap_count,
+            last_counter: Zxid::LAST_COUNTER,
         };
         let machine = &mut self.hosts[host];
         machine.life += 1;
         let life = machine.life;
-        let member = Member::new(config, recovered, machine.clock.read(self.now));
+        let member = Member::new(config, recovered, machine.clock.read(self.now), self.plant);
         machine.process = Some(Process {
             member,
             log,

@@ -99,7 +99,11 @@ pub(crate) struct World<P: Plant> {
     now: Time,
     queue: Queue<Event>,
     dice: Dice,
+    /// The dice of the nemesis, anew for each of its turns.
+    fate: Dice,
+    turn: u64,
     drawn: Drawn,
+    plant: P,
     options: Options,
     hosts: Vec<Host<P>>,
     links: Links,
@@ -122,7 +126,7 @@ pub(crate) struct World<P: Plant> {
 
 impl<P: Plant> World<P> {
     /// A world as its seed draws it, before anything happened.
-    pub(crate) fn new(seed: u64, options: Options) -> Self {
+    pub(crate) fn new(seed: u64, options: Options, plant: P) -> Self {
         let mut dice = Dice::new(seed);
         let drawn = Drawn::new(seed, &mut dice);
         let links = Links::new(drawn.members, || dice.between(drawn.link_us.0, drawn.link_us.1));
@@ -148,8 +152,11 @@ impl<P: Plant> World<P> {
             trace: Trace::new(options.trace),
             violation: None,
             effects: Vec::new(),
+            fate: dice.clone(),
+            turn: 0,
             dice,
             drawn,
+            plant,
             options,
         }
     }

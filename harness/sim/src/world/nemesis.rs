@@ -6,7 +6,7 @@
 use node_core::{Plant, Role};
 
 use super::{Event, World};
-use crate::dice::{Chance, HALF};
+use crate::dice::{Chance, Dice, HALF, Part};
 use crate::drawn::FaultKind;
 use crate::network::{Block, HostIndex};
 
@@ -36,7 +36,9 @@ impl<P: Plant> World<P> {
         if !self.in_chaos() {
             return;
         }
-        let delay = self.dice.around(self.drawn.fault_every_us);
+        self.fate = Dice::part(self.drawn.seed, Part::Turn(self.turn));
+        self.turn += 1;
+        let delay = self.fate.around(self.drawn.fault_every_us);
         self.plan(delay.max(1), Event::Nemesis);
         if self.faults.len() < MAX_FAULTS
             && let Some(kind) = self.choose_fault()
@@ -50,7 +52,7 @@ impl<P: Plant> World<P> {
         if sum == 0 {
             return None;
         }
-        let mut drawn = self.dice.between(0, sum - 1);
+        let mut drawn = self.fate.between(0, sum - 1);
         FaultKind::ALL.into_iter().zip(self.drawn.weights).find_map(|(kind, weight)| {
             if drawn < weight {
                 return Some(kind);
@@ -83,7 +85,7 @@ impl<P: Plant> World<P> {
                 self.pause_for_a_while(host);
             }
             FaultKind::PartitionHalves => {
-                let sides: Vec<bool> = (0..self.hosts.len()).map(|_| self.dice.chance(HALF)).collect();
+                let sides: Vec<bool> = (0..self.hosts.len()).map(|_| self.fate.chance(HALF)).collect();
                 self.partition(&sides);
             }
             FaultKind::IsolateLeader => {
@@ -99,7 +101,7 @@ impl<P: Plant> World<P> {
             FaultKind::Reset => self.reset(),
             FaultKind::SlowDisk => {
                 let host = self.anyone();
-                self.hosts[host].slow_until = self.now + self.dice.around(self.drawn.fault_us);
+                self.hosts[host].slow_until = self.now + self.fate.around(self.drawn.fault_us);
                 self.counters.slow_disks += 1;
             }
             FaultKind::WallJump => self.wall_jump(),
@@ -108,7 +110,7 @@ impl<P: Plant> World<P> {
     }
 
     fn anyone(&mut self) -> HostIndex {
-        self.dice.index(self.hosts.len())
+        self.fate.index(self.hosts.len())
     }
 
     /// Whoever leads; anyone when nobody does.
@@ -127,7 +129,7 @@ impl<P: Plant> World<P> {
     }
 
     fn lasts_a_while(&mut self, undo: Undo) {
-        let duration_us = self.dice.around(self.drawn.fault_us).max(1);
+        let duration_us = self.fate.around(self.drawn.fault_us).max(1);
         self.lasts(undo, duration_us);
     }
 
@@ -171,9 +173,9 @@ impl<P: Plant> World<P> {
     }
 
     fn crash_many(&mut self) {
-        let all = self.dice.chance(HALF);
+        let all = self.fate.chance(HALF);
         for host in 0..self.hosts.len() {
-            if all || self.dice.chance(HALF) {
+            if all || self.fate.chance(HALF) {
                 self.crash(host);
                 self.lasts_a_while(Undo::Start(host));
             }
@@ -205,11 +207,11 @@ impl<P: Plant> World<P> {
             return;
         }
         let timeout_us = self.drawn.peer_timeout_ms * 1000;
-        let pause_us = self.dice.between(timeout_us, 4 * timeout_us);
-        let after_us = self.dice.between(0, 2 * timeout_us);
+        let pause_us = self.fate.between(timeout_us, 4 * timeout_us);
+        let after_us = self.fate.between(0, 2 * timeout_us);
         self.lasts(Undo::Resume(host, life), pause_us);
         let links = self.links_around(host);
-        let block = if self.dice.chance(HALF) { Block::Hold } else { Block::Drop };
+        let block = if self.fate.chance(HALF) { Block::Hold } else { Block::Drop };
         self.counters.partitions += 1;
         for (from, to) in &links {
             self.block(*from, *to, block);
@@ -226,7 +228,7 @@ impl<P: Plant> World<P> {
         let mut links = Vec::new();
         for from in 0..self.hosts.len() {
             for to in 0..self.hosts.len() {
-                if from != to && self.dice.chance(THIRD) {
+                if from != to && self.fate.chance(THIRD) {
                     links.push((from, to));
                 }
             }
@@ -238,8 +240,8 @@ impl<P: Plant> World<P> {
         if links.is_empty() {
             return;
         }
-        let block = if self.dice.chance(HALF) { Block::Hold } else { Block::Drop };
-        let breaks = self.dice.chance(THIRD);
+        let block = if self.fate.chance(HALF) { Block::Hold } else { Block::Drop };
+        let breaks = self.fate.chance(THIRD);
         self.counters.partitions += 1;
         self.world_line("block", [u64::from(block == Block::Drop), u64::from(breaks)], || {
             format!("{block:?} {links:?}{}", if breaks { ", connections break" } else { "" })
@@ -262,14 +264,14 @@ impl<P: Plant> World<P> {
         self.counters.resets += 1;
         self.world_line("reset", [0, 0], || format!("{one} {other}"));
         self.cut_pair(one, other);
-        if self.dice.chance(HALF) {
+        if self.fate.chance(HALF) {
             self.cut_channel(one, other);
         }
     }
 
     fn wall_jump(&mut self) {
         let host = self.anyone();
-        let jump = i64::try_from(self.dice.between(0, 2 * MAX_JUMP_MS)).expect("a bounded jump");
+        let jump = i64::try_from(self.fate.between(0, 2 * MAX_JUMP_MS)).expect("a bounded jump");
         let centre = i64::try_from(MAX_JUMP_MS).expect("a bounded jump");
         self.hosts[host].clock.wall_offset_ms = jump - centre;
         self.counters.wall_jumps += 1;
@@ -277,7 +279,7 @@ impl<P: Plant> World<P> {
 
     fn cut_clients(&mut self) {
         for client in 0..self.clients.len() {
-            if self.dice.chance(HALF) {
+            if self.fate.chance(HALF) {
                 self.counters.client_cuts += 1;
                 self.cut_client(client);
             }

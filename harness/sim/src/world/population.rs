@@ -14,6 +14,7 @@ use workloads::Answer;
 
 use super::{Event, World};
 use crate::client::{self, Client, ClientConn, Flow, Scribe, Session, Trade, Visitor, Wake};
+use crate::dice::{Dice, Part};
 use crate::host::Source;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
@@ -35,8 +36,10 @@ impl<P: Plant> World<P> {
             // Busy ones make operations overlap; patient ones ask for the first time when much has happened.
             let patient = index % 2 == 1;
             let think_us = if patient { self.drawn.patient_us } else { self.drawn.think_us };
-            self.clients.push(Client::new(trade, index % self.hosts.len(), think_us));
-            let delay = self.dice.between(0, 100_000);
+            let part = Part::Client(u64::try_from(index).expect("clients are few"));
+            let dice = Dice::part(self.drawn.seed, part);
+            self.clients.push(Client::new(trade, index % self.hosts.len(), think_us, dice));
+            let delay = self.clients[index].dice.between(0, 100_000);
             self.set_timer(index, delay, Wake::Connect);
         }
     }
@@ -262,7 +265,8 @@ impl<P: Plant> World<P> {
     }
 
     pub(super) fn think(&mut self, index: usize) {
-        let delay = self.dice.around(self.clients[index].think_us);
+        let client = &mut self.clients[index];
+        let delay = client.dice.around(client.think_us);
         self.set_timer(index, delay, Wake::Act);
     }
 
@@ -274,8 +278,9 @@ impl<P: Plant> World<P> {
             Trade::Visitor(visitor) => visitor.busy = false,
         }
         let members = self.hosts.len();
-        self.clients[index].member = self.dice.index(members);
-        let delay = self.dice.between(1000, RECONNECT_US);
+        let client = &mut self.clients[index];
+        client.member = client.dice.index(members);
+        let delay = client.dice.between(1000, RECONNECT_US);
         self.set_timer(index, delay, Wake::Connect);
     }
 }

@@ -25,12 +25,12 @@ impl<P: Plant> World<P> {
             self.set_timer(index, IDLE_US, Wake::Act);
             return;
         }
-        if self.dice.chance(LEAVES) {
+        if self.clients[index].dice.chance(LEAVES) {
             self.walk_out(index);
             return;
         }
-        let look = self.dice.chance(HALF);
-        let pick = self.dice.between(0, u64::MAX);
+        let look = self.clients[index].dice.chance(HALF);
+        let pick = self.clients[index].dice.between(0, u64::MAX);
         let client = &mut self.clients[index];
         let Trade::Visitor(visitor) = &mut client.trade else { return };
         visitor.busy = true;
@@ -48,7 +48,7 @@ impl<P: Plant> World<P> {
 
     /// A visitor ends its session, or forgets it so that it must expire.
     fn walk_out(&mut self, index: usize) {
-        let polite = self.dice.chance(HALF);
+        let polite = self.clients[index].dice.chance(HALF);
         let Trade::Visitor(visitor) = &mut self.clients[index].trade else { return };
         visitor.nodes.clear();
         if polite {

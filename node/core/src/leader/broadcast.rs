@@ -20,12 +20,12 @@ impl Leader {
     /// A client's request, from one of ours or forwarded by a learner.
     pub(crate) fn request<P: Plant>(
         &mut self,
-        base: &mut Base,
+        base: &mut Base<P>,
         owner: Owner,
         request: ForwardedRequest,
     ) -> Result<(), Leave> {
         if request.op == OpCode::Sync.code() {
-            self.remote_sync::<P>(base, owner);
+            self.remote_sync(base, owner);
             return Ok(());
         }
         let session = request.session;
@@ -38,23 +38,24 @@ impl Leader {
             return Ok(());
         }
         self.sessions.touch(session, base.awake);
-        self.propose::<P>(base, &request)
+        self.propose(base, &request)
     }
 
     /// A session's time is over: closing it is a transaction like any other.
-    pub(super) fn expire<P: Plant>(&mut self, base: &mut Base, session: SessionId) -> Result<(), Leave> {
+    pub(super) fn expire<P: Plant>(&mut self, base: &mut Base<P>, session: SessionId) -> Result<(), Leave> {
         if !self.outstanding.session_lives(&base.tree, session) {
             return Ok(());
         }
         let payload = bytes::Bytes::new();
         let request = ForwardedRequest { session, cxid: 0, op: OpCode::CloseSession.code(), payload };
-        self.propose::<P>(base, &request)
+        self.propose(base, &request)
     }
 
-    fn propose<P: Plant>(&mut self, base: &mut Base, request: &ForwardedRequest) -> Result<(), Leave> {
+    fn propose<P: Plant>(&mut self, base: &mut Base<P>, request: &ForwardedRequest) -> Result<(), Leave> {
         let zxid = self
             .last_proposed
             .next()
+            .filter(|zxid| zxid.counter() < base.config.last_counter)
             .ok_or_else(|| Leave::because("the epoch's counter is used up, a new epoch is needed"))?;
         let (kind, txn) = self.outstanding.transaction(&base.tree, request, zxid);
         if let Txn::CloseSession { .. } = txn {
@@ -72,15 +73,20 @@ impl Leader {
             }
         }
         base.append(entry, Some(Then::ProposalStored { zxid }));
-        if P::has(Bug::AckBeforeFsync) {
+        if base.plant.has(Bug::AckBeforeFsync) {
             self.durable = zxid;
         }
         // Alone in the ensemble nobody else will acknowledge; otherwise this finds nothing new.
-        self.try_commit::<P>(base)
+        self.try_commit(base)
     }
 
     /// A learner has something on disk.
-    pub(super) fn ack<P: Plant>(&mut self, base: &mut Base, conn: ConnId, zxid: Zxid) -> Result<(), Leave> {
+    pub(super) fn ack<P: Plant>(
+        &mut self,
+        base: &mut Base<P>,
+        conn: ConnId,
+        zxid: Zxid,
+    ) -> Result<(), Leave> {
         let (Some(epoch), Some(peer)) = (self.epoch, self.peers.get_mut(&conn)) else { return Ok(()) };
         if zxid.epoch() != epoch || zxid > self.last_proposed {
             // An acknowledgement of what was never sent to it in this epoch.
@@ -96,9 +102,9 @@ impl Leader {
                 peer.acked = peer.acked.max(peer.history);
                 if self.phase == Phase::Broadcast {
                     up_to_date(base, conn);
-                    return self.try_commit::<P>(base);
+                    return self.try_commit(base);
                 }
-                return self.check_established::<P>(base);
+                return self.check_established(base);
             }
             return Ok(());
         }
@@ -108,11 +114,11 @@ impl Leader {
             return Ok(());
         }
         peer.acked = peer.acked.max(zxid);
-        self.try_commit::<P>(base)
+        self.try_commit(base)
     }
 
     /// Commits everything that a quorum has on disk.
-    pub(super) fn try_commit<P: Plant>(&mut self, base: &mut Base) -> Result<(), Leave> {
+    pub(super) fn try_commit<P: Plant>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
         if self.phase != Phase::Broadcast {
             return Ok(());
         }
@@ -123,7 +129,7 @@ impl Leader {
             .map(|peer| peer.acked)
             .chain([self.durable])
             .collect();
-        let reached = if P::has(Bug::CommitAlone) {
+        let reached = if base.plant.has(Bug::CommitAlone) {
             self.last_proposed
         } else {
             base.quorum.reached_zxid(&mut positions)
@@ -136,7 +142,7 @@ impl Leader {
     }
 
     /// Commits in order: tells the learners, applies, answers.
-    pub(super) fn apply_up_to(&mut self, base: &mut Base, zxid: Zxid) {
+    pub(super) fn apply_up_to<P: Plant>(&mut self, base: &mut Base<P>, zxid: Zxid) {
         while let Some((entry, applied)) = base.apply_next(zxid) {
             let zxid = entry.zxid();
             // The history that the epoch began with was sent with its COMMITs already.
@@ -170,7 +176,7 @@ mod tests {
     use crate::plant::Clean;
 
     /// The leader of an ensemble of one, established, and its base.
-    fn alone() -> (Leader, Base) {
+    fn alone() -> (Leader, Base<Clean>) {
         let config = Config {
             id: ServerId(1),
             voters: [ServerId(1)].into(),
@@ -178,14 +184,15 @@ mod tests {
             tick_time: Duration::from_secs(2),
             init_limit: 10,
             snap_count: 100_000,
+            last_counter: Zxid::LAST_COUNTER,
         };
         let image = Image::default();
-        let mut base = Base::new(config, Epoch(6), Epoch(6), &image, Vec::new(), Now::default());
+        let mut base = Base::new(config, Epoch(6), Epoch(6), &image, Vec::new(), Now::default(), Clean);
         let mut leader = Leader::start(&mut base);
         for ticket in 1..=2 {
             base.stored(ticket);
             while let Some(then) = base.next_due() {
-                leader.stored::<Clean>(&mut base, then).expect("nothing is in the way");
+                leader.stored(&mut base, then).expect("nothing is in the way");
             }
         }
         assert!(leader.established());
@@ -198,10 +205,10 @@ mod tests {
         let op = OpCode::CloseSession.code();
         let request = ForwardedRequest { session: SessionId(1), cxid: 1, op, payload: bytes::Bytes::new() };
         leader.last_proposed = Zxid::new(Epoch(7), Zxid::LAST_COUNTER - 2);
-        assert_eq!(leader.request::<Clean>(&mut base, Owner::Local, request.clone()), Ok(()));
+        assert_eq!(leader.request(&mut base, Owner::Local, request.clone()), Ok(()));
         assert_eq!(base.journal.last(), Zxid::new(Epoch(7), Zxid::LAST_COUNTER - 1));
 
-        let refused = leader.request::<Clean>(&mut base, Owner::Local, request);
+        let refused = leader.request(&mut base, Owner::Local, request);
         assert!(refused.is_err_and(|leave| leave.reason.contains("a new epoch is needed")));
         assert_eq!(base.journal.last(), Zxid::new(Epoch(7), Zxid::LAST_COUNTER - 1), "nothing was proposed");
     }

@@ -111,7 +111,7 @@ pub(crate) struct Leader {
 }
 
 impl Leader {
-    pub(crate) fn start(base: &mut Base) -> Self {
+    pub(crate) fn start<P: Plant>(base: &mut Base<P>) -> Self {
         let mut leader = Self {
             phase: Phase::Discovery,
             epoch: None,
@@ -141,13 +141,13 @@ impl Leader {
     }
 
     /// The role ends: learners look for another leader.
-    pub(crate) fn close(&self, base: &mut Base) {
+    pub(crate) fn close<P: Plant>(&self, base: &mut Base<P>) {
         for conn in self.peers.keys() {
             base.emit(Effect::Close { conn: *conn });
         }
     }
 
-    pub(crate) fn accepted(&mut self, base: &Base, conn: ConnId) {
+    pub(crate) fn accepted<P: Plant>(&mut self, base: &Base<P>, conn: ConnId) {
         let peer = Peer {
             server: None,
             progress: Progress::Connected,
@@ -166,12 +166,12 @@ impl Leader {
         self.rounds.lost(conn);
     }
 
-    fn drop_peer(&mut self, base: &mut Base, conn: ConnId) {
+    fn drop_peer<P: Plant>(&mut self, base: &mut Base<P>, conn: ConnId) {
         self.lost(conn);
         base.emit(Effect::Close { conn });
     }
 
-    pub(crate) fn tick<P: Plant>(&mut self, base: &mut Base) -> Result<(), Leave> {
+    pub(crate) fn tick<P: Plant>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
         let timeout = base.config.peer_timeout;
         let silent: Vec<ConnId> = self
             .peers
@@ -197,14 +197,14 @@ impl Leader {
         }
         if self.phase == Phase::Broadcast {
             for session in self.sessions.expired(base.awake) {
-                self.expire::<P>(base, session)?;
+                self.expire(base, session)?;
             }
         }
         Ok(())
     }
 
     /// As [`Self::check_quorum`], once there is a quorum to lose.
-    pub(crate) fn quorum_holds(&self, base: &Base) -> Result<(), Leave> {
+    pub(crate) fn quorum_holds<P: Plant>(&self, base: &Base<P>) -> Result<(), Leave> {
         match self.phase {
             Phase::Discovery => Ok(()),
             Phase::Synchronization | Phase::Broadcast => self.check_quorum(base),
@@ -212,7 +212,7 @@ impl Leader {
     }
 
     /// A leader without a quorum behind it abdicates, and its clients go to where one is.
-    fn check_quorum(&self, base: &Base) -> Result<(), Leave> {
+    fn check_quorum<P: Plant>(&self, base: &Base<P>) -> Result<(), Leave> {
         let alive =
             self.peers.values().filter(|peer| peer.promised_or_later()).filter_map(|peer| peer.server);
         if base.quorum.reached(alive.chain([base.config.id])) {
@@ -221,7 +221,7 @@ impl Leader {
         Err(Leave::because("the quorum is lost"))
     }
 
-    fn ping(&self, base: &mut Base) {
+    fn ping<P: Plant>(&self, base: &mut Base<P>) {
         let round = self.rounds.current();
         for (conn, peer) in &self.peers {
             // Not before it expects one: a Java learner takes the first packet after ACKEPOCH for DIFF or SNAP.
@@ -236,7 +236,7 @@ impl Leader {
 
     pub(crate) fn packet<P: Plant>(
         &mut self,
-        base: &mut Base,
+        base: &mut Base<P>,
         conn: ConnId,
         packet: QuorumPacket,
     ) -> Result<(), Leave> {
@@ -247,7 +247,7 @@ impl Leader {
             }
             (Progress::Known { .. }, PacketType::AckEpoch) => return self.ack_epoch(base, conn, &packet),
             (Progress::Synchronizing | Progress::Synchronized, PacketType::Ack) => {
-                return self.ack::<P>(base, conn, Zxid::from_wire(packet.zxid));
+                return self.ack(base, conn, Zxid::from_wire(packet.zxid));
             }
             (Progress::Synchronizing | Progress::Synchronized, PacketType::Ping) => {
                 self.pong(base, conn, &packet);
@@ -255,7 +255,7 @@ impl Leader {
             }
             (Progress::Synchronized, PacketType::Request) if self.established() => {
                 if let Ok(request) = ForwardedRequest::decode(packet.data.unwrap_or_default()) {
-                    return self.request::<P>(base, Owner::Learner(conn), request);
+                    return self.request(base, Owner::Learner(conn), request);
                 }
             }
             (Progress::Synchronized, PacketType::Revalidate) if self.established() => {
@@ -272,7 +272,12 @@ impl Leader {
         Ok(())
     }
 
-    fn follower_info(&mut self, base: &mut Base, conn: ConnId, packet: &QuorumPacket) -> Result<(), Leave> {
+    fn follower_info<P: Plant>(
+        &mut self,
+        base: &mut Base<P>,
+        conn: ConnId,
+        packet: &QuorumPacket,
+    ) -> Result<(), Leave> {
         let info = LearnerInfo::decode(&mut Reader::new(packet.data.clone().unwrap_or_default()));
         let accepted = Zxid::from_wire(packet.zxid).epoch();
         let server = match info {
@@ -319,7 +324,7 @@ impl Leader {
     }
 
     /// Once a quorum has told which epoch it accepted, the new one is beyond all of them.
-    fn choose_epoch(&mut self, base: &mut Base) {
+    fn choose_epoch<P: Plant>(&mut self, base: &mut Base<P>) {
         let known = self.peers.values().filter_map(|peer| match peer.progress {
             Progress::Known { accepted } => Some((peer.server?, accepted)),
             _ => None,
@@ -341,7 +346,12 @@ impl Leader {
         }
     }
 
-    fn ack_epoch(&mut self, base: &mut Base, conn: ConnId, packet: &QuorumPacket) -> Result<(), Leave> {
+    fn ack_epoch<P: Plant>(
+        &mut self,
+        base: &mut Base<P>,
+        conn: ConnId,
+        packet: &QuorumPacket,
+    ) -> Result<(), Leave> {
         let Ok(current) = Reader::new(packet.data.clone().unwrap_or_default()).int() else {
             self.drop_peer(base, conn);
             return Ok(());
@@ -368,7 +378,7 @@ impl Leader {
 
     /// Members that had promised this epoch before, to an attempt that failed, can't promise it again. When too few
     /// are left the leader starts over with the next epoch at once, rather than sit out its deadline.
-    fn check_hope(&self, base: &Base) -> Result<(), Leave> {
+    fn check_hope<P: Plant>(&self, base: &Base<P>) -> Result<(), Leave> {
         if self.phase != Phase::Discovery {
             return Ok(());
         }
@@ -383,7 +393,7 @@ impl Leader {
         Ok(())
     }
 
-    fn check_promises(&mut self, base: &mut Base) {
+    fn check_promises<P: Plant>(&mut self, base: &mut Base<P>) {
         let promised = self.peers.values().filter(|peer| peer.promised).filter_map(|peer| peer.server);
         let own = self.promised.then_some(base.config.id);
         if self.phase != Phase::Discovery || !base.quorum.reached(promised.chain(own)) {
@@ -407,7 +417,7 @@ impl Leader {
     }
 
     /// A quorum has the history: it is committed, and the leader serves.
-    fn check_established<P: Plant>(&mut self, base: &mut Base) -> Result<(), Leave> {
+    fn check_established<P: Plant>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
         let Some(epoch) = self.epoch else { return Ok(()) };
         let synchronized = self.peers.values().filter(|peer| peer.progress == Progress::Synchronized);
         let own = self.stored.then_some(base.config.id);
@@ -428,11 +438,11 @@ impl Leader {
             }
         }
         base.tell(Event::Established { leader: base.config.id, epoch });
-        self.try_commit::<P>(base)
+        self.try_commit(base)
     }
 
     /// Something this role waited for is durable.
-    pub(crate) fn stored<P: Plant>(&mut self, base: &mut Base, then: Then) -> Result<(), Leave> {
+    pub(crate) fn stored<P: Plant>(&mut self, base: &mut Base<P>, then: Then) -> Result<(), Leave> {
         match then {
             Then::EpochAccepted => {
                 self.promised = true;
@@ -441,11 +451,11 @@ impl Leader {
             }
             Then::NewLeaderStored => {
                 self.stored = true;
-                self.check_established::<P>(base)
+                self.check_established(base)
             }
             Then::ProposalStored { zxid } => {
                 self.durable = zxid;
-                self.try_commit::<P>(base)
+                self.try_commit(base)
             }
             Then::AckEpoch { .. } | Then::AckNewLeader { .. } | Then::AckProposal { .. } => {
                 unreachable!("a leader never waits as a follower does")
@@ -453,7 +463,7 @@ impl Leader {
         }
     }
 
-    fn pong(&mut self, base: &mut Base, conn: ConnId, packet: &QuorumPacket) {
+    fn pong<P: Plant>(&mut self, base: &mut Base<P>, conn: ConnId, packet: &QuorumPacket) {
         if let Some(peer) = self.peers.get_mut(&conn) {
             peer.silence.heard(base.awake);
             peer.round = peer.round.max(packet.zxid);
@@ -477,14 +487,14 @@ impl Peer {
     }
 }
 
-fn leader_info(base: &mut Base, conn: ConnId, epoch: Epoch) {
+fn leader_info<P: Plant>(base: &mut Base<P>, conn: ConnId, epoch: Epoch) {
     let data = encode(|w| w.int(LEARNER_PROTOCOL));
     let zxid = Zxid::new(epoch, 0).to_wire();
     base.send(conn, QuorumPacket { kind: PacketType::LeaderInfo, zxid, data: Some(data) });
 }
 
 /// Its zxid says how far the history is committed: a learner that lacked nothing was sent no COMMIT.
-fn up_to_date(base: &mut Base, conn: ConnId) {
+fn up_to_date<P: Plant>(base: &mut Base<P>, conn: ConnId) {
     let zxid = base.journal.applied().to_wire();
     base.send(conn, QuorumPacket { kind: PacketType::UpToDate, zxid, data: None });
 }

@@ -57,18 +57,18 @@ impl SyncRounds {
 
 impl Leader {
     /// A sync of one of our own clients.
-    pub(crate) fn local_sync<P: Plant>(&mut self, base: &mut Base, client: ClientId) {
-        self.sync::<P>(base, Waiter::Client(client));
+    pub(crate) fn local_sync<P: Plant>(&mut self, base: &mut Base<P>, client: ClientId) {
+        self.sync(base, Waiter::Client(client));
     }
 
-    pub(super) fn remote_sync<P: Plant>(&mut self, base: &mut Base, owner: Owner) {
+    pub(super) fn remote_sync<P: Plant>(&mut self, base: &mut Base<P>, owner: Owner) {
         if let Owner::Learner(conn) = owner {
-            self.sync::<P>(base, Waiter::Learner(conn));
+            self.sync(base, Waiter::Learner(conn));
         }
     }
 
-    fn sync<P: Plant>(&mut self, base: &mut Base, waiter: Waiter) {
-        if P::has(Bug::SyncWithoutQuorum) {
+    fn sync<P: Plant>(&mut self, base: &mut Base<P>, waiter: Waiter) {
+        if base.plant.has(Bug::SyncWithoutQuorum) {
             answer(base, waiter);
             return;
         }
@@ -78,7 +78,7 @@ impl Leader {
         }
     }
 
-    fn begin_round(&mut self, base: &mut Base) {
+    fn begin_round<P: Plant>(&mut self, base: &mut Base<P>) {
         self.rounds.running = std::mem::take(&mut self.rounds.next);
         if self.rounds.running.is_empty() {
             return;
@@ -89,7 +89,7 @@ impl Leader {
     }
 
     /// Ends the round under way when a quorum has answered it, and begins the next.
-    pub(super) fn check_rounds(&mut self, base: &mut Base) {
+    pub(super) fn check_rounds<P: Plant>(&mut self, base: &mut Base<P>) {
         if self.rounds.running.is_empty() {
             if !self.rounds.next.is_empty() {
                 self.begin_round(base);
@@ -113,7 +113,7 @@ impl Leader {
     }
 
     /// A session wants to go on at `owner`.
-    pub(crate) fn revalidate(&mut self, base: &mut Base, owner: Owner, ask: &Revalidate) {
+    pub(crate) fn revalidate<P: Plant>(&mut self, base: &mut Base<P>, owner: Owner, ask: &Revalidate) {
         let session = ask.session;
         let valid =
             self.outstanding.session_lives(&base.tree, session) && self.sessions.touch(session, base.awake);
@@ -140,7 +140,7 @@ impl Leader {
     }
 
     /// Something was committed: revalidations that waited for it are answered.
-    pub(super) fn release_barriers(&mut self, base: &mut Base) {
+    pub(super) fn release_barriers<P: Plant>(&mut self, base: &mut Base<P>) {
         while let Some(&(zxid, owner, session, valid)) = self.rounds.barriers.front()
             && zxid <= base.journal.applied()
         {
@@ -150,7 +150,7 @@ impl Leader {
     }
 }
 
-fn answer(base: &mut Base, waiter: Waiter) {
+fn answer<P: Plant>(base: &mut Base<P>, waiter: Waiter) {
     match waiter {
         Waiter::Client(client) => base.clients.synced(client, &base.tree, &mut base.out),
         Waiter::Learner(conn) => {
@@ -159,21 +159,21 @@ fn answer(base: &mut Base, waiter: Waiter) {
     }
 }
 
-fn revalidated(base: &mut Base, owner: Owner, session: SessionId, valid: bool) {
+fn revalidated<P: Plant>(base: &mut Base<P>, owner: Owner, session: SessionId, valid: bool) {
     match owner {
         Owner::Local => base.clients.revalidated(session, valid, &base.tree, &mut base.out),
         Owner::Learner(conn) => send_revalidated(base, conn, session, valid, -1),
     }
 }
 
-fn moved(base: &mut Base, before: Owner, session: SessionId) {
+fn moved<P: Plant>(base: &mut Base<P>, before: Owner, session: SessionId) {
     match before {
         Owner::Local => base.clients.moved_away(session, &mut base.out),
         Owner::Learner(conn) => send_revalidated(base, conn, session, false, MOVED),
     }
 }
 
-fn send_revalidated(base: &mut Base, conn: ConnId, session: SessionId, valid: bool, zxid: i64) {
+fn send_revalidated<P: Plant>(base: &mut Base<P>, conn: ConnId, session: SessionId, valid: bool, zxid: i64) {
     let data = encode(|w| Revalidated { session, valid }.encode(w));
     base.send(conn, QuorumPacket { kind: PacketType::Revalidate, zxid, data: Some(data) });
 }

@@ -17,11 +17,12 @@ use node_wire::quorum::{PacketType, QuorumPacket};
 use super::{Leader, Progress};
 use crate::base::Base;
 use crate::io::{ConnId, Effect, Event, SyncKind};
+use crate::plant::Plant;
 use crate::silence::Silence;
 
 impl Leader {
     /// Sends a learner the history and NEWLEADER. From here on it gets every proposal and commit.
-    pub(super) fn synchronize(&mut self, base: &mut Base, conn: ConnId) {
+    pub(super) fn synchronize<P: Plant>(&mut self, base: &mut Base<P>, conn: ConnId) {
         let Some(epoch) = self.epoch else { return };
         let Some(peer) = self.peers.get_mut(&conn) else { return };
         let Progress::Promised { last } = peer.progress else { return };
@@ -69,6 +70,6 @@ impl Leader {
     }
 }
 
-fn send(base: &mut Base, conn: ConnId, kind: PacketType, zxid: Zxid) {
+fn send<P: Plant>(base: &mut Base<P>, conn: ConnId, kind: PacketType, zxid: Zxid) {
     base.send(conn, QuorumPacket { kind, zxid: zxid.to_wire(), data: None });
 }

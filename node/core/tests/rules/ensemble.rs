@@ -125,6 +125,7 @@ impl Ensemble {
             tick_time: Duration::from_millis(2000),
             init_limit: 10,
             snap_count: self.snap_count.unwrap_or(100_000),
+            last_counter: Zxid::LAST_COUNTER,
         }
     }
 
@@ -139,16 +140,8 @@ impl Ensemble {
             }
             let found = host.disk.crash();
             host.core = Some(match host.plant {
-                None => Box::new(Member::<Clean>::new(config, found, now)),
-                Some(Bug::AckBeforeFsync) => {
-                    Box::new(Member::<Planted<{ Bug::AckBeforeFsync as u8 }>>::new(config, found, now))
-                }
-                Some(Bug::CommitAlone) => {
-                    Box::new(Member::<Planted<{ Bug::CommitAlone as u8 }>>::new(config, found, now))
-                }
-                Some(Bug::SyncWithoutQuorum) => {
-                    Box::new(Member::<Planted<{ Bug::SyncWithoutQuorum as u8 }>>::new(config, found, now))
-                }
+                None => Box::new(Member::new(config, found, now, Clean)),
+                Some(bug) => Box::new(Member::new(config, found, now, Planted(bug))),
             });
         }
         for &id in ids {
