@@ -15,6 +15,12 @@
 //! its own round it joins a leader already when its own vote completes the quorum: otherwise a vote that comes
 //! late makes a member defect from a leader that counted on it, and the leader waits for it in vain.
 //!
+//! A partition may leave every member in touch with some of the others and yet no two with the same ones. Then the
+//! popular algorithm elects for ever: the best candidate reaches hardly anybody, and its vote is passed on by those
+//! whom it does reach. Two rules end that. A member takes over a vote only for a candidate that it hears itself. And a
+//! candidate that hears no quorum *stands back*: after [`PATIENCE`] it begins a round in which it votes for nobody that
+//! anybody would want, until it hears a quorum again.
+//!
 //! An election is a matter of liveness only. Two members may both think they won; discovery lets at most one of
 //! them establish an epoch.
 
@@ -34,6 +40,12 @@ const RESEND_MIN: Duration = Duration::from_millis(60);
 
 /// The longest pause before a vote is told again.
 const RESEND_MAX: Duration = Duration::from_secs(1);
+
+/// How long a candidate waits to hear a quorum before it stands back.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// A peer that looks is heard at least this often, and one that does not answers as often: see [`RESEND_MAX`].
+const AUDIBLE: Duration = Duration::from_millis(2500);
 
 /// A vote: for whom, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +78,8 @@ struct Peer {
     connected: bool,
     /// It was our leader and fell silent: its open socket proves nothing until it speaks again.
     suspect: bool,
+    /// When it was heard last, in the present lookup.
+    heard_at: Option<Duration>,
 }
 
 /// The vote of a member that is not looking, and whether it claims to lead.
@@ -78,14 +92,27 @@ struct Settled {
 /// One search for a leader.
 #[derive(Debug)]
 struct Lookup {
+    /// For ourselves, with all we have.
+    candidacy: Vote,
+    /// What we vote for when nobody is better: ourselves, or nobody while we stand back.
     own: Vote,
     proposal: Vote,
+    began: Duration,
     ballots: BTreeMap<ServerId, Vote>,
     settled: BTreeMap<ServerId, Settled>,
     /// When the wait for better votes ends; runs while a quorum agrees.
     settle_at: Option<Duration>,
     resend_at: Duration,
     resend_after: Duration,
+}
+
+impl Lookup {
+    /// Our vote is another now: it is told at once, and again soon.
+    fn changed(&mut self, at: Duration) {
+        self.settle_at = None;
+        self.resend_after = RESEND_MIN;
+        self.resend_at = at + RESEND_MIN;
+    }
 }
 
 /// Votes to send, in order.
@@ -127,13 +154,18 @@ impl Election {
         if let Some(peer) = left.and_then(|left| self.peers.get_mut(&left)) {
             peer.suspect = true;
         }
+        for peer in self.peers.values_mut() {
+            peer.heard_at = None;
+        }
         let own = Vote { leader: self.me, zxid, peer_epoch, round: self.round };
         self.decided = None;
         self.lookup = Some(Lookup {
+            candidacy: own,
             own,
             proposal: own,
             ballots: BTreeMap::from([(self.me, own)]),
             settled: BTreeMap::new(),
+            began: at,
             settle_at: None,
             resend_at: at + RESEND_MIN,
             resend_after: RESEND_MIN,
@@ -182,6 +214,7 @@ impl Election {
     }
 
     pub(crate) fn tick(&mut self, at: Duration, out: &mut Outbox) -> Option<ServerId> {
+        self.stand_back_or_forth(at, out);
         let lookup = self.lookup.as_mut()?;
         if at >= lookup.resend_at {
             lookup.resend_after = (lookup.resend_after * 2).min(RESEND_MAX);
@@ -189,6 +222,41 @@ impl Election {
             self.tell_all(out);
         }
         self.tally(at, out)
+    }
+
+    /// True for ourselves, and for a peer that was heard lately.
+    fn hears(&self, voter: ServerId, at: Duration) -> bool {
+        let lately = |peer: &Peer| peer.heard_at.is_some_and(|heard_at| at <= heard_at + AUDIBLE);
+        voter == self.me || self.peers.get(&voter).is_some_and(lately)
+    }
+
+    /// Who hears no quorum can't win, and its candidacy keeps others from agreeing: it steps aside, and comes back when
+    /// it hears one.
+    fn stand_back_or_forth(&mut self, at: Duration, out: &mut Outbox) {
+        let hears_quorum = self.quorum.reached(self.quorum.voters().filter(|voter| self.hears(*voter, at)));
+        let Some(nobody) = self.peers.keys().next().copied() else { return };
+        let Some(lookup) = &mut self.lookup else { return };
+        let stands_back = lookup.own != lookup.candidacy;
+        if hears_quorum && stands_back {
+            lookup.own = lookup.candidacy;
+            if lookup.own.rank() <= lookup.proposal.rank() {
+                return;
+            }
+            lookup.proposal = lookup.own;
+        } else if !hears_quorum && !stands_back && at >= lookup.began + PATIENCE {
+            // Within a round votes only become better: to take one back is to begin another.
+            self.round = Round(self.round.0 + 1);
+            lookup.candidacy.round = self.round;
+            lookup.own =
+                Vote { leader: nobody, zxid: Zxid::ZERO, peer_epoch: Epoch::ZERO, round: self.round };
+            lookup.proposal = lookup.own;
+            lookup.ballots.clear();
+        } else {
+            return;
+        }
+        lookup.ballots.insert(self.me, lookup.proposal);
+        lookup.changed(at);
+        self.tell_all(out);
     }
 
     /// A vote arrived. Returns the leader when it decides the election.
@@ -202,10 +270,12 @@ impl Election {
         let peer = self.peers.get_mut(&from)?;
         peer.suspect = false;
         peer.connected = true;
+        peer.heard_at = Some(at);
         // A vote for a stranger would never be led: not counted, as if it had not come.
         if !self.quorum.contains(notification.leader) {
             return None;
         }
+        self.stand_back_or_forth(at, out);
         if self.lookup.is_none() {
             // One that thinks it leads an older epoch is told too: nobody follows it, and it would wait in vain.
             let strays = notification.state == PeerState::Leading
@@ -232,6 +302,7 @@ impl Election {
         at: Duration,
         out: &mut Outbox,
     ) -> Option<ServerId> {
+        let hears_candidate = self.hears(vote.leader, at);
         let lookup = self.lookup.as_mut()?;
         // Who looks neither leads nor follows, whatever its round: one that was restarted begins with the first.
         lookup.settled.remove(&from);
@@ -243,11 +314,13 @@ impl Election {
         if vote.round > self.round {
             self.round = vote.round;
             lookup.own.round = vote.round;
+            lookup.candidacy.round = vote.round;
             lookup.proposal = lookup.own;
             lookup.ballots.clear();
             changed = true;
         }
-        if vote.rank() > lookup.proposal.rank() {
+        // One that we don't hear ourselves we could not follow, whoever speaks for it.
+        if vote.rank() > lookup.proposal.rank() && hears_candidate {
             lookup.proposal = vote;
             changed = true;
         }
@@ -255,9 +328,7 @@ impl Election {
         lookup.ballots.insert(from, vote);
         lookup.ballots.insert(self.me, lookup.proposal);
         if changed {
-            lookup.settle_at = None;
-            lookup.resend_after = RESEND_MIN;
-            lookup.resend_at = at + RESEND_MIN;
+            lookup.changed(at);
             self.tell_all(out);
         } else if worse {
             // It may have missed our vote: connections come and go.
@@ -307,6 +378,10 @@ impl Election {
     fn tally(&mut self, at: Duration, out: &mut Outbox) -> Option<ServerId> {
         let lookup = self.lookup.as_mut()?;
         let proposal = lookup.proposal;
+        // Standing back is no vote that could be won.
+        if proposal == lookup.own && lookup.own != lookup.candidacy {
+            return None;
+        }
         let agrees = |voter: &ServerId| lookup.ballots.get(voter) == Some(&proposal);
         if !self.quorum.reached(self.quorum.voters().filter(agrees)) {
             lookup.settle_at = None;
