@@ -190,6 +190,7 @@ fn start<P: Plant>(
     let core = Config {
         id: config.id,
         voters: config.voters(),
+        observers: std::collections::BTreeSet::new(),
         peer_timeout: config.peer_timeout,
         tick_time: config.tick_time,
         init_limit: config.init_limit,

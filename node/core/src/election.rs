@@ -21,15 +21,19 @@
 //! candidate that hears no quorum *stands back*: after [`PATIENCE`] it begins a round in which it votes for nobody that
 //! anybody would want, until it hears a quorum again.
 //!
+//! An observer has no vote. It asks like one that started late, is answered by voters who do not count it, and joins the
+//! leader whom a quorum follows.
+//!
 //! An election is a matter of liveness only. Two members may both think they won; discovery lets at most one of
 //! them establish an epoch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 
+use crate::Config;
 use crate::quorum::Quorum;
 
 /// How long a decided quorum waits for voters that are connected and have not voted the same.
@@ -122,6 +126,8 @@ pub(crate) type Outbox = Vec<(ServerId, Notification)>;
 #[derive(Debug)]
 pub(crate) struct Election {
     me: ServerId,
+    observes: bool,
+    observers: BTreeSet<ServerId>,
     quorum: Quorum,
     round: Round,
     peers: BTreeMap<ServerId, Peer>,
@@ -131,10 +137,12 @@ pub(crate) struct Election {
 }
 
 impl Election {
-    pub(crate) fn new(me: ServerId, quorum: Quorum) -> Self {
+    pub(crate) fn new(config: &Config, quorum: Quorum) -> Self {
+        let me = config.id;
         let peers =
             quorum.voters().filter(|voter| *voter != me).map(|voter| (voter, Peer::default())).collect();
-        Self { me, quorum, round: Round(0), peers, lookup: None, decided: None }
+        let (observes, observers) = (config.observes(), config.observers.clone());
+        Self { me, observes, observers, quorum, round: Round(0), peers, lookup: None, decided: None }
     }
 
     pub(crate) fn round(&self) -> Round {
@@ -181,6 +189,9 @@ impl Election {
         vote.peer_epoch = epoch;
         if vote.leader == self.me {
             self.tell_all(out);
+            for observer in &self.observers {
+                self.tell(*observer, out);
+            }
         }
     }
 
@@ -233,6 +244,9 @@ impl Election {
     /// Who hears no quorum can't win, and its candidacy keeps others from agreeing: it steps aside, and comes back when
     /// it hears one.
     fn stand_back_or_forth(&mut self, at: Duration, out: &mut Outbox) {
+        if self.observes {
+            return;
+        }
         let hears_quorum = self.quorum.reached(self.quorum.voters().filter(|voter| self.hears(*voter, at)));
         let Some(nobody) = self.peers.keys().next().copied() else { return };
         let Some(lookup) = &mut self.lookup else { return };
@@ -267,6 +281,13 @@ impl Election {
         at: Duration,
         out: &mut Outbox,
     ) -> Option<ServerId> {
+        if self.observers.contains(&from) {
+            // It wants to know whom to follow, and has no vote. One that follows asks nothing.
+            if notification.state == PeerState::Looking {
+                self.tell(from, out);
+            }
+            return None;
+        }
         let peer = self.peers.get_mut(&from)?;
         peer.suspect = false;
         peer.connected = true;
@@ -306,6 +327,9 @@ impl Election {
         let lookup = self.lookup.as_mut()?;
         // Who looks neither leads nor follows, whatever its round: one that was restarted begins with the first.
         lookup.settled.remove(&from);
+        if self.observes {
+            return None;
+        }
         if vote.round < self.round {
             self.tell(from, out);
             return None;
@@ -376,7 +400,7 @@ impl Election {
 
     /// Decides if a quorum agrees with our proposal and nobody is left to wait for.
     fn tally(&mut self, at: Duration, out: &mut Outbox) -> Option<ServerId> {
-        let lookup = self.lookup.as_mut()?;
+        let lookup = self.lookup.as_mut().filter(|_| !self.observes)?;
         let proposal = lookup.proposal;
         // Standing back is no vote that could be won.
         if proposal == lookup.own && lookup.own != lookup.candidacy {
@@ -400,6 +424,9 @@ impl Election {
         let lookup = self.lookup.take();
         self.round = vote.round;
         self.decided = Some(vote);
+        if self.observes {
+            return vote.leader;
+        }
         // Whoever has not voted the same learns at once where the ensemble went.
         let astray: Vec<ServerId> = self
             .peers
@@ -423,6 +450,7 @@ impl Election {
         let (vote, state) = match (&self.lookup, self.decided) {
             (Some(lookup), _) => (lookup.proposal, PeerState::Looking),
             (None, Some(vote)) if vote.leader == self.me => (vote, PeerState::Leading),
+            (None, Some(vote)) if self.observes => (vote, PeerState::Observing),
             (None, Some(vote)) => (vote, PeerState::Following),
             (None, None) => return,
         };

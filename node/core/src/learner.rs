@@ -122,7 +122,8 @@ impl Learner {
         let info = LearnerInfo { server: base.config.id, protocol: LEARNER_PROTOCOL, config_version: 0 };
         let data = encode(|w| info.encode(w));
         let zxid = Zxid::new(base.accepted_epoch, 0).to_wire();
-        base.send(conn, QuorumPacket { kind: PacketType::FollowerInfo, zxid, data: Some(data) });
+        let kind = if base.config.observes() { PacketType::ObserverInfo } else { PacketType::FollowerInfo };
+        base.send(conn, QuorumPacket { kind, zxid, data: Some(data) });
     }
 
     /// A leader that is slow to listen is dialled again. One that died right after the vote is not waited for.
@@ -189,6 +190,7 @@ impl Learner {
         match kind {
             PacketType::Proposal => self.proposal(base, packet.data),
             PacketType::Commit => self.commit(base, zxid),
+            PacketType::Inform if base.config.observes() => self.inform(base, packet.data),
             PacketType::NewLeader if self.phase == Phase::Synchronizing => {
                 self.new_leader(base, zxid.epoch())
             }
@@ -215,7 +217,8 @@ impl Learner {
             // Epochs are signed on the wire: promising this one would be promising never to follow anybody.
             return Err(Leave::because(format!("epoch {epoch} is beyond what the wire can carry")));
         }
-        if epoch < base.accepted_epoch {
+        // An observer's promise counts for nothing, so nothing keeps it from an older leader that still stands.
+        if epoch < base.accepted_epoch && !base.config.observes() {
             let accepted = base.accepted_epoch;
             return Err(Leave::because(format!(
                 "epoch {epoch} is older than epoch {accepted}, which we accepted"
@@ -268,8 +271,7 @@ impl Learner {
     }
 
     fn proposal<P: Plant>(&mut self, base: &mut Base<P>, data: Option<Bytes>) -> Result<(), Leave> {
-        let entry = Entry::decode(data.unwrap_or_default())
-            .map_err(|error| Leave::because(format!("a proposal that can't be read: {error}")))?;
+        let entry = decode(data)?;
         let zxid = entry.zxid();
         if zxid <= base.journal.last() {
             return Err(Leave::because(format!("proposal {zxid} is not after {}", base.journal.last())));
@@ -287,6 +289,17 @@ impl Learner {
             base.append(entry, Some(Then::AckProposal { conn, zxid }));
         }
         Ok(())
+    }
+
+    /// An observer hears of a transaction when it is committed, and acknowledges nothing.
+    fn inform<P: Plant>(&mut self, base: &mut Base<P>, data: Option<Bytes>) -> Result<(), Leave> {
+        let entry = decode(data)?;
+        let zxid = entry.zxid();
+        if zxid <= base.journal.last() {
+            return Err(Leave::because(format!("INFORM {zxid} is not after {}", base.journal.last())));
+        }
+        base.append(entry, None);
+        self.commit(base, zxid)
     }
 
     fn commit<P: Plant>(&mut self, base: &mut Base<P>, zxid: Zxid) -> Result<(), Leave> {
@@ -366,6 +379,11 @@ impl Learner {
         };
         base.send(conn, QuorumPacket { kind, zxid: -1, data: Some(data) });
     }
+}
+
+fn decode(data: Option<Bytes>) -> Result<Entry, Leave> {
+    Entry::decode(data.unwrap_or_default())
+        .map_err(|error| Leave::because(format!("a transaction that can't be read: {error}")))
 }
 
 fn revalidated<P: Plant>(base: &mut Base<P>, packet: &QuorumPacket) -> Result<(), Leave> {

@@ -64,8 +64,10 @@ const MAX_PARKED: usize = 64;
 pub struct Config {
     /// Itself.
     pub id: ServerId,
-    /// All voting members, itself included.
+    /// All voting members, itself included if it votes.
     pub voters: BTreeSet<ServerId>,
+    /// Members that follow without a vote.
+    pub observers: BTreeSet<ServerId>,
     /// Silence between our members after which one gives up on another.
     pub peer_timeout: Duration,
     /// ZooKeeper's tickTime: bounds session time-outs (2 to 20 ticks).
@@ -80,6 +82,10 @@ pub struct Config {
 }
 
 impl Config {
+    fn observes(&self) -> bool {
+        !self.voters.contains(&self.id)
+    }
+
     fn init_timeout(&self) -> Duration {
         self.tick_time * self.init_limit
     }
@@ -121,7 +127,7 @@ impl<P: Plant> Member<P> {
         let Recovered { accepted_epoch, current_epoch, image, entries } = recovered;
         let base = Base::new(config, accepted_epoch, current_epoch, &image, entries, now, plant);
         Self {
-            election: Election::new(base.config.id, base.quorum.clone()),
+            election: Election::new(&base.config, base.quorum.clone()),
             attention: Attention::new(now.mono),
             base,
             role: RoleState::Looking { parked: BTreeMap::new() },

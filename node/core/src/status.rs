@@ -23,6 +23,8 @@ pub enum Role {
 pub struct Status {
     /// Its role.
     pub role: Role,
+    /// It has no vote.
+    pub observes: bool,
     /// True from the establishing of an epoch to its end: the member serves.
     pub established: bool,
     /// The epoch whose history it holds.
@@ -62,6 +64,7 @@ impl<P: Plant> Member<P> {
         let counts = self.base.tree.counts();
         Status {
             role,
+            observes: self.base.config.observes(),
             established: self.established_epoch().is_some(),
             current_epoch: self.base.current_epoch,
             accepted_epoch: self.base.accepted_epoch,

@@ -251,6 +251,7 @@ impl<P: Plant> World<P> {
         let config = Config {
             id: self.server(host),
             voters: self.hosts.iter().map(|host| host.id).collect::<BTreeSet<_>>(),
+            observers: BTreeSet::new(),
             peer_timeout: Duration::from_millis(self.drawn.peer_timeout_ms),
             tick_time: Duration::from_millis(self.drawn.tick_time_ms),
             init_limit: self.drawn.init_limit,

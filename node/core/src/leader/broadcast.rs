@@ -66,7 +66,7 @@ impl Leader {
         let entry = Entry::new(header, txn, None);
         self.last_proposed = zxid;
         for (conn, peer) in &self.peers {
-            if matches!(peer.progress, Progress::Synchronizing | Progress::Synchronized) {
+            if matches!(peer.progress, Progress::Synchronizing | Progress::Synchronized) && !peer.observes {
                 let data = Some(entry.bytes.clone());
                 let packet = QuorumPacket { kind: PacketType::Proposal, zxid: zxid.to_wire(), data };
                 base.out.push(Effect::Send { conn: *conn, packet });
@@ -125,7 +125,7 @@ impl Leader {
         let mut positions: Vec<Zxid> = self
             .peers
             .values()
-            .filter(|peer| peer.progress == Progress::Synchronized)
+            .filter(|peer| peer.progress == Progress::Synchronized && !peer.observes)
             .map(|peer| peer.acked)
             .chain([self.durable])
             .collect();
@@ -149,8 +149,12 @@ impl Leader {
             if zxid > self.initial {
                 for (conn, peer) in &self.peers {
                     if matches!(peer.progress, Progress::Synchronizing | Progress::Synchronized) {
-                        let packet =
-                            QuorumPacket { kind: PacketType::Commit, zxid: zxid.to_wire(), data: None };
+                        let (kind, data) = if peer.observes {
+                            (PacketType::Inform, Some(entry.bytes.clone()))
+                        } else {
+                            (PacketType::Commit, None)
+                        };
+                        let packet = QuorumPacket { kind, zxid: zxid.to_wire(), data };
                         base.out.push(Effect::Send { conn: *conn, packet });
                     }
                 }
@@ -180,6 +184,7 @@ mod tests {
         let config = Config {
             id: ServerId(1),
             voters: [ServerId(1)].into(),
+            observers: [].into(),
             peer_timeout: Duration::from_millis(250),
             tick_time: Duration::from_secs(2),
             init_limit: 10,

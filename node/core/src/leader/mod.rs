@@ -73,6 +73,8 @@ enum Progress {
 #[derive(Debug)]
 struct Peer {
     server: Option<ServerId>,
+    /// It gets what is committed and has no say in it.
+    observes: bool,
     progress: Progress,
     /// Its promise counts for the epoch.
     promised: bool,
@@ -137,7 +139,8 @@ impl Leader {
     }
 
     pub(crate) fn synced_followers(&self) -> usize {
-        self.peers.values().filter(|peer| peer.progress == Progress::Synchronized).count()
+        let synchronized = |peer: &&Peer| peer.progress == Progress::Synchronized && !peer.observes;
+        self.peers.values().filter(synchronized).count()
     }
 
     /// The role ends: learners look for another leader.
@@ -150,6 +153,7 @@ impl Leader {
     pub(crate) fn accepted<P: Plant>(&mut self, base: &Base<P>, conn: ConnId) {
         let peer = Peer {
             server: None,
+            observes: false,
             progress: Progress::Connected,
             promised: false,
             acked: Zxid::ZERO,
@@ -242,7 +246,7 @@ impl Leader {
     ) -> Result<(), Leave> {
         let Some(peer) = self.peers.get(&conn) else { return Ok(()) };
         match (peer.progress, packet.kind) {
-            (Progress::Connected, PacketType::FollowerInfo) => {
+            (Progress::Connected, PacketType::FollowerInfo | PacketType::ObserverInfo) => {
                 return self.follower_info(base, conn, &packet);
             }
             (Progress::Known { .. }, PacketType::AckEpoch) => return self.ack_epoch(base, conn, &packet),
@@ -280,14 +284,15 @@ impl Leader {
     ) -> Result<(), Leave> {
         let info = LearnerInfo::decode(&mut Reader::new(packet.data.clone().unwrap_or_default()));
         let accepted = Zxid::from_wire(packet.zxid).epoch();
+        let observes = packet.kind == PacketType::ObserverInfo;
+        let belongs = |server: ServerId| {
+            let known =
+                if observes { base.config.observers.contains(&server) } else { base.quorum.contains(server) };
+            known && server != base.config.id
+        };
         let server = match info {
             // Epochs are signed on the wire; a negative one would be beyond all others here.
-            Ok(info)
-                if packet.zxid >= 0 && base.quorum.contains(info.server) && info.server != base.config.id =>
-            {
-                info.server
-            }
-            // Observers have their place here.
+            Ok(info) if packet.zxid >= 0 && belongs(info.server) => info.server,
             _ => {
                 self.drop_peer(base, conn);
                 return Ok(());
@@ -305,11 +310,12 @@ impl Leader {
         }
         if let Some(peer) = self.peers.get_mut(&conn) {
             peer.server = Some(server);
+            peer.observes = observes;
             peer.progress = Progress::Known { accepted };
             peer.patient_until = base.awake + base.discovery_timeout();
         }
         match self.epoch {
-            Some(epoch) if accepted > epoch => Err(Leave::because(format!(
+            Some(epoch) if accepted > epoch && !observes => Err(Leave::because(format!(
                 "member {server} accepted epoch {accepted}, beyond our epoch {epoch}"
             ))),
             Some(epoch) => {
@@ -359,7 +365,9 @@ impl Leader {
         let last = Zxid::from_wire(packet.zxid);
         // -1: promised before, so it does not count. Else it must not be ahead of us.
         let counts = u32::try_from(current).ok().map(Epoch);
+        let observes = self.peers.get(&conn).is_some_and(|peer| peer.observes);
         if let Some(current) = counts
+            && !observes
             && self.phase == Phase::Discovery
             && (current, last) > (base.current_epoch, base.journal.last())
         {

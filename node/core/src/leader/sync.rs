@@ -49,8 +49,13 @@ impl Leader {
         // What the epoch began with counts as committed: it is, as soon as the epoch is established, and the
         // learner applies nothing before it hears that.
         let committed = self.initial.max(base.journal.applied());
+        let observes = peer.observes;
         for entry in base.journal.after(from) {
             let zxid = entry.zxid();
+            if observes && zxid > committed {
+                // It will be informed of the rest.
+                break;
+            }
             base.out.push(Effect::Send {
                 conn,
                 packet: QuorumPacket {

@@ -67,6 +67,7 @@ pub(crate) struct Ensemble {
     pub(crate) clients: BTreeMap<String, Client>,
     mono: Duration,
     snap_count: Option<u64>,
+    voters: u64,
     pub(crate) show_pings: bool,
     next_client: u64,
     out: String,
@@ -86,10 +87,10 @@ impl Ensemble {
         Now { mono: self.mono, wall_ms }
     }
 
-    /// Begins anew, with so many voters.
-    pub(crate) fn create(&mut self, count: u64, snap_count: Option<u64>) {
-        *self = Self { snap_count, ..Self::default() };
-        for id in 1..=count {
+    /// Begins anew, with so many voters, and behind them so many observers.
+    pub(crate) fn create(&mut self, voters: u64, observers: u64, snap_count: Option<u64>) {
+        *self = Self { snap_count, voters, ..Self::default() };
+        for id in 1..=voters + observers {
             let disk = Disk::new(Recovered::default());
             let host = Host { core: None, plant: None, disk, puppet: false, asleep: false };
             self.hosts.insert(id, host);
@@ -120,7 +121,8 @@ impl Ensemble {
     fn config(&self, id: u64) -> Config {
         Config {
             id: ServerId(id),
-            voters: self.hosts.keys().copied().map(ServerId).collect(),
+            voters: (1..=self.voters).map(ServerId).collect(),
+            observers: self.hosts.keys().copied().filter(|id| *id > self.voters).map(ServerId).collect(),
             peer_timeout: Duration::from_millis(250),
             tick_time: Duration::from_millis(2000),
             init_limit: 10,

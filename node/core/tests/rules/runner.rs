@@ -1,7 +1,7 @@
 //! The commands of the scripts. Paths are written without their leading slash.
 //!
 //! ```text
-//! ensemble 3 [snap_count=N]              the voters 1 to 3, all with empty disks
+//! ensemble 3 [observers=K] [snap_count=N]   the voters 1 to 3 and the observers behind them, all with empty disks
 //! member 1 [accepted=E] [current=E] [image="1.1-1.3"] [log="1.4 2.1"] [plant=BUG]     what its disk holds
 //! start 1 2 3 · crash 1 · puppet 2       run members; a puppet only says what the script says
 //! settle · deliver 1 2 [n=N]             deliver all until quiet; what is under way from 1 to 2
@@ -100,7 +100,7 @@ impl<'a> Args<'a> {
 impl Runner {
     fn command(&mut self, name: &str, args: &mut Args<'_>) -> Outcome {
         match name {
-            "ensemble" => self.ensemble.create(args.id()?, args.key("snap_count")?),
+            "ensemble" => self.ensemble.create(args.id()?, args.or("observers", 0)?, args.key("snap_count")?),
             "member" => self.member(args)?,
             "start" | "puppet" => self.ensemble.start(&args.ids()?, name == "puppet")?,
             "crash" => self.ensemble.crash(args.id()?)?,

@@ -50,7 +50,10 @@ pub(crate) fn role(role: Role) -> String {
 pub(crate) fn status(status: &Status) -> String {
     format!(
         "{}{} accepted={} current={} logged={} applied={}",
-        role(status.role),
+        match status.role {
+            Role::Following(leader) if status.observes => format!("observing {leader}"),
+            other => role(other),
+        },
         if status.established { ", serving" } else { "" },
         status.accepted_epoch,
         status.current_epoch,
