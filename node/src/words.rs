@@ -150,6 +150,7 @@ fn mode(status: &Status, voters: usize) -> &'static str {
     match status.role {
         _ if voters == 1 => "standalone",
         Role::Leading => "leader",
+        Role::Following(_) if status.observes => "observer",
         Role::Following(_) => "follower",
         Role::Looking => "looking",
     }
@@ -218,6 +219,7 @@ mod tests {
     fn status() -> Status {
         Status {
             role: Role::Following(ServerId(3)),
+            observes: false,
             established: true,
             current_epoch: Epoch(2),
             accepted_epoch: Epoch(2),
