@@ -28,7 +28,7 @@ fn ensemble(holders: usize) -> Judge {
     for host in 0..3 {
         judge.stores(host, &append(1, 1), host == 0).expect("a proposal of a leader");
         if host < holders {
-            judge.stored(host, &append(1, 1));
+            judge.stored(host, &append(1, 1)).expect("nothing but an entry");
         }
     }
     judge

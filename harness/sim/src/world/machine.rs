@@ -92,7 +92,8 @@ impl<P: Plant> World<P> {
             return;
         }
         for (_, op) in &batch {
-            self.judge.stored(host, op);
+            let finding = self.judge.stored(host, op);
+            self.judged(finding);
             match op {
                 StoreOp::Truncate(_) => self.counters.truncations += 1,
                 StoreOp::Install(_) => self.counters.installs += 1,
