@@ -85,7 +85,7 @@ pub(crate) struct Base<P: Plant> {
     since_snapshot: u64,
     /// Lookups since an epoch was established last.
     failed_lookups: u32,
-    /// The epoch in both files, for the planted bug that writes them too late.
+    /// The epoch in the acceptedEpoch file, for the planted bug that writes it too late.
     filed_epoch: Epoch,
     /// What the log writer of the last role had not written when that role ended, for the planted bug whose writer
     /// is not stopped.
@@ -129,7 +129,7 @@ impl<P: Plant> Base<P> {
             // What was recovered is counted when it is applied, like everything else.
             since_snapshot: 0,
             failed_lookups: 0,
-            filed_epoch: current,
+            filed_epoch: accepted,
             left_to_old_writer: Vec::new(),
             config,
         }
@@ -189,16 +189,22 @@ impl<P: Plant> Base<P> {
 
     pub(crate) fn set_accepted_epoch(&mut self, epoch: Epoch, then: Then) {
         self.accepted_epoch = epoch;
-        let written = if self.plant.has(Bug::EpochForgotten) { self.filed_epoch } else { epoch };
-        self.store_then(StoreOp::AcceptedEpoch(written), then);
+        if self.plant.has(Bug::EpochForgotten) {
+            self.store_then(StoreOp::AcceptedEpoch(self.filed_epoch), then);
+            return;
+        }
+        self.store_then(StoreOp::AcceptedEpoch(epoch), then);
     }
 
     /// The store is one queue: everything logged before this call is durable before the epoch is. That is the
     /// order that ZOOKEEPER-4643 and 4646 broke.
     pub(crate) fn set_current_epoch(&mut self, epoch: Epoch, then: Then) {
         self.current_epoch = epoch;
-        let written = if self.plant.has(Bug::EpochForgotten) { self.filed_epoch } else { epoch };
-        self.store_then(StoreOp::CurrentEpoch(written), then);
+        if self.plant.has(Bug::EpochForgotten) && epoch > self.filed_epoch {
+            self.store_then(StoreOp::AcceptedEpoch(self.filed_epoch), then);
+            return;
+        }
+        self.store_then(StoreOp::CurrentEpoch(epoch), then);
     }
 
     /// The planted bug: currentEpoch is queued before the history that it vouches for (ZOOKEEPER-4643).
@@ -219,7 +225,9 @@ impl<P: Plant> Base<P> {
         if epoch > self.filed_epoch {
             self.filed_epoch = epoch;
             self.store(StoreOp::AcceptedEpoch(epoch));
-            self.store(StoreOp::CurrentEpoch(epoch));
+            if epoch == self.current_epoch {
+                self.store(StoreOp::CurrentEpoch(epoch));
+            }
         }
     }
 

@@ -206,7 +206,7 @@ impl<P: Plant> World<P> {
     }
 
     pub(super) fn start_process(&mut self, host: HostIndex) {
-        if self.hosts[host].process.is_some() {
+        if self.hosts[host].process.is_some() || self.left_dead.contains(&host) {
             return;
         }
         let first = self.hosts[host].life == 0;
