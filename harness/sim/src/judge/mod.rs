@@ -98,7 +98,9 @@ impl Judge {
         self.views[host].durable.follow(op);
         match op {
             StoreOp::CurrentEpoch(epoch) => self.check_vouching(host, *epoch),
-            StoreOp::AcceptedEpoch(_) | StoreOp::Append(_) | StoreOp::Truncate(_) | StoreOp::Install(_) => Ok(()),
+            StoreOp::AcceptedEpoch(_) | StoreOp::Append(_) | StoreOp::Truncate(_) | StoreOp::Install(_) => {
+                Ok(())
+            }
         }
     }
 
@@ -118,7 +120,7 @@ impl Judge {
 
     /// A member finished a step. Returns how many entries were committed by it.
     pub(crate) fn stepped(&mut self, host: HostIndex, status: &Status) -> Result<u64, (Rule, String)> {
-        self.check_told(host, status)?;
+        self.check_told(host, status.established, status.last_applied)?;
         // What a member holds before its epoch stands is served to nobody.
         if !status.established || status.last_applied == self.views[host].applied {
             return Ok(0);

@@ -4,7 +4,6 @@
 //! is a lie). When it serves, what its leader said to be committed is in the tree: each COMMIT, the ones that
 //! came before UPTODATE as well (ZOOKEEPER-4394, 3023).
 
-use node_core::{Role, Status};
 use node_wire::ids::Zxid;
 
 use super::{Finding, Judge, server};
@@ -23,21 +22,23 @@ impl Judge {
         if serves {
             return Ok(());
         }
-        Err((Rule::Serving, format!("server {} answers a client though no epoch stands there", server(host).0)))
+        Err((
+            Rule::Serving,
+            format!("server {} answers a client though no epoch stands there", server(host).0),
+        ))
     }
 
     /// After each step of a member.
-    pub(super) fn check_told(&self, host: HostIndex, status: &Status) -> Finding {
+    pub(super) fn check_told(&self, host: HostIndex, serves: bool, applied: Zxid) -> Finding {
         let told = self.views[host].told;
-        if !status.established || !matches!(status.role, Role::Following(_)) || status.last_applied >= told {
+        if !serves || applied >= told {
             return Ok(());
         }
         Err((
             Rule::Serving,
             format!(
-                "server {} serves from {}, though it was told that {told} is committed",
-                server(host).0,
-                status.last_applied
+                "server {} serves from {applied}, though it was told that {told} is committed",
+                server(host).0
             ),
         ))
     }

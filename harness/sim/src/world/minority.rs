@@ -44,9 +44,8 @@ impl<P: Plant> World<P> {
     /// What keeps the living from being a quorum that serves, if anything does.
     pub(super) fn not_a_quorum(&self) -> Option<String> {
         let living = self.hosts.iter().enumerate().filter(|(host, _)| !self.left_dead.contains(host));
-        let statuses: Option<Vec<(HostIndex, Status)>> = living
-            .map(|(host, machine)| Some((host, machine.process.as_ref()?.member.status())))
-            .collect();
+        let statuses: Option<Vec<(HostIndex, Status)>> =
+            living.map(|(host, machine)| Some((host, machine.process.as_ref()?.member.status()))).collect();
         let Some(statuses) = statuses else { return Some("a member is not running".to_owned()) };
         let leaders = statuses.iter().filter(|(_, status)| status.role == Role::Leading).count();
         if leaders != 1 || statuses.iter().any(|(_, status)| !status.established) {

@@ -151,10 +151,16 @@ impl<P: Plant> World<P> {
     fn not_elected(&self) -> Option<String> {
         let Some(statuses) = self.statuses() else { return Some("a member is not running".to_owned()) };
         if statuses.iter().any(|status| !status.established) {
-            return Some(format!("the healed ensemble elected nobody in time: {}", roles(statuses.iter().enumerate())));
+            return Some(format!(
+                "the healed ensemble elected nobody in time: {}",
+                roles(statuses.iter().enumerate())
+            ));
         }
         if statuses.iter().filter(|status| status.role == Role::Leading).count() != 1 {
-            return Some(format!("the healed ensemble has not one leader: {}", roles(statuses.iter().enumerate())));
+            return Some(format!(
+                "the healed ensemble has not one leader: {}",
+                roles(statuses.iter().enumerate())
+            ));
         }
         None
     }
