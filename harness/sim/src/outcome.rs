@@ -22,6 +22,10 @@ pub enum Rule {
     Agreement,
     /// What was durable is found again after a crash.
     Recovery,
+    /// currentEpoch is on a disk only behind the history that it vouches for.
+    Vouching,
+    /// A member answers only while its epoch stands, and from all that it was told to be committed.
+    Serving,
     /// A member stopped although its disk was well.
     Halt,
     /// A member panicked.
@@ -52,6 +56,8 @@ impl Rule {
             Self::Durability => "durability",
             Self::Agreement => "agreement",
             Self::Recovery => "recovery",
+            Self::Vouching => "vouching",
+            Self::Serving => "serving",
             Self::Halt => "no halt",
             Self::Panic => "no panic",
             Self::Answer => "answers",

@@ -17,7 +17,7 @@ use crate::Config;
 use crate::clients::Clients;
 use crate::io::{ConnId, Effect, Event, Now, StoreOp};
 use crate::journal::Journal;
-use crate::plant::Plant;
+use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
 use crate::tree::{Applied, Tree};
 
@@ -85,6 +85,11 @@ pub(crate) struct Base<P: Plant> {
     since_snapshot: u64,
     /// Lookups since an epoch was established last.
     failed_lookups: u32,
+    /// The epoch in the acceptedEpoch file, for the planted bug that writes it too late.
+    filed_epoch: Epoch,
+    /// What the log writer of the last role had not written when that role ended, for the planted bug whose writer
+    /// is not stopped.
+    left_to_old_writer: Vec<Entry>,
 }
 
 impl<P: Plant> Base<P> {
@@ -97,7 +102,11 @@ impl<P: Plant> Base<P> {
         now: Now,
         plant: P,
     ) -> Self {
-        let quorum = Quorum::new(config.voters.clone());
+        let quorum = if plant.has(Bug::HalfQuorum) {
+            Quorum::of_half(config.voters.clone())
+        } else {
+            Quorum::new(config.voters.clone())
+        };
         let journal = Journal::new(image.zxid, entries);
         Self {
             plant,
@@ -120,6 +129,8 @@ impl<P: Plant> Base<P> {
             // What was recovered is counted when it is applied, like everything else.
             since_snapshot: 0,
             failed_lookups: 0,
+            filed_epoch: accepted,
+            left_to_old_writer: Vec::new(),
             config,
         }
     }
@@ -164,6 +175,9 @@ impl<P: Plant> Base<P> {
 
     /// Logs an entry: into the journal at once, onto disk in its turn.
     pub(crate) fn append(&mut self, entry: Entry, then: Option<Then>) {
+        if self.plant.has(Bug::EpochForgotten) {
+            self.file_epoch(entry.zxid().epoch());
+        }
         self.journal.push(entry.clone());
         let zxid = entry.zxid();
         let ticket = self.store(StoreOp::Append(entry));
@@ -175,6 +189,10 @@ impl<P: Plant> Base<P> {
 
     pub(crate) fn set_accepted_epoch(&mut self, epoch: Epoch, then: Then) {
         self.accepted_epoch = epoch;
+        if self.plant.has(Bug::EpochForgotten) {
+            self.store_then(StoreOp::AcceptedEpoch(self.filed_epoch), then);
+            return;
+        }
         self.store_then(StoreOp::AcceptedEpoch(epoch), then);
     }
 
@@ -182,18 +200,76 @@ impl<P: Plant> Base<P> {
     /// order that ZOOKEEPER-4643 and 4646 broke.
     pub(crate) fn set_current_epoch(&mut self, epoch: Epoch, then: Then) {
         self.current_epoch = epoch;
+        if self.plant.has(Bug::EpochForgotten) && epoch > self.filed_epoch {
+            self.store_then(StoreOp::AcceptedEpoch(self.filed_epoch), then);
+            return;
+        }
         self.store_then(StoreOp::CurrentEpoch(epoch), then);
+    }
+
+    /// The planted bug: currentEpoch is queued before the history that it vouches for (ZOOKEEPER-4643).
+    pub(crate) fn set_current_epoch_first(&mut self, epoch: Epoch) {
+        self.current_epoch = epoch;
+        self.store(StoreOp::CurrentEpoch(epoch));
+    }
+
+    /// The planted bug: the zxid of a SNAP is believed before its tree has come.
+    pub(crate) fn trust_image(&mut self, zxid: Zxid) {
+        self.journal.reset(zxid);
+        self.appended.clear();
+        self.durable = zxid;
+    }
+
+    /// The planted bug: the epoch files are written when there is an entry to write, as if the log told the epoch.
+    fn file_epoch(&mut self, epoch: Epoch) {
+        if epoch > self.filed_epoch {
+            self.filed_epoch = epoch;
+            self.store(StoreOp::AcceptedEpoch(epoch));
+            if epoch == self.current_epoch {
+                self.store(StoreOp::CurrentEpoch(epoch));
+            }
+        }
     }
 
     /// Cuts the log. False when the cut would reach into what is applied.
     pub(crate) fn truncate(&mut self, zxid: Zxid) -> bool {
+        if self.plant.has(Bug::UncommittedInMemory) {
+            self.journal.unmark(zxid);
+        }
         if !self.journal.truncate(zxid) {
             return false;
         }
-        self.store(StoreOp::Truncate(zxid));
+        if !self.plant.has(Bug::TruncNotAtAll) {
+            self.store(StoreOp::Truncate(zxid));
+        }
+        if self.plant.has(Bug::StaleLogWriter) {
+            self.old_writer_goes_on(zxid);
+        }
         self.appended.retain(|(_, appended)| *appended <= zxid);
         self.durable = self.durable.min(self.journal.last());
         true
+    }
+
+    /// The planted bug: a role ends, its log writer does not. What waits for the disk is left to it.
+    pub(crate) fn keep_old_writer(&mut self) {
+        let waits = |entry: &&Entry| self.appended.iter().any(|(_, zxid)| *zxid == entry.zxid());
+        self.left_to_old_writer = self.journal.after(Zxid::ZERO).filter(waits).cloned().collect();
+    }
+
+    /// The planted bug: the old writer is slower than the cut, and writes what was cut away behind it.
+    fn old_writer_goes_on(&mut self, cut: Zxid) {
+        for entry in std::mem::take(&mut self.left_to_old_writer) {
+            if entry.zxid() > cut {
+                self.store(StoreOp::Append(entry));
+            }
+        }
+    }
+
+    /// The planted bug: a role ends, and what it had logged goes into the tree, as if logged were committed.
+    pub(crate) fn apply_uncommitted(&mut self) {
+        while let Some(entry) = self.journal.apply_next(self.journal.last()) {
+            self.tree.apply(&entry);
+        }
     }
 
     /// Replaces everything by a leader's snapshot.
@@ -204,6 +280,9 @@ impl<P: Plant> Base<P> {
         self.durable = image.zxid;
         self.last_snapshot = image.zxid;
         self.since_snapshot = 0;
+        if self.plant.has(Bug::EpochForgotten) {
+            self.file_epoch(image.zxid.epoch());
+        }
         self.store(StoreOp::Install(Arc::new(image)));
     }
 

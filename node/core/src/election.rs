@@ -34,6 +34,7 @@ use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 
 use crate::Config;
+use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
 
 /// How long a decided quorum waits for voters that are connected and have not voted the same.
@@ -71,8 +72,9 @@ impl Vote {
     }
 
     /// The order of votes within a round.
-    fn rank(&self) -> (Epoch, Zxid, ServerId) {
-        (self.peer_epoch, self.zxid, self.leader)
+    fn rank<P: Plant>(&self, plant: P) -> (Epoch, Zxid, ServerId) {
+        let epoch = if plant.has(Bug::IgnorePeerEpoch) { Epoch::ZERO } else { self.peer_epoch };
+        (epoch, self.zxid, self.leader)
     }
 }
 
@@ -124,7 +126,8 @@ pub(crate) type Outbox = Vec<(ServerId, Notification)>;
 
 /// One member's part in elections.
 #[derive(Debug)]
-pub(crate) struct Election {
+pub(crate) struct Election<P: Plant> {
+    plant: P,
     me: ServerId,
     observes: bool,
     observers: BTreeSet<ServerId>,
@@ -134,15 +137,27 @@ pub(crate) struct Election {
     lookup: Option<Lookup>,
     /// The decided vote and our state, told to whoever looks.
     decided: Option<Vote>,
+    /// Votes of earlier rounds, for the planted bug that counts them. Always empty in a clean member.
+    stale: BTreeMap<ServerId, Vote>,
 }
 
-impl Election {
-    pub(crate) fn new(config: &Config, quorum: Quorum) -> Self {
+impl<P: Plant> Election<P> {
+    pub(crate) fn new(config: &Config, quorum: Quorum, plant: P) -> Self {
         let me = config.id;
         let peers =
             quorum.voters().filter(|voter| *voter != me).map(|voter| (voter, Peer::default())).collect();
-        let (observes, observers) = (config.observes(), config.observers.clone());
-        Self { me, observes, observers, quorum, round: Round(0), peers, lookup: None, decided: None }
+        Self {
+            plant,
+            me,
+            observes: config.observes(),
+            observers: config.observers.clone(),
+            quorum,
+            round: Round(0),
+            peers,
+            lookup: None,
+            decided: None,
+            stale: BTreeMap::new(),
+        }
     }
 
     pub(crate) fn round(&self) -> Round {
@@ -167,11 +182,16 @@ impl Election {
         }
         let own = Vote { leader: self.me, zxid, peer_epoch, round: self.round };
         self.decided = None;
+        let (proposal, ballots) = if self.plant.has(Bug::CountOtherRound) {
+            self.with_stale_votes(own)
+        } else {
+            (own, BTreeMap::from([(self.me, own)]))
+        };
         self.lookup = Some(Lookup {
             candidacy: own,
             own,
-            proposal: own,
-            ballots: BTreeMap::from([(self.me, own)]),
+            proposal,
+            ballots,
             settled: BTreeMap::new(),
             began: at,
             settle_at: None,
@@ -180,6 +200,18 @@ impl Election {
         });
         self.tell_all(out);
         self.tally(at, out)
+    }
+
+    /// The planted bug: the box is not emptied, and what lies in it counts in the new round.
+    fn with_stale_votes(&mut self, own: Vote) -> (Vote, BTreeMap<ServerId, Vote>) {
+        let mut ballots = std::mem::take(&mut self.stale);
+        for vote in ballots.values_mut() {
+            vote.round = own.round;
+        }
+        let best = ballots.values().copied().max_by_key(|vote| vote.rank(self.plant));
+        let proposal = best.filter(|best| best.rank(self.plant) > own.rank(self.plant)).unwrap_or(own);
+        ballots.insert(self.me, proposal);
+        (proposal, ballots)
     }
 
     /// The epoch of the decided vote is known now: late starters compare it among the members. The leader tells
@@ -253,7 +285,7 @@ impl Election {
         let stands_back = lookup.own != lookup.candidacy;
         if hears_quorum && stands_back {
             lookup.own = lookup.candidacy;
-            if lookup.own.rank() <= lookup.proposal.rank() {
+            if lookup.own.rank(self.plant) <= lookup.proposal.rank(self.plant) {
                 return;
             }
             lookup.proposal = lookup.own;
@@ -308,10 +340,14 @@ impl Election {
             }
             return None;
         }
+        let mut vote = Vote::of(notification);
+        if self.plant.has(Bug::CountOtherRound) {
+            vote.round = self.round;
+        }
         match notification.state {
-            PeerState::Looking => self.heard_looking(from, Vote::of(notification), at, out),
-            PeerState::Following => self.heard_settled(from, Vote::of(notification), false, at, out),
-            PeerState::Leading => self.heard_settled(from, Vote::of(notification), true, at, out),
+            PeerState::Looking => self.heard_looking(from, vote, at, out),
+            PeerState::Following => self.heard_settled(from, vote, false, at, out),
+            PeerState::Leading => self.heard_settled(from, vote, true, at, out),
             PeerState::Observing => None,
         }
     }
@@ -344,11 +380,11 @@ impl Election {
             changed = true;
         }
         // One that we don't hear ourselves we could not follow, whoever speaks for it.
-        if vote.rank() > lookup.proposal.rank() && hears_candidate {
+        if vote.rank(self.plant) > lookup.proposal.rank(self.plant) && hears_candidate {
             lookup.proposal = vote;
             changed = true;
         }
-        let worse = vote.rank() < lookup.proposal.rank();
+        let worse = vote.rank(self.plant) < lookup.proposal.rank(self.plant);
         lookup.ballots.insert(from, vote);
         lookup.ballots.insert(self.me, lookup.proposal);
         if changed {
@@ -422,6 +458,9 @@ impl Election {
 
     fn decide(&mut self, vote: Vote, out: &mut Outbox) -> ServerId {
         let lookup = self.lookup.take();
+        if self.plant.has(Bug::CountOtherRound) {
+            self.stale = lookup.as_ref().map(|lookup| lookup.ballots.clone()).unwrap_or_default();
+        }
         self.round = vote.round;
         self.decided = Some(vote);
         if self.observes {

@@ -72,6 +72,19 @@ pub(crate) struct Learner {
     syncs: VecDeque<ClientId>,
     /// Sessions heard of since the last PING.
     touched: BTreeMap<SessionId, i32>,
+    /// What planted bugs remember; a clean member leaves it empty.
+    planted: Planted,
+}
+
+/// What planted bugs remember.
+#[derive(Debug, Default)]
+struct Planted {
+    /// Proposals of the history that are not logged before currentEpoch is written ([`Bug::EpochBeforeLog`]).
+    held: Vec<Entry>,
+    /// The first COMMIT that was lost ([`Bug::LostCommitInSync`]).
+    lost: Option<Zxid>,
+    /// The history is still being applied, though the member serves ([`Bug::ServeBeforeApply`]).
+    behind: bool,
 }
 
 impl Learner {
@@ -89,6 +102,7 @@ impl Learner {
             silence: Silence::new(base.awake),
             syncs: VecDeque::new(),
             touched: BTreeMap::new(),
+            planted: Planted::default(),
         }
     }
 
@@ -143,6 +157,9 @@ impl Learner {
             self.redial_at = None;
             base.emit(Effect::Dial { leader: self.leader });
         }
+        if base.plant.has(Bug::ServeBeforeApply) && self.planted.behind {
+            self.planted.behind = base.apply_next(self.committed).is_some();
+        }
         match self.phase {
             Phase::Dialling | Phase::Discovery | Phase::Promised | Phase::ReceivingImage => {
                 if base.awake >= self.deadline {
@@ -171,6 +188,9 @@ impl Learner {
                 // Nothing is heard of while the stream is being received: it has the long limit.
                 self.deadline = base.awake + base.config.init_timeout();
                 self.phase = Phase::ReceivingImage;
+                if base.plant.has(Bug::TrustInterruptedSnap) {
+                    base.trust_image(zxid);
+                }
                 Ok(())
             }
             (Phase::Synchronizing | Phase::Acknowledging | Phase::Broadcast, kind) => {
@@ -243,6 +263,13 @@ impl Learner {
 
     fn truncate<P: Plant>(&mut self, base: &mut Base<P>, zxid: Zxid) -> Result<(), Leave> {
         let last = base.journal.floor(zxid);
+        if base.plant.has(Bug::TruncTooFar)
+            && let Some(before) = base.journal.floor(Zxid(zxid.0.saturating_sub(1)))
+            && base.truncate(before)
+        {
+            self.synchronize(base, Phase::Synchronizing);
+            return Ok(());
+        }
         if last != Some(zxid) || !base.truncate(zxid) {
             // Can't be among sound members (see `leader::sync`); going on would leave a hole in the history.
             let applied = base.journal.applied();
@@ -273,11 +300,23 @@ impl Learner {
     fn proposal<P: Plant>(&mut self, base: &mut Base<P>, data: Option<Bytes>) -> Result<(), Leave> {
         let entry = decode(data)?;
         let zxid = entry.zxid();
+        if base.plant.has(Bug::EpochBeforeLog) && self.phase == Phase::Synchronizing {
+            if zxid.epoch() == self.epoch {
+                self.early.push(zxid);
+            }
+            self.planted.held.push(entry);
+            return Ok(());
+        }
         if zxid <= base.journal.last() {
             return Err(Leave::because(format!("proposal {zxid} is not after {}", base.journal.last())));
         }
         let Some(conn) = self.conn else { return Ok(()) };
-        if self.phase == Phase::Synchronizing {
+        if base.plant.has(Bug::AckOvertakesNewLeader)
+            && self.phase == Phase::Synchronizing
+            && zxid.epoch() == self.epoch
+        {
+            base.append(entry, Some(Then::AckProposal { conn, zxid }));
+        } else if self.phase == Phase::Synchronizing {
             if zxid.epoch() == self.epoch {
                 self.early.push(zxid);
             }
@@ -303,11 +342,15 @@ impl Learner {
     }
 
     fn commit<P: Plant>(&mut self, base: &mut Base<P>, zxid: Zxid) -> Result<(), Leave> {
-        if zxid > base.journal.last() {
+        if base.plant.has(Bug::LostCommitInSync) && self.phase == Phase::Acknowledging {
+            self.planted.lost.get_or_insert(zxid);
+            return Ok(());
+        }
+        if zxid > base.journal.last() && self.planted.held.is_empty() {
             return Err(Leave::because(format!("commit of {zxid}, which was never proposed")));
         }
         self.committed = self.committed.max(zxid);
-        if self.phase == Phase::Broadcast {
+        if self.phase == Phase::Broadcast && !self.planted.behind {
             while base.apply_next(self.committed).is_some() {}
         }
         Ok(())
@@ -319,15 +362,30 @@ impl Learner {
         }
         let Some(conn) = self.conn else { return Ok(()) };
         self.phase = Phase::Acknowledging;
+        if base.plant.has(Bug::AckNewLeaderEarly) {
+            ack(base, conn, Zxid::new(epoch, 0));
+        }
+        if base.plant.has(Bug::EpochBeforeLog) && !self.planted.held.is_empty() {
+            base.set_current_epoch_first(epoch);
+            let mut held = std::mem::take(&mut self.planted.held).into_iter().peekable();
+            while let Some(entry) = held.next() {
+                let then = held.peek().is_none().then_some(Then::AckNewLeader { conn, epoch });
+                base.append(entry, then);
+            }
+            return Ok(());
+        }
         base.set_current_epoch(epoch, Then::AckNewLeader { conn, epoch });
         Ok(())
     }
 
     fn up_to_date<P: Plant>(&mut self, base: &mut Base<P>, committed: Zxid) -> Result<(), Leave> {
         let Some(conn) = self.conn else { return Ok(()) };
-        self.commit(base, committed)?;
         self.phase = Phase::Broadcast;
-        while base.apply_next(self.committed).is_some() {}
+        if base.plant.has(Bug::ServeBeforeApply) {
+            self.planted.behind = true;
+        }
+        let lost = self.planted.lost.map_or(committed, |lost| Zxid(lost.0 - 1));
+        self.commit(base, committed.min(lost))?;
         ack(base, conn, Zxid::new(self.epoch, 0));
         base.tell(Event::Established { leader: self.leader, epoch: self.epoch });
         Ok(())
@@ -341,7 +399,9 @@ impl Learner {
                 ack_epoch(base, conn, current);
             }
             Then::AckNewLeader { conn, epoch } => {
-                ack(base, conn, Zxid::new(epoch, 0));
+                if !base.plant.has(Bug::AckNewLeaderEarly) {
+                    ack(base, conn, Zxid::new(epoch, 0));
+                }
                 // Never before the ACK of NEWLEADER: the leader would drop them (ZOOKEEPER-4685).
                 for zxid in std::mem::take(&mut self.early) {
                     ack(base, conn, zxid);

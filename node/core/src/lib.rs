@@ -116,7 +116,7 @@ enum RoleState {
 pub struct Member<P: Plant = Clean> {
     base: Base<P>,
     attention: Attention,
-    election: Election,
+    election: Election<P>,
     role: RoleState,
     started: bool,
 }
@@ -127,7 +127,7 @@ impl<P: Plant> Member<P> {
         let Recovered { accepted_epoch, current_epoch, image, entries } = recovered;
         let base = Base::new(config, accepted_epoch, current_epoch, &image, entries, now, plant);
         Self {
-            election: Election::new(&base.config, base.quorum.clone()),
+            election: Election::new(&base.config, base.quorum.clone(), plant),
             attention: Attention::new(now.mono),
             base,
             role: RoleState::Looking { parked: BTreeMap::new() },
@@ -187,7 +187,7 @@ impl<P: Plant> Member<P> {
 
     // Elections.
 
-    fn elect(&mut self, part: impl FnOnce(&mut Election, Duration, &mut Outbox) -> Option<ServerId>) {
+    fn elect(&mut self, part: impl FnOnce(&mut Election<P>, Duration, &mut Outbox) -> Option<ServerId>) {
         let mut outbox = Outbox::new();
         let decided = part(&mut self.election, self.base.awake, &mut outbox);
         for (to, notification) in outbox {
@@ -212,12 +212,21 @@ impl<P: Plant> Member<P> {
     fn look(&mut self, left: Option<ServerId>, reason: String) {
         self.base.forget_waiting();
         let looking = RoleState::Looking { parked: BTreeMap::new() };
-        match std::mem::replace(&mut self.role, looking) {
+        let role = std::mem::replace(&mut self.role, looking);
+        match &role {
             RoleState::Looking { .. } => {}
             RoleState::Following(learner) => learner.close(&mut self.base),
             RoleState::Leading(leader) => leader.close(&mut self.base),
         }
-        self.base.clients.close_all(&mut self.base.out);
+        if !self.base.plant.has(Bug::ReadDuringSync) {
+            self.base.clients.close_all(&mut self.base.out);
+        }
+        if self.base.plant.has(Bug::UncommittedInMemory) && !matches!(role, RoleState::Looking { .. }) {
+            self.base.apply_uncommitted();
+        }
+        if self.base.plant.has(Bug::StaleLogWriter) && !matches!(role, RoleState::Looking { .. }) {
+            self.base.keep_old_writer();
+        }
         self.base.lookup_began();
         let (epoch, zxid) = (self.base.current_epoch, self.base.journal.last());
         let mut outbox = Outbox::new();
@@ -404,6 +413,9 @@ impl<P: Plant> Member<P> {
     fn client_request(&mut self, client: ClientId, request: node_wire::client::Request) {
         if !self.established() {
             // Closed when the role ended; this was still on its way.
+            if self.base.plant.has(Bug::ReadDuringSync) {
+                self.answer_from_the_past(client, request);
+            }
             return;
         }
         if let Some(session) = self.base.clients.session(client) {
@@ -417,6 +429,15 @@ impl<P: Plant> Member<P> {
         }
         let ask = self.base.clients.request(client, request, &self.base.tree, &mut self.base.out);
         self.ask(ask);
+    }
+
+    /// The planted bug: what needs no leader is answered though nobody knows how old the tree is, and a sync,
+    /// which has no leader to go to, counts as done.
+    fn answer_from_the_past(&mut self, client: ClientId, request: node_wire::client::Request) {
+        let ask = self.base.clients.request(client, request, &self.base.tree, &mut self.base.out);
+        if let Some(Ask::Sync(client)) = ask {
+            self.base.clients.synced(client, &self.base.tree, &mut self.base.out);
+        }
     }
 
     fn ask(&mut self, ask: Option<Ask>) {

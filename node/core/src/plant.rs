@@ -45,45 +45,64 @@ macro_rules! zoo {
 
 zoo! {
     // Elections and discovery.
-    /// Votes are compared by (zxid, server id) alone.
+    /// Votes are compared by (zxid, server id) alone, and so is what a follower tells of its history in discovery:
+    /// there is no currentEpoch, as before ZooKeeper 3.4. The harm takes three leaders: one logs a proposal alone and
+    /// dies, the next makes the history of an older log its epoch's, and the first comes back with the larger zxid
+    /// (figure 8 of the Raft paper is the same schedule).
     IgnorePeerEpoch = "ignore-peer-epoch", "ZOOKEEPER-335, 1081",
         "votes are compared by zxid and id alone, an old epoch's proposals win";
-    /// A vote of another round is counted as if it were of this one.
+    /// A vote of another round is counted as if it were of this one: the ballot box is not emptied between rounds.
+    /// Safety does not suffer, discovery sees to that. But a leader that died has the votes of the round in which it
+    /// won, and wins the next ones too.
     CountOtherRound = "count-other-round", "fast leader election, logical clock",
         "votes of another round are counted in this one";
-    /// Half of the voters pass for a quorum.
+    /// Half of the voters pass for a quorum. In ensembles of even size two such halves need not meet; in those of odd
+    /// size this is no bug at all.
     HalfQuorum = "half-quorum", "\"at least half\" in common texts",
         "half of the voters pass for a quorum";
-    /// The promise of an epoch is not kept on disk.
+    /// The promise of an epoch is not kept on disk: both epoch files are written with the first entry of the epoch, as
+    /// when the epoch was told from the log. One without entries is forgotten in a crash, and given a second time.
+    ///
+    /// To forget acceptedEpoch alone is a bug as well, but two other rules hide it: a promise counts only while its
+    /// connection lasts, and the log lets no currentEpoch be written beyond acceptedEpoch.
     EpochForgotten = "epoch-forgotten", "ZOOKEEPER-1653 and its like",
-        "acceptedEpoch is promised and never written";
-    /// A leader whose quorum is gone goes on.
+        "an epoch is promised and not written before its first entry";
+    /// A leader whose quorum is gone goes on: it answers reads from an ever older tree, takes writes that nobody
+    /// commits, and when the network is whole again it still leads beside the leader of a later epoch.
     NoAbdication = "no-abdication", "leader without a quorum",
         "a leader that lost its quorum goes on leading";
 
     // Synchronization.
-    /// NEWLEADER is acknowledged before the synchronized transactions are durable.
+    /// NEWLEADER is acknowledged as it comes, while the synchronized transactions wait for the disk. Both they and
+    /// currentEpoch behind them are still written in their order.
     AckNewLeaderEarly = "ack-newleader-early", "ZOOKEEPER-4646",
         "NEWLEADER is acknowledged before the synchronized transactions are durable";
-    /// currentEpoch is written before the synchronized transactions.
+    /// currentEpoch is written before the synchronized transactions: these are held in memory until NEWLEADER comes,
+    /// and follow the epoch file to the disk. The ACK waits for all of it; a crash between the two does the harm.
     EpochBeforeLog = "epoch-before-log", "ZOOKEEPER-4643",
         "currentEpoch is written before the log that it vouches for";
-    /// Entries that waited for the disk when the log was cut are written behind the cut.
+    /// Entries that waited for the disk when the role ended are written behind the cut of the next one: two writers on
+    /// one log, the old one slower than the TRUNC.
     StaleLogWriter = "stale-log-writer", "ZOOKEEPER-4712, 4541",
         "the old log writer still appends after a rejoin has cut the log";
-    /// A COMMIT between NEWLEADER and UPTODATE is forgotten.
+    /// A COMMIT between NEWLEADER and UPTODATE is forgotten, and UPTODATE does not make up for it. The next COMMIT
+    /// does: until then the member serves the past. (In ZooKeeper 3.8 the follower gives up instead.)
     LostCommitInSync = "lost-commit-in-sync", "ZOOKEEPER-4394",
         "a COMMIT between NEWLEADER and UPTODATE is lost";
-    /// The ACK of a proposal goes out before that of NEWLEADER.
+    /// The ACK of a proposal goes out before that of NEWLEADER: it answers to its own entry on disk. The leader takes
+    /// it for a breach of the protocol and hangs up, so that nobody can join while there are writes.
     AckOvertakesNewLeader = "ack-overtakes-newleader", "ZOOKEEPER-4685",
         "the ACK of a proposal overtakes that of NEWLEADER";
-    /// A member serves before it applied what it was synchronized with.
+    /// A member serves before it applied what it was synchronized with: that is done by and by, in the background.
     ServeBeforeApply = "serve-before-apply", "ZOOKEEPER-3023",
         "a member serves before it applied what it was synchronized with";
-    /// Reads are answered while the member is being synchronized.
+    /// Reads are answered while the member looks for a leader and is being synchronized: its clients stay, and what
+    /// needs no leader is answered. A plain read may be old anyway; the harm is the sync before it, which has no
+    /// leader to go to and counts as done.
     ReadDuringSync = "read-during-sync", "reads of a member that is not up to date",
         "a read is answered during synchronization";
-    /// What was applied on the leader's own word stays in the tree over a re-election.
+    /// What a role had logged is applied when it ends, committed or not, and stays in the tree when the next leader has
+    /// it cut from the log.
     UncommittedInMemory = "uncommitted-in-memory", "ZOOKEEPER-2845",
         "uncommitted transactions stay in memory over a re-election";
     /// TRUNC cuts one entry more than it was told.
@@ -92,7 +111,8 @@ zoo! {
     /// TRUNC cuts memory and leaves the log as it is.
     TruncNotAtAll = "trunc-not-at-all", "ZOOKEEPER-1154, 962",
         "TRUNC is acknowledged and the log stays as it was";
-    /// A SNAP that broke off is taken for whole.
+    /// A SNAP that broke off is taken for whole: its zxid is believed when it is announced, and when the stream breaks
+    /// the member goes on with its old tree and log in the belief that they reach so far.
     TrustInterruptedSnap = "trust-interrupted-snap", "ZOOKEEPER-3642, 2872",
         "a SNAP that was interrupted half-way is trusted";
 

@@ -10,12 +10,18 @@ use node_wire::ids::{ServerId, Zxid};
 #[derive(Clone, Debug)]
 pub(crate) struct Quorum {
     voters: BTreeSet<ServerId>,
+    size: usize,
 }
 
 impl Quorum {
     pub(crate) fn new(voters: BTreeSet<ServerId>) -> Self {
         assert!(!voters.is_empty(), "an ensemble has voters");
-        Self { voters }
+        Self { size: voters.len() / 2 + 1, voters }
+    }
+
+    /// As a planted bug counts: half of the voters are enough. Two such quorums of an even ensemble need not meet.
+    pub(crate) fn of_half(voters: BTreeSet<ServerId>) -> Self {
+        Self { size: voters.len().div_ceil(2), voters }
     }
 
     pub(crate) fn voters(&self) -> impl Iterator<Item = ServerId> + '_ {
@@ -27,7 +33,7 @@ impl Quorum {
     }
 
     pub(crate) fn size(&self) -> usize {
-        self.voters.len() / 2 + 1
+        self.size
     }
 
     /// True when these servers, each counted once and only if it votes, are a quorum.
@@ -56,6 +62,13 @@ mod tests {
     fn a_quorum_is_more_than_half() {
         for (n, size) in [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (6, 4), (7, 4)] {
             assert_eq!(quorum(n).size(), size, "of {n}");
+        }
+    }
+
+    #[test]
+    fn the_planted_half_is_a_quorum_in_even_ensembles_only() {
+        for (n, size) in [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (6, 3)] {
+            assert_eq!(Quorum::of_half((1..=n).map(ServerId).collect()).size(), size, "of {n}");
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The judge follows every store operation, every applied entry and every event, and speaks up at the step
 //! that breaks a promise, long before a client could notice. One file each: [`leaders`], [`integrity`],
-//! [`prefix`], [`durability`], [`recovery`]. The names are those of ZooKeeper's own Zab.tla where it has one.
+//! [`prefix`], [`durability`], [`recovery`], [`vouching`], [`serving`]. The names are those of ZooKeeper's own Zab.tla where it has one.
 //!
 //! It never looks at a member's own data structures except through `Status`, and knows nothing of time.
 
@@ -11,7 +11,9 @@ mod integrity;
 mod leaders;
 mod prefix;
 mod recovery;
+mod serving;
 mod shadow;
+mod vouching;
 
 use std::collections::BTreeMap;
 
@@ -38,6 +40,8 @@ struct View {
     durable: Shadow,
     /// What it applied in this life.
     applied: Zxid,
+    /// What its present leader told it to be committed.
+    told: Zxid,
 }
 
 /// Everything known of an ensemble.
@@ -45,6 +49,8 @@ struct View {
 pub(crate) struct Judge {
     views: Vec<View>,
     leaders: BTreeMap<Epoch, ServerId>,
+    /// The log that each epoch began with.
+    histories: BTreeMap<Epoch, Shadow>,
     proposed: BTreeMap<Zxid, u64>,
     committed: Vec<Committed>,
     /// Acknowledged entries that no living member was yet seen to apply.
@@ -61,6 +67,7 @@ impl Judge {
         Self {
             views: vec![View::default(); members],
             leaders: BTreeMap::new(),
+            histories: BTreeMap::new(),
             proposed: BTreeMap::new(),
             committed: Vec::new(),
             unseen: Vec::new(),
@@ -77,17 +84,31 @@ impl Judge {
         if let StoreOp::Append(entry) = op {
             self.check_integrity(host, Mark::of(entry), leads)?;
         }
+        if let StoreOp::CurrentEpoch(epoch) = op
+            && leads
+        {
+            self.begins(host, *epoch);
+        }
         self.views[host].logged.follow(op);
         Ok(())
     }
 
     /// A member's store finished an operation.
-    pub(crate) fn stored(&mut self, host: HostIndex, op: &StoreOp) {
+    pub(crate) fn stored(&mut self, host: HostIndex, op: &StoreOp) -> Finding {
         self.views[host].durable.follow(op);
+        match op {
+            StoreOp::CurrentEpoch(epoch) => self.check_vouching(host, *epoch),
+            StoreOp::AcceptedEpoch(_) | StoreOp::Append(_) | StoreOp::Truncate(_) | StoreOp::Install(_) => {
+                Ok(())
+            }
+        }
     }
 
     /// A member told of a transition.
     pub(crate) fn told(&mut self, host: HostIndex, event: &Event) -> Finding {
+        if let Event::Looking { .. } = event {
+            self.views[host].told = Zxid::ZERO;
+        }
         if let Event::Established { leader, epoch } = event {
             self.check_leader(*leader, *epoch)?;
             if server(host) == *leader {
@@ -99,6 +120,7 @@ impl Judge {
 
     /// A member finished a step. Returns how many entries were committed by it.
     pub(crate) fn stepped(&mut self, host: HostIndex, status: &Status) -> Result<u64, (Rule, String)> {
+        self.check_told(host, status.established, status.last_applied)?;
         // What a member holds before its epoch stands is served to nobody.
         if !status.established || status.last_applied == self.views[host].applied {
             return Ok(0);

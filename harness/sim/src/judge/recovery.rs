@@ -48,7 +48,7 @@ impl Judge {
                 format!("server {} recovered {}, which nobody proposed", server(host).0, entry.zxid()),
             ));
         }
-        self.views[host] = View { logged: recovered.clone(), durable: recovered, applied: Zxid::ZERO };
+        self.views[host] = View { logged: recovered.clone(), durable: recovered, ..View::default() };
         Ok(())
     }
 }

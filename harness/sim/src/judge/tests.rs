@@ -1,7 +1,7 @@
 //! The judge itself is judged: each rule speaks up at what breaks it, and is silent at what does not.
 
 use node_core::io::{Event, StoreOp};
-use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
+use node_wire::ids::{Epoch, Round, ServerId, SessionId, Zxid};
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
 use super::{Found, Judge};
@@ -28,7 +28,7 @@ fn ensemble(holders: usize) -> Judge {
     for host in 0..3 {
         judge.stores(host, &append(1, 1), host == 0).expect("a proposal of a leader");
         if host < holders {
-            judge.stored(host, &append(1, 1));
+            judge.stored(host, &append(1, 1)).expect("nothing but an entry");
         }
     }
     judge
@@ -104,4 +104,51 @@ fn a_crash_in_the_middle_of_a_truncation_may_take_what_it_truncates() {
     let op = StoreOp::Truncate(Zxid::ZERO);
     let found = Found { base: Zxid::ZERO, entries: &[], interrupted: Some(&op) };
     judge.recovers(0, &found).expect("the truncation was under way");
+}
+
+/// Three members; the first leads epoch 2, whose history is one entry.
+fn epoch_of_one_entry() -> Judge {
+    let mut judge = ensemble(1);
+    judge.stores(0, &StoreOp::CurrentEpoch(Epoch(2)), true).expect("an epoch begins");
+    judge
+}
+
+#[test]
+fn an_epoch_on_disk_without_the_history_it_vouches_for_is_a_violation() {
+    let mut judge = epoch_of_one_entry();
+    let epoch = StoreOp::CurrentEpoch(Epoch(2));
+    assert_eq!(judge.stored(1, &epoch).unwrap_err().0, Rule::Vouching);
+    judge.stored(2, &append(1, 1)).expect("nothing but an entry");
+    judge.stored(2, &epoch).expect("the history is there");
+}
+
+#[test]
+fn an_epoch_on_disk_behind_more_than_its_history_is_a_violation() {
+    let mut judge = epoch_of_one_entry();
+    let epoch = StoreOp::CurrentEpoch(Epoch(2));
+    judge.stored(1, &append(1, 1)).expect("nothing but an entry");
+    judge.stored(1, &append(1, 2)).expect("nothing but an entry");
+    assert_eq!(judge.stored(1, &epoch).unwrap_err().0, Rule::Vouching);
+    judge.stored(2, &append(1, 1)).expect("nothing but an entry");
+    judge.stored(2, &append(2, 1)).expect("nothing but an entry");
+    judge.stored(2, &epoch).expect("a proposal of the epoch may be there");
+}
+
+#[test]
+fn a_member_that_serves_has_applied_what_it_was_told_to_be_committed() {
+    let mut judge = ensemble(3);
+    judge.hears(1, zxid(1, 1));
+    judge.check_told(1, false, Zxid::ZERO).expect("it does not serve yet");
+    judge.check_told(1, true, zxid(1, 1)).expect("it has applied it");
+    assert_eq!(judge.check_told(1, true, Zxid::ZERO).unwrap_err().0, Rule::Serving);
+    let looks = Event::Looking { round: Round(2), left: None, reason: String::new() };
+    judge.told(1, &looks).expect("it left its leader");
+    judge.check_told(1, true, Zxid::ZERO).expect("what the old leader said is void");
+}
+
+#[test]
+fn a_member_that_answers_while_no_epoch_stands_is_a_violation() {
+    let judge = ensemble(3);
+    judge.answers(0, true).expect("it serves");
+    assert_eq!(judge.answers(0, false).unwrap_err().0, Rule::Serving);
 }

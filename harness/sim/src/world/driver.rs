@@ -90,13 +90,24 @@ impl<P: Plant> World<P> {
         let mut effects = std::mem::take(&mut self.effects);
         let Some(process) = self.hosts[host].process.as_mut() else { return };
         let led = process.role == Role::Leading;
+        let served = process.established;
+        if let Input::Packet { packet, .. } = &input
+            && matches!(packet.kind, PacketType::Commit | PacketType::UpToDate)
+        {
+            self.judge.hears(host, Zxid::from_wire(packet.zxid));
+        }
         process.member.step(now, input, &mut effects);
         let status = process.member.status();
         process.role = status.role;
         process.established = status.established;
         let leads = led || status.role == Role::Leading;
+        let serves = served || status.established;
         let mut survives = true;
         for effect in effects.drain(..) {
+            if matches!(effect, Effect::Reply { .. }) {
+                let finding = self.judge.answers(host, serves);
+                self.judged(finding);
+            }
             if !survives || self.violation.is_some() {
                 break;
             }

@@ -92,7 +92,8 @@ impl<P: Plant> World<P> {
             return;
         }
         for (_, op) in &batch {
-            self.judge.stored(host, op);
+            let finding = self.judge.stored(host, op);
+            self.judged(finding);
             match op {
                 StoreOp::Truncate(_) => self.counters.truncations += 1,
                 StoreOp::Install(_) => self.counters.installs += 1,
@@ -205,7 +206,7 @@ impl<P: Plant> World<P> {
     }
 
     pub(super) fn start_process(&mut self, host: HostIndex) {
-        if self.hosts[host].process.is_some() {
+        if self.hosts[host].process.is_some() || self.left_dead.contains(&host) {
             return;
         }
         let first = self.hosts[host].life == 0;

@@ -11,12 +11,14 @@
 //! - [`nemesis`]: faults, and their end.
 //! - [`population`]: clients' connections; [`registers`], [`visitors`]: what they do there; [`record`] and
 //!   [`history`]: what they leave, and its judgement.
-//! - [`stages`]: chaos, then healing, then what must hold afterwards.
+//! - [`stages`]: chaos, then healing, then what must hold afterwards; [`minority`]: and what must hold before all
+//!   are back.
 
 mod driver;
 mod election;
 mod history;
 mod machine;
+mod minority;
 mod nemesis;
 mod population;
 mod record;
@@ -25,7 +27,7 @@ mod stages;
 mod visitors;
 mod wires;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use node_core::io::Effect;
 use node_core::{Plant, TICK};
@@ -117,6 +119,8 @@ pub(crate) struct World<P: Plant> {
     next_fault: u64,
     stage: Stage,
     healed_at: Time,
+    /// Members that stay dead until the others have shown that they are a quorum.
+    left_dead: BTreeSet<HostIndex>,
     election_us: Option<u64>,
     counters: Counters,
     trace: Trace,
@@ -147,6 +151,7 @@ impl<P: Plant> World<P> {
             next_fault: 0,
             stage: Stage::Chaos,
             healed_at: Time::default(),
+            left_dead: BTreeSet::new(),
             election_us: None,
             counters: Counters::default(),
             trace: Trace::new(options.trace),

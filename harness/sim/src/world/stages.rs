@@ -1,6 +1,7 @@
 //! The course of a world: chaos with safety watched all along, then healing, then liveness within bounds.
 //!
-//! A healed ensemble must first elect and serve every client, then, when the clients are quiet, read back every
+//! In half of the worlds a minority stays dead at first, and the others must be a quorum without it. A healed
+//! ensemble must then elect and serve every client, then, when the clients are quiet, read back every
 //! register and converge, then see every session off. Each stage has a bound of virtual time, stated here; a
 //! world that is not through by then has failed as surely as one that broke a promise.
 
@@ -9,6 +10,7 @@ use node_wire::ids::Zxid;
 
 use super::{Event, World};
 use crate::client::Trade;
+use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::time::Time;
 
@@ -33,6 +35,8 @@ const MAX_SESSION_TICKS: u64 = 20;
 pub(super) enum Stage {
     /// Faults fall.
     Chaos,
+    /// Healed but for a minority that stays dead: the others are a quorum, elect and serve.
+    Quorum { until: Time },
     /// Healed: the ensemble elects a leader that all of it follows.
     Electing { until: Time },
     /// Every client is served.
@@ -66,22 +70,33 @@ impl<P: Plant> World<P> {
     /// Ends chaos.
     pub(super) fn heal(&mut self) {
         self.world_line("heal", [0, 0], String::new);
-        self.healed_at = self.now;
-        self.stage = Stage::Electing { until: self.now + self.election_bound_us() };
+        self.leave_some_dead();
         self.calm();
         self.undo_all();
+        self.forget_services();
+        self.healed_at = self.now;
+        self.stage = if self.left_dead.is_empty() {
+            Stage::Electing { until: self.now + self.election_bound_us() }
+        } else {
+            Stage::Quorum { until: self.now + self.service_bound_us() }
+        };
+        self.plan(LOOK_US, Event::Look);
+    }
+
+    /// What was served before does not count as served by the healed ensemble.
+    pub(super) fn forget_services(&mut self) {
         for client in &mut self.clients {
             if let Trade::Register(scribe) = &mut client.trade {
                 scribe.served = 0;
             }
         }
-        self.plan(LOOK_US, Event::Look);
     }
 
     /// Looks whether the present stage is through, or out of time.
     pub(super) fn look(&mut self) {
         let (until, missing) = match self.stage {
             Stage::Chaos | Stage::Over => return,
+            Stage::Quorum { until } => (until, self.not_a_quorum()),
             Stage::Electing { until } => (until, self.not_elected()),
             Stage::Serving { until } => (until, self.not_serving()),
             Stage::Converging { until } => (until, self.not_converged()),
@@ -101,6 +116,12 @@ impl<P: Plant> World<P> {
 
     fn next_stage(&mut self) {
         self.stage = match self.stage {
+            Stage::Quorum { .. } => {
+                self.raise_the_dead();
+                self.forget_services();
+                self.healed_at = self.now;
+                Stage::Electing { until: self.now + self.election_bound_us() }
+            }
             Stage::Chaos | Stage::Electing { .. } => {
                 self.election_us = Some(self.now.since(self.healed_at));
                 Stage::Serving { until: self.now + self.service_bound_us() }
@@ -130,10 +151,16 @@ impl<P: Plant> World<P> {
     fn not_elected(&self) -> Option<String> {
         let Some(statuses) = self.statuses() else { return Some("a member is not running".to_owned()) };
         if statuses.iter().any(|status| !status.established) {
-            return Some(format!("the healed ensemble elected nobody in time: {}", roles(&statuses)));
+            return Some(format!(
+                "the healed ensemble elected nobody in time: {}",
+                roles(statuses.iter().enumerate())
+            ));
         }
         if statuses.iter().filter(|status| status.role == Role::Leading).count() != 1 {
-            return Some(format!("the healed ensemble has not one leader: {}", roles(&statuses)));
+            return Some(format!(
+                "the healed ensemble has not one leader: {}",
+                roles(statuses.iter().enumerate())
+            ));
         }
         None
     }
@@ -182,10 +209,10 @@ impl<P: Plant> World<P> {
     }
 }
 
-fn roles(statuses: &[Status]) -> String {
-    let one = |(index, status): (usize, &Status)| {
+pub(super) fn roles<'a>(statuses: impl IntoIterator<Item = (HostIndex, &'a Status)>) -> String {
+    let one = |(host, status): (HostIndex, &Status)| {
         let stands = if status.established { "established" } else { "not established" };
-        format!("s{} {:?} {stands} epoch {}", index + 1, status.role, status.current_epoch.0)
+        format!("s{} {:?} {stands} epoch {}", host + 1, status.role, status.current_epoch.0)
     };
-    statuses.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
+    statuses.into_iter().map(one).collect::<Vec<_>>().join(", ")
 }

@@ -12,6 +12,9 @@ use super::{Event, World};
 use crate::host::Source;
 use crate::network::{Block, Cargo, Conn, EndId, HostIndex};
 
+/// Peer time-outs that the stream of a tree takes at most.
+const STREAM_TIMEOUTS: u64 = 3;
+
 impl<P: Plant> World<P> {
     pub(super) fn dial(&mut self, from: HostIndex, leader: ServerId) {
         let life = self.hosts[from].life;
@@ -72,9 +75,17 @@ impl<P: Plant> World<P> {
         if !conn.alive || !conn.ends[from.end].open || !conn.ends[to.end].open {
             return;
         }
-        let delay = self.link_delay(conn.ends[from.end].host, conn.ends[to.end].host);
+        let (sender, receiver) = (conn.ends[from.end].host, conn.ends[to.end].host);
+        let stream_us = if matches!(cargo, Cargo::Image(_)) { self.stream_us() } else { 0 };
+        let delay = self.link_delay(sender, receiver) + stream_us;
         let at = self.conns[to.conn].ends[to.end].incoming.send(self.now + delay, cargo);
         self.queue.plan(at, Event::Arrival(to));
+    }
+
+    /// How long a tree is on its way behind the packet that announces it, and all that follows behind it: long
+    /// enough for either side to die meanwhile.
+    fn stream_us(&mut self) -> u64 {
+        self.dice.between(0, STREAM_TIMEOUTS * self.drawn.peer_timeout_ms * 1000)
     }
 
     /// Closes an end: the other one learns of it behind everything that was sent.

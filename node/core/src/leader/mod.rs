@@ -32,7 +32,7 @@ use node_wire::quorum::{
 use crate::base::{Base, Leave, Then};
 use crate::io::{ConnId, Effect, Event};
 use crate::learner::encode;
-use crate::plant::Plant;
+use crate::plant::{Bug, Plant};
 use crate::prep::Outstanding;
 use crate::sessions::{Owner, SessionTracker};
 use crate::silence::Silence;
@@ -217,6 +217,9 @@ impl Leader {
 
     /// A leader without a quorum behind it abdicates, and its clients go to where one is.
     fn check_quorum<P: Plant>(&self, base: &Base<P>) -> Result<(), Leave> {
+        if base.plant.has(Bug::NoAbdication) {
+            return Ok(());
+        }
         let alive =
             self.peers.values().filter(|peer| peer.promised_or_later()).filter_map(|peer| peer.server);
         if base.quorum.reached(alive.chain([base.config.id])) {
@@ -369,7 +372,7 @@ impl Leader {
         if let Some(current) = counts
             && !observes
             && self.phase == Phase::Discovery
-            && (current, last) > (base.current_epoch, base.journal.last())
+            && is_ahead(base, current, last)
         {
             return Err(Leave::because(format!("a follower is ahead of us: epoch {current}, zxid {last}")));
         }
@@ -493,6 +496,14 @@ impl Peer {
     fn promised_or_later(&self) -> bool {
         !matches!(self.progress, Progress::Connected | Progress::Known { .. })
     }
+}
+
+/// True when a member with this epoch and this last zxid has a newer history than ours.
+fn is_ahead<P: Plant>(base: &Base<P>, current: Epoch, last: Zxid) -> bool {
+    if base.plant.has(Bug::IgnorePeerEpoch) {
+        return last > base.journal.last();
+    }
+    (current, last) > (base.current_epoch, base.journal.last())
 }
 
 fn leader_info<P: Plant>(base: &mut Base<P>, conn: ConnId, epoch: Epoch) {

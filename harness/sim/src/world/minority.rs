@@ -1,0 +1,65 @@
+//! A quorum is enough: when a world is healed some members may stay dead for a while, and the others must not
+//! need them.
+//!
+//! That all of a healed ensemble gets on again is the weaker half of what a quorum system promises: a member that
+//! waits for a dead one, or goes on voting for it, is found by nothing else. The dead are often those who led.
+
+use node_core::{Plant, Role, Status};
+
+use super::World;
+use super::stages::roles;
+use crate::client::Trade;
+use crate::dice::{Dice, HALF, Part};
+use crate::network::HostIndex;
+
+impl<P: Plant> World<P> {
+    /// Draws who stays dead while all others are healed: nobody, or less than half.
+    pub(super) fn leave_some_dead(&mut self) {
+        let mut dice = Dice::part(self.drawn.seed, Part::Minority);
+        let most = (self.hosts.len() - 1) / 2;
+        if most == 0 || dice.chance(HALF) {
+            return;
+        }
+        let mut candidates: Vec<HostIndex> = (0..self.hosts.len()).collect();
+        let leads = |host: &HostIndex| {
+            self.hosts[*host].process.as_ref().is_some_and(|process| process.role == Role::Leading)
+        };
+        let leader = candidates.iter().position(leads).filter(|_| dice.chance(HALF));
+        for place in 0..=dice.index(most) {
+            let chosen = leader.filter(|_| place == 0).unwrap_or_else(|| dice.index(candidates.len()));
+            self.left_dead.insert(candidates.swap_remove(chosen));
+        }
+        for host in self.left_dead.clone() {
+            self.crash(host);
+        }
+    }
+
+    /// The dead come back.
+    pub(super) fn raise_the_dead(&mut self) {
+        for host in std::mem::take(&mut self.left_dead) {
+            self.start_process(host);
+        }
+    }
+
+    /// What keeps the living from being a quorum that serves, if anything does.
+    pub(super) fn not_a_quorum(&self) -> Option<String> {
+        let living = self.hosts.iter().enumerate().filter(|(host, _)| !self.left_dead.contains(host));
+        let statuses: Option<Vec<(HostIndex, Status)>> =
+            living.map(|(host, machine)| Some((host, machine.process.as_ref()?.member.status()))).collect();
+        let Some(statuses) = statuses else { return Some("a member is not running".to_owned()) };
+        let leaders = statuses.iter().filter(|(_, status)| status.role == Role::Leading).count();
+        if leaders != 1 || statuses.iter().any(|(_, status)| !status.established) {
+            return Some(format!(
+                "with {} of {} members dead the others elected nobody in time: {}",
+                self.left_dead.len(),
+                self.hosts.len(),
+                roles(statuses.iter().map(|(host, status)| (*host, status)))
+            ));
+        }
+        let served = self.clients.iter().any(|client| match &client.trade {
+            Trade::Register(scribe) => scribe.served > 0,
+            Trade::Visitor(_) => false,
+        });
+        (!served).then(|| "a quorum without its dead members served nobody in time".to_owned())
+    }
+}
