@@ -32,7 +32,7 @@ use node_wire::quorum::{
 use crate::base::{Base, Leave, Then};
 use crate::io::{ConnId, Effect, Event};
 use crate::learner::encode;
-use crate::plant::Plant;
+use crate::plant::{Bug, Plant};
 use crate::prep::Outstanding;
 use crate::sessions::{Owner, SessionTracker};
 use crate::silence::Silence;
@@ -403,7 +403,7 @@ impl Leader {
         self.phase = Phase::Synchronization;
         self.deadline = base.awake + base.config.init_timeout();
         self.initial = base.journal.last();
-        self.last_proposed = Zxid::new(epoch, 0);
+        self.last_proposed = if base.plant.has(Bug::ZxidReuse) { self.initial } else { Zxid::new(epoch, 0) };
         base.set_current_epoch(epoch, Then::NewLeaderStored);
         let ready: Vec<ConnId> = self
             .peers
