@@ -35,6 +35,8 @@ pub(crate) enum Part {
     Turn(u64),
     /// A client.
     Client(u64),
+    /// The length of epochs.
+    Epochs,
 }
 
 /// The stream of draws. Whoever draws in another order lives in another world.
@@ -54,6 +56,7 @@ impl Dice {
         rng.set_stream(match part {
             Part::Turn(turn) => turn << 1 | 1,
             Part::Client(client) => (client + 1) << 1,
+            Part::Epochs => u64::MAX - 1,
         });
         Self(rng)
     }

@@ -8,7 +8,7 @@ use node_core::io::{Input, Recovered, StoreOp};
 use node_core::tree::TreeSnapshot;
 use node_core::{Config, Member, Plant, Role};
 use node_log::{Log, LogOptions, MemStorage};
-use node_wire::ids::{ServerId, Zxid};
+use node_wire::ids::ServerId;
 
 use super::{Event, World};
 use crate::dice::{Dice, HALF};
@@ -255,7 +255,7 @@ impl<P: Plant> World<P> {
             tick_time: Duration::from_millis(self.drawn.tick_time_ms),
             init_limit: self.drawn.init_limit,
             snap_count: self.drawn.snap_count,
-            last_counter: Zxid::LAST_COUNTER,
+            last_counter: self.drawn.last_counter,
         };
         let machine = &mut self.hosts[host];
         machine.life += 1;
