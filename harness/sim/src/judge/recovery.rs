@@ -1,7 +1,7 @@
 //! Recovery: a crash takes what was in flight and nothing else.
 
 use node_core::io::StoreOp;
-use node_wire::ids::Zxid;
+use node_wire::ids::{Epoch, Zxid};
 use node_wire::txn::Entry;
 
 use super::{Finding, Judge, Shadow, View, server};
@@ -48,7 +48,8 @@ impl Judge {
                 format!("server {} recovered {}, which nobody proposed", server(host).0, entry.zxid()),
             ));
         }
-        self.views[host] = View { logged: recovered.clone(), durable: recovered, applied: Zxid::ZERO };
+        self.views[host] =
+            View { logged: recovered.clone(), durable: recovered, applied: Zxid::ZERO, epoch: Epoch::ZERO };
         Ok(())
     }
 }

@@ -26,6 +26,7 @@ fn zxid(epoch: u32, counter: u32) -> Zxid {
 fn ensemble(holders: usize) -> Judge {
     let mut judge = Judge::new(3);
     for host in 0..3 {
+        judge.stores(host, &StoreOp::CurrentEpoch(Epoch(1)), false).expect("an epoch");
         judge.stores(host, &append(1, 1), host == 0).expect("a proposal of a leader");
         if host < holders {
             judge.stored(host, &append(1, 1));
@@ -77,6 +78,7 @@ fn members_that_apply_different_entries_are_a_violation() {
     let mut judge = ensemble(3);
     judge.check_prefix(0, zxid(1, 1), 7).expect("the first one there");
     judge.stores(2, &StoreOp::Truncate(Zxid::ZERO), false).expect("a truncation");
+    judge.stores(2, &StoreOp::CurrentEpoch(Epoch(2)), true).expect("its epoch");
     judge.stores(2, &append(2, 1), true).expect("a proposal of a later leader");
     assert_eq!(judge.check_prefix(2, zxid(2, 1), 9).unwrap_err().0, Rule::PrefixConsistency);
 }

@@ -10,7 +10,7 @@
 //! - [`wires`], [`election`]: quorum connections, election connections, links.
 //! - [`nemesis`]: faults, and their end.
 //! - [`population`]: clients' connections; [`registers`], [`visitors`]: what they do there; [`record`] and
-//!   [`history`]: what they leave, and its judgement.
+//!   [`history`]: what they leave, and its judgement; [`sessions`]: whether those end as they must.
 //! - [`stages`]: chaos, then healing, then what must hold afterwards.
 
 mod driver;
@@ -21,6 +21,7 @@ mod nemesis;
 mod population;
 mod record;
 mod registers;
+mod sessions;
 mod stages;
 mod visitors;
 mod wires;
@@ -42,6 +43,7 @@ use crate::time::{Queue, Time};
 use crate::trace::Trace;
 use nemesis::Undo;
 use record::Record;
+use sessions::Ears;
 use stages::Stage;
 
 /// Events of one world at most: a world that never ends is a bug of the simulator.
@@ -113,6 +115,7 @@ pub(crate) struct World<P: Plant> {
     client_conns: Vec<ClientConn>,
     record: Record,
     judge: Judge,
+    ears: Ears,
     faults: BTreeMap<u64, Undo>,
     next_fault: u64,
     stage: Stage,
@@ -143,6 +146,7 @@ impl<P: Plant> World<P> {
             client_conns: Vec::new(),
             record,
             judge: Judge::new(drawn.members),
+            ears: Ears::new(drawn.members, drawn.clients + drawn.visitors),
             faults: BTreeMap::new(),
             next_fault: 0,
             stage: Stage::Chaos,
