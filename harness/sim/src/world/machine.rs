@@ -86,11 +86,17 @@ impl<P: Plant> World<P> {
         let batch = process.store.take_running();
         let Some((ticket, _)) = batch.last() else { return };
         let ticket = *ticket;
+        self.tempt(host, &batch);
+        let process = self.hosts[host].process.as_mut().expect("the process lives");
         if let Err(error) = host::carry_out(&mut process.log, &batch) {
+            if self.goes_on(host, &batch, &error) {
+                return;
+            }
             let id = self.server(host).0;
             self.convict(Rule::Halt, format!("server {id} failed to {error}, though its disk is well"));
             return;
         }
+        self.relent(host);
         for (_, op) in &batch {
             self.judge.stored(host, op);
             match op {
@@ -199,7 +205,7 @@ impl<P: Plant> World<P> {
         }
     }
 
-    fn log_options(&self) -> LogOptions {
+    pub(super) fn log_options(&self) -> LogOptions {
         let (preallocate_bytes, roll_bytes) = (self.drawn.preallocate_bytes, self.drawn.roll_bytes);
         LogOptions { preallocate_bytes, roll_bytes, note_synced: false }
     }

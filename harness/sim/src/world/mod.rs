@@ -6,7 +6,7 @@
 //! an fsync takes, when a loss is noticed, which of two sources comes first) the dice decide.
 //!
 //! - [`driver`]: inputs to members and what becomes of their effects.
-//! - [`machine`]: disks, crashes, restarts, pauses.
+//! - [`machine`]: disks, crashes, restarts, pauses; [`sloppy`]: a driver that does not keep its contract.
 //! - [`wires`], [`election`]: quorum connections, election connections, links.
 //! - [`nemesis`]: faults, and their end.
 //! - [`population`]: clients' connections; [`registers`], [`visitors`]: what they do there; [`record`] and
@@ -22,6 +22,7 @@ mod population;
 mod record;
 mod registers;
 mod sessions;
+mod sloppy;
 mod stages;
 mod visitors;
 mod wires;
