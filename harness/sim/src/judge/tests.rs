@@ -1,6 +1,7 @@
 //! The judge itself is judged: each rule speaks up at what breaks it, and is silent at what does not.
 
 use node_core::io::{Event, StoreOp};
+use node_wire::client::OpCode;
 use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
@@ -25,6 +26,7 @@ fn zxid(epoch: u32, counter: u32) -> Zxid {
 /// Three members, of which the first proposed an entry and the others logged it; some disks hold it.
 fn ensemble(holders: usize) -> Judge {
     let mut judge = Judge::new(3);
+    judge.asked(SessionId(1), 1, OpCode::SetData.code());
     for host in 0..3 {
         judge.stores(host, &StoreOp::CurrentEpoch(Epoch(1)), false).expect("an epoch");
         judge.stores(host, &append(1, 1), host == 0).expect("a proposal of a leader");
@@ -56,6 +58,15 @@ fn a_zxid_given_twice_is_a_violation() {
     judge.stores(1, &StoreOp::Truncate(Zxid::ZERO), true).expect("a truncation");
     let other = StoreOp::Append(entry(1, 1, -1));
     assert_eq!(judge.stores(1, &other, true).unwrap_err().0, Rule::Integrity);
+}
+
+#[test]
+fn a_proposal_beyond_its_leaders_epoch_is_a_violation() {
+    let mut judge = ensemble(3);
+    judge.stores(0, &append(1, 2), true).expect("the next one of its epoch");
+    assert_eq!(judge.stores(0, &append(1, 4), true).unwrap_err().0, Rule::Numbering);
+    let mut judge = ensemble(3);
+    assert_eq!(judge.stores(0, &append(2, 0), true).unwrap_err().0, Rule::Numbering);
 }
 
 #[test]
