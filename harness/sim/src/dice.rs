@@ -37,6 +37,8 @@ pub(crate) enum Part {
     Client(u64),
     /// Who stays dead at first when a world is healed.
     Minority,
+    /// The length of epochs.
+    Epochs,
 }
 
 /// The stream of draws. Whoever draws in another order lives in another world.
@@ -57,6 +59,7 @@ impl Dice {
             Part::Turn(turn) => turn << 1 | 1,
             Part::Client(client) => (client + 1) << 1,
             Part::Minority => u64::MAX - 1,
+            Part::Epochs => u64::MAX - 3,
         });
         Self(rng)
     }

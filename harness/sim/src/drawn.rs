@@ -8,7 +8,9 @@
 
 use std::fmt;
 
-use crate::dice::{Chance, Dice, HALF};
+use node_wire::ids::Zxid;
+
+use crate::dice::{Chance, Dice, HALF, Part};
 
 /// The kinds of faults that the nemesis chooses from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,10 +135,15 @@ pub struct Drawn {
     pub(crate) session_timeout_ms: u64,
     /// Clients that make ephemeral and sequential nodes.
     pub visitors: usize,
+    /// The zxid counter that ends an epoch.
+    pub last_counter: u32,
 }
 
 /// A kind of fault is left out of a world with this probability.
 const ABSENT: Chance = Chance(4_000);
+
+/// What a client's turn takes beside its patience: the election before it and the way there.
+const TURN_US: u64 = 300_000;
 
 impl Drawn {
     /// What a seed draws, without living through its world.
@@ -200,7 +207,23 @@ impl Drawn {
             op_timeout_us: dice.scale(200_000, 3_000_000),
             session_timeout_ms: dice.scale(400, 6_000),
             visitors: dice.index(3),
+            last_counter: Zxid::LAST_COUNTER,
         }
+        .with_short_epochs(&mut Dice::part(seed, Part::Epochs))
+    }
+
+    /// In most worlds an epoch has more zxids than can be counted to. In some it has so few that it ends by them,
+    /// but never before a patient client, which starts over in each epoch, had its turn.
+    fn with_short_epochs(mut self, dice: &mut Dice) -> Self {
+        if dice.chance(HALF) {
+            let busy = u64::try_from(self.clients.div_ceil(2)).unwrap_or(u64::MAX);
+            let writers = busy * u64::from(100 - self.read_percent) / 100 + 1;
+            let visitors = u64::try_from(self.visitors).unwrap_or(u64::MAX);
+            let write_us = self.think_us + 2 * self.link_us.0 + self.fsync_us.0;
+            let a_turn = (writers + visitors) * (2 * self.patient_us + TURN_US) / write_us;
+            self.last_counter = u32::try_from(a_turn + dice.scale(16, 512)).unwrap_or(Zxid::LAST_COUNTER);
+        }
+        self
     }
 }
 
@@ -244,8 +267,8 @@ impl fmt::Display for Drawn {
         )?;
         writeln!(
             f,
-            "  ticks late by {} us; initLimit {}; through the codecs {}",
-            self.tick_jitter_us, self.init_limit, self.codec
+            "  ticks late by {} us; initLimit {}; through the codecs {}; epochs end at {:#x}",
+            self.tick_jitter_us, self.init_limit, self.codec, self.last_counter
         )?;
         writeln!(
             f,

@@ -42,6 +42,14 @@ pub enum Rule {
     Linearizability,
     /// Ephemeral nodes and sessions end, and end everywhere.
     Sessions,
+    /// Sessions and ephemerals are what the committed transactions say, on every member.
+    SessionsExact,
+    /// A session expires only by its leader, and only when its client was silent for the whole time-out.
+    Expiry,
+    /// Every transaction was asked for, once, and every write's answer is its own transaction's.
+    Requests,
+    /// A leader's proposals are numbered within its epoch, from one upwards without gaps.
+    Numbering,
     /// A healed ensemble elects, serves and converges in bounded time.
     Liveness,
 }
@@ -66,6 +74,10 @@ impl Rule {
             Self::VersionOrder => "version order",
             Self::Linearizability => "linearizability",
             Self::Sessions => "sessions end",
+            Self::SessionsExact => "sessions exact",
+            Self::Expiry => "expiry",
+            Self::Requests => "requests done once",
+            Self::Numbering => "numbering",
             Self::Liveness => "liveness",
         }
     }

@@ -19,7 +19,7 @@ use crate::io::{ConnId, Effect, Event, Now, StoreOp};
 use crate::journal::Journal;
 use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
-use crate::tree::{Applied, Tree};
+use crate::tree::{Applied, Tree, TreeSnapshot};
 
 /// The patience of discovery is doubled at most this often.
 const MAX_PATIENCE_DOUBLINGS: u32 = 4;
@@ -118,7 +118,7 @@ impl<P: Plant> Base<P> {
             highest_told: Epoch::ZERO,
             durable: journal.last(),
             journal,
-            tree: Tree::from_image(image),
+            tree: tree_of(image, plant),
             clients: Clients::new(config.id, now),
             out: Vec::new(),
             next_ticket: 0,
@@ -274,7 +274,7 @@ impl<P: Plant> Base<P> {
 
     /// Replaces everything by a leader's snapshot.
     pub(crate) fn install(&mut self, image: Image) {
-        self.tree = Tree::from_image(&image);
+        self.tree = tree_of(&image, self.plant);
         self.journal.reset(image.zxid);
         self.appended.clear();
         self.durable = image.zxid;
@@ -295,7 +295,7 @@ impl<P: Plant> Base<P> {
             self.appended.pop_front();
             self.durable = self.durable.max(zxid);
         }
-        self.maybe_snapshot();
+        self.maybe_snapshot(None);
     }
 
     pub(crate) fn next_due(&mut self) -> Option<Then> {
@@ -316,16 +316,19 @@ impl<P: Plant> Base<P> {
     pub(crate) fn apply_next(&mut self, up_to: Zxid) -> Option<(Entry, Applied)> {
         let entry = self.journal.apply_next(up_to)?;
         self.clients.about_to_apply(&entry, &self.tree, &mut self.out);
+        let walked = self.plant.has(Bug::SnapshotMissesChange).then(|| self.tree.snapshot());
         let applied = self.tree.apply(&entry);
         self.clients.applied(&entry, &applied, &self.tree, &mut self.out);
         self.since_snapshot += 1;
-        self.maybe_snapshot();
+        self.maybe_snapshot(walked);
         Some((entry, applied))
     }
 
     /// Takes a snapshot when it is due and all of it is durable in the log: a snapshot that was ahead of the log
     /// would leave a hole behind it after a crash.
-    fn maybe_snapshot(&mut self) {
+    ///
+    /// A planted bug has `walked` the tree before its last change was made, and names the snapshot after it.
+    fn maybe_snapshot(&mut self, walked: Option<TreeSnapshot>) {
         let applied = self.tree.zxid();
         if self.since_snapshot < self.config.snap_count
             || applied <= self.last_snapshot
@@ -335,6 +338,16 @@ impl<P: Plant> Base<P> {
         }
         self.since_snapshot = 0;
         self.last_snapshot = applied;
-        self.out.push(Effect::TakeSnapshot(self.tree.snapshot()));
+        let snapshot = walked.map_or_else(|| self.tree.snapshot(), |walked| walked.named(applied));
+        self.out.push(Effect::TakeSnapshot(snapshot));
     }
+}
+
+/// The tree of a snapshot.
+fn tree_of<P: Plant>(image: &Image, plant: P) -> Tree {
+    let mut tree = Tree::from_image(image);
+    if plant.has(Bug::EphemeralSurvives) {
+        tree.forget_owners();
+    }
+    tree
 }

@@ -31,6 +31,7 @@ use crate::base::{Base, Leave, Then};
 use crate::clients::Ask;
 use crate::io::{ClientId, ConnId, Effect, Event};
 use crate::plant::{Bug, Plant};
+use crate::planted::Memory;
 use crate::silence::Silence;
 
 /// A pause before a leader that refused the connection is dialled again.
@@ -74,6 +75,8 @@ pub(crate) struct Learner {
     touched: BTreeMap<SessionId, i32>,
     /// What planted bugs remember; a clean member leaves it empty.
     planted: Planted,
+    /// What a planted bug of the client port remembers.
+    pub(crate) memory: Memory,
 }
 
 /// What planted bugs remember.
@@ -103,6 +106,7 @@ impl Learner {
             syncs: VecDeque::new(),
             touched: BTreeMap::new(),
             planted: Planted::default(),
+            memory: Memory::default(),
         }
     }
 
@@ -171,6 +175,11 @@ impl Learner {
                     return Err(Leave::because("the leader fell silent"));
                 }
             }
+        }
+        if (base.plant.has(Bug::DoubleApply) || base.plant.has(Bug::FollowerExpires))
+            && let (Phase::Broadcast, Some(conn)) = (self.phase, self.conn)
+        {
+            self.memory.tick(base, conn);
         }
         Ok(())
     }
@@ -428,6 +437,11 @@ impl Learner {
     /// A client wants what only the leader can do.
     pub(crate) fn ask<P: Plant>(&mut self, base: &mut Base<P>, ask: Ask) {
         let Some(conn) = self.conn else { return };
+        if base.plant.has(Bug::DoubleApply)
+            && let Ask::Forward(request) = &ask
+        {
+            self.memory.forwarded(request, base.awake);
+        }
         let (kind, data) = match ask {
             Ask::Forward(request) => (PacketType::Request, encode(|w| request.encode(w))),
             Ask::Revalidate(revalidate) => (PacketType::Revalidate, encode(|w| revalidate.encode(w))),

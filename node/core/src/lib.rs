@@ -24,6 +24,7 @@ mod journal;
 mod leader;
 mod learner;
 mod plant;
+mod planted;
 mod prep;
 mod quorum;
 mod sessions;
@@ -34,6 +35,7 @@ pub mod tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use node_wire::client::ErrorCode;
 use node_wire::election::Notification;
 use node_wire::ids::{Epoch, ServerId};
 use node_wire::quorum::QuorumPacket;
@@ -181,7 +183,7 @@ impl<P: Plant> Member<P> {
             Input::PeerLost { conn } => self.peer_lost(conn),
             Input::ClientConnect { client, request } => self.client_connect(client, &request),
             Input::ClientRequest { client, request } => self.client_request(client, request),
-            Input::ClientLost { client } => self.base.clients.lost(client),
+            Input::ClientLost { client } => self.client_lost(client),
         }
     }
 
@@ -422,12 +424,24 @@ impl<P: Plant> Member<P> {
             match &mut self.role {
                 RoleState::Looking { .. } => {}
                 RoleState::Following(learner) => {
-                    learner.touch(session, self.base.tree.session(session).unwrap_or_default());
+                    let timeout_ms = self.base.tree.session(session).unwrap_or_default();
+                    learner.touch(session, timeout_ms);
+                    if self.base.plant.has(Bug::FollowerExpires) {
+                        learner.memory.heard(session, timeout_ms, self.base.awake);
+                    }
                 }
                 RoleState::Leading(leader) => leader.touch(session, self.base.awake),
             }
         }
         let ask = self.base.clients.request(client, request, &self.base.tree, &mut self.base.out);
+        if self.base.plant.has(Bug::EarlyCasRefusal)
+            && let Some(Ask::Forward(request)) = &ask
+            && prep::fails_here(&self.base.tree, request)
+        {
+            let (error, tree) = (ErrorCode::BadVersion, &self.base.tree);
+            self.base.clients.refuse(request.session, request.cxid, error, tree, &mut self.base.out);
+            return;
+        }
         self.ask(ask);
     }
 
@@ -438,6 +452,18 @@ impl<P: Plant> Member<P> {
         if let Some(Ask::Sync(client)) = ask {
             self.base.clients.synced(client, &self.base.tree, &mut self.base.out);
         }
+    }
+
+    fn client_lost(&mut self, client: ClientId) {
+        if self.base.plant.has(Bug::EphemeralDiesEarly)
+            && let Some(session) = self.base.clients.session(client)
+        {
+            let paths: Vec<_> = self.base.tree.ephemerals(session).cloned().collect();
+            for path in paths {
+                self.ask(Some(Ask::Forward(prep::removal(session, path))));
+            }
+        }
+        self.base.clients.lost(client);
     }
 
     fn ask(&mut self, ask: Option<Ask>) {

@@ -123,7 +123,8 @@ zoo! {
     /// The leader commits a proposal on its own word.
     CommitAlone = "commit-alone", "asynchronous replication",
         "the leader commits on its own word";
-    /// An entry whose write failed is skipped, the ones behind it are written.
+    /// An entry whose write failed stays in memory and out of the log, the ones behind it are written. This one is
+    /// its driver's, not the core's.
     LogHole = "log-hole", "ZOOKEEPER-4882",
         "a transaction whose log write failed is committed all the same, the log has a hole";
     /// A new leader numbers its proposals on from the last zxid, in the old epoch.
@@ -132,7 +133,7 @@ zoo! {
     /// The counter of the zxid runs over into the epoch.
     ZxidRollover = "zxid-rollover", "ZOOKEEPER-1277",
         "the counter of the zxid runs over into the epoch";
-    /// A snapshot is named after a newer zxid than it holds.
+    /// A snapshot is named after a newer zxid than it holds: its walk over the tree passed before the last change.
     SnapshotMissesChange = "snapshot-misses-change", "ZOOKEEPER-2872, 3144",
         "a snapshot misses a change that was made while it was taken";
 
@@ -143,19 +144,20 @@ zoo! {
     /// A forwarded write that is slow to come back is forwarded again.
     DoubleApply = "double-apply", "retries without identity",
         "a forwarded write is applied twice";
-    /// A compare-and-set that fails is answered at once.
+    /// A compare-and-set that fails is answered at once, by what the member that got it has: its committed tree, or
+    /// on the leader what is proposed.
     EarlyCasRefusal = "early-cas-refusal", "refusals out of order",
         "a failed compare-and-set is answered before its place in the order";
     /// A sequential name is numbered by the children that are there.
     SequentialTwice = "sequential-twice", "numbering by the count of children",
         "a sequential name is given twice";
-    /// An ephemeral outlives its session.
+    /// An ephemeral outlives its session: from a snapshot it is restored without its owner, and nobody removes it.
     EphemeralSurvives = "ephemeral-survives", "ZOOKEEPER-2355, 1367",
         "an ephemeral survives its session";
     /// An ephemeral goes when its client's connection does.
     EphemeralDiesEarly = "ephemeral-dies-early", "session and connection confused",
         "an ephemeral dies before its session";
-    /// A follower lets sessions of its own clients expire.
+    /// A follower lets sessions expire that it has not heard of, wherever their clients are by now.
     FollowerExpires = "follower-expires", "expiry by others than the leader",
         "a follower lets a session expire";
 }

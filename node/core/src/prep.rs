@@ -15,6 +15,8 @@ use node_wire::jute::Reader;
 use node_wire::quorum::ForwardedRequest;
 use node_wire::txn::Txn;
 
+use crate::learner::encode;
+use crate::plant::{Bug, Plant};
 use crate::tree::{Tree, parent_of};
 
 /// Flags of a create request.
@@ -46,8 +48,14 @@ pub(crate) struct Outstanding {
 
 impl Outstanding {
     /// The transaction for a request. It is proposed as `zxid`: the records count on it.
-    pub(crate) fn transaction(&mut self, tree: &Tree, request: &ForwardedRequest, zxid: Zxid) -> (i32, Txn) {
-        match self.judge(tree, request, zxid) {
+    pub(crate) fn transaction<P: Plant>(
+        &mut self,
+        plant: P,
+        tree: &Tree,
+        request: &ForwardedRequest,
+        zxid: Zxid,
+    ) -> (i32, Txn) {
+        match self.judge(plant, tree, request, zxid) {
             // The header names the operation that made it: create and create2 share a record.
             Ok(txn) => (request.op, txn),
             Err(error) => {
@@ -82,7 +90,13 @@ impl Outstanding {
             && (tree.session(session).is_some() || self.created_sessions.contains_key(&session))
     }
 
-    fn judge(&mut self, tree: &Tree, request: &ForwardedRequest, zxid: Zxid) -> Result<Txn, ErrorCode> {
+    fn judge<P: Plant>(
+        &mut self,
+        plant: P,
+        tree: &Tree,
+        request: &ForwardedRequest,
+        zxid: Zxid,
+    ) -> Result<Txn, ErrorCode> {
         let op = OpCode::from_code(request.op).ok_or(ErrorCode::Unimplemented)?;
         let mut body = Reader::new(request.payload.clone());
         if op == OpCode::CreateSession {
@@ -97,7 +111,7 @@ impl Outstanding {
             OpCode::Create | OpCode::Create2 => {
                 let request_body =
                     CreateRequest::decode(&mut body).map_err(|_| ErrorCode::MarshallingError)?;
-                self.create(tree, request.session, request_body, zxid)
+                self.create(plant, tree, request.session, request_body, zxid)
             }
             OpCode::Delete => {
                 let request_body =
@@ -114,8 +128,9 @@ impl Outstanding {
         }
     }
 
-    fn create(
+    fn create<P: Plant>(
         &mut self,
+        plant: P,
         tree: &Tree,
         session: SessionId,
         request: CreateRequest,
@@ -135,6 +150,9 @@ impl Outstanding {
         let parent_path = if slash == 0 { "/" } else { &path[..slash] };
         let parent = self.record(tree, parent_path).filter(|parent| parent.exists);
         let path = match (&parent, sequential) {
+            (Some(parent), true) if plant.has(Bug::SequentialTwice) => {
+                ByteString::from(format!("{path}{:010}", parent.children))
+            }
             (Some(parent), true) => ByteString::from(format!("{path}{:010}", parent.cversion)),
             _ => path.clone(),
         };
@@ -230,6 +248,21 @@ impl Outstanding {
         self.changes.push_back((zxid, path.clone()));
         self.records.insert(path, Record { zxid, ..record });
     }
+}
+
+/// True for a compare-and-set that fails on this tree, whatever is proposed and under way.
+pub(crate) fn fails_here(tree: &Tree, request: &ForwardedRequest) -> bool {
+    if request.op != OpCode::SetData.code() {
+        return false;
+    }
+    let Ok(set) = SetDataRequest::decode(&mut Reader::new(request.payload.clone())) else { return false };
+    tree.node(&set.path).is_some_and(|node| check_version(set.version, node.stat.version).is_err())
+}
+
+/// The request to remove a node that nobody asked to remove.
+pub(crate) fn removal(session: SessionId, path: ByteString) -> ForwardedRequest {
+    let payload = encode(|w| DeleteRequest { path, version: -1 }.encode(w));
+    ForwardedRequest { session, cxid: 0, op: OpCode::Delete.code(), payload }
 }
 
 /// -1 asks for any version.

@@ -1,17 +1,21 @@
 //! The invariants inside: what must be true of the members whatever the clients saw.
 //!
 //! The judge follows every store operation, every applied entry and every event, and speaks up at the step
-//! that breaks a promise, long before a client could notice. One file each: [`leaders`], [`integrity`],
-//! [`prefix`], [`durability`], [`recovery`], [`vouching`], [`serving`]. The names are those of ZooKeeper's own Zab.tla where it has one.
+//! that breaks a promise, long before a client could notice. One file each: [`leaders`], [`epochs`], [`integrity`],
+//! [`prefix`], [`durability`], [`recovery`], [`vouching`], [`serving`], [`sessions`], [`requests`]. The names are
+//! those of ZooKeeper's own Zab.tla where it has one.
 //!
 //! It never looks at a member's own data structures except through `Status`, and knows nothing of time.
 
 mod durability;
+mod epochs;
 mod integrity;
 mod leaders;
 mod prefix;
 mod recovery;
+mod requests;
 mod serving;
+mod sessions;
 mod shadow;
 mod vouching;
 
@@ -20,12 +24,15 @@ use std::collections::BTreeMap;
 use node_core::Status;
 use node_core::io::{Event, StoreOp};
 use node_wire::ids::{Epoch, ServerId, Zxid};
+use node_wire::txn::Entry;
 
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::trace::Mixer;
 use prefix::Committed;
 pub(crate) use recovery::Found;
+use requests::Requests;
+use sessions::Sessions;
 pub(crate) use shadow::{Mark, Shadow};
 
 /// A rule and the sentence that says how it was broken.
@@ -42,6 +49,8 @@ struct View {
     applied: Zxid,
     /// What its present leader told it to be committed.
     told: Zxid,
+    /// The epoch whose history it took over last in this life.
+    epoch: Epoch,
 }
 
 /// Everything known of an ensemble.
@@ -55,6 +64,10 @@ pub(crate) struct Judge {
     committed: Vec<Committed>,
     /// Acknowledged entries that no living member was yet seen to apply.
     unseen: Vec<Zxid>,
+    /// What stands in each entry that was ever logged.
+    entries: BTreeMap<Zxid, Entry>,
+    sessions: Sessions,
+    requests: Requests,
 }
 
 fn server(host: HostIndex) -> ServerId {
@@ -71,6 +84,9 @@ impl Judge {
             proposed: BTreeMap::new(),
             committed: Vec::new(),
             unseen: Vec::new(),
+            entries: BTreeMap::new(),
+            sessions: Sessions::default(),
+            requests: Requests::default(),
         }
     }
 
@@ -81,8 +97,16 @@ impl Judge {
 
     /// A member put an operation into its store's queue.
     pub(crate) fn stores(&mut self, host: HostIndex, op: &StoreOp, leads: bool) -> Finding {
-        if let StoreOp::Append(entry) = op {
-            self.check_integrity(host, Mark::of(entry), leads)?;
+        match op {
+            StoreOp::Append(entry) => {
+                self.check_integrity(host, Mark::of(entry), leads)?;
+                self.entries.entry(entry.zxid()).or_insert_with(|| entry.clone());
+                if leads {
+                    self.check_numbering(host, entry.zxid())?;
+                }
+            }
+            StoreOp::CurrentEpoch(epoch) => self.views[host].epoch = *epoch,
+            StoreOp::Truncate(_) | StoreOp::Install(_) | StoreOp::AcceptedEpoch(_) => {}
         }
         if let StoreOp::CurrentEpoch(epoch) = op
             && leads
@@ -125,7 +149,9 @@ impl Judge {
         if !status.established || status.last_applied == self.views[host].applied {
             return Ok(0);
         }
-        self.check_prefix(host, status.last_applied, status.digest)
+        let new = self.check_prefix(host, status.last_applied, status.digest)?;
+        self.check_counts(host, status)?;
+        Ok(new)
     }
 
     /// The number of epochs that had an established leader.

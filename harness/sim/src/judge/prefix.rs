@@ -70,6 +70,10 @@ impl Judge {
                     self.check_quorum(*mark)?;
                     self.committed.push(Committed { mark: *mark, digest: None });
                     new += 1;
+                    if let Some(entry) = self.entries.get(&mark.zxid) {
+                        self.sessions.commit(entry)?;
+                        self.requests.commit(entry)?;
+                    }
                 }
             }
         }

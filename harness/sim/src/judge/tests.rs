@@ -1,6 +1,7 @@
 //! The judge itself is judged: each rule speaks up at what breaks it, and is silent at what does not.
 
 use node_core::io::{Event, StoreOp};
+use node_wire::client::OpCode;
 use node_wire::ids::{Epoch, Round, ServerId, SessionId, Zxid};
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
@@ -25,7 +26,9 @@ fn zxid(epoch: u32, counter: u32) -> Zxid {
 /// Three members, of which the first proposed an entry and the others logged it; some disks hold it.
 fn ensemble(holders: usize) -> Judge {
     let mut judge = Judge::new(3);
+    judge.asked(SessionId(1), 1, OpCode::SetData.code());
     for host in 0..3 {
+        judge.stores(host, &StoreOp::CurrentEpoch(Epoch(1)), false).expect("an epoch");
         judge.stores(host, &append(1, 1), host == 0).expect("a proposal of a leader");
         if host < holders {
             judge.stored(host, &append(1, 1)).expect("nothing but an entry");
@@ -58,6 +61,15 @@ fn a_zxid_given_twice_is_a_violation() {
 }
 
 #[test]
+fn a_proposal_beyond_its_leaders_epoch_is_a_violation() {
+    let mut judge = ensemble(3);
+    judge.stores(0, &append(1, 2), true).expect("the next one of its epoch");
+    assert_eq!(judge.stores(0, &append(1, 4), true).unwrap_err().0, Rule::Numbering);
+    let mut judge = ensemble(3);
+    assert_eq!(judge.stores(0, &append(2, 0), true).unwrap_err().0, Rule::Numbering);
+}
+
+#[test]
 fn what_is_committed_is_on_the_disks_of_a_quorum() {
     let mut judge = ensemble(2);
     assert_eq!(judge.check_prefix(0, zxid(1, 1), 7), Ok(1));
@@ -77,6 +89,7 @@ fn members_that_apply_different_entries_are_a_violation() {
     let mut judge = ensemble(3);
     judge.check_prefix(0, zxid(1, 1), 7).expect("the first one there");
     judge.stores(2, &StoreOp::Truncate(Zxid::ZERO), false).expect("a truncation");
+    judge.stores(2, &StoreOp::CurrentEpoch(Epoch(2)), true).expect("its epoch");
     judge.stores(2, &append(2, 1), true).expect("a proposal of a later leader");
     assert_eq!(judge.check_prefix(2, zxid(2, 1), 9).unwrap_err().0, Rule::PrefixConsistency);
 }

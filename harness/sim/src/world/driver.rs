@@ -85,6 +85,7 @@ impl<P: Plant> World<P> {
 
     fn step(&mut self, host: HostIndex, input: Input) {
         self.trace_input(host, &input);
+        self.hear(host, &input);
         self.counters.steps += 1;
         let now = self.hosts[host].clock.read(self.now);
         let mut effects = std::mem::take(&mut self.effects);
@@ -143,7 +144,10 @@ impl<P: Plant> World<P> {
             }
             Effect::SendImage { conn, snapshot } => self.send(EndId::of(conn), Cargo::Image(snapshot)),
             Effect::Close { conn } => self.close(EndId::of(conn)),
-            Effect::Reply { client, frame } => self.reply(client, frame),
+            Effect::Reply { client, frame } => {
+                self.overhear(host, client, &frame);
+                self.reply(client, frame);
+            }
             Effect::CloseClient { client } => self.close_client(client),
             Effect::Event(event) => self.told(host, &event),
             Effect::Halt { reason } => {
@@ -159,6 +163,9 @@ impl<P: Plant> World<P> {
         self.trace_store(host, &op, ticket);
         let finding = self.judge.stores(host, &op, leads);
         self.judged(finding);
+        if leads {
+            self.check_expiry(host, &op);
+        }
         let process = self.hosts[host].process.as_mut().expect("it just stepped");
         process.store.push(ticket, op);
         self.start_store(host);
@@ -173,6 +180,7 @@ impl<P: Plant> World<P> {
                 SyncKind::Snap => self.counters.snap += 1,
             }
         }
+        self.hear_of_epoch(host, event);
         let finding = self.judge.told(host, event);
         self.judged(finding);
     }

@@ -8,7 +8,7 @@ use node_core::io::{Input, Recovered, StoreOp};
 use node_core::tree::TreeSnapshot;
 use node_core::{Config, Member, Plant, Role};
 use node_log::{Log, LogOptions, MemStorage};
-use node_wire::ids::{ServerId, Zxid};
+use node_wire::ids::ServerId;
 
 use super::{Event, World};
 use crate::dice::{Dice, HALF};
@@ -86,11 +86,17 @@ impl<P: Plant> World<P> {
         let batch = process.store.take_running();
         let Some((ticket, _)) = batch.last() else { return };
         let ticket = *ticket;
+        self.tempt(host, &batch);
+        let process = self.hosts[host].process.as_mut().expect("the process lives");
         if let Err(error) = host::carry_out(&mut process.log, &batch) {
+            if self.goes_on(host, &batch, &error) {
+                return;
+            }
             let id = self.server(host).0;
             self.convict(Rule::Halt, format!("server {id} failed to {error}, though its disk is well"));
             return;
         }
+        self.relent(host);
         for (_, op) in &batch {
             let finding = self.judge.stored(host, op);
             self.judged(finding);
@@ -200,7 +206,7 @@ impl<P: Plant> World<P> {
         }
     }
 
-    fn log_options(&self) -> LogOptions {
+    pub(super) fn log_options(&self) -> LogOptions {
         let (preallocate_bytes, roll_bytes) = (self.drawn.preallocate_bytes, self.drawn.roll_bytes);
         LogOptions { preallocate_bytes, roll_bytes, note_synced: false }
     }
@@ -257,7 +263,7 @@ impl<P: Plant> World<P> {
             tick_time: Duration::from_millis(self.drawn.tick_time_ms),
             init_limit: self.drawn.init_limit,
             snap_count: self.drawn.snap_count,
-            last_counter: Zxid::LAST_COUNTER,
+            last_counter: self.drawn.last_counter,
         };
         let machine = &mut self.hosts[host];
         machine.life += 1;

@@ -6,11 +6,11 @@
 //! an fsync takes, when a loss is noticed, which of two sources comes first) the dice decide.
 //!
 //! - [`driver`]: inputs to members and what becomes of their effects.
-//! - [`machine`]: disks, crashes, restarts, pauses.
+//! - [`machine`]: disks, crashes, restarts, pauses; [`sloppy`]: a driver that does not keep its contract.
 //! - [`wires`], [`election`]: quorum connections, election connections, links.
 //! - [`nemesis`]: faults, and their end.
 //! - [`population`]: clients' connections; [`registers`], [`visitors`]: what they do there; [`record`] and
-//!   [`history`]: what they leave, and its judgement.
+//!   [`history`]: what they leave, and its judgement; [`sessions`]: whether those end as they must.
 //! - [`stages`]: chaos, then healing, then what must hold afterwards; [`minority`]: and what must hold before all
 //!   are back.
 
@@ -23,6 +23,8 @@ mod nemesis;
 mod population;
 mod record;
 mod registers;
+mod sessions;
+mod sloppy;
 mod stages;
 mod visitors;
 mod wires;
@@ -44,6 +46,7 @@ use crate::time::{Queue, Time};
 use crate::trace::Trace;
 use nemesis::Undo;
 use record::Record;
+use sessions::Ears;
 use stages::Stage;
 
 /// Events of one world at most: a world that never ends is a bug of the simulator.
@@ -115,6 +118,7 @@ pub(crate) struct World<P: Plant> {
     client_conns: Vec<ClientConn>,
     record: Record,
     judge: Judge,
+    ears: Ears,
     faults: BTreeMap<u64, Undo>,
     next_fault: u64,
     stage: Stage,
@@ -147,6 +151,7 @@ impl<P: Plant> World<P> {
             client_conns: Vec::new(),
             record,
             judge: Judge::new(drawn.members),
+            ears: Ears::new(drawn.members, drawn.clients + drawn.visitors),
             faults: BTreeMap::new(),
             next_fault: 0,
             stage: Stage::Chaos,

@@ -118,6 +118,7 @@ impl<P: Plant> World<P> {
         for frame in frames {
             self.send_to_member(conn, Flow::Frame(frame));
         }
+        self.prove_sent(index);
         self.set_timer(index, self.drawn.op_timeout_us, Wake::GiveUp);
     }
 
@@ -228,6 +229,12 @@ impl<P: Plant> World<P> {
 
     fn on_connected(&mut self, index: usize, conn: usize, frame: Bytes) {
         let response = client::connect_response(frame);
+        if response.timeout_ms <= 0 {
+            self.check_told_expired(index);
+        }
+        if self.clients[index].session.is_none() {
+            self.prove_nothing(index);
+        }
         let client = &mut self.clients[index];
         if response.timeout_ms <= 0 {
             self.counters.expired += u64::from(client.session.is_some());

@@ -115,6 +115,7 @@ impl<P: Plant> World<P> {
             return;
         }
         session.seen = header.zxid;
+        self.prove_answered(index, &purpose);
         match self.clients[index].trade {
             Trade::Register(_) => self.on_register_reply(index, &purpose, header, body),
             Trade::Visitor(_) => self.on_visitor_reply(index, &purpose, header, body),

@@ -134,6 +134,7 @@ impl<P: Plant> World<P> {
             Stage::Converging { .. } => {
                 let finding = self.judge.check_acknowledged();
                 self.judged(finding);
+                self.check_sessions();
                 self.record.closing = true;
                 Stage::Closing { until: self.now + self.session_bound_us() }
             }
@@ -141,6 +142,15 @@ impl<P: Plant> World<P> {
         };
         let stage = self.stage;
         self.world_line("stage", [0, 0], || format!("{stage:?}"));
+    }
+
+    fn check_sessions(&mut self) {
+        for host in 0..self.hosts.len() {
+            if let Some(process) = &self.hosts[host].process {
+                let finding = self.judge.check_sessions(host, &process.member.tree());
+                self.judged(finding);
+            }
+        }
     }
 
     fn statuses(&self) -> Option<Vec<Status>> {

@@ -64,6 +64,12 @@ enum Pending {
     Answer { xid: i32, error: ErrorCode },
 }
 
+impl Pending {
+    fn is_write(&self, cxid: i32) -> bool {
+        matches!(self, Self::Write { xid, .. } if *xid == cxid)
+    }
+}
+
 #[derive(Debug)]
 struct Client {
     session: SessionId,
@@ -235,6 +241,31 @@ impl Clients {
         client.queue.push_back(pending);
         self.drain(id, tree, out);
         ask
+    }
+
+    /// True when a write of this session waits for its transaction here.
+    pub(crate) fn awaits(&self, session: SessionId, cxid: i32) -> bool {
+        let client = self.by_session.get(&session).and_then(|id| self.clients.get(id));
+        client.is_some_and(|client| client.queue.iter().any(|pending| pending.is_write(cxid)))
+    }
+
+    /// A write that waits for its transaction will have none. False when nobody here waits for it.
+    pub(crate) fn refuse(
+        &mut self,
+        session: SessionId,
+        cxid: i32,
+        error: ErrorCode,
+        tree: &Tree,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        let Some(&id) = self.by_session.get(&session) else { return false };
+        let Some(client) = self.clients.get_mut(&id) else { return false };
+        let Some(write) = client.queue.iter_mut().find(|pending| pending.is_write(cxid)) else {
+            return false;
+        };
+        *write = Pending::Answer { xid: cxid, error };
+        self.drain(id, tree, out);
+        true
     }
 
     /// The leader's quorum has spoken on the oldest sync of this client that waits.

@@ -4,8 +4,8 @@
 //! acknowledgements. Logs are prefixes of one another within an epoch, so an acknowledgement of one zxid stands
 //! for all before it, and the commit index is the position that a quorum has reached.
 
-use node_wire::client::OpCode;
-use node_wire::ids::{SessionId, Zxid};
+use node_wire::client::{ErrorCode, OpCode};
+use node_wire::ids::{Epoch, SessionId, Zxid};
 use node_wire::quorum::{ForwardedRequest, PacketType, QuorumPacket};
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
@@ -33,7 +33,9 @@ impl Leader {
             // Its time-out counts from now on; the transaction makes it known to all.
             let timeout_ms = node_wire::jute::Reader::new(request.payload.clone()).int().unwrap_or(0);
             self.sessions.add(session, timeout_ms, Some(owner), base.awake);
-        } else if self.sessions.owner(session).is_some_and(|known| known != owner) {
+        } else if self.sessions.owner(session).is_some_and(|known| known != owner)
+            && !(base.plant.has(Bug::FollowerExpires) && request.cxid == 0)
+        {
             // Sent before the client moved. It must not take effect after what the client did since.
             return Ok(());
         }
@@ -56,8 +58,22 @@ impl Leader {
             .last_proposed
             .next()
             .filter(|zxid| zxid.counter() < base.config.last_counter)
+            .or_else(|| base.plant.has(Bug::ZxidRollover).then(|| beginning_after(self.last_proposed)))
             .ok_or_else(|| Leave::because("the epoch's counter is used up, a new epoch is needed"))?;
-        let (kind, txn) = self.outstanding.transaction(&base.tree, request, zxid);
+        let (kind, txn) = self.outstanding.transaction(base.plant, &base.tree, request, zxid);
+        if base.plant.has(Bug::EarlyCasRefusal)
+            && let Txn::Error { code } = txn
+            && code == ErrorCode::BadVersion.code()
+            && base.clients.refuse(
+                request.session,
+                request.cxid,
+                ErrorCode::BadVersion,
+                &base.tree,
+                &mut base.out,
+            )
+        {
+            return Ok(());
+        }
         if let Txn::CloseSession { .. } = txn {
             self.sessions.remove(request.session);
         }
@@ -88,7 +104,9 @@ impl Leader {
         zxid: Zxid,
     ) -> Result<(), Leave> {
         let (Some(epoch), Some(peer)) = (self.epoch, self.peers.get_mut(&conn)) else { return Ok(()) };
-        if zxid.epoch() != epoch || zxid > self.last_proposed {
+        // Where the counter is not the epoch's own, its acknowledgements can't be told from those of others.
+        let blind = base.plant.has(Bug::ZxidReuse) || base.plant.has(Bug::ZxidRollover);
+        if (zxid.epoch() != epoch || zxid > self.last_proposed) && !blind {
             // An acknowledgement of what was never sent to it in this epoch.
             self.drop_peer(base, conn);
             return Ok(());
@@ -167,11 +185,16 @@ impl Leader {
     }
 }
 
+/// What adding one to a zxid gives when its lower half is used up.
+fn beginning_after(zxid: Zxid) -> Zxid {
+    Zxid::new(Epoch(zxid.epoch().0.wrapping_add(1)), 0)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use node_wire::ids::{Epoch, ServerId};
+    use node_wire::ids::ServerId;
     use node_wire::snapshot::Image;
 
     use super::*;

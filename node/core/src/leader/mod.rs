@@ -414,7 +414,7 @@ impl Leader {
         self.phase = Phase::Synchronization;
         self.deadline = base.awake + base.config.init_timeout();
         self.initial = base.journal.last();
-        self.last_proposed = Zxid::new(epoch, 0);
+        self.last_proposed = if base.plant.has(Bug::ZxidReuse) { self.initial } else { Zxid::new(epoch, 0) };
         base.set_current_epoch(epoch, Then::NewLeaderStored);
         let ready: Vec<ConnId> = self
             .peers

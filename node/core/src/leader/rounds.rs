@@ -9,7 +9,9 @@
 //! Apache ZooKeeper sync asks nobody, so that sync-then-read is not linearizable there: ZOOKEEPER-1675.)
 //!
 //! **Revalidation.** A session that moves must find at its new member everything that it proposed through the old
-//! one, and nothing of it may follow later. So the answer waits until all that is proposed is committed.
+//! one, and nothing of it may follow later. So the answer waits until all that is proposed is committed. That a
+//! session is not known is said behind a round of PINGs only: it may have begun in an epoch that deposed this
+//! leader, and a client that is told so gives up its session and all that hangs on it.
 
 use std::collections::VecDeque;
 
@@ -30,6 +32,17 @@ pub(crate) const MOVED: i64 = 1;
 enum Waiter {
     Client(ClientId),
     Learner(ConnId),
+    /// Somebody asked for a session that is not known.
+    Unknown(Owner, SessionId),
+}
+
+impl Waiter {
+    fn is_of(self, conn: ConnId) -> bool {
+        match self {
+            Self::Client(_) | Self::Unknown(Owner::Local, _) => false,
+            Self::Learner(at) | Self::Unknown(Owner::Learner(at), _) => at == conn,
+        }
+    }
 }
 
 /// Syncs that wait for a round, and revalidations that wait for a commit.
@@ -49,8 +62,8 @@ impl SyncRounds {
     }
 
     pub(super) fn lost(&mut self, conn: ConnId) {
-        self.running.retain(|waiter| *waiter != Waiter::Learner(conn));
-        self.next.retain(|waiter| *waiter != Waiter::Learner(conn));
+        self.running.retain(|waiter| !waiter.is_of(conn));
+        self.next.retain(|waiter| !waiter.is_of(conn));
         self.barriers.retain(|(_, owner, ..)| *owner != Owner::Learner(conn));
     }
 }
@@ -72,6 +85,10 @@ impl Leader {
             answer(base, waiter);
             return;
         }
+        self.ask_quorum(base, waiter);
+    }
+
+    fn ask_quorum<P: Plant>(&mut self, base: &mut Base<P>, waiter: Waiter) {
         self.rounds.next.push(waiter);
         if self.rounds.running.is_empty() {
             self.begin_round(base);
@@ -127,7 +144,21 @@ impl Leader {
         if self.last_proposed > base.journal.applied() && self.last_proposed.counter() > 0 {
             self.rounds.barriers.push_back((self.last_proposed, owner, session, valid));
         } else {
-            revalidated(base, owner, session, valid);
+            self.answer_revalidation(base, owner, session, valid);
+        }
+    }
+
+    fn answer_revalidation<P: Plant>(
+        &mut self,
+        base: &mut Base<P>,
+        owner: Owner,
+        session: SessionId,
+        valid: bool,
+    ) {
+        if valid {
+            revalidated(base, owner, session, true);
+        } else {
+            self.ask_quorum(base, Waiter::Unknown(owner, session));
         }
     }
 
@@ -145,7 +176,7 @@ impl Leader {
             && zxid <= base.journal.applied()
         {
             self.rounds.barriers.pop_front();
-            revalidated(base, owner, session, valid);
+            self.answer_revalidation(base, owner, session, valid);
         }
     }
 }
@@ -156,6 +187,7 @@ fn answer<P: Plant>(base: &mut Base<P>, waiter: Waiter) {
         Waiter::Learner(conn) => {
             base.send(conn, QuorumPacket { kind: PacketType::Sync, zxid: 0, data: None });
         }
+        Waiter::Unknown(owner, session) => revalidated(base, owner, session, false),
     }
 }
 

@@ -72,6 +72,12 @@ impl TreeSnapshot {
         self.0.to_image()
     }
 
+    /// The same tree under another name: what a planted bug takes it for.
+    pub(crate) fn named(mut self, zxid: Zxid) -> Self {
+        self.0.zxid = zxid;
+        self
+    }
+
     /// The tree itself, to read.
     pub fn tree(&self) -> &Tree {
         &self.0
@@ -107,6 +113,11 @@ impl Tree {
     /// Paths of the znodes that end with this session.
     pub fn ephemerals(&self, session: SessionId) -> impl Iterator<Item = &ByteString> + '_ {
         self.ephemerals.get(&session).into_iter().flat_map(OrdSet::iter)
+    }
+
+    /// Forgets which ephemerals belong to which session, as a planted bug does that restores the znodes alone.
+    pub(crate) fn forget_owners(&mut self) {
+        self.ephemerals.clear();
     }
 
     /// How many znodes, sessions and ephemeral znodes there are, and how many bytes of paths and data.

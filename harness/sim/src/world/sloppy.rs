@@ -1,0 +1,75 @@
+//! A driver that goes on after a failed write (ZOOKEEPER-4882), for the bug `log-hole`.
+//!
+//! The driver's contract is that a write that fails stops the member. In Apache ZooKeeper the thread that writes
+//! the log dies, the member leaves its leader and looks for one again, with everything in memory that it had: the
+//! transaction whose write failed is among it, is committed there when the others have it, and never asked for
+//! again. What is logged from then on stands behind a hole. This driver does the same: it opens the log anew,
+//! where the failed batch is missing, breaks the connections to the other members, and keeps the core.
+//!
+//! A disk that fails is no bug; to go on is. So the failures themselves are drawn here only where nothing else in
+//! the world makes writes fail.
+
+use std::io::ErrorKind;
+
+use node_core::io::StoreOp;
+use node_core::{Bug, Plant};
+use node_log::{Log, LogError};
+
+use super::World;
+use crate::dice::Chance;
+use crate::network::HostIndex;
+
+/// A batch of appends fails with this probability.
+const FAILS: Chance = Chance(100);
+
+/// Disk operations within which it does.
+const OPERATIONS: u64 = 3;
+
+impl<P: Plant> World<P> {
+    /// Before a batch is carried out: lets the disk fail it, if the bug is planted that shows then.
+    pub(super) fn tempt(&mut self, host: HostIndex, batch: &[(u64, StoreOp)]) {
+        if self.plant.has(Bug::LogHole)
+            && self.in_chaos()
+            && batch.iter().all(|(_, op)| matches!(op, StoreOp::Append(_)))
+            && self.dice.chance(FAILS)
+        {
+            let nth = self.dice.between(1, OPERATIONS);
+            self.hosts[host].disk.fail_nth(nth, ErrorKind::StorageFull);
+        }
+    }
+
+    /// After a batch was carried out: the disk is well again.
+    pub(super) fn relent(&mut self, host: HostIndex) {
+        if self.plant.has(Bug::LogHole) {
+            self.hosts[host].disk.heal();
+        }
+    }
+
+    /// After a batch was not carried out: true when the driver goes on all the same.
+    pub(super) fn goes_on(&mut self, host: HostIndex, batch: &[(u64, StoreOp)], error: &LogError) -> bool {
+        if !self.plant.has(Bug::LogHole) || !matches!(error, LogError::Io { .. }) {
+            return false;
+        }
+        self.line(host, "write-failed", [0, 0], || format!("failed to {error}, and goes on"));
+        self.relent(host);
+        let Ok((log, found)) = Log::open(self.hosts[host].disk.clone(), self.log_options()) else {
+            return false;
+        };
+        let last = found.entries.last().map_or(found.image.zxid, node_wire::txn::Entry::zxid);
+        for (_, op) in batch {
+            if matches!(op, StoreOp::Append(entry) if entry.zxid() <= last) {
+                let finding = self.judge.stored(host, op);
+                self.judged(finding);
+            }
+        }
+        if let Some(process) = self.hosts[host].process.as_mut() {
+            process.log = log;
+        }
+        for peer in (0..self.hosts.len()).filter(|peer| *peer != host) {
+            self.cut_pair(host, peer);
+        }
+        // The batch is never told to be durable, but whatever is stored behind it is, and that says the same.
+        self.start_store(host);
+        true
+    }
+}

@@ -1,0 +1,104 @@
+//! The planted bugs of broadcast, log, sessions and snapshots are found: by the look inside, under the rule that
+//! names what is wrong, and by what clients and operators see alone.
+
+use std::collections::BTreeSet;
+
+use harness_sim::{Options, Rule, simulate};
+use node_core::Bug;
+
+/// Seeds within which the look inside finds each bug.
+const WITHIN_INSIDE: u64 = 120;
+
+/// Seeds within which what is seen outside finds each bug.
+const WITHIN_OUTSIDE: u64 = 300;
+
+/// The rule that the first conviction goes by.
+fn first(bug: Bug, seeds: u64, look_inside: bool) -> Option<Rule> {
+    let options = Options { plant: Some(bug), look_inside, ..Options::default() };
+    (0..seeds).find_map(|seed| simulate(seed, options).violation.map(|violation| violation.rule))
+}
+
+/// Every rule that the first seeds convict by.
+fn rules(bug: Bug, seeds: u64) -> BTreeSet<Rule> {
+    let options = Options { plant: Some(bug), ..Options::default() };
+    (0..seeds).filter_map(|seed| simulate(seed, options).violation.map(|violation| violation.rule)).collect()
+}
+
+fn is_seen_outside(bug: Bug) {
+    assert!(first(bug, WITHIN_OUTSIDE, false).is_some(), "{bug} was not seen from outside");
+}
+
+#[test]
+fn a_log_with_a_hole_is_found_inside() {
+    let rules = rules(Bug::LogHole, 40);
+    assert!(rules.contains(&Rule::Durability), "{rules:?}");
+}
+
+#[test]
+fn zxids_that_run_on_from_the_last_epoch_are_found_inside() {
+    assert_eq!(first(Bug::ZxidReuse, WITHIN_INSIDE, true), Some(Rule::Numbering));
+}
+
+#[test]
+fn a_counter_that_runs_over_into_the_epoch_is_found_inside() {
+    assert_eq!(first(Bug::ZxidRollover, WITHIN_INSIDE, true), Some(Rule::Numbering));
+}
+
+#[test]
+fn a_snapshot_that_misses_a_change_is_found_inside() {
+    let found = first(Bug::SnapshotMissesChange, WITHIN_INSIDE, true);
+    assert!(matches!(found, Some(Rule::Agreement | Rule::SessionsExact)), "{found:?}");
+}
+
+#[test]
+fn a_forwarded_write_that_is_applied_twice_is_found_inside() {
+    assert_eq!(first(Bug::DoubleApply, WITHIN_INSIDE, true), Some(Rule::Requests));
+}
+
+#[test]
+fn a_refusal_out_of_order_is_found_inside() {
+    assert_eq!(first(Bug::EarlyCasRefusal, WITHIN_INSIDE, true), Some(Rule::Requests));
+}
+
+#[test]
+fn a_sequential_name_that_is_given_twice_is_seen_by_clients() {
+    assert_eq!(first(Bug::SequentialTwice, WITHIN_OUTSIDE, false), Some(Rule::UniqueNames));
+}
+
+#[test]
+fn an_ephemeral_that_survives_its_session_is_found_inside() {
+    let found = first(Bug::EphemeralSurvives, WITHIN_INSIDE, true);
+    assert!(matches!(found, Some(Rule::Agreement | Rule::SessionsExact)), "{found:?}");
+}
+
+#[test]
+fn an_ephemeral_that_dies_before_its_session_is_found_inside() {
+    assert_eq!(first(Bug::EphemeralDiesEarly, WITHIN_INSIDE, true), Some(Rule::Requests));
+}
+
+#[test]
+fn a_session_that_a_follower_lets_expire_is_found_inside() {
+    let rules = rules(Bug::FollowerExpires, 20);
+    assert!(rules.contains(&Rule::Expiry), "{rules:?}");
+}
+
+#[test]
+fn bugs_of_the_log_and_of_zxids_are_seen_outside() {
+    for bug in [Bug::LogHole, Bug::ZxidReuse, Bug::ZxidRollover, Bug::SnapshotMissesChange] {
+        is_seen_outside(bug);
+    }
+}
+
+#[test]
+fn bugs_of_requests_are_seen_outside() {
+    for bug in [Bug::DoubleApply, Bug::EarlyCasRefusal] {
+        is_seen_outside(bug);
+    }
+}
+
+#[test]
+fn bugs_of_sessions_are_seen_outside() {
+    for bug in [Bug::EphemeralSurvives, Bug::EphemeralDiesEarly, Bug::FollowerExpires] {
+        is_seen_outside(bug);
+    }
+}
