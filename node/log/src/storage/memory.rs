@@ -41,6 +41,12 @@ struct Disk {
     boot: u64,
     operations: u64,
     failure: Option<Failure>,
+    /// The next synchronization of a file fails, and so much of its unsynchronized bytes is kept.
+    failing_sync: Option<usize>,
+    /// Nothing can be added.
+    full: bool,
+    /// Operations that failed because somebody asked for it.
+    failed: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -106,9 +112,37 @@ impl MemStorage {
         self.set_failure(nth, kind, true);
     }
 
-    /// Takes injected failures back.
+    /// Makes the next synchronization of a file fail. Of what it should have kept, counted in bytes from the oldest,
+    /// `keep` reach the disk; the rest is lost for good while later reads still show it.
+    pub fn fail_sync(&self, keep: usize) {
+        self.lock().failing_sync = Some(keep);
+    }
+
+    /// Fills the disk, or makes space on it. On a full disk nothing is created and no file grows or changes; to
+    /// remove, to cut, to rename, and to write what stands there already needs no space. Outlasts a crash.
+    pub fn set_full(&self, full: bool) {
+        self.lock().full = full;
+    }
+
+    /// How many operations failed because of [`fail_nth`](Self::fail_nth) and its like, or because the disk was full.
+    pub fn failed(&self) -> u64 {
+        self.lock().failed
+    }
+
+    /// Takes injected failures back. A full disk stays full.
     pub fn heal(&self) {
-        self.lock().failure = None;
+        let mut disk = self.lock();
+        disk.failure = None;
+        disk.failing_sync = None;
+    }
+
+    /// Ends the process alone: nothing is lost, and nothing becomes durable by it. Open files become useless and
+    /// injected failures end.
+    pub fn kill(&self) {
+        let mut disk = self.lock();
+        disk.failure = None;
+        disk.failing_sync = None;
+        disk.boot += 1;
     }
 
     /// Loses power: forgets what was not synchronized, except what `keep` saves.
@@ -132,7 +166,13 @@ impl MemStorage {
             inode.crash(&mut keep);
         }
         disk.failure = None;
+        disk.failing_sync = None;
         disk.boot += 1;
+    }
+
+    /// Which file a name stands for: another file under the same name has another number.
+    pub fn identity(&self, name: &str) -> Option<u64> {
+        self.lock().names.get(name).copied()
     }
 
     /// Turns one bit of a file over, on the disk and in the cache alike. False when the file has no such bit.
@@ -189,11 +229,17 @@ impl MemStorage {
             }
             _ => Ok(()),
         };
+        disk.failed += u64::from(outcome.is_err());
         (disk, outcome)
     }
 
     fn sync(&self, file: &MemFile) -> io::Result<()> {
-        let (mut disk, outcome) = self.operation();
+        let (mut disk, mut outcome) = self.operation();
+        if let Some(keep) = disk.failing_sync.take() {
+            disk.failed += 1;
+            disk.inode(file)?.keep(keep);
+            outcome = Err(io::ErrorKind::Other.into());
+        }
         let inode = disk.inode(file)?;
         match outcome {
             Ok(()) => inode.unsynced.drain(..).for_each(|change| change.apply(&mut inode.durable)),
@@ -206,6 +252,15 @@ impl MemStorage {
 }
 
 impl Disk {
+    /// Something that needs space.
+    fn needs_space(&mut self) -> io::Result<()> {
+        if !self.full {
+            return Ok(());
+        }
+        self.failed += 1;
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
     fn new_inode(&mut self) -> u64 {
         self.next_inode += 1;
         self.next_inode
@@ -237,20 +292,27 @@ impl Inode {
     fn crash(&mut self, keep: &mut impl FnMut(usize) -> usize) {
         let unsynced: usize = self.unsynced.iter().map(Change::size).sum();
         if unsynced > 0 {
-            let mut left = keep(unsynced);
-            for mut change in std::mem::take(&mut self.unsynced) {
-                if left == 0 {
-                    break;
-                }
-                let size = change.size();
-                if let Change::Write { bytes, .. } = &mut change {
-                    bytes.truncate(left);
-                }
-                change.apply(&mut self.durable);
-                left = left.saturating_sub(size);
-            }
+            self.keep(keep(unsynced));
+            self.unsynced.clear();
         }
         self.bytes.clone_from(&self.durable);
+    }
+
+    /// Lets the oldest unsynchronized bytes reach the disk. They still count as unsynchronized.
+    fn keep(&mut self, mut left: usize) {
+        for change in &self.unsynced {
+            if left == 0 {
+                break;
+            }
+            let size = change.size();
+            match change {
+                Change::Write { at, bytes } if size > left => {
+                    Change::Write { at: *at, bytes: bytes[..left].to_vec() }.apply(&mut self.durable);
+                }
+                change => change.apply(&mut self.durable),
+            }
+            left = left.saturating_sub(size);
+        }
     }
 }
 
@@ -324,6 +386,7 @@ impl Storage for MemStorage {
             disk.inode(&file)?.change(Change::SetLen(0));
             return Ok(file);
         }
+        disk.needs_space()?;
         let inode = disk.new_inode();
         disk.inodes.insert(inode, Inode::default());
         disk.rename_now(NameChange::Create { name: name.to_owned(), inode });
@@ -337,8 +400,11 @@ impl Storage for MemStorage {
     }
 
     fn write_at(&self, file: &mut MemFile, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let (mut disk, outcome) = self.operation();
+        let (mut disk, mut outcome) = self.operation();
         let at = size(offset)?;
+        if outcome.is_ok() && disk.inode(file)?.bytes.get(at..at + bytes.len()) != Some(bytes) {
+            outcome = disk.needs_space();
+        }
         let written = if outcome.is_ok() { bytes } else { &bytes[..bytes.len() / 2] };
         let inode = disk.inode(file)?;
         if !written.is_empty() {
@@ -351,6 +417,9 @@ impl Storage for MemStorage {
         let (mut disk, outcome) = self.operation();
         outcome?;
         let len = size(len)?;
+        if len > disk.inode(file)?.bytes.len() {
+            disk.needs_space()?;
+        }
         disk.inode(file)?.change(Change::SetLen(len));
         Ok(())
     }
