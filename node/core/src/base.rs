@@ -98,7 +98,7 @@ impl<P: Plant> Base<P> {
         plant: P,
     ) -> Self {
         let quorum = Quorum::new(config.voters.clone());
-        let journal = Journal::new(image.zxid, entries);
+        let journal = Journal::new(image.zxid, entries, config.journal_entries);
         Self {
             plant,
             quorum,

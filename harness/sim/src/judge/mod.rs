@@ -97,6 +97,9 @@ impl Judge {
         Ok(())
     }
 
+    /// A member's process ended.
+    pub(crate) fn ended(&mut self, _host: HostIndex) {}
+
     /// A member finished a step. Returns how many entries were committed by it.
     pub(crate) fn stepped(&mut self, host: HostIndex, status: &Status) -> Result<u64, (Rule, String)> {
         // What a member holds before its epoch stands is served to nobody.

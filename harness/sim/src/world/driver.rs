@@ -93,6 +93,7 @@ impl<P: Plant> World<P> {
         process.member.step(now, input, &mut effects);
         let status = process.member.status();
         process.role = status.role;
+        process.phase = status.phase;
         process.established = status.established;
         let leads = led || status.role == Role::Leading;
         let mut survives = true;
@@ -101,6 +102,9 @@ impl<P: Plant> World<P> {
                 break;
             }
             survives = self.carry_out(host, effect, leads) && self.survives_effect(host);
+        }
+        if survives {
+            self.trap_stepped(host);
         }
         self.effects = effects;
         // Also of a process that died in this step: what it committed is committed, and may have been told.
@@ -149,6 +153,9 @@ impl<P: Plant> World<P> {
         let finding = self.judge.stores(host, &op, leads);
         self.judged(finding);
         let process = self.hosts[host].process.as_mut().expect("it just stepped");
+        let appends = matches!(op, StoreOp::Append(_));
+        self.counters.trunc_then_diff += u64::from(process.truncated && appends);
+        process.truncated = matches!(op, StoreOp::Truncate(_));
         process.store.push(ticket, op);
         self.start_store(host);
     }
@@ -162,8 +169,14 @@ impl<P: Plant> World<P> {
                 SyncKind::Snap => self.counters.snap += 1,
             }
         }
+        if let io::Event::Looking { reason, .. } = event {
+            self.counters.full_epochs += u64::from(reason.contains("counter"));
+        }
         let finding = self.judge.told(host, event);
         self.judged(finding);
+        if matches!(event, io::Event::Established { .. }) {
+            self.trap_established(host);
+        }
     }
 
     fn trace_store(&mut self, host: HostIndex, op: &StoreOp, ticket: u64) {

@@ -8,20 +8,26 @@
 //! - [`driver`]: inputs to members and what becomes of their effects.
 //! - [`machine`]: disks, crashes, restarts, pauses.
 //! - [`wires`], [`election`]: quorum connections, election connections, links.
-//! - [`nemesis`]: faults, and their end.
+//! - [`nemesis`]: faults, and their end: [`cuts`] of links, [`disks`] that fail, [`traps`] for members on their
+//!   way to an epoch.
+//! - [`progress`]: what must go on in spite of them.
 //! - [`population`]: clients' connections; [`registers`], [`visitors`]: what they do there; [`record`] and
 //!   [`history`]: what they leave, and its judgement.
 //! - [`stages`]: chaos, then healing, then what must hold afterwards.
 
+mod cuts;
+mod disks;
 mod driver;
 mod election;
 mod history;
 mod machine;
 mod nemesis;
 mod population;
+mod progress;
 mod record;
 mod registers;
 mod stages;
+mod traps;
 mod visitors;
 mod wires;
 
@@ -36,13 +42,15 @@ use crate::dice::{Chance, Dice};
 use crate::drawn::Drawn;
 use crate::host::Host;
 use crate::judge::{Finding, Judge};
-use crate::network::{Channels, Conn, EndId, HostIndex, Links};
+use crate::network::{Block, Channels, Conn, EndId, HostIndex, Links};
 use crate::outcome::{Options, Outcome, Rule, Violation};
 use crate::time::{Queue, Time};
 use crate::trace::Trace;
 use nemesis::Undo;
+use progress::Progress;
 use record::Record;
 use stages::Stage;
+use traps::Armed;
 
 /// Events of one world at most: a world that never ends is a bug of the simulator.
 const MAX_EVENTS: u64 = 20_000_000;
@@ -88,6 +96,10 @@ enum Event {
     Nemesis,
     /// The end of a fault.
     Undo { fault: u64 },
+    /// A pair's turn to lose sight of each other.
+    Cut { pair: (HostIndex, HostIndex), block: Block, for_us: u64 },
+    /// A look whether somebody leads.
+    Watch,
     /// Chaos ends.
     Heal,
     /// A look whether the healed ensemble has got where it must.
@@ -115,6 +127,8 @@ pub(crate) struct World<P: Plant> {
     judge: Judge,
     faults: BTreeMap<u64, Undo>,
     next_fault: u64,
+    trap: Option<Armed>,
+    progress: Progress,
     stage: Stage,
     healed_at: Time,
     election_us: Option<u64>,
@@ -145,6 +159,8 @@ impl<P: Plant> World<P> {
             judge: Judge::new(drawn.members),
             faults: BTreeMap::new(),
             next_fault: 0,
+            trap: None,
+            progress: Progress::new(drawn.members),
             stage: Stage::Chaos,
             healed_at: Time::default(),
             election_us: None,
@@ -203,6 +219,7 @@ impl<P: Plant> World<P> {
         }
         self.populate();
         self.queue.plan(Time(self.drawn.warmup_us), Event::Nemesis);
+        self.queue.plan(Time::default(), Event::Watch);
         self.queue.plan(Time(self.drawn.warmup_us + self.drawn.chaos_us), Event::Heal);
     }
 
@@ -227,6 +244,8 @@ impl<P: Plant> World<P> {
             Event::Client { client, plan, wake } => self.wake_client(client, plan, wake),
             Event::Nemesis => self.next_fault(),
             Event::Undo { fault } => self.undo(fault),
+            Event::Cut { pair, block, for_us } => self.cut_sight(pair, block, for_us),
+            Event::Watch => self.watch(),
             Event::Heal => self.heal(),
             Event::Look => self.look(),
         }

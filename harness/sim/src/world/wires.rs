@@ -168,6 +168,7 @@ impl<P: Plant> World<P> {
 
     /// Breaks the quorum connections between two members.
     pub(super) fn cut_pair(&mut self, one: HostIndex, other: HostIndex) {
+        self.progress.disturbed_pair(one, other, self.now);
         for index in 0..self.conns.len() {
             let [left, right] = &self.conns[index].ends;
             let hosts = (left.host, right.host);
@@ -192,11 +193,13 @@ impl<P: Plant> World<P> {
     }
 
     pub(super) fn block(&mut self, from: HostIndex, to: HostIndex, block: Block) {
+        self.progress.disturbed_pair(from, to, self.now);
         self.links.block(from, to, block);
     }
 
     /// Takes a fault from a link. What it held moves on.
     pub(super) fn unblock(&mut self, from: HostIndex, to: HostIndex, block: Block) {
+        self.progress.disturbed_pair(from, to, self.now);
         if !self.links.unblock(from, to, block) {
             return;
         }

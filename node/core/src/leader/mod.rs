@@ -136,6 +136,14 @@ impl Leader {
         self.phase == Phase::Broadcast
     }
 
+    pub(crate) fn zab_phase(&self) -> crate::Phase {
+        match self.phase {
+            Phase::Discovery => crate::Phase::Discovery,
+            Phase::Synchronization => crate::Phase::Synchronization,
+            Phase::Broadcast => crate::Phase::Broadcast,
+        }
+    }
+
     pub(crate) fn synced_followers(&self) -> usize {
         self.peers.values().filter(|peer| peer.progress == Progress::Synchronized).count()
     }

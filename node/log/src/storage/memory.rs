@@ -124,6 +124,11 @@ impl MemStorage {
         self.lock().full = full;
     }
 
+    /// Whether the disk is full.
+    pub fn is_full(&self) -> bool {
+        self.lock().full
+    }
+
     /// How many operations failed because of [`fail_nth`](Self::fail_nth) and its like, or because the disk was full.
     pub fn failed(&self) -> u64 {
         self.lock().failed
