@@ -129,7 +129,7 @@ impl Drawn {
             snap_count: dice.scale(5, 400),
             // Where few entries are kept, whoever was away for a moment lacks more.
             journal_entries: if dice.chance(HALF) {
-                usize::try_from(dice.scale(1, 200)).unwrap_or(1)
+                usize::try_from(dice.scale(1, 40)).unwrap_or(1)
             } else {
                 node_core::JOURNAL_ENTRIES
             },

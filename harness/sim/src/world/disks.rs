@@ -139,14 +139,14 @@ impl<P: Plant> World<P> {
     fn old_bytes(&self, host: HostIndex) -> Vec<(String, usize)> {
         let disk = &self.hosts[host].disk;
         let names = disk.list().unwrap_or_default();
-        let last_log = names.iter().rfind(|name| name.starts_with("log.")).cloned();
+        let last_log = names.iter().filter_map(|name| zxid_of_log(name)).max();
         let mut old = Vec::new();
         for name in names {
             let Ok(content) = disk.read(&name) else { continue };
             let bytes = if name.starts_with("snapshot.") {
                 content.len()
-            } else if name.starts_with("log.") {
-                let spared = usize::from(Some(&name) == last_log.as_ref());
+            } else if let Some(zxid) = zxid_of_log(&name) {
+                let spared = usize::from(Some(zxid) == last_log);
                 let ends = ends_of_records(content);
                 ends.len().checked_sub(1 + spared).map_or(0, |index| ends[index])
             } else {
@@ -177,6 +177,11 @@ impl<P: Plant> World<P> {
             machine.disk.flip_bit(&rot.file, rot.bit);
         }
     }
+}
+
+/// The zxid in the name of a log file: names do not sort as numbers do.
+fn zxid_of_log(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.strip_prefix("log.")?, 16).ok()
 }
 
 /// Where each sound record of a log ends.

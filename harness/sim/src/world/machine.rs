@@ -70,7 +70,7 @@ impl<P: Plant> World<P> {
         let life = self.hosts[host].life;
         let Some(process) = self.hosts[host].process.as_mut() else { return };
         if process.pauses == 0 && process.store.start(process.snapshot.is_some()) {
-            let begins = if self.trap.is_some() { process.store.running().cloned() } else { None };
+            let begins = if !self.traps.is_empty() { process.store.running().cloned() } else { None };
             let doomed = process.dies_storing;
             let dies = begins.is_some_and(|op| self.trap_storing(host, &op)) || doomed;
             let delay = self.fsync_delay(host);

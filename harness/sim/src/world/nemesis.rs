@@ -36,8 +36,6 @@ pub(super) enum Undo {
     Empty(HostIndex),
     /// The bit that turned over turns back, and the process starts if it refused to.
     Restore(HostIndex),
-    /// Nobody steps into the trap any more.
-    Disarm,
 }
 
 impl<P: Plant> World<P> {
@@ -177,7 +175,6 @@ impl<P: Plant> World<P> {
                 self.restore(host);
                 self.start_process(host);
             }
-            Some(Undo::Disarm) => self.trap = None,
         }
     }
 

@@ -69,7 +69,7 @@ impl<P: Plant> World<P> {
         self.healed_at = self.now;
         self.stage = Stage::Electing { until: self.now + self.election_bound_us() };
         self.calm();
-        self.trap = None;
+        self.traps.clear();
         self.undo_all();
         for client in &mut self.clients {
             if let Trade::Register(scribe) = &mut client.trade {

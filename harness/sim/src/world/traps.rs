@@ -33,7 +33,11 @@ pub(super) enum Trap {
 }
 
 impl Trap {
-    const ALL: [Self; 7] = [
+    /// All of them, the ones that seldom find a victim more often.
+    const ALL: [Self; 10] = [
+        Self::Installing,
+        Self::Installed,
+        Self::Truncating,
         Self::Discovery,
         Self::Installing,
         Self::Installed,
@@ -54,15 +58,14 @@ pub(super) struct Armed {
 }
 
 impl<P: Plant> World<P> {
-    /// Sets the one trap there is.
+    /// Sets a trap, which waits until the world is healed, and gives an occasion to step into it.
     pub(super) fn set_trap(&mut self) {
         let trap = Trap::ALL[self.fate.index(Trap::ALL.len())];
-        let passes = self.fate.between(0, MAX_PASSES);
+        let rare = matches!(trap, Trap::Installing | Trap::Installed | Trap::Truncating);
+        let passes = if rare { 0 } else { self.fate.between(0, MAX_PASSES) };
         let down_us = self.fate.around(self.drawn.fault_us);
         self.world_line("trap", [passes, down_us], || format!("{trap:?}"));
-        self.trap = Some(Armed { trap, passes, down_us });
-        let waits_us = self.drawn.chaos_us / 2;
-        self.lasts(Undo::Disarm, waits_us);
+        self.traps.push(Armed { trap, passes, down_us });
         self.give_occasion(trap);
     }
 
@@ -86,13 +89,14 @@ impl<P: Plant> World<P> {
 
     /// A member comes to a point. True when the trap there closes.
     fn closes(&mut self, host: HostIndex, at: Trap) -> bool {
-        let Some(armed) = self.trap.as_mut().filter(|armed| armed.trap == at) else { return false };
+        let Some(place) = self.traps.iter().position(|armed| armed.trap == at) else { return false };
+        let armed = &mut self.traps[place];
         if armed.passes > 0 {
             armed.passes -= 1;
             return false;
         }
         let down_us = armed.down_us;
-        self.trap = None;
+        self.traps.remove(place);
         let counter = match at {
             Trap::Discovery => &mut self.counters.trap_discovery,
             Trap::Installing => &mut self.counters.trap_installing,
@@ -114,7 +118,7 @@ impl<P: Plant> World<P> {
 
     /// A member finished a step.
     pub(super) fn trap_stepped(&mut self, host: HostIndex) {
-        if self.trap.is_some()
+        if !self.traps.is_empty()
             && self.phase(host) == Some(Phase::Discovery)
             && self.closes(host, Trap::Discovery)
         {
