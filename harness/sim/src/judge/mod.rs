@@ -1,20 +1,32 @@
 //! The invariants inside: what must be true of the members whatever the clients saw.
 //!
-//! The judge follows every store operation, every applied entry and every event, and speaks up at the step
-//! that breaks a promise, long before a client could notice. One file each: [`leaders`], [`integrity`],
-//! [`prefix`], [`durability`], [`recovery`]. The names are those of ZooKeeper's own Zab.tla where it has one.
+//! The judge follows every store operation, every proposal, every applied entry and every event, and speaks up at the
+//! step that breaks a promise, long before a client could notice. One file each, named as in ZooKeeper's own
+//! specification (`zookeeper-specifications/protocol-spec/Zab.tla`) where it has the property: [`leadership1`],
+//! [`leadership2`], [`prefix_consistency`], [`integrity`], [`agreement`], [`total_order`], [`local_primary_order`],
+//! [`global_primary_order`], [`primary_integrity`]. The specification has no disks, trees and clients; beside it stand
+//! [`durability`], [`recovery`] and [`same_tree`]. And [`story`] asks whether inside and outside tell the same.
 //!
 //! It never looks at a member's own data structures except through `Status`, and knows nothing of time.
 
+mod agreement;
 mod durability;
+mod global_primary_order;
 mod integrity;
-mod leaders;
-mod prefix;
+mod leadership1;
+mod leadership2;
+mod local_primary_order;
+mod prefix_consistency;
+mod primary_integrity;
 mod recovery;
+mod same_tree;
 mod shadow;
+mod story;
+mod total_order;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use bytes::Bytes;
 use node_core::Status;
 use node_core::io::{Event, StoreOp};
 use node_wire::ids::{Epoch, ServerId, Zxid};
@@ -22,7 +34,7 @@ use node_wire::ids::{Epoch, ServerId, Zxid};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::trace::Mixer;
-use prefix::Committed;
+use prefix_consistency::Committed;
 pub(crate) use recovery::Found;
 pub(crate) use shadow::{Mark, Shadow};
 
@@ -38,6 +50,20 @@ struct View {
     durable: Shadow,
     /// What it applied in this life.
     applied: Zxid,
+    /// The epoch that it leads.
+    leads: Option<Epoch>,
+    /// The newest epoch in which it broadcast in this life.
+    broadcasts: Option<Epoch>,
+    /// The epochs that its disk is known to hold.
+    accepted: Epoch,
+    current: Epoch,
+}
+
+/// An entry as its primary first sent or logged it.
+#[derive(Clone, Debug)]
+struct Proposed {
+    hash: u64,
+    bytes: Bytes,
 }
 
 /// Everything known of an ensemble.
@@ -45,7 +71,10 @@ struct View {
 pub(crate) struct Judge {
     views: Vec<View>,
     leaders: BTreeMap<Epoch, ServerId>,
-    proposed: BTreeMap<Zxid, u64>,
+    established: BTreeSet<Epoch>,
+    proposed: BTreeMap<Zxid, Proposed>,
+    /// The newest epoch in which anybody broadcast.
+    broadcasts: Option<Epoch>,
     committed: Vec<Committed>,
     /// Acknowledged entries that no living member was yet seen to apply.
     unseen: Vec<Zxid>,
@@ -61,21 +90,37 @@ impl Judge {
         Self {
             views: vec![View::default(); members],
             leaders: BTreeMap::new(),
+            established: BTreeSet::new(),
             proposed: BTreeMap::new(),
+            broadcasts: None,
             committed: Vec::new(),
             unseen: Vec::new(),
         }
     }
 
     /// A leader sent a proposal. It may die before it stores what it sent.
-    pub(crate) fn proposes(&mut self, host: HostIndex, zxid: Zxid, bytes: &[u8], leads: bool) -> Finding {
-        self.check_proposal(host, Mark { zxid, hash: Mixer::of(bytes) }, leads)
+    pub(crate) fn proposes(&mut self, host: HostIndex, zxid: Zxid, bytes: &Bytes, leads: bool) -> Finding {
+        let mark = Mark { zxid, hash: Mixer::of(bytes) };
+        self.note_broadcast(host, mark, bytes, leads);
+        self.check_broadcast(host, mark)
+    }
+
+    /// The first one to send or log an entry is its primary, if it leads.
+    fn note_broadcast(&mut self, host: HostIndex, mark: Mark, bytes: &Bytes, leads: bool) {
+        if leads && !self.proposed.contains_key(&mark.zxid) {
+            self.proposed.insert(mark.zxid, Proposed { hash: mark.hash, bytes: bytes.clone() });
+            let epoch = Some(mark.zxid.epoch());
+            self.broadcasts = self.broadcasts.max(epoch);
+            self.views[host].broadcasts = self.views[host].broadcasts.max(epoch);
+        }
     }
 
     /// A member put an operation into its store's queue.
     pub(crate) fn stores(&mut self, host: HostIndex, op: &StoreOp, leads: bool) -> Finding {
         if let StoreOp::Append(entry) = op {
-            self.check_integrity(host, Mark::of(entry), leads)?;
+            let mark = Mark::of(entry);
+            self.note_broadcast(host, mark, &entry.bytes, leads);
+            self.check_integrity(host, mark)?;
         }
         self.views[host].logged.follow(op);
         Ok(())
@@ -83,13 +128,20 @@ impl Judge {
 
     /// A member's store finished an operation.
     pub(crate) fn stored(&mut self, host: HostIndex, op: &StoreOp) {
-        self.views[host].durable.follow(op);
+        let view = &mut self.views[host];
+        view.durable.follow(op);
+        match op {
+            StoreOp::AcceptedEpoch(epoch) => view.accepted = *epoch,
+            StoreOp::CurrentEpoch(epoch) => view.current = *epoch,
+            StoreOp::Append(_) | StoreOp::Truncate(_) | StoreOp::Install(_) => {}
+        }
     }
 
     /// A member told of a transition.
     pub(crate) fn told(&mut self, host: HostIndex, event: &Event) -> Finding {
         if let Event::Established { leader, epoch } = event {
-            self.check_leader(*leader, *epoch)?;
+            self.check_leadership2(*leader, *epoch)?;
+            self.established.insert(*epoch);
             if server(host) == *leader {
                 self.check_history_of_leader(host, *epoch)?;
             }
@@ -98,20 +150,31 @@ impl Judge {
     }
 
     /// A member's process ended.
-    pub(crate) fn ended(&mut self, _host: HostIndex) {}
+    pub(crate) fn ended(&mut self, host: HostIndex) {
+        self.views[host].leads = None;
+    }
 
     /// A member finished a step. Returns how many entries were committed by it.
     pub(crate) fn stepped(&mut self, host: HostIndex, status: &Status) -> Result<u64, (Rule, String)> {
+        self.check_leadership1(host, status)?;
         // What a member holds before its epoch stands is served to nobody.
-        if !status.established || status.last_applied == self.views[host].applied {
+        if !status.established {
             return Ok(0);
         }
-        self.check_prefix(host, status.last_applied, status.digest)
+        let new = if status.last_applied == self.views[host].applied {
+            0
+        } else {
+            self.check_deliveries(host, status.last_applied, status.digest)?
+        };
+        if let Some(epoch) = self.views[host].broadcasts.take() {
+            self.check_primary_integrity(host, epoch, status.last_applied)?;
+        }
+        Ok(new)
     }
 
     /// The number of epochs that had an established leader.
     pub(crate) fn epochs(&self) -> u64 {
-        u64::try_from(self.leaders.len()).expect("epochs are few")
+        u64::try_from(self.established.len()).expect("epochs are few")
     }
 
     /// The newest committed entry.

@@ -128,8 +128,8 @@ impl<P: Plant> World<P> {
             Effect::Dial { leader } => self.dial(host, leader),
             Effect::Send { conn, packet } => {
                 if packet.kind == PacketType::Proposal {
-                    let bytes = packet.data.as_deref().unwrap_or_default();
-                    let finding = self.judge.proposes(host, Zxid::from_wire(packet.zxid), bytes, leads);
+                    let bytes = packet.data.clone().unwrap_or_default();
+                    let finding = self.judge.proposes(host, Zxid::from_wire(packet.zxid), &bytes, leads);
                     self.judged(finding);
                 }
                 self.send(EndId::of(conn), Cargo::Packet(packet));

@@ -265,9 +265,16 @@ impl<P: Plant> World<P> {
             )
         });
         let interrupted = self.hosts[host].interrupted.take();
-        let finding = self
-            .judge
-            .recovers(host, &Found { base, entries: &found.entries, interrupted: interrupted.as_ref() });
+        let finding = self.judge.recovers(
+            host,
+            &Found {
+                base,
+                entries: &found.entries,
+                accepted: found.accepted_epoch,
+                current: found.current_epoch,
+                interrupted: interrupted.as_ref(),
+            },
+        );
         self.judged(finding);
         let recovered = Recovered {
             accepted_epoch: found.accepted_epoch,
