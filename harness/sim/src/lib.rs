@@ -22,6 +22,7 @@
 mod client;
 mod counters;
 mod dice;
+mod disk_sweep;
 mod drawn;
 mod fault_kind;
 mod host;
@@ -37,6 +38,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use counters::Counters;
+pub use disk_sweep::{DiskFailure, Scenario, SweptDisk, live_with_failure, sweep_disk};
 pub use drawn::Drawn;
 pub use fault_kind::FaultKind;
 use node_core::{Clean, Plant, Planted};

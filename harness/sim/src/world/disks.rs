@@ -86,6 +86,11 @@ impl<P: Plant> World<P> {
         }
         self.line(host, "snapshot-failed", [0, 0], || error.to_string());
         self.counters.failed_snapshots += 1;
+        if self.power_fails(host) {
+            self.crash(host);
+            self.start_later(host, RETRY_US);
+            return;
+        }
         self.start_store(host);
     }
 
@@ -97,6 +102,12 @@ impl<P: Plant> World<P> {
             self.line(host, "refused", [0, 0], || error.to_string());
         } else if self.disk_failed(host) {
             self.line(host, "no-start", [0, 0], || error.to_string());
+            if self.power_fails(host) {
+                let disk = self.hosts[host].disk.clone();
+                disk.crash(|unsynced| self.kept(unsynced));
+            } else {
+                self.hosts[host].disk.kill();
+            }
             self.start_later(host, RETRY_US);
         } else {
             let id = self.server(host).0;

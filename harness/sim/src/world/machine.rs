@@ -223,7 +223,7 @@ impl<P: Plant> World<P> {
     }
 
     /// How much of what was not synchronized reaches the disk: nothing, everything, or a part.
-    fn kept(&mut self, unsynced: usize) -> usize {
+    pub(super) fn kept(&mut self, unsynced: usize) -> usize {
         match self.dice.between(0, 3) {
             0 => 0,
             1 => unsynced,

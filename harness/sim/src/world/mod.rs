@@ -15,6 +15,7 @@
 //!   [`history`]: what they leave, and its judgement.
 //! - [`stages`]: chaos, then healing, then what must hold afterwards.
 
+mod appointed;
 mod cuts;
 mod disks;
 mod driver;
@@ -46,6 +47,7 @@ use crate::network::{Block, Channels, Conn, EndId, HostIndex, Links};
 use crate::outcome::{Options, Outcome, Rule, Violation};
 use crate::time::{Queue, Time};
 use crate::trace::Trace;
+pub(crate) use appointed::{Act, Appointment};
 use nemesis::Undo;
 use progress::Progress;
 use record::Record;
@@ -100,6 +102,8 @@ enum Event {
     Cut { pair: (HostIndex, HostIndex), block: Block, for_us: u64 },
     /// A look whether somebody leads.
     Watch,
+    /// Something that a script wants.
+    Act(Act),
     /// Chaos ends.
     Heal,
     /// A look whether the healed ensemble has got where it must.
@@ -129,6 +133,8 @@ pub(crate) struct World<P: Plant> {
     next_fault: u64,
     traps: Vec<Armed>,
     progress: Progress,
+    /// What was appointed for a disk, in a world that follows a script.
+    appointment: Option<Appointment>,
     stage: Stage,
     healed_at: Time,
     election_us: Option<u64>,
@@ -143,6 +149,11 @@ impl<P: Plant> World<P> {
     pub(crate) fn new(seed: u64, options: Options, plant: P) -> Self {
         let mut dice = Dice::new(seed);
         let drawn = Drawn::new(seed, &mut dice);
+        Self::of(drawn, dice, options, plant)
+    }
+
+    /// The world of a climate, drawn or not.
+    pub(crate) fn of(drawn: Drawn, mut dice: Dice, options: Options, plant: P) -> Self {
         let links = Links::new(drawn.members, || dice.between(drawn.link_us.0, drawn.link_us.1));
         let hosts = (0..drawn.members).map(|index| machine::new_host(index, &drawn, &mut dice)).collect();
         let record = Record::new(&drawn, &mut dice);
@@ -161,6 +172,7 @@ impl<P: Plant> World<P> {
             next_fault: 0,
             traps: Vec::new(),
             progress: Progress::new(drawn.members),
+            appointment: None,
             stage: Stage::Chaos,
             healed_at: Time::default(),
             election_us: None,
@@ -246,6 +258,7 @@ impl<P: Plant> World<P> {
             Event::Undo { fault } => self.undo(fault),
             Event::Cut { pair, block, for_us } => self.cut_sight(pair, block, for_us),
             Event::Watch => self.watch(),
+            Event::Act(act) => self.act_as_told(act),
             Event::Heal => self.heal(),
             Event::Look => self.look(),
         }

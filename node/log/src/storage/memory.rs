@@ -41,6 +41,8 @@ struct Disk {
     boot: u64,
     operations: u64,
     failure: Option<Failure>,
+    /// Like it, but neither healing nor the end of a process takes it back before it came.
+    appointed: Option<Failure>,
     /// The next synchronization of a file fails, and so much of its unsynchronized bytes is kept.
     failing_sync: Option<usize>,
     /// Nothing can be added.
@@ -112,6 +114,12 @@ impl MemStorage {
         self.set_failure(nth, kind, true);
     }
 
+    /// Makes the `nth` operation of all, counted from the first one on this disk, fail whatever happens before it.
+    /// When it is `lasting`, everything behind it fails too until the process ends.
+    pub fn appoint(&self, nth: u64, kind: io::ErrorKind, lasting: bool) {
+        self.lock().appointed = Some(Failure { operation: nth, kind, lasting });
+    }
+
     /// Makes the next synchronization of a file fail. Of what it should have kept, counted in bytes from the oldest,
     /// `keep` reach the disk; the rest is lost for good while later reads still show it.
     pub fn fail_sync(&self, keep: usize) {
@@ -144,10 +152,7 @@ impl MemStorage {
     /// Ends the process alone: nothing is lost, and nothing becomes durable by it. Open files become useless and
     /// injected failures end.
     pub fn kill(&self) {
-        let mut disk = self.lock();
-        disk.failure = None;
-        disk.failing_sync = None;
-        disk.boot += 1;
+        self.lock().restart();
     }
 
     /// Loses power: forgets what was not synchronized, except what `keep` saves.
@@ -170,9 +175,7 @@ impl MemStorage {
         for inode in disk.inodes.values_mut() {
             inode.crash(&mut keep);
         }
-        disk.failure = None;
-        disk.failing_sync = None;
-        disk.boot += 1;
+        disk.restart();
     }
 
     /// Which file a name stands for: another file under the same name has another number.
@@ -227,12 +230,11 @@ impl MemStorage {
     fn operation(&self) -> (MutexGuard<'_, Disk>, io::Result<()>) {
         let mut disk = self.lock();
         disk.operations += 1;
-        let outcome = match disk.failure {
-            Some(failure) if disk.operations == failure.operation => Err(failure.kind.into()),
-            Some(failure) if failure.lasting && disk.operations > failure.operation => {
-                Err(failure.kind.into())
-            }
-            _ => Ok(()),
+        let now = disk.operations;
+        let hits = |failure: &Failure| now == failure.operation || failure.lasting && now > failure.operation;
+        let outcome = match disk.failure.into_iter().chain(disk.appointed).find(hits) {
+            Some(failure) => Err(failure.kind.into()),
+            None => Ok(()),
         };
         disk.failed += u64::from(outcome.is_err());
         (disk, outcome)
@@ -257,6 +259,14 @@ impl MemStorage {
 }
 
 impl Disk {
+    /// The process that used it is gone.
+    fn restart(&mut self) {
+        self.failure = None;
+        self.failing_sync = None;
+        self.appointed = self.appointed.filter(|appointed| self.operations < appointed.operation);
+        self.boot += 1;
+    }
+
     /// Something that needs space.
     fn needs_space(&mut self) -> io::Result<()> {
         if !self.full {
