@@ -1,6 +1,6 @@
 //! Virtual time, the queue of what will happen, and the clocks that members read.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
 use std::ops::Add;
@@ -38,54 +38,47 @@ impl fmt::Display for Time {
     }
 }
 
-struct Due<E> {
-    at: Time,
-    order: u64,
-    event: E,
-}
-
-impl<E> PartialEq for Due<E> {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at, self.order) == (other.at, other.order)
-    }
-}
-
-impl<E> Eq for Due<E> {}
-
-impl<E> PartialOrd for Due<E> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<E> Ord for Due<E> {
-    // Reversed: the heap keeps the greatest on top, and the earliest is wanted there.
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.order).cmp(&(self.at, self.order))
-    }
-}
+/// When, in which order, and where the event waits.
+type Due = Reverse<(Time, u64, usize)>;
 
 /// What will happen, by time and then in the order it was planned.
+///
+/// The heap moves what it holds a dozen times for each event, so it holds only the place of the event.
 pub(crate) struct Queue<E> {
-    heap: BinaryHeap<Due<E>>,
+    heap: BinaryHeap<Due>,
+    places: Vec<Option<E>>,
+    free: Vec<usize>,
     planned: u64,
 }
 
 impl<E> Queue<E> {
     /// Nothing planned.
     pub(crate) fn new() -> Self {
-        Self { heap: BinaryHeap::new(), planned: 0 }
+        Self { heap: BinaryHeap::new(), places: Vec::new(), free: Vec::new(), planned: 0 }
     }
 
     /// Plans an event.
     pub(crate) fn plan(&mut self, at: Time, event: E) {
-        self.heap.push(Due { at, order: self.planned, event });
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.places[place] = Some(event);
+                place
+            }
+            None => {
+                self.places.push(Some(event));
+                self.places.len() - 1
+            }
+        };
+        self.heap.push(Reverse((at, self.planned, place)));
         self.planned += 1;
     }
 
     /// The next event, and when it happens.
     pub(crate) fn pop(&mut self) -> Option<(Time, E)> {
-        self.heap.pop().map(|due| (due.at, due.event))
+        let Reverse((at, _, place)) = self.heap.pop()?;
+        self.free.push(place);
+        let event = self.places[place].take().expect("an event waits at its place");
+        Some((at, event))
     }
 }
 
