@@ -106,7 +106,10 @@ impl Drawn {
         // Where most operations are reads, clients get far enough at a deposed leader to see the past.
         let read_percent = if dice.chance(HALF) { 40 } else { 90 };
         let siege = dice.chance(SIEGE);
-        let mut weights = std::array::from_fn(|_| if dice.chance(ABSENT) { 0 } else { dice.between(1, 8) });
+        let mut weights: [u64; _] =
+            std::array::from_fn(|_| if dice.chance(ABSENT) { 0 } else { dice.between(1, 8) });
+        // Two in three of its traps find nobody.
+        weights[FaultKind::CrashInPhase as usize] *= 3;
         if siege {
             for (weight, kind) in weights.iter_mut().zip(FaultKind::ALL) {
                 *weight *= u64::from(kind.is_partition());

@@ -34,9 +34,11 @@ pub(super) enum Trap {
 
 impl Trap {
     /// All of them, the ones that seldom find a victim more often.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Installing,
         Self::Installed,
+        Self::Installed,
+        Self::Appended,
         Self::Truncating,
         Self::Discovery,
         Self::Installing,
@@ -61,7 +63,7 @@ impl<P: Plant> World<P> {
     /// Sets a trap, which waits until the world is healed, and gives an occasion to step into it.
     pub(super) fn set_trap(&mut self) {
         let trap = Trap::ALL[self.fate.index(Trap::ALL.len())];
-        let rare = matches!(trap, Trap::Installing | Trap::Installed | Trap::Truncating);
+        let rare = !matches!(trap, Trap::Discovery | Trap::EpochStored | Trap::UpToDate);
         let passes = if rare { 0 } else { self.fate.between(0, MAX_PASSES) };
         let down_us = self.fate.around(self.drawn.fault_us);
         self.world_line("trap", [passes, down_us], || format!("{trap:?}"));
