@@ -195,6 +195,7 @@ fn start<P: Plant>(
         tick_time: config.tick_time,
         init_limit: config.init_limit,
         snap_count: config.snap_count,
+        journal_entries: node_core::JOURNAL_ENTRIES,
         last_counter: node_wire::ids::Zxid::LAST_COUNTER,
     };
     let recovered = node_core::io::Recovered {

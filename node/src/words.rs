@@ -214,12 +214,14 @@ fn mntr(status: &Status, voters: usize, traffic: &Traffic) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use node_core::Phase;
     use node_wire::ids::{Epoch, ServerId, Zxid};
 
     fn status() -> Status {
         Status {
             role: Role::Following(ServerId(3)),
             observes: false,
+            phase: Phase::Broadcast,
             established: true,
             current_epoch: Epoch(2),
             accepted_epoch: Epoch(2),

@@ -43,8 +43,36 @@ counters! {
     trunc,
     /// Learners synchronized by SNAP.
     snap,
+    /// Learners whose log was cut and then continued.
+    trunc_then_diff,
+    /// Epochs that ended because their counter did.
+    full_epochs,
     /// Processes that ended.
     crashes,
+    /// Crashes of members that looked for a leader.
+    crash_looking,
+    /// Crashes during discovery.
+    crash_discovery,
+    /// Crashes during synchronization.
+    crash_synchronization,
+    /// Crashes of members whose epoch was established.
+    crash_broadcast,
+    /// Crashes of leaders, in any phase.
+    crash_leader,
+    /// Crashes at a chosen point of the way to an epoch: in discovery.
+    trap_discovery,
+    /// While a tree is being installed.
+    trap_installing,
+    /// Between a tree's installation and what follows it.
+    trap_installed,
+    /// Between synchronized entries and currentEpoch.
+    trap_appended,
+    /// Between currentEpoch and the acknowledgement of NEWLEADER.
+    trap_epoch_stored,
+    /// Right behind UPTODATE.
+    trap_up_to_date,
+    /// In the middle of a truncation.
+    trap_truncating,
     /// Crashes that lost what was not synced.
     power_losses,
     /// Crashes between two effects of one step.
@@ -69,12 +97,44 @@ counters! {
     pauses,
     /// Partitions.
     partitions,
+    /// Partitions in which each member hears another majority.
+    rings,
+    /// Partitions that one member bridges.
+    bridges,
+    /// Leaders that heard nobody.
+    deaf_leaders,
+    /// Leaders that nobody heard.
+    mute_leaders,
+    /// Partitions that came and went pair by pair.
+    swizzles,
     /// Connections that were reset.
     resets,
     /// Disks made slow.
     slow_disks,
+    /// Processes that ended because a synchronization failed.
+    failed_syncs,
+    /// Disks that were full for a while.
+    full_disks,
+    /// Processes that ended because their disk was full.
+    full_disk_ends,
+    /// Snapshots that could not be written.
+    failed_snapshots,
+    /// Bits that turned over.
+    rots,
+    /// Rotten disks that recovery refused.
+    rot_refused,
+    /// Rotten disks from which recovery took nothing wrong.
+    rot_harmless,
+    /// Processes that met rot while they ran, and ended.
+    rot_ends,
     /// Wall clocks set.
     wall_jumps,
+    /// Wall clocks made fast or slow.
+    wall_drifts,
+    /// Monotonic clocks that jumped ahead.
+    suspensions,
+    /// Spans of a siege in which a quorum could speak and so had to be led.
+    sieges_led,
     /// Connections taken from clients.
     client_cuts,
     /// Votes delivered.

@@ -11,80 +11,7 @@ use std::fmt;
 use node_wire::ids::Zxid;
 
 use crate::dice::{Chance, Dice, HALF, Part};
-
-/// The kinds of faults that the nemesis chooses from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FaultKind {
-    /// Any member's process ends and starts again later.
-    CrashOne,
-    /// The leader's process ends and starts again later.
-    CrashLeader,
-    /// Several members end at once, often all.
-    CrashMany,
-    /// Any member stands still for a while.
-    PauseOne,
-    /// The leader stands still for a while.
-    PauseLeader,
-    /// Two random sides do not reach each other.
-    PartitionHalves,
-    /// The leader reaches nobody.
-    IsolateLeader,
-    /// The leader stands still and reaches nobody, and goes on while it still reaches nobody: it does not know
-    /// that it was deposed.
-    DeposeLeader,
-    /// Any member reaches nobody.
-    IsolateOne,
-    /// A random set of directions between pairs carries nothing.
-    OneWay,
-    /// Connections of a random pair break, what was in flight is lost.
-    Reset,
-    /// Any member's disk becomes slow.
-    SlowDisk,
-    /// Any member's wall clock jumps.
-    WallJump,
-    /// Some clients lose their connections.
-    CutClients,
-}
-
-impl FaultKind {
-    /// All of them.
-    pub const ALL: [Self; 14] = [
-        Self::CrashOne,
-        Self::CrashLeader,
-        Self::CrashMany,
-        Self::PauseOne,
-        Self::PauseLeader,
-        Self::PartitionHalves,
-        Self::IsolateLeader,
-        Self::DeposeLeader,
-        Self::IsolateOne,
-        Self::OneWay,
-        Self::Reset,
-        Self::SlowDisk,
-        Self::WallJump,
-        Self::CutClients,
-    ];
-
-    /// Its name in traces and lists.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CrashOne => "crash-one",
-            Self::CrashLeader => "crash-leader",
-            Self::CrashMany => "crash-many",
-            Self::PauseOne => "pause-one",
-            Self::PauseLeader => "pause-leader",
-            Self::PartitionHalves => "partition-halves",
-            Self::IsolateLeader => "isolate-leader",
-            Self::DeposeLeader => "depose-leader",
-            Self::IsolateOne => "isolate-one",
-            Self::OneWay => "one-way",
-            Self::Reset => "reset",
-            Self::SlowDisk => "slow-disk",
-            Self::WallJump => "wall-jump",
-            Self::CutClients => "cut-clients",
-        }
-    }
-}
+use crate::fault_kind::FaultKind;
 
 /// The climate of one world.
 #[derive(Clone, Debug)]
@@ -101,6 +28,10 @@ pub struct Drawn {
     pub init_limit: u32,
     /// Entries between two snapshots.
     pub snap_count: u64,
+    /// Committed entries that a leader keeps for learners: who lacks more gets a SNAP.
+    pub journal_entries: usize,
+    /// Few faults that last long and cut links alone: what remains connected must elect.
+    pub siege: bool,
     pub(crate) preallocate_bytes: u64,
     pub(crate) roll_bytes: u64,
     pub(crate) link_us: (u64, u64),
@@ -111,6 +42,8 @@ pub struct Drawn {
     pub(crate) stall: Chance,
     pub(crate) stall_us: u64,
     pub(crate) tick_jitter_us: u64,
+    /// How far monotonic clocks run fast or slow at most, in parts per million.
+    pub(crate) pace_ppm: u64,
     pub(crate) codec: Chance,
     pub(crate) told_late: Chance,
     pub(crate) late_us: u64,
@@ -145,6 +78,9 @@ const ABSENT: Chance = Chance(4_000);
 /// What a client's turn takes beside its patience: the election before it and the way there.
 const TURN_US: u64 = 300_000;
 
+/// A world is a siege with this probability.
+const SIEGE: Chance = Chance(600);
+
 impl Drawn {
     /// What a seed draws, without living through its world.
     pub fn of_seed(seed: u64) -> Self {
@@ -169,6 +105,24 @@ impl Drawn {
         let fsync_hi = dice.scale(100, fsync_top);
         // Where most operations are reads, clients get far enough at a deposed leader to see the past.
         let read_percent = if dice.chance(HALF) { 40 } else { 90 };
+        let siege = dice.chance(SIEGE);
+        let mut weights: [u64; _] =
+            std::array::from_fn(|_| if dice.chance(ABSENT) { 0 } else { dice.between(1, 8) });
+        // Two in three of its traps find nobody.
+        weights[FaultKind::CrashInPhase as usize] *= 3;
+        if siege {
+            for (weight, kind) in weights.iter_mut().zip(FaultKind::ALL) {
+                *weight *= u64::from(kind.is_partition());
+            }
+        }
+        let mut lasting = |usual: (u64, u64), siege_us: (u64, u64)| {
+            let (lo, hi) = if siege { siege_us } else { usual };
+            dice.scale(lo, hi)
+        };
+        let fault_every_us = lasting((60_000, 1_500_000), (2_000_000, 8_000_000));
+        let fault_us = lasting((50_000, 2_000_000), (4_000_000, 16_000_000));
+        let chaos_us =
+            if siege { dice.between(12_000_000, 30_000_000) } else { dice.between(2_000_000, 6_000_000) };
         Self {
             seed,
             members,
@@ -176,6 +130,13 @@ impl Drawn {
             tick_time_ms: dice.between(100, 500),
             init_limit: u32::try_from(dice.between(5, 10)).unwrap_or(5),
             snap_count: dice.scale(5, 400),
+            // Where few entries are kept, whoever was away for a moment lacks more.
+            journal_entries: if dice.chance(HALF) {
+                usize::try_from(dice.scale(1, 40)).unwrap_or(1)
+            } else {
+                node_core::JOURNAL_ENTRIES
+            },
+            siege,
             preallocate_bytes: dice.between(0, 3) * 2048,
             roll_bytes: dice.scale(512, 65_536),
             link_us: (dice.scale(20, link_hi), link_hi),
@@ -186,6 +147,7 @@ impl Drawn {
             stall: Chance(u32::try_from(dice.between(0, 300)).unwrap_or(0)),
             stall_us: dice.scale(1000, peer_timeout_ms * 4000),
             tick_jitter_us: dice.scale(1, 20_000),
+            pace_ppm: if dice.chance(HALF) { 100 } else { dice.scale(100, 40_000) },
             codec: Chance(u32::try_from(dice.scale(500, 10_000)).unwrap_or(0)),
             told_late: share(dice),
             late_us: dice.scale(1000, peer_timeout_ms * 2000),
@@ -193,11 +155,11 @@ impl Drawn {
             power: share(dice),
             mid_step: share(dice),
             refuse: Chance(u32::try_from(dice.between(0, 2000)).unwrap_or(0)),
-            fault_every_us: dice.scale(60_000, 1_500_000),
-            fault_us: dice.scale(50_000, 2_000_000),
-            weights: std::array::from_fn(|_| if dice.chance(ABSENT) { 0 } else { dice.between(1, 8) }),
+            fault_every_us,
+            fault_us,
+            weights,
             warmup_us: dice.between(0, 1_500_000),
-            chaos_us: dice.between(2_000_000, 6_000_000),
+            chaos_us,
             clients: usize::try_from(dice.between(2, 8)).unwrap_or(2),
             keys: dice.between(1, 3),
             read_percent,
@@ -240,8 +202,18 @@ impl fmt::Display for Drawn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "seed {}: {} members, peer time-out {} ms, tickTime {} ms, snapCount {}",
-            self.seed, self.members, self.peer_timeout_ms, self.tick_time_ms, self.snap_count
+            "seed {}: {} members, peer time-out {} ms, tickTime {} ms, snapCount {}{}",
+            self.seed,
+            self.members,
+            self.peer_timeout_ms,
+            self.tick_time_ms,
+            self.snap_count,
+            if self.siege { ", a siege" } else { "" }
+        )?;
+        writeln!(
+            f,
+            "  {} entries are kept for learners; clocks run off by {} ppm at most",
+            self.journal_entries, self.pace_ppm
         )?;
         writeln!(
             f,

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use node_core::io::{Input, StoreOp};
 use node_core::tree::TreeSnapshot;
-use node_core::{Member, Plant, Role};
+use node_core::{Member, Phase, Plant, Role};
 use node_log::{Log, LogError, MemStorage};
 use node_wire::election::Notification;
 use node_wire::ids::ServerId;
@@ -84,6 +84,11 @@ impl Store {
         !self.running.is_empty()
     }
 
+    /// What the writer is doing.
+    pub(crate) fn running(&self) -> Option<&StoreOp> {
+        self.running.first().map(|(_, op)| op)
+    }
+
     /// The batch that the writer finishes, or that a crash interrupts.
     pub(crate) fn take_running(&mut self) -> Vec<(u64, StoreOp)> {
         std::mem::take(&mut self.running)
@@ -117,7 +122,10 @@ pub(crate) struct Process<P: Plant> {
     /// The snapshot that is being written.
     pub(crate) snapshot: Option<TreeSnapshot>,
     pub(crate) role: Role,
+    pub(crate) phase: Phase,
     pub(crate) established: bool,
+    /// The last operation that it gave its store was a truncation.
+    pub(crate) truncated: bool,
     /// Pauses that are not over.
     pub(crate) pauses: u32,
     /// What came while it stood still.
@@ -142,6 +150,21 @@ pub(crate) struct Host<P: Plant> {
     pub(crate) slow_until: Time,
     /// The operation that the last crash interrupted.
     pub(crate) interrupted: Option<StoreOp>,
+    /// Failures of its disk that have had their consequences.
+    pub(crate) failures_seen: u64,
+    /// Which bit of its disk is wrong.
+    pub(crate) rot: Option<Rot>,
+}
+
+/// A bit of a file that turned over.
+#[derive(Clone, Debug)]
+pub(crate) struct Rot {
+    pub(crate) file: String,
+    /// The number of the file: one that takes its name later is sound.
+    pub(crate) identity: Option<u64>,
+    pub(crate) bit: usize,
+    /// True once recovery refused the disk for it.
+    pub(crate) refused: bool,
 }
 
 #[cfg(test)]

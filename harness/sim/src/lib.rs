@@ -22,7 +22,9 @@
 mod client;
 mod counters;
 mod dice;
+mod disk_sweep;
 mod drawn;
+mod fault_kind;
 mod host;
 mod judge;
 mod network;
@@ -36,7 +38,9 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use counters::Counters;
-pub use drawn::{Drawn, FaultKind};
+pub use disk_sweep::{DiskFailure, Scenario, SweptDisk, live_with_failure, sweep_disk};
+pub use drawn::Drawn;
+pub use fault_kind::FaultKind;
 use node_core::{Clean, Plant, Planted};
 pub use outcome::{Options, Outcome, Rule, Violation};
 use world::World;

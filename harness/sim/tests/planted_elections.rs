@@ -26,12 +26,12 @@ fn votes_of_another_round_that_are_counted_are_found() {
 
 #[test]
 fn a_quorum_of_half_is_found() {
-    convicted(Bug::HalfQuorum, 200, &[Rule::Durability, Rule::LeaderPerEpoch]);
+    convicted(Bug::HalfQuorum, 200, &[Rule::Durability, Rule::Leadership1, Rule::Leadership2]);
 }
 
 #[test]
 fn an_epoch_that_is_forgotten_is_found() {
-    convicted(Bug::EpochForgotten, 200, &[Rule::LeaderPerEpoch]);
+    convicted(Bug::EpochForgotten, 200, &[Rule::Leadership1, Rule::Leadership2]);
 }
 
 #[test]

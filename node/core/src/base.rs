@@ -107,7 +107,7 @@ impl<P: Plant> Base<P> {
         } else {
             Quorum::new(config.voters.clone())
         };
-        let journal = Journal::new(image.zxid, entries);
+        let journal = Journal::new(image.zxid, entries, config.journal_entries);
         Self {
             plant,
             quorum,

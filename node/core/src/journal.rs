@@ -9,15 +9,17 @@ use std::collections::VecDeque;
 use node_wire::ids::Zxid;
 use node_wire::txn::Entry;
 
-/// Committed entries kept for learners that are behind.
-const KEEP_ENTRIES: usize = 4096;
+/// Committed entries that a member usually keeps for learners that are behind.
+pub const JOURNAL_ENTRIES: usize = 4096;
 
 /// Bytes of committed entries kept for learners that are behind.
 const KEEP_BYTES: usize = 32 << 20;
 
 /// The log's recent end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Journal {
+    /// Applied entries that are kept at most.
+    keep: usize,
     /// The zxid right before the first entry: the snapshot's, or that of the last entry dropped.
     base: Zxid,
     entries: VecDeque<Entry>,
@@ -26,13 +28,13 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    pub(crate) fn new(base: Zxid, entries: Vec<Entry>) -> Self {
+    pub(crate) fn new(base: Zxid, entries: Vec<Entry>, keep: usize) -> Self {
         let mut last = base;
         for entry in &entries {
             assert!(entry.zxid() > last, "the log is recovered in ascending order");
             last = entry.zxid();
         }
-        Self { base, entries: entries.into(), applied: 0, applied_bytes: 0 }
+        Self { keep, base, entries: entries.into(), applied: 0, applied_bytes: 0 }
     }
 
     #[cfg(test)]
@@ -70,7 +72,7 @@ impl Journal {
     }
 
     fn trim(&mut self) {
-        while self.applied > KEEP_ENTRIES || (self.applied_bytes > KEEP_BYTES && self.applied > 1) {
+        while self.applied > self.keep || (self.applied_bytes > KEEP_BYTES && self.applied > 1) {
             let Some(entry) = self.entries.pop_front() else { return };
             self.base = entry.zxid();
             self.applied -= 1;
@@ -115,7 +117,7 @@ impl Journal {
 
     /// Everything is replaced by a snapshot at `zxid`.
     pub(crate) fn reset(&mut self, zxid: Zxid) {
-        *self = Self { base: zxid, ..Self::default() };
+        *self = Self::new(zxid, Vec::new(), self.keep);
     }
 
     /// All entries, and how many of them are applied.
@@ -144,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_floor_of_a_zxid_is_the_entry_at_or_before_it() {
-        let journal = Journal::new(zxid(1, 1), vec![entry(1, 2), entry(2, 1)]);
+        let journal = Journal::new(zxid(1, 1), vec![entry(1, 2), entry(2, 1)], JOURNAL_ENTRIES);
         assert_eq!(journal.floor(zxid(1, 0)), None);
         assert_eq!(journal.floor(zxid(1, 1)), Some(zxid(1, 1)));
         assert_eq!(journal.floor(zxid(1, 7)), Some(zxid(1, 2)));
@@ -153,7 +155,8 @@ mod tests {
 
     #[test]
     fn applied_entries_are_never_truncated() {
-        let mut journal = Journal::new(Zxid::ZERO, vec![entry(1, 1), entry(1, 2), entry(1, 3)]);
+        let mut journal =
+            Journal::new(Zxid::ZERO, vec![entry(1, 1), entry(1, 2), entry(1, 3)], JOURNAL_ENTRIES);
         assert_eq!(journal.apply_next(zxid(1, 2)).map(|e| e.zxid()), Some(zxid(1, 1)));
         assert_eq!(journal.apply_next(zxid(1, 2)).map(|e| e.zxid()), Some(zxid(1, 2)));
         assert!(journal.apply_next(zxid(1, 2)).is_none());
@@ -164,13 +167,12 @@ mod tests {
 
     #[test]
     fn the_journal_keeps_a_bounded_number_of_applied_entries() {
-        let mut journal = Journal::default();
-        let count = u32::try_from(KEEP_ENTRIES).unwrap() + 10;
-        for counter in 1..=count {
+        let mut journal = Journal::new(Zxid::ZERO, Vec::new(), 7);
+        for counter in 1..=17 {
             journal.push(entry(1, counter));
             assert!(journal.apply_next(zxid(1, counter)).is_some());
         }
         assert_eq!(journal.base(), zxid(1, 10));
-        assert_eq!(journal.after(Zxid::ZERO).count(), KEEP_ENTRIES);
+        assert_eq!(journal.after(Zxid::ZERO).count(), 7);
     }
 }

@@ -118,6 +118,16 @@ impl Learner {
         self.phase == Phase::Broadcast
     }
 
+    pub(crate) fn zab_phase(&self) -> crate::Phase {
+        match self.phase {
+            Phase::Dialling | Phase::Discovery | Phase::Promised => crate::Phase::Discovery,
+            Phase::ReceivingImage | Phase::Synchronizing | Phase::Acknowledging => {
+                crate::Phase::Synchronization
+            }
+            Phase::Broadcast => crate::Phase::Broadcast,
+        }
+    }
+
     pub(crate) fn is_at(&self, conn: ConnId) -> bool {
         self.conn == Some(conn)
     }

@@ -40,8 +40,9 @@ use node_wire::election::Notification;
 use node_wire::ids::{Epoch, ServerId};
 use node_wire::quorum::QuorumPacket;
 
+pub use journal::JOURNAL_ENTRIES;
 pub use plant::{Bug, Clean, Plant, Planted};
-pub use status::{Role, Status};
+pub use status::{Phase, Role, Status};
 
 use base::{Base, Leave};
 use clients::{Ask, TimeoutBounds};
@@ -78,6 +79,9 @@ pub struct Config {
     pub init_limit: u32,
     /// Log entries between two snapshots.
     pub snap_count: u64,
+    /// Committed entries that are kept in memory for learners that are behind: [`JOURNAL_ENTRIES`], or less in a
+    /// world that is too short to leave so many behind. A learner that lacks more is sent the whole tree.
+    pub journal_entries: usize,
     /// The zxid counter that ends an epoch: [`Zxid::LAST_COUNTER`](node_wire::ids::Zxid::LAST_COUNTER), or less in
     /// a world that is too short to count so far.
     pub last_counter: u32,

@@ -18,6 +18,19 @@ pub enum Role {
     Leading,
 }
 
+/// How far a member is on the way to an epoch: ZAB's phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// It looks for a leader.
+    Election,
+    /// An epoch is being agreed on.
+    Discovery,
+    /// The leader's history becomes the epoch's.
+    Synchronization,
+    /// The epoch is established.
+    Broadcast,
+}
+
 /// A look at a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
@@ -25,6 +38,8 @@ pub struct Status {
     pub role: Role,
     /// It has no vote.
     pub observes: bool,
+    /// Its phase.
+    pub phase: Phase,
     /// True from the establishing of an epoch to its end: the member serves.
     pub established: bool,
     /// The epoch whose history it holds.
@@ -56,15 +71,16 @@ pub struct Status {
 impl<P: Plant> Member<P> {
     /// A summary for operators and for invariants.
     pub fn status(&self) -> Status {
-        let (role, synced_followers) = match &self.role {
-            RoleState::Looking { .. } => (Role::Looking, 0),
-            RoleState::Following(learner) => (Role::Following(learner.leader()), 0),
-            RoleState::Leading(leader) => (Role::Leading, leader.synced_followers()),
+        let (role, phase, synced_followers) = match &self.role {
+            RoleState::Looking { .. } => (Role::Looking, Phase::Election, 0),
+            RoleState::Following(learner) => (Role::Following(learner.leader()), learner.zab_phase(), 0),
+            RoleState::Leading(leader) => (Role::Leading, leader.zab_phase(), leader.synced_followers()),
         };
         let counts = self.base.tree.counts();
         Status {
             role,
             observes: self.base.config.observes(),
+            phase,
             established: self.established_epoch().is_some(),
             current_epoch: self.base.current_epoch,
             accepted_epoch: self.base.accepted_epoch,

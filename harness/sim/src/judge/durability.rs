@@ -8,7 +8,7 @@ use crate::network::HostIndex;
 use crate::outcome::Rule;
 
 impl Judge {
-    /// At the first sight of a committed entry.
+    /// At the first sight of a committed entry, and at the end.
     pub(super) fn check_quorum(&self, mark: Mark) -> Finding {
         let holders = self.views.iter().filter(|view| view.durable.holds(mark)).count();
         let quorum = self.views.len() / 2 + 1;
@@ -30,7 +30,7 @@ impl Judge {
         let unseen = self
             .unseen
             .iter()
-            .filter_map(|zxid| self.proposed.get(zxid).map(|hash| Mark { zxid: *zxid, hash: *hash }));
+            .filter_map(|zxid| self.proposed.get(zxid).map(|known| Mark { zxid: *zxid, hash: known.hash }));
         match committed.chain(unseen).find(|mark| mark.zxid.epoch() < epoch && !logged.holds(*mark)) {
             None => Ok(()),
             Some(mark) => Err((
@@ -58,16 +58,14 @@ impl Judge {
         Ok(())
     }
 
-    /// At the end, when every member applied everything.
+    /// At the end, when every member applied everything: nothing of it may have been lost since.
     pub(crate) fn check_acknowledged(&self) -> Finding {
         let lost = self.unseen.iter().find(|zxid| {
             self.committed.binary_search_by_key(*zxid, |committed| committed.mark.zxid).is_err()
         });
-        match lost {
-            None => Ok(()),
-            Some(zxid) => {
-                Err((Rule::Durability, format!("{zxid} was acknowledged and is nowhere at the end")))
-            }
+        if let Some(zxid) = lost {
+            return Err((Rule::Durability, format!("{zxid} was acknowledged and is nowhere at the end")));
         }
+        self.committed.iter().try_for_each(|committed| self.check_quorum(committed.mark))
     }
 }

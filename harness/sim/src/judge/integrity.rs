@@ -1,11 +1,14 @@
-//! Integrity: an entry is logged only if a leader proposed it, and a zxid names one entry for ever.
+//! Integrity (Zab.tla): what a member delivers, some primary has broadcast.
+//!
+//! Asked of every entry that is logged, long before it is delivered. A zxid names one entry for ever: an entry of
+//! the same zxid and other bytes was broadcast by nobody.
 
 use super::{Finding, Judge, Mark, server};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 
 impl Judge {
-    pub(super) fn check_integrity(&mut self, host: HostIndex, mark: Mark, leads: bool) -> Finding {
+    pub(super) fn check_integrity(&mut self, host: HostIndex, mark: Mark) -> Finding {
         let last = self.views[host].logged.last();
         if mark.zxid <= last {
             return Err((
@@ -13,12 +16,12 @@ impl Judge {
                 format!("server {} logged {} behind {last}", server(host).0, mark.zxid),
             ));
         }
-        self.check_proposal(host, mark, leads)
+        self.check_broadcast(host, mark)
     }
 
-    pub(super) fn check_proposal(&mut self, host: HostIndex, mark: Mark, leads: bool) -> Finding {
+    pub(super) fn check_broadcast(&self, host: HostIndex, mark: Mark) -> Finding {
         match self.proposed.get(&mark.zxid) {
-            Some(hash) if *hash == mark.hash => Ok(()),
+            Some(proposed) if proposed.hash == mark.hash => Ok(()),
             Some(_) => Err((
                 Rule::Integrity,
                 format!(
@@ -27,10 +30,6 @@ impl Judge {
                     mark.zxid
                 ),
             )),
-            None if leads => {
-                self.proposed.insert(mark.zxid, mark.hash);
-                Ok(())
-            }
             None => Err((
                 Rule::Integrity,
                 format!("server {} holds {}, which no leader proposed", server(host).0, mark.zxid),

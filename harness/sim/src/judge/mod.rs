@@ -1,26 +1,38 @@
 //! The invariants inside: what must be true of the members whatever the clients saw.
 //!
-//! The judge follows every store operation, every applied entry and every event, and speaks up at the step
-//! that breaks a promise, long before a client could notice. One file each: [`leaders`], [`epochs`], [`integrity`],
-//! [`prefix`], [`durability`], [`recovery`], [`vouching`], [`serving`], [`sessions`], [`requests`]. The names are
-//! those of ZooKeeper's own Zab.tla where it has one.
+//! The judge follows every store operation, every proposal, every applied entry and every event, and speaks up at the
+//! step that breaks a promise, long before a client could notice. One file each, named as in ZooKeeper's own
+//! specification (`zookeeper-specifications/protocol-spec/Zab.tla`) where it has the property: [`leadership1`],
+//! [`leadership2`], [`prefix_consistency`], [`integrity`], [`agreement`], [`total_order`], [`local_primary_order`],
+//! [`global_primary_order`], [`primary_integrity`]. The specification has no disks, trees and clients; beside it stand
+//! [`durability`], [`recovery`], [`same_tree`], [`epochs`], [`vouching`], [`serving`], [`sessions`] and [`requests`].
+//! And [`story`] asks whether inside and outside tell the same.
 //!
 //! It never looks at a member's own data structures except through `Status`, and knows nothing of time.
 
+mod agreement;
 mod durability;
 mod epochs;
+mod global_primary_order;
 mod integrity;
-mod leaders;
-mod prefix;
+mod leadership1;
+mod leadership2;
+mod local_primary_order;
+mod prefix_consistency;
+mod primary_integrity;
 mod recovery;
 mod requests;
+mod same_tree;
 mod serving;
 mod sessions;
 mod shadow;
+mod story;
+mod total_order;
 mod vouching;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use bytes::Bytes;
 use node_core::Status;
 use node_core::io::{Event, StoreOp};
 use node_wire::ids::{Epoch, ServerId, Zxid};
@@ -29,7 +41,7 @@ use node_wire::txn::Entry;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::trace::Mixer;
-use prefix::Committed;
+use prefix_consistency::Committed;
 pub(crate) use recovery::Found;
 use requests::Requests;
 use sessions::Sessions;
@@ -51,6 +63,20 @@ struct View {
     told: Zxid,
     /// The epoch whose history it took over last in this life.
     epoch: Epoch,
+    /// The epoch that it leads.
+    leads: Option<Epoch>,
+    /// The newest epoch in which it broadcast in this life.
+    broadcasts: Option<Epoch>,
+    /// The epochs that its disk is known to hold.
+    accepted: Epoch,
+    current: Epoch,
+}
+
+/// An entry as its primary first sent or logged it.
+#[derive(Clone, Debug)]
+struct Proposed {
+    hash: u64,
+    bytes: Bytes,
 }
 
 /// Everything known of an ensemble.
@@ -60,7 +86,10 @@ pub(crate) struct Judge {
     leaders: BTreeMap<Epoch, ServerId>,
     /// The log that each epoch began with.
     histories: BTreeMap<Epoch, Shadow>,
-    proposed: BTreeMap<Zxid, u64>,
+    established: BTreeSet<Epoch>,
+    proposed: BTreeMap<Zxid, Proposed>,
+    /// The newest epoch in which anybody broadcast.
+    broadcasts: Option<Epoch>,
     committed: Vec<Committed>,
     /// Acknowledged entries that no living member was yet seen to apply.
     unseen: Vec<Zxid>,
@@ -81,7 +110,9 @@ impl Judge {
             views: vec![View::default(); members],
             leaders: BTreeMap::new(),
             histories: BTreeMap::new(),
+            established: BTreeSet::new(),
             proposed: BTreeMap::new(),
+            broadcasts: None,
             committed: Vec::new(),
             unseen: Vec::new(),
             entries: BTreeMap::new(),
@@ -91,15 +122,29 @@ impl Judge {
     }
 
     /// A leader sent a proposal. It may die before it stores what it sent.
-    pub(crate) fn proposes(&mut self, host: HostIndex, zxid: Zxid, bytes: &[u8], leads: bool) -> Finding {
-        self.check_proposal(host, Mark { zxid, hash: Mixer::of(bytes) }, leads)
+    pub(crate) fn proposes(&mut self, host: HostIndex, zxid: Zxid, bytes: &Bytes, leads: bool) -> Finding {
+        let mark = Mark { zxid, hash: Mixer::of(bytes) };
+        self.note_broadcast(host, mark, bytes, leads);
+        self.check_broadcast(host, mark)
+    }
+
+    /// The first one to send or log an entry is its primary, if it leads.
+    fn note_broadcast(&mut self, host: HostIndex, mark: Mark, bytes: &Bytes, leads: bool) {
+        if leads && !self.proposed.contains_key(&mark.zxid) {
+            self.proposed.insert(mark.zxid, Proposed { hash: mark.hash, bytes: bytes.clone() });
+            let epoch = Some(mark.zxid.epoch());
+            self.broadcasts = self.broadcasts.max(epoch);
+            self.views[host].broadcasts = self.views[host].broadcasts.max(epoch);
+        }
     }
 
     /// A member put an operation into its store's queue.
     pub(crate) fn stores(&mut self, host: HostIndex, op: &StoreOp, leads: bool) -> Finding {
         match op {
             StoreOp::Append(entry) => {
-                self.check_integrity(host, Mark::of(entry), leads)?;
+                let mark = Mark::of(entry);
+                self.note_broadcast(host, mark, &entry.bytes, leads);
+                self.check_integrity(host, mark)?;
                 self.entries.entry(entry.zxid()).or_insert_with(|| entry.clone());
                 if leads {
                     self.check_numbering(host, entry.zxid())?;
@@ -119,13 +164,17 @@ impl Judge {
 
     /// A member's store finished an operation.
     pub(crate) fn stored(&mut self, host: HostIndex, op: &StoreOp) -> Finding {
-        self.views[host].durable.follow(op);
+        let view = &mut self.views[host];
+        view.durable.follow(op);
         match op {
-            StoreOp::CurrentEpoch(epoch) => self.check_vouching(host, *epoch),
-            StoreOp::AcceptedEpoch(_) | StoreOp::Append(_) | StoreOp::Truncate(_) | StoreOp::Install(_) => {
-                Ok(())
+            StoreOp::AcceptedEpoch(epoch) => view.accepted = *epoch,
+            StoreOp::CurrentEpoch(epoch) => {
+                view.current = *epoch;
+                return self.check_vouching(host, *epoch);
             }
+            StoreOp::Append(_) | StoreOp::Truncate(_) | StoreOp::Install(_) => {}
         }
+        Ok(())
     }
 
     /// A member told of a transition.
@@ -134,7 +183,8 @@ impl Judge {
             self.views[host].told = Zxid::ZERO;
         }
         if let Event::Established { leader, epoch } = event {
-            self.check_leader(*leader, *epoch)?;
+            self.check_leadership2(*leader, *epoch)?;
+            self.established.insert(*epoch);
             if server(host) == *leader {
                 self.check_history_of_leader(host, *epoch)?;
             }
@@ -142,21 +192,35 @@ impl Judge {
         Ok(())
     }
 
+    /// A member's process ended.
+    pub(crate) fn ended(&mut self, host: HostIndex) {
+        self.views[host].leads = None;
+    }
+
     /// A member finished a step. Returns how many entries were committed by it.
     pub(crate) fn stepped(&mut self, host: HostIndex, status: &Status) -> Result<u64, (Rule, String)> {
         self.check_told(host, status.established, status.last_applied)?;
+        self.check_leadership1(host, status)?;
         // What a member holds before its epoch stands is served to nobody.
-        if !status.established || status.last_applied == self.views[host].applied {
+        if !status.established {
             return Ok(0);
         }
-        let new = self.check_prefix(host, status.last_applied, status.digest)?;
-        self.check_counts(host, status)?;
+        let new = if status.last_applied == self.views[host].applied {
+            0
+        } else {
+            let new = self.check_deliveries(host, status.last_applied, status.digest)?;
+            self.check_counts(host, status)?;
+            new
+        };
+        if let Some(epoch) = self.views[host].broadcasts.take() {
+            self.check_primary_integrity(host, epoch, status.last_applied)?;
+        }
         Ok(new)
     }
 
     /// The number of epochs that had an established leader.
     pub(crate) fn epochs(&self) -> u64 {
-        u64::try_from(self.leaders.len()).expect("epochs are few")
+        u64::try_from(self.established.len()).expect("epochs are few")
     }
 
     /// The newest committed entry.

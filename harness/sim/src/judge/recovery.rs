@@ -1,10 +1,10 @@
 //! Recovery: a crash takes what was in flight and nothing else.
 
 use node_core::io::StoreOp;
-use node_wire::ids::Zxid;
+use node_wire::ids::{Epoch, Zxid};
 use node_wire::txn::Entry;
 
-use super::{Finding, Judge, Shadow, View, server};
+use super::{Finding, Judge, Mark, Shadow, View, server};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 
@@ -14,6 +14,9 @@ pub(crate) struct Found<'a> {
     pub(crate) base: Zxid,
     /// The entries behind it.
     pub(crate) entries: &'a [Entry],
+    /// The epochs.
+    pub(crate) accepted: Epoch,
+    pub(crate) current: Epoch,
     /// The operation that the crash interrupted.
     pub(crate) interrupted: Option<&'a StoreOp>,
 }
@@ -41,14 +44,40 @@ impl Judge {
                 format!("server {} lost its tree at {}", server(host).0, durable.base()),
             ));
         }
-        let strange = found.entries.iter().find(|entry| !self.proposed.contains_key(&entry.zxid()));
-        if let Some(entry) = strange {
+        for entry in found.entries {
+            let mark = Mark::of(entry);
+            if self.proposed.get(&mark.zxid).is_none_or(|known| known.hash != mark.hash) {
+                return Err((
+                    Rule::Recovery,
+                    format!(
+                        "server {} recovered an entry {} that nobody proposed",
+                        server(host).0,
+                        mark.zxid
+                    ),
+                ));
+            }
+        }
+        let View { accepted, current, .. } = self.views[host];
+        if found.accepted < accepted || found.current < current {
             return Err((
                 Rule::Recovery,
-                format!("server {} recovered {}, which nobody proposed", server(host).0, entry.zxid()),
+                format!(
+                    "server {} recovered the epochs {} and {}, and {} and {} were durable",
+                    server(host).0,
+                    found.accepted.0,
+                    found.current.0,
+                    accepted.0,
+                    current.0
+                ),
             ));
         }
-        self.views[host] = View { logged: recovered.clone(), durable: recovered, ..View::default() };
+        self.views[host] = View {
+            logged: recovered.clone(),
+            durable: recovered,
+            accepted: found.accepted,
+            current: found.current,
+            ..View::default()
+        };
         Ok(())
     }
 }

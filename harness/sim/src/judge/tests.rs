@@ -1,6 +1,7 @@
 //! The judge itself is judged: each rule speaks up at what breaks it, and is silent at what does not.
 
 use node_core::io::{Event, StoreOp};
+use node_core::{Phase, Role, Status};
 use node_wire::client::OpCode;
 use node_wire::ids::{Epoch, Round, ServerId, SessionId, Zxid};
 use node_wire::txn::{Entry, Txn, TxnHeader};
@@ -23,6 +24,59 @@ fn zxid(epoch: u32, counter: u32) -> Zxid {
     Zxid::new(Epoch(epoch), counter)
 }
 
+/// An empty log, found on a disk.
+fn found(accepted: Epoch, interrupted: Option<&StoreOp>) -> Found<'_> {
+    Found { base: Zxid::ZERO, entries: &[], accepted, current: Epoch::ZERO, interrupted }
+}
+
+/// A member whose epoch is established and that has applied so much.
+fn status(role: Role, epoch: u32, applied: Zxid) -> Status {
+    Status {
+        observes: false,
+        role,
+        phase: Phase::Broadcast,
+        established: true,
+        current_epoch: Epoch(epoch),
+        accepted_epoch: Epoch(epoch),
+        last_logged: applied,
+        last_applied: applied,
+        digest: 0,
+        znodes: 1,
+        sessions: 0,
+        ephemerals: 0,
+        clients: 0,
+        outstanding: 0,
+        synced_followers: 0,
+        data_size: 0,
+    }
+}
+
+/// Three members of which the first proposed these entries, and all hold them. It delivered each epoch's before it
+/// began the next.
+fn ensemble_with(entries: &[(u32, u32)]) -> Judge {
+    let mut judge = Judge::new(3);
+    let mut last = Zxid::ZERO;
+    for (epoch, counter) in entries {
+        if last.epoch() < Epoch(*epoch) {
+            judge.check_deliveries(0, last, 0).expect("in order");
+        }
+        last = zxid(*epoch, *counter);
+        for host in 0..3 {
+            judge.stores(host, &append(*epoch, *counter), host == 0).expect("a proposal of a leader");
+            judge.stored(host, &append(*epoch, *counter)).expect("nothing but an entry");
+        }
+    }
+    judge
+}
+
+/// A member replaces its log by these entries, whatever they are worth.
+fn forge(judge: &mut Judge, host: usize, entries: &[(u32, u32)]) {
+    judge.views[host].logged = super::Shadow::default();
+    for (epoch, counter) in entries {
+        judge.views[host].logged.follow(&append(*epoch, *counter));
+    }
+}
+
 /// Three members, of which the first proposed an entry and the others logged it; some disks hold it.
 fn ensemble(holders: usize) -> Judge {
     let mut judge = Judge::new(3);
@@ -38,22 +92,22 @@ fn ensemble(holders: usize) -> Judge {
 }
 
 #[test]
-fn two_leaders_of_one_epoch_are_a_violation() {
+fn leadership2_is_broken_by_two_leaders_of_one_epoch_one_after_the_other() {
     let mut judge = Judge::new(3);
     let event = |leader| Event::Established { leader: ServerId(leader), epoch: Epoch(4) };
     judge.told(0, &event(1)).expect("the first leader");
     judge.told(1, &event(1)).expect("a follower of it");
-    assert_eq!(judge.told(2, &event(3)).unwrap_err().0, Rule::LeaderPerEpoch);
+    assert_eq!(judge.told(2, &event(3)).unwrap_err().0, Rule::Leadership2);
 }
 
 #[test]
-fn an_entry_that_no_leader_proposed_is_a_violation() {
+fn integrity_is_broken_by_an_entry_that_no_leader_proposed() {
     let mut judge = Judge::new(3);
     assert_eq!(judge.stores(1, &append(1, 1), false).unwrap_err().0, Rule::Integrity);
 }
 
 #[test]
-fn a_zxid_given_twice_is_a_violation() {
+fn integrity_is_broken_by_a_zxid_given_twice() {
     let mut judge = ensemble(0);
     judge.stores(1, &StoreOp::Truncate(Zxid::ZERO), true).expect("a truncation");
     let other = StoreOp::Append(entry(1, 1, -1));
@@ -70,34 +124,34 @@ fn a_proposal_beyond_its_leaders_epoch_is_a_violation() {
 }
 
 #[test]
-fn what_is_committed_is_on_the_disks_of_a_quorum() {
+fn durability_is_broken_by_a_commit_that_is_not_on_the_disks_of_a_quorum() {
     let mut judge = ensemble(2);
-    assert_eq!(judge.check_prefix(0, zxid(1, 1), 7), Ok(1));
+    assert_eq!(judge.check_deliveries(0, zxid(1, 1), 7), Ok(1));
     let mut judge = ensemble(1);
-    assert_eq!(judge.check_prefix(0, zxid(1, 1), 7).unwrap_err().0, Rule::Durability);
+    assert_eq!(judge.check_deliveries(0, zxid(1, 1), 7).unwrap_err().0, Rule::Durability);
 }
 
 #[test]
-fn equal_places_mean_equal_trees() {
+fn same_tree_is_broken_by_another_digest_at_the_same_place() {
     let mut judge = ensemble(3);
-    judge.check_prefix(0, zxid(1, 1), 7).expect("the first one there");
-    assert_eq!(judge.check_prefix(1, zxid(1, 1), 8).unwrap_err().0, Rule::Agreement);
+    judge.check_deliveries(0, zxid(1, 1), 7).expect("the first one there");
+    assert_eq!(judge.check_deliveries(1, zxid(1, 1), 8).unwrap_err().0, Rule::SameTree);
 }
 
 #[test]
-fn members_that_apply_different_entries_are_a_violation() {
+fn prefix_consistency_is_broken_by_another_entry_at_the_same_place() {
     let mut judge = ensemble(3);
-    judge.check_prefix(0, zxid(1, 1), 7).expect("the first one there");
+    judge.check_deliveries(0, zxid(1, 1), 7).expect("the first one there");
     judge.stores(2, &StoreOp::Truncate(Zxid::ZERO), false).expect("a truncation");
     judge.stores(2, &StoreOp::CurrentEpoch(Epoch(2)), true).expect("its epoch");
     judge.stores(2, &append(2, 1), true).expect("a proposal of a later leader");
-    assert_eq!(judge.check_prefix(2, zxid(2, 1), 9).unwrap_err().0, Rule::PrefixConsistency);
+    assert_eq!(judge.check_deliveries(2, zxid(2, 1), 9).unwrap_err().0, Rule::PrefixConsistency);
 }
 
 #[test]
-fn a_later_leader_without_a_committed_entry_is_a_violation() {
+fn durability_is_broken_by_a_later_leader_without_a_committed_entry() {
     let mut judge = ensemble(2);
-    judge.check_prefix(0, zxid(1, 1), 7).expect("a commit");
+    judge.check_deliveries(0, zxid(1, 1), 7).expect("a commit");
     judge.stores(2, &StoreOp::Truncate(Zxid::ZERO), false).expect("a truncation");
     let event = |epoch| Event::Established { leader: ServerId(3), epoch: Epoch(epoch) };
     assert_eq!(judge.told(2, &event(2)).unwrap_err().0, Rule::Durability);
@@ -106,7 +160,7 @@ fn a_later_leader_without_a_committed_entry_is_a_violation() {
 #[test]
 fn a_recovery_that_forgets_what_was_durable_is_a_violation() {
     let mut judge = ensemble(1);
-    let nothing = Found { base: Zxid::ZERO, entries: &[], interrupted: None };
+    let nothing = found(Epoch::ZERO, None);
     assert_eq!(judge.recovers(0, &nothing).unwrap_err().0, Rule::Recovery);
     judge.recovers(1, &nothing).expect("it was never durable there");
 }
@@ -115,8 +169,112 @@ fn a_recovery_that_forgets_what_was_durable_is_a_violation() {
 fn a_crash_in_the_middle_of_a_truncation_may_take_what_it_truncates() {
     let mut judge = ensemble(1);
     let op = StoreOp::Truncate(Zxid::ZERO);
-    let found = Found { base: Zxid::ZERO, entries: &[], interrupted: Some(&op) };
-    judge.recovers(0, &found).expect("the truncation was under way");
+    judge.recovers(0, &found(Epoch::ZERO, Some(&op))).expect("the truncation was under way");
+}
+
+#[test]
+fn leadership1_is_broken_by_two_that_lead_at_once() {
+    let mut judge = Judge::new(3);
+    judge.stepped(0, &status(Role::Leading, 4, Zxid::ZERO)).expect("the only one");
+    judge.stepped(1, &status(Role::Leading, 3, Zxid::ZERO)).expect("of another epoch");
+    let second = judge.stepped(2, &status(Role::Leading, 4, Zxid::ZERO));
+    assert_eq!(second.unwrap_err().0, Rule::Leadership1);
+}
+
+#[test]
+fn leadership2_is_broken_by_a_second_leader_after_the_first_one_died() {
+    let mut judge = Judge::new(3);
+    judge.stepped(0, &status(Role::Leading, 4, Zxid::ZERO)).expect("the only one");
+    judge.ended(0);
+    let second = judge.stepped(2, &status(Role::Leading, 4, Zxid::ZERO));
+    assert_eq!(second.unwrap_err().0, Rule::Leadership2);
+}
+
+#[test]
+fn agreement_is_broken_by_a_tree_that_ends_outside_of_the_sequence() {
+    let mut judge = ensemble_with(&[(1, 1), (2, 1)]);
+    judge.check_deliveries(0, zxid(2, 1), 0).expect("two commits");
+    judge.views[2].logged = super::Shadow::recovered(zxid(1, 5), &[]);
+    assert_eq!(judge.check_deliveries(2, zxid(1, 5), 0).unwrap_err().0, Rule::Agreement);
+}
+
+#[test]
+fn total_order_is_broken_by_an_entry_of_another_epoch_that_is_left_out() {
+    let mut judge = ensemble_with(&[(1, 1), (2, 1)]);
+    judge.check_deliveries(0, zxid(2, 1), 0).expect("two commits");
+    forge(&mut judge, 2, &[(2, 1)]);
+    assert_eq!(judge.check_deliveries(2, zxid(2, 1), 0).unwrap_err().0, Rule::TotalOrder);
+}
+
+#[test]
+fn local_primary_order_is_broken_by_a_gap_within_an_epoch() {
+    let mut judge = ensemble_with(&[(1, 1), (1, 2), (1, 3)]);
+    forge(&mut judge, 1, &[(1, 1), (1, 3)]);
+    assert_eq!(judge.check_deliveries(1, zxid(1, 3), 0).unwrap_err().0, Rule::LocalPrimaryOrder);
+}
+
+#[test]
+fn global_primary_order_is_broken_by_an_earlier_epoch_behind_a_later_one() {
+    let judge = ensemble_with(&[(1, 1), (2, 1)]);
+    assert!(judge.check_global_primary_order(1, zxid(1, 1), zxid(2, 1)).is_ok());
+    let finding = judge.check_global_primary_order(1, zxid(2, 1), zxid(1, 1));
+    assert_eq!(finding.unwrap_err().0, Rule::GlobalPrimaryOrder);
+}
+
+#[test]
+fn primary_integrity_is_broken_by_a_primary_that_broadcasts_too_soon() {
+    let mut judge = ensemble_with(&[(1, 1)]);
+    judge.stepped(1, &status(Role::Following(ServerId(1)), 1, zxid(1, 1))).expect("a commit");
+    judge.stores(2, &append(2, 1), true).expect("a proposal of a later leader");
+    let early = judge.stepped(2, &status(Role::Leading, 2, Zxid::ZERO));
+    assert_eq!(early.unwrap_err().0, Rule::PrimaryIntegrity);
+}
+
+#[test]
+fn primary_integrity_is_broken_by_what_is_first_delivered_after_a_later_primary_broadcast() {
+    let mut judge = ensemble_with(&[(1, 1)]);
+    judge.stores(2, &append(2, 1), true).expect("a proposal of a later leader");
+    let late = judge.stepped(1, &status(Role::Following(ServerId(1)), 1, zxid(1, 1)));
+    assert_eq!(late.unwrap_err().0, Rule::PrimaryIntegrity);
+}
+
+#[test]
+fn durability_is_broken_by_a_commit_that_disks_have_lost_at_the_end() {
+    let mut judge = ensemble_with(&[(1, 1)]);
+    judge.check_deliveries(0, zxid(1, 1), 0).expect("a commit");
+    judge.check_acknowledged().expect("on all disks");
+    for host in 0..2 {
+        judge.stored(host, &StoreOp::Truncate(Zxid::ZERO)).expect("a truncation");
+    }
+    assert_eq!(judge.check_acknowledged().unwrap_err().0, Rule::Durability);
+}
+
+#[test]
+fn a_recovery_that_forgets_an_epoch_is_a_violation() {
+    let mut judge = Judge::new(3);
+    judge.stored(0, &StoreOp::AcceptedEpoch(Epoch(3))).expect("a promise");
+    judge.recovers(0, &found(Epoch(4), None)).expect("the next one may have been written");
+    judge.stored(0, &StoreOp::AcceptedEpoch(Epoch(5))).expect("a promise");
+    assert_eq!(judge.recovers(0, &found(Epoch(4), None)).unwrap_err().0, Rule::Recovery);
+}
+
+#[test]
+fn a_recovery_that_takes_rot_for_an_entry_is_a_violation() {
+    let mut judge = ensemble(0);
+    let rotten = [entry(1, 1, -7)];
+    let found = Found { entries: &rotten, ..found(Epoch(1), None) };
+    assert_eq!(judge.recovers(0, &found).unwrap_err().0, Rule::Recovery);
+}
+
+#[test]
+fn a_sound_history_breaks_nothing() {
+    let mut judge = ensemble_with(&[(1, 1), (1, 2), (2, 1)]);
+    for host in [1, 2, 0] {
+        for applied in [zxid(1, 2), zxid(2, 1)] {
+            judge.stepped(host, &status(Role::Following(ServerId(1)), 2, applied)).expect("in order");
+        }
+    }
+    judge.check_acknowledged().expect("on all disks");
 }
 
 /// Three members; the first leads epoch 2, whose history is one entry.

@@ -100,6 +100,7 @@ impl<P: Plant> World<P> {
         process.member.step(now, input, &mut effects);
         let status = process.member.status();
         process.role = status.role;
+        process.phase = status.phase;
         process.established = status.established;
         let leads = led || status.role == Role::Leading;
         let serves = served || status.established;
@@ -113,6 +114,9 @@ impl<P: Plant> World<P> {
                 break;
             }
             survives = self.carry_out(host, effect, leads) && self.survives_effect(host);
+        }
+        if survives {
+            self.trap_stepped(host);
         }
         self.effects = effects;
         // Also of a process that died in this step: what it committed is committed, and may have been told.
@@ -136,8 +140,8 @@ impl<P: Plant> World<P> {
             Effect::Dial { leader } => self.dial(host, leader),
             Effect::Send { conn, packet } => {
                 if packet.kind == PacketType::Proposal {
-                    let bytes = packet.data.as_deref().unwrap_or_default();
-                    let finding = self.judge.proposes(host, Zxid::from_wire(packet.zxid), bytes, leads);
+                    let bytes = packet.data.clone().unwrap_or_default();
+                    let finding = self.judge.proposes(host, Zxid::from_wire(packet.zxid), &bytes, leads);
                     self.judged(finding);
                 }
                 self.send(EndId::of(conn), Cargo::Packet(packet));
@@ -167,6 +171,9 @@ impl<P: Plant> World<P> {
             self.check_expiry(host, &op);
         }
         let process = self.hosts[host].process.as_mut().expect("it just stepped");
+        let appends = matches!(op, StoreOp::Append(_));
+        self.counters.trunc_then_diff += u64::from(process.truncated && appends);
+        process.truncated = matches!(op, StoreOp::Truncate(_));
         process.store.push(ticket, op);
         self.start_store(host);
     }
@@ -181,8 +188,14 @@ impl<P: Plant> World<P> {
             }
         }
         self.hear_of_epoch(host, event);
+        if let io::Event::Looking { reason, .. } = event {
+            self.counters.full_epochs += u64::from(reason.contains("counter"));
+        }
         let finding = self.judge.told(host, event);
         self.judged(finding);
+        if matches!(event, io::Event::Established { .. }) {
+            self.trap_established(host);
+        }
     }
 
     fn trace_store(&mut self, host: HostIndex, op: &StoreOp, ticket: u64) {

@@ -34,6 +34,25 @@ impl<P: Plant> World<P> {
         }
         self.convict_by(Rule::SessionOrder, sessions::check(&history));
         self.convict_by(Rule::VersionOrder, versions::check(&history));
+        self.cross_check(&history);
+    }
+
+    /// The look inside and the black box must agree on the registers.
+    fn cross_check(&mut self, history: &History) {
+        if !self.options.look_inside {
+            return;
+        }
+        match (self.judge.explain(history), self.violation.take()) {
+            (Ok(()), Some(violation)) => self.convict(
+                Rule::AgreementOfChecks,
+                format!("what was committed explains every answer, and yet: {violation}"),
+            ),
+            (Err(sentence), None) if self.record.undecided == 0 => self.convict(
+                Rule::AgreementOfChecks,
+                format!("the clients' history is sound, and yet what was committed does not explain it: {sentence}"),
+            ),
+            (_, violation) => self.violation = violation,
+        }
     }
 
     fn convict_by(&mut self, rule: Rule, result: CheckResult) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use node_core::io::{Input, Recovered, StoreOp};
 use node_core::tree::TreeSnapshot;
-use node_core::{Config, Member, Plant, Role};
+use node_core::{Config, Member, Phase, Plant, Role};
 use node_log::{Log, LogOptions, MemStorage};
 use node_wire::ids::ServerId;
 
@@ -16,7 +16,6 @@ use crate::drawn::Drawn;
 use crate::host::{self, Host, Process, Source, Store};
 use crate::judge::Found;
 use crate::network::HostIndex;
-use crate::outcome::Rule;
 use crate::time::{Clock, Time};
 
 /// Snapshots that stay on disk.
@@ -39,15 +38,24 @@ pub(super) fn new_host<P: Plant>(index: HostIndex, drawn: &Drawn, dice: &mut Dic
         disk,
         clock: Clock {
             mono_offset: dice.between(0, 1 << 40),
-            fast_ppm: dice.between(0, 100),
+            pace_ppm: around_zero(dice, drawn.pace_ppm),
             wall_offset_ms: i64::try_from(dice.between(0, 10_000)).expect("small"),
+            wall_pace_ppm: around_zero(dice, drawn.pace_ppm),
         },
         life: 0,
         process: None,
         fsync_us: dice.between(drawn.fsync_us.0, drawn.fsync_us.1),
         slow_until: Time::default(),
         interrupted: None,
+        failures_seen: 0,
+        rot: None,
     }
+}
+
+/// As far below zero as above it, at most.
+pub(super) fn around_zero(dice: &mut Dice, most: u64) -> i64 {
+    let drawn = i64::try_from(dice.between(0, 2 * most)).expect("a bounded draw");
+    drawn - i64::try_from(most).expect("a bounded draw")
 }
 
 impl<P: Plant> World<P> {
@@ -62,7 +70,9 @@ impl<P: Plant> World<P> {
         let life = self.hosts[host].life;
         let Some(process) = self.hosts[host].process.as_mut() else { return };
         if process.pauses == 0 && process.store.start(process.snapshot.is_some()) {
-            let dies = process.dies_storing;
+            let begins = if !self.traps.is_empty() { process.store.running().cloned() } else { None };
+            let doomed = process.dies_storing;
+            let dies = begins.is_some_and(|op| self.trap_storing(host, &op)) || doomed;
             let delay = self.fsync_delay(host);
             self.plan(delay, Event::Stored { host, life });
             if dies {
@@ -89,11 +99,9 @@ impl<P: Plant> World<P> {
         self.tempt(host, &batch);
         let process = self.hosts[host].process.as_mut().expect("the process lives");
         if let Err(error) = host::carry_out(&mut process.log, &batch) {
-            if self.goes_on(host, &batch, &error) {
-                return;
+            if !self.goes_on(host, &batch, &error) {
+                self.store_failed(host, batch, &error);
             }
-            let id = self.server(host).0;
-            self.convict(Rule::Halt, format!("server {id} failed to {error}, though its disk is well"));
             return;
         }
         self.relent(host);
@@ -105,6 +113,9 @@ impl<P: Plant> World<P> {
                 StoreOp::Install(_) => self.counters.installs += 1,
                 StoreOp::Append(_) | StoreOp::AcceptedEpoch(_) | StoreOp::CurrentEpoch(_) => {}
             }
+        }
+        if self.trap_stored(host, &batch) {
+            return;
         }
         self.give(host, life, Source::Store, Input::Stored { ticket });
         self.start_store(host);
@@ -128,14 +139,17 @@ impl<P: Plant> World<P> {
         let machine = &mut self.hosts[host];
         let process = machine.process.as_mut().expect("the process lives");
         let Some(snapshot) = process.snapshot.take() else { return };
-        let written = node_log::write_snapshot(&machine.disk, &snapshot.to_image())
-            .and_then(|()| node_log::purge(&machine.disk, KEEP_SNAPSHOTS));
         let zxid = snapshot.zxid();
+        if let Err(error) = node_log::write_snapshot(&machine.disk, &snapshot.to_image()) {
+            self.snapshot_failed(host, &error);
+            return;
+        }
         self.counters.snapshots += 1;
         self.line(host, "snapshot", [zxid.0, 0], || zxid.to_string());
-        if let Err(error) = written {
-            let id = self.server(host).0;
-            self.convict(Rule::Halt, format!("server {id} failed to {error}, though its disk is well"));
+        let log = &mut self.hosts[host].process.as_mut().expect("the process lives").log;
+        if let Err(error) = log.roll().and_then(|()| log.purge(KEEP_SNAPSHOTS)) {
+            self.store_failed(host, Vec::new(), &error);
+            return;
         }
         self.start_store(host);
     }
@@ -170,6 +184,7 @@ impl<P: Plant> World<P> {
         let Some(mut process) = self.hosts[host].process.take() else { return };
         self.hosts[host].life += 1;
         self.counters.crashes += 1;
+        self.count_crash(process.phase, process.role);
         let power = self.dice.chance(self.drawn.power);
         self.line(host, "crash", [u64::from(power), 0], || {
             if power { "power lost" } else { "killed" }.to_owned()
@@ -193,12 +208,28 @@ impl<P: Plant> World<P> {
             disk.heal();
         }
         self.counters.power_losses += u64::from(power);
-        disk.crash(|unsynced| if power { self.kept(unsynced) } else { unsynced });
+        if power {
+            disk.crash(|unsynced| self.kept(unsynced));
+        } else {
+            disk.kill();
+        }
+        self.judge.ended(host);
         self.cut_host(host);
     }
 
+    fn count_crash(&mut self, phase: Phase, role: Role) {
+        let counter = match phase {
+            Phase::Election => &mut self.counters.crash_looking,
+            Phase::Discovery => &mut self.counters.crash_discovery,
+            Phase::Synchronization => &mut self.counters.crash_synchronization,
+            Phase::Broadcast => &mut self.counters.crash_broadcast,
+        };
+        *counter += 1;
+        self.counters.crash_leader += u64::from(role == Role::Leading);
+    }
+
     /// How much of what was not synchronized reaches the disk: nothing, everything, or a part.
-    fn kept(&mut self, unsynced: usize) -> usize {
+    pub(super) fn kept(&mut self, unsynced: usize) -> usize {
         match self.dice.between(0, 3) {
             0 => 0,
             1 => unsynced,
@@ -219,11 +250,11 @@ impl<P: Plant> World<P> {
         let (log, found) = match Log::open(self.hosts[host].disk.clone(), self.log_options()) {
             Ok(opened) => opened,
             Err(error) => {
-                let id = self.server(host).0;
-                self.convict(Rule::Recovery, format!("server {id} failed to {error}"));
+                self.recovery_failed(host, &error);
                 return;
             }
         };
+        self.survived_rot(host);
         let torn = found.repairs.torn_tail.is_some();
         self.counters.restarts += u64::from(!first);
         self.counters.torn_tails += u64::from(torn);
@@ -240,9 +271,16 @@ impl<P: Plant> World<P> {
             )
         });
         let interrupted = self.hosts[host].interrupted.take();
-        let finding = self
-            .judge
-            .recovers(host, &Found { base, entries: &found.entries, interrupted: interrupted.as_ref() });
+        let finding = self.judge.recovers(
+            host,
+            &Found {
+                base,
+                entries: &found.entries,
+                accepted: found.accepted_epoch,
+                current: found.current_epoch,
+                interrupted: interrupted.as_ref(),
+            },
+        );
         self.judged(finding);
         let recovered = Recovered {
             accepted_epoch: found.accepted_epoch,
@@ -263,6 +301,7 @@ impl<P: Plant> World<P> {
             tick_time: Duration::from_millis(self.drawn.tick_time_ms),
             init_limit: self.drawn.init_limit,
             snap_count: self.drawn.snap_count,
+            journal_entries: self.drawn.journal_entries,
             last_counter: self.drawn.last_counter,
         };
         let machine = &mut self.hosts[host];
@@ -276,12 +315,15 @@ impl<P: Plant> World<P> {
             votes: BTreeMap::new(),
             snapshot: None,
             role: Role::Looking,
+            phase: Phase::Election,
             established: false,
+            truncated: false,
             pauses: 0,
             inbox: Vec::new(),
             dies_after: None,
             dies_storing: false,
         });
+        self.progress.disturbed(host, self.now);
         let delay = self.dice.between(0, 10_000);
         self.plan(delay, Event::Tick { host, life });
         for peer in 0..self.hosts.len() {
@@ -292,6 +334,7 @@ impl<P: Plant> World<P> {
     pub(super) fn pause(&mut self, host: HostIndex) -> bool {
         let Some(process) = self.hosts[host].process.as_mut() else { return false };
         process.pauses += 1;
+        self.progress.disturbed(host, self.now);
         self.counters.pauses += 1;
         self.line(host, "pause", [0, 0], String::new);
         true
@@ -304,6 +347,7 @@ impl<P: Plant> World<P> {
         }
         let process = self.hosts[host].process.as_mut().expect("the process lives");
         process.pauses = process.pauses.saturating_sub(1);
+        self.progress.disturbed(host, self.now);
         if process.pauses > 0 {
             return;
         }
@@ -327,6 +371,9 @@ impl<P: Plant> World<P> {
 
     /// Heals a machine's disk and its process's death sentence.
     pub(super) fn pardon(&mut self, host: HostIndex) {
+        self.hosts[host].disk.set_full(false);
+        self.hosts[host].disk.heal();
+        self.restore(host);
         self.hosts[host].slow_until = Time::default();
         if let Some(process) = self.hosts[host].process.as_mut() {
             process.dies_after = None;

@@ -8,12 +8,17 @@
 //! - [`driver`]: inputs to members and what becomes of their effects.
 //! - [`machine`]: disks, crashes, restarts, pauses; [`sloppy`]: a driver that does not keep its contract.
 //! - [`wires`], [`election`]: quorum connections, election connections, links.
-//! - [`nemesis`]: faults, and their end.
+//! - [`nemesis`]: faults, and their end: [`cuts`] of links, [`disks`] that fail, [`traps`] for members on their
+//!   way to an epoch.
+//! - [`progress`]: what must go on in spite of them.
 //! - [`population`]: clients' connections; [`registers`], [`visitors`]: what they do there; [`record`] and
 //!   [`history`]: what they leave, and its judgement; [`sessions`]: whether those end as they must.
 //! - [`stages`]: chaos, then healing, then what must hold afterwards; [`minority`]: and what must hold before all
 //!   are back.
 
+mod appointed;
+mod cuts;
+mod disks;
 mod driver;
 mod election;
 mod history;
@@ -21,11 +26,13 @@ mod machine;
 mod minority;
 mod nemesis;
 mod population;
+mod progress;
 mod record;
 mod registers;
 mod sessions;
 mod sloppy;
 mod stages;
+mod traps;
 mod visitors;
 mod wires;
 
@@ -40,14 +47,17 @@ use crate::dice::{Chance, Dice};
 use crate::drawn::Drawn;
 use crate::host::Host;
 use crate::judge::{Finding, Judge};
-use crate::network::{Channels, Conn, EndId, HostIndex, Links};
+use crate::network::{Block, Channels, Conn, EndId, HostIndex, Links};
 use crate::outcome::{Options, Outcome, Rule, Violation};
 use crate::time::{Queue, Time};
 use crate::trace::Trace;
+pub(crate) use appointed::{Act, Appointment};
 use nemesis::Undo;
+use progress::Progress;
 use record::Record;
 use sessions::Ears;
 use stages::Stage;
+use traps::Armed;
 
 /// Events of one world at most: a world that never ends is a bug of the simulator.
 const MAX_EVENTS: u64 = 20_000_000;
@@ -93,6 +103,12 @@ enum Event {
     Nemesis,
     /// The end of a fault.
     Undo { fault: u64 },
+    /// A pair's turn to lose sight of each other.
+    Cut { pair: (HostIndex, HostIndex), block: Block, for_us: u64 },
+    /// A look whether somebody leads.
+    Watch,
+    /// Something that a script wants.
+    Act(Act),
     /// Chaos ends.
     Heal,
     /// A look whether the healed ensemble has got where it must.
@@ -113,6 +129,7 @@ pub(crate) struct World<P: Plant> {
     hosts: Vec<Host<P>>,
     links: Links,
     conns: Vec<Conn>,
+    conns_in_use: Vec<usize>,
     channels: Channels,
     clients: Vec<Client>,
     client_conns: Vec<ClientConn>,
@@ -121,6 +138,10 @@ pub(crate) struct World<P: Plant> {
     ears: Ears,
     faults: BTreeMap<u64, Undo>,
     next_fault: u64,
+    traps: Vec<Armed>,
+    progress: Progress,
+    /// What was appointed for a disk, in a world that follows a script.
+    appointment: Option<Appointment>,
     stage: Stage,
     healed_at: Time,
     /// Members that stay dead until the others have shown that they are a quorum.
@@ -137,6 +158,11 @@ impl<P: Plant> World<P> {
     pub(crate) fn new(seed: u64, options: Options, plant: P) -> Self {
         let mut dice = Dice::new(seed);
         let drawn = Drawn::new(seed, &mut dice);
+        Self::of(drawn, dice, options, plant)
+    }
+
+    /// The world of a climate, drawn or not.
+    pub(crate) fn of(drawn: Drawn, mut dice: Dice, options: Options, plant: P) -> Self {
         let links = Links::new(drawn.members, || dice.between(drawn.link_us.0, drawn.link_us.1));
         let hosts = (0..drawn.members).map(|index| machine::new_host(index, &drawn, &mut dice)).collect();
         let record = Record::new(&drawn, &mut dice);
@@ -146,6 +172,7 @@ impl<P: Plant> World<P> {
             hosts,
             links,
             conns: Vec::new(),
+            conns_in_use: Vec::new(),
             channels: Channels::new(drawn.members),
             clients: Vec::new(),
             client_conns: Vec::new(),
@@ -154,6 +181,9 @@ impl<P: Plant> World<P> {
             ears: Ears::new(drawn.members, drawn.clients + drawn.visitors),
             faults: BTreeMap::new(),
             next_fault: 0,
+            traps: Vec::new(),
+            progress: Progress::new(drawn.members),
+            appointment: None,
             stage: Stage::Chaos,
             healed_at: Time::default(),
             left_dead: BTreeSet::new(),
@@ -213,6 +243,7 @@ impl<P: Plant> World<P> {
         }
         self.populate();
         self.queue.plan(Time(self.drawn.warmup_us), Event::Nemesis);
+        self.queue.plan(Time::default(), Event::Watch);
         self.queue.plan(Time(self.drawn.warmup_us + self.drawn.chaos_us), Event::Heal);
     }
 
@@ -237,6 +268,9 @@ impl<P: Plant> World<P> {
             Event::Client { client, plan, wake } => self.wake_client(client, plan, wake),
             Event::Nemesis => self.next_fault(),
             Event::Undo { fault } => self.undo(fault),
+            Event::Cut { pair, block, for_us } => self.cut_sight(pair, block, for_us),
+            Event::Watch => self.watch(),
+            Event::Act(act) => self.act_as_told(act),
             Event::Heal => self.heal(),
             Event::Look => self.look(),
         }

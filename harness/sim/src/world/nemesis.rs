@@ -5,19 +5,23 @@
 
 use node_core::{Plant, Role};
 
+use super::machine::around_zero;
 use super::{Event, World};
-use crate::dice::{Chance, Dice, HALF, Part};
-use crate::drawn::FaultKind;
+use crate::dice::{Dice, HALF, Part};
+use crate::fault_kind::FaultKind;
 use crate::network::{Block, HostIndex};
-
-/// One time in three.
-const THIRD: Chance = Chance(3_333);
 
 /// Faults in force at once, at most.
 const MAX_FAULTS: usize = 24;
 
 /// How far a wall clock jumps at most.
 const MAX_JUMP_MS: u64 = 3_600_000;
+
+/// How fast or slow a wall clock is made at most, in parts per million.
+const MAX_DRIFT_PPM: u64 = 200_000;
+
+/// How far a monotonic clock jumps ahead at most.
+const MAX_SUSPENSION_US: u64 = 60_000_000;
 
 /// How a fault ends.
 #[derive(Clone, Debug)]
@@ -28,6 +32,10 @@ pub(super) enum Undo {
     Resume(HostIndex, u64),
     /// Links pass again.
     Unblock(Vec<(HostIndex, HostIndex)>, Block),
+    /// There is space on the disk again, and the process starts if it ended for want of it.
+    Empty(HostIndex),
+    /// The bit that turned over turns back, and the process starts if it refused to.
+    Restore(HostIndex),
 }
 
 impl<P: Plant> World<P> {
@@ -97,24 +105,31 @@ impl<P: Plant> World<P> {
                 let host = self.anyone();
                 self.isolate(host);
             }
+            FaultKind::Ring => self.ring(),
+            FaultKind::Bridge => self.bridge(),
+            FaultKind::DeafLeader => self.deaf_leader(),
+            FaultKind::MuteLeader => self.mute_leader(),
             FaultKind::OneWay => self.one_way(),
+            FaultKind::Swizzle => self.swizzle(),
             FaultKind::Reset => self.reset(),
-            FaultKind::SlowDisk => {
-                let host = self.anyone();
-                self.hosts[host].slow_until = self.now + self.fate.around(self.drawn.fault_us);
-                self.counters.slow_disks += 1;
-            }
+            FaultKind::SlowDisk => self.slow_disk(),
+            FaultKind::FailSync => self.fail_sync(),
+            FaultKind::FillDisk => self.fill_disk(),
+            FaultKind::RotDisk => self.rot_disk(),
+            FaultKind::CrashInPhase => self.set_trap(),
             FaultKind::WallJump => self.wall_jump(),
+            FaultKind::WallDrift => self.wall_drift(),
+            FaultKind::Suspend => self.suspend(),
             FaultKind::CutClients => self.cut_clients(),
         }
     }
 
-    fn anyone(&mut self) -> HostIndex {
+    pub(super) fn anyone(&mut self) -> HostIndex {
         self.fate.index(self.hosts.len())
     }
 
     /// Whoever leads; anyone when nobody does.
-    fn leader(&mut self) -> HostIndex {
+    pub(super) fn leader(&mut self) -> HostIndex {
         let leads = |established: bool| {
             self.hosts.iter().position(|host| {
                 host.process.as_ref().is_some_and(|process| {
@@ -128,13 +143,13 @@ impl<P: Plant> World<P> {
         }
     }
 
-    fn lasts_a_while(&mut self, undo: Undo) {
+    pub(super) fn lasts_a_while(&mut self, undo: Undo) {
         let duration_us = self.fate.around(self.drawn.fault_us).max(1);
         self.lasts(undo, duration_us);
     }
 
     /// Notes how a fault ends and plans that end.
-    fn lasts(&mut self, undo: Undo, duration_us: u64) {
+    pub(super) fn lasts(&mut self, undo: Undo, duration_us: u64) {
         let fault = self.next_fault;
         self.next_fault += 1;
         self.faults.insert(fault, undo);
@@ -152,22 +167,33 @@ impl<P: Plant> World<P> {
                     self.unblock(from, to, block);
                 }
             }
+            Some(Undo::Empty(host)) => {
+                self.hosts[host].disk.set_full(false);
+                self.start_process(host);
+            }
+            Some(Undo::Restore(host)) => {
+                self.restore(host);
+                self.start_process(host);
+            }
         }
     }
 
     /// Ends every fault.
     pub(super) fn undo_all(&mut self) {
+        // Disks first: a process that starts must find a sound one.
+        for host in 0..self.hosts.len() {
+            self.pardon(host);
+        }
         while let Some((fault, _)) = self.faults.first_key_value() {
             let fault = *fault;
             self.undo(fault);
         }
         for host in 0..self.hosts.len() {
-            self.pardon(host);
             self.start_process(host);
         }
     }
 
-    fn crash_for_a_while(&mut self, host: HostIndex) {
+    pub(super) fn crash_for_a_while(&mut self, host: HostIndex) {
         self.doom(host);
         self.lasts_a_while(Undo::Start(host));
     }
@@ -189,92 +215,25 @@ impl<P: Plant> World<P> {
         }
     }
 
-    fn isolate(&mut self, host: HostIndex) {
-        let links = self.links_around(host);
-        self.block_for_a_while(links);
-    }
-
-    fn links_around(&self, host: HostIndex) -> Vec<(HostIndex, HostIndex)> {
-        let sides: Vec<bool> = (0..self.hosts.len()).map(|other| other == host).collect();
-        links_between(&sides)
-    }
-
-    /// Long enough for the others to elect, and then some time in which the old leader does not know it.
-    fn depose(&mut self) {
-        let host = self.leader();
-        let life = self.hosts[host].life;
-        if !self.pause(host) {
-            return;
-        }
-        let timeout_us = self.drawn.peer_timeout_ms * 1000;
-        let pause_us = self.fate.between(timeout_us, 4 * timeout_us);
-        let after_us = self.fate.between(0, 2 * timeout_us);
-        self.lasts(Undo::Resume(host, life), pause_us);
-        let links = self.links_around(host);
-        let block = if self.fate.chance(HALF) { Block::Hold } else { Block::Drop };
-        self.counters.partitions += 1;
-        for (from, to) in &links {
-            self.block(*from, *to, block);
-        }
-        self.lasts(Undo::Unblock(links, block), pause_us + after_us);
-    }
-
-    /// Members of different sides do not reach each other.
-    fn partition(&mut self, sides: &[bool]) {
-        self.block_for_a_while(links_between(sides));
-    }
-
-    fn one_way(&mut self) {
-        let mut links = Vec::new();
-        for from in 0..self.hosts.len() {
-            for to in 0..self.hosts.len() {
-                if from != to && self.fate.chance(THIRD) {
-                    links.push((from, to));
-                }
-            }
-        }
-        self.block_for_a_while(links);
-    }
-
-    fn block_for_a_while(&mut self, links: Vec<(HostIndex, HostIndex)>) {
-        if links.is_empty() {
-            return;
-        }
-        let block = if self.fate.chance(HALF) { Block::Hold } else { Block::Drop };
-        let breaks = self.fate.chance(THIRD);
-        self.counters.partitions += 1;
-        self.world_line("block", [u64::from(block == Block::Drop), u64::from(breaks)], || {
-            format!("{block:?} {links:?}{}", if breaks { ", connections break" } else { "" })
-        });
-        for (from, to) in &links {
-            self.block(*from, *to, block);
-            if breaks {
-                self.cut_pair(*from, *to);
-                self.cut_channel(*from, *to);
-            }
-        }
-        self.lasts_a_while(Undo::Unblock(links, block));
-    }
-
-    fn reset(&mut self) {
-        let (one, other) = (self.anyone(), self.anyone());
-        if one == other {
-            return;
-        }
-        self.counters.resets += 1;
-        self.world_line("reset", [0, 0], || format!("{one} {other}"));
-        self.cut_pair(one, other);
-        if self.fate.chance(HALF) {
-            self.cut_channel(one, other);
-        }
-    }
-
     fn wall_jump(&mut self) {
         let host = self.anyone();
         let jump = i64::try_from(self.fate.between(0, 2 * MAX_JUMP_MS)).expect("a bounded jump");
         let centre = i64::try_from(MAX_JUMP_MS).expect("a bounded jump");
         self.hosts[host].clock.wall_offset_ms = jump - centre;
         self.counters.wall_jumps += 1;
+    }
+
+    fn wall_drift(&mut self) {
+        let host = self.anyone();
+        self.hosts[host].clock.wall_pace_ppm = around_zero(&mut self.fate, MAX_DRIFT_PPM);
+        self.counters.wall_drifts += 1;
+    }
+
+    /// The monotonic clock has gone on while nothing ran.
+    fn suspend(&mut self) {
+        let host = self.anyone();
+        self.hosts[host].clock.mono_offset += self.fate.scale(10_000, MAX_SUSPENSION_US);
+        self.counters.suspensions += 1;
     }
 
     fn cut_clients(&mut self) {
@@ -285,13 +244,4 @@ impl<P: Plant> World<P> {
             }
         }
     }
-}
-
-/// Every direction from one side to the other.
-fn links_between(sides: &[bool]) -> Vec<(HostIndex, HostIndex)> {
-    let mut links = Vec::new();
-    for (from, from_side) in sides.iter().enumerate() {
-        links.extend((0..sides.len()).filter(|to| sides[*to] != *from_side).map(|to| (from, to)));
-    }
-    links
 }

@@ -72,6 +72,7 @@ impl<P: Plant> World<P> {
         self.world_line("heal", [0, 0], String::new);
         self.leave_some_dead();
         self.calm();
+        self.traps.clear();
         self.undo_all();
         self.forget_services();
         self.healed_at = self.now;

@@ -46,6 +46,7 @@ impl<P: Plant> World<P> {
             (EndId { conn: self.conns.len(), end: 0 }, EndId { conn: self.conns.len(), end: 1 });
         let mut conn = Conn::new((from, life), (to, target_life));
         conn.ends[0].incoming.not_before(self.now + back);
+        self.conns_in_use.push(self.conns.len());
         self.conns.push(conn);
         self.plan(back, Event::Dialled { end: dialler, to });
         self.give(to, target_life, acceptor.into(), Input::Accepted { conn: acceptor.id() });
@@ -177,9 +178,17 @@ impl<P: Plant> World<P> {
         }
     }
 
+    /// Connections that somebody still holds, ascending. Most were closed long ago.
+    fn conns_in_use(&mut self) -> Vec<usize> {
+        let conns = &self.conns;
+        self.conns_in_use.retain(|conn| conns[*conn].ends.iter().any(|end| end.open));
+        self.conns_in_use.clone()
+    }
+
     /// Breaks the quorum connections between two members.
     pub(super) fn cut_pair(&mut self, one: HostIndex, other: HostIndex) {
-        for index in 0..self.conns.len() {
+        self.progress.disturbed_pair(one, other, self.now);
+        for index in self.conns_in_use() {
             let [left, right] = &self.conns[index].ends;
             let hosts = (left.host, right.host);
             if hosts == (one, other) || hosts == (other, one) {
@@ -191,7 +200,7 @@ impl<P: Plant> World<P> {
     /// A process is gone: its kernel closes its connections, or its machine went with it and nobody does.
     pub(super) fn cut_host(&mut self, host: HostIndex) {
         let abrupt = self.dice.chance(self.drawn.abrupt);
-        for index in 0..self.conns.len() {
+        for index in self.conns_in_use() {
             let Some(end) = self.conns[index].ends.iter().position(|end| end.host == host) else { continue };
             if abrupt {
                 self.cut(index);
@@ -203,11 +212,13 @@ impl<P: Plant> World<P> {
     }
 
     pub(super) fn block(&mut self, from: HostIndex, to: HostIndex, block: Block) {
+        self.progress.disturbed_pair(from, to, self.now);
         self.links.block(from, to, block);
     }
 
     /// Takes a fault from a link. What it held moves on.
     pub(super) fn unblock(&mut self, from: HostIndex, to: HostIndex, block: Block) {
+        self.progress.disturbed_pair(from, to, self.now);
         if !self.links.unblock(from, to, block) {
             return;
         }
@@ -217,7 +228,7 @@ impl<P: Plant> World<P> {
             Block::Drop => self.dice.between(0, 200_000),
         };
         let at = self.now + wait + self.link_delay(from, to);
-        for conn in 0..self.conns.len() {
+        for conn in self.conns_in_use() {
             for end in 0..2 {
                 let ends = &mut self.conns[conn].ends;
                 if ends[end].host == to && ends[1 - end].host == from {

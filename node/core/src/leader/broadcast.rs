@@ -212,6 +212,7 @@ mod tests {
             tick_time: Duration::from_secs(2),
             init_limit: 10,
             snap_count: 100_000,
+            journal_entries: crate::JOURNAL_ENTRIES,
             last_counter: Zxid::LAST_COUNTER,
         };
         let image = Image::default();

@@ -138,6 +138,14 @@ impl Leader {
         self.phase == Phase::Broadcast
     }
 
+    pub(crate) fn zab_phase(&self) -> crate::Phase {
+        match self.phase {
+            Phase::Discovery => crate::Phase::Discovery,
+            Phase::Synchronization => crate::Phase::Synchronization,
+            Phase::Broadcast => crate::Phase::Broadcast,
+        }
+    }
+
     pub(crate) fn synced_followers(&self) -> usize {
         let synchronized = |peer: &&Peer| peer.progress == Progress::Synchronized && !peer.observes;
         self.peers.values().filter(synchronized).count()

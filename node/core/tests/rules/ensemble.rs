@@ -127,6 +127,7 @@ impl Ensemble {
             tick_time: Duration::from_millis(2000),
             init_limit: 10,
             snap_count: self.snap_count.unwrap_or(100_000),
+            journal_entries: node_core::JOURNAL_ENTRIES,
             last_counter: Zxid::LAST_COUNTER,
         }
     }

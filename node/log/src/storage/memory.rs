@@ -41,6 +41,14 @@ struct Disk {
     boot: u64,
     operations: u64,
     failure: Option<Failure>,
+    /// Like it, but neither healing nor the end of a process takes it back before it came.
+    appointed: Option<Failure>,
+    /// The next synchronization of a file fails, and so much of its unsynchronized bytes is kept.
+    failing_sync: Option<usize>,
+    /// Nothing can be added.
+    full: bool,
+    /// Operations that failed because somebody asked for it.
+    failed: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -106,9 +114,45 @@ impl MemStorage {
         self.set_failure(nth, kind, true);
     }
 
-    /// Takes injected failures back.
+    /// Makes the `nth` operation of all, counted from the first one on this disk, fail whatever happens before it.
+    /// When it is `lasting`, everything behind it fails too until the process ends.
+    pub fn appoint(&self, nth: u64, kind: io::ErrorKind, lasting: bool) {
+        self.lock().appointed = Some(Failure { operation: nth, kind, lasting });
+    }
+
+    /// Makes the next synchronization of a file fail. Of what it should have kept, counted in bytes from the oldest,
+    /// `keep` reach the disk; the rest is lost for good while later reads still show it.
+    pub fn fail_sync(&self, keep: usize) {
+        self.lock().failing_sync = Some(keep);
+    }
+
+    /// Fills the disk, or makes space on it. On a full disk nothing is created and no file grows or changes; to
+    /// remove, to cut, to rename, and to write what stands there already needs no space. Outlasts a crash.
+    pub fn set_full(&self, full: bool) {
+        self.lock().full = full;
+    }
+
+    /// Whether the disk is full.
+    pub fn is_full(&self) -> bool {
+        self.lock().full
+    }
+
+    /// How many operations failed because of [`fail_nth`](Self::fail_nth) and its like, or because the disk was full.
+    pub fn failed(&self) -> u64 {
+        self.lock().failed
+    }
+
+    /// Takes injected failures back. A full disk stays full.
     pub fn heal(&self) {
-        self.lock().failure = None;
+        let mut disk = self.lock();
+        disk.failure = None;
+        disk.failing_sync = None;
+    }
+
+    /// Ends the process alone: nothing is lost, and nothing becomes durable by it. Open files become useless and
+    /// injected failures end.
+    pub fn kill(&self) {
+        self.lock().restart();
     }
 
     /// Loses power: forgets what was not synchronized, except what `keep` saves.
@@ -131,8 +175,12 @@ impl MemStorage {
         for inode in disk.inodes.values_mut() {
             inode.crash(&mut keep);
         }
-        disk.failure = None;
-        disk.boot += 1;
+        disk.restart();
+    }
+
+    /// Which file a name stands for: another file under the same name has another number.
+    pub fn identity(&self, name: &str) -> Option<u64> {
+        self.lock().names.get(name).copied()
     }
 
     /// Turns one bit of a file over, on the disk and in the cache alike. False when the file has no such bit.
@@ -182,18 +230,23 @@ impl MemStorage {
     fn operation(&self) -> (MutexGuard<'_, Disk>, io::Result<()>) {
         let mut disk = self.lock();
         disk.operations += 1;
-        let outcome = match disk.failure {
-            Some(failure) if disk.operations == failure.operation => Err(failure.kind.into()),
-            Some(failure) if failure.lasting && disk.operations > failure.operation => {
-                Err(failure.kind.into())
-            }
-            _ => Ok(()),
+        let now = disk.operations;
+        let hits = |failure: &Failure| now == failure.operation || failure.lasting && now > failure.operation;
+        let outcome = match disk.failure.into_iter().chain(disk.appointed).find(hits) {
+            Some(failure) => Err(failure.kind.into()),
+            None => Ok(()),
         };
+        disk.failed += u64::from(outcome.is_err());
         (disk, outcome)
     }
 
     fn sync(&self, file: &MemFile) -> io::Result<()> {
-        let (mut disk, outcome) = self.operation();
+        let (mut disk, mut outcome) = self.operation();
+        if let Some(keep) = disk.failing_sync.take() {
+            disk.failed += 1;
+            disk.inode(file)?.keep(keep);
+            outcome = Err(io::ErrorKind::Other.into());
+        }
         let inode = disk.inode(file)?;
         match outcome {
             Ok(()) => inode.unsynced.drain(..).for_each(|change| change.apply(&mut inode.durable)),
@@ -206,6 +259,23 @@ impl MemStorage {
 }
 
 impl Disk {
+    /// The process that used it is gone.
+    fn restart(&mut self) {
+        self.failure = None;
+        self.failing_sync = None;
+        self.appointed = self.appointed.filter(|appointed| self.operations < appointed.operation);
+        self.boot += 1;
+    }
+
+    /// Something that needs space.
+    fn needs_space(&mut self) -> io::Result<()> {
+        if !self.full {
+            return Ok(());
+        }
+        self.failed += 1;
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
     fn new_inode(&mut self) -> u64 {
         self.next_inode += 1;
         self.next_inode
@@ -237,20 +307,27 @@ impl Inode {
     fn crash(&mut self, keep: &mut impl FnMut(usize) -> usize) {
         let unsynced: usize = self.unsynced.iter().map(Change::size).sum();
         if unsynced > 0 {
-            let mut left = keep(unsynced);
-            for mut change in std::mem::take(&mut self.unsynced) {
-                if left == 0 {
-                    break;
-                }
-                let size = change.size();
-                if let Change::Write { bytes, .. } = &mut change {
-                    bytes.truncate(left);
-                }
-                change.apply(&mut self.durable);
-                left = left.saturating_sub(size);
-            }
+            self.keep(keep(unsynced));
+            self.unsynced.clear();
         }
         self.bytes.clone_from(&self.durable);
+    }
+
+    /// Lets the oldest unsynchronized bytes reach the disk. They still count as unsynchronized.
+    fn keep(&mut self, mut left: usize) {
+        for change in &self.unsynced {
+            if left == 0 {
+                break;
+            }
+            let size = change.size();
+            match change {
+                Change::Write { at, bytes } if size > left => {
+                    Change::Write { at: *at, bytes: bytes[..left].to_vec() }.apply(&mut self.durable);
+                }
+                change => change.apply(&mut self.durable),
+            }
+            left = left.saturating_sub(size);
+        }
     }
 }
 
@@ -324,6 +401,7 @@ impl Storage for MemStorage {
             disk.inode(&file)?.change(Change::SetLen(0));
             return Ok(file);
         }
+        disk.needs_space()?;
         let inode = disk.new_inode();
         disk.inodes.insert(inode, Inode::default());
         disk.rename_now(NameChange::Create { name: name.to_owned(), inode });
@@ -337,8 +415,11 @@ impl Storage for MemStorage {
     }
 
     fn write_at(&self, file: &mut MemFile, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let (mut disk, outcome) = self.operation();
+        let (mut disk, mut outcome) = self.operation();
         let at = size(offset)?;
+        if outcome.is_ok() && disk.inode(file)?.bytes.get(at..at + bytes.len()) != Some(bytes) {
+            outcome = disk.needs_space();
+        }
         let written = if outcome.is_ok() { bytes } else { &bytes[..bytes.len() / 2] };
         let inode = disk.inode(file)?;
         if !written.is_empty() {
@@ -351,6 +432,9 @@ impl Storage for MemStorage {
         let (mut disk, outcome) = self.operation();
         outcome?;
         let len = size(len)?;
+        if len > disk.inode(file)?.bytes.len() {
+            disk.needs_space()?;
+        }
         disk.inode(file)?.change(Change::SetLen(len));
         Ok(())
     }

@@ -1,9 +1,12 @@
-//! Prefix consistency, total order and agreement: what members apply is a prefix of one sequence, and equal
-//! places in it mean equal trees.
+//! PrefixConsistency (Zab.tla): of two members, what one has delivered is the beginning of what the other has, or
+//! the other way round.
+//!
+//! So there is one sequence, and every member delivers a prefix of it. The sequence is known as far as anybody has
+//! got; whoever gets further makes it longer, and the checks of a new place are made there.
 
 use node_wire::ids::Zxid;
 
-use super::{Finding, Judge, Mark, server};
+use super::{Judge, Mark, server};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 
@@ -12,11 +15,12 @@ use crate::outcome::Rule;
 pub(super) struct Committed {
     pub(super) mark: Mark,
     /// The tree's digest there, once a member stopped at this place.
-    digest: Option<i64>,
+    pub(super) digest: Option<i64>,
 }
 
 impl Judge {
-    pub(super) fn check_prefix(
+    /// A member has applied everything up to here. Returns how many entries nobody had applied before.
+    pub(super) fn check_deliveries(
         &mut self,
         host: HostIndex,
         applied: Zxid,
@@ -32,8 +36,8 @@ impl Judge {
         }
         // A snapshot stands for everything before it: it must end at a place of the sequence.
         let from = before.max(view.logged.base());
-        if from > before && from <= self.last_committed() {
-            self.place(host, from)?;
+        if from > before {
+            self.check_agreement(host, from)?;
         }
         let marks = view.logged.range(from, applied).to_vec();
         if marks.last().map_or(from, |mark| mark.zxid) != applied {
@@ -44,7 +48,7 @@ impl Judge {
         }
         let new = self.walk(host, from, &marks)?;
         self.views[host].applied = applied;
-        self.check_digest(host, applied, digest)?;
+        self.check_same_tree(host, applied, digest)?;
         Ok(new)
     }
 
@@ -52,22 +56,27 @@ impl Judge {
     fn walk(&mut self, host: HostIndex, from: Zxid, marks: &[Mark]) -> Result<u64, (Rule, String)> {
         let place = self.committed.partition_point(|committed| committed.mark.zxid <= from);
         let mut new = 0;
+        let mut before = from;
         for (index, mark) in (place..).zip(marks) {
+            self.check_global_primary_order(host, before, mark.zxid)?;
+            self.check_local_primary_order(host, before, mark.zxid)?;
             match self.committed.get(index) {
                 Some(known) if known.mark == *mark => {}
                 Some(known) => {
+                    let known = known.mark.zxid;
+                    self.check_total_order(host, *mark, known)?;
                     return Err((
                         Rule::PrefixConsistency,
                         format!(
-                            "server {} applied {} where {} was applied before",
+                            "server {} applied {} where {known} was applied before",
                             server(host).0,
-                            mark.zxid,
-                            known.mark.zxid
+                            mark.zxid
                         ),
                     ));
                 }
                 None => {
                     self.check_quorum(*mark)?;
+                    self.check_late_delivery(host, mark.zxid)?;
                     self.committed.push(Committed { mark: *mark, digest: None });
                     new += 1;
                     if let Some(entry) = self.entries.get(&mark.zxid) {
@@ -76,30 +85,8 @@ impl Judge {
                     }
                 }
             }
+            before = mark.zxid;
         }
         Ok(new)
-    }
-
-    fn place(&self, host: HostIndex, zxid: Zxid) -> Result<usize, (Rule, String)> {
-        self.committed.binary_search_by_key(&zxid, |committed| committed.mark.zxid).map_err(|_| {
-            (
-                Rule::PrefixConsistency,
-                format!("server {} holds a snapshot of {zxid}, which was never committed", server(host).0),
-            )
-        })
-    }
-
-    fn check_digest(&mut self, host: HostIndex, applied: Zxid, digest: i64) -> Finding {
-        let Ok(place) = self.committed.binary_search_by_key(&applied, |committed| committed.mark.zxid) else {
-            return Ok(());
-        };
-        let known = *self.committed[place].digest.get_or_insert(digest);
-        if known == digest {
-            return Ok(());
-        }
-        Err((
-            Rule::Agreement,
-            format!("server {}'s tree at {applied} differs from that of another member", server(host).0),
-        ))
     }
 }

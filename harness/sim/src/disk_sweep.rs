@@ -1,0 +1,206 @@
+//! The Nth disk operation fails, for every N.
+//!
+//! Drawn faults sample the operations of a disk; here none is left out. A small world follows a script that makes a
+//! member do one thing (recover, append, begin new files, be truncated, install a tree, take snapshots and purge,
+//! change epochs), and is lived through again and again, each time with the next operation of that member's disk
+//! failing, until one run passes untouched. After the failure the process ends and starts again, everything that was
+//! durable and acknowledged must be there, and the ensemble must go on: the rules of every world are in force.
+//!
+//! The idea is SQLite's: its tests let every allocation and every write fail in turn.
+
+use std::io::ErrorKind;
+
+use node_core::{Clean, JOURNAL_ENTRIES};
+use node_wire::ids::Zxid;
+
+use crate::counters::Counters;
+use crate::dice::{Chance, Dice};
+use crate::drawn::Drawn;
+use crate::network::HostIndex;
+use crate::outcome::{Options, Outcome, Violation};
+use crate::world::{Act, Appointment, World};
+
+/// Operations of a scripted world at most: one that goes on beyond is a bug of the script.
+const MAX_OPERATIONS: u64 = 5_000;
+
+/// By then all members have started and one leads.
+const LED_US: u64 = 350_000;
+
+/// How long scripted worlds last before they must go on by themselves.
+const SCRIPT_US: u64 = LED_US + 700_000;
+
+/// The member whose disk fails, where the script does not ask for the leader's.
+const FOLLOWER: HostIndex = 0;
+
+/// Of equals the largest id leads.
+const LEADER: HostIndex = 2;
+
+/// What the member with the failing disk does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scenario {
+    /// It ends and recovers, twice.
+    Recover,
+    /// It logs what the leader proposes.
+    Append,
+    /// It begins a new log file every few entries.
+    Roll,
+    /// It leads, proposes what reaches nobody, and is truncated by its successor.
+    Truncate,
+    /// It was away and takes over a whole tree.
+    Install,
+    /// It takes snapshots and purges what they make superfluous.
+    Snapshot,
+    /// It follows one leader after the other.
+    Epochs,
+}
+
+impl Scenario {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Recover,
+        Self::Append,
+        Self::Roll,
+        Self::Truncate,
+        Self::Install,
+        Self::Snapshot,
+        Self::Epochs,
+    ];
+
+    fn victim(self) -> HostIndex {
+        match self {
+            Self::Truncate => LEADER,
+            Self::Recover | Self::Append | Self::Roll | Self::Install | Self::Snapshot | Self::Epochs => {
+                FOLLOWER
+            }
+        }
+    }
+
+    fn acts(self) -> Vec<(u64, Act)> {
+        let mut acts = self.acts_once_led();
+        for (at, _) in &mut acts {
+            *at += LED_US;
+        }
+        acts
+    }
+
+    fn acts_once_led(self) -> Vec<(u64, Act)> {
+        match self {
+            Self::Append | Self::Roll | Self::Snapshot => Vec::new(),
+            Self::Recover => vec![
+                (100_000, Act::Crash(FOLLOWER)),
+                (150_000, Act::Start(FOLLOWER)),
+                (300_000, Act::Crash(FOLLOWER)),
+                (350_000, Act::Start(FOLLOWER)),
+            ],
+            Self::Truncate => vec![(100_000, Act::Mute(LEADER)), (400_000, Act::Unmute(LEADER))],
+            Self::Install => vec![(100_000, Act::Crash(FOLLOWER)), (300_000, Act::Start(FOLLOWER))],
+            Self::Epochs => vec![
+                (50_000, Act::Crash(LEADER)),
+                (250_000, Act::Start(LEADER)),
+                (350_000, Act::Crash(1)),
+                (500_000, Act::Start(1)),
+            ],
+        }
+    }
+
+    /// A calm climate in which only what is appointed happens.
+    fn climate(self) -> Drawn {
+        let mut drawn = Drawn::of_seed(0);
+        drawn.members = 3;
+        drawn.peer_timeout_ms = 100;
+        drawn.tick_time_ms = 100;
+        drawn.init_limit = 5;
+        drawn.snap_count = if self == Self::Snapshot { 6 } else { 1_000 };
+        drawn.journal_entries = if self == Self::Install { 2 } else { JOURNAL_ENTRIES };
+        drawn.last_counter = Zxid::LAST_COUNTER;
+        drawn.siege = false;
+        drawn.preallocate_bytes = if self == Self::Append { 2_048 } else { 0 };
+        drawn.roll_bytes = if matches!(self, Self::Roll | Self::Snapshot) { 512 } else { 1 << 20 };
+        drawn.link_us = (100, 200);
+        drawn.jitter_us = 50;
+        drawn.fsync_us = (200, 400);
+        drawn.tick_jitter_us = 100;
+        drawn.weights = [0; _];
+        for chance in [
+            &mut drawn.spike,
+            &mut drawn.stall,
+            &mut drawn.told_late,
+            &mut drawn.refuse,
+            &mut drawn.mid_step,
+            &mut drawn.power,
+            &mut drawn.codec,
+        ] {
+            *chance = Chance::NEVER;
+        }
+        drawn.warmup_us = 0;
+        drawn.chaos_us = SCRIPT_US;
+        drawn.clients = 3;
+        drawn.keys = 1;
+        drawn.read_percent = if self == Self::Truncate { 0 } else { 20 };
+        drawn.cas_percent = 20;
+        drawn.think_us = 20_000;
+        drawn.patient_us = 20_000;
+        drawn.op_timeout_us = 300_000;
+        drawn.session_timeout_ms = 400;
+        drawn.visitors = 0;
+        drawn
+    }
+}
+
+/// How the operation fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskFailure {
+    /// With an error.
+    Error,
+    /// With an error that says that there is no space.
+    Full,
+    /// Not at all: power is lost at that operation.
+    Power,
+}
+
+impl DiskFailure {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Error, Self::Full, Self::Power];
+}
+
+/// What came of a sweep over the operations of a disk.
+#[derive(Clone, Debug, Default)]
+pub struct SweptDisk {
+    /// Operations that failed, one in each world.
+    pub operations: u64,
+    /// Everything that happened in these worlds.
+    pub counters: Counters,
+    /// Which operation broke a promise, and how.
+    pub violations: Vec<(u64, Violation)>,
+}
+
+/// Lives through a scenario with the Nth disk operation failing. None when there is no Nth operation.
+pub fn live_with_failure(scenario: Scenario, failure: DiskFailure, nth: u64, trace: bool) -> Option<Outcome> {
+    let mut climate = scenario.climate();
+    let power = failure == DiskFailure::Power;
+    if power {
+        climate.power = Chance::ALWAYS;
+    }
+    let kind = if failure == DiskFailure::Full { ErrorKind::StorageFull } else { ErrorKind::Other };
+    let options = Options { trace, ..Options::default() };
+    let mut world = World::of(climate, Dice::new(0), options, Clean);
+    world.appoint(&scenario.acts(), Appointment { host: scenario.victim(), nth, kind, power });
+    world.run();
+    world.was_kept().then(|| world.into_outcome(None))
+}
+
+/// Lets every disk operation of a scenario fail in turn.
+///
+/// # Panics
+/// When the scenario has no end, or a member panics.
+pub fn sweep_disk(scenario: Scenario, failure: DiskFailure) -> SweptDisk {
+    let mut swept = SweptDisk::default();
+    for nth in 1.. {
+        assert!(nth < MAX_OPERATIONS, "{scenario:?} goes on for ever");
+        let Some(outcome) = live_with_failure(scenario, failure, nth, false) else { break };
+        swept.operations += 1;
+        swept.counters += outcome.counters;
+        swept.violations.extend(outcome.violation.map(|violation| (nth, violation)));
+    }
+    swept
+}

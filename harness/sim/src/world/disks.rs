@@ -1,0 +1,208 @@
+//! Disks that fail: what is done to them, and what their member may then do.
+//!
+//! A member whose disk refuses a write or a synchronization ends, as the real driver does, and starts again later. A
+//! snapshot that can't be written is only a snapshot less. A disk that lies about old records must be refused, or
+//! what it lies about must not matter: recovery that takes rot for sound data is a violation, which the judge's
+//! look at every recovery finds.
+//!
+//! Not rotten are the last record of a log, which can't be told from an interrupted write, and the epoch files,
+//! which have no checksum, being ZooKeeper's. At most a minority of the members is rotten at a time.
+
+use node_core::Plant;
+use node_core::io::StoreOp;
+use node_log::{LogError, Storage};
+use node_wire::logfile::{HEADER_LEN, RECORD_OVERHEAD, Record, RecordReader};
+
+use super::World;
+use super::nemesis::Undo;
+use crate::dice::HALF;
+use crate::host::Rot;
+use crate::network::HostIndex;
+use crate::outcome::Rule;
+
+/// Bytes that a failed synchronization may have stored all the same.
+const MAX_KEPT_BYTES: u64 = 4096;
+
+/// A process that could not start or go on for want of space is tried again within this time.
+const RETRY_US: u64 = 300_000;
+
+/// A process whose disk turned rotten is started within this time.
+const ROTTEN_START_US: u64 = 50_000;
+
+impl<P: Plant> World<P> {
+    pub(super) fn slow_disk(&mut self) {
+        let host = self.anyone();
+        self.hosts[host].slow_until = self.now + self.fate.around(self.drawn.fault_us);
+        self.counters.slow_disks += 1;
+    }
+
+    /// The next synchronization fails and keeps nothing, everything, or a part.
+    pub(super) fn fail_sync(&mut self) {
+        let host = self.anyone();
+        let keep = if self.fate.chance(HALF) { 0 } else { self.fate.scale(1, MAX_KEPT_BYTES) };
+        self.hosts[host].disk.fail_sync(usize::try_from(keep).expect("a small number"));
+    }
+
+    pub(super) fn fill_disk(&mut self) {
+        let host = self.anyone();
+        self.hosts[host].disk.set_full(true);
+        self.counters.full_disks += 1;
+        self.lasts_a_while(Undo::Empty(host));
+    }
+
+    /// True when the disk failed since this was last asked: whoever failed with it did as it should.
+    fn disk_failed(&mut self, host: HostIndex) -> bool {
+        let failed = self.hosts[host].disk.failed();
+        std::mem::replace(&mut self.hosts[host].failures_seen, failed) < failed
+    }
+
+    /// The store's writer could not do what it was asked: the process ends.
+    pub(super) fn store_failed(&mut self, host: HostIndex, batch: Vec<(u64, StoreOp)>, error: &LogError) {
+        let failed = self.disk_failed(host);
+        let rotten = self.hosts[host].rot.is_some();
+        if !failed && !rotten {
+            let id = self.server(host).0;
+            self.convict(Rule::Halt, format!("server {id} failed to {error}, though its disk is well"));
+            return;
+        }
+        self.line(host, "disk-failed", [u64::from(failed), u64::from(rotten)], || error.to_string());
+        match (failed, error.is_storage_full()) {
+            (true, true) => self.counters.full_disk_ends += 1,
+            (true, false) => self.counters.failed_syncs += 1,
+            (false, _) => self.counters.rot_ends += 1,
+        }
+        self.crash(host);
+        // The writer gave up in the middle of this.
+        self.hosts[host].interrupted = batch.into_iter().next().map(|(_, op)| op);
+        self.start_later(host, RETRY_US);
+    }
+
+    /// A snapshot less: the log has it all.
+    pub(super) fn snapshot_failed(&mut self, host: HostIndex, error: &LogError) {
+        if !self.disk_failed(host) {
+            let id = self.server(host).0;
+            self.convict(Rule::Halt, format!("server {id} failed to {error}, though its disk is well"));
+            return;
+        }
+        self.line(host, "snapshot-failed", [0, 0], || error.to_string());
+        self.counters.failed_snapshots += 1;
+        if self.power_fails(host) {
+            self.crash(host);
+            self.start_later(host, RETRY_US);
+            return;
+        }
+        self.start_store(host);
+    }
+
+    /// A member that can't read its disk stays down until somebody has seen to it.
+    pub(super) fn recovery_failed(&mut self, host: HostIndex, error: &LogError) {
+        if let Some(rot) = &mut self.hosts[host].rot {
+            let first = !std::mem::replace(&mut rot.refused, true);
+            self.counters.rot_refused += u64::from(first);
+            self.line(host, "refused", [0, 0], || error.to_string());
+        } else if self.disk_failed(host) {
+            self.line(host, "no-start", [0, 0], || error.to_string());
+            if self.power_fails(host) {
+                let disk = self.hosts[host].disk.clone();
+                disk.crash(|unsynced| self.kept(unsynced));
+            } else {
+                self.hosts[host].disk.kill();
+            }
+            self.start_later(host, RETRY_US);
+        } else {
+            let id = self.server(host).0;
+            self.convict(Rule::Recovery, format!("server {id} failed to {error}"));
+        }
+    }
+
+    fn start_later(&mut self, host: HostIndex, within_us: u64) {
+        let delay = self.dice.between(1, within_us);
+        self.lasts(Undo::Start(host), delay);
+    }
+
+    /// A bit of something old turns over while its member is down; then it is started.
+    pub(super) fn rot_disk(&mut self) {
+        let host = self.anyone();
+        let rotten = self.hosts.iter().filter(|host| host.rot.is_some()).count();
+        if self.hosts[host].rot.is_some() || rotten >= (self.hosts.len() - 1) / 2 {
+            return;
+        }
+        self.crash(host);
+        let starts_us = self.fate.between(1, ROTTEN_START_US);
+        self.lasts(Undo::Start(host), starts_us);
+        let old = self.old_bytes(host);
+        if old.is_empty() {
+            return;
+        }
+        let (file, bytes) = &old[self.fate.index(old.len())];
+        let bit = self.fate.index(bytes * 8);
+        let disk = &self.hosts[host].disk;
+        let rot = Rot { file: file.clone(), identity: disk.identity(file), bit, refused: false };
+        assert!(disk.flip_bit(file, bit), "the bit is in the file");
+        self.counters.rots += 1;
+        let figure = u64::try_from(bit).expect("files are small");
+        self.line(host, "rot", [figure, 0], || format!("bit {bit} of {}", rot.file));
+        self.hosts[host].rot = Some(rot);
+        self.lasts_a_while(Undo::Restore(host));
+    }
+
+    /// The files that may rot, and how many bytes of each, from its beginning.
+    fn old_bytes(&self, host: HostIndex) -> Vec<(String, usize)> {
+        let disk = &self.hosts[host].disk;
+        let names = disk.list().unwrap_or_default();
+        let last_log = names.iter().filter_map(|name| zxid_of_log(name)).max();
+        let mut old = Vec::new();
+        for name in names {
+            let Ok(content) = disk.read(&name) else { continue };
+            let bytes = if name.starts_with("snapshot.") {
+                content.len()
+            } else if let Some(zxid) = zxid_of_log(&name) {
+                let spared = usize::from(Some(zxid) == last_log);
+                let ends = ends_of_records(content);
+                ends.len().checked_sub(1 + spared).map_or(0, |index| ends[index])
+            } else {
+                0
+            };
+            if bytes > 0 {
+                old.push((name, bytes));
+            }
+        }
+        old
+    }
+
+    /// Recovery took a rotten disk. What it took is judged with every recovery.
+    pub(super) fn survived_rot(&mut self, host: HostIndex) {
+        let Some(rot) = &self.hosts[host].rot else { return };
+        self.counters.rot_harmless += 1;
+        // A log that is written to can't be told from its former self later; a snapshot never changes.
+        if !rot.file.starts_with("snapshot.") {
+            self.restore(host);
+        }
+    }
+
+    /// Turns the bit back, if its file is still there.
+    pub(super) fn restore(&mut self, host: HostIndex) {
+        let machine = &mut self.hosts[host];
+        let Some(rot) = machine.rot.take() else { return };
+        if machine.disk.identity(&rot.file) == rot.identity {
+            machine.disk.flip_bit(&rot.file, rot.bit);
+        }
+    }
+}
+
+/// The zxid in the name of a log file: names do not sort as numbers do.
+fn zxid_of_log(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.strip_prefix("log.")?, 16).ok()
+}
+
+/// Where each sound record of a log ends.
+fn ends_of_records(content: bytes::Bytes) -> Vec<usize> {
+    let Ok(mut reader) = RecordReader::new(content) else { return Vec::new() };
+    let mut end = HEADER_LEN;
+    let mut ends = Vec::new();
+    while let Record::Entry(entry) = reader.read_record() {
+        end += entry.bytes.len() + RECORD_OVERHEAD;
+        ends.push(end);
+    }
+    ends
+}

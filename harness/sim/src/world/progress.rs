@@ -1,0 +1,171 @@
+//! Progress under partial faults: while enough members can speak with each other, somebody leads.
+//!
+//! Healing everything and then asking for a leader misses ensembles that sit out a fault which they need not sit
+//! out: votes for an unreachable leader that go round over a bridge, say. So during chaos it is followed since when
+//! each member has been up, awake and with a sound disk, and since when each pair could speak both ways. When some
+//! set of members that is a quorum has been so, all of it, for longer than [`BOUND_TIMEOUTS`] peer time-outs and one
+//! initLimit, some member must have led an established epoch meanwhile.
+//!
+//! That is the least that can be asked: that somebody somewhere led once within the bound. The leader may stand
+//! outside of the set, because two quorums that share a member may both be connected within; and whoever is led
+//! by hearsay alone, beyond a bridge, is promised nothing.
+
+use node_core::{Plant, Role};
+
+use super::{Event, World};
+use crate::network::HostIndex;
+use crate::outcome::Rule;
+use crate::time::Time;
+
+/// Peer time-outs within which a connected quorum is led, beside one initLimit: as long as after healing.
+const BOUND_TIMEOUTS: u64 = 20;
+
+/// Looks within one peer time-out.
+const LOOKS_PER_TIMEOUT: u64 = 4;
+
+/// Since when what has been well.
+#[derive(Clone, Debug)]
+pub(super) struct Progress {
+    members: usize,
+    /// Since when each member has been undisturbed.
+    well: Vec<Time>,
+    /// Since when each pair has been.
+    linked: Vec<Time>,
+    /// When somebody was last seen to lead an established epoch.
+    led: Time,
+    /// When a span in which somebody had to lead was last counted.
+    counted: Time,
+}
+
+impl Progress {
+    pub(super) fn new(members: usize) -> Self {
+        Self {
+            members,
+            well: vec![Time::default(); members],
+            linked: vec![Time::default(); members * members],
+            led: Time::default(),
+            counted: Time::default(),
+        }
+    }
+
+    /// Something happened to a member.
+    pub(super) fn disturbed(&mut self, host: HostIndex, at: Time) {
+        self.well[host] = at;
+    }
+
+    /// Something happened between two members.
+    pub(super) fn disturbed_pair(&mut self, one: HostIndex, other: HostIndex, at: Time) {
+        self.linked[one * self.members + other] = at;
+        self.linked[other * self.members + one] = at;
+    }
+
+    /// A quorum of which every member and every pair has been undisturbed since this moment, or longer.
+    fn quorum_since(&self, moment: Time) -> Option<Vec<HostIndex>> {
+        let well: Vec<HostIndex> = (0..self.members).filter(|host| self.well[*host] <= moment).collect();
+        let quorum = self.members / 2 + 1;
+        if well.len() < quorum {
+            return None;
+        }
+        let linked = |one: HostIndex, other: HostIndex| self.linked[one * self.members + other] <= moment;
+        // Ensembles are small: all sets are tried.
+        (1_u32..1 << well.len()).find_map(|set| {
+            let chosen: Vec<HostIndex> =
+                (0..well.len()).filter(|place| set >> place & 1 == 1).map(|place| well[place]).collect();
+            let connected = chosen.len() >= quorum
+                && chosen
+                    .iter()
+                    .enumerate()
+                    .all(|(place, one)| chosen[place + 1..].iter().all(|other| linked(*one, *other)));
+            connected.then_some(chosen)
+        })
+    }
+}
+
+impl<P: Plant> World<P> {
+    fn progress_bound_us(&self) -> u64 {
+        let init_ms = u64::from(self.drawn.init_limit) * self.drawn.tick_time_ms;
+        (BOUND_TIMEOUTS * self.drawn.peer_timeout_ms + init_ms) * 1000
+    }
+
+    /// Looks who is well and whether anybody leads.
+    pub(super) fn watch(&mut self) {
+        if !self.in_chaos() {
+            return;
+        }
+        self.plan(self.drawn.peer_timeout_ms * 1000 / LOOKS_PER_TIMEOUT, Event::Watch);
+        self.note_the_unwell();
+        let led = self
+            .hosts
+            .iter()
+            .filter_map(|host| host.process.as_ref())
+            .any(|process| process.role == Role::Leading && process.established && process.pauses == 0);
+        if led {
+            self.progress.led = self.now;
+        }
+        let bound_us = self.progress_bound_us();
+        let Some(moment) = self.now.0.checked_sub(bound_us).map(Time) else { return };
+        if self.progress.led > moment && self.progress.counted > moment {
+            return;
+        }
+        let Some(quorum) = self.progress.quorum_since(moment) else { return };
+        if self.progress.led <= moment && self.options.progress {
+            let members: Vec<String> = quorum.iter().map(|host| format!("s{}", host + 1)).collect();
+            self.convict(
+                Rule::Liveness,
+                format!(
+                    "{} could speak with each other for {} ms, and nobody led",
+                    members.join(", "),
+                    bound_us / 1000
+                ),
+            );
+        } else if !self.faults.is_empty() {
+            self.progress.counted = self.now;
+            self.counters.sieges_led += 1;
+        }
+    }
+
+    /// What is not told of when it begins or ends is looked at here.
+    fn note_the_unwell(&mut self) {
+        let members = self.hosts.len();
+        for host in 0..members {
+            let machine = &self.hosts[host];
+            let awake = machine.process.as_ref().is_some_and(|process| {
+                process.pauses == 0 && process.dies_after.is_none() && !process.dies_storing
+            });
+            if !awake || machine.rot.is_some() || self.now < machine.slow_until || machine.disk.is_full() {
+                self.progress.disturbed(host, self.now);
+            }
+            for other in 0..members {
+                if other != host && !self.links.passes(host, other) {
+                    self.progress.disturbed_pair(host, other, self.now);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quorum_counts_when_all_its_members_and_pairs_were_undisturbed() {
+        let mut progress = Progress::new(5);
+        assert_eq!(progress.quorum_since(Time(10)).map(|quorum| quorum.len()), Some(3));
+        progress.disturbed(0, Time(11));
+        progress.disturbed(1, Time(11));
+        assert_eq!(progress.quorum_since(Time(10)), Some(vec![2, 3, 4]));
+        progress.disturbed_pair(2, 4, Time(12));
+        assert_eq!(progress.quorum_since(Time(10)), None);
+        assert!(progress.quorum_since(Time(12)).is_some());
+    }
+
+    #[test]
+    fn both_halves_of_a_bridge_are_connected_quorums() {
+        let mut progress = Progress::new(5);
+        for (one, other) in [(1, 3), (1, 4), (2, 3), (2, 4)] {
+            progress.disturbed_pair(one, other, Time(11));
+        }
+        assert_eq!(progress.quorum_since(Time(10)), Some(vec![0, 1, 2]));
+    }
+}
