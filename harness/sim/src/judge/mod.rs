@@ -2,7 +2,8 @@
 //!
 //! The judge follows every store operation, every applied entry and every event, and speaks up at the step
 //! that breaks a promise, long before a client could notice. One file each: [`leaders`], [`integrity`],
-//! [`prefix`], [`durability`], [`recovery`], [`vouching`], [`serving`]. The names are those of ZooKeeper's own Zab.tla where it has one.
+//! [`prefix`], [`durability`], [`recovery`], [`vouching`], [`serving`]. The names are those of ZooKeeper's own
+//! Zab.tla where it has one.
 //!
 //! It never looks at a member's own data structures except through `Status`, and knows nothing of time.
 
