@@ -12,8 +12,14 @@ use crate::outcome::Rule;
 fn entry(epoch: u32, counter: u32, mark: i32) -> Entry {
     let txn = Txn::Error { code: mark };
     let zxid = Zxid::new(Epoch(epoch), counter);
-    let header = TxnHeader { session: SessionId(1), cxid: 1, zxid, time_ms: 0, kind: txn.kind() };
+    let header =
+        TxnHeader { session: SessionId(1), cxid: cxid(epoch, counter), zxid, time_ms: 0, kind: txn.kind() };
     Entry::new(header, txn, None)
+}
+
+/// The request that an entry is the transaction of.
+fn cxid(epoch: u32, counter: u32) -> i32 {
+    i32::try_from(epoch * 100 + counter).expect("small")
 }
 
 fn append(epoch: u32, counter: u32) -> StoreOp {
@@ -62,6 +68,8 @@ fn ensemble_with(entries: &[(u32, u32)]) -> Judge {
         }
         last = zxid(*epoch, *counter);
         for host in 0..3 {
+            judge.asked(SessionId(1), cxid(*epoch, *counter), OpCode::SetData.code());
+            judge.stores(host, &StoreOp::CurrentEpoch(Epoch(*epoch)), false).expect("an epoch");
             judge.stores(host, &append(*epoch, *counter), host == 0).expect("a proposal of a leader");
             judge.stored(host, &append(*epoch, *counter)).expect("nothing but an entry");
         }
@@ -80,7 +88,7 @@ fn forge(judge: &mut Judge, host: usize, entries: &[(u32, u32)]) {
 /// Three members, of which the first proposed an entry and the others logged it; some disks hold it.
 fn ensemble(holders: usize) -> Judge {
     let mut judge = Judge::new(3);
-    judge.asked(SessionId(1), 1, OpCode::SetData.code());
+    judge.asked(SessionId(1), cxid(1, 1), OpCode::SetData.code());
     for host in 0..3 {
         judge.stores(host, &StoreOp::CurrentEpoch(Epoch(1)), false).expect("an epoch");
         judge.stores(host, &append(1, 1), host == 0).expect("a proposal of a leader");
@@ -225,6 +233,7 @@ fn global_primary_order_is_broken_by_an_earlier_epoch_behind_a_later_one() {
 fn primary_integrity_is_broken_by_a_primary_that_broadcasts_too_soon() {
     let mut judge = ensemble_with(&[(1, 1)]);
     judge.stepped(1, &status(Role::Following(ServerId(1)), 1, zxid(1, 1))).expect("a commit");
+    judge.stores(2, &StoreOp::CurrentEpoch(Epoch(2)), true).expect("its epoch");
     judge.stores(2, &append(2, 1), true).expect("a proposal of a later leader");
     let early = judge.stepped(2, &status(Role::Leading, 2, Zxid::ZERO));
     assert_eq!(early.unwrap_err().0, Rule::PrimaryIntegrity);
@@ -233,6 +242,7 @@ fn primary_integrity_is_broken_by_a_primary_that_broadcasts_too_soon() {
 #[test]
 fn primary_integrity_is_broken_by_what_is_first_delivered_after_a_later_primary_broadcast() {
     let mut judge = ensemble_with(&[(1, 1)]);
+    judge.stores(2, &StoreOp::CurrentEpoch(Epoch(2)), true).expect("its epoch");
     judge.stores(2, &append(2, 1), true).expect("a proposal of a later leader");
     let late = judge.stepped(1, &status(Role::Following(ServerId(1)), 1, zxid(1, 1)));
     assert_eq!(late.unwrap_err().0, Rule::PrimaryIntegrity);
