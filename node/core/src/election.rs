@@ -19,7 +19,8 @@
 //! popular algorithm elects for ever: the best candidate reaches hardly anybody, and its vote is passed on by those
 //! whom it does reach. Two rules end that. A member takes over a vote only for a candidate that it hears itself. And a
 //! candidate that hears no quorum *stands back*: after [`PATIENCE`] it begins a round in which it votes for nobody that
-//! anybody would want, until it hears a quorum again.
+//! anybody would want, until it hears a quorum again. Where the others do not join it any more, a member that waits for a
+//! candidate which died meanwhile would wait alone: it too begins a round.
 //!
 //! An observer has no vote. It asks like one that started late, is answered by voters who do not count it, and joins the
 //! leader whom a quorum follows.
@@ -247,7 +248,9 @@ impl<P: Plant> Election<P> {
     }
 
     pub(crate) fn lost(&mut self, peer: ServerId, at: Duration, out: &mut Outbox) -> Option<ServerId> {
-        self.peers.get_mut(&peer)?.connected = false;
+        let lost = self.peers.get_mut(&peer)?;
+        lost.connected = false;
+        lost.heard_at = None;
         // It may be dead, and a dead leader's word must not make anybody join it. If it lives it is asked again.
         if let Some(lookup) = &mut self.lookup {
             lookup.settled.remove(&peer);
@@ -274,27 +277,33 @@ impl<P: Plant> Election<P> {
     }
 
     /// Who hears no quorum can't win, and its candidacy keeps others from agreeing: it steps aside, and comes back when
-    /// it hears one.
+    /// it hears one. And who no longer hears the candidate that it votes for takes its vote back.
     fn stand_back_or_forth(&mut self, at: Duration, out: &mut Outbox) {
         if self.observes {
             return;
         }
         let hears_quorum = self.quorum.reached(self.quorum.voters().filter(|voter| self.hears(*voter, at)));
+        let choice = self.lookup.as_ref().map(|lookup| lookup.proposal);
+        let hears_choice = choice.is_none_or(|choice| self.hears(choice.leader, at));
         let Some(nobody) = self.peers.keys().next().copied() else { return };
         let Some(lookup) = &mut self.lookup else { return };
         let stands_back = lookup.own != lookup.candidacy;
+        let must_stand_back = !hears_quorum && !stands_back && at >= lookup.began + PATIENCE;
         if hears_quorum && stands_back {
             lookup.own = lookup.candidacy;
             if lookup.own.rank(self.plant) <= lookup.proposal.rank(self.plant) {
                 return;
             }
             lookup.proposal = lookup.own;
-        } else if !hears_quorum && !stands_back && at >= lookup.began + PATIENCE {
+        } else if must_stand_back || !hears_choice && lookup.proposal != lookup.own {
             // Within a round votes only become better: to take one back is to begin another.
             self.round = Round(self.round.0 + 1);
             lookup.candidacy.round = self.round;
-            lookup.own =
-                Vote { leader: nobody, zxid: Zxid::ZERO, peer_epoch: Epoch::ZERO, round: self.round };
+            lookup.own = if must_stand_back || stands_back {
+                Vote { leader: nobody, zxid: Zxid::ZERO, peer_epoch: Epoch::ZERO, round: self.round }
+            } else {
+                lookup.candidacy
+            };
             lookup.proposal = lookup.own;
             lookup.ballots.clear();
         } else {

@@ -7,6 +7,7 @@
 //! leader, so that it was heard of, and a new leader gives every session its whole time-out again.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use node_core::Plant;
@@ -22,15 +23,18 @@ use crate::outcome::Rule;
 use crate::time::Time;
 
 /// A member's clock runs fast by less than this part of a second in a second.
-const FAST: u64 = 1_000;
+const FAST: u64 = 20;
 
-/// What a leader could know of sessions.
+/// How much of a suspension a member takes for time in which it was awake, and more.
+const SUSPENDED_US: u64 = 50_000;
+
+/// What a leader could know of sessions, by its own monotonic clock.
 #[derive(Clone, Debug, Default)]
 struct Ear {
     /// Since when it leads an epoch that stands.
-    since: Time,
+    since: Duration,
     /// When it was last told of each session.
-    heard: BTreeMap<SessionId, Time>,
+    heard: BTreeMap<SessionId, Duration>,
 }
 
 /// What a client can prove of its session.
@@ -61,10 +65,8 @@ impl Ears {
     }
 }
 
-/// True when a time-out is over after so many microseconds, on the fastest of clocks.
-fn is_over(silence_us: u64, timeout_ms: i32) -> bool {
-    let timeout_us = u64::try_from(timeout_ms).unwrap_or(0) * 1000;
-    silence_us + silence_us / FAST >= timeout_us
+fn duration(timeout_ms: i32) -> Duration {
+    Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0))
 }
 
 impl<P: Plant> World<P> {
@@ -74,16 +76,22 @@ impl<P: Plant> World<P> {
             Input::ClientRequest { client, request } => {
                 let Some(session) = self.ears.session_of.get(client).copied() else { return };
                 self.judge.asked(session, request.xid, request.op);
-                self.ears.members[host].heard.insert(session, self.now);
+                let mono = self.mono(host);
+                self.ears.members[host].heard.insert(session, mono);
             }
             Input::Packet { packet, .. } if packet.kind == PacketType::Ping => {
                 let data = packet.data.clone().unwrap_or_default();
                 let Ok(PingTouches(touches)) = PingTouches::decode(data) else { return };
+                let mono = self.mono(host);
                 let ear = &mut self.ears.members[host];
-                ear.heard.extend(touches.into_iter().map(|(session, _)| (session, self.now)));
+                ear.heard.extend(touches.into_iter().map(|(session, _)| (session, mono)));
             }
             _ => {}
         }
+    }
+
+    fn mono(&self, host: HostIndex) -> Duration {
+        self.hosts[host].clock.read(self.now).mono
     }
 
     /// A member's epoch stands.
@@ -91,7 +99,7 @@ impl<P: Plant> World<P> {
         if let Event::Established { leader, .. } = event
             && *leader == self.server(host)
         {
-            self.ears.members[host] = Ear { since: self.now, heard: BTreeMap::new() };
+            self.ears.members[host] = Ear { since: self.mono(host), heard: BTreeMap::new() };
         }
     }
 
@@ -102,10 +110,10 @@ impl<P: Plant> World<P> {
         let session = entry.header.session;
         let ear = &self.ears.members[host];
         let last = ear.heard.get(&session).copied().unwrap_or_default().max(ear.since);
-        let silence_us = self.now.since(last);
-        if !is_over(silence_us, timeout_ms) {
+        let silence = self.mono(host).saturating_sub(last);
+        if silence < duration(timeout_ms) {
             let ServerId(id) = self.server(host);
-            let silence_ms = silence_us / 1000;
+            let silence_ms = silence.as_millis();
             let sentence = format!(
                 "server {id} ends session {session} {silence_ms} ms after it was heard of; its time-out is {timeout_ms} ms"
             );
@@ -163,7 +171,8 @@ impl<P: Plant> World<P> {
         let proof = self.ears.proofs[client];
         let (Some(alive), Some(session)) = (proof.alive, &self.clients[client].session) else { return };
         let silence_us = self.now.since(alive);
-        if !is_over(silence_us, session.timeout_ms) {
+        let longest_us = silence_us + silence_us / FAST + self.counters.suspensions * SUSPENDED_US;
+        if Duration::from_micros(longest_us) < duration(session.timeout_ms) {
             let sentence = format!(
                 "session {} was told to be expired {} ms after a write of it that was answered; its time-out is {} ms",
                 session.id,
