@@ -79,7 +79,10 @@ const ABSENT: Chance = Chance(4_000);
 const SIEGE: Chance = Chance(600);
 
 /// The epochs of a world are short with this probability.
-const SHORT_EPOCHS: Chance = Chance(1_500);
+const SHORT_EPOCHS: Chance = Chance(2_500);
+
+/// How often a patient client could think within the shortest epoch.
+const PATIENCES_OF_AN_EPOCH: u64 = 3;
 
 impl Drawn {
     /// What a seed draws, without living through its world.
@@ -123,7 +126,7 @@ impl Drawn {
         let fault_us = lasting((50_000, 2_000_000), (4_000_000, 16_000_000));
         let chaos_us =
             if siege { dice.between(12_000_000, 30_000_000) } else { dice.between(2_000_000, 6_000_000) };
-        Self {
+        let mut drawn = Self {
             seed,
             members,
             peer_timeout_ms,
@@ -137,7 +140,7 @@ impl Drawn {
                 node_core::JOURNAL_ENTRIES
             },
             last_counter: if dice.chance(SHORT_EPOCHS) {
-                u32::try_from(dice.scale(100, 2_000)).unwrap_or(Zxid::LAST_COUNTER)
+                u32::try_from(dice.scale(50, 2_000)).unwrap_or(Zxid::LAST_COUNTER)
             } else {
                 Zxid::LAST_COUNTER
             },
@@ -174,7 +177,18 @@ impl Drawn {
             op_timeout_us: dice.scale(200_000, 3_000_000),
             session_timeout_ms: dice.scale(400, 6_000),
             visitors: dice.index(3),
-        }
+        };
+        drawn.last_counter = drawn.last_counter.max(drawn.least_counter());
+        drawn
+    }
+
+    /// Entries of an epoch that outlasts the patience of a client several times. Every change of the epoch takes the
+    /// connections with it: where that happens faster than a patient client thinks, it can never be served.
+    fn least_counter(&self) -> u32 {
+        let busy = u64::try_from(self.clients.div_ceil(2) + self.visitors).expect("clients are few");
+        let changes_per_second = busy * 1_000_000 / self.think_us.max(1);
+        let entries = changes_per_second * PATIENCES_OF_AN_EPOCH * self.patient_us / 1_000_000;
+        u32::try_from(entries).unwrap_or(Zxid::LAST_COUNTER)
     }
 }
 
