@@ -1,4 +1,4 @@
-//! Many worlds from the command line: `sweep --seeds A..B [--plant NAME] [--outside] [--progress]`, or one of them with its
+//! Many worlds from the command line: `sweep --seeds A..B [--plant NAME] [--outside]`, or one of them with its
 //! trace: `sweep --seed N --trace [--plant NAME]`.
 //!
 //! Threads live here and not in the simulator: each seed is one world on one thread, so the number of threads
@@ -21,7 +21,7 @@ const MAX_SHOWN: usize = 20;
 /// Seeds between two lines of progress.
 const PROGRESS: u64 = 2000;
 
-const USAGE: &str = "usage: sweep --seeds A..B | --seed N [--trace]  [--plant NAME] [--outside] [--progress]";
+const USAGE: &str = "usage: sweep --seeds A..B | --seed N [--trace]  [--plant NAME] [--outside]";
 
 struct Arguments {
     seeds: Range<u64>,
@@ -74,10 +74,6 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--outside" => {
                 options.look_inside = false;
                 repeat.push_str(" --outside");
-            }
-            "--progress" => {
-                options.progress = true;
-                repeat.push_str(" --progress");
             }
             "--trace" => options.trace = true,
             _ => return Err(format!("{word} is not an argument")),

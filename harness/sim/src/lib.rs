@@ -10,8 +10,8 @@
 //! workload and the checker. What is virtual: time, wires, disks' latencies, processes, clients.
 //!
 //! - Each seed draws its own climate ([`Drawn`]): size, delays, time-outs, which faults and how often.
-//! - Safety is judged inside after every step (one leader per epoch, prefix consistency, integrity,
-//!   durability, agreement) and outside, on what clients saw (linearizability, sessions, unique names).
+//! - Safety is judged inside after every step (the properties of ZooKeeper's own Zab.tla by their names, durability,
+//!   recovery) and outside, on what clients saw (linearizability, sessions, unique names); and the two must agree.
 //! - After chaos everything is healed, and the ensemble must elect, serve and converge in bounded time.
 //!
 //! What it deliberately does not do: threads, real time, files. A violation is a value, not a panic; a panic of

@@ -172,14 +172,13 @@ pub struct Options {
     /// Look inside the members after each step. Without it only what clients see can convict, as on a real
     /// cluster.
     pub look_inside: bool,
-    /// Demand that a connected quorum is led while faults last, and not only after healing. Not by default: votes
-    /// for an unreachable leader that go round over a bridge can keep the present core from it.
+    /// Demand that a quorum that is connected is led while faults last, and not only after healing.
     pub progress: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { plant: None, trace: false, look_inside: true, progress: false }
+        Self { plant: None, trace: false, look_inside: true, progress: true }
     }
 }
 

@@ -14,6 +14,8 @@ use crate::network::{Block, Cargo, Conn, EndId, HostIndex};
 
 /// Peer time-outs that the stream of a tree takes at most.
 const STREAM_TIMEOUTS: u64 = 3;
+/// Most packets take no more bytes than this.
+const ROOM_FOR_PACKET: usize = 256;
 
 impl<P: Plant> World<P> {
     pub(super) fn dial(&mut self, from: HostIndex, leader: ServerId) {
@@ -131,7 +133,7 @@ impl<P: Plant> World<P> {
         if !self.dice.chance(self.drawn.codec) {
             return packet;
         }
-        let mut buffer = BytesMut::new();
+        let mut buffer = BytesMut::with_capacity(ROOM_FOR_PACKET);
         packet.encode(&mut Writer::new(&mut buffer));
         let decoded = decode_packet(&mut buffer).expect("what we encode can be decoded");
         assert!(buffer.is_empty(), "a packet left bytes behind: {packet:?}");

@@ -1,0 +1,27 @@
+//! A quorum that is connected is led, whatever happens around it.
+
+use harness_sim::{Drawn, Options, sweep};
+
+/// Sieges of any ensemble are looked for among so many seeds.
+const SEEDS: u64 = 2_000;
+
+/// Sieges of even ensembles, which are drawn seldom and meet the worst bridges, among so many.
+const SEEDS_FOR_EVEN: u64 = 20_000;
+
+fn led_in_every_siege(seeds: impl Iterator<Item = u64>) {
+    let sieges = seeds.filter(|seed| Drawn::of_seed(*seed).siege);
+    let swept = sweep(sieges, Options::default());
+    assert!(swept.counters.sieges_led > swept.seeds / 4, "a siege is no siege without a fault that lasts");
+    assert_eq!(swept.violations, []);
+}
+
+#[test]
+fn a_connected_quorum_of_an_odd_ensemble_is_led_in_every_siege() {
+    led_in_every_siege((0..SEEDS).filter(|seed| Drawn::of_seed(*seed).members % 2 == 1));
+}
+
+#[test]
+fn a_connected_quorum_of_an_even_ensemble_is_led_in_every_siege() {
+    let even = |seed: &u64| matches!(Drawn::of_seed(*seed).members, 4 | 6);
+    led_in_every_siege((0..SEEDS_FOR_EVEN).filter(even));
+}
