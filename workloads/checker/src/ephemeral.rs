@@ -324,8 +324,8 @@ fn sessions(history: &History) -> Result<BTreeMap<u64, Session<'_>>, Broken<'_>>
     let mut sessions: BTreeMap<u64, Session<'_>> = BTreeMap::new();
     for op in history.ops() {
         let Some(session) = op.session.map(|id| sessions.entry(id).or_default()) else { continue };
-        let leaves =
-            matches!(op.kind, OpKind::Close | OpKind::Abandon) && op.error.as_deref() != Some("not-sent");
+        let leaves = matches!(op.kind, OpKind::Close | OpKind::Abandon)
+            && !op.error.as_deref().is_some_and(|error| error.starts_with("not-sent"));
         if leaves && session.leaving.is_none() {
             session.leaving = Some(op);
         }
