@@ -35,7 +35,14 @@ pub(crate) enum Part {
     Turn(u64),
     /// A client.
     Client(u64),
+    /// Which workloads the clients do.
+    Chores,
+    /// A workload's generator.
+    Load(u64),
 }
+
+/// Streams above this one belong to workloads; turns and clients never count so far.
+const WORKLOADS: u64 = 1 << 62;
 
 /// The stream of draws. Whoever draws in another order lives in another world.
 #[derive(Clone, Debug)]
@@ -54,6 +61,8 @@ impl Dice {
         rng.set_stream(match part {
             Part::Turn(turn) => turn << 1 | 1,
             Part::Client(client) => (client + 1) << 1,
+            Part::Chores => WORKLOADS,
+            Part::Load(load) => WORKLOADS + 1 + load,
         });
         Self(rng)
     }

@@ -30,13 +30,17 @@ pub enum Rule {
     Answer,
     /// What a session sees never goes back.
     SessionOrder,
-    /// A sequential name is given once.
+    /// A sequential name is given once, and numbers follow time.
     UniqueNames,
     /// Versions that clients saw agree with each other and with real time.
     VersionOrder,
     /// Some order of the operations explains what the clients saw.
     Linearizability,
-    /// Ephemeral nodes and sessions end, and end everywhere.
+    /// What was added to a set is in every read of it that began afterwards.
+    Set,
+    /// All reads of a list are beginnings of one.
+    Append,
+    /// Ephemeral nodes live as long as their sessions and end with them, everywhere.
     Sessions,
     /// A healed ensemble elects, serves and converges in bounded time.
     Liveness,
@@ -59,6 +63,8 @@ impl Rule {
             Self::UniqueNames => "unique names",
             Self::VersionOrder => "version order",
             Self::Linearizability => "linearizability",
+            Self::Set => "set",
+            Self::Append => "append",
             Self::Sessions => "sessions end",
             Self::Liveness => "liveness",
         }

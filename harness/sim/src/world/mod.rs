@@ -9,8 +9,8 @@
 //! - [`machine`]: disks, crashes, restarts, pauses.
 //! - [`wires`], [`election`]: quorum connections, election connections, links.
 //! - [`nemesis`]: faults, and their end.
-//! - [`population`]: clients' connections; [`registers`], [`visitors`]: what they do there; [`record`] and
-//!   [`history`]: what they leave, and its judgement.
+//! - [`population`]: clients' connections; [`operations`]: what they do there; [`record`] and [`history`]: what they
+//!   leave, and its judgement.
 //! - [`stages`]: chaos, then healing, then what must hold afterwards.
 
 mod driver;
@@ -18,11 +18,10 @@ mod election;
 mod history;
 mod machine;
 mod nemesis;
+mod operations;
 mod population;
 mod record;
-mod registers;
 mod stages;
-mod visitors;
 mod wires;
 
 use std::collections::BTreeMap;
