@@ -9,7 +9,10 @@
 //! Apache ZooKeeper sync asks nobody, so that sync-then-read is not linearizable there: ZOOKEEPER-1675.)
 //!
 //! **Revalidation.** A session that moves must find at its new member everything that it proposed through the old
-//! one, and nothing of it may follow later. So the answer waits until all that is proposed is committed.
+//! one, and nothing of it may follow later. So the answer waits until all that is proposed is committed. That there
+//! is no such session is believed only of a leader that still leads: a deposed one knows nothing of sessions that
+//! began since, and a client that is told that its session expired gives it up, alive as it is. So a refusal waits
+//! for a round of its own.
 
 use std::collections::VecDeque;
 
@@ -30,9 +33,20 @@ pub(crate) const MOVED: i64 = 1;
 enum Waiter {
     Client(ClientId),
     Learner(ConnId),
+    /// Who asked for a session that is not there.
+    Refused(Owner, SessionId),
 }
 
-/// Syncs that wait for a round, and revalidations that wait for a commit.
+impl Waiter {
+    fn is_behind(self, conn: ConnId) -> bool {
+        match self {
+            Self::Client(_) | Self::Refused(Owner::Local, _) => false,
+            Self::Learner(its) | Self::Refused(Owner::Learner(its), _) => its == conn,
+        }
+    }
+}
+
+/// Syncs and refusals that wait for a round, and revalidations that wait for a commit.
 #[derive(Debug, Default)]
 pub(crate) struct SyncRounds {
     round: i64,
@@ -49,8 +63,8 @@ impl SyncRounds {
     }
 
     pub(super) fn lost(&mut self, conn: ConnId) {
-        self.running.retain(|waiter| *waiter != Waiter::Learner(conn));
-        self.next.retain(|waiter| *waiter != Waiter::Learner(conn));
+        self.running.retain(|waiter| !waiter.is_behind(conn));
+        self.next.retain(|waiter| !waiter.is_behind(conn));
         self.barriers.retain(|(_, owner, ..)| *owner != Owner::Learner(conn));
     }
 }
@@ -72,6 +86,10 @@ impl Leader {
             answer(base, waiter);
             return;
         }
+        self.await_round(base, waiter);
+    }
+
+    fn await_round<P: Plant>(&mut self, base: &mut Base<P>, waiter: Waiter) {
         self.rounds.next.push(waiter);
         if self.rounds.running.is_empty() {
             self.begin_round(base);
@@ -127,7 +145,21 @@ impl Leader {
         if self.last_proposed > base.journal.applied() && self.last_proposed.counter() > 0 {
             self.rounds.barriers.push_back((self.last_proposed, owner, session, valid));
         } else {
-            revalidated(base, owner, session, valid);
+            self.answer_session(base, owner, session, valid);
+        }
+    }
+
+    fn answer_session<P: Plant>(
+        &mut self,
+        base: &mut Base<P>,
+        owner: Owner,
+        session: SessionId,
+        valid: bool,
+    ) {
+        if valid {
+            revalidated(base, owner, session, true);
+        } else {
+            self.await_round(base, Waiter::Refused(owner, session));
         }
     }
 
@@ -145,7 +177,7 @@ impl Leader {
             && zxid <= base.journal.applied()
         {
             self.rounds.barriers.pop_front();
-            revalidated(base, owner, session, valid);
+            self.answer_session(base, owner, session, valid);
         }
     }
 }
@@ -156,6 +188,7 @@ fn answer<P: Plant>(base: &mut Base<P>, waiter: Waiter) {
         Waiter::Learner(conn) => {
             base.send(conn, QuorumPacket { kind: PacketType::Sync, zxid: 0, data: None });
         }
+        Waiter::Refused(owner, session) => revalidated(base, owner, session, false),
     }
 }
 
