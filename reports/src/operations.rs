@@ -15,7 +15,7 @@ pub(crate) fn due_ns(op: &Op) -> u64 {
 
 /// Whether it asks for a change.
 pub(crate) fn is_update(op: &Op) -> bool {
-    op.kind.function() != Function::Read
+    op.kind.is_change()
 }
 
 /// When it was answered, counting a compare-and-set refused for its version as an answer: the service was
@@ -76,9 +76,15 @@ fn definite(history: &History, from: u64, to: u64) -> OperationMix {
     for op in ops[first..].iter().take_while(|op| op.invoke_ns <= to) {
         if op.outcome == Outcome::Ok && op.complete_ns.is_some_and(|at| at <= to) {
             match op.kind.function() {
-                Function::Read => mix.reads += 1,
-                Function::Write => mix.writes += 1,
-                Function::Cas => mix.cas += 1,
+                Function::Read | Function::Exists => mix.reads += 1,
+                Function::Cas | Function::Append => mix.cas += 1,
+                Function::Write
+                | Function::Add
+                | Function::Create
+                | Function::Delete
+                | Function::Open
+                | Function::Close => mix.writes += 1,
+                Function::Abandon => {}
             }
         }
     }
@@ -103,8 +109,9 @@ pub(crate) mod test_data {
                 Function::Read => Value::Null,
                 Function::Write => Value::One(unique),
                 Function::Cas => Value::Pair(Some(0), unique),
+                other => panic!("these histories are of registers, not of {other}"),
             };
-            let mut invoke = Event::new(process, EventKind::Invoke, f, 0, value, due);
+            let mut invoke = Event::new(process, EventKind::Invoke, f, 0, value.clone(), due);
             invoke.due = Some(due);
             let result = if f == Function::Read { Value::One(7) } else { value };
             events.push(invoke);

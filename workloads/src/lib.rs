@@ -7,18 +7,27 @@
 //! is definite and what stays open.
 //!
 //! - [`action`]: requests, answers, and which line of the history an answer becomes.
-//! - [`register`]: the workload `register`.
+//! - [`workload`]: one type for all of them; [`register`], [`set`], [`append`], [`sequential`], [`ephemeral`]: the
+//!   workloads.
 //! - [`judge`]: everything that is decided after a run, as a function of its history and of what was seen beside
 //!   it.
 //!
 //! What it must never know: sockets, sessions' establishment, retries (there are none), and how a fault was made.
 
 pub mod action;
+pub mod append;
+pub mod ephemeral;
 pub mod judge;
 pub mod register;
+pub mod sequential;
+pub mod set;
+pub mod workload;
 
-pub use action::{Action, Answer, Completion, Invocation};
+mod rotation;
+
+pub use action::{Action, Answer, Completion, CreateMode, Invocation};
 pub use register::{Register, RegisterParams};
+pub use workload::{Kind, Params, Workload};
 
 /// A workload as it is listed to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +38,20 @@ pub struct Description {
     pub summary: &'static str,
 }
 
+impl Description {
+    const fn of(kind: Kind) -> Self {
+        Self { name: kind.name(), summary: kind.summary() }
+    }
+}
+
 /// Every workload that exists.
-pub const WORKLOADS: &[Description] = &[Description {
-    name: "register",
-    summary: "reads (sync and read as one), writes and compare-and-set by version on a few hot keys",
-}];
+pub const WORKLOADS: &[Description] = &[
+    Description::of(Kind::Register),
+    Description::of(Kind::Set),
+    Description::of(Kind::Append),
+    Description::of(Kind::Sequential),
+    Description::of(Kind::Ephemeral),
+];
 
 /// The description of the workload called `name`.
 #[must_use]

@@ -15,7 +15,7 @@ use checker::history::{EventKind, Function, Value};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use crate::action::{self, Action, Answer, Completion, Invocation};
+use crate::action::{self, Action, Answer, Completion, CreateMode, Invocation, Reading};
 
 /// Most keys; more of them are no longer hot.
 pub const MAX_KEYS: u64 = 10_000;
@@ -104,7 +104,12 @@ impl Register {
                     key,
                     value: Value::One(value),
                     expect: None,
-                    action: Action::Create { path: Self::path(key), data: action::encode(value) },
+                    action: Action::Create {
+                        path: Self::path(key),
+                        data: action::encode(value),
+                        mode: CreateMode::Persistent,
+                    },
+                    reading: Reading::Integer,
                 }
             })
             .collect()
@@ -114,6 +119,11 @@ impl Register {
     #[must_use]
     pub fn final_reads(&self) -> Vec<Invocation> {
         (0..self.params.keys).map(Self::read).collect()
+    }
+
+    /// A read, for a process that does nothing else.
+    pub fn next_read(&mut self) -> Invocation {
+        Self::read(self.rng.random_range(0..self.params.keys))
     }
 
     /// What `process` is to do next.
@@ -137,6 +147,7 @@ impl Register {
                 value: Value::One(value),
                 expect: None,
                 action: Action::Write { path: Self::path(key), data: action::encode(value) },
+                reading: Reading::Integer,
             }
         }
     }
@@ -159,7 +170,7 @@ impl Register {
     fn remember(&mut self, process: u64, invocation: &Invocation, completion: &Completion) {
         let value = match completion.value {
             Value::One(value) | Value::Pair(_, value) => value,
-            Value::Null => return,
+            Value::Null | Value::List(_) => return,
         };
         let Some(version) = completion.version.and_then(|version| i32::try_from(version).ok()) else {
             return;
@@ -179,6 +190,7 @@ impl Register {
             value: Value::Null,
             expect: None,
             action: Action::SyncRead { path: Self::path(key) },
+            reading: Reading::Integer,
         }
     }
 
@@ -194,6 +206,7 @@ impl Register {
                 data: action::encode(value),
                 expect: seen.version,
             },
+            reading: Reading::Integer,
         }
     }
 
@@ -228,9 +241,9 @@ mod tests {
             self.1 += 1;
             let zxid = Zxid(self.1);
             match action {
-                Action::Create { path, data } => {
+                Action::Create { path, data, .. } => {
                     self.0.insert(path.clone(), (data.clone(), 0));
-                    Answer::Created { zxid }
+                    Answer::Created { path: path.as_str().into(), zxid }
                 }
                 Action::SyncRead { path } => {
                     let (data, version) = self.0[path].clone();
@@ -241,6 +254,7 @@ mod tests {
                     Answer::Refused { code: ErrorCode::BadVersion, zxid: Some(zxid) }
                 }
                 Action::CasWrite { path, data, .. } => self.set(path, data, zxid),
+                other => panic!("no action of a register: {other:?}"),
             }
         }
 
@@ -295,7 +309,7 @@ mod tests {
                 .filter(move |op| op.kind.function() == f && op.outcome == checker::history::Outcome::Ok)
         };
         assert!(refused > 20, "{refused}");
-        for f in Function::ALL {
+        for f in Function::REGISTER {
             assert!(acknowledged(f).count() > 200, "{f}");
         }
         assert_eq!(linearizable::check(&history, Budget::default()).verdict, Verdict::Valid);
@@ -308,7 +322,7 @@ mod tests {
         let mut workload = Register::new(params, ChaCha8Rng::seed_from_u64(1)).unwrap();
         assert_eq!(workload.next_op(0).f, Function::Read);
         let setup = workload.setup().remove(0);
-        workload.complete(9, &setup, &Answer::Created { zxid: Zxid(1) });
+        workload.complete(9, &setup, &Answer::Created { path: "/r0".into(), zxid: Zxid(1) });
         let cas = (0..50).map(|_| workload.next_op(0)).find(|op| op.f == Function::Cas).unwrap();
         assert_eq!((cas.expect, cas.value), (Some(0), Value::Pair(Some(0), 1)));
     }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use harness_sim::{Drawn, Options, Sweep, simulate};
+use harness_sim::{Chores, Drawn, Options, Sweep, simulate};
 use node_core::Bug;
 
 /// Worlds at a time.
@@ -92,7 +92,7 @@ fn number(word: &str) -> Result<u64, String> {
 /// One world, told in full.
 fn one(arguments: &Arguments) -> bool {
     let seed = arguments.seeds.start;
-    println!("{}", Drawn::of_seed(seed));
+    println!("{}\n  {}", Drawn::of_seed(seed), Chores::of_seed(seed));
     let outcome = simulate(seed, arguments.options);
     for line in &outcome.trace {
         println!("{line}");

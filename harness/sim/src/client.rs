@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
 use node_wire::client::{
-    Acl, CREATE_EPHEMERAL_SEQUENTIAL, CREATE_PERSISTENT, ConnectRequest, ConnectResponse, CreateRequest,
-    OpCode, PathWatch, ReplyHeader, Request, SetDataRequest, SyncRequest, XID_PING, put_frame, take_frame,
+    Acl, ConnectRequest, ConnectResponse, CreateRequest, DeleteRequest, OpCode, PathWatch, ReplyHeader,
+    Request, SetDataRequest, SyncRequest, XID_PING, put_frame, take_frame,
 };
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::limits::MAX_FRAME;
@@ -20,6 +20,7 @@ use workloads::{Action, Invocation};
 use crate::dice::Dice;
 use crate::network::HostIndex;
 use crate::pipe::Pipe;
+use crate::time::Time;
 
 /// A client's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,23 +36,27 @@ pub(crate) enum Wake {
 }
 
 /// What a reply will be the answer to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The first half of a read.
+    /// The first half of a look.
     Sync,
     /// The second half of a read.
     Read,
+    /// The second half of a listing.
+    Children,
+    /// The second half of a look at a name.
+    Exists,
     /// A write or a compare-and-set.
     Write,
-    /// The making of a register.
+    /// The making of a node.
     Create,
-    /// The second half of a read whose first half was refused.
+    /// The deletion of a node.
+    Delete,
+    /// The second half of a look whose first half was refused.
     Nothing,
-    /// A visitor's ephemeral node.
-    Visit,
-    /// A look whether it is there.
-    Revisit,
-    /// The end of the session.
+    /// The end of the session, as an operation.
+    Close,
+    /// The end of the session, when all is over.
     Goodbye,
 }
 
@@ -65,39 +70,35 @@ pub(crate) struct Session {
     pub(crate) seen: Zxid,
 }
 
-/// A process of the register workload.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Scribe {
-    /// Its number in the history.
+/// A client's part in a workload of the world.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    /// Which of the world's workloads.
+    pub(crate) load: usize,
+    /// The client's number in its history.
     pub(crate) process: u64,
-    /// The operation that is open.
-    pub(crate) open: Option<Invocation>,
-    /// Operations that ended well since the world was healed.
-    pub(crate) served: u64,
 }
 
-/// A process that comes, makes ephemeral nodes and goes.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Visitor {
-    /// Nodes that its present session made.
-    pub(crate) nodes: Vec<ByteString>,
-    /// True while an answer is awaited.
-    pub(crate) busy: bool,
-}
-
-/// What a client does.
+/// The operation that a client waits for.
 #[derive(Clone, Debug)]
-pub(crate) enum Trade {
-    /// The register workload.
-    Register(Scribe),
-    /// Ephemeral and sequential nodes.
-    Visitor(Visitor),
+pub(crate) struct Open {
+    /// Which of its jobs it belongs to.
+    pub(crate) job: usize,
+    pub(crate) invocation: Invocation,
 }
 
 /// A client.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
-    pub(crate) trade: Trade,
+    /// The workloads that it takes part in. Of those behind the regular ones it does no more than to prepare them and
+    /// to read them last.
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) regular_jobs: usize,
+    pub(crate) open: Option<Open>,
+    /// Operations that ended well since the world was healed.
+    pub(crate) served: u64,
+    /// When it last asked for a connection.
+    pub(crate) asked_at: Time,
     pub(crate) session: Option<Session>,
     /// Its connection, if it has one.
     pub(crate) conn: Option<usize>,
@@ -120,9 +121,13 @@ pub(crate) struct Client {
 
 impl Client {
     /// A client that was never connected.
-    pub(crate) fn new(trade: Trade, member: HostIndex, think_us: u64, dice: Dice) -> Self {
+    pub(crate) fn new(jobs: Vec<Job>, member: HostIndex, think_us: u64, dice: Dice) -> Self {
         Self {
-            trade,
+            regular_jobs: jobs.len(),
+            jobs,
+            open: None,
+            served: 0,
+            asked_at: Time::default(),
             session: None,
             conn: None,
             ready: false,
@@ -138,10 +143,7 @@ impl Client {
 
     /// True while an operation is open.
     pub(crate) fn is_busy(&self) -> bool {
-        match &self.trade {
-            Trade::Register(writer) => writer.open.is_some(),
-            Trade::Visitor(visitor) => visitor.busy,
-        }
+        self.open.is_some()
     }
 
     fn request(&mut self, op: OpCode, purpose: Purpose, body: impl FnOnce(&mut Writer<'_>)) -> Bytes {
@@ -152,42 +154,40 @@ impl Client {
         framed_request(&Request { xid: self.xid, op: op.code(), body: buffer.freeze() })
     }
 
-    /// The frames of an operation of the register workload.
+    /// The frames of an operation; none for one that sends nothing.
     pub(crate) fn frames_of(&mut self, action: &Action) -> Vec<Bytes> {
         match action {
-            Action::Create { path, data } => {
-                let create = create_request(path, data.clone(), CREATE_PERSISTENT);
+            Action::Create { path, data, mode } => {
+                let create = create_request(path, data.clone(), mode.flags());
                 vec![self.request(OpCode::Create, Purpose::Create, |w| create.encode(w))]
             }
-            Action::SyncRead { path } => {
-                let path = ByteString::from(path.as_str());
-                let sync = SyncRequest { path: path.clone() };
-                let read = PathWatch { path, watch: false };
-                vec![
-                    self.request(OpCode::Sync, Purpose::Sync, |w| sync.encode(w)),
-                    self.request(OpCode::GetData, Purpose::Read, |w| read.encode(w)),
-                ]
-            }
+            Action::SyncRead { path } => self.look(path, OpCode::GetData, Purpose::Read),
+            Action::SyncChildren { path } => self.look(path, OpCode::GetChildren, Purpose::Children),
+            Action::SyncExists { path } => self.look(path, OpCode::Exists, Purpose::Exists),
             Action::Write { path, data } => vec![self.set_data(path, data, -1)],
             Action::CasWrite { path, data, expect } => vec![self.set_data(path, data, *expect)],
+            Action::Delete { path } => {
+                let delete = DeleteRequest { path: path.as_str().into(), version: -1 };
+                vec![self.request(OpCode::Delete, Purpose::Delete, |w| delete.encode(w))]
+            }
+            Action::Close => vec![self.request(OpCode::CloseSession, Purpose::Close, |_| {})],
+            Action::Abandon => Vec::new(),
         }
+    }
+
+    fn look(&mut self, path: &str, op: OpCode, purpose: Purpose) -> Vec<Bytes> {
+        let path = ByteString::from(path);
+        let sync = SyncRequest { path: path.clone() };
+        let read = PathWatch { path, watch: false };
+        vec![
+            self.request(OpCode::Sync, Purpose::Sync, |w| sync.encode(w)),
+            self.request(op, purpose, |w| read.encode(w)),
+        ]
     }
 
     fn set_data(&mut self, path: &str, data: &Bytes, version: i32) -> Bytes {
         let set = SetDataRequest { path: path.into(), data: Some(data.clone()), version };
         self.request(OpCode::SetData, Purpose::Write, |w| set.encode(w))
-    }
-
-    /// The frame that makes an ephemeral node with a sequential name.
-    pub(crate) fn visit(&mut self) -> Bytes {
-        let create = create_request("/v", Bytes::new(), CREATE_EPHEMERAL_SEQUENTIAL);
-        self.request(OpCode::Create, Purpose::Visit, |w| create.encode(w))
-    }
-
-    /// The frame that asks whether a node is there.
-    pub(crate) fn revisit(&mut self, path: ByteString) -> Bytes {
-        let exists = PathWatch { path, watch: false };
-        self.request(OpCode::Exists, Purpose::Revisit, |w| exists.encode(w))
     }
 
     /// The frame that ends the session.
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_read_is_a_sync_and_a_get_on_one_connection() {
-        let mut client = Client::new(Trade::Visitor(Visitor::default()), 0, 1, Dice::new(1));
+        let mut client = Client::new(Vec::new(), 0, 1, Dice::new(1));
         let frames = client.frames_of(&Action::SyncRead { path: "/r0".to_owned() });
         let ops: Vec<i32> = frames
             .into_iter()

@@ -147,14 +147,18 @@ counters! {
     resumed,
     /// Sessions that were refused as expired.
     expired,
-    /// Operations of the register workload that ended well.
+    /// Operations that ended well.
     ok,
     /// Operations that did not happen.
     failed,
     /// Operations whose fate is unknown.
     unknown,
-    /// Ephemeral and sequential nodes made.
+    /// Changes of the workloads `sequential` and `ephemeral` that ended well.
     visits,
+    /// Changes of the workload `set` that ended well.
+    adds,
+    /// Changes of the workload `append` that ended well.
+    appends,
 }
 
 #[cfg(test)]

@@ -39,7 +39,14 @@ pub(crate) enum Part {
     Minority,
     /// The length of epochs.
     Epochs,
+    /// Which workloads the clients do.
+    Chores,
+    /// A workload's generator.
+    Load(u64),
 }
+
+/// Streams above this one belong to workloads; turns and clients never count so far.
+const WORKLOADS: u64 = 1 << 62;
 
 /// The stream of draws. Whoever draws in another order lives in another world.
 #[derive(Clone, Debug)]
@@ -60,6 +67,8 @@ impl Dice {
             Part::Client(client) => (client + 1) << 1,
             Part::Minority => u64::MAX - 1,
             Part::Epochs => u64::MAX - 3,
+            Part::Chores => WORKLOADS,
+            Part::Load(load) => WORKLOADS + 1 + load,
         });
         Self(rng)
     }

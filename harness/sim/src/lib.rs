@@ -6,12 +6,13 @@
 //! seconds takes milliseconds, and the same seed gives the same world, to the byte of its trace.
 //!
 //! What is real: [`node_core`], the state machine of a member; [`node_log`], its log, snapshots and recovery,
-//! over a disk in memory that loses what was not synchronized; the codecs of all three protocols; the register
-//! workload and the checker. What is virtual: time, wires, disks' latencies, processes, clients.
+//! over a disk in memory that loses what was not synchronized; the codecs of all three protocols; the workloads and
+//! the checker. What is virtual: time, wires, disks' latencies, processes, clients.
 //!
 //! - Each seed draws its own climate ([`Drawn`]): size, delays, time-outs, which faults and how often.
 //! - Safety is judged inside after every step (the properties of ZooKeeper's own Zab.tla by their names, durability,
-//!   recovery) and outside, on what clients saw (linearizability, sessions, unique names); and the two must agree.
+//!   recovery) and outside, on what clients saw: the checks of every workload that the world draws; and the two must
+//!   agree.
 //! - After chaos everything is healed, and the ensemble must elect, serve and converge in bounded time.
 //!
 //! What it deliberately does not do: threads, real time, files. A violation is a value, not a panic; a panic of
@@ -19,6 +20,7 @@
 //!
 //! The idea is FoundationDB's simulation, with TigerBeetle's habit of drawing the probabilities as well.
 
+mod chores;
 mod client;
 mod counters;
 mod dice;
@@ -37,6 +39,7 @@ mod world;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+pub use chores::Chores;
 pub use counters::Counters;
 pub use disk_sweep::{DiskFailure, Scenario, SweptDisk, live_with_failure, sweep_disk};
 pub use drawn::Drawn;

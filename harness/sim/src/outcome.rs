@@ -46,13 +46,17 @@ pub enum Rule {
     Answer,
     /// What a session sees never goes back.
     SessionOrder,
-    /// A sequential name is given once.
+    /// A sequential name is given once, and numbers follow time.
     UniqueNames,
     /// Versions that clients saw agree with each other and with real time.
     VersionOrder,
     /// Some order of the operations explains what the clients saw.
     Linearizability,
-    /// Ephemeral nodes and sessions end, and end everywhere.
+    /// What was added to a set is in every read of it that began afterwards.
+    Set,
+    /// All reads of a list are beginnings of one.
+    Append,
+    /// Ephemeral nodes live as long as their sessions and end with them, everywhere.
     Sessions,
     /// Sessions and ephemerals are what the committed transactions say, on every member.
     SessionsExact,
@@ -93,6 +97,8 @@ impl Rule {
             Self::UniqueNames => "unique names",
             Self::VersionOrder => "version order",
             Self::Linearizability => "linearizability",
+            Self::Set => "set",
+            Self::Append => "append",
             Self::Sessions => "sessions end",
             Self::SessionsExact => "sessions exact",
             Self::Expiry => "expiry",
@@ -128,6 +134,8 @@ impl Rule {
             | Self::Panic
             | Self::AgreementOfChecks => true,
             Self::Answer
+            | Self::Set
+            | Self::Append
             | Self::SessionOrder
             | Self::UniqueNames
             | Self::VersionOrder

@@ -47,6 +47,8 @@ fn the_clean_member_breaks_no_promise_and_much_happens() {
         ("resumed sessions", counters.resumed),
         ("unknown outcomes", counters.unknown),
         ("ephemerals", counters.visits),
+        ("elements of sets", counters.adds),
+        ("elements of lists", counters.appends),
     ] {
         assert!(count >= SEEDS / 20, "{name}: only {count} in {SEEDS} seeds");
     }

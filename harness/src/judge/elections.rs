@@ -188,7 +188,8 @@ mod tests {
     fn write(due_ms: u64, done_ms: u64, zxid: u64) -> [Line; 2] {
         let value = Value::One(i64::try_from(due_ms).expect("small"));
         let process = due_ms;
-        let mut invoke = Line::new(process, EventKind::Invoke, Function::Write, 0, value, due_ms * MS);
+        let mut invoke =
+            Line::new(process, EventKind::Invoke, Function::Write, 0, value.clone(), due_ms * MS);
         invoke.due = Some(due_ms * MS);
         let mut ok = Line::new(process, EventKind::Ok, Function::Write, 0, value, done_ms * MS);
         ok.zxid = Some(zxid);

@@ -4,11 +4,13 @@ use checker::Budget;
 use checker::history::Loaded;
 use checker::verdict::CheckResult;
 use reports::results::{FaultRecord, RunInfo};
+use workloads::Kind;
 use workloads::judge::{Beside, FaultWindow, Requirements, judge_loaded};
 
 use super::episodes::Episodes;
 use super::observed::Observed;
 use crate::cluster::FaultClass;
+use crate::events::{Event, Said, Stamped};
 use crate::nemesis::Nemesis;
 
 /// Definite successes of each kind that a run must show before, during and after each fault. One would pass for
@@ -26,9 +28,10 @@ const MINIMUM_RATE: f64 = 15.0;
 pub const BUNDLED: &str = "bundled";
 
 /// How strong the load of this run must be.
-fn requirements(run: &RunInfo) -> Requirements {
+fn requirements(run: &RunInfo, kind: Kind) -> Requirements {
     let minimum_rate = run.min_rate.unwrap_or_else(|| (run.rate * MINIMUM_PART).max(MINIMUM_RATE));
-    Requirements { minimum_each: MINIMUM_EACH, minimum_rate, ..Requirements::default() }
+    let functions = kind.functions().to_vec();
+    Requirements { minimum_each: MINIMUM_EACH, minimum_rate, functions, ..Requirements::default() }
 }
 
 /// Every check of the workload.
@@ -39,16 +42,36 @@ pub fn judge(
     observed: &Observed,
 ) -> Vec<CheckResult> {
     let members: Vec<u64> = (1..=u64::from(run.nodes)).collect();
+    let kind = Kind::from_name(&run.workload).unwrap_or_default();
     let beside = Beside {
         faults: windows(run, faults, &members),
         final_states: observed.finals.clone(),
-        requirements: requirements(run),
+        requirements: requirements(run, kind),
         harness_lag_ns: Some(observed.lag.max_ns()),
         members,
         // Whatever image it is, it is not known to promise more than ZooKeeper does.
         reads_may_be_stale: run.target != BUNDLED,
+        well_since_ns: well_since(faults, observed),
     };
-    judge_loaded(loaded, &beside, Budget::default())
+    judge_loaded(kind, loaded, &beside, Budget::default())
+}
+
+/// From when on everything was well, as far as was seen: the last fault was gone and the last leader established. A
+/// fault that never went leaves no such moment.
+fn well_since(faults: &[FaultRecord], observed: &Observed) -> Option<u64> {
+    let healed: Option<Vec<u64>> = faults
+        .iter()
+        .filter(|fault| fault.injected_ns.is_some())
+        .map(|fault| fault.verified_healed_ns)
+        .collect();
+    let said = |stamped: &&Stamped| {
+        matches!(
+            stamped.event,
+            Event::Said(Said::Established { .. } | Said::Looking { .. }) | Event::Exited(_)
+        )
+    };
+    let unrest = observed.events.iter().filter(said).map(|stamped| stamped.time);
+    healed.map(|healed| healed.into_iter().chain(unrest).max().unwrap_or_default())
 }
 
 /// The faults as the load sees them. Faults that overlap, or have hardly any calm between them, are one disturbance:

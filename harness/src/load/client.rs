@@ -7,17 +7,14 @@ use checker::history::Event;
 use node_client::{Client, OpError, Reply, Stat};
 use node_wire::client::ErrorCode;
 use node_wire::ids::ServerId;
-use rand::seq::IndexedRandom;
-use rand_chacha::ChaCha8Rng;
 use tokio::sync::watch;
 use workloads::{Action, Answer, Completion, Invocation};
 
 use super::Shared;
 use super::queue::{Due, Queue};
-use super::seat::Seat;
+use super::seat::{Seat, Seated};
 use crate::clock::RunNs;
 use crate::num::index;
-use crate::seed;
 
 /// Expired operations that are written off between two attempts to connect.
 const WRITE_OFF_AT_ONCE: usize = 64;
@@ -34,51 +31,63 @@ pub struct LoadClient {
     shared: Shared,
     seat: Seat,
     process: u64,
-    /// Its questions, when it only reads.
-    reads: Option<(Vec<Invocation>, ChaCha8Rng)>,
+    /// Whether it only reads.
+    is_reader: bool,
 }
 
 impl LoadClient {
     /// The client number `slot`, whose home follows from that.
-    pub fn new(shared: Shared, slot: u32, seed: u64) -> Self {
+    pub fn new(shared: Shared, slot: u32) -> Self {
         let members = shared.cluster.members();
         let number = index(u64::from(slot));
         let seat = Seat::new(members[number % members.len()], members);
         let is_reader = (number / members.len()) % READER_EACH == READER_EACH - 1;
-        let reads = is_reader
-            .then(|| (shared.workload().final_reads(), seed::stream(seed, &format!("reader {slot}"))));
-        Self { seat, shared, process: u64::from(slot), reads }
+        Self { seat, shared, process: u64::from(slot), is_reader }
     }
 
     /// What to do next.
     fn next_op(&mut self) -> Invocation {
-        let read = self.reads.as_mut().and_then(|(reads, rng)| reads.choose(rng).cloned());
-        read.unwrap_or_else(|| self.shared.workload().next_op(self.process))
+        let mut workload = self.shared.workload();
+        if self.is_reader { workload.next_read() } else { workload.next_op(self.process) }
     }
 
     /// Works until the queue is closed or `stop` says so. Gives the id of its process, the last of its line.
-    pub async fn run(mut self, queue: Arc<Queue>, mut stop: watch::Receiver<bool>) -> u64 {
+    pub async fn run(mut self, queue: Arc<Queue>, stop: watch::Receiver<bool>) -> u64 {
+        self.work(&queue, stop).await;
+        // Its session is left to expire, and whoever judges sessions counts from here.
+        if let Some(session) = self.seat.session() {
+            self.note_session(&Invocation::abandon(), &Answer::Abandoned, None, session.id.0);
+        }
+        self.seat.forget();
+        self.process
+    }
+
+    async fn work(&mut self, queue: &Queue, mut stop: watch::Receiver<bool>) {
         loop {
             if *stop.borrow() {
-                return self.process;
+                return;
             }
             if self.seat.connection().is_none() {
-                self.write_off(&queue);
-                tokio::select! {
-                    () = self.seat.attempt(&self.shared) => {}
-                    _ = stop.changed() => return self.process,
-                }
+                self.write_off(queue);
+                let seated = tokio::select! {
+                    seated = self.seat.attempt(&self.shared) => seated,
+                    _ = stop.changed() => return,
+                };
+                self.note_seat(&seated);
                 continue;
             }
             let clock = self.shared.clock;
             tokio::select! {
                 due = queue.next(|| clock.now()) => match due {
                     Some(due) => self.serve(due).await,
-                    None => return self.process,
+                    None => return,
                 },
                 () = self.seat.broken() => {}
-                () = self.seat.homesick() => self.seat.go_home(&self.shared).await,
-                _ = stop.changed() => return self.process,
+                () = self.seat.homesick() => {
+                    let seated = self.seat.go_home(&self.shared).await;
+                    self.note_seat(&seated);
+                }
+                _ = stop.changed() => return,
             }
         }
     }
@@ -111,11 +120,76 @@ impl LoadClient {
         }
         let invocation = self.next_op();
         self.note_invoke(&invocation, due.at, Some(place));
+        if invocation.action == Action::Abandon {
+            // Silent from before the moment that is written down.
+            self.seat.forget();
+            drop(client);
+            self.note_answer(&invocation, &Answer::Abandoned, Some(place));
+            return;
+        }
         let answer = send(&client, &invocation.action, self.shared.op_timeout).await;
         if must_leave(&answer) {
             self.seat.leave();
         }
         self.note_answer(&invocation, &answer, Some(place));
+        if invocation.action.ends_session() {
+            self.seat.forget();
+            drop(client);
+            if !matches!(answer, Answer::Closed { .. }) {
+                // Closed or not, nothing more is heard of it from here.
+                let (member, session) = (place.member, place.session);
+                self.note_session(&Invocation::abandon(), &Answer::Abandoned, Some((member, None)), session);
+            }
+        }
+    }
+
+    /// Notes how a session began or ended on the way to a seat.
+    fn note_seat(&mut self, seated: &Seated) {
+        match seated {
+            Seated::Opened { session, member, asked_at } => {
+                let timeout_ms = i32::try_from(session.timeout.as_millis()).unwrap_or(i32::MAX);
+                let opened = Answer::Opened { timeout_ms };
+                let at = Some((*member, Some(*asked_at)));
+                self.note_session(&Invocation::open(), &opened, at, session.id.0);
+            }
+            Seated::Expired { session, member } => {
+                let at = Some((*member, None));
+                self.note_session(&Invocation::abandon(), &Answer::Expired, at, session.id.0);
+            }
+            Seated::Resumed | Seated::Nowhere => {}
+        }
+    }
+
+    /// Writes down what became of a session beside the workload's own operations, for workloads that judge sessions.
+    fn note_session(
+        &mut self,
+        invocation: &Invocation,
+        answer: &Answer,
+        at: Option<(ServerId, Option<RunNs>)>,
+        session: i64,
+    ) {
+        let mut workload = self.shared.workload();
+        if !workload.records_sessions() {
+            return;
+        }
+        let completion = workload.complete(self.process, invocation, answer);
+        drop(workload);
+        let process = self.process;
+        let place = |event: &mut Event| {
+            event.node = at.map(|(member, _)| member.0);
+            event.session = Some(session.cast_unsigned());
+        };
+        self.shared.recorder.record(|now| {
+            let since = at.and_then(|(_, since)| since).unwrap_or(now);
+            let mut event = invocation.event(process, since);
+            place(&mut event);
+            event
+        });
+        self.shared.recorder.record(|now| {
+            let mut event = completion.event(invocation, process, now);
+            place(&mut event);
+            event
+        });
     }
 
     fn note_invoke(&self, invocation: &Invocation, due: RunNs, place: Option<Place>) {
@@ -194,10 +268,24 @@ async fn dispatch(client: &Client, action: &Action) -> Result<Answer, OpError> {
         zxid: reply.zxid,
     };
     match action {
-        Action::Create { path, data } => {
-            let reply = client.create(ByteString::from(path.as_str()), data.clone(), 0).await?;
-            Ok(Answer::Created { zxid: reply.zxid })
+        Action::Create { path, data, mode } => {
+            let reply = client.create(ByteString::from(path.as_str()), data.clone(), mode.flags()).await?;
+            Ok(Answer::Created { path: reply.value, zxid: reply.zxid })
         }
+        Action::SyncChildren { path } => {
+            let reply = client.sync_then_children(ByteString::from(path.as_str())).await?;
+            Ok(Answer::Children { names: reply.value, zxid: reply.zxid })
+        }
+        Action::SyncExists { path } => {
+            let reply = client.sync_then_exists(ByteString::from(path.as_str())).await?;
+            Ok(Answer::Exists { present: reply.value, zxid: reply.zxid })
+        }
+        Action::Delete { path } => {
+            let reply = client.delete(ByteString::from(path.as_str()), -1).await?;
+            Ok(Answer::Deleted { zxid: reply.zxid })
+        }
+        Action::Close => client.close_session().await.map(|reply| Answer::Closed { zxid: reply.zxid }),
+        Action::Abandon => Ok(Answer::Abandoned),
         Action::SyncRead { path } => {
             let reply = client.sync_then_get(ByteString::from(path.as_str())).await?;
             Ok(Answer::Read {

@@ -1,13 +1,13 @@
 //! The first and the last operations of a run: every key is created, and read on every member at the end.
 //!
 //! Both are in the history like all others. The last reads are taken until all members agree, because an
-//! operation whose fate was unknown may still take effect while they are made.
+//! operation whose fate was unknown may still take effect while they are made, and sessions may still expire.
 
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use checker::durability::FinalState;
-use checker::history::{EventKind, Value};
+use checker::history::EventKind;
 use node_client::{Client, ConnectOptions, connect};
 use node_wire::ids::ServerId;
 use tokio::time::Instant;
@@ -22,6 +22,8 @@ const CALM_PATIENCE: Duration = Duration::from_secs(5);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How long sessions may take to expire beyond their time-out, and the longest that is demanded of them.
+const EXPIRY_PATIENCE: Duration = Duration::from_nanos(workloads::judge::EXPIRY_BOUND_NS);
 /// How long members may take to agree.
 const AGREEMENT_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -44,7 +46,13 @@ pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
 /// Reads every key on each of these members until all agree, or until the deadline. `process` and those after
 /// it are free. What could not be read is missing.
 pub async fn final_reads(shared: &Shared, members: &[ServerId], process: u64) -> Vec<FinalState> {
-    let deadline = Instant::now() + AGREEMENT_PATIENCE;
+    // Sessions that were left to expire do so meanwhile.
+    let expiry = if shared.workload().records_sessions() {
+        shared.session_timeout * 2 + EXPIRY_PATIENCE
+    } else {
+        Duration::ZERO
+    };
+    let deadline = Instant::now() + AGREEMENT_PATIENCE + expiry;
     let mut clients = Vec::new();
     for member in members {
         if let Ok(client) = session_at(shared, *member, AGREEMENT_PATIENCE).await {
@@ -60,19 +68,11 @@ pub async fn final_reads(shared: &Shared, members: &[ServerId], process: u64) ->
                 states.extend(read(shared, client, *member, reader, invocation).await);
             }
         }
-        if (states.len() == wanted && agree(&states)) || Instant::now() > deadline {
+        if (states.len() == wanted && shared.workload().is_settled(&states)) || Instant::now() > deadline {
             return states;
         }
         tokio::time::sleep(PAUSE).await;
     }
-}
-
-/// Whether every member that was read holds the same.
-fn agree(states: &[FinalState]) -> bool {
-    let held = |state: &FinalState| (state.value, state.version, state.mzxid);
-    states.iter().all(|state| {
-        states.iter().filter(|other| other.key == state.key).all(|other| held(other) == held(state))
-    })
 }
 
 async fn read(
@@ -83,20 +83,7 @@ async fn read(
     invocation: &Invocation,
 ) -> Option<FinalState> {
     let completion = perform(shared, client, member, process, invocation).await;
-    if completion.kind != EventKind::Ok {
-        return None;
-    }
-    let value = match completion.value {
-        Value::One(value) if value != workloads::action::UNREADABLE => Some(value),
-        _ => None,
-    };
-    Some(FinalState {
-        member: member.0,
-        key: invocation.key,
-        version: completion.version?,
-        value,
-        mzxid: completion.mzxid.map(|zxid| zxid.0),
-    })
+    shared.workload().final_state(member.0, invocation, &completion)
 }
 
 /// One operation, written down.
@@ -138,21 +125,5 @@ async fn session_at(shared: &Shared, member: ServerId, patience: Duration) -> an
             }
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn state(member: u64, key: u64, value: i64, version: i64) -> FinalState {
-        FinalState { member, key, version, value: Some(value), mzxid: None }
-    }
-
-    #[test]
-    fn members_agree_when_they_hold_the_same_of_each_key() {
-        assert!(agree(&[state(1, 0, 5, 1), state(2, 0, 5, 1), state(1, 1, 6, 9)]));
-        assert!(!agree(&[state(1, 0, 5, 1), state(2, 0, 5, 2)]));
-        assert!(!agree(&[state(1, 0, 5, 1), state(2, 0, 4, 1)]));
     }
 }

@@ -19,7 +19,7 @@ mod ends;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use workloads::Register;
+use workloads::Workload;
 
 use crate::clock::RunClock;
 use crate::cluster::Cluster;
@@ -34,7 +34,7 @@ pub struct Shared {
     /// Where the members are.
     pub cluster: Arc<dyn Cluster>,
     /// What to do next, and what was learnt.
-    pub workload: Arc<Mutex<Register>>,
+    pub workload: Arc<Mutex<Workload>>,
     /// The history.
     pub recorder: Recorder,
     /// The run's clock.
@@ -49,7 +49,7 @@ pub struct Shared {
 
 impl Shared {
     /// The workload, for a moment.
-    pub fn workload(&self) -> MutexGuard<'_, Register> {
+    pub fn workload(&self) -> MutexGuard<'_, Workload> {
         self.workload.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,6 +11,7 @@ use node_wire::ids::ServerId;
 use tokio::time::Instant;
 
 use super::Shared;
+use crate::clock::RunNs;
 
 /// How long one member may take to answer a connect: a paused one accepts and says nothing.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(200);
@@ -18,6 +19,37 @@ const CONNECT_PATIENCE: Duration = Duration::from_millis(200);
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
 /// How often a client that is away tries to go home.
 const HOMESICK: Duration = Duration::from_secs(1);
+
+/// What came of an attempt to connect.
+#[derive(Debug)]
+pub enum Seated {
+    /// The session goes on.
+    Resumed,
+    /// A new session began.
+    Opened {
+        /// It.
+        session: Session,
+        /// Where.
+        member: ServerId,
+        /// When it was asked for.
+        asked_at: RunNs,
+    },
+    /// A member said that the session had expired.
+    Expired {
+        /// It.
+        session: Session,
+        /// Who said so.
+        member: ServerId,
+    },
+    /// Nobody took the client.
+    Nowhere,
+}
+
+impl Seated {
+    fn is_seated(&self) -> bool {
+        matches!(self, Self::Resumed | Self::Opened { .. })
+    }
+}
 
 /// Where a client sits.
 pub struct Seat {
@@ -80,28 +112,45 @@ impl Seat {
         }
     }
 
+    /// Gives the session up together with its connection: the next one is a new one.
+    pub fn forget(&mut self) {
+        self.leave();
+        self.session = None;
+    }
+
+    /// The session, wherever it is.
+    pub fn session(&self) -> Option<Session> {
+        self.connection.as_ref().map(|(_, client)| client.session()).or_else(|| self.session.clone())
+    }
+
     /// Makes one attempt to connect, and pauses when it fails.
-    pub async fn attempt(&mut self, shared: &Shared) {
+    pub async fn attempt(&mut self, shared: &Shared) -> Seated {
         self.leave();
         let member = self.order[self.next % self.order.len()];
         self.next = (self.next + 1) % self.order.len();
-        if !self.sit(member, shared).await {
+        let seated = self.sit(member, shared).await;
+        if !seated.is_seated() {
             tokio::time::sleep(self.backoff).await;
             self.backoff = (self.backoff * 3 / 2).min(BACKOFF.1);
         }
+        seated
     }
 
     /// Tries to move the session home; stays where it is when home does not take it.
-    pub async fn go_home(&mut self, shared: &Shared) {
+    pub async fn go_home(&mut self, shared: &Shared) -> Seated {
         self.go_home_at = Instant::now() + HOMESICK;
-        let Some((away, client)) = self.connection.take() else { return };
+        let Some((away, client)) = self.connection.take() else { return Seated::Nowhere };
         self.session = Some(client.session());
-        if !self.sit(self.home, shared).await {
+        let seated = self.sit(self.home, shared).await;
+        if !seated.is_seated() {
             self.connection = Some((away, client));
         }
+        seated
     }
 
-    async fn sit(&mut self, member: ServerId, shared: &Shared) -> bool {
+    async fn sit(&mut self, member: ServerId, shared: &Shared) -> Seated {
+        let asked_at = shared.clock.now();
+        let had = self.session.clone();
         let options = ConnectOptions {
             timeout: shared.session_timeout,
             session: self.session.clone(),
@@ -110,17 +159,21 @@ impl Seat {
         };
         match connect(shared.cluster.client_address(member), options).await {
             Ok(client) => {
-                self.session = Some(client.session());
+                let session = client.session();
+                self.session = Some(session.clone());
                 self.connection = Some((member, client));
                 self.go_home_at = Instant::now() + HOMESICK;
                 self.backoff = BACKOFF.0;
-                true
+                match had {
+                    Some(_) => Seated::Resumed,
+                    None => Seated::Opened { session, member, asked_at },
+                }
             }
             Err(ConnectError::Expired) => {
                 self.session = None;
-                false
+                had.map_or(Seated::Nowhere, |session| Seated::Expired { session, member })
             }
-            Err(_) => false,
+            Err(_) => Seated::Nowhere,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What is said about a run before it begins: `run.json` and the first lines.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::Context;
 use reports::results::{Host, RunInfo};
-use workloads::{Register, RegisterParams};
+use workloads::{Kind, Params, Workload};
 
 use super::Prepared;
 use crate::cli::options::RunOptions;
@@ -19,11 +20,26 @@ const HISTORY_FORMAT: &str = "1";
 /// Faults that are spelled out in the first lines; the schedule has them all.
 const SPELLED_OUT: usize = 12;
 
+/// The longest time-out of the sessions of a workload that lets them expire: a run sees few ends of longer ones.
+const EXPIRING_SESSION: Duration = Duration::from_secs(4);
+
 /// The workload that was asked for.
-pub(super) fn workload(options: &RunOptions) -> Result<Register, Failure> {
-    let params = RegisterParams { keys: u64::from(options.keys), ..RegisterParams::default() };
-    Register::new(params, seed::stream(options.seed, "operations"))
+pub(super) fn workload(options: &RunOptions) -> Result<Workload, Failure> {
+    let params = Params::of_keys(u64::from(options.keys));
+    Workload::new(kind(options), params, seed::stream(options.seed, "operations"))
         .map_err(|error| Failure::usage(error.to_string()))
+}
+
+fn kind(options: &RunOptions) -> Kind {
+    Kind::from_name(options.workload).unwrap_or_default()
+}
+
+/// The time-out that sessions of the load ask for.
+pub(super) fn session_timeout(options: &RunOptions) -> Duration {
+    match kind(options) {
+        Kind::Ephemeral => options.session_timeout.min(EXPIRING_SESSION),
+        Kind::Register | Kind::Set | Kind::Append | Kind::Sequential => options.session_timeout,
+    }
 }
 
 /// `run.json`.
@@ -64,7 +80,7 @@ pub(super) fn run_info(prepared: &Prepared, schedule: &Schedule) -> RunInfo {
         drawn: BTreeMap::from([("faults".to_owned(), faults_in_words(schedule, usize::MAX))]),
         settings: BTreeMap::from([
             ("peer timeout".to_owned(), span::show(options.peer_timeout)),
-            ("session timeout".to_owned(), span::show(options.session_timeout)),
+            ("session timeout".to_owned(), span::show(session_timeout(options))),
             ("fault held for".to_owned(), format!("{}ms", schedule.hold_ms)),
         ]),
         repeat: options.repeat.clone(),

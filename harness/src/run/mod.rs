@@ -180,7 +180,7 @@ async fn live(
         clock,
         concurrency: options.concurrency,
         op_timeout: options.op_timeout,
-        session_timeout: options.session_timeout,
+        session_timeout: describe::session_timeout(options),
     };
     let outcome = async {
         load::set_up(&shared).await.context("creating the keys")?;

@@ -78,7 +78,7 @@ impl Workload<'_> {
     fn clients(&self, queue: &Arc<Queue>, stop: &Stop) -> JoinSet<u64> {
         let mut clients = JoinSet::new();
         for slot in 0..self.shared.concurrency {
-            let client = LoadClient::new(self.shared.clone(), slot, self.prepared.options.seed);
+            let client = LoadClient::new(self.shared.clone(), slot);
             clients.spawn(client.run(Arc::clone(queue), stop.subscribe()));
         }
         clients

@@ -196,15 +196,47 @@ impl Client {
         &self,
         path: impl Into<ByteString>,
     ) -> Result<Reply<GetDataResponse>, OpError> {
-        let path = path.into();
+        self.sync_then(OpCode::GetData, path.into(), GetDataResponse::decode).await
+    }
+
+    /// As [`Client::sync_then_get`], of the names of a znode's children.
+    ///
+    /// # Errors
+    /// See [`OpError`].
+    pub async fn sync_then_children(
+        &self,
+        path: impl Into<ByteString>,
+    ) -> Result<Reply<Vec<ByteString>>, OpError> {
+        let reply = self.sync_then(OpCode::GetChildren, path.into(), ChildrenResponse::decode).await?;
+        Ok(Reply { zxid: reply.zxid, value: reply.value.children })
+    }
+
+    /// As [`Client::sync_then_get`], of whether a znode is there.
+    ///
+    /// # Errors
+    /// See [`OpError`]. Where there is no znode is no error.
+    pub async fn sync_then_exists(&self, path: impl Into<ByteString>) -> Result<Reply<bool>, OpError> {
+        match self.sync_then(OpCode::Exists, path.into(), ExistsResponse::decode).await {
+            Ok(reply) => Ok(Reply { zxid: reply.zxid, value: true }),
+            Err(OpError::Refused { code: ErrorCode::NoNode, zxid }) => Ok(Reply { zxid, value: false }),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn sync_then<T>(
+        &self,
+        op: OpCode,
+        path: ByteString,
+        decode: impl FnOnce(&mut Reader) -> Result<T, DecodeError>,
+    ) -> Result<Reply<T>, OpError> {
         let sync = SyncRequest { path: path.clone() };
         let read = PathWatch { path, watch: false };
         let (synced, got) = self.handle.pipeline.submit_pair(
             (OpCode::Sync, |w: &mut Writer<'_>| sync.encode(w)),
-            (OpCode::GetData, |w: &mut Writer<'_>| read.encode(w)),
+            (op, |w: &mut Writer<'_>| read.encode(w)),
         )?;
         wait(synced, SyncResponse::decode).await?;
-        wait(got, GetDataResponse::decode).await
+        wait(got, decode).await
     }
 
     /// Ends the session, its ephemeral znodes with it, and then the connection.

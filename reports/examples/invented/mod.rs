@@ -300,10 +300,11 @@ fn history(scatter: &mut Scatter, elections: &[Election], rate: u64) -> History 
             Function::Read => Value::Null,
             Function::Write => Value::One(unique),
             Function::Cas => Value::Pair(Some(unique - 1), unique),
+            other => unreachable!("the invented run is of registers, not of {other}"),
         };
         let key = number % 5;
         let node = Some(1 + number % MEMBERS);
-        let mut invoke = Event::new(process[client], EventKind::Invoke, f, key, value, invoked);
+        let mut invoke = Event::new(process[client], EventKind::Invoke, f, key, value.clone(), invoked);
         invoke.due = Some(due);
         invoke.node = node;
         let answer = if f == Function::Read && kind == EventKind::Ok { Value::One(unique) } else { value };

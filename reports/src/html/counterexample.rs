@@ -305,7 +305,7 @@ fn operation(m: &mut Markup, op: &OpView, steps: &Steps) {
     let from = steps.step(op.invoke_ns);
     let to = op.complete_ns.map_or(steps.number(), |at| steps.step(at));
     let mut class = String::from("op");
-    class.push_str(if op.f == Function::Read { " reads" } else { " writes" });
+    class.push_str(if op.f.is_change() { " writes" } else { " reads" });
     match op.outcome {
         Outcome::Ok => {}
         Outcome::Fail => class.push_str(" refused"),
@@ -327,15 +327,40 @@ fn operation(m: &mut Markup, op: &OpView, steps: &Steps) {
 
 /// What was asked, and for a read what was answered.
 fn call(op: &OpView) -> String {
-    match (op.f, op.value) {
+    match (op.f, &op.value) {
         (Function::Read, Value::One(value)) => format!("read k{} → {value}", op.key),
-        (Function::Read, _) if op.outcome == Outcome::Ok => format!("read k{} → nothing", op.key),
-        (Function::Read, _) => format!("read k{}", op.key),
+        (Function::Read, Value::Null) if op.outcome == Outcome::Ok => format!("read k{} → nothing", op.key),
+        (Function::Read, value) => match value.list() {
+            Some(list) => format!("read k{} → {}", op.key, elements(&list)),
+            None => format!("read k{}", op.key),
+        },
         (Function::Cas, Value::Pair(Some(from), to)) => format!("cas k{} {from} → {to}", op.key),
         (Function::Cas, Value::Pair(None, to)) => format!("cas k{} nothing → {to}", op.key),
+        (Function::Create, Value::Pair(Some(name), number)) => {
+            format!("create k{} {name} → number {number}", op.key)
+        }
+        (Function::Exists, Value::Pair(Some(name), present)) => {
+            format!("exists k{} {name} → {}", op.key, if *present == 0 { "no" } else { "yes" })
+        }
+        (Function::Open, Value::One(timeout_ms)) => format!("open a session of {timeout_ms} ms"),
+        (Function::Open, _) => "open a session".to_owned(),
+        (Function::Close, _) => "close the session".to_owned(),
+        (Function::Abandon, _) => "leave the session".to_owned(),
         (f, Value::One(value)) => format!("{f} k{} = {value}", op.key),
         (f, _) => format!("{f} k{}", op.key),
     }
+}
+
+/// Elements of a list that are written out; of a longer one the end is, where lists differ.
+const MOST_ELEMENTS: usize = 6;
+
+fn elements(list: &[i64]) -> String {
+    let left_out = list.len().saturating_sub(MOST_ELEMENTS);
+    let shown: Vec<String> = list[left_out..].iter().map(i64::to_string).collect();
+    if left_out == 0 {
+        return format!("[{}]", shown.join(" "));
+    }
+    format!("{} elements […{}]", list.len(), shown.join(" "))
 }
 
 fn answer(op: &OpView) -> String {

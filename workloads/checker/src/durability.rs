@@ -5,13 +5,16 @@
 //! Fewer means that an acknowledged change was lost, more that one was made that nobody asked for, or twice.
 //! Besides, no reply may have shown a version beyond the last one, and the last value must come from somebody who
 //! may have written it last.
+//!
+//! Sets, lists and numbered places are read whole at the end ([`FinalState::list`]): there every acknowledged element
+//! is looked for on every member by name ([`check_elements`]).
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::history::{History, Op, Outcome};
+use crate::history::{History, Op, OpKind, Outcome};
 use crate::register::explain::deed;
 use crate::verdict::{CheckResult, Verdict};
 use crate::versions::counterexample;
@@ -35,6 +38,18 @@ pub struct FinalState {
     /// The mzxid of its node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mzxid: Option<u64>,
+    /// Its elements, where it is no register.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<Vec<i64>>,
+}
+
+impl FinalState {
+    /// Whether two members held the same of a key.
+    #[must_use]
+    pub fn holds_the_same(&self, other: &Self) -> bool {
+        let held = |state: &Self| (state.version, state.value, state.mzxid);
+        held(self) == held(other) && self.list == other.list
+    }
 }
 
 /// Why a final state can't be, and the operations that show it.
@@ -191,22 +206,95 @@ pub fn check(history: &History, states: &[FinalState], members: &[u64]) -> Check
     }
 }
 
+/// Judges the elements that every member holds at the end: each that was acknowledged and that nobody tried to
+/// delete is there. `named` says which element an operation put there; of nodes that end by themselves it says none.
+#[must_use]
+pub fn check_elements(
+    history: &History,
+    states: &[FinalState],
+    members: &[u64],
+    named: impl Fn(&Op) -> Option<i64>,
+) -> CheckResult {
+    let by_key = history.by_key();
+    let mut acknowledged = 0;
+    let mut expected: BTreeMap<u64, Vec<(i64, &Op)>> = BTreeMap::new();
+    for (key, ops) in &by_key {
+        let deleted: std::collections::BTreeSet<i64> = ops.iter().filter_map(|op| deletes(op)).collect();
+        let there =
+            ops.iter().filter(|op| op.outcome == Outcome::Ok).filter_map(|op| Some((named(op)?, *op)));
+        let there: Vec<(i64, &Op)> =
+            there.filter(|(_, op)| !name(op).is_some_and(|name| deleted.contains(&name))).collect();
+        acknowledged += there.len();
+        expected.insert(*key, there);
+    }
+    for state in states {
+        let Some(expected) = expected.get(&state.key) else { continue };
+        let held: std::collections::BTreeSet<i64> = state.list.iter().flatten().copied().collect();
+        let lost: Vec<&(i64, &Op)> = expected.iter().filter(|(element, _)| !held.contains(element)).collect();
+        if let Some((element, op)) = lost.first().copied() {
+            let why = format!(
+                "{}, but at the end member {} does not hold {element}; it lacks {} of {} acknowledged elements of key {}",
+                deed(op),
+                state.member,
+                lost.len(),
+                expected.len(),
+                state.key
+            );
+            let summary = format!("key {} is not what it must be on member {}", state.key, state.member);
+            let elements: Vec<i64> = lost.iter().take(MAX_NAMED).map(|(element, _)| *element).collect();
+            let evidence =
+                json!({"member": state.member, "key": state.key, "lost": lost.len(), "elements": elements});
+            return CheckResult::new(DURABILITY, Verdict::Invalid, summary)
+                .with_evidence(evidence)
+                .with_counterexample(counterexample(why, &[op], expected.len()));
+        }
+    }
+    let evidence = json!({"acknowledged": acknowledged, "states": states.len()});
+    match missing(states, members, expected.keys().copied()) {
+        Some(missing) => CheckResult::new(DURABILITY, Verdict::Unknown, missing).with_evidence(evidence),
+        None => {
+            let summary =
+                format!("all {acknowledged} acknowledged elements are on each of {} members", members.len());
+            CheckResult::new(DURABILITY, Verdict::Valid, summary).with_evidence(evidence)
+        }
+    }
+}
+
+/// Lost elements that evidence names at most.
+const MAX_NAMED: usize = 20;
+
+fn name(op: &Op) -> Option<i64> {
+    match op.kind {
+        OpKind::Create { name, .. } => Some(name),
+        _ => None,
+    }
+}
+
+/// What an operation deleted, or may have.
+fn deletes(op: &Op) -> Option<i64> {
+    match op.kind {
+        OpKind::Delete { name } if op.outcome != Outcome::Fail => Some(name),
+        _ => None,
+    }
+}
+
 /// Judges whether all members hold the same at the end.
 #[must_use]
 pub fn check_convergence(history: &History, states: &[FinalState], members: &[u64]) -> CheckResult {
     let mut first: BTreeMap<u64, &FinalState> = BTreeMap::new();
     for state in states {
         let other = *first.entry(state.key).or_insert(state);
-        let held = |state: &FinalState| (state.version, state.value, state.mzxid);
-        if held(other) != held(state) {
+        if !other.holds_the_same(state) {
+            let held = |state: &FinalState| match &state.list {
+                Some(list) => format!("{} elements", list.len()),
+                None => format!("version {} and value {}", state.version, describe(state.value)),
+            };
             let summary = format!(
-                "key {} has version {} and value {} on member {}, version {} and value {} on member {}",
+                "key {} has {} on member {}, {} on member {}",
                 state.key,
-                other.version,
-                describe(other.value),
+                held(other),
                 other.member,
-                state.version,
-                describe(state.value),
+                held(state),
                 state.member
             );
             return CheckResult::new(CONVERGENCE, Verdict::Invalid, summary)
@@ -257,7 +345,7 @@ mod tests {
     }
 
     fn state(member: u64, version: i64, value: i64) -> FinalState {
-        FinalState { member, key: 0, version, value: Some(value), mzxid: None }
+        FinalState { member, key: 0, version, value: Some(value), mzxid: None, list: None }
     }
 
     fn verdict(history: &History, version: i64, value: i64) -> Verdict {
@@ -296,6 +384,30 @@ mod tests {
         assert_eq!(check(&history, &states, &[1, 2]).verdict, Verdict::Unknown);
         assert_eq!(check_convergence(&history, &states, &[1, 2]).verdict, Verdict::Unknown);
         assert_eq!(check(&history, &[], &[]).verdict, Verdict::Unknown);
+    }
+
+    #[test]
+    fn an_acknowledged_element_that_a_member_lacks_is_lost() {
+        let lines = [(Function::Add, 1, EventKind::Ok), (Function::Add, 2, EventKind::Info)];
+        let mut events = Vec::new();
+        for ((f, value, kind), process) in lines.into_iter().zip(0..) {
+            events.push(Event::new(process, EventKind::Invoke, f, 0, Value::One(value), 1));
+            events.push(Event::new(process, kind, f, 0, Value::One(value), 2));
+        }
+        let history = History::from_events(events).unwrap();
+        let state = |list: &[i64]| FinalState { value: None, list: Some(list.to_vec()), ..state(1, 0, 0) };
+        let added = |op: &Op| match op.kind {
+            OpKind::Add { value } => Some(value),
+            _ => None,
+        };
+        let verdict = |list: &[i64]| check_elements(&history, &[state(list)], &[1], added).verdict;
+        assert_eq!((verdict(&[1]), verdict(&[2, 1])), (Verdict::Valid, Verdict::Valid));
+        assert_eq!(verdict(&[2]), Verdict::Invalid);
+        assert_eq!(
+            check_convergence(&history, &[state(&[1]), FinalState { member: 2, ..state(&[1, 2]) }], &[1, 2])
+                .verdict,
+            Verdict::Invalid
+        );
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn compare<'a>(
     let pairs = after_newest(ops, &measure);
     for &(earlier, op) in &pairs {
         let (Some(before), Some(now)) = (measure(earlier), measure(op)) else { continue };
-        let repeated = changes_advance && now == before && op.kind.written().is_some();
+        let repeated = changes_advance && now == before && op.kind.is_change();
         if now < before || repeated {
             let show = |value: i64| if what == "version" { value.to_string() } else { format!("{value:#x}") };
             let why = format!(

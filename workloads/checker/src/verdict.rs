@@ -3,6 +3,8 @@
 //! These types are what a check hands to whoever reports it: they serialize, and they carry enough to be shown
 //! to a person (a sentence, the operations to draw) and to a program (evidence as JSON).
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::history::{Function, Op, OpKind, Outcome, Value};
@@ -130,7 +132,7 @@ pub struct OpView {
     pub f: Function,
     /// The key.
     pub key: u64,
-    /// Written, read, or `[from, to]`.
+    /// Written or read, as the line of a history has it.
     pub value: Value,
     /// When it was invoked, ns since the start of the run.
     pub invoke_ns: u64,
@@ -157,9 +159,20 @@ impl OpView {
     #[must_use]
     pub fn of(op: &Op, impossible: bool) -> Self {
         let value = match op.kind {
-            OpKind::Read { value } => value.map_or(Value::Null, Value::One),
-            OpKind::Write { value } => Value::One(value),
+            OpKind::Read { value } => match (&op.list, value) {
+                (Some(list), _) => Value::List(Arc::clone(list)),
+                (None, value) => value.map_or(Value::Null, Value::One),
+            },
+            OpKind::Write { value } | OpKind::Add { value } | OpKind::Append { value } => Value::One(value),
             OpKind::Cas { from, to } => Value::Pair(from, to),
+            OpKind::Create { name, number: Some(number) } => Value::Pair(Some(name), number),
+            OpKind::Create { name, number: None } | OpKind::Delete { name } => Value::One(name),
+            OpKind::Exists { name, present } if op.outcome == Outcome::Ok => {
+                Value::Pair(Some(name), i64::from(present))
+            }
+            OpKind::Exists { name, .. } => Value::One(name),
+            OpKind::Open { timeout_ms } => timeout_ms.map_or(Value::Null, Value::One),
+            OpKind::Make | OpKind::Close | OpKind::Abandon => Value::Null,
         };
         Self {
             index: op.index,

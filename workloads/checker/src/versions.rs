@@ -44,7 +44,7 @@ type Broken<'a> = Option<(String, Vec<&'a Op>)>;
 /// A compare-and-set that asked for version v and succeeded made v + 1.
 fn cas_steps<'a>(ops: &[&'a Op]) -> Broken<'a> {
     let wrong = |op: &&&Op| match (op.kind, op.expect, op.version) {
-        (OpKind::Cas { .. }, Some(expect), Some(version)) => version != expect + 1,
+        (OpKind::Cas { .. } | OpKind::Append { .. }, Some(expect), Some(version)) => version != expect + 1,
         _ => false,
     };
     let op = ops.iter().find(wrong)?;
@@ -58,7 +58,7 @@ fn identity<'a>(ops: &[&'a Op]) -> Broken<'a> {
     let mut seen: BTreeMap<i64, &Op> = BTreeMap::new();
     for &op in ops {
         let version = op.version?;
-        if op.kind.written().is_some()
+        if op.kind.is_change()
             && let Some(first) = changed.insert(version, op)
         {
             let why =
@@ -86,9 +86,10 @@ fn identity<'a>(ops: &[&'a Op]) -> Broken<'a> {
 
 fn shown(op: &Op) -> Option<i64> {
     match op.kind {
-        OpKind::Read { value } => value,
-        OpKind::Write { value } => Some(value),
-        OpKind::Cas { to, .. } => Some(to),
+        // Of a list the newest element says which append it is.
+        OpKind::Read { value } => value.or_else(|| op.list.as_ref()?.last().copied()),
+        OpKind::Append { value } => Some(value),
+        kind => kind.written(),
     }
 }
 
@@ -96,7 +97,7 @@ fn shown(op: &Op) -> Option<i64> {
 fn real_time<'a>(ops: &[&'a Op]) -> Broken<'a> {
     for (newest, op) in after_newest(ops, |op| op.version) {
         let (before, now) = (newest.version?, op.version?);
-        if now < before || (now == before && op.kind.written().is_some()) {
+        if now < before || (now == before && op.kind.is_change()) {
             let why = format!(
                 "{} showed version {before}, and afterwards {} showed version {now}",
                 deed(newest),

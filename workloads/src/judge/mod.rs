@@ -6,31 +6,41 @@
 //!
 //! Each promise has its own line:
 //!
-//! | check | promise |
-//! |---|---|
-//! | `history` | the record is whole; without that nothing is valid |
-//! | `linearizable` | every key behaves like one register |
-//! | `version-order` | the versions in replies agree with each other and with real time |
-//! | `session-order` | no session is shown the past |
-//! | `durability` | every acknowledged change is on every member at the end |
-//! | `convergence` | all members hold the same at the end |
-//! | `load` | the load was strong enough to have found a violation |
+//! | check | promise | workloads |
+//! |---|---|---|
+//! | `history` | the record is whole; without that nothing is valid | all |
+//! | `linearizable` | every key behaves like one register | register |
+//! | `set` | what was added is in every read that began afterwards | set |
+//! | `append` | all reads of a list are beginnings of one | append |
+//! | `sequential` | a number is given once, and numbers follow time | sequential |
+//! | `ephemeral` | a node lives as long as its session, and no longer | ephemeral |
+//! | `version-order` | the versions in replies agree with each other and with real time | register, append |
+//! | `session-order` | no session is shown the past | all |
+//! | `durability` | every acknowledged change is on every member at the end | all but ephemeral |
+//! | `convergence` | all members hold the same at the end | all |
+//! | `load` | the load was strong enough to have found a violation | all |
 //!
 //! The last one never accuses the system: a weak load leaves the run undecided.
 //!
 //! Each target is judged by what it promises. A sync and a read after it are linearizable in the bundled node; in
 //! Apache ZooKeeper a sync is no quorum operation (ZOOKEEPER-1675), so of a target that promises only what ZooKeeper
 //! does ([`Beside::reads_may_be_stale`]) the updates are judged as `linearizable-updates` and the reads by their
-//! session's order alone.
+//! session's order alone; sets, lists and nodes are then judged by what no stale read can excuse, and by the last
+//! reads.
 
 mod strength;
 
 use checker::durability::{self, FinalState};
-use checker::history::{History, Loaded};
+use checker::ephemeral::Expiry;
+use checker::history::{History, Loaded, Op, OpKind};
+use checker::set::Reads;
 use checker::verdict::{CheckResult, Verdict};
-use checker::{Budget, linearizable, sessions, versions};
+use checker::{Budget, append, ephemeral, linearizable, sequential, sessions, set, versions};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+use crate::sequential::lasting_number;
+use crate::workload::Kind;
 
 pub use strength::{FaultLoad, FaultWindow, Requirements, SideLoad, Tally, strength};
 
@@ -51,49 +61,98 @@ pub struct Beside {
     /// How late the harness itself was at worst, if it was measured.
     #[serde(default)]
     pub harness_lag_ns: Option<u64>,
+    /// From when on no fault was in force and a leader stood, so that sessions left in silence must expire.
+    #[serde(default)]
+    pub well_since_ns: Option<u64>,
+}
+
+/// What the expiry of a silent session may take beyond its time-out: a leader that looks late, a commit on slow
+/// disks, a machine that is busy. It is generous, because it accuses.
+pub const EXPIRY_BOUND_NS: u64 = 3_000_000_000;
+
+impl Beside {
+    fn reads(&self) -> Reads {
+        if self.reads_may_be_stale { Reads::Stale } else { Reads::Current }
+    }
 }
 
 /// Judges a history that is known to be whole, as the simulator's is.
 #[must_use]
-pub fn judge(history: &History, beside: &Beside, budget: Budget) -> Vec<CheckResult> {
-    let (linearizable, versions) = if beside.reads_may_be_stale {
-        let updates = history.updates();
-        let mut linearizable = linearizable::check(&updates, budget);
-        linearizable.name = "linearizable-updates".to_owned();
-        linearizable
-            .summary
-            .push_str("; reads are judged by their session's order, which is all they promise here");
-        (linearizable, versions::check(&updates))
-    } else {
-        (linearizable::check(history, budget), versions::check(history))
-    };
-    vec![
-        linearizable,
-        versions,
-        sessions::check(history),
-        durability::check(history, &beside.final_states, &beside.members),
-        durability::check_convergence(history, &beside.final_states, &beside.members),
-        strength(history, beside),
-    ]
+pub fn judge(kind: Kind, history: &History, beside: &Beside, budget: Budget) -> Vec<CheckResult> {
+    let mut results = promises(kind, history, beside, budget);
+    results.push(sessions::check(history));
+    let (states, members) = (&beside.final_states, &beside.members);
+    results.extend(match kind {
+        Kind::Register => Some(durability::check(history, states, members)),
+        Kind::Set => Some(durability::check_elements(history, states, members, added)),
+        Kind::Append => Some(durability::check_elements(history, states, members, appended)),
+        Kind::Sequential => Some(durability::check_elements(history, states, members, lasting_number)),
+        Kind::Ephemeral => None,
+    });
+    results.push(durability::check_convergence(history, states, members));
+    results.push(strength(history, beside));
+    results
+}
+
+/// What the history shows by itself.
+fn promises(kind: Kind, history: &History, beside: &Beside, budget: Budget) -> Vec<CheckResult> {
+    let reads = beside.reads();
+    match kind {
+        Kind::Register if beside.reads_may_be_stale => {
+            let updates = history.updates();
+            let mut linearizable = linearizable::check(&updates, budget);
+            linearizable.name = "linearizable-updates".to_owned();
+            linearizable
+                .summary
+                .push_str("; reads are judged by their session's order, which is all they promise here");
+            vec![linearizable, versions::check(&updates)]
+        }
+        Kind::Register => vec![linearizable::check(history, budget), versions::check(history)],
+        Kind::Set => vec![set::check(history, reads)],
+        Kind::Append if beside.reads_may_be_stale => {
+            vec![append::check(history, reads), versions::check(&history.updates())]
+        }
+        Kind::Append => vec![append::check(history, reads), versions::check(history)],
+        Kind::Sequential => vec![sequential::check(history)],
+        Kind::Ephemeral => {
+            let expiry =
+                beside.well_since_ns.map(|well_since_ns| Expiry { well_since_ns, bound_ns: EXPIRY_BOUND_NS });
+            vec![ephemeral::check(history, reads, expiry)]
+        }
+    }
+}
+
+fn added(op: &Op) -> Option<i64> {
+    match op.kind {
+        OpKind::Add { value } => Some(value),
+        _ => None,
+    }
+}
+
+fn appended(op: &Op) -> Option<i64> {
+    match op.kind {
+        OpKind::Append { value } => Some(value),
+        _ => None,
+    }
 }
 
 /// Judges a history that was read from a file, which may be cut short.
 #[must_use]
-pub fn judge_loaded(loaded: &Loaded, beside: &Beside, budget: Budget) -> Vec<CheckResult> {
+pub fn judge_loaded(kind: Kind, loaded: &Loaded, beside: &Beside, budget: Budget) -> Vec<CheckResult> {
     let mut results = vec![completeness(loaded)];
-    results.extend(judge(&loaded.history, beside, budget));
+    results.extend(judge(kind, &loaded.history, beside, budget));
     results
 }
 
-/// Judges a history alone, without anything beside it: what `check` does for a file from elsewhere.
+/// Judges a history alone, without anything beside it: what `check` does for a file from elsewhere. Which workload
+/// it was is told by its operations.
 #[must_use]
 pub fn judge_history_alone(loaded: &Loaded, budget: Budget) -> Vec<CheckResult> {
-    vec![
-        completeness(loaded),
-        linearizable::check(&loaded.history, budget),
-        versions::check(&loaded.history),
-        sessions::check(&loaded.history),
-    ]
+    let kind = Kind::of_functions(loaded.history.ops().iter().map(|op| op.kind.function()));
+    let mut results = vec![completeness(loaded)];
+    results.extend(promises(kind, &loaded.history, &Beside::default(), budget));
+    results.push(sessions::check(&loaded.history));
+    results
 }
 
 /// The check `history`: whether the record is whole.
@@ -137,14 +196,15 @@ mod tests {
     }
 
     fn beside() -> Beside {
-        let state = |member| FinalState { member, key: 0, version: 2, value: Some(3), mzxid: None };
+        let state =
+            |member| FinalState { member, key: 0, version: 2, value: Some(3), mzxid: None, list: None };
         Beside { members: vec![1, 2], final_states: vec![state(1), state(2)], ..Beside::default() }
     }
 
     #[test]
     fn a_true_run_is_valid_on_every_line() {
         let loaded = load(recorded().as_slice()).unwrap();
-        let results = judge_loaded(&loaded, &beside(), Budget::default());
+        let results = judge_loaded(Kind::Register, &loaded, &beside(), Budget::default());
         let names: Vec<&str> = results.iter().map(|result| result.name.as_str()).collect();
         assert_eq!(
             names,
@@ -179,7 +239,7 @@ mod tests {
         let loaded = load(writer.finish().unwrap().into_inner.as_slice()).unwrap();
         let first = |stale| {
             let beside = Beside { reads_may_be_stale: stale, ..Beside::default() };
-            judge(&loaded.history, &beside, Budget::default()).remove(0)
+            judge(Kind::Register, &loaded.history, &beside, Budget::default()).remove(0)
         };
         assert_eq!(first(false).verdict, Verdict::Invalid);
         assert_eq!(
@@ -193,7 +253,7 @@ mod tests {
         let bytes = recorded();
         let cut = bytes.len() - 20;
         let loaded = load(&bytes[..cut]).unwrap();
-        let results = judge_loaded(&loaded, &beside(), Budget::default());
+        let results = judge_loaded(Kind::Register, &loaded, &beside(), Budget::default());
         assert_eq!(Verdict::of(&results), Verdict::Unknown);
     }
 
@@ -203,7 +263,7 @@ mod tests {
         let mut beside = beside();
         beside.final_states[1].version = 1;
         beside.final_states[1].value = Some(2);
-        let results = judge_loaded(&loaded, &beside, Budget::default());
+        let results = judge_loaded(Kind::Register, &loaded, &beside, Budget::default());
         assert_eq!(Verdict::of(&results), Verdict::Invalid);
         let invalid: Vec<&str> = results
             .iter()

@@ -49,7 +49,7 @@ impl Default for Requirements {
     fn default() -> Self {
         Self {
             minimum_each: 1,
-            functions: Function::ALL.to_vec(),
+            functions: Function::REGISTER.to_vec(),
             minimum_rate: 0.0,
             maximum_lag_ns: 1_000_000_000,
         }
@@ -61,8 +61,8 @@ impl Default for Requirements {
 pub struct Tally(pub BTreeMap<Function, u64>);
 
 impl Tally {
-    fn of<'a>(ops: impl Iterator<Item = &'a Op>) -> Self {
-        let mut tally = BTreeMap::from(Function::ALL.map(|f| (f, 0)));
+    fn of<'a>(ops: impl Iterator<Item = &'a Op>, functions: &[Function]) -> Self {
+        let mut tally: BTreeMap<Function, u64> = functions.iter().map(|f| (*f, 0)).collect();
         for op in ops.filter(|op| op.outcome == Outcome::Ok) {
             *tally.entry(op.kind.function()).or_default() += 1;
         }
@@ -121,7 +121,7 @@ pub struct FaultLoad {
 #[must_use]
 pub fn strength(history: &History, beside: &Beside) -> CheckResult {
     let requirements = &beside.requirements;
-    let overall = Tally::of(history.ops().iter());
+    let overall = Tally::of(history.ops().iter(), &requirements.functions);
     let faults: Vec<FaultLoad> = (0..beside.faults.len()).map(|at| around(history, beside, at)).collect();
     let mut lacking: Vec<String> = Vec::new();
     for f in overall.lacking(requirements) {
@@ -185,7 +185,7 @@ fn around(history: &History, beside: &Beside, at: usize) -> FaultLoad {
     let within = |from: u64, to: u64| {
         let inside =
             move |op: &&Op| op.invoke_ns >= from && op.complete_ns.is_some_and(|complete| complete <= to);
-        Tally::of(history.ops().iter().filter(inside))
+        Tally::of(history.ops().iter().filter(inside), &beside.requirements.functions)
     };
     let (before, during) = (within(calm_since, onset), within(onset, healed));
     let after = if fault.healed_ns.is_some() { within(healed, calm_until) } else { Tally::default() };
@@ -239,12 +239,12 @@ mod tests {
         let mut events = Vec::new();
         let mut value = 0;
         for &(second, node) in seconds {
-            for f in Function::ALL {
+            for f in Function::REGISTER {
                 value += 1;
                 let (asked, told) = match f {
                     Function::Read => (Value::Null, Value::One(0)),
                     Function::Write => (Value::One(value), Value::One(value)),
-                    Function::Cas => (Value::Pair(Some(0), value), Value::Pair(Some(0), value)),
+                    _ => (Value::Pair(Some(0), value), Value::Pair(Some(0), value)),
                 };
                 let at = second * 1_000_000_000 + u64::try_from(value).unwrap();
                 let process = u64::try_from(value).unwrap();

@@ -152,7 +152,7 @@ mod tests {
 
     /// One operation, told by its two lines.
     fn op(f: Function, asked: Value, kind: EventKind, told: impl FnOnce(&mut Event)) -> Op {
-        let invoke = Event::new(0, EventKind::Invoke, f, 0, asked, 1);
+        let invoke = Event::new(0, EventKind::Invoke, f, 0, asked.clone(), 1);
         let mut complete = Event::new(0, kind, f, 0, asked, 2);
         complete.index = 1;
         told(&mut complete);

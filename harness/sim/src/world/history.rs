@@ -1,12 +1,14 @@
 //! What the clients saw, judged: the black box's verdict at the end of a world.
 //!
-//! The same checks as on real clusters, from the crate `checker`. Each world's history is small, so the budget
-//! is small too; a register that exceeds it is counted as undecided and accuses nobody.
+//! The same checks as on real clusters, from the crate `checker`, for each workload of the world. Each history is
+//! small, so the budget is small too; a register that exceeds it is counted as undecided and accuses nobody.
 
 use checker::history::History;
+use checker::set::Reads;
 use checker::verdict::CheckResult;
-use checker::{Budget, linearizable, sessions, versions};
+use checker::{Budget, append, ephemeral, linearizable, sequential, sessions, set, versions};
 use node_core::Plant;
+use workloads::Kind;
 
 use super::World;
 use crate::outcome::Rule;
@@ -15,26 +17,40 @@ use crate::outcome::Rule;
 const BUDGET: Budget = Budget { steps: 5_000_000, memory_bytes: 64 << 20 };
 
 impl<P: Plant> World<P> {
-    /// Judges the history of the registers.
+    /// Judges what the clients saw.
     pub(super) fn check_history(&mut self) {
-        let lines = std::mem::take(&mut self.record.history);
-        let history = match History::from_events(lines) {
-            Ok(history) => history,
-            Err(error) => panic!("the clients' history is not one: {error}"),
-        };
-        for (key, ops) in history.by_key() {
-            let result = linearizable::check_key(key, &ops, BUDGET);
-            self.record.undecided += u64::from(result.reason.is_some());
-            if let Some(counterexample) = result.counterexample {
-                self.convict(
-                    Rule::Linearizability,
-                    format!("register {key}, {} operations: {}", ops.len(), counterexample.sentence),
-                );
+        for load in 0..self.record.loads.len() {
+            if self.violation.is_some() {
+                return;
+            }
+            let kind = self.record.loads[load].workload.kind();
+            let lines = std::mem::take(&mut self.record.loads[load].history);
+            let history = match History::from_events(lines) {
+                Ok(history) => history,
+                Err(error) => panic!("the clients' history of {} is not one: {error}", kind.name()),
+            };
+            self.check_load(kind, &history);
+        }
+    }
+
+    fn check_load(&mut self, kind: Kind, history: &History) {
+        match kind {
+            Kind::Register => self.check_registers(history),
+            Kind::Set => self.convict_by(Rule::Set, set::check(history, Reads::Current)),
+            Kind::Append => self.convict_by(Rule::Append, append::check(history, Reads::Current)),
+            Kind::Sequential => self.convict_by(Rule::UniqueNames, sequential::check(history)),
+            // That silent sessions expire is demanded at the end, when all of them are silent.
+            Kind::Ephemeral => {
+                self.convict_by(Rule::Sessions, ephemeral::check(history, Reads::Current, None));
             }
         }
-        self.convict_by(Rule::SessionOrder, sessions::check(&history));
-        self.convict_by(Rule::VersionOrder, versions::check(&history));
-        self.cross_check(&history);
+        self.convict_by(Rule::SessionOrder, sessions::check(history));
+        if matches!(kind, Kind::Register | Kind::Append) {
+            self.convict_by(Rule::VersionOrder, versions::check(history));
+        }
+        if kind == Kind::Register {
+            self.cross_check(history);
+        }
     }
 
     /// The look inside and the black box must agree on the registers.
@@ -52,6 +68,19 @@ impl<P: Plant> World<P> {
                 format!("the clients' history is sound, and yet what was committed does not explain it: {sentence}"),
             ),
             (_, violation) => self.violation = violation,
+        }
+    }
+
+    fn check_registers(&mut self, history: &History) {
+        for (key, ops) in history.by_key() {
+            let result = linearizable::check_key(key, &ops, BUDGET);
+            self.record.undecided += u64::from(result.reason.is_some());
+            if let Some(counterexample) = result.counterexample {
+                self.convict(
+                    Rule::Linearizability,
+                    format!("register {key}, {} operations: {}", ops.len(), counterexample.sentence),
+                );
+            }
         }
     }
 

@@ -8,7 +8,6 @@ use node_core::{Plant, Role, Status};
 
 use super::World;
 use super::stages::roles;
-use crate::client::Trade;
 use crate::dice::{Dice, HALF, Part};
 use crate::network::HostIndex;
 
@@ -56,10 +55,7 @@ impl<P: Plant> World<P> {
                 roles(statuses.iter().map(|(host, status)| (*host, status)))
             ));
         }
-        let served = self.clients.iter().any(|client| match &client.trade {
-            Trade::Register(scribe) => scribe.served > 0,
-            Trade::Visitor(_) => false,
-        });
+        let served = self.clients.iter().any(|client| client.served > 0);
         (!served).then(|| "a quorum without its dead members served nobody in time".to_owned())
     }
 }

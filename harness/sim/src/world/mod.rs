@@ -11,8 +11,8 @@
 //! - [`nemesis`]: faults, and their end: [`cuts`] of links, [`disks`] that fail, [`traps`] for members on their
 //!   way to an epoch.
 //! - [`progress`]: what must go on in spite of them.
-//! - [`population`]: clients' connections; [`registers`], [`visitors`]: what they do there; [`record`] and
-//!   [`history`]: what they leave, and its judgement; [`sessions`]: whether those end as they must.
+//! - [`population`]: clients' connections; [`operations`]: what they do there; [`record`] and [`history`]: what they
+//!   leave, and its judgement; [`sessions`]: whether those end as they must.
 //! - [`stages`]: chaos, then healing, then what must hold afterwards; [`minority`]: and what must hold before all
 //!   are back.
 
@@ -25,15 +25,14 @@ mod history;
 mod machine;
 mod minority;
 mod nemesis;
+mod operations;
 mod population;
 mod progress;
 mod record;
-mod registers;
 mod sessions;
 mod sloppy;
 mod stages;
 mod traps;
-mod visitors;
 mod wires;
 
 use std::collections::{BTreeMap, BTreeSet};

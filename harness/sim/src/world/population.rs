@@ -1,8 +1,7 @@
 //! Clients' connections: where they connect, how frames travel, how sessions go on elsewhere.
 //!
 //! A client whose connection breaks, or whose operation gets no answer in time, tries another member with the same
-//! session. What it asks, and what the answers mean, is in [`registers`](super::registers) and
-//! [`visitors`](super::visitors).
+//! session. What it asks, and what the answers mean, is in [`operations`](super::operations).
 
 use bytes::Bytes;
 use node_core::Plant;
@@ -13,7 +12,7 @@ use node_wire::jute::Reader;
 use workloads::Answer;
 
 use super::{Event, World};
-use crate::client::{self, Client, ClientConn, Flow, Scribe, Session, Trade, Visitor, Wake};
+use crate::client::{self, Client, ClientConn, Flow, Session, Wake};
 use crate::dice::{Dice, Part};
 use crate::host::Source;
 use crate::network::HostIndex;
@@ -28,20 +27,23 @@ impl<P: Plant> World<P> {
     pub(super) fn populate(&mut self) {
         let (scribes, all) = (self.drawn.clients, self.drawn.clients + self.drawn.visitors);
         for index in 0..all {
-            let trade = if index < scribes {
-                Trade::Register(Scribe { process: self.record.process(), ..Scribe::default() })
-            } else {
-                Trade::Visitor(Visitor::default())
-            };
+            let chores = &self.record.chores;
+            let kinds = if index < scribes { chores.clients.clone() } else { chores.visitors.clone() };
+            let jobs = self.record.jobs(&kinds);
             // Busy ones make operations overlap; patient ones ask for the first time when much has happened.
             let patient = index % 2 == 1;
             let think_us = if patient { self.drawn.patient_us } else { self.drawn.think_us };
             let part = Part::Client(u64::try_from(index).expect("clients are few"));
             let dice = Dice::part(self.drawn.seed, part);
-            self.clients.push(Client::new(trade, index % self.hosts.len(), think_us, dice));
+            self.clients.push(Client::new(jobs, index % self.hosts.len(), think_us, dice));
             let delay = self.clients[index].dice.between(0, 100_000);
             self.set_timer(index, delay, Wake::Connect);
         }
+        // The first one prepares all workloads, and reads all of them last.
+        let others = self.record.chores.kinds();
+        let known: Vec<usize> = self.clients[0].jobs.iter().map(|job| job.load).collect();
+        let jobs = self.record.jobs(&others);
+        self.clients[0].jobs.extend(jobs.into_iter().filter(|job| !known.contains(&job.load)));
     }
 
     /// Sets a client's one timer.
@@ -96,6 +98,7 @@ impl<P: Plant> World<P> {
         let client = &mut self.clients[index];
         client.conn = Some(conn);
         client.ready = false;
+        client.asked_at = self.now;
         let frame = client.connect(timeout);
         self.send_to_member(conn, Flow::Frame(frame));
     }
@@ -237,11 +240,11 @@ impl<P: Plant> World<P> {
         }
         let client = &mut self.clients[index];
         if response.timeout_ms <= 0 {
-            self.counters.expired += u64::from(client.session.is_some());
-            client.session = None;
-            if let Trade::Visitor(visitor) = &mut client.trade {
-                visitor.nodes.clear();
+            if client.session.is_some() {
+                self.counters.expired += 1;
+                self.note_leaving(index, &Answer::Expired);
             }
+            self.clients[index].session = None;
             self.hang_up(index);
             self.on_lost(index, "session expired");
             return;
@@ -264,9 +267,10 @@ impl<P: Plant> World<P> {
                     seen: Zxid::ZERO,
                 });
                 self.counters.sessions += 1;
+                self.note_opening(index, response.timeout_ms);
             }
         }
-        client.ready = true;
+        self.clients[index].ready = true;
         self.plan(1000, Event::Client { client: index, plan: 0, wake: Wake::Ping { conn } });
         self.think(index);
     }
@@ -280,10 +284,7 @@ impl<P: Plant> World<P> {
     /// The connection is gone, or there was none: what was open is lost, and the next one is tried elsewhere.
     pub(super) fn on_lost(&mut self, index: usize, reason: &str) {
         self.clients[index].awaited.clear();
-        match &mut self.clients[index].trade {
-            Trade::Register(_) => self.complete(index, &Answer::Lost { reason: reason.to_owned() }),
-            Trade::Visitor(visitor) => visitor.busy = false,
-        }
+        self.complete(index, &Answer::Lost { reason: reason.to_owned() });
         let members = self.hosts.len();
         let client = &mut self.clients[index];
         client.member = client.dice.index(members);

@@ -1,28 +1,31 @@
-//! What the clients of a world leave behind: the history of the registers, and what was promised beside it.
+//! What the clients of a world leave behind: a history for each workload, and what is still to be done in it.
 
-use std::collections::BTreeSet;
-
-use bytestring::ByteString;
 use checker::history::Event as Line;
 use node_wire::client::ErrorCode;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use workloads::{Action, Answer, Invocation, Register, RegisterParams};
+use workloads::{Action, Answer, Invocation, Kind, Params, RegisterParams, Workload};
 
-use crate::dice::Dice;
+use crate::chores::Chores;
+use crate::client::Job;
+use crate::dice::{Dice, Part};
 use crate::drawn::Drawn;
 
-/// What the clients leave behind.
-pub(super) struct Record {
-    pub(super) workload: Register,
+/// One workload of a world.
+pub(super) struct Load {
+    pub(super) workload: Workload,
     /// What must be made before the load begins.
     setup: Vec<Invocation>,
     /// What is read last.
-    pub(super) finals: Vec<Invocation>,
+    finals: Vec<Invocation>,
     pub(super) history: Vec<Line>,
+}
+
+/// What the clients leave behind.
+pub(super) struct Record {
+    pub(super) chores: Chores,
+    pub(super) loads: Vec<Load>,
     next_process: u64,
-    /// Sequential names that were given.
-    pub(super) names: BTreeSet<ByteString>,
     /// True when clients start nothing new.
     pub(super) quiet: bool,
     /// True when clients end their sessions.
@@ -33,24 +36,30 @@ pub(super) struct Record {
 
 impl Record {
     pub(super) fn new(drawn: &Drawn, dice: &mut Dice) -> Self {
-        let params = RegisterParams {
+        let chores = Chores::of_seed(drawn.seed);
+        let register = RegisterParams {
             keys: drawn.keys,
             read_percent: drawn.read_percent,
             cas_percent: drawn.cas_percent,
         };
-        let rng = ChaCha8Rng::seed_from_u64(dice.seed());
-        let mut workload = Register::new(params, rng).expect("the drawn parameters make sense");
-        Self {
-            setup: workload.setup(),
-            workload,
-            finals: Vec::new(),
-            history: Vec::new(),
-            next_process: 0,
-            names: BTreeSet::new(),
-            quiet: false,
-            closing: false,
-            undecided: 0,
-        }
+        let params = Params {
+            keys: drawn.keys,
+            register,
+            elements: chores.elements,
+            read_percent: chores.read_percent,
+        };
+        let of_registers = dice.seed();
+        let loads = chores.kinds().into_iter().zip(0..).map(|(kind, number)| {
+            let seed = match kind {
+                Kind::Register => of_registers,
+                _ => Dice::part(drawn.seed, Part::Load(number)).seed(),
+            };
+            let mut workload = Workload::new(kind, params, ChaCha8Rng::seed_from_u64(seed))
+                .expect("the drawn parameters make sense");
+            Load { setup: workload.setup(), workload, finals: Vec::new(), history: Vec::new() }
+        });
+        let loads = loads.collect();
+        Self { chores, loads, next_process: 0, quiet: false, closing: false, undecided: 0 }
     }
 
     pub(super) fn process(&mut self) -> u64 {
@@ -58,36 +67,71 @@ impl Record {
         self.next_process - 1
     }
 
-    /// What a register client does next. The first one prepares the registers and reads them last.
-    pub(super) fn next(&mut self, client: usize, process: u64) -> Option<Invocation> {
-        if !self.setup.is_empty() {
-            return if client == 0 { self.setup.last().cloned() } else { None };
+    /// The jobs of a client that does these workloads.
+    pub(super) fn jobs(&mut self, kinds: &[Kind]) -> Vec<Job> {
+        let loads: Vec<usize> =
+            (0..self.loads.len()).filter(|load| kinds.contains(&self.loads[*load].workload.kind())).collect();
+        loads.into_iter().map(|load| Job { load, process: self.process() }).collect()
+    }
+
+    /// The workload in which something is still to be made, or to be read last. One client does both.
+    pub(super) fn unfinished(&self) -> Option<usize> {
+        let unfinished = |load: &Load| !load.setup.is_empty() || self.quiet && !load.finals.is_empty();
+        self.loads.iter().position(unfinished)
+    }
+
+    /// What is still to be made or read in a workload.
+    pub(super) fn chore(&self, load: usize) -> Option<Invocation> {
+        let load = &self.loads[load];
+        load.setup.last().or_else(|| if self.quiet { load.finals.last() } else { None }).cloned()
+    }
+
+    /// What a client does next in a workload, if it is time for that.
+    pub(super) fn next(&mut self, job: Job) -> Option<Invocation> {
+        let load = &mut self.loads[job.load];
+        if self.quiet || !load.setup.is_empty() {
+            return None;
         }
-        if self.quiet {
-            return if client == 0 { self.finals.last().cloned() } else { None };
+        Some(load.workload.next_op(job.process))
+    }
+
+    /// Clients become quiet: everything is read once more.
+    pub(super) fn begin_finals(&mut self) {
+        self.quiet = true;
+        for load in &mut self.loads {
+            load.finals = load.workload.final_reads();
         }
-        Some(self.workload.next_op(process))
+    }
+
+    /// True when everything was read once more.
+    pub(super) fn finals_done(&self) -> bool {
+        self.loads.iter().all(|load| load.finals.is_empty())
     }
 
     /// Something that must be done came to an end, well or not.
-    pub(super) fn finished(&mut self, client: usize, invocation: &Invocation, answer: &Answer) {
-        if client != 0 {
-            return;
-        }
-        if let Action::Create { .. } = invocation.action {
-            match answer {
-                Answer::Created { .. } | Answer::Refused { code: ErrorCode::NodeExists, .. } => {
-                    self.setup.pop();
-                }
-                // Tried again with another value: no value is written twice.
-                _ => {
-                    let fresh = self.workload.setup().into_iter().find(|fresh| fresh.key == invocation.key);
-                    self.setup.pop();
-                    self.setup.extend(fresh);
-                }
+    pub(super) fn finished(&mut self, load: usize, invocation: &Invocation, answer: &Answer) {
+        let Load { workload, setup, finals, .. } = &mut self.loads[load];
+        if setup.last() == Some(invocation) {
+            setup.pop();
+            let there = matches!(
+                answer,
+                Answer::Created { .. } | Answer::Refused { code: ErrorCode::NodeExists, .. }
+            );
+            if !there {
+                // Tried again, a register with another value: no value is written twice.
+                setup.extend(workload.setup().into_iter().find(|fresh| fresh.key == invocation.key));
             }
-        } else if self.finals.last() == Some(invocation) && matches!(answer, Answer::Read { .. }) {
-            self.finals.pop();
+        } else if finals.last() == Some(invocation) && is_read(&invocation.action, answer) {
+            finals.pop();
         }
+    }
+}
+
+/// Whether a last read was answered.
+fn is_read(action: &Action, answer: &Answer) -> bool {
+    match answer {
+        Answer::Read { .. } | Answer::Children { .. } => true,
+        Answer::Refused { code: ErrorCode::NoNode, .. } => !matches!(action, Action::Create { .. }),
+        _ => false,
     }
 }

@@ -143,8 +143,10 @@ impl<P: Plant> World<P> {
 
     /// A client sends an operation.
     pub(super) fn prove_sent(&mut self, client: usize) {
-        let says_goodbye =
-            self.clients[client].awaited.back().is_some_and(|(_, what)| *what == Purpose::Goodbye);
+        let says_goodbye = self.clients[client]
+            .awaited
+            .back()
+            .is_some_and(|(_, what)| matches!(what, Purpose::Goodbye | Purpose::Close));
         let proof = &mut self.ears.proofs[client];
         proof.sent = self.now;
         if says_goodbye {
@@ -154,8 +156,8 @@ impl<P: Plant> World<P> {
     }
 
     /// A client is answered.
-    pub(super) fn prove_answered(&mut self, client: usize, purpose: &Purpose) {
-        if matches!(purpose, Purpose::Write | Purpose::Create | Purpose::Visit) {
+    pub(super) fn prove_answered(&mut self, client: usize, purpose: Purpose) {
+        if matches!(purpose, Purpose::Write | Purpose::Create | Purpose::Delete) {
             let proof = &mut self.ears.proofs[client];
             proof.alive = Some(proof.sent);
         }

@@ -9,7 +9,6 @@ use node_core::{Plant, Role, Status};
 use node_wire::ids::Zxid;
 
 use super::{Event, World};
-use crate::client::Trade;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::time::Time;
@@ -87,9 +86,7 @@ impl<P: Plant> World<P> {
     /// What was served before does not count as served by the healed ensemble.
     pub(super) fn forget_services(&mut self) {
         for client in &mut self.clients {
-            if let Trade::Register(scribe) = &mut client.trade {
-                scribe.served = 0;
-            }
+            client.served = 0;
         }
     }
 
@@ -128,8 +125,7 @@ impl<P: Plant> World<P> {
                 Stage::Serving { until: self.now + self.service_bound_us() }
             }
             Stage::Serving { .. } => {
-                self.record.quiet = true;
-                self.record.finals = self.record.workload.final_reads();
+                self.record.begin_finals();
                 Stage::Converging { until: self.now + self.service_bound_us() }
             }
             Stage::Converging { .. } => {
@@ -178,17 +174,13 @@ impl<P: Plant> World<P> {
 
     /// Who is not served yet, if anybody is not.
     fn not_serving(&self) -> Option<String> {
-        self.clients.iter().enumerate().find_map(|(index, client)| match &client.trade {
-            Trade::Register(scribe) if scribe.served == 0 => {
-                Some(format!("client {index} was not served by the healed ensemble in time"))
-            }
-            Trade::Register(_) | Trade::Visitor(_) => None,
-        })
+        let index = self.clients.iter().position(|client| client.served == 0)?;
+        Some(format!("client {index} was not served by the healed ensemble in time"))
     }
 
     /// What keeps the quiet ensemble from being of one mind, if anything does.
     fn not_converged(&self) -> Option<String> {
-        if !self.record.finals.is_empty() || !self.is_quiet() {
+        if !self.record.finals_done() || !self.is_quiet() {
             return Some("the last reads were not answered in time".to_owned());
         }
         let statuses = self.statuses()?;

@@ -1,9 +1,10 @@
 //! One line of a history.
 
-use serde::de::{self, Deserializer, SeqAccess, Visitor};
-use serde::ser::Serializer;
-use serde::{Deserialize, Serialize};
 use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Value;
 
 /// The error that marks a compare-and-set refused for its version: a definite observation.
 pub const BAD_VERSION: &str = "bad-version";
@@ -26,17 +27,48 @@ pub enum EventKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Function {
-    /// Read a register.
+    /// Read a register, a set or a list.
     Read,
     /// Write a register.
     Write,
     /// Write it if it holds an expected value.
     Cas,
+    /// Put a unique element into a set.
+    Add,
+    /// Put a unique element at the end of a list.
+    Append,
+    /// Make a named node; without a value, the place that others are made in.
+    Create,
+    /// Delete a named node.
+    Delete,
+    /// Ask whether a named node is there.
+    Exists,
+    /// Open a session.
+    Open,
+    /// Close the session.
+    Close,
+    /// Leave the session to expire. Nothing is sent.
+    Abandon,
 }
 
 impl Function {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Cas];
+    pub const ALL: [Self; 11] = [
+        Self::Read,
+        Self::Write,
+        Self::Cas,
+        Self::Add,
+        Self::Append,
+        Self::Create,
+        Self::Delete,
+        Self::Exists,
+        Self::Open,
+        Self::Close,
+        Self::Abandon,
+    ];
+
+    /// Those of a register.
+    pub const REGISTER: [Self; 3] = [Self::Read, Self::Write, Self::Cas];
 
     /// The word used in files.
     #[must_use]
@@ -45,6 +77,30 @@ impl Function {
             Self::Read => "read",
             Self::Write => "write",
             Self::Cas => "cas",
+            Self::Add => "add",
+            Self::Append => "append",
+            Self::Create => "create",
+            Self::Delete => "delete",
+            Self::Exists => "exists",
+            Self::Open => "open",
+            Self::Close => "close",
+            Self::Abandon => "abandon",
+        }
+    }
+
+    /// Whether it asks for a change of what the system holds: only then an unknown fate may still take effect.
+    #[must_use]
+    pub fn is_change(self) -> bool {
+        match self {
+            Self::Read | Self::Exists | Self::Abandon => false,
+            Self::Write
+            | Self::Cas
+            | Self::Add
+            | Self::Append
+            | Self::Create
+            | Self::Delete
+            | Self::Open
+            | Self::Close => true,
         }
     }
 }
@@ -52,66 +108,6 @@ impl Function {
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-/// The value of a line: `null`, an integer, or a pair `[from, to]` whose `from` may be `null`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Value {
-    /// Nothing: the argument of a read, or a register that nobody wrote.
-    #[default]
-    Null,
-    /// A written or read value.
-    One(i64),
-    /// A compare-and-set.
-    Pair(Option<i64>, i64),
-}
-
-impl Serialize for Value {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Null => serializer.serialize_unit(),
-            Self::One(value) => serializer.serialize_i64(*value),
-            Self::Pair(from, to) => (from, to).serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ValueVisitor)
-    }
-}
-
-/// Written by hand because an untagged enum would buffer every value of every line.
-struct ValueVisitor;
-
-impl<'de> Visitor<'de> for ValueVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("null, an integer or [from, to]")
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::One(value))
-    }
-
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
-        i64::try_from(value).map(Value::One).map_err(|_| E::custom("value does not fit 63 bits"))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let from = seq.next_element::<Option<i64>>()?.ok_or_else(|| de::Error::invalid_length(0, &self))?;
-        let to = seq.next_element::<i64>()?.ok_or_else(|| de::Error::invalid_length(1, &self))?;
-        if seq.next_element::<de::IgnoredAny>()?.is_some() {
-            return Err(de::Error::invalid_length(3, &self));
-        }
-        Ok(Value::Pair(from, to))
     }
 }
 

@@ -8,16 +8,34 @@
 //! The pairing follows Jepsen: a process has one operation at a time; `ok` happened, `fail` definitely did not
 //! happen, `info` may have happened or may still happen at any later moment, and its process is never used
 //! again. An invocation without completion counts as `info`.
+//!
+//! | f | value of the invocation | value of an `ok` |
+//! |---|---|---|
+//! | `read` | `null` | what was read: an integer, `null` for nothing, or the elements in brackets |
+//! | `write` | the value | the same |
+//! | `cas` | `[from, to]` | the same |
+//! | `add`, `append`, `delete` | the element or name | the same |
+//! | `create` | the name, or `null` for a place to put others in | the name, or `[name, number]` when it got one |
+//! | `exists` | the name | `[name, 1]` where it is, `[name, 0]` where it is not |
+//! | `open` | `null` | the session's time-out in milliseconds |
+//! | `close`, `abandon` | `null` | `null` |
+//!
+//! `open`, `close` and `abandon` are about the session that their line names; only workloads that judge sessions
+//! record them. Nothing is sent for `abandon`: it says that nothing will be sent any more. Names are integers too.
 
 mod event;
 mod load;
 mod pair;
+mod value;
 mod writer;
 
-pub use event::{BAD_VERSION, Event, EventKind, Function, Value};
+pub use event::{BAD_VERSION, Event, EventKind, Function};
 pub use load::{LoadError, Loaded, MAX_LINE_BYTES, load};
 pub use pair::{PairError, Pairing};
+pub use value::Value;
 pub use writer::{Finished, HistoryWriter};
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +77,46 @@ pub enum OpKind {
         /// What it was to hold afterwards.
         to: i64,
     },
+    /// A unique element put into a set.
+    Add {
+        /// The element.
+        value: i64,
+    },
+    /// A unique element put at the end of a list.
+    Append {
+        /// The element.
+        value: i64,
+    },
+    /// A place made, in which others are made.
+    Make,
+    /// A named node made.
+    Create {
+        /// Its name.
+        name: i64,
+        /// The number that it got, when numbers are given.
+        number: Option<i64>,
+    },
+    /// A named node deleted.
+    Delete {
+        /// Its name.
+        name: i64,
+    },
+    /// A look whether a named node is there.
+    Exists {
+        /// Its name.
+        name: i64,
+        /// Whether it was; meaningful only when it ended ok.
+        present: bool,
+    },
+    /// A session opened.
+    Open {
+        /// Its time-out in milliseconds, once it is known.
+        timeout_ms: Option<i64>,
+    },
+    /// The session closed.
+    Close,
+    /// The session left to expire.
+    Abandon,
 }
 
 impl OpKind {
@@ -69,16 +127,30 @@ impl OpKind {
             Self::Read { .. } => Function::Read,
             Self::Write { .. } => Function::Write,
             Self::Cas { .. } => Function::Cas,
+            Self::Add { .. } => Function::Add,
+            Self::Append { .. } => Function::Append,
+            Self::Make | Self::Create { .. } => Function::Create,
+            Self::Delete { .. } => Function::Delete,
+            Self::Exists { .. } => Function::Exists,
+            Self::Open { .. } => Function::Open,
+            Self::Close => Function::Close,
+            Self::Abandon => Function::Abandon,
         }
     }
 
-    /// The value that the register holds if this operation takes effect; none for a read.
+    /// Whether it asks for a change of what the system holds.
+    #[must_use]
+    pub fn is_change(&self) -> bool {
+        self.function().is_change()
+    }
+
+    /// The value that the register holds if this operation takes effect; none for what writes no register.
     #[must_use]
     pub fn written(&self) -> Option<i64> {
         match *self {
-            Self::Read { .. } => None,
             Self::Write { value } => Some(value),
             Self::Cas { to, .. } => Some(to),
+            _ => None,
         }
     }
 }
@@ -94,6 +166,8 @@ pub struct Op {
     pub key: u64,
     /// What it did.
     pub kind: OpKind,
+    /// The elements that a read of a set or a list returned.
+    pub list: Option<Arc<[i64]>>,
     /// How it ended.
     pub outcome: Outcome,
     /// When it was invoked, ns since the start of the run.

@@ -5,6 +5,7 @@
 //! before the stamp of the call" is true of the operations themselves, whichever line was written first.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{Event, EventKind, Function, History, NEVER, Op, OpKind, Outcome, Rank, Value};
 
@@ -81,12 +82,7 @@ impl Pairing {
     }
 
     fn invoke(&mut self, event: &Event, called: Moment) -> Result<(), PairError> {
-        let kind = match (event.f, event.value) {
-            (Function::Read, _) => OpKind::Read { value: None },
-            (Function::Write, Value::One(value)) => OpKind::Write { value },
-            (Function::Cas, Value::Pair(from, to)) => OpKind::Cas { from, to },
-            (f, _) => return Err(PairError::Shape(f)),
-        };
+        let kind = asked_kind(event.f, &event.value)?;
         let outstanding = Outstanding { op: self.ops.len(), called };
         if self.outstanding.insert(event.process, outstanding).is_some() {
             return Err(PairError::Busy(event.process));
@@ -96,6 +92,7 @@ impl Pairing {
             process: event.process,
             key: event.key,
             kind,
+            list: None,
             outcome: Outcome::Info,
             invoke_ns: event.time.unwrap_or(0),
             due_ns: event.due,
@@ -131,11 +128,12 @@ impl Pairing {
             });
         }
         if outcome == Outcome::Ok {
-            op.kind = completed_kind(op.kind, event.value)?;
+            op.kind = completed_kind(op.kind, &event.value)?;
+            op.list = list_of(op.kind, &event.value);
         }
         op.outcome = outcome;
         // A read of unknown outcome has no effect and no result: it is over, whatever its recorder called it.
-        if outcome == Outcome::Info && op.kind.written().is_none() {
+        if outcome == Outcome::Info && !op.kind.is_change() {
             op.outcome = Outcome::Fail;
         }
         if op.outcome != Outcome::Info {
@@ -159,7 +157,7 @@ impl Pairing {
         for open in self.outstanding.values() {
             let op = &mut self.ops[open.op];
             // A read that never ended has no effect either.
-            if op.kind.written().is_none() {
+            if !op.kind.is_change() {
                 op.outcome = Outcome::Fail;
             }
         }
@@ -188,17 +186,56 @@ impl Pairing {
     }
 }
 
-/// What an operation turned out to be. A write or compare-and-set is what was asked; a completion that names
-/// another value would make the recorder a liar, so it is refused rather than believed.
-fn completed_kind(asked: OpKind, told: Value) -> Result<OpKind, PairError> {
+/// What an invocation asks for.
+fn asked_kind(f: Function, value: &Value) -> Result<OpKind, PairError> {
+    Ok(match (f, value) {
+        (Function::Read, _) => OpKind::Read { value: None },
+        (Function::Write, &Value::One(value)) => OpKind::Write { value },
+        (Function::Cas, &Value::Pair(from, to)) => OpKind::Cas { from, to },
+        (Function::Add, &Value::One(value)) => OpKind::Add { value },
+        (Function::Append, &Value::One(value)) => OpKind::Append { value },
+        (Function::Create, Value::Null) => OpKind::Make,
+        (Function::Create, &Value::One(name)) => OpKind::Create { name, number: None },
+        (Function::Delete, &Value::One(name)) => OpKind::Delete { name },
+        (Function::Exists, &Value::One(name)) => OpKind::Exists { name, present: false },
+        (Function::Open, Value::Null) => OpKind::Open { timeout_ms: None },
+        (Function::Close, Value::Null) => OpKind::Close,
+        (Function::Abandon, Value::Null) => OpKind::Abandon,
+        (f, _) => return Err(PairError::Shape(f)),
+    })
+}
+
+/// What an operation turned out to be. A change is what was asked; a completion that names another value would make
+/// the recorder a liar, so it is refused rather than believed.
+fn completed_kind(asked: OpKind, told: &Value) -> Result<OpKind, PairError> {
     match (asked, told) {
-        (OpKind::Read { .. }, Value::Null) => Ok(OpKind::Read { value: None }),
-        (OpKind::Read { .. }, Value::One(value)) => Ok(OpKind::Read { value: Some(value) }),
-        (OpKind::Write { value }, Value::One(told)) if told == value => Ok(asked),
-        (OpKind::Cas { from, to }, Value::Pair(f, t)) if (f, t) == (from, to) => Ok(asked),
+        (OpKind::Read { .. }, &Value::One(value)) => Ok(OpKind::Read { value: Some(value) }),
+        (OpKind::Read { .. }, Value::Null | Value::Pair(Some(_), _) | Value::List(_)) => {
+            Ok(OpKind::Read { value: None })
+        }
+        (OpKind::Write { value }, &Value::One(told)) if told == value => Ok(asked),
+        (OpKind::Cas { from, to }, &Value::Pair(f, t)) if (f, t) == (from, to) => Ok(asked),
         (OpKind::Write { .. } | OpKind::Cas { .. }, Value::Null) => Ok(asked),
+        (
+            OpKind::Add { value } | OpKind::Append { value } | OpKind::Delete { name: value },
+            &Value::One(told),
+        ) if told == value => Ok(asked),
+        (OpKind::Create { name, .. }, &Value::One(told)) if told == name => Ok(asked),
+        (OpKind::Create { name, .. }, &Value::Pair(told, number)) if told == Some(name) => {
+            Ok(OpKind::Create { name, number: Some(number) })
+        }
+        (OpKind::Exists { name, .. }, &Value::Pair(told, present)) if told == Some(name) => {
+            Ok(OpKind::Exists { name, present: present != 0 })
+        }
+        (OpKind::Open { .. }, &Value::One(timeout_ms)) => Ok(OpKind::Open { timeout_ms: Some(timeout_ms) }),
+        (OpKind::Make | OpKind::Close | OpKind::Abandon, Value::Null) => Ok(asked),
         (asked, _) => Err(PairError::Shape(asked.function())),
     }
+}
+
+/// The elements that a read returned.
+fn list_of(kind: OpKind, told: &Value) -> Option<Arc<[i64]>> {
+    if matches!(kind, OpKind::Read { .. }) { told.list() } else { None }
 }
 
 #[cfg(test)]

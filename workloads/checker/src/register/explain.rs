@@ -170,14 +170,58 @@ pub fn deed(op: &Op) -> String {
     };
     let nil = |value: Option<i64>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
     let what = match op.kind {
+        OpKind::Read { .. } if op.list.is_some() => listed(op),
         OpKind::Read { value } => format!("read {} from key {}", nil(value), op.key),
         OpKind::Write { value } => format!("wrote {value} to key {}", op.key),
         OpKind::Cas { from, to } if op.outcome == Outcome::Fail => {
             format!("was refused to replace {} by {to} in key {}", nil(from), op.key)
         }
         OpKind::Cas { from, to } => format!("replaced {} by {to} in key {}", nil(from), op.key),
+        _ => other_deed(op),
     };
     format!("{who} {what}{at_node} {when}")
+}
+
+/// What was done to anything but a register.
+fn other_deed(op: &Op) -> String {
+    let session = || op.session.map_or_else(|| "its session".to_owned(), |id| format!("session {id:#x}"));
+    let (happened, key) = (op.outcome == Outcome::Ok, op.key);
+    let verb = |done: &'static str, tried: &'static str| if happened { done } else { tried };
+    match op.kind {
+        OpKind::Add { value } => format!("{} {value} to set {key}", verb("added", "tried to add")),
+        OpKind::Append { value } => format!("{} {value} to list {key}", verb("appended", "tried to append")),
+        OpKind::Make => format!("{} place {key}", verb("made", "tried to make")),
+        OpKind::Create { name, number: Some(number) } => {
+            format!("made node {name} in place {key} and got number {number}")
+        }
+        OpKind::Create { name, number: None } => {
+            let ephemeral = op.session.map(|id| format!(" in session {id:#x}")).unwrap_or_default();
+            format!("{} node {name} in place {key}{ephemeral}", verb("made", "tried to make"))
+        }
+        OpKind::Delete { name } => {
+            format!("{} node {name} in place {key}", verb("deleted", "tried to delete"))
+        }
+        OpKind::Exists { name, .. } if !happened => format!("asked in vain for node {name}"),
+        OpKind::Exists { name, present: true } => format!("found node {name} in place {key}"),
+        OpKind::Exists { name, present: false } => format!("did not find node {name} in place {key}"),
+        OpKind::Open { .. } => format!("{} {}", verb("opened", "tried to open"), session()),
+        OpKind::Close => format!("{} {}", verb("closed", "tried to close"), session()),
+        OpKind::Abandon if op.error.is_some() => format!("was told that {} had expired", session()),
+        OpKind::Abandon => format!("left {} to expire", session()),
+        OpKind::Read { .. } | OpKind::Write { .. } | OpKind::Cas { .. } => format!("used key {key}"),
+    }
+}
+
+/// Elements that a sentence names at most.
+const MAX_NAMED: usize = 8;
+
+/// A read of a list in words, the beginning of a long one left out: the end is where lists differ.
+fn listed(op: &Op) -> String {
+    let list = op.list.as_deref().unwrap_or_default();
+    let left_out = list.len().saturating_sub(MAX_NAMED);
+    let shown: Vec<String> = list[left_out..].iter().map(i64::to_string).collect();
+    let dots = if left_out > 0 { "..., " } else { "" };
+    format!("read {} elements [{dots}{}] from key {}", list.len(), shown.join(", "), op.key)
 }
 
 fn returned(op: &Op) -> String {

@@ -1,0 +1,280 @@
+//! What clients ask next, and what the answers mean: any workload, through the mapping that real clients use.
+//!
+//! Each client has one operation open at a time. One whose fate is unknown stays open for ever and retires its
+//! process. Workloads that judge sessions have their openings and ends in the history as well.
+
+use bytes::Bytes;
+use checker::history::{Event as Line, EventKind};
+use node_core::Plant;
+use node_wire::client::{
+    ChildrenResponse, CreateResponse, ErrorCode, GetDataResponse, ReplyHeader, SetDataResponse, XID_PING,
+    XID_WATCH,
+};
+use node_wire::ids::Zxid;
+use node_wire::jute::Reader;
+use workloads::{Action, Answer, Invocation, Kind};
+
+use super::World;
+use crate::client::{self, Open, Purpose, Wake};
+use crate::outcome::Rule;
+use crate::time::Time;
+
+/// How often a client looks whether there is something to do while there is not.
+const IDLE_US: u64 = 20_000;
+
+/// How long the client that reads everything last thinks before each.
+const LAST_READS_US: u64 = 1_000;
+
+impl<P: Plant> World<P> {
+    pub(super) fn act(&mut self, index: usize) {
+        if !self.clients[index].ready {
+            return;
+        }
+        if self.record.closing {
+            let frame = self.clients[index].goodbye();
+            self.ask(index, vec![frame]);
+            return;
+        }
+        match self.next_operation(index) {
+            Some((job, invocation)) => self.invoke(index, job, invocation),
+            None => self.set_timer(index, IDLE_US, Wake::Act),
+        }
+    }
+
+    /// What a client does next. The first one prepares every workload, and reads all of it last.
+    fn next_operation(&mut self, index: usize) -> Option<(usize, Invocation)> {
+        if index == 0
+            && let Some(load) = self.record.unfinished()
+        {
+            let job = self.clients[0].jobs.iter().position(|job| job.load == load)?;
+            return Some((job, self.record.chore(load)?));
+        }
+        let client = &mut self.clients[index];
+        let job = client.dice.index(client.regular_jobs);
+        let invocation = self.record.next(client.jobs[job])?;
+        Some((job, invocation))
+    }
+
+    fn invoke(&mut self, index: usize, job: usize, invocation: Invocation) {
+        let client = &mut self.clients[index];
+        let frames = client.frames_of(&invocation.action);
+        let line = invocation.event(client.jobs[job].process, self.now.as_ns());
+        let leaves_silently = frames.is_empty();
+        client.open = Some(Open { job, invocation });
+        self.push(index, job, line);
+        if leaves_silently {
+            self.complete(index, &Answer::Abandoned);
+            self.hang_up(index);
+            self.clients[index].session = None;
+            self.on_lost(index, "walked out");
+        } else {
+            self.ask(index, frames);
+        }
+    }
+
+    /// Adds a line, and to it where its client is.
+    fn push(&mut self, index: usize, job: usize, mut line: Line) {
+        let client = &self.clients[index];
+        let history = &mut self.record.loads[client.jobs[job].load].history;
+        line.index = u64::try_from(history.len()).expect("a history is short");
+        line.node = u64::try_from(client.member + 1).ok();
+        line.session = client.session.as_ref().map(|session| session.id.0.cast_unsigned());
+        history.push(line);
+    }
+
+    /// The open operation of a client ends.
+    pub(super) fn complete(&mut self, index: usize, answer: &Answer) {
+        let client = &mut self.clients[index];
+        let Some(Open { job, invocation }) = client.open.take() else { return };
+        let process = client.jobs[job].process;
+        let load = client.jobs[job].load;
+        let completion = self.record.loads[load].workload.complete(process, &invocation, answer);
+        let line = completion.event(&invocation, process, self.now.as_ns());
+        let figures = [process, u64::try_from(self.record.loads[load].history.len()).unwrap_or(0)];
+        self.world_line("op", figures, || {
+            format!(
+                "p{process} {} k{} {} -> {:?} {}",
+                invocation.f, invocation.key, invocation.value, completion.kind, completion.value
+            )
+        });
+        self.push(index, job, line);
+        match completion.kind {
+            EventKind::Ok => self.counters.ok += 1,
+            EventKind::Info => self.counters.unknown += 1,
+            EventKind::Fail | EventKind::Invoke => self.counters.failed += 1,
+        }
+        if completion.retires() {
+            self.clients[index].jobs[job].process = self.record.process();
+        } else if completion.kind == EventKind::Ok && *answer != Answer::Abandoned {
+            self.clients[index].served += 1;
+        }
+        self.record.finished(load, &invocation, answer);
+        if let Some(zxid) = changed_at(answer) {
+            self.count(load);
+            let finding = self.judge.acknowledged(zxid);
+            self.judged(finding);
+        }
+        // Whatever became of it, the client will not use the session again.
+        if invocation.action == Action::Close && completion.kind != EventKind::Ok {
+            self.note_leaving(index, &Answer::Abandoned);
+            self.clients[index].session = None;
+        }
+    }
+
+    fn count(&mut self, load: usize) {
+        match self.record.loads[load].workload.kind() {
+            Kind::Register => {}
+            Kind::Set => self.counters.adds += 1,
+            Kind::Append => self.counters.appends += 1,
+            Kind::Sequential | Kind::Ephemeral => self.counters.visits += 1,
+        }
+    }
+
+    /// A session was opened, or is left, beside the workload's own operations: workloads that judge sessions know.
+    fn note_session(&mut self, index: usize, invocation: &Invocation, answer: &Answer, since: Time) {
+        for job in 0..self.clients[index].regular_jobs {
+            let client = &self.clients[index];
+            let (load, process) = (client.jobs[job].load, client.jobs[job].process);
+            let workload = &mut self.record.loads[load].workload;
+            if !workload.records_sessions() {
+                continue;
+            }
+            let completion = workload.complete(process, invocation, answer);
+            let asked = invocation.event(process, since.as_ns());
+            let told = completion.event(invocation, process, self.now.as_ns());
+            self.push(index, job, asked);
+            self.push(index, job, told);
+        }
+    }
+
+    pub(super) fn note_opening(&mut self, index: usize, timeout_ms: i32) {
+        let since = self.clients[index].asked_at;
+        self.note_session(index, &Invocation::open(), &Answer::Opened { timeout_ms }, since);
+    }
+
+    /// A client gives its session up, or hears that it has expired.
+    pub(super) fn note_leaving(&mut self, index: usize, answer: &Answer) {
+        self.note_session(index, &Invocation::abandon(), answer, self.now);
+    }
+
+    pub(super) fn on_reply(&mut self, index: usize, frame: Bytes) {
+        let (header, body) = client::reply(frame);
+        if header.xid == XID_WATCH || header.xid == XID_PING {
+            return;
+        }
+        let client = &mut self.clients[index];
+        let Some((xid, purpose)) = client.awaited.pop_front() else {
+            self.convict(Rule::Answer, format!("client {index} got a reply {} to nothing", header.xid));
+            return;
+        };
+        if xid != header.xid {
+            self.convict(Rule::Answer, format!("client {index} got reply {} before {xid}", header.xid));
+            return;
+        }
+        let Some(session) = &mut client.session else { return };
+        if header.zxid < session.seen {
+            let sentence =
+                format!("session {} saw {} and then only {}", session.id, session.seen, header.zxid);
+            self.convict(Rule::SessionOrder, sentence);
+            return;
+        }
+        session.seen = header.zxid;
+        self.prove_answered(index, purpose);
+        self.take_reply(index, purpose, header, body);
+    }
+
+    fn take_reply(&mut self, index: usize, purpose: Purpose, header: ReplyHeader, body: Reader) {
+        if purpose == Purpose::Goodbye {
+            self.leave(index);
+            return;
+        }
+        let answer = match answer_of(purpose, header, body) {
+            Ok(Some(answer)) => answer,
+            Ok(None) => return,
+            Err(sentence) => {
+                self.convict(Rule::Answer, sentence);
+                return;
+            }
+        };
+        if purpose == Purpose::Sync {
+            // The read behind a refused sync counts for nothing.
+            if let Some((_, next)) = self.clients[index].awaited.front_mut() {
+                *next = Purpose::Nothing;
+            }
+        }
+        self.complete(index, &answer);
+        if purpose == Purpose::Close {
+            self.leave(index);
+        } else if index == 0 && self.record.quiet {
+            self.set_timer(index, LAST_READS_US, Wake::Act);
+        } else {
+            self.think(index);
+        }
+    }
+
+    /// The session ended as it should.
+    fn leave(&mut self, index: usize) {
+        self.hang_up(index);
+        let client = &mut self.clients[index];
+        client.session = None;
+        client.awaited.clear();
+        if self.record.closing {
+            client.gone = true;
+        } else {
+            self.on_lost(index, "left");
+        }
+    }
+
+    /// True when no client waits for an answer.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.clients.iter().all(|client| !client.is_busy())
+    }
+}
+
+/// Where in the order an acknowledged change took its place.
+fn changed_at(answer: &Answer) -> Option<Zxid> {
+    match answer {
+        Answer::Written { zxid, .. }
+        | Answer::Created { zxid, .. }
+        | Answer::Deleted { zxid }
+        | Answer::Closed { zxid } => Some(*zxid),
+        _ => None,
+    }
+}
+
+/// What a reply means for the operation it belongs to; nothing when the operation goes on.
+fn answer_of(purpose: Purpose, header: ReplyHeader, mut body: Reader) -> Result<Option<Answer>, String> {
+    let zxid = header.zxid;
+    if header.err != 0 {
+        let code =
+            ErrorCode::from_code(header.err).ok_or_else(|| format!("an unknown error {}", header.err))?;
+        return Ok(match (purpose, code) {
+            (Purpose::Nothing, _) => None,
+            (Purpose::Exists, ErrorCode::NoNode) => Some(Answer::Exists { present: false, zxid }),
+            _ => Some(Answer::Refused { code, zxid: Some(zxid) }),
+        });
+    }
+    let malformed = |error| format!("a malformed answer: {error}");
+    Ok(match purpose {
+        Purpose::Sync | Purpose::Nothing | Purpose::Goodbye => None,
+        Purpose::Create => {
+            let path = CreateResponse::decode(&mut body).map_err(malformed)?.path;
+            Some(Answer::Created { path, zxid })
+        }
+        Purpose::Read => {
+            let read = GetDataResponse::decode(&mut body).map_err(malformed)?;
+            Some(Answer::Read { data: read.data, version: read.stat.version, mzxid: read.stat.mzxid, zxid })
+        }
+        Purpose::Children => {
+            let names = ChildrenResponse::decode(&mut body).map_err(malformed)?.children;
+            Some(Answer::Children { names, zxid })
+        }
+        Purpose::Exists => Some(Answer::Exists { present: true, zxid }),
+        Purpose::Write => {
+            let stat = SetDataResponse::decode(&mut body).map_err(malformed)?.stat;
+            Some(Answer::Written { version: stat.version, mzxid: stat.mzxid, zxid })
+        }
+        Purpose::Delete => Some(Answer::Deleted { zxid }),
+        Purpose::Close => Some(Answer::Closed { zxid }),
+    })
+}

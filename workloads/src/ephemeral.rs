@@ -1,0 +1,143 @@
+//! The workload `ephemeral`: sessions that make nodes, end or are left to expire, while others look.
+//!
+//! Each client makes a few nodes, looks for those of others, and now and then ends its session: properly, or without
+//! a word, so that the ensemble must notice. Looks go to nodes that were just made, and to nodes whose session has
+//! ended or was left. Openings of sessions are part of the history, because a session's time-out counts from there.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use checker::history::{EventKind, Function, Value};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::action::{self, Action, Answer, Completion, CreateMode, Invocation, Reading};
+use crate::sequential::place;
+
+/// Nodes that one session makes at most.
+const MAX_OWN: usize = 8;
+/// Nodes of living sessions, and of those that ended, that are looked for.
+const MAX_WATCHED: usize = 48;
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    key: u64,
+    name: i64,
+}
+
+/// The generator.
+#[derive(Clone, Debug)]
+pub struct Ephemeral {
+    rng: ChaCha8Rng,
+    places: u64,
+    next_name: i64,
+    own: BTreeMap<u64, Vec<Node>>,
+    recent: VecDeque<Node>,
+    ended: VecDeque<Node>,
+}
+
+impl Ephemeral {
+    /// So many parents.
+    #[must_use]
+    pub fn new(places: u64, rng: ChaCha8Rng) -> Self {
+        let (recent, ended) = (VecDeque::new(), VecDeque::new());
+        Self { rng, places, next_name: 0, own: BTreeMap::new(), recent, ended }
+    }
+
+    fn path(key: u64) -> String {
+        format!("/e{key}")
+    }
+
+    /// What must be there before the load begins.
+    #[must_use]
+    pub fn setup(&self) -> Vec<Invocation> {
+        (0..self.places).map(|key| place(key, Self::path(key))).collect()
+    }
+
+    /// One listing of each parent: at the end nothing is there any more.
+    #[must_use]
+    pub fn final_reads(&self) -> Vec<Invocation> {
+        let listing = |key| Invocation {
+            f: Function::Read,
+            key,
+            value: Value::Null,
+            expect: None,
+            action: Action::SyncChildren { path: Self::path(key) },
+            reading: Reading::Names,
+        };
+        (0..self.places).map(listing).collect()
+    }
+
+    /// A look, for a process that does nothing else.
+    pub fn next_read(&mut self) -> Invocation {
+        let pool =
+            if self.ended.is_empty() || self.rng.random_bool(0.5) { &self.recent } else { &self.ended };
+        let node = match pool.len() {
+            // Nobody made it yet, and so it must not be there.
+            0 => Node { key: 0, name: self.next_name },
+            len => pool[self.rng.random_range(0..len)],
+        };
+        Invocation {
+            f: Function::Exists,
+            key: node.key,
+            value: Value::One(node.name),
+            expect: None,
+            action: Action::SyncExists { path: Self::node_path(node) },
+            reading: Reading::Names,
+        }
+    }
+
+    /// What `process` is to do next.
+    pub fn next_op(&mut self, process: u64) -> Invocation {
+        let own = self.own.get(&process).map_or(0, Vec::len);
+        match self.rng.random_range(0..100_u8) {
+            _ if own == 0 => self.create(process),
+            0..2 => Invocation::close(),
+            2..3 => Invocation::abandon(),
+            3..40 if own < MAX_OWN => self.create(process),
+            _ => self.next_read(),
+        }
+    }
+
+    /// Says what `answer` means.
+    pub fn complete(&mut self, process: u64, invocation: &Invocation, answer: &Answer) -> Completion {
+        let completion = action::completion(invocation, answer);
+        let over = matches!(invocation.f, Function::Close | Function::Abandon);
+        if over || completion.kind == EventKind::Info {
+            for node in self.own.remove(&process).unwrap_or_default() {
+                push(&mut self.ended, node);
+            }
+        }
+        completion
+    }
+
+    fn node_path(node: Node) -> String {
+        format!("{}/{}", Self::path(node.key), action::encode_name(node.name))
+    }
+
+    fn create(&mut self, process: u64) -> Invocation {
+        let node = Node { key: self.rng.random_range(0..self.places), name: self.next_name };
+        self.next_name += 1;
+        self.own.entry(process).or_default().push(node);
+        push(&mut self.recent, node);
+        Invocation {
+            f: Function::Create,
+            key: node.key,
+            value: Value::One(node.name),
+            expect: None,
+            action: Action::Create {
+                path: Self::node_path(node),
+                data: Bytes::new(),
+                mode: CreateMode::Ephemeral,
+            },
+            reading: Reading::Names,
+        }
+    }
+}
+
+fn push(pool: &mut VecDeque<Node>, node: Node) {
+    if pool.len() == MAX_WATCHED {
+        pool.pop_front();
+    }
+    pool.push_back(node);
+}
