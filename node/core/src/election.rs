@@ -19,11 +19,13 @@
 //! them establish an epoch.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 
+use crate::fingerprint::until;
 use crate::quorum::Quorum;
 
 /// How long a decided quorum waits for voters that are connected and have not voted the same.
@@ -36,7 +38,7 @@ const RESEND_MIN: Duration = Duration::from_millis(60);
 const RESEND_MAX: Duration = Duration::from_secs(1);
 
 /// A vote: for whom, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Vote {
     pub(crate) leader: ServerId,
     pub(crate) zxid: Zxid,
@@ -61,7 +63,7 @@ impl Vote {
 }
 
 /// What is known of a peer's connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 struct Peer {
     connected: bool,
     /// It was our leader and fell silent: its open socket proves nothing until it speaks again.
@@ -69,14 +71,14 @@ struct Peer {
 }
 
 /// The vote of a member that is not looking, and whether it claims to lead.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Settled {
     vote: Vote,
     leading: bool,
 }
 
 /// One search for a leader.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Lookup {
     own: Vote,
     proposal: Vote,
@@ -92,7 +94,7 @@ struct Lookup {
 pub(crate) type Outbox = Vec<(ServerId, Notification)>;
 
 /// One member's part in elections.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Election {
     me: ServerId,
     quorum: Quorum,
@@ -112,6 +114,18 @@ impl Election {
 
     pub(crate) fn round(&self) -> Round {
         self.round
+    }
+
+    /// Mixes in what it holds, times as seen from `at`.
+    pub(crate) fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
+        let Self { me: _, quorum: _, round, peers, lookup, decided } = self;
+        (round, peers, decided).hash(state);
+        if let Some(lookup) = lookup {
+            let Lookup { own, proposal, ballots, settled, settle_at, resend_at, resend_after } = lookup;
+            (own, proposal, ballots, settled).hash(state);
+            settle_at.map(|settle_at| until(settle_at, at)).hash(state);
+            (until(*resend_at, at), resend_after).hash(state);
+        }
     }
 
     /// Begins a new round. Returns the leader if the member alone is a quorum.
