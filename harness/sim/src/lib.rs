@@ -23,6 +23,7 @@ mod client;
 mod counters;
 mod dice;
 mod drawn;
+mod explore;
 mod host;
 mod judge;
 mod network;
@@ -37,6 +38,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use counters::Counters;
 pub use drawn::{Drawn, FaultKind};
+pub use explore::{Bounds, Counterexample, Explored, Model, explore, explore_from, starts};
 use node_core::{Clean, Plant, Planted};
 pub use outcome::{Options, Outcome, Rule, Violation};
 use world::World;
