@@ -13,15 +13,14 @@ pub(super) struct Digest(u64);
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 const START: u64 = 0xa076_1d64_78bd_642f;
 
+#[inline]
 fn fold(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    let [low, high] = [product, product >> 64].map(|half| {
-        u64::try_from(half & u128::from(u64::MAX)).expect("a half of 128 bits has 64")
-    });
+    let (low, high) = a.carrying_mul(b, 0);
     low ^ high
 }
 
 impl Hasher for Digest {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let mut chunks = bytes.chunks_exact(8);
         for chunk in &mut chunks {
@@ -33,22 +32,27 @@ impl Hasher for Digest {
         self.write_u64(u64::from_le_bytes(tail) ^ (length << 56));
     }
 
+    #[inline]
     fn write_u8(&mut self, value: u8) {
         self.write_u64(u64::from(value));
     }
 
+    #[inline]
     fn write_u32(&mut self, value: u32) {
         self.write_u64(u64::from(value));
     }
 
+    #[inline]
     fn write_u64(&mut self, value: u64) {
         self.0 = fold(self.0 ^ value ^ START, ODD ^ self.0.rotate_left(32)) ^ value.rotate_left(23);
     }
 
+    #[inline]
     fn write_usize(&mut self, value: usize) {
         self.write_u64(u64::try_from(value).expect("a size fits"));
     }
 
+    #[inline]
     fn finish(&self) -> u64 {
         fold(self.0 ^ ODD, START)
     }

@@ -75,12 +75,14 @@ impl Hash for Vote {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self { state: peer, leader, zxid, round, epoch } = self;
         let peer = match peer {
-            PeerState::Looking => 0_u8,
+            PeerState::Looking => 0_u64,
             PeerState::Following => 1,
             PeerState::Leading => 2,
             PeerState::Observing => 3,
         };
-        (peer, leader, zxid, round, epoch).hash(state);
+        // Most of what is hashed of a state are votes: two words are enough for what is small.
+        state.write_u64(zxid.0);
+        state.write_u64(leader.0 ^ (peer << 8) ^ (round.0 << 16) ^ (u64::from(epoch.0) << 32));
     }
 }
 
@@ -268,7 +270,11 @@ impl<P: Plant> World<P> {
         for host in &self.hosts {
             digest.write_u64(host.digest);
         }
-        (&self.votes, &self.linked, &self.told).hash(&mut digest);
+        for votes in self.votes.iter().flatten() {
+            votes.hash(&mut digest);
+        }
+        let beliefs = self.linked.iter().chain(&self.told).flatten();
+        digest.write_u64(beliefs.fold(0, |bits, belief| bits << 1 | u64::from(*belief)));
         digest.write_usize(self.conns.len());
         for conn in &self.conns {
             conn.hash(&mut digest);
