@@ -1,5 +1,5 @@
 //! Exhaustive exploration from the command line:
-//! `explore --model election|zab|whole [--start NAME] [--crashes C] [--timeouts T] [--losses L] [--elections E]
+//! `explore --model election|zab|whole [--start NAME] [--members N] [--crashes C] [--timeouts T] [--losses L] [--elections E]
 //! [--proposals P] [--plant NAME] [--max-states N]`.
 //!
 //! Ends with status 1 when a promise was broken, and with 2 when the search gave up before it was through.
@@ -10,7 +10,7 @@ use std::time::Instant;
 use harness_sim::{Bounds, Model, explore_from, starts};
 use node_core::Bug;
 
-const USAGE: &str = "usage: explore --model election|zab|whole [--start NAME] [--crashes C] [--timeouts T] \
+const USAGE: &str = "usage: explore --model election|zab|whole [--start NAME] [--members N] [--crashes C] [--timeouts T] \
                      [--losses L] [--elections E] [--proposals P] [--plant NAME] [--max-states N]";
 
 struct Arguments {
@@ -36,8 +36,21 @@ fn main() -> ExitCode {
     }));
     let Arguments { model, bounds, plant, start } = arguments;
     println!(
-        "{:10} {:10} {:>2} {:>2} {:>2} {:>2} {:>2} {:>12} {:>13} {:>9} {:>5} {:>8} {:>7}  end",
-        "model", "start", "C", "T", "L", "E", "P", "states", "transitions", "quiet", "depth", "seconds", "MB"
+        "{:10} {:10} {:>2} {:>2} {:>2} {:>2} {:>2} {:>2} {:>12} {:>13} {:>9} {:>5} {:>8} {:>7}  end",
+        "model",
+        "start",
+        "N",
+        "C",
+        "T",
+        "L",
+        "E",
+        "P",
+        "states",
+        "transitions",
+        "quiet",
+        "depth",
+        "seconds",
+        "MB"
     );
     let mut status = 0;
     for name in starts().filter(|name| start.as_ref().is_none_or(|start| start == name)) {
@@ -49,8 +62,9 @@ fn main() -> ExitCode {
             (None, false) => "gave up",
         };
         println!(
-            "{:10} {name:10} {:>2} {:>2} {:>2} {:>2} {:>2} {:>12} {:>13} {:>9} {:>5} {:>8.1} {:>7}  {end}",
+            "{:10} {name:10} {:>2} {:>2} {:>2} {:>2} {:>2} {:>2} {:>12} {:>13} {:>9} {:>5} {:>8.1} {:>7}  {end}",
             model.name(),
+            bounds.members,
             bounds.crashes,
             bounds.timeouts,
             bounds.losses,
@@ -82,11 +96,19 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
     while let Some(word) = words.next() {
         let value = words.next().ok_or_else(|| format!("{word} wants a value"))?;
         match word.as_str() {
-            "--model" => model = Model::from_name(&value).ok_or_else(|| format!("no model is called {value}"))?,
+            "--model" => {
+                model = Model::from_name(&value).ok_or_else(|| format!("no model is called {value}"))?
+            }
             "--plant" => {
                 plant = Some(Bug::from_name(&value).ok_or_else(|| format!("no bug is called {value}"))?);
             }
             "--start" => start = Some(value),
+            "--members" => {
+                bounds.members = number(&value)?;
+                if !(2..=4).contains(&bounds.members) {
+                    return Err("members are two to four".to_owned());
+                }
+            }
             "--crashes" => bounds.crashes = number(&value)?,
             "--timeouts" => bounds.timeouts = number(&value)?,
             "--losses" => bounds.losses = number(&value)?,

@@ -10,7 +10,7 @@ use node_wire::quorum::PacketType;
 
 use super::checks::Finding;
 use super::transition::Transition;
-use super::world::{Cargo, Conn, End, MEMBERS, Place, Vote, World, content, place_of, server};
+use super::world::{Cargo, Conn, End, MAX_MEMBERS, Place, Vote, World, content, place_of, server};
 use crate::outcome::Rule;
 
 /// Ticks within which a member's time runs out: more than any of its deadlines lies ahead.
@@ -28,7 +28,7 @@ const MAX_DIALS: u64 = 1 << 32;
 /// Whether a transition changed anything.
 pub(super) type Changed = Result<bool, (Rule, String)>;
 
-impl<P: Plant> World<P> {
+impl<P: Plant, const N: usize> World<P, N> {
     /// Carries a transition out. False when it turned out to be none.
     pub(super) fn apply(&mut self, transition: Transition) -> Changed {
         match transition {
@@ -118,13 +118,13 @@ impl<P: Plant> World<P> {
         let host = self.host(at);
         host.member = None;
         host.mono = std::time::Duration::ZERO;
-        host.dials = [0; MEMBERS];
-        host.votes = [None; MEMBERS];
+        host.dials = [0; MAX_MEMBERS];
+        host.votes = [None; MAX_MEMBERS];
         host.round = Round(0);
         host.role = Role::Looking;
         host.established = false;
         host.applied = Zxid::ZERO;
-        for peer in 0..MEMBERS {
+        for peer in 0..N {
             self.linked[at.min(peer)][at.max(peer)] = false;
             self.told[at][peer] = false;
             self.votes[peer][at].clear();
@@ -209,7 +209,7 @@ impl<P: Plant> World<P> {
             // Better than any vote of its own.
             (Zxid(u64::MAX), Epoch(u32::MAX))
         };
-        for peer in (0..MEMBERS).filter(|peer| *peer != at) {
+        for peer in (0..N).filter(|peer| *peer != at) {
             if self.hosts[at].role != Role::Looking {
                 break;
             }
@@ -300,8 +300,7 @@ impl<P: Plant> World<P> {
         let leads = led || status.role == Role::Leading;
         let mut count = 0;
         for effect in effects {
-            let ping =
-                matches!(&effect, Effect::Send { packet, .. } if packet.kind == PacketType::Ping);
+            let ping = matches!(&effect, Effect::Send { packet, .. } if packet.kind == PacketType::Ping);
             if !ping || self.pings {
                 count += 1;
                 self.carry_out(at, effect, leads)?;
@@ -318,14 +317,16 @@ impl<P: Plant> World<P> {
                 self.host(at).disk.queue.push_back((ticket, op));
             }
             Effect::Notify { to, notification } => {
-                let Some(to) = place_of(to).filter(|_| self.model.has_votes()) else { return Ok(()) };
+                let Some(to) = place_of(to).filter(|to| *to < N && self.model.has_votes()) else {
+                    return Ok(());
+                };
                 self.host(at).votes[to] = Some(Vote::from(&notification));
                 if self.told[at][to] && self.linked[at.min(to)][at.max(to)] {
                     self.send_last_vote(at, to);
                 }
             }
             Effect::Dial { leader } => {
-                if let Some(to) = place_of(leader).filter(|_| self.model.has_quorum_port()) {
+                if let Some(to) = place_of(leader).filter(|to| *to < N && self.model.has_quorum_port()) {
                     self.host(at).dials[to] += 1;
                 }
             }

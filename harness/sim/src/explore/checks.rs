@@ -9,7 +9,7 @@ use node_wire::ids::{Epoch, ServerId, Zxid};
 
 use super::disk::{Mark, mark};
 use super::starts::Start;
-use super::world::{MEMBERS, Place, World, server};
+use super::world::{Place, World, server};
 use crate::outcome::Rule;
 
 /// A rule and the sentence that says how it was broken.
@@ -40,12 +40,12 @@ impl Ghost {
         proposed.dedup();
         let committed = start.committed.iter().map(|mark| Committed { mark: *mark, tree: None }).collect();
         let vote = |place: &Place| (start.disks[*place].current, start.disks[*place].last(), *place);
-        let best = (0..MEMBERS).max_by_key(vote).unwrap_or_default();
+        let best = (0..start.disks.len()).max_by_key(vote).unwrap_or_default();
         Self { best, leaders: Vec::new(), proposed, committed }
     }
 }
 
-impl<P: Plant> World<P> {
+impl<P: Plant, const N: usize> World<P, N> {
     fn ghost(&mut self) -> &mut Ghost {
         std::rc::Rc::make_mut(&mut self.ghost)
     }
@@ -111,7 +111,10 @@ impl<P: Plant> World<P> {
             None => Ok(()),
             Some((zxid, _)) => Err((
                 Rule::Durability,
-                format!("server {} leads epoch {epoch} without {zxid}, which was committed before", place + 1),
+                format!(
+                    "server {} leads epoch {epoch} without {zxid}, which was committed before",
+                    place + 1
+                ),
             )),
         }
     }
@@ -182,13 +185,10 @@ impl<P: Plant> World<P> {
 
     fn check_quorum(&self, committed: Mark) -> Finding {
         let holders = self.hosts.iter().filter(|host| host.disk.durable.holds(committed)).count();
-        if holders > MEMBERS / 2 {
+        if holders > N / 2 {
             return Ok(());
         }
-        Err((
-            Rule::Durability,
-            format!("{} is committed while {holders} of {MEMBERS} disks hold it", committed.0),
-        ))
+        Err((Rule::Durability, format!("{} is committed while {holders} of {N} disks hold it", committed.0)))
     }
 
     /// A disk changed: what is committed is still on the disks of a quorum.
@@ -198,7 +198,7 @@ impl<P: Plant> World<P> {
 
     /// Who follows whom, when everybody follows one leader, which itself leads.
     pub(super) fn agreed(&self) -> Option<Place> {
-        let leader = (0..MEMBERS).find(|place| self.hosts[*place].role == Role::Leading)?;
+        let leader = (0..N).find(|place| self.hosts[*place].role == Role::Leading)?;
         self.hosts
             .iter()
             .enumerate()

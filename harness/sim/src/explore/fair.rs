@@ -2,9 +2,9 @@
 
 use node_core::Plant;
 
-use super::checks::Finding;
-use super::world::{Budget, MEMBERS, World, server};
 use super::Bounds;
+use super::checks::Finding;
+use super::world::{Budget, World, server};
 use crate::outcome::Rule;
 
 /// Ticks within which a fair course ends with one leader: twenty peer time-outs and one initLimit, as in the
@@ -14,7 +14,7 @@ const FAIR_TICKS: u32 = 250;
 /// Transitions between two ticks. What goes on longer than that never ends.
 const MAX_DELIVERIES: u32 = 10_000;
 
-impl<P: Plant> World<P> {
+impl<P: Plant, const N: usize> World<P, N> {
     /// Judges a state in which nothing is bound to happen any more.
     pub(super) fn check_quiet(&self, bounds: &Bounds) -> Finding {
         if !self.model.has_votes() {
@@ -39,11 +39,15 @@ impl<P: Plant> World<P> {
             Some(leader) if leader == self.ghost.best => Ok(()),
             Some(leader) => Err((
                 Rule::Liveness,
-                format!("without a fault server {} leads, though server {best} has the best vote", server(leader)),
+                format!(
+                    "without a fault server {} leads, though server {best} has the best vote",
+                    server(leader)
+                ),
             )),
-            None => {
-                Err((Rule::Liveness, format!("without a fault server {best}, the best, is not followed by all")))
-            }
+            None => Err((
+                Rule::Liveness,
+                format!("without a fault server {best}, the best, is not followed by all"),
+            )),
         }
     }
 
@@ -51,7 +55,7 @@ impl<P: Plant> World<P> {
     fn fair_course(mut self) -> Finding {
         self.pings = true;
         for _ in 0..FAIR_TICKS {
-            for at in 0..MEMBERS {
+            for at in 0..N {
                 self.tick(at)?;
             }
             self.deliver_all()?;

@@ -1,4 +1,4 @@
-//! Every interleaving of three members, up to a bound.
+//! Every interleaving of a few members, three mostly, up to a bound.
 //!
 //! The simulator samples long worlds; this module enumerates short ones. Nothing is drawn here: from each state every
 //! transition is taken that is possible, and each new state is judged by the same rules. What is explored is the real
@@ -47,7 +47,7 @@ mod tests;
 mod transition;
 mod world;
 
-use node_core::{Bug, Clean, Planted};
+use node_core::{Bug, Clean, Plant, Planted};
 
 use crate::outcome::Rule;
 use search::Search;
@@ -97,6 +97,8 @@ impl Model {
 /// How much of what need not happen may happen, all members taken together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bounds {
+    /// Members: two to four. Half of the voters are no quorum, but only an even number of them has a half.
+    pub members: u8,
     /// Crashes, each keeping any prefix of what waits for the disk.
     pub crashes: u8,
     /// Times at which a member's time runs out.
@@ -113,7 +115,15 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { crashes: 0, timeouts: 0, losses: 0, elections: 3, proposals: 0, max_states: u64::MAX }
+        Self {
+            members: 3,
+            crashes: 0,
+            timeouts: 0,
+            losses: 0,
+            elections: 3,
+            proposals: 0,
+            max_states: u64::MAX,
+        }
     }
 }
 
@@ -164,9 +174,18 @@ pub fn explore_from(
     plant: Option<Bug>,
     chosen: impl Fn(&str) -> bool,
 ) -> Explored {
-    let starts = starts::STARTS.into_iter().filter(|(name, _)| chosen(name));
     match plant {
-        None => Search::new(model, bounds, Clean).run(starts),
-        Some(bug) => Search::new(model, bounds, Planted(bug)).run(starts),
+        None => sized(model, bounds, Clean, chosen),
+        Some(bug) => sized(model, bounds, Planted(bug), chosen),
+    }
+}
+
+fn sized<P: Plant>(model: Model, bounds: Bounds, plant: P, chosen: impl Fn(&str) -> bool) -> Explored {
+    let starts = starts::STARTS.into_iter().filter(|(name, _)| chosen(name));
+    match bounds.members {
+        2 => Search::<P, 2>::new(model, bounds, plant).run(starts),
+        3 => Search::<P, 3>::new(model, bounds, plant).run(starts),
+        4 => Search::<P, 4>::new(model, bounds, plant).run(starts),
+        members => panic!("an exploration has two to four members, not {members}"),
     }
 }

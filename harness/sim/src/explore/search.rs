@@ -8,7 +8,7 @@ use super::digest::Visited;
 use super::shorten::shortest;
 use super::starts::Start;
 use super::transition::Transition;
-use super::world::{Place, World};
+use super::world::World;
 use super::{Bounds, Counterexample, Explored, Model};
 use crate::outcome::Rule;
 
@@ -21,13 +21,13 @@ pub(super) struct Broken {
 }
 
 /// A state on the way, and what was not tried from it yet.
-struct Frame<P: Plant> {
-    world: World<P>,
+struct Frame<P: Plant, const N: usize> {
+    world: World<P, N>,
     left: Vec<Transition>,
 }
 
 /// A search.
-pub(super) struct Search<P: Plant> {
+pub(super) struct Search<P: Plant, const N: usize> {
     model: Model,
     bounds: Bounds,
     plant: P,
@@ -38,12 +38,19 @@ pub(super) struct Search<P: Plant> {
 }
 
 /// A state with everybody started and connected.
-pub(super) fn root<P: Plant>(model: Model, bounds: &Bounds, start: &Start, plant: P) -> Result<World<P>, (Rule, String)> {
+fn root<P: Plant, const N: usize>(
+    model: Model,
+    bounds: &Bounds,
+    start: &Start,
+    plant: P,
+) -> Result<World<P, N>, (Rule, String)> {
     let mut world = World::new(model, bounds, start, plant);
-    let mut first: Vec<Transition> = (0..3).map(|at: Place| Transition::Start { at }).collect();
-    if model.has_votes() {
-        first.extend([(0, 1), (0, 2), (1, 2)].map(|(one, other)| Transition::Connect { one, other }));
-    }
+    let pairs = (0..N).flat_map(|one| (one + 1..N).map(move |other| (one, other)));
+    let connections = pairs.filter(|_| model.has_votes());
+    let first: Vec<Transition> = (0..N)
+        .map(|at| Transition::Start { at })
+        .chain(connections.map(|(one, other)| Transition::Connect { one, other }))
+        .collect();
     for transition in first {
         world.apply(transition)?;
     }
@@ -59,7 +66,7 @@ pub(super) fn guarded<T>(part: impl FnOnce() -> Result<T, (Rule, String)>) -> Re
     }
 }
 
-impl<P: Plant> Search<P> {
+impl<P: Plant, const N: usize> Search<P, N> {
     pub(super) fn new(model: Model, bounds: Bounds, plant: P) -> Self {
         let (visited, explored, path) = (Visited::default(), Explored::default(), Vec::new());
         Self { model, bounds, plant, visited, explored, path }
@@ -69,7 +76,10 @@ impl<P: Plant> Search<P> {
     pub(super) fn run(mut self, starts: impl Iterator<Item = (&'static str, fn() -> Start)>) -> Explored {
         self.explored.exhausted = true;
         for (name, start) in starts {
-            let start = start();
+            if !self.explored.exhausted {
+                break;
+            }
+            let start = start().for_members(N);
             self.path.clear();
             if let Err((rule, sentence)) = guarded(|| self.from(&start)) {
                 self.explored.exhausted = false;
@@ -84,7 +94,7 @@ impl<P: Plant> Search<P> {
     fn from(&mut self, start: &Start) -> Result<(), (Rule, String)> {
         let world = root(self.model, &self.bounds, start, self.plant)?;
         let mut frames = Vec::new();
-        if self.is_new(&world) {
+        if self.explored.states < self.bounds.max_states && self.is_new(&world) {
             frames.push(self.frame(world)?);
         }
         while let Some(frame) = frames.last_mut() {
@@ -112,14 +122,14 @@ impl<P: Plant> Search<P> {
         Ok(())
     }
 
-    fn is_new(&mut self, world: &World<P>) -> bool {
+    fn is_new(&mut self, world: &World<P, N>) -> bool {
         let new = self.visited.insert(world.digest());
         self.explored.states += u64::from(new);
         new
     }
 
     /// Looks at a new state.
-    fn frame(&mut self, world: World<P>) -> Result<Frame<P>, (Rule, String)> {
+    fn frame(&mut self, world: World<P, N>) -> Result<Frame<P, N>, (Rule, String)> {
         let mut left = world.enabled();
         // Taken from the end: what is bound to happen first, so that the paths to a violation have few faults.
         left.reverse();
@@ -147,7 +157,7 @@ impl<P: Plant> Search<P> {
     ) -> Option<Broken> {
         let mut taken = Vec::new();
         let outcome = guarded(|| {
-            let mut world = root(self.model, &self.bounds, start, self.plant)?;
+            let mut world: World<P, N> = root(self.model, &self.bounds, start, self.plant)?;
             for transition in path {
                 let enabled = world.enabled();
                 if !enabled.contains(transition) {

@@ -25,7 +25,11 @@ pub(super) fn shortest(mut broken: Broken, replay: impl Fn(&[Transition]) -> Opt
 }
 
 /// Takes over a path if it breaks the same promise sooner.
-fn improve(broken: &mut Broken, path: &[Transition], replay: &impl Fn(&[Transition]) -> Option<Broken>) -> bool {
+fn improve(
+    broken: &mut Broken,
+    path: &[Transition],
+    replay: &impl Fn(&[Transition]) -> Option<Broken>,
+) -> bool {
     match replay(path) {
         Some(found) if found.rule == broken.rule && found.path.len() < broken.path.len() => {
             *broken = found;

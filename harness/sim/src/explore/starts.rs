@@ -7,12 +7,11 @@ use node_wire::ids::{Epoch, SessionId, Zxid};
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
 use super::disk::{Durable, Mark, mark};
-use super::world::MEMBERS;
 
 /// What every member begins with, and what is known to be committed of it.
 #[derive(Clone, Debug)]
 pub(super) struct Start {
-    pub(super) disks: [Durable; MEMBERS],
+    pub(super) disks: Vec<Durable>,
     pub(super) committed: Vec<Mark>,
 }
 
@@ -33,8 +32,11 @@ fn disk(accepted: u32, current: u32, entries: &[(u32, u32)]) -> Durable {
     }
 }
 
-fn start(disks: [Durable; MEMBERS], committed: &[(u32, u32)]) -> Start {
-    Start { disks, committed: committed.iter().map(|(epoch, counter)| mark(&entry(*epoch, *counter))).collect() }
+fn start(disks: [Durable; 3], committed: &[(u32, u32)]) -> Start {
+    Start {
+        disks: disks.to_vec(),
+        committed: committed.iter().map(|(epoch, counter)| mark(&entry(*epoch, *counter))).collect(),
+    }
 }
 
 /// A disk whose first entries are in a snapshot: who lacks them is sent the tree.
@@ -77,6 +79,15 @@ fn deposed() -> Start {
 fn snapshots() -> Start {
     let longer = with_snapshot(disk(1, 1, &[(1, 1), (1, 2)]), 1);
     start([longer, with_snapshot(disk(1, 1, &[(1, 1)]), 1), disk(0, 0, &[])], &[(1, 1)])
+}
+
+impl Start {
+    /// As an ensemble of another size begins: the fourth member is as the second, which holds all that is committed.
+    pub(super) fn for_members(mut self, members: usize) -> Self {
+        let second = self.disks[1].clone();
+        self.disks.resize(members, second);
+        self
+    }
 }
 
 /// Every start by its name.

@@ -8,7 +8,7 @@ use std::fmt;
 use node_core::{Plant, Role};
 
 use super::disk::Kept;
-use super::world::{MEMBERS, Place, World, server};
+use super::world::{Place, World, server};
 
 /// A step from one state to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Transition {
     }
 }
 
-impl<P: Plant> World<P> {
+impl<P: Plant, const N: usize> World<P, N> {
     /// Everything that can happen next. A [`Transition::Clock`] among it may turn out to change nothing.
     pub(super) fn enabled(&self) -> Vec<Transition> {
         let mut enabled = Vec::with_capacity(16);
@@ -89,7 +89,7 @@ impl<P: Plant> World<P> {
                     enabled.push(Transition::Dial { from: at, to });
                 }
             }
-            for peer in (0..MEMBERS).filter(|peer| *peer != at) {
+            for peer in (0..N).filter(|peer| *peer != at) {
                 if !self.votes[peer][at].is_empty() {
                     enabled.push(Transition::Vote { from: peer, to: at });
                 }
@@ -120,7 +120,7 @@ impl<P: Plant> World<P> {
         let budget = self.budget;
         for (at, host) in self.hosts.iter().enumerate().filter(|(_, host)| host.member.is_some()) {
             if budget.elections > 0 && self.model.has_oracle() && host.role == Role::Looking {
-                enabled.extend((0..MEMBERS).map(|leader| Transition::Elect { at, leader }));
+                enabled.extend((0..N).map(|leader| Transition::Elect { at, leader }));
             }
             if budget.proposals > 0 && host.role == Role::Leading && host.established {
                 enabled.push(Transition::Client { at });
@@ -129,17 +129,16 @@ impl<P: Plant> World<P> {
                 enabled.push(Transition::Clock { at });
             }
             if budget.crashes > 0 {
-                enabled.extend(
-                    host.disk.after_a_crash().into_iter().map(|kept| Transition::Crash { at, kept }),
-                );
+                enabled
+                    .extend(host.disk.after_a_crash().into_iter().map(|kept| Transition::Crash { at, kept }));
             }
         }
         if budget.losses > 0 {
             for conn in self.conns.iter().filter(|conn| conn.sound) {
                 enabled.push(Transition::Lose { conn: conn.number });
             }
-            for one in 0..MEMBERS {
-                for other in (one + 1..MEMBERS).filter(|other| self.linked[one][*other]) {
+            for one in 0..N {
+                for other in (one + 1..N).filter(|other| self.linked[one][*other]) {
                     enabled.push(Transition::LoseLink { one, other });
                 }
             }

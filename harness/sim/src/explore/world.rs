@@ -1,4 +1,4 @@
-//! The world of an exploration: three members, what is between them and under them, and nothing else.
+//! The world of an exploration: a few members, what is between them and under them, and nothing else.
 //!
 //! It is small so that it can be copied at every transition: a member that a transition does not touch is shared.
 //! There is no time in it. A member's clock moves only when a transition says so.
@@ -21,8 +21,8 @@ use super::disk::Disk;
 use super::starts::Start;
 use super::{Bounds, Model};
 
-/// Members of an exploration.
-pub(super) const MEMBERS: usize = 3;
+/// The most members of an exploration.
+pub(super) const MAX_MEMBERS: usize = 4;
 
 /// A member's place: its server id less one.
 pub(super) type Place = usize;
@@ -44,7 +44,7 @@ pub(super) fn server(place: Place) -> ServerId {
 
 /// The place of a server.
 pub(super) fn place_of(server: ServerId) -> Option<Place> {
-    (0..MEMBERS).find(|place| self::server(*place) == server)
+    (0..MAX_MEMBERS).find(|place| self::server(*place) == server)
 }
 
 /// A vote as it travels: a notification without what the core never looks at.
@@ -144,7 +144,7 @@ pub(super) struct Budget {
 
 impl Budget {
     pub(super) fn of(bounds: &Bounds) -> Self {
-        let Bounds { crashes, timeouts, losses, elections, proposals, max_states: _ } = *bounds;
+        let Bounds { crashes, timeouts, losses, elections, proposals, members: _, max_states: _ } = *bounds;
         Self { crashes, timeouts, losses, elections, proposals }
     }
 }
@@ -157,11 +157,11 @@ pub(super) struct Host<P: Plant> {
     /// Monotonic time of the process.
     pub(super) mono: Duration,
     /// Dials that were not answered yet, by target.
-    pub(super) dials: [u8; MEMBERS],
+    pub(super) dials: [u8; MAX_MEMBERS],
     /// Dials so far.
     pub(super) dialled: u64,
     /// The last vote for each peer: a new connection begins with it.
-    pub(super) votes: [Option<Vote>; MEMBERS],
+    pub(super) votes: [Option<Vote>; MAX_MEMBERS],
     pub(super) round: Round,
     pub(super) role: Role,
     pub(super) established: bool,
@@ -191,16 +191,16 @@ impl<P: Plant> Host<P> {
 
 /// A state.
 #[derive(Clone)]
-pub(super) struct World<P: Plant> {
+pub(super) struct World<P: Plant, const N: usize> {
     pub(super) model: Model,
     pub(super) plant: P,
-    pub(super) hosts: [Rc<Host<P>>; MEMBERS],
+    pub(super) hosts: [Rc<Host<P>>; N],
     /// Votes under way, by sender and receiver.
-    pub(super) votes: [[VecDeque<Vote>; MEMBERS]; MEMBERS],
+    pub(super) votes: [[VecDeque<Vote>; N]; N],
     /// Election connections that stand, by the smaller and the larger place.
-    pub(super) linked: [[bool; MEMBERS]; MEMBERS],
+    pub(super) linked: [[bool; N]; N],
     /// Who believes in its election connection to whom.
-    pub(super) told: [[bool; MEMBERS]; MEMBERS],
+    pub(super) told: [[bool; N]; N],
     pub(super) conns: Vec<Rc<Conn>>,
     pub(super) ghost: Rc<Ghost>,
     pub(super) budget: Budget,
@@ -210,7 +210,7 @@ pub(super) struct World<P: Plant> {
     pub(super) notes: Option<Vec<String>>,
 }
 
-impl<P: Plant> World<P> {
+impl<P: Plant, const N: usize> World<P, N> {
     /// Everybody has just started and is connected with everybody.
     pub(super) fn new(model: Model, bounds: &Bounds, start: &Start, plant: P) -> Self {
         let hosts = std::array::from_fn(|place| {
@@ -218,9 +218,9 @@ impl<P: Plant> World<P> {
                 member: None,
                 disk: Disk { durable: start.disks[place].clone(), queue: VecDeque::new() },
                 mono: Duration::ZERO,
-                dials: [0; MEMBERS],
+                dials: [0; MAX_MEMBERS],
                 dialled: 0,
-                votes: [None; MEMBERS],
+                votes: [None; MAX_MEMBERS],
                 round: Round(0),
                 role: Role::Looking,
                 established: false,
@@ -232,9 +232,9 @@ impl<P: Plant> World<P> {
             model,
             plant,
             hosts,
-            votes: Default::default(),
-            linked: [[false; MEMBERS]; MEMBERS],
-            told: [[false; MEMBERS]; MEMBERS],
+            votes: std::array::from_fn(|_| std::array::from_fn(|_| VecDeque::new())),
+            linked: [[false; N]; N],
+            told: [[false; N]; N],
             conns: Vec::new(),
             ghost: Rc::new(Ghost::of(start)),
             budget: Budget::of(bounds),
@@ -246,7 +246,7 @@ impl<P: Plant> World<P> {
     pub(super) fn config(place: Place) -> Config {
         Config {
             id: server(place),
-            voters: (0..MEMBERS).map(server).collect(),
+            voters: (0..N).map(server).collect(),
             peer_timeout: PEER_TIMEOUT,
             tick_time: TICK_TIME,
             init_limit: INIT_LIMIT,
