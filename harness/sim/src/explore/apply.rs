@@ -320,7 +320,9 @@ impl<P: Plant, const N: usize> World<P, N> {
                 let Some(to) = place_of(to).filter(|to| *to < N && self.model.has_votes()) else {
                     return Ok(());
                 };
-                self.host(at).votes[to] = Some(Vote::from(&notification));
+                let vote = Vote::from(&notification);
+                self.remember_vote(at, vote);
+                self.host(at).votes[to] = Some(vote);
                 if self.told[at][to] && self.linked[at.min(to)][at.max(to)] {
                     self.send_last_vote(at, to);
                 }

@@ -5,11 +5,12 @@
 
 use node_core::io::{Event, StoreOp};
 use node_core::{Plant, Role};
-use node_wire::ids::{Epoch, ServerId, Zxid};
+use node_wire::election::PeerState;
+use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 
 use super::disk::{Mark, mark};
 use super::starts::Start;
-use super::world::{Place, World, server};
+use super::world::{Place, Vote, World, server};
 use crate::outcome::Rule;
 
 /// A rule and the sentence that says how it was broken.
@@ -22,6 +23,9 @@ pub(super) struct Committed {
     tree: Option<i64>,
 }
 
+/// Who told that it votes for whom: in which round while it looked, none when it followed or led.
+type Told = (Place, ServerId, Option<Round>);
+
 /// What is remembered of the past.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Ghost {
@@ -30,6 +34,8 @@ pub(super) struct Ghost {
     leaders: Vec<(Epoch, ServerId)>,
     proposed: Vec<Mark>,
     committed: Vec<Committed>,
+    /// Votes that were ever told.
+    votes: Vec<Told>,
 }
 
 impl Ghost {
@@ -41,7 +47,7 @@ impl Ghost {
         let committed = start.committed.iter().map(|mark| Committed { mark: *mark, tree: None }).collect();
         let vote = |place: &Place| (start.disks[*place].current, start.disks[*place].last(), *place);
         let best = (0..start.disks.len()).max_by_key(vote).unwrap_or_default();
-        Self { best, leaders: Vec::new(), proposed, committed }
+        Self { best, leaders: Vec::new(), proposed, committed, votes: Vec::new() }
     }
 }
 
@@ -80,11 +86,47 @@ impl<P: Plant, const N: usize> World<P, N> {
         }
     }
 
+    /// A member told a vote.
+    pub(super) fn remember_vote(&mut self, place: Place, vote: Vote) {
+        let round = (vote.state == PeerState::Looking).then_some(vote.round);
+        let told = (place, vote.leader, round);
+        if let Err(at) = self.ghost.votes.binary_search(&told) {
+            self.ghost().votes.insert(at, told);
+        }
+    }
+
+    /// A leader is elected by a quorum that voted for it in its round, or that follows it already.
+    fn check_votes(&self, place: Place, leader: ServerId, round: Round) -> Finding {
+        let voters = (0..N).filter(|voter| {
+            let told = |round| self.ghost.votes.binary_search(&(*voter, leader, round)).is_ok();
+            *voter == place || told(Some(round)) || told(None)
+        });
+        let voters = voters.count();
+        if voters > N / 2 || !self.model.has_votes() {
+            return Ok(());
+        }
+        let id = server(place);
+        Err((
+            Rule::Liveness,
+            format!(
+                "server {id} takes {leader} for elected in round {round}, where {voters} of {N} voted so"
+            ),
+        ))
+    }
+
     /// A member told of a transition.
     pub(super) fn check_event(&mut self, place: Place, event: &Event) -> Finding {
-        let Event::Established { leader, epoch } = event else { return Ok(()) };
-        match self.ghost.leaders.binary_search_by_key(epoch, |(epoch, _)| *epoch) {
-            Ok(found) if self.ghost.leaders[found].1 == *leader => {}
+        match event {
+            Event::Established { leader, epoch } => self.check_established(place, *leader, *epoch),
+            Event::Elected { leader, round } => self.check_votes(place, *leader, *round),
+            Event::Looking { .. } | Event::Synchronizing { .. } => Ok(()),
+        }
+    }
+
+    /// At most one leader is established in an epoch.
+    fn check_established(&mut self, place: Place, leader: ServerId, epoch: Epoch) -> Finding {
+        match self.ghost.leaders.binary_search_by_key(&epoch, |(epoch, _)| *epoch) {
+            Ok(found) if self.ghost.leaders[found].1 == leader => {}
             Ok(found) => {
                 let other = self.ghost.leaders[found].1;
                 return Err((
@@ -92,9 +134,9 @@ impl<P: Plant, const N: usize> World<P, N> {
                     format!("epoch {epoch} was established by leader {other} and by leader {leader}"),
                 ));
             }
-            Err(at) => self.ghost().leaders.insert(at, (*epoch, *leader)),
+            Err(at) => self.ghost().leaders.insert(at, (epoch, leader)),
         }
-        if server(place) == *leader { self.check_history_of_leader(place, *epoch) } else { Ok(()) }
+        if server(place) == leader { self.check_history_of_leader(place, epoch) } else { Ok(()) }
     }
 
     /// Everything committed in earlier epochs is in the history of a leader that is established.
