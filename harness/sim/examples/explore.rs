@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     }));
     let Arguments { model, bounds, plant, start } = arguments;
     println!(
-        "{:10} {:10} {:>2} {:>2} {:>2} {:>2} {:>2} {:>2} {:>12} {:>13} {:>9} {:>5} {:>8} {:>7}  end",
+        "{:10} {:10} {:>2} {:>2} {:>2} {:>2} {:>2} {:>2} {:>12} {:>13} {:>9} {:>5} {:>8} {:>6} {:>6}  end",
         "model",
         "start",
         "N",
@@ -50,19 +50,21 @@ fn main() -> ExitCode {
         "quiet",
         "depth",
         "seconds",
+        "cpu",
         "MB"
     );
     let mut status = 0;
     for name in starts().filter(|name| start.as_ref().is_none_or(|start| start == name)) {
-        let begin = Instant::now();
+        let (begin, worked) = (Instant::now(), processor_time());
         let explored = explore_from(model, bounds, plant, |start| start == name);
+        let worked = processor_time().zip(worked).map(|(now, before)| (now - before) / 100);
         let end = match (&explored.violation, explored.exhausted) {
             (Some(counterexample), _) => counterexample.rule.name(),
             (None, true) => "exhausted",
             (None, false) => "gave up",
         };
         println!(
-            "{:10} {name:10} {:>2} {:>2} {:>2} {:>2} {:>2} {:>2} {:>12} {:>13} {:>9} {:>5} {:>8.1} {:>7}  {end}",
+            "{:10} {name:10} {:>2} {:>2} {:>2} {:>2} {:>2} {:>2} {:>12} {:>13} {:>9} {:>5} {:>8.1} {:>6} {:>6}  {end}",
             model.name(),
             bounds.members,
             bounds.crashes,
@@ -75,7 +77,8 @@ fn main() -> ExitCode {
             explored.quiet,
             explored.deepest,
             begin.elapsed().as_secs_f64(),
-            peak_megabytes().map_or_else(|| "?".to_owned(), |megabytes| megabytes.to_string()),
+            shown(worked),
+            shown(peak_megabytes()),
         );
         if let Some(counterexample) = explored.violation {
             println!("\n{}: {}", counterexample.rule.name(), counterexample.sentence);
@@ -89,6 +92,10 @@ fn main() -> ExitCode {
         }
     }
     ExitCode::from(status)
+}
+
+fn shown(figure: Option<u64>) -> String {
+    figure.map_or_else(|| "?".to_owned(), |figure| figure.to_string())
 }
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
@@ -126,6 +133,15 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
 
 fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
     word.parse().map_err(|_| format!("{word} is not a number, or too large"))
+}
+
+/// Processor time of this process in hundredths of a second, where the system tells: a busy machine does not stretch
+/// it.
+fn processor_time() -> Option<u64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name in brackets may hold anything; user and system time are the 12th and 13th field behind it.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().ok()).sum()
 }
 
 /// The most memory that this process has had, where the system tells.

@@ -6,7 +6,7 @@ use node_core::Plant;
 
 use super::digest::Visited;
 use super::shorten::shortest;
-use super::starts::Start;
+use super::starts::{Named, Start};
 use super::transition::Transition;
 use super::world::World;
 use super::{Bounds, Counterexample, Explored, Model};
@@ -73,7 +73,7 @@ impl<P: Plant, const N: usize> Search<P, N> {
     }
 
     /// Searches from every start.
-    pub(super) fn run(mut self, starts: impl Iterator<Item = (&'static str, fn() -> Start)>) -> Explored {
+    pub(super) fn run(mut self, starts: impl Iterator<Item = Named>) -> Explored {
         self.explored.exhausted = true;
         for (name, start) in starts {
             if !self.explored.exhausted {

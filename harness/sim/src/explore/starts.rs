@@ -90,8 +90,11 @@ impl Start {
     }
 }
 
-/// Every start by its name.
-pub(super) const STARTS: [(&str, fn() -> Start); 6] = [
+/// A start by its name.
+pub(super) type Named = (&'static str, fn() -> Start);
+
+/// Every start.
+pub(super) const STARTS: [Named; 6] = [
     ("empty", empty),
     ("behind", behind),
     ("proposed", proposed),
