@@ -18,10 +18,16 @@
 //! has waited for better votes, or gives its leader or its followers up. When, compared with everything else, is
 //! open. PINGs are left out: all they do is to put off such a time-out.
 //!
+//! **Left out.** Only the wait for better votes is explored of a member that looks: that it tells its vote again, and
+//! gives up connections that came too early, happens in the fair course alone. A driver may replace a vote that has not
+//! left yet by a newer one; here every vote arrives. A dial is answered or refused, or waits; it does not fail by
+//! itself while its target lives. No snapshots are taken, though members may begin with one. The simulator has all
+//! of it.
+//!
 //! **Reduction.** Three, each sound. What a store has finished shows only when somebody waits for it, and a crash may
 //! keep any prefix of the queue anyway, so the queue moves on from one operation that is waited for to the next. Both
-//! ends of a dialled connection learn of it in one transition, because the acceptor is silent until the dialler
-//! spoke. Absolute time, tickets and the operations behind them are left out of a state's fingerprint. There is no
+//! ends of a dialled connection learn of it in one transition, because all that the acceptor does before the
+//! dialler speaks is to close it. Absolute time, tickets and the operations behind them are left out of a state's fingerprint. There is no
 //! reduction by commuting deliveries: any message may find its receiver in another role, so little commutes for
 //! certain.
 //!
