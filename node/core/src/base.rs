@@ -5,6 +5,7 @@
 //! stands here.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ impl Leave {
 }
 
 /// What to do once a store operation is durable. A role that ended is never woken: see [`Base::forget_waiting`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Then {
     /// Follower: acceptedEpoch is on disk, so promise it.
     AckEpoch {
@@ -58,6 +59,7 @@ pub(crate) enum Then {
 }
 
 /// State that outlives roles.
+#[derive(Clone)]
 pub(crate) struct Base<P: Plant> {
     /// The bugs planted in this member: none, mostly.
     pub(crate) plant: P,
@@ -307,9 +309,61 @@ impl<P: Plant> Base<P> {
         Some(then)
     }
 
+    /// The ticket whose durability the role waits for, if any.
+    pub(crate) fn awaited(&self) -> Option<u64> {
+        self.waiting.front().map(|(ticket, _)| *ticket)
+    }
+
     /// A role ended: what it waited for concerns nobody any more. The operations themselves stay queued.
     pub(crate) fn forget_waiting(&mut self) {
         self.waiting.clear();
+    }
+
+    /// Mixes in everything that can decide what happens next, and nothing that only counts the past.
+    pub(crate) fn fingerprint(&self, state: &mut impl Hasher) {
+        let Self {
+            plant: _,
+            config: _,
+            quorum: _,
+            now: _,
+            awake: _,
+            accepted_epoch,
+            current_epoch,
+            highest_told,
+            journal,
+            tree,
+            clients,
+            out: _,
+            next_ticket,
+            stored,
+            waiting,
+            appended,
+            durable,
+            last_snapshot,
+            since_snapshot,
+            failed_lookups,
+            filed_epoch,
+            left_to_old_writer,
+        } = self;
+        (accepted_epoch, current_epoch, highest_told).hash(state);
+        journal.fingerprint(state);
+        (tree.zxid(), tree.digest()).hash(state);
+        for session in tree.sessions() {
+            session.hash(state);
+        }
+        clients.hash(state);
+        state.write_u64(next_ticket - stored);
+        for (ticket, then) in waiting {
+            (ticket - stored, then).hash(state);
+        }
+        for (ticket, zxid) in appended {
+            (ticket - stored, zxid).hash(state);
+        }
+        (durable, last_snapshot, since_snapshot, filed_epoch).hash(state);
+        for entry in left_to_old_writer {
+            entry.bytes.hash(state);
+        }
+        failed_lookups.min(&(MAX_PATIENCE_DOUBLINGS + 1)).hash(state);
     }
 
     /// Applies the next committed entry, answers the client that asked for it, and gives both.

@@ -29,12 +29,14 @@
 //! them establish an epoch.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 
 use crate::Config;
+use crate::fingerprint::until;
 use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
 
@@ -54,7 +56,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 const AUDIBLE: Duration = Duration::from_millis(2500);
 
 /// A vote: for whom, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Vote {
     pub(crate) leader: ServerId,
     pub(crate) zxid: Zxid,
@@ -80,7 +82,7 @@ impl Vote {
 }
 
 /// What is known of a peer's connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 struct Peer {
     connected: bool,
     /// It was our leader and fell silent: its open socket proves nothing until it speaks again.
@@ -90,14 +92,14 @@ struct Peer {
 }
 
 /// The vote of a member that is not looking, and whether it claims to lead.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Settled {
     vote: Vote,
     leading: bool,
 }
 
 /// One search for a leader.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Lookup {
     /// For ourselves, with all we have.
     candidacy: Vote,
@@ -126,7 +128,7 @@ impl Lookup {
 pub(crate) type Outbox = Vec<(ServerId, Notification)>;
 
 /// One member's part in elections.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Election<P: Plant> {
     plant: P,
     me: ServerId,
@@ -163,6 +165,44 @@ impl<P: Plant> Election<P> {
 
     pub(crate) fn round(&self) -> Round {
         self.round
+    }
+
+    /// Mixes in what it holds, times as seen from `at`.
+    pub(crate) fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
+        let Self {
+            plant: _,
+            me: _,
+            observes: _,
+            observers: _,
+            quorum: _,
+            stale,
+            round,
+            peers,
+            lookup,
+            decided,
+        } = self;
+        (stale, round, decided).hash(state);
+        for (peer, Peer { connected, suspect, heard_at }) in peers {
+            (peer, connected, suspect).hash(state);
+            heard_at.map(|heard_at| until(heard_at + AUDIBLE, at)).hash(state);
+        }
+        if let Some(lookup) = lookup {
+            let Lookup {
+                candidacy,
+                own,
+                proposal,
+                began,
+                ballots,
+                settled,
+                settle_at,
+                resend_at,
+                resend_after,
+            } = lookup;
+            (candidacy, own, proposal, ballots, settled).hash(state);
+            until(*began + PATIENCE, at).hash(state);
+            settle_at.map(|settle_at| until(settle_at, at)).hash(state);
+            (until(*resend_at, at), resend_after).hash(state);
+        }
     }
 
     /// Begins a new round. Returns the leader if the member alone is a quorum.

@@ -5,6 +5,7 @@
 //! behind it are only logged, and nobody sees them until a leader says that they are committed.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 
 use node_wire::ids::Zxid;
 use node_wire::txn::Entry;
@@ -16,7 +17,7 @@ pub const JOURNAL_ENTRIES: usize = 4096;
 const KEEP_BYTES: usize = 32 << 20;
 
 /// The log's recent end.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Journal {
     /// Applied entries that are kept at most.
     keep: usize,
@@ -118,6 +119,15 @@ impl Journal {
     /// Everything is replaced by a snapshot at `zxid`.
     pub(crate) fn reset(&mut self, zxid: Zxid) {
         *self = Self::new(zxid, Vec::new(), self.keep);
+    }
+
+    /// Mixes in what it holds.
+    pub(crate) fn fingerprint(&self, state: &mut impl Hasher) {
+        let Self { keep: _, base, entries, applied, applied_bytes: _ } = self;
+        (base, applied, entries.len()).hash(state);
+        for entry in entries {
+            entry.bytes.hash(state);
+        }
     }
 
     /// All entries, and how many of them are applied.

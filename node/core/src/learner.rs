@@ -18,6 +18,7 @@
 //! be taken back. So nothing is applied before UPTODATE, and all of it before the first client is served.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -29,6 +30,7 @@ use node_wire::txn::Entry;
 
 use crate::base::{Base, Leave, Then};
 use crate::clients::Ask;
+use crate::fingerprint::until;
 use crate::io::{ClientId, ConnId, Effect, Event};
 use crate::plant::{Bug, Plant};
 use crate::planted::Memory;
@@ -37,7 +39,7 @@ use crate::silence::Silence;
 /// A pause before a leader that refused the connection is dialled again.
 const REDIAL_AFTER: Duration = Duration::from_millis(20);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     /// No connection yet.
     Dialling,
@@ -56,7 +58,7 @@ enum Phase {
 }
 
 /// A member that follows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Learner {
     leader: ServerId,
     conn: Option<ConnId>,
@@ -80,7 +82,7 @@ pub(crate) struct Learner {
 }
 
 /// What planted bugs remember.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Planted {
     /// Proposals of the history that are not logged before currentEpoch is written ([`Bug::EpochBeforeLog`]).
     held: Vec<Entry>,
@@ -130,6 +132,33 @@ impl Learner {
 
     pub(crate) fn is_at(&self, conn: ConnId) -> bool {
         self.conn == Some(conn)
+    }
+
+    /// Mixes in what it holds, times as seen from `at`.
+    pub(crate) fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
+        let Self {
+            leader,
+            conn,
+            phase,
+            epoch,
+            committed,
+            early,
+            deadline,
+            redial_at,
+            silence,
+            syncs,
+            touched,
+            planted: Planted { held, lost, behind },
+            memory,
+        } = self;
+        (leader, conn, phase, epoch, committed, early).hash(state);
+        (until(*deadline, at), redial_at.map(|redial_at| until(redial_at, at))).hash(state);
+        silence.fingerprint(at, state);
+        (syncs, touched, lost, behind).hash(state);
+        for entry in held {
+            entry.bytes.hash(state);
+        }
+        memory.fingerprint(at, state);
     }
 
     /// The role ends: the leader need not wait for us.

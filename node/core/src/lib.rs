@@ -19,6 +19,7 @@
 mod base;
 mod clients;
 mod election;
+mod fingerprint;
 pub mod io;
 mod journal;
 mod leader;
@@ -107,11 +108,13 @@ impl Config {
 }
 
 /// A connection that came while we were looking: its owner was quicker to know that we lead.
+#[derive(Clone)]
 struct Parked {
     since: Duration,
     packets: Vec<QuorumPacket>,
 }
 
+#[derive(Clone)]
 enum RoleState {
     Looking { parked: BTreeMap<ConnId, Parked> },
     Following(Box<Learner>),
@@ -119,6 +122,7 @@ enum RoleState {
 }
 
 /// One member. `P` are the bugs planted in it: none, unless a test bench says otherwise.
+#[derive(Clone)]
 pub struct Member<P: Plant = Clean> {
     base: Base<P>,
     attention: Attention,

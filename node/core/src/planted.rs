@@ -5,6 +5,7 @@
 //! which is why people write them; both forget that there are others. A clean follower never comes here.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -30,6 +31,18 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// Mixes in what it holds, times as seen from `at`.
+    pub(crate) fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
+        let Self { forwarded, heard } = self;
+        for (since, request) in forwarded {
+            (at.saturating_sub(*since), request.session, request.cxid, request.op, &request.payload)
+                .hash(state);
+        }
+        for (session, (since, timeout)) in heard {
+            (session, at.saturating_sub(*since), timeout).hash(state);
+        }
+    }
+
     /// A write was forwarded.
     pub(crate) fn forwarded(&mut self, request: &ForwardedRequest, at: Duration) {
         self.forwarded.push((at, request.clone()));

@@ -24,7 +24,7 @@ const EPHEMERAL: i32 = 1;
 const SEQUENTIAL: i32 = 2;
 
 /// How a path will look when all that is proposed is applied.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Record {
     /// The last proposal that changed it.
     zxid: Zxid,
@@ -37,7 +37,7 @@ struct Record {
 }
 
 /// Everything that is proposed and not applied.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Outstanding {
     records: BTreeMap<ByteString, Record>,
     /// Which proposal changed which paths, oldest first.

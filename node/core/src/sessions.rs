@@ -6,14 +6,16 @@
 //! since.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use node_wire::ids::SessionId;
 
+use crate::fingerprint::until;
 use crate::io::ConnId;
 
 /// Through whom a session's requests come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Owner {
     /// A client of the leader itself.
     Local,
@@ -21,7 +23,7 @@ pub(crate) enum Owner {
     Learner(ConnId),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Session {
     timeout: Duration,
     deadline: Duration,
@@ -29,7 +31,7 @@ struct Session {
 }
 
 /// All sessions, with their deadlines in awake time.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SessionTracker {
     sessions: BTreeMap<SessionId, Session>,
     /// Each session once, at a time not after its deadline: touching is cheap, looking again is rare.
@@ -76,6 +78,14 @@ impl SessionTracker {
     /// The client of a session is now at `owner`. Gives the owner before.
     pub(crate) fn move_to(&mut self, session: SessionId, owner: Owner) -> Option<Owner> {
         self.sessions.get_mut(&session)?.owner.replace(owner)
+    }
+
+    /// Mixes in who lives, how long, and through whom. The queue follows from it, but for what is looked at in vain.
+    pub(crate) fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
+        let Self { sessions, queue: _ } = self;
+        for (id, Session { timeout, deadline, owner }) in sessions {
+            (id, timeout, until(*deadline, at), owner).hash(state);
+        }
     }
 
     /// Sessions whose time is over. Each is given once.

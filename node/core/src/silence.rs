@@ -5,6 +5,7 @@
 //! retransmission timer follows round trips (RFC 6298: a smoothed mean and a smoothed deviation). For the second
 //! all deadlines run on the [`Attention`] clock, which stands still while this process does.
 
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use crate::TICK;
@@ -56,6 +57,12 @@ impl Silence {
         let distance = gap.abs_diff(self.mean);
         self.deviation = (self.deviation * 3 + distance) / 4;
         self.mean = (self.mean * 7 + gap) / 8;
+    }
+
+    /// Mixes in the rhythm, and how long the peer has been silent.
+    pub(crate) fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
+        let Self { heard_at, mean, deviation } = self;
+        (at.saturating_sub(*heard_at), mean, deviation).hash(state);
     }
 
     /// True when the peer has been silent beyond `timeout`, or beyond what its rhythm allows.

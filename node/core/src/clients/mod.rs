@@ -40,7 +40,7 @@ pub(crate) enum Ask {
     Sync(ClientId),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 enum Phase {
     /// Its session is being created.
     Creating,
@@ -52,7 +52,7 @@ enum Phase {
     Open,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 enum Pending {
     /// Executed when its turn comes.
     Read { xid: i32, op: OpCode, body: Bytes },
@@ -70,7 +70,7 @@ impl Pending {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Client {
     session: SessionId,
     phase: Phase,
@@ -80,7 +80,7 @@ struct Client {
 }
 
 /// All connections of clients to this member.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Clients {
     next_session: i64,
     clients: BTreeMap<ClientId, Client>,

@@ -16,6 +16,7 @@
 //! Apache ZooKeeper it stays out until the leader changes by chance; here the leader starts a new epoch for it.
 
 mod broadcast;
+mod fingerprint;
 mod rounds;
 mod sync;
 
@@ -45,7 +46,7 @@ pub(crate) fn sync_request(session: SessionId) -> ForwardedRequest {
     ForwardedRequest { session, cxid: 0, op: OpCode::Sync.code(), payload: bytes::Bytes::new() }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Discovery,
     Synchronization,
@@ -53,7 +54,7 @@ enum Phase {
 }
 
 /// How far a learner is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Progress {
     Connected,
     /// FOLLOWERINFO came.
@@ -70,7 +71,7 @@ enum Progress {
     Synchronized,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Peer {
     server: Option<ServerId>,
     /// It gets what is committed and has no say in it.
@@ -90,7 +91,7 @@ struct Peer {
 }
 
 /// A member that leads.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Leader {
     phase: Phase,
     /// The epoch, once a quorum has told what it accepted.
@@ -325,6 +326,7 @@ impl Leader {
             peer.progress = Progress::Known { accepted };
             peer.patient_until = base.awake + base.discovery_timeout();
         }
+        base.highest_told = base.highest_told.max(accepted);
         match self.epoch {
             Some(epoch) if accepted > epoch && !observes => Err(Leave::because(format!(
                 "member {server} accepted epoch {accepted}, beyond our epoch {epoch}"

@@ -28,7 +28,7 @@ use crate::sessions::Owner;
 /// The zxid field of a REVALIDATE that nobody asked for: the session moved to another member.
 pub(crate) const MOVED: i64 = 1;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Waiter {
     Client(ClientId),
     Learner(ConnId),
@@ -46,7 +46,7 @@ impl Waiter {
 }
 
 /// Syncs that wait for a round, and revalidations that wait for a commit.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct SyncRounds {
     round: i64,
     /// Those whose round is under way.

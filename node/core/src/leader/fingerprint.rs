@@ -1,0 +1,48 @@
+//! What of a leader can decide what happens next: see [`Member::fingerprint`](crate::Member::fingerprint).
+
+use std::hash::{Hash, Hasher};
+use std::time::Duration;
+
+use super::{Leader, Peer};
+use crate::fingerprint::until;
+
+impl Leader {
+    /// Mixes in what it holds, times as seen from `at`.
+    pub(crate) fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
+        let Self {
+            phase,
+            epoch,
+            deadline,
+            peers,
+            promised,
+            stored,
+            durable,
+            initial,
+            last_proposed,
+            next_ping,
+            outstanding,
+            sessions,
+            rounds,
+        } = self;
+        (phase, epoch, until(*deadline, at), promised, stored).hash(state);
+        state.write_usize(peers.len());
+        for (conn, peer) in peers {
+            conn.hash(state);
+            peer.fingerprint(at, state);
+        }
+        (durable, initial, last_proposed, until(*next_ping, at)).hash(state);
+        outstanding.hash(state);
+        sessions.fingerprint(at, state);
+        rounds.hash(state);
+    }
+}
+
+impl Peer {
+    fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
+        let Self { server, observes, progress, promised, acked, history, round, silence, patient_until } =
+            self;
+        (server, observes, progress, promised, acked, history, round).hash(state);
+        silence.fingerprint(at, state);
+        until(*patient_until, at).hash(state);
+    }
+}
