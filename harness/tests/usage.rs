@@ -27,7 +27,7 @@ fn bad_input_is_refused_with_254_and_leaves_nothing() {
         (&["run", "--workload", "registre"], "did you mean `register`?"),
         (&["run", "--nodes", "0"], "at least one member"),
         (&["run", "--nemesis", "partition-leader", "--nodes", "1"], "needs at least 2 nodes"),
-        (&["run", "--cluster", "sim"], "not in this build"),
+        (&["run", "--cluster", "sim", "--base-port", "9000"], "Leave it out"),
         (&["run", "--time-limit", "30"], "write `30s`"),
         (&["run", "--nodes", "many"], "--nodes"),
         (&["run", "--no-such-flag"], "--no-such-flag"),

@@ -23,6 +23,7 @@ mod client;
 mod counters;
 mod dice;
 mod drawn;
+mod drawn_words;
 mod host;
 mod judge;
 mod network;
@@ -40,6 +41,7 @@ pub use drawn::{Drawn, FaultKind};
 use node_core::{Clean, Plant, Planted};
 pub use outcome::{Options, Outcome, Rule, Violation};
 use world::World;
+pub use world::planned;
 
 /// Lives through the world of a seed.
 pub fn simulate(seed: u64, options: Options) -> Outcome {

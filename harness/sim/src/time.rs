@@ -83,6 +83,11 @@ impl<E> Queue<E> {
         self.planned += 1;
     }
 
+    /// When the next event happens.
+    pub(crate) fn next_at(&self) -> Option<Time> {
+        self.heap.peek().map(|due| due.at)
+    }
+
     /// The next event, and when it happens.
     pub(crate) fn pop(&mut self) -> Option<(Time, E)> {
         self.heap.pop().map(|due| (due.at, due.event))

@@ -68,7 +68,7 @@ pub async fn final_reads(shared: &Shared, members: &[ServerId], process: u64) ->
 }
 
 /// Whether every member that was read holds the same.
-fn agree(states: &[FinalState]) -> bool {
+pub(crate) fn agree(states: &[FinalState]) -> bool {
     let held = |state: &FinalState| (state.value, state.version, state.mzxid);
     states.iter().all(|state| {
         states.iter().filter(|other| other.key == state.key).all(|other| held(other) == held(state))

@@ -24,6 +24,7 @@ use workloads::Register;
 use crate::clock::RunClock;
 use crate::cluster::Cluster;
 
+pub(crate) use ends::agree;
 pub use ends::{final_reads, set_up};
 pub use queue::Queue;
 pub use recorder::Recorder;

@@ -90,6 +90,7 @@ impl<P: Plant> World<P> {
         let mut effects = std::mem::take(&mut self.effects);
         let Some(process) = self.hosts[host].process.as_mut() else { return };
         let led = process.role == Role::Leading;
+        self.stepping = Some(host);
         process.member.step(now, input, &mut effects);
         let status = process.member.status();
         process.role = status.role;
@@ -155,6 +156,7 @@ impl<P: Plant> World<P> {
 
     fn told(&mut self, host: HostIndex, event: &io::Event) {
         self.line(host, "event", [0, 0], || format!("{event:?}"));
+        self.hear(host, event);
         if let io::Event::Synchronizing { how, .. } = event {
             match how {
                 SyncKind::Diff => self.counters.diff += 1,

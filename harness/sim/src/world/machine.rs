@@ -192,6 +192,9 @@ impl<P: Plant> World<P> {
 
     /// How much of what was not synchronized reaches the disk: nothing, everything, or a part.
     fn kept(&mut self, unsynced: usize) -> usize {
+        if self.planned.is_some() {
+            return 0;
+        }
         match self.dice.between(0, 3) {
             0 => 0,
             1 => unsynced,

@@ -11,6 +11,7 @@
 //! - [`nemesis`]: faults, and their end.
 //! - [`population`]: clients' connections; [`registers`], [`visitors`]: what they do there; [`record`] and
 //!   [`history`]: what they leave, and its judgement.
+//! - [`planned`]: a calm world whose faults and operations come from outside, for `harness run --cluster sim`.
 //! - [`stages`]: chaos, then healing, then what must hold afterwards.
 
 mod driver;
@@ -18,6 +19,7 @@ mod election;
 mod history;
 mod machine;
 mod nemesis;
+pub mod planned;
 mod population;
 mod record;
 mod registers;
@@ -92,6 +94,8 @@ enum Event {
     Heal,
     /// A look whether the healed ensemble has got where it must.
     Look,
+    /// Something of a planned run.
+    Planned(planned::Wake),
 }
 
 /// Everything there is.
@@ -122,6 +126,10 @@ pub(crate) struct World<P: Plant> {
     trace: Trace,
     violation: Option<Violation>,
     effects: Vec<Effect>,
+    /// The member that was stepped last.
+    stepping: Option<HostIndex>,
+    /// What a planned run has beside the world, when this is one.
+    planned: Option<Box<planned::Plan>>,
 }
 
 impl<P: Plant> World<P> {
@@ -129,6 +137,11 @@ impl<P: Plant> World<P> {
     pub(crate) fn new(seed: u64, options: Options, plant: P) -> Self {
         let mut dice = Dice::new(seed);
         let drawn = Drawn::new(seed, &mut dice);
+        Self::of(drawn, dice, options, plant)
+    }
+
+    /// A world of this climate.
+    fn of(drawn: Drawn, mut dice: Dice, options: Options, plant: P) -> Self {
         let links = Links::new(drawn.members, || dice.between(drawn.link_us.0, drawn.link_us.1));
         let hosts = (0..drawn.members).map(|index| machine::new_host(index, &drawn, &mut dice)).collect();
         let record = Record::new(&drawn, &mut dice);
@@ -152,6 +165,8 @@ impl<P: Plant> World<P> {
             trace: Trace::new(options.trace),
             violation: None,
             effects: Vec::new(),
+            stepping: None,
+            planned: None,
             fate: dice.clone(),
             turn: 0,
             dice,
@@ -229,6 +244,7 @@ impl<P: Plant> World<P> {
             Event::Undo { fault } => self.undo(fault),
             Event::Heal => self.heal(),
             Event::Look => self.look(),
+            Event::Planned(wake) => self.wake_seat(wake),
         }
     }
 
