@@ -8,12 +8,12 @@ impl Drawn {
     pub fn words(&self) -> Vec<(&'static str, String)> {
         let mut words = vec![
             ("members", self.members.to_string()),
-            ("clients", below(self.clients, &[5, 9])),
+            ("clients", range(u64::try_from(self.clients).unwrap_or(u64::MAX), &[2, 5, 9])),
             ("visitors", self.visitors.to_string()),
             ("reads", format!("{}%", self.read_percent)),
-            ("peer time-out, ms", below(self.peer_timeout_ms, &[200, 300, 401])),
-            ("entries to a snapshot", below(self.snap_count, &[20, 100, 401])),
-            ("bytes to a log file", below(self.roll_bytes, &[4_096, 16_384, 65_537])),
+            ("peer time-out, ms", range(self.peer_timeout_ms, &[100, 200, 300, 401])),
+            ("entries to a snapshot", range(self.snap_count, &[5, 20, 100, 401])),
+            ("bytes to a log file", range(self.roll_bytes, &[512, 4_096, 16_384, 65_537])),
             ("crashes lose the page cache", share(self.power)),
             ("crashes reset connections", share(self.abrupt)),
             ("crashes within a step", share(self.mid_step)),
@@ -25,17 +25,16 @@ impl Drawn {
     }
 }
 
-/// The range that a figure falls in.
-fn below<N: PartialOrd + Copy + std::fmt::Display>(figure: N, bounds: &[N]) -> String {
-    let mut from = None;
+/// The range that a figure falls in, of those that begin at these bounds and before the first.
+fn range(figure: u64, bounds: &[u64]) -> String {
+    let mut from = 0;
     for bound in bounds {
         if figure < *bound {
-            return from
-                .map_or_else(|| format!("below {bound}"), |from| format!("{from} and more, below {bound}"));
+            return format!("{from} to {}", bound - 1);
         }
-        from = Some(*bound);
+        from = *bound;
     }
-    from.map_or_else(String::new, |from| format!("{from} and more"))
+    format!("{from} and more")
 }
 
 fn share(chance: Chance) -> String {
@@ -58,6 +57,6 @@ mod tests {
         classes.sort();
         classes.dedup();
         assert!((20..80).contains(&classes.len()), "{classes:?}");
-        assert_eq!(below(7, &[5, 9]), "5 and more, below 9");
+        assert_eq!((range(7, &[5, 9]), range(9, &[5, 9])), ("5 to 8".to_owned(), "9 and more".to_owned()));
     }
 }

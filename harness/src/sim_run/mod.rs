@@ -237,8 +237,9 @@ impl Virtual<'_> {
         let mut nemeses = Nemeses::new(self.prepared, schedule, journal, start, &self.members);
         let mut look = start;
         while self.world.now_us() < end && !interrupt.was_asked() {
-            nemeses.turn(&mut *self.world, &self.events)?;
-            self.hear()?;
+            while nemeses.turn(&mut *self.world, &self.events)? {
+                self.hear()?;
+            }
             if self.world.now_us() >= look {
                 self.tell(start, options.time_limit);
                 look += microseconds(LOOK);

@@ -85,13 +85,14 @@ impl<'a> Nemeses<'a> {
         Self { hands, lanes }
     }
 
-    /// Does everything whose time has come.
-    pub(super) fn turn(&mut self, world: &mut dyn Ensemble, events: &EventLog) -> anyhow::Result<()> {
+    /// Does something whose time has come. True when it did: what members said of it is to be heard before the next.
+    pub(super) fn turn(&mut self, world: &mut dyn Ensemble, events: &EventLog) -> anyhow::Result<bool> {
         for lane in &mut self.lanes {
-            // What one step leads to may be due at the same moment.
-            while lane.step(&self.hands, world, events)? {}
+            if lane.step(&self.hands, world, events)? {
+                return Ok(true);
+            }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// When there is something to do or to look at again.

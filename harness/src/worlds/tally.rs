@@ -66,6 +66,14 @@ impl Tally {
         for ((group, word), count) in &self.drawn {
             groups.entry(group).or_default().push((word, *count));
         }
+        // Figures by their size, words by their letters.
+        for cells in groups.values_mut() {
+            cells.sort_by_key(|(word, _)| (leading_number(word), *word));
+        }
         groups
     }
+}
+
+fn leading_number(word: &str) -> Option<u64> {
+    word.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }

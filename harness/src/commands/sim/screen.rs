@@ -133,7 +133,7 @@ pub(super) fn many(
     let rate = worlds::per_minute(tally.seeds, swept.elapsed);
     let _ = writeln!(
         text,
-        "\n{} worlds of seeds {seeds} in {} on {}: {} a minute, {} a core; {} of virtual time, {} times real",
+        "\n{} worlds of seeds {seeds} in {} on {}: {} a minute, {} a core\n{} of virtual time, {} times as fast as real",
         thousands(tally.seeds),
         seconds(elapsed_ms),
         crate::num::plural(jobs, "thread"),
