@@ -11,7 +11,7 @@ const LINK_US: (u64, u64) = (100, 400);
 /// What is added to it for each message, at most.
 const JITTER_US: u64 = 100;
 /// What an fsync usually takes.
-const FSYNC_US: (u64, u64) = (400, 600);
+const FSYNC_US: (u64, u64) = (1_000, 2_000);
 /// The timer's lateness, at most.
 const TICK_JITTER_US: u64 = 1_000;
 /// The bundled node's own: tickTime, initLimit and snapCount.

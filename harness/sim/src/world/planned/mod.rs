@@ -1,7 +1,7 @@
 //! A calm world whose faults and operations come from outside: one planned run of the bench, in virtual time.
 //!
 //! Where [`simulate`](crate::simulate) draws everything and judges inside, this world draws next to nothing: links of
-//! a tenth to half a millisecond, an fsync of half a millisecond, and no trouble but what is asked for. The same
+//! a tenth to half a millisecond, an fsync of one to two, and no trouble but what is asked for. The same
 //! schedule of faults, the same rate and the same clients as on a real cluster go in; what members say, what clients
 //! saw and what a look from the inside shows come out. Nobody is judged here: the run's folder is, later, by what
 //! judges every run. A member that stops or panics ends, as its process would.
