@@ -9,7 +9,9 @@
 //! - [`cluster`]: where members run; [`links`]: the network between them; [`events`]: what they say.
 //! - [`nemesis`]: faults as data, their proof, their journal.
 //! - [`load`]: clients, sessions, and the history as it is written.
-//! - [`run`]: one run from its first line to its last; [`judge`]: everything after it.
+//! - [`run`]: one run from its first line to its last; [`sim_run`]: the same in the simulator; [`judge`]: everything
+//!   after it.
+//! - [`worlds`]: many worlds of the simulator, on all cores.
 //! - [`store`]: run folders, their locks, and the sweeping of what a killed harness left.
 
 pub mod cli;
@@ -26,7 +28,9 @@ pub mod num;
 pub mod progress;
 pub mod run;
 pub mod seed;
+pub mod sim_run;
 pub mod store;
+pub mod worlds;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;

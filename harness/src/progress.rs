@@ -66,13 +66,27 @@ impl Progress {
                 bar.set_position(crate::clock::whole_milliseconds(elapsed.min(limit)));
                 bar.set_message(line);
             }
-            None => {
-                let mut last = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
-                if elapsed.saturating_sub(*last) >= LINE_EVERY {
-                    *last = elapsed;
-                    write_line(&line);
-                }
+            None => self.line_now_and_then(elapsed, &line),
+        }
+    }
+
+    /// How many of so many things are done, after how long; of an unknown number when there is none.
+    pub fn count(&self, done: u64, of: Option<u64>, elapsed: Duration, line: &str) {
+        match &self.bar {
+            Some(bar) => {
+                bar.set_length(of.unwrap_or(done).max(1));
+                bar.set_position(done);
+                bar.set_message(line.to_owned());
             }
+            None => self.line_now_and_then(elapsed, line),
+        }
+    }
+
+    fn line_now_and_then(&self, elapsed: Duration, line: &str) {
+        let mut last = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
+        if elapsed.saturating_sub(*last) >= LINE_EVERY {
+            *last = elapsed;
+            write_line(line);
         }
     }
 

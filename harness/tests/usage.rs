@@ -22,12 +22,12 @@ fn refused(folder: &Path, arguments: &[&str], status: i32, advice: &str) {
 #[test]
 fn bad_input_is_refused_with_254_and_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
-    let table: [(&[&str], &str); 14] = [
+    let table: [(&[&str], &str); 25] = [
         (&["run", "--nemesis", "partition-leadr"], "did you mean `partition-leader`?"),
         (&["run", "--workload", "registre"], "did you mean `register`?"),
         (&["run", "--nodes", "0"], "at least one member"),
         (&["run", "--nemesis", "partition-leader", "--nodes", "1"], "needs at least 2 nodes"),
-        (&["run", "--cluster", "sim"], "not in this build"),
+        (&["run", "--cluster", "sim", "--base-port", "9000"], "Leave it out"),
         (&["run", "--time-limit", "30"], "write `30s`"),
         (&["run", "--nodes", "many"], "--nodes"),
         (&["run", "--no-such-flag"], "--no-such-flag"),
@@ -37,6 +37,17 @@ fn bad_input_is_refused_with_254_and_leaves_nothing() {
         (&["check", "nowhere"], "nowhere can't be read"),
         (&["check", "."], "no run folder"),
         (&["report", "."], "no results.json"),
+        (&["replay", "."], "no run folder"),
+        (&["sim"], "name what to live through"),
+        (&["sim", "--seeds", "12"], "write `0..10000`"),
+        (&["sim", "--seeds", "0.."], "--time-limit 8h"),
+        (&["sim", "--seeds", "0..9", "--trace"], "name it with --seed N"),
+        (&["sim", "--seed", "1", "--plant", "commit-alon"], "did you mean `commit-alone`?"),
+        (&["sim", "--seed", "1", "--jobs", "0"], "at a time"),
+        (&["sim", "--script", "nowhere"], "nowhere can't be read"),
+        (&["selftest", "--only", "commit-alon"], "did you mean `commit-alone`?"),
+        (&["selftest", "--cluster", "moon"], "in the simulator (sim)"),
+        (&["selftest", "--seeds", "0"], "at most"),
     ];
     for (arguments, advice) in table {
         refused(folder.path(), arguments, 254, advice);

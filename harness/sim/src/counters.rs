@@ -11,6 +11,13 @@ macro_rules! counters {
             $($(#[$doc])* pub $name: u64,)*
         }
 
+        impl Counters {
+            /// Every count with its name, those that are zero too.
+            pub fn rows(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name),)*]
+            }
+        }
+
         impl AddAssign for Counters {
             fn add_assign(&mut self, other: Self) {
                 $(self.$name += other.$name;)*

@@ -26,6 +26,7 @@ mod counters;
 mod dice;
 mod disk_sweep;
 mod drawn;
+mod drawn_words;
 mod explore;
 mod fault_kind;
 mod host;
@@ -49,6 +50,7 @@ pub use fault_kind::FaultKind;
 use node_core::{Clean, Plant, Planted};
 pub use outcome::{Options, Outcome, Rule, Violation};
 use world::World;
+pub use world::planned;
 
 /// Lives through the world of a seed.
 pub fn simulate(seed: u64, options: Options) -> Outcome {

@@ -23,6 +23,8 @@ pub(crate) enum Block {
     Hold,
     /// What is sent waits; connecting fails.
     Drop,
+    /// Connecting is answered with a reset. What stood before is for the world to break.
+    Refuse,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +32,9 @@ struct Link {
     delay_us: u64,
     held: u32,
     dropped: u32,
+    refused: u32,
+    /// What has arrived.
+    delivered: u64,
 }
 
 /// Every direction between two members.
@@ -59,12 +64,27 @@ impl Links {
     /// True when what was sent arrives.
     pub(crate) fn passes(&self, from: HostIndex, to: HostIndex) -> bool {
         let link = self.at(from, to);
-        link.held == 0 && link.dropped == 0
+        link.held == 0 && link.dropped == 0 && link.refused == 0
+    }
+
+    /// True when a connection is answered with a reset.
+    pub(crate) fn refuses(&self, from: HostIndex, to: HostIndex) -> bool {
+        self.at(from, to).refused > 0 || self.at(to, from).refused > 0
+    }
+
+    /// Counts something that arrived.
+    pub(crate) fn count(&mut self, from: HostIndex, to: HostIndex) {
+        self.links[from * self.members + to].delivered += 1;
+    }
+
+    /// How much has arrived.
+    pub(crate) fn delivered(&self, from: HostIndex, to: HostIndex) -> u64 {
+        self.at(from, to).delivered
     }
 
     /// True when a connection can be opened: its handshake crosses both directions.
     pub(crate) fn dials(&self, from: HostIndex, to: HostIndex) -> bool {
-        self.at(from, to).dropped == 0 && self.at(to, from).dropped == 0
+        self.at(from, to).dropped == 0 && self.at(to, from).dropped == 0 && !self.refuses(from, to)
     }
 
     /// Adds a fault to a direction.
@@ -73,6 +93,7 @@ impl Links {
         match block {
             Block::Hold => link.held += 1,
             Block::Drop => link.dropped += 1,
+            Block::Refuse => link.refused += 1,
         }
     }
 
@@ -82,6 +103,7 @@ impl Links {
         let count = match block {
             Block::Hold => &mut link.held,
             Block::Drop => &mut link.dropped,
+            Block::Refuse => &mut link.refused,
         };
         *count = count.checked_sub(1).expect("a block is taken away once");
         self.passes(from, to)
@@ -200,6 +222,12 @@ impl Channels {
     /// No pair connected.
     pub(crate) fn new(members: usize) -> Self {
         Self { members, channels: vec![Channel::default(); members * members] }
+    }
+
+    /// The same, to be looked at only.
+    pub(crate) fn look(&self, host: HostIndex, peer: HostIndex) -> (&Channel, usize) {
+        let (small, large) = (host.min(peer), host.max(peer));
+        (&self.channels[small * self.members + large], usize::from(host > peer))
     }
 
     /// The channel of a pair and the rank of the first of the two.

@@ -55,6 +55,11 @@ impl<T> Pipe<T> {
         self.flight.iter().map(|(arrival, _)| *arrival).collect()
     }
 
+    /// Items in flight.
+    pub(crate) fn len(&self) -> usize {
+        self.flight.len()
+    }
+
     /// Loses what is in flight.
     pub(crate) fn lose(&mut self) {
         self.flight.clear();

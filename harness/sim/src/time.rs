@@ -73,6 +73,11 @@ impl<E> Queue<E> {
         self.planned += 1;
     }
 
+    /// When the next event happens.
+    pub(crate) fn next_at(&self) -> Option<Time> {
+        self.heap.peek().map(|Reverse((at, ..))| *at)
+    }
+
     /// The next event, and when it happens.
     pub(crate) fn pop(&mut self) -> Option<(Time, E)> {
         let Reverse((at, _, place)) = self.heap.pop()?;

@@ -5,12 +5,15 @@
 //! gets a suggestion, a duration without a unit gets one written for it.
 
 pub mod options;
+pub mod simulator;
 pub mod span;
 pub mod suggest;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use simulator::{ReplayArgs, SelftestArgs, SimArgs};
 
 /// Breaks an ensemble on a schedule and tells whether it kept its promises.
 ///
@@ -33,6 +36,12 @@ pub enum Command {
     Check(CheckArgs),
     /// Draw a run's page again
     Report(ReportArgs),
+    /// Run the schedule of a run folder again, on any cluster
+    Replay(Box<ReplayArgs>),
+    /// Live through worlds of the simulator: one seed each, and the seed decides everything
+    Sim(Box<SimArgs>),
+    /// Plant every known bug and show that the bench finds it
+    Selftest(Box<SelftestArgs>),
     /// List what can be named: nemeses, workloads, models, faults, plants
     List(ListArgs),
     /// Tell what works on this machine

@@ -197,14 +197,22 @@ impl RunOptions {
 
     fn check_containers(&self) -> Result<(), Failure> {
         let Containers { image, image_command, .. } = &self.containers;
-        if self.containers.any() && self.cluster.name == "process" {
+        if self.containers.any() && matches!(self.cluster.name, "process" | "sim") {
             return Err(Failure::usage(
                 "--image, --image-command and --publish are for members in containers: write --cluster docker",
             ));
         }
-        if self.base_port.is_some() && (self.cluster.name == "docker" || self.containers.any()) {
+        if self.base_port.is_some()
+            && (matches!(self.cluster.name, "docker" | "sim") || self.containers.any())
+        {
             return Err(Failure::usage(
-                "--base-port is for local processes: containers have addresses of their own. Leave it out",
+                "--base-port is for local processes: nobody else needs ports of this machine. Leave it out",
+            ));
+        }
+        if self.cluster.name == "sim" && self.workload == workloads::Kind::Ephemeral.name() {
+            return Err(Failure::usage(
+                "--cluster sim can't do --workload ephemeral: its clients do not leave their sessions to expire. \
+                 `harness sim` does it in its worlds; else write --cluster process",
             ));
         }
         let Some(image) = image else {
@@ -336,7 +344,7 @@ impl RunOptions {
     }
 
     /// The command that repeats this run: everything that differs from the defaults, and the seed always.
-    fn command_line(&self) -> String {
+    pub fn command_line(&self) -> String {
         let mut words = vec!["harness run".to_owned()];
         if self.overlap {
             words.push("--overlap".to_owned());
@@ -408,11 +416,9 @@ fn cluster(text: &str) -> Result<Where, Failure> {
         "docker" => Ok(Where { name: "docker", reason: ASKED_FOR.to_owned() }),
         // Which one it is is decided when the machine has been looked at.
         "auto" => Ok(Where { name: "auto", reason: String::new() }),
-        "sim" => Err(Failure::usage(
-            "--cluster sim is not in this build; `--cluster process` runs the same schedule on local processes",
-        )),
+        "sim" => Ok(Where { name: "sim", reason: ASKED_FOR.to_owned() }),
         _ => Err(Failure::usage(format!(
-            "there is no cluster `{text}`{}\n--cluster takes auto, docker or process",
+            "there is no cluster `{text}`{}\n--cluster takes auto, docker, process or sim",
             suggest::hint(text, &["auto", "process", "docker", "sim"])
         ))),
     }
@@ -429,7 +435,7 @@ fn workload(text: &str) -> Result<&'static str, Failure> {
     })
 }
 
-fn plant(text: Option<&str>) -> Result<Option<Bug>, Failure> {
+pub(crate) fn plant(text: Option<&str>) -> Result<Option<Bug>, Failure> {
     let Some(text) = text else { return Ok(None) };
     let names: Vec<&str> = Bug::ALL.iter().map(|bug| bug.name()).collect();
     Bug::from_name(text).map(Some).ok_or_else(|| {
@@ -517,7 +523,8 @@ mod tests {
             ("--nemesis partition-leadre", "did you mean `partition-leader`?"),
             ("--workload registr", "did you mean `register`?"),
             ("--plant commit-alon", "did you mean `commit-alone`?"),
-            ("--cluster sim", "not in this build"),
+            ("--cluster sim --image zookeeper", "write --cluster docker"),
+            ("--cluster sim --base-port 9000", "Leave it out"),
             ("--cluster process --image zookeeper", "write --cluster docker"),
             ("--cluster docker --base-port 9000", "Leave it out"),
             ("--image-command x", "name an --image"),

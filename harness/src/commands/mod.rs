@@ -9,8 +9,11 @@ pub mod doctor;
 pub mod links;
 pub mod list;
 pub mod member;
+pub mod replay;
 pub mod report;
 pub mod run;
+pub mod selftest;
+pub mod sim;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -33,6 +36,9 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::check(&args),
         Command::Report(args) => report::report(&args),
+        Command::Replay(args) => replay::replay(&args),
+        Command::Sim(args) => sim::sim(&args),
+        Command::Selftest(args) => selftest::selftest(&args),
         Command::List(args) => list::list(&args.what),
         Command::Doctor(args) => doctor::doctor(&args.store),
         Command::Clean(args) => clean::clean(&args.store),

@@ -9,6 +9,7 @@ use crate::cli::options::RunOptions;
 use crate::cli::{Format, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::judge::{self, Judged};
+use crate::nemesis::Schedule;
 use crate::progress::Progress;
 use crate::run::interrupt::Interrupt;
 use crate::run::{self, Prepared};
@@ -20,9 +21,34 @@ const WORKERS: usize = 2;
 
 /// Makes a run.
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    let order = Order::drawn(RunOptions::from_args(args)?);
+    let (format, progress) = (order.options.format, Progress::on_stderr());
+    let (folder, judged) = make(order, &progress)?;
+    told(&folder, &judged, format, &progress)
+}
+
+/// A run that is to be made.
+pub(crate) struct Order {
+    /// What is meant.
+    pub(crate) options: RunOptions,
+    /// The faults.
+    pub(crate) schedule: Schedule,
+    /// The run folder that it repeats, if it does.
+    pub(crate) repeats: Option<String>,
+}
+
+impl Order {
+    /// A run whose faults are drawn from its seed.
+    pub(crate) fn drawn(options: RunOptions) -> Self {
+        let schedule = options.plan().faults(options.time_limit);
+        Self { options, schedule, repeats: None }
+    }
+}
+
+/// Makes a run and judges it. Its folder is complete afterwards.
+pub(crate) fn make(order: Order, progress: &Progress) -> Result<(RunFolder, Judged), Failure> {
     let begun = Instant::now();
-    let mut options = RunOptions::from_args(args)?;
-    let progress = Progress::on_stderr();
+    let Order { mut options, schedule, repeats } = order;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()
@@ -30,28 +56,44 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .context("starting the runtime")?;
     // Everything that can be refused is refused before there is anything to clean up.
     let site = runtime.block_on(run::site::settle(&mut options))?;
-    sweep_first(&options, &progress);
+    sweep_first(&options, progress);
     let interrupt = {
         let _inside = runtime.enter();
         Interrupt::listen(progress.clone())?
     };
     let start = jiff::Timestamp::now();
     let Fresh { folder, lock } = RunFolder::create(&options.store, &options.name, start)?;
-    let prepared = Prepared { options, folder, start, token: lock.token().to_owned(), progress };
+    let (token, progress) = (lock.token().to_owned(), progress.clone());
+    let prepared = Prepared { options, schedule, repeats, folder, start, token, progress };
     let outcome = runtime.block_on(run::execute(&prepared, site, &interrupt));
     // Tasks that hang on a member must not keep the command.
     runtime.shutdown_background();
-    if let Err(Failure::Usage(_)) = &outcome {
-        // Nothing was started, so there is nothing to keep.
+    if let Err(failure) = outcome {
         drop(lock);
-        discard(&prepared);
-        return outcome.map(|()| Exit::Usage);
+        if matches!(failure, Failure::Usage(_)) {
+            // Nothing was started, so there is nothing to keep.
+            discard(&prepared);
+        }
+        return Err(failure);
     }
-    outcome?;
     let mut judged = judge::judge(&prepared.folder)?;
     judged.results.timings.total_ms = begun.elapsed().as_secs_f64() * 1e3;
     finish(&prepared, &judged)?;
     drop(lock);
+    Ok((prepared.folder, judged))
+}
+
+/// Tells what came of a run.
+pub(crate) fn told(
+    folder: &RunFolder,
+    judged: &Judged,
+    format: Format,
+    progress: &Progress,
+) -> Result<Exit, Failure> {
+    show(judged, folder, format)?;
+    if format == Format::Json {
+        progress.say(&format!("page: {}", folder.report().display()));
+    }
     Ok(Exit::of(judged.results.verdict, judged.results.interrupted))
 }
 
@@ -88,9 +130,5 @@ fn finish(prepared: &Prepared, judged: &Judged) -> Result<(), Failure> {
     }
     judge::write(folder, judged)?;
     folder.point_latest(&options.store);
-    show(judged, folder, options.format)?;
-    if options.format == Format::Json {
-        prepared.progress.say(&format!("page: {}", folder.report().display()));
-    }
     Ok(())
 }

@@ -24,7 +24,7 @@ const WRITE_OFF_AT_ONCE: usize = 64;
 /// Answers come in the order of the questions, so behind a write that can't be committed nothing is answered
 /// any more on its connection. Only a client that never writes can be told something stale by a leader that
 /// was deposed and does not know.
-const READER_EACH: usize = 4;
+pub(crate) const READER_EACH: usize = 4;
 
 /// A client.
 pub struct LoadClient {

@@ -75,16 +75,29 @@ impl Pacer {
 }
 
 /// Gaps between operations.
-struct Arrivals {
+pub(crate) struct Arrivals {
     rng: ChaCha8Rng,
     rate: f64,
 }
 
 impl Arrivals {
+    /// Gaps whose mean is one in `rate` seconds.
+    pub(crate) fn new(rng: ChaCha8Rng, rate: f64) -> Self {
+        Self { rng, rate }
+    }
+
     fn gap(&mut self) -> Duration {
         // In (0, 1], so that the logarithm is finite.
         let uniform: f64 = 1.0 - self.rng.random::<f64>();
         Duration::from_secs_f64(-uniform.ln() / self.rate)
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(self.gap())
     }
 }
 

@@ -94,6 +94,11 @@ impl Ledger {
         self.lock().quorum_held.get(fault).copied().unwrap_or(false)
     }
 
+    /// What is in force at this moment.
+    pub fn in_force(&self) -> InForce {
+        self.lock().in_force.clone()
+    }
+
     /// The number of changes so far.
     pub fn version(&self) -> u64 {
         *self.version.borrow()

@@ -32,7 +32,7 @@ use crate::num::plural;
 use crate::progress::Progress;
 
 /// How long a fault that needs a leader waits for one, as a share of the interval.
-const LEADER_PATIENCE_SHARE: u32 = 4;
+pub(crate) const LEADER_PATIENCE_SHARE: u32 = 4;
 
 /// What carries a schedule out.
 pub struct Runner {
@@ -209,22 +209,7 @@ impl Lane {
         }
         let injected = self.runner.clock.now();
         change.is_in_force();
-        let clock_offset_ns = match &resolved.action {
-            Action::Clock { offset_ns, .. } => Some(*offset_ns),
-            Action::Cut(_) | Action::Kill { .. } | Action::Pause { .. } => None,
-        };
-        let numbers = |side: &[ServerId]| side.iter().map(|member| member.0).collect();
-        let detail = FaultDetail {
-            sentence: Some(resolved.sentence.clone()),
-            epoch,
-            quorum_remained: Some(!resolved.majority_side.is_empty()),
-            majority_side: numbers(&resolved.majority_side),
-            sides: Some(resolved.sides.iter().map(|side| numbers(side)).collect()),
-            leader_fault: Some(resolved.leader_fault),
-            clock_offset_ns,
-            beside,
-            ..FaultDetail::default()
-        };
+        let detail = injected_detail(&resolved, epoch, beside);
         self.write_at(fault, FaultPhase::Injected, injected, &resolved.targets, detail)?;
         if let Action::Cut(_) = &resolved.action {
             before = before.settled_by(cluster.traffic().await?);
@@ -401,6 +386,27 @@ impl Lane {
     }
 }
 
-fn evidence(words: String) -> FaultDetail {
+/// What is written down of a fault that was injected, whatever the cluster.
+pub(crate) fn injected_detail(resolved: &Resolved, epoch: Option<u32>, beside: Vec<String>) -> FaultDetail {
+    let clock_offset_ns = match &resolved.action {
+        Action::Clock { offset_ns, .. } => Some(*offset_ns),
+        Action::Cut(_) | Action::Kill { .. } | Action::Pause { .. } => None,
+    };
+    let numbers = |side: &[ServerId]| side.iter().map(|member| member.0).collect();
+    FaultDetail {
+        sentence: Some(resolved.sentence.clone()),
+        epoch,
+        quorum_remained: Some(!resolved.majority_side.is_empty()),
+        majority_side: numbers(&resolved.majority_side),
+        sides: Some(resolved.sides.iter().map(|side| numbers(side)).collect()),
+        leader_fault: Some(resolved.leader_fault),
+        clock_offset_ns,
+        beside,
+        ..FaultDetail::default()
+    }
+}
+
+/// What was seen, in words alone.
+pub(crate) fn evidence(words: String) -> FaultDetail {
     FaultDetail { evidence: Some(words), ..FaultDetail::default() }
 }

@@ -133,6 +133,15 @@ impl Plan<'_> {
 }
 
 impl Schedule {
+    /// The kinds of its faults, and those that were asked for and found no room.
+    pub fn kinds(&self) -> Vec<Nemesis> {
+        let mut kinds = self.nemeses.clone();
+        kinds.extend(self.faults.iter().map(|fault| fault.kind));
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    }
+
     /// The faults of which one must be gone before the next begins, each row in order.
     pub fn lanes(&self) -> Vec<Vec<PlannedFault>> {
         if !self.overlap {

@@ -16,7 +16,11 @@ use crate::nemesis::{Nemesis, Schedule};
 use crate::seed;
 
 /// The form of the history's lines.
-const HISTORY_FORMAT: &str = "1";
+pub(crate) const HISTORY_FORMAT: u32 = 1;
+/// The setting that names the run folder whose schedule was run again.
+pub(crate) const REPEATS: &str = "repeats";
+/// The setting that has the flags of a run whose schedule was not drawn for it.
+pub(crate) const AS_A_RUN: &str = "flags as of";
 /// Faults that are spelled out in the first lines; the schedule has them all.
 const SPELLED_OUT: usize = 12;
 
@@ -24,7 +28,7 @@ const SPELLED_OUT: usize = 12;
 const EXPIRING_SESSION: Duration = Duration::from_secs(4);
 
 /// The workload that was asked for.
-pub(super) fn workload(options: &RunOptions) -> Result<Workload, Failure> {
+pub(crate) fn workload(options: &RunOptions) -> Result<Workload, Failure> {
     let params = Params::of_keys(u64::from(options.keys));
     Workload::new(kind(options), params, seed::stream(options.seed, "operations"))
         .map_err(|error| Failure::usage(error.to_string()))
@@ -35,7 +39,7 @@ fn kind(options: &RunOptions) -> Kind {
 }
 
 /// The time-out that sessions of the load ask for.
-pub(super) fn session_timeout(options: &RunOptions) -> Duration {
+pub(crate) fn session_timeout(options: &RunOptions) -> Duration {
     match kind(options) {
         Kind::Ephemeral => options.session_timeout.min(EXPIRING_SESSION),
         Kind::Register | Kind::Set | Kind::Append | Kind::Sequential => options.session_timeout,
@@ -43,8 +47,17 @@ pub(super) fn session_timeout(options: &RunOptions) -> Duration {
 }
 
 /// `run.json`.
-pub(super) fn run_info(prepared: &Prepared, schedule: &Schedule) -> RunInfo {
-    let options = &prepared.options;
+pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
+    let Prepared { options, schedule, .. } = prepared;
+    let mut settings = BTreeMap::from([
+        ("peer timeout".to_owned(), span::show(options.peer_timeout)),
+        ("session timeout".to_owned(), span::show(session_timeout(options))),
+        ("fault held for".to_owned(), format!("{}ms", schedule.hold_ms)),
+    ]);
+    if let Some(folder) = &prepared.repeats {
+        settings.insert(REPEATS.to_owned(), folder.clone());
+        settings.insert(AS_A_RUN.to_owned(), options.command_line());
+    }
     let mut nemeses: Vec<String> = options.nemeses.iter().map(|nemesis| nemesis.name().to_owned()).collect();
     if nemeses.is_empty() {
         nemeses.push(Nemesis::NONE.to_owned());
@@ -55,7 +68,7 @@ pub(super) fn run_info(prepared: &Prepared, schedule: &Schedule) -> RunInfo {
         seed: options.seed,
         versions: BTreeMap::from([
             ("harness".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
-            ("history format".to_owned(), HISTORY_FORMAT.to_owned()),
+            ("history format".to_owned(), HISTORY_FORMAT.to_string()),
         ]),
         host: host(),
         cluster: options.cluster.name.to_owned(),
@@ -78,18 +91,14 @@ pub(super) fn run_info(prepared: &Prepared, schedule: &Schedule) -> RunInfo {
         overlap: options.overlap,
         plant: options.plant.map(|bug| bug.name().to_owned()),
         drawn: BTreeMap::from([("faults".to_owned(), faults_in_words(schedule, usize::MAX))]),
-        settings: BTreeMap::from([
-            ("peer timeout".to_owned(), span::show(options.peer_timeout)),
-            ("session timeout".to_owned(), span::show(session_timeout(options))),
-            ("fault held for".to_owned(), format!("{}ms", schedule.hold_ms)),
-        ]),
+        settings,
         repeat: options.repeat.clone(),
     }
 }
 
 /// The seed, and everything drawn from it that can be said in advance.
-pub(super) fn first_lines(prepared: &Prepared, schedule: &Schedule) {
-    let Prepared { options, progress, .. } = prepared;
+pub(super) fn first_lines(prepared: &Prepared) {
+    let Prepared { options, schedule, progress, .. } = prepared;
     progress.say(&format!("seed {}", options.seed));
     progress.say(&format!(
         "{} members as {} ({}), {} at {} operations/s by {} clients on {} keys for {}",
@@ -97,6 +106,7 @@ pub(super) fn first_lines(prepared: &Prepared, schedule: &Schedule) {
         match options.cluster.name {
             "process" => "processes",
             "docker" => "containers",
+            "sim" => "cores in the simulator",
             other => other,
         },
         options.cluster.reason,
@@ -106,6 +116,9 @@ pub(super) fn first_lines(prepared: &Prepared, schedule: &Schedule) {
         options.keys,
         span::show(options.time_limit)
     ));
+    if let Some(folder) = &prepared.repeats {
+        progress.say(&format!("the schedule of {folder}"));
+    }
     progress.say(&format!("faults: {}", faults_in_words(schedule, SPELLED_OUT)));
     if let Some(bug) = options.plant {
         progress.say(&format!("planted: {}", bug.name()));

@@ -19,6 +19,14 @@ pub struct Interrupt {
 impl Interrupt {
     /// Listens to SIGINT, SIGTERM and SIGHUP from here on.
     pub fn listen(progress: Progress) -> anyhow::Result<Self> {
+        Self::listen_and_say(
+            progress,
+            "interrupted: healing and writing what there is; once more ends at once",
+        )
+    }
+
+    /// The same, with other words for whoever interrupts.
+    pub fn listen_and_say(progress: Progress, words: &'static str) -> anyhow::Result<Self> {
         let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
         let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
         let mut hang_up = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
@@ -37,7 +45,7 @@ impl Interrupt {
                     // closes the folder.
                     std::process::exit(i32::from(Exit::Interrupted.status()));
                 }
-                progress.say("interrupted: healing and writing what there is; once more ends at once");
+                progress.say(words);
                 sender.send_replace(true);
             }
         });

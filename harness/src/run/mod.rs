@@ -9,7 +9,7 @@
 pub mod interrupt;
 pub mod site;
 
-mod describe;
+pub(crate) mod describe;
 mod workload;
 
 use std::sync::Arc;
@@ -31,6 +31,7 @@ use crate::nemesis::Schedule;
 use crate::nemesis::journal::Journal;
 use crate::num::wide;
 use crate::progress::Progress;
+use crate::sim_run;
 use crate::store::RunFolder;
 use interrupt::Interrupt;
 use site::Site;
@@ -39,14 +40,18 @@ use workload::Workload;
 /// Other blocks of ports that are tried when one is taken under our hands.
 const PORT_ATTEMPTS: u32 = 3;
 /// How long members may take to serve again after the workload.
-const RECOVERY_PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const RECOVERY_PATIENCE: Duration = Duration::from_secs(20);
 /// The same after an interrupt: somebody waits.
-const INTERRUPTED_PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const INTERRUPTED_PATIENCE: Duration = Duration::from_secs(3);
 
 /// A run that was checked and has its folder.
 pub struct Prepared {
     /// What is meant.
     pub options: RunOptions,
+    /// The faults as planned.
+    pub schedule: Schedule,
+    /// The run folder that this run repeats, when its schedule comes from there.
+    pub repeats: Option<String>,
     /// Where it is kept.
     pub folder: RunFolder,
     /// When it began, for people.
@@ -57,21 +62,21 @@ pub struct Prepared {
     pub progress: Progress,
 }
 
-/// Runs it. Afterwards its folder holds everything that the verdict is drawn from.
-pub async fn execute(prepared: &Prepared, site: Site, interrupt: &Interrupt) -> Result<(), Failure> {
-    let options = &prepared.options;
-    let schedule = options.plan().faults(options.time_limit);
-    let run = describe::run_info(prepared, &schedule);
-    RunFolder::write_json(&prepared.folder.run(), &run)?;
-    RunFolder::write_json(&prepared.folder.schedule(), &schedule)?;
-    describe::first_lines(prepared, &schedule);
+/// Runs it, in the simulator when there is no site. Afterwards its folder holds everything that the verdict is drawn
+/// from.
+pub async fn execute(prepared: &Prepared, site: Option<Site>, interrupt: &Interrupt) -> Result<(), Failure> {
+    let schedule = &prepared.schedule;
+    RunFolder::write_json(&prepared.folder.run(), &describe::run_info(prepared))?;
+    RunFolder::write_json(&prepared.folder.schedule(), schedule)?;
+    describe::first_lines(prepared);
+    let Some(site) = site else { return sim_run::execute(prepared, interrupt) };
     let clock = RunClock::start();
     let begun = Instant::now();
     let cluster = start_cluster(prepared, site, clock, interrupt).await?;
     let mut observed = Observed::default();
     observed.timings.start_ms = begun.elapsed().as_secs_f64() * 1e3;
     prepared.progress.say(&format!("all members serve after {:.0} ms", observed.timings.start_ms));
-    let outcome = live(prepared, &schedule, &cluster, clock, interrupt, &mut observed).await;
+    let outcome = live(prepared, schedule, &cluster, clock, interrupt, &mut observed).await;
     let stopping = Instant::now();
     let stopped = cluster.stop().await;
     observed.timings.stop_ms = stopping.elapsed().as_secs_f64() * 1e3;
@@ -153,7 +158,7 @@ fn settings(prepared: &Prepared) -> MemberSettings {
 
 /// A fault that the cluster can't do is refused before anything starts, never skipped.
 fn refuse_what_it_cannot(prepared: &Prepared, cluster: &dyn Cluster) -> Result<(), Failure> {
-    for nemesis in &prepared.options.nemeses {
+    for nemesis in prepared.schedule.kinds() {
         cluster.can(nemesis.needs()).map_err(|why| {
             Failure::usage(format!("the {} cluster can't do {}: {why}", cluster.name(), nemesis.name()))
         })?;

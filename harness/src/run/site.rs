@@ -18,13 +18,14 @@ pub enum Site {
     Docker(Engine),
 }
 
-/// Decides, and writes the decision into the options.
-pub async fn settle(options: &mut RunOptions) -> Result<Site, Failure> {
-    match options.cluster.name {
-        "docker" => in_containers(options).await,
-        "auto" => automatic(options).await,
-        _ => as_processes(options),
-    }
+/// Decides, and writes the decision into the options. The simulator needs no site.
+pub async fn settle(options: &mut RunOptions) -> Result<Option<Site>, Failure> {
+    Ok(Some(match options.cluster.name {
+        "sim" => return Ok(None),
+        "docker" => in_containers(options).await?,
+        "auto" => automatic(options).await?,
+        _ => as_processes(options)?,
+    }))
 }
 
 fn as_processes(options: &RunOptions) -> Result<Site, Failure> {

@@ -97,6 +97,7 @@ impl<P: Plant> World<P> {
         {
             self.judge.hears(host, Zxid::from_wire(packet.zxid));
         }
+        self.stepping = Some(host);
         process.member.step(now, input, &mut effects);
         let status = process.member.status();
         process.role = status.role;
@@ -180,6 +181,7 @@ impl<P: Plant> World<P> {
 
     fn told(&mut self, host: HostIndex, event: &io::Event) {
         self.line(host, "event", [0, 0], || format!("{event:?}"));
+        self.overheard(host, event);
         if let io::Event::Synchronizing { how, .. } = event {
             match how {
                 SyncKind::Diff => self.counters.diff += 1,

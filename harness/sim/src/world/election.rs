@@ -36,11 +36,12 @@ impl<P: Plant> World<P> {
         if !self.lives(from, life) {
             return;
         }
-        if !self.links.dials(from, to) {
+        if !self.links.dials(from, to) && !self.links.refuses(from, to) {
             self.plan(self.drawn.peer_timeout_ms * 1000, Event::ElectionDial { from, life, to });
             return;
         }
-        if self.hosts[to].process.is_none() || self.dice.chance(self.drawn.refuse) {
+        let refused = self.hosts[to].process.is_none() || self.links.refuses(from, to);
+        if refused || self.dice.chance(self.drawn.refuse) {
             let delay = self.dice.between(REDIAL_US / 10, REDIAL_US);
             self.plan(delay, Event::ElectionDial { from, life, to });
             return;
@@ -82,6 +83,7 @@ impl<P: Plant> World<P> {
             let (channel, rank) = self.channels.of(host, peer);
             let end = &mut channel.ends[rank];
             let Some(vote) = end.incoming.receive(now) else { return };
+            self.links.count(peer, host);
             match vote {
                 Vote::Hello => {
                     // A new connection takes the place of one whose end was not noticed.

@@ -194,7 +194,12 @@ impl<P: Plant> World<P> {
         let disk = self.hosts[host].disk.clone();
         if !batch.is_empty() {
             let appends = matches!(batch[0].1, StoreOp::Append(_));
-            let operations = if appends { OPERATIONS_OF_AN_APPEND } else { OPERATIONS_OF_A_BATCH };
+            let operations = match (appends, self.planned.is_some()) {
+                // A planned kill loses exactly what was not synced, as a log that is cut back does.
+                (true, true) => 1,
+                (true, false) => OPERATIONS_OF_AN_APPEND,
+                (false, _) => OPERATIONS_OF_A_BATCH,
+            };
             disk.fail_from_nth(self.dice.between(1, operations), ErrorKind::Other);
             // The failure is the crash; nobody is left to be told.
             let interrupted = host::carry_out(&mut process.log, &batch).is_err();
@@ -230,6 +235,9 @@ impl<P: Plant> World<P> {
 
     /// How much of what was not synchronized reaches the disk: nothing, everything, or a part.
     pub(super) fn kept(&mut self, unsynced: usize) -> usize {
+        if self.planned.is_some() {
+            return 0;
+        }
         match self.dice.between(0, 3) {
             0 => 0,
             1 => unsynced,

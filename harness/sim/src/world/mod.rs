@@ -13,6 +13,7 @@
 //! - [`progress`]: what must go on in spite of them.
 //! - [`population`]: clients' connections; [`operations`]: what they do there; [`record`] and [`history`]: what they
 //!   leave, and its judgement; [`sessions`]: whether those end as they must.
+//! - [`planned`]: a calm world whose faults and operations come from outside, for `harness run --cluster sim`.
 //! - [`stages`]: chaos, then healing, then what must hold afterwards; [`minority`]: and what must hold before all
 //!   are back.
 
@@ -26,6 +27,7 @@ mod machine;
 mod minority;
 mod nemesis;
 mod operations;
+pub mod planned;
 mod population;
 mod progress;
 mod record;
@@ -112,6 +114,8 @@ enum Event {
     Heal,
     /// A look whether the healed ensemble has got where it must.
     Look,
+    /// Something of a planned run.
+    Planned(planned::Wake),
 }
 
 /// Everything there is.
@@ -150,6 +154,10 @@ pub(crate) struct World<P: Plant> {
     trace: Trace,
     violation: Option<Violation>,
     effects: Vec<Effect>,
+    /// The member that was stepped last.
+    stepping: Option<HostIndex>,
+    /// What a planned run has beside the world, when this is one.
+    planned: Option<Box<planned::Plan>>,
 }
 
 impl<P: Plant> World<P> {
@@ -191,6 +199,8 @@ impl<P: Plant> World<P> {
             trace: Trace::new(options.trace),
             violation: None,
             effects: Vec::new(),
+            stepping: None,
+            planned: None,
             fate: dice.clone(),
             turn: 0,
             dice,
@@ -272,6 +282,7 @@ impl<P: Plant> World<P> {
             Event::Act(act) => self.act_as_told(act),
             Event::Heal => self.heal(),
             Event::Look => self.look(),
+            Event::Planned(wake) => self.wake_seat(wake),
         }
     }
 

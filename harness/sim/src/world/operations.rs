@@ -243,7 +243,11 @@ fn changed_at(answer: &Answer) -> Option<Zxid> {
 }
 
 /// What a reply means for the operation it belongs to; nothing when the operation goes on.
-fn answer_of(purpose: Purpose, header: ReplyHeader, mut body: Reader) -> Result<Option<Answer>, String> {
+pub(super) fn answer_of(
+    purpose: Purpose,
+    header: ReplyHeader,
+    mut body: Reader,
+) -> Result<Option<Answer>, String> {
     let zxid = header.zxid;
     if header.err != 0 {
         let code =

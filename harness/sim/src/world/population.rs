@@ -72,7 +72,7 @@ impl<P: Plant> World<P> {
         }
     }
 
-    fn client_delay(&mut self) -> u64 {
+    pub(super) fn client_delay(&mut self) -> u64 {
         self.dice.between(self.drawn.link_us.0, self.drawn.link_us.1)
     }
 
@@ -103,7 +103,7 @@ impl<P: Plant> World<P> {
         self.send_to_member(conn, Flow::Frame(frame));
     }
 
-    fn send_to_member(&mut self, conn: usize, flow: Flow) {
+    pub(super) fn send_to_member(&mut self, conn: usize, flow: Flow) {
         let at = self.now + self.client_delay();
         let at = self.client_conns[conn].to_member.send(at, flow);
         self.queue.plan(at, Event::ToMember { conn });
@@ -213,6 +213,10 @@ impl<P: Plant> World<P> {
     }
 
     pub(super) fn member_to_client(&mut self, conn: usize) {
+        if self.planned.is_some() {
+            self.member_to_seat(conn);
+            return;
+        }
         let client = self.client_conns[conn].client;
         while self.violation.is_none() && self.client_conns[conn].client_open {
             let now = self.now;

@@ -34,6 +34,10 @@ impl<P: Plant> World<P> {
             return;
         }
         let back = self.link_delay(to, from);
+        if self.links.refuses(from, to) {
+            self.plan(back, Event::DialFailed { from, life, to });
+            return;
+        }
         if !self.links.dials(from, to) {
             // Nothing answers: the dialler gives up by itself.
             self.plan(self.drawn.peer_timeout_ms * 1000, Event::DialFailed { from, life, to });
@@ -114,6 +118,7 @@ impl<P: Plant> World<P> {
                 return;
             }
             let Some(cargo) = this.incoming.receive(self.now) else { return };
+            self.links.count(self.conns[end.conn].ends[1 - end.end].host, host);
             let conn = end.id();
             let input = match cargo {
                 Cargo::Packet(packet) => {
@@ -226,7 +231,7 @@ impl<P: Plant> World<P> {
         }
         // A dropped segment is sent again after a while; what a link process holds goes out at once.
         let wait = match block {
-            Block::Hold => 0,
+            Block::Hold | Block::Refuse => 0,
             Block::Drop => self.dice.between(0, 200_000),
         };
         let at = self.now + wait + self.link_delay(from, to);

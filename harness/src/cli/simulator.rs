@@ -1,0 +1,107 @@
+//! Flags of the commands that need no machine: worlds of the simulator, the zoo of bugs, a schedule run again.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Format;
+use crate::worlds::seeds::Seeds;
+
+/// Flags of `replay`.
+#[derive(Clone, Debug, Args)]
+pub struct ReplayArgs {
+    /// A run folder with its schedule
+    pub path: PathBuf,
+    /// Where members run: auto, process, docker, sim [default: as in the folder]
+    #[arg(long, value_name = "WHERE")]
+    pub cluster: Option<String>,
+    /// Where runs are kept
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub store: PathBuf,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Flags of `sim`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "By night: `harness sim --seeds 0.. --time-limit 8h` lives through worlds until the morning, about a \
+                  million of them on a few cores, and tells what was drawn and what happened in how many. Tomorrow's \
+                  night goes on where this one ended: `--seeds 1000000..`.\n\nA failing seed is one command: the line \
+                  behind `again:` repeats it to the byte. With --shrink it becomes a script of a few lines, saved \
+                  below --store, which --script lives through again."
+)]
+pub struct SimArgs {
+    /// One world: what was drawn, with --trace what happened, and what came of it
+    #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "script"])]
+    pub seed: Option<u64>,
+    /// Many worlds, on all cores: `0..10000`, or `0..` until --time-limit
+    #[arg(long, value_name = "A..B", conflicts_with = "script")]
+    pub seeds: Option<Seeds>,
+    /// A saved script: what happens in it, line by line
+    #[arg(long, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// Print every transition of one world
+    #[arg(long)]
+    pub trace: bool,
+    /// Plant a known bug in the members
+    #[arg(long, value_name = "BUG")]
+    pub plant: Option<String>,
+    /// Do not look inside the members: only what clients saw can convict, as on a real cluster
+    #[arg(long)]
+    pub outside: bool,
+    /// Make failing worlds small and save them as scripts
+    #[arg(long, conflicts_with = "script")]
+    pub shrink: bool,
+    /// Worlds at a time [default: as many as there are cores]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Begin no world after this long
+    #[arg(long, value_name = "TIME")]
+    pub time_limit: Option<String>,
+    /// Where scripts are saved, in its folder `sim`
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub store: PathBuf,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// How the table of bugs is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// A screen for people.
+    #[default]
+    Human,
+    /// For programs.
+    Json,
+    /// For documents.
+    Markdown,
+}
+
+/// Flags of `selftest`.
+#[derive(Clone, Debug, Args)]
+pub struct SelftestArgs {
+    /// Where bugs are hunted: sim, or in real members with process or docker
+    #[arg(long, value_name = "WHERE", default_value = "sim")]
+    pub cluster: String,
+    /// Only these bugs, by name, with commas between
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Worlds in which a bug is hunted at most
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub seeds: u64,
+    /// Only bugs that are known to be found soon, and no further than that: what CI runs
+    #[arg(long)]
+    pub quick: bool,
+    /// Hunts at a time [default: as many as there are cores]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Where real runs are kept
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub store: PathBuf,
+    /// How the table is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: TableFormat,
+}

@@ -1,0 +1,60 @@
+//! `harness selftest`: every known bug is planted, and must be found; the clean build, under the same, must not be
+//! accused.
+//!
+//! In the simulator each bug is hunted twice: with the look inside after every step, and by what clients saw alone, as
+//! on a real cluster. Hunts go side by side, each on one thread from seed 0 on, so that the seed that convicts is the
+//! same whatever machine it is. With `--cluster process` or `docker` real runs are made instead, by [`recipes`].
+//!
+//! A bench that does not find a bug is at fault, so a bug that is not found ends the command with status 1.
+
+mod hunt;
+mod real;
+mod recipes;
+mod table;
+
+use node_core::Bug;
+
+use super::print;
+use super::sim::{interruptible, jobs};
+use crate::cli::SelftestArgs;
+use crate::cli::options::plant;
+use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
+
+/// Hunts the bugs.
+pub fn selftest(args: &SelftestArgs) -> Result<Exit, Failure> {
+    let bugs = bugs(&args.only)?;
+    if args.seeds == 0 {
+        return Err(Failure::usage("--seeds 0: write in how many worlds a bug is hunted at most"));
+    }
+    let progress = Progress::on_stderr();
+    match args.cluster.as_str() {
+        "sim" => in_worlds(args, &bugs, &progress),
+        "process" | "docker" => real::selftest(args, &bugs, &progress),
+        other => Err(Failure::usage(format!(
+            "--cluster {other}: bugs are hunted in the simulator (sim), in local processes (process) or in containers \
+             (docker)"
+        ))),
+    }
+}
+
+/// The bugs of these names; all when none is named.
+fn bugs(names: &[String]) -> Result<Vec<Bug>, Failure> {
+    if names.is_empty() {
+        return Ok(Bug::ALL.to_vec());
+    }
+    let bugs = names.iter().map(|name| plant(Some(name.trim()))).collect::<Result<Vec<_>, _>>()?;
+    Ok(bugs.into_iter().flatten().collect())
+}
+
+fn in_worlds(args: &SelftestArgs, bugs: &[Bug], progress: &Progress) -> Result<Exit, Failure> {
+    let bounds = hunt::Bounds { seeds: args.seeds, quick: args.quick, jobs: jobs(args.jobs)? };
+    let found = interruptible(progress, |stop| hunt::hunt(bugs, bounds, stop, progress))?;
+    progress.clear();
+    print(&table::of_worlds(&found, args.format)?)?;
+    Ok(match (found.is_as_it_should_be(), found.interrupted) {
+        (_, true) => Exit::Interrupted,
+        (false, false) => Exit::Invalid,
+        (true, false) => Exit::Done,
+    })
+}

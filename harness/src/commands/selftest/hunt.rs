@@ -1,0 +1,284 @@
+//! The hunt in the simulator: for each bug the first world that convicts, twice; then the same worlds without a bug.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use harness_sim::{Options, Rule, simulate};
+use node_core::Bug;
+
+use crate::progress::Progress;
+use crate::worlds::tally::Tally;
+use crate::worlds::{Sweep, scripts, side_by_side};
+
+/// Worlds of the clean build at least.
+const CLEAN: u64 = 1_000;
+/// The same when it must be quick.
+const CLEAN_QUICKLY: u64 = 300;
+
+/// Bugs that are found within so many worlds, as `--quick` demands of them. The others take longer than CI has.
+const SOON: [(Bug, u64); 3] =
+    [(Bug::AckBeforeFsync, 100), (Bug::CommitAlone, 100), (Bug::SyncWithoutQuorum, 500)];
+
+/// How far a hunt goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) seeds: u64,
+    pub(super) quick: bool,
+    pub(super) jobs: usize,
+}
+
+impl Bounds {
+    /// The worlds in which a bug is hunted; none when it is left out.
+    fn of(self, bug: Bug) -> Option<u64> {
+        if !self.quick {
+            return Some(self.seeds);
+        }
+        SOON.into_iter().find(|(soon, _)| *soon == bug).map(|(_, seeds)| seeds.min(self.seeds))
+    }
+}
+
+/// The world that convicted.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) seed: u64,
+    pub(super) rule: Rule,
+    pub(super) sentence: String,
+    pub(super) took: Duration,
+}
+
+/// One way of hunting one bug.
+#[derive(Clone, Debug)]
+pub(super) enum Quarry {
+    /// Convicted.
+    Found(Found),
+    /// Not convicted in so many worlds.
+    NotFound { worlds: u64 },
+    /// Not hunted this way, or not to the end.
+    NotHunted,
+}
+
+impl Quarry {
+    fn found(&self) -> Option<&Found> {
+        match self {
+            Self::Found(found) => Some(found),
+            Self::NotFound { .. } | Self::NotHunted => None,
+        }
+    }
+
+    fn worlds(&self) -> u64 {
+        match self {
+            Self::Found(found) => found.seed + 1,
+            Self::NotFound { worlds } => *worlds,
+            Self::NotHunted => 0,
+        }
+    }
+}
+
+/// The size of a counterexample that was made small.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    pub(super) events: usize,
+    pub(super) members: usize,
+    pub(super) operations: usize,
+}
+
+/// What came of a bug.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) bug: Bug,
+    pub(super) inside: Quarry,
+    pub(super) outside: Quarry,
+    pub(super) size: Option<Size>,
+}
+
+impl Row {
+    /// Whether either way convicted.
+    pub(super) fn is_found(&self) -> bool {
+        self.inside.found().or(self.outside.found()).is_some()
+    }
+}
+
+/// What came of all of them.
+#[derive(Debug, Default)]
+pub(super) struct Hunted {
+    pub(super) rows: Vec<Row>,
+    /// Bugs that `--quick` leaves out.
+    pub(super) left_out: Vec<Bug>,
+    /// The clean build in the same worlds.
+    pub(super) clean: Tally,
+    pub(super) took: Duration,
+    pub(super) interrupted: bool,
+}
+
+impl Hunted {
+    /// Every bug found, the clean build not accused.
+    pub(super) fn is_as_it_should_be(&self) -> bool {
+        self.rows.iter().all(Row::is_found) && self.clean.broken() == 0
+    }
+}
+
+/// A bug, and whether the members are looked into.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    bug: Bug,
+    look_inside: bool,
+    worlds: u64,
+}
+
+impl Piece {
+    fn options(self) -> Options {
+        Options { plant: Some(self.bug), look_inside: self.look_inside, ..Options::default() }
+    }
+
+    fn way(self) -> &'static str {
+        if self.look_inside { "inside" } else { "outside" }
+    }
+}
+
+/// Hunts all of them.
+pub(super) fn hunt(
+    bugs: &[Bug],
+    bounds: Bounds,
+    stop: &dyn Fn() -> bool,
+    progress: &Progress,
+) -> anyhow::Result<Hunted> {
+    let begun = Instant::now();
+    let (hunted, left_out): (Vec<Bug>, Vec<Bug>) =
+        bugs.iter().copied().partition(|bug| bounds.of(*bug).is_some());
+    // What is seen inside comes first, so that most rows are there early. The look inside does not keep the clients'
+    // history from convicting, so when it must be quick it is enough.
+    let ways: &[bool] = if bounds.quick { &[true] } else { &[true, false] };
+    let pieces: Vec<Piece> = ways
+        .iter()
+        .flat_map(|look_inside| {
+            hunted.iter().map(move |bug| Piece {
+                bug: *bug,
+                look_inside: *look_inside,
+                worlds: bounds.of(*bug).unwrap_or(0),
+            })
+        })
+        .collect();
+    let quarries =
+        side_by_side(&pieces, bounds.jobs, stop, one, |(piece, quarry)| tell(progress, *piece, quarry))?;
+    let quarries: Vec<(Piece, Quarry)> = quarries
+        .into_iter()
+        .zip(&pieces)
+        .map(|(quarry, piece)| quarry.unwrap_or((*piece, Quarry::NotHunted)))
+        .collect();
+    let sizes = sizes(&quarries, bounds.jobs, stop)?;
+    let rows = hunted
+        .iter()
+        .map(|bug| {
+            let of = |look_inside: bool| {
+                quarries
+                    .iter()
+                    .find(|(piece, _)| piece.bug == *bug && piece.look_inside == look_inside)
+                    .map_or(Quarry::NotHunted, |(_, quarry)| quarry.clone())
+            };
+            let size = sizes.iter().find(|(sized, _)| sized == bug).and_then(|(_, size)| *size);
+            Row { bug: *bug, inside: of(true), outside: of(false), size }
+        })
+        .collect();
+    let mut result = Hunted { rows, left_out, ..Hunted::default() };
+    if !stop() {
+        clean(&quarries, bounds, stop, progress, &mut result)?;
+    }
+    result.interrupted = stop();
+    result.took = begun.elapsed();
+    Ok(result)
+}
+
+/// The first world that convicts.
+fn one(piece: &Piece, halt: &AtomicBool) -> (Piece, Quarry) {
+    let begun = Instant::now();
+    for seed in 0..piece.worlds {
+        if halt.load(Ordering::Relaxed) {
+            return (*piece, Quarry::NotHunted);
+        }
+        if let Some(violation) = simulate(seed, piece.options()).violation {
+            let (rule, sentence, took) = (violation.rule, violation.sentence, begun.elapsed());
+            return (*piece, Quarry::Found(Found { seed, rule, sentence, took }));
+        }
+    }
+    (*piece, Quarry::NotFound { worlds: piece.worlds })
+}
+
+fn tell(progress: &Progress, piece: Piece, quarry: &Quarry) {
+    let (bug, way) = (piece.bug.name(), piece.way());
+    match quarry {
+        Quarry::Found(found) => progress.say(&format!(
+            "{bug}, {way}: {} at seed {} after {:.1} s",
+            found.rule.name(),
+            found.seed,
+            found.took.as_secs_f64()
+        )),
+        Quarry::NotFound { worlds } => progress.say(&format!("{bug}, {way}: not found in {worlds} worlds")),
+        Quarry::NotHunted => {}
+    }
+}
+
+/// The first counterexample of each bug, made small; the one seen inside where there is one.
+fn sizes(
+    quarries: &[(Piece, Quarry)],
+    jobs: usize,
+    stop: &dyn Fn() -> bool,
+) -> anyhow::Result<Vec<(Bug, Option<Size>)>> {
+    let mut found: Vec<(Piece, u64)> = Vec::new();
+    for (piece, quarry) in quarries {
+        if let Some(first) = quarry.found()
+            && found.iter().all(|(other, _)| other.bug != piece.bug)
+        {
+            found.push((*piece, first.seed));
+        }
+    }
+    let small = side_by_side(
+        &found,
+        jobs,
+        stop,
+        |(piece, seed), _| {
+            let shrunk = scripts::shrink(*seed, piece.options()).ok().flatten();
+            let size = shrunk.map(|shrunk| Size {
+                events: shrunk.events,
+                members: shrunk.members,
+                operations: shrunk.operations,
+            });
+            (piece.bug, size)
+        },
+        |_| {},
+    )?;
+    Ok(small.into_iter().flatten().collect())
+}
+
+/// As many worlds of the clean build as the longest hunt took.
+fn clean(
+    quarries: &[(Piece, Quarry)],
+    bounds: Bounds,
+    stop: &dyn Fn() -> bool,
+    progress: &Progress,
+    result: &mut Hunted,
+) -> anyhow::Result<()> {
+    let least = if bounds.quick { CLEAN_QUICKLY } else { CLEAN };
+    let worlds = quarries.iter().map(|(_, quarry)| quarry.worlds()).max().unwrap_or(0).max(least);
+    progress.say(&format!("the clean build in {worlds} worlds"));
+    let seeds = format!("0..{worlds}").parse().map_err(anyhow::Error::msg)?;
+    let sweep = Sweep { seeds, options: Options::default(), jobs: bounds.jobs, limit: None };
+    let swept = sweep.run(stop, |swept| {
+        let line = format!("the clean build: {} of {worlds} worlds", swept.tally.seeds);
+        progress.count(swept.tally.seeds, Some(worlds), swept.elapsed, &line);
+    })?;
+    result.clean = swept.tally;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quick_hunt_takes_what_is_found_soon_and_no_further() {
+        let bounds = Bounds { seeds: 10_000, quick: true, jobs: 1 };
+        assert_eq!(bounds.of(Bug::AckBeforeFsync), Some(100));
+        assert_eq!(Bounds { quick: false, ..bounds }.of(Bug::LogHole), Some(10_000));
+        assert_eq!(Bounds { seeds: 7, ..bounds }.of(Bug::AckBeforeFsync), Some(7));
+    }
+}

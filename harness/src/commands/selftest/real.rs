@@ -1,0 +1,101 @@
+//! The hunt in real members: runs as anybody makes them, until one convicts.
+
+use std::time::{Duration, Instant};
+
+use checker::verdict::Verdict;
+use clap::Parser;
+use node_core::Bug;
+
+use super::recipes::{self, Recipe};
+use super::table;
+use crate::cli::options::RunOptions;
+use crate::cli::{Cli, Command, SelftestArgs};
+use crate::commands::print;
+use crate::commands::run::{Order, make};
+use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
+
+/// What came of a bug.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) bug: Bug,
+    pub(super) end: End,
+}
+
+/// How a hunt ended.
+#[derive(Clone, Debug)]
+pub(super) enum End {
+    /// Convicted.
+    Found { recipe: Recipe, runs: u32, took: Duration, checks: Vec<String>, page: String },
+    /// Not convicted in so many runs.
+    NotFound { recipe: Recipe, runs: u32, took: Duration },
+    /// Its recipe can't be run here.
+    CanNot(String),
+    /// Only the simulator finds it, for this reason.
+    SimulatorOnly(&'static str),
+}
+
+/// Hunts with real runs.
+pub(super) fn selftest(args: &SelftestArgs, bugs: &[Bug], progress: &Progress) -> Result<Exit, Failure> {
+    let mut rows = Vec::new();
+    for bug in bugs {
+        let end = match recipes::of(*bug) {
+            Err(reason) => End::SimulatorOnly(reason),
+            Ok(recipe) => one(args, *bug, recipe, progress)?,
+        };
+        rows.push(Row { bug: *bug, end });
+    }
+    print(&table::of_runs(&rows, &args.cluster, args.format)?)?;
+    let missed = rows.iter().any(|row| matches!(row.end, End::NotFound { .. } | End::CanNot(_)));
+    Ok(if missed { Exit::Invalid } else { Exit::Done })
+}
+
+fn one(args: &SelftestArgs, bug: Bug, recipe: Recipe, progress: &Progress) -> Result<End, Failure> {
+    let begun = Instant::now();
+    for run in 1..=recipe.tries {
+        let options = match options(args, bug, recipe, run) {
+            Ok(options) => options,
+            Err(Failure::Usage(why)) => return Ok(End::CanNot(why)),
+            Err(failure) => return Err(failure),
+        };
+        progress.say(&format!("{bug}: {}", options.repeat));
+        let (folder, judged) = match make(Order::drawn(options), progress) {
+            Ok(made) => made,
+            // A planted bug may keep the ensemble from serving at all; that convicts nobody.
+            Err(Failure::Harness(error)) => {
+                progress.say(&format!("{bug}: the run came to nothing: {error:#}"));
+                continue;
+            }
+            Err(failure) => return Err(failure),
+        };
+        if judged.results.interrupted {
+            return Err(Failure::Interrupted);
+        }
+        if judged.results.verdict == Verdict::Invalid {
+            let broken = judged.results.checks.iter().filter(|check| check.verdict == Verdict::Invalid);
+            let checks = broken.map(|check| check.name.clone()).collect();
+            let page = folder.report().display().to_string();
+            return Ok(End::Found { recipe, runs: run, took: begun.elapsed(), checks, page });
+        }
+    }
+    Ok(End::NotFound { recipe, runs: recipe.tries, took: begun.elapsed() })
+}
+
+fn options(args: &SelftestArgs, bug: Bug, recipe: Recipe, run: u32) -> Result<RunOptions, Failure> {
+    let line = format!(
+        "harness run --cluster {} --nemesis {} --workload {} --plant {} --seed {run} --name selftest-{} {}",
+        args.cluster,
+        recipe.nemesis,
+        recipe.workload,
+        bug.name(),
+        bug.name(),
+        recipe.flags
+    );
+    match Cli::try_parse_from(line.split_ascii_whitespace()).map(|cli| cli.command) {
+        Ok(Command::Run(mut flags)) => {
+            flags.store.clone_from(&args.store);
+            RunOptions::from_args(&flags)
+        }
+        Ok(_) | Err(_) => Err(Failure::usage(format!("`{line}` is no run of this build"))),
+    }
+}

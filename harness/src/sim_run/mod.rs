@@ -1,0 +1,328 @@
+//! A run in the simulator: the same schedule, the same load and the same folder, in virtual time.
+//!
+//! The members are the real core in one thread ([`harness_sim::planned`]); what is different from a real cluster is
+//! only where time comes from. Faults are resolved, written down and proven as everywhere ([`nemesis`]), by looking
+//! into the world; what members say becomes the events that a real member prints ([`said`]). Everything after the
+//! run is the same code on the same files.
+//!
+//! A run of half a minute takes a fraction of a second, and the same seed gives the same history and the same
+//! faults, to the byte. What it can't show: real disks, real sockets, a real scheduler.
+
+mod nemesis;
+mod proof;
+mod said;
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use checker::durability::FinalState;
+use checker::history::{BAD_VERSION, Event as Line, EventKind, HistoryWriter};
+use harness_sim::planned::{self, Ensemble, Setting};
+use node_wire::ids::ServerId;
+use workloads::{Completion, Invocation, Workload};
+
+use crate::clock::{RunNs, nanoseconds, whole_milliseconds};
+use crate::events::{self, EventLog};
+use crate::exit::Failure;
+use crate::judge::observed::Observed;
+use crate::load::client::READER_EACH;
+use crate::load::pacer::{Arrivals, Lag};
+use crate::nemesis::Schedule;
+use crate::nemesis::journal::Journal;
+use crate::num::index;
+use crate::run::interrupt::Interrupt;
+use crate::run::{INTERRUPTED_PATIENCE, Prepared, RECOVERY_PATIENCE, describe};
+use crate::seed;
+use crate::store::RunFolder;
+use nemesis::Nemeses;
+
+/// How long members may take to serve for the first time.
+const START_PATIENCE: Duration = Duration::from_secs(20);
+/// How long the first and the last operations may take.
+const CALM_PATIENCE: Duration = Duration::from_secs(10);
+/// The pause between two rounds of last reads.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Between two looks whether somebody interrupts, in virtual time, and between two words of progress.
+const LOOK: Duration = Duration::from_millis(250);
+/// How long clients may take to end beyond their operation's time-out.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A run under way.
+struct Virtual<'a> {
+    prepared: &'a Prepared,
+    world: Box<dyn Ensemble>,
+    /// The workload's mapping of answers: the world has one of its own that remembers.
+    mapping: Workload,
+    members: Vec<ServerId>,
+    events: EventLog,
+    history: HistoryWriter<BufWriter<File>>,
+    counts: Counts,
+}
+
+/// Operations so far, for the progress.
+#[derive(Default)]
+struct Counts {
+    due: u64,
+    ok: u64,
+    refused: u64,
+    fail: u64,
+    info: u64,
+}
+
+/// Runs it. Afterwards its folder holds everything that the verdict is drawn from.
+pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure> {
+    let options = &prepared.options;
+    let members: Vec<ServerId> = (1..=u64::from(options.nodes)).map(ServerId).collect();
+    let setting = Setting {
+        seed: options.seed,
+        members: members.len(),
+        peer_timeout_ms: whole_milliseconds(options.peer_timeout),
+        session_timeout_ms: whole_milliseconds(describe::session_timeout(options)),
+        operation_timeout_us: microseconds(options.op_timeout),
+        clients: index(u64::from(options.concurrency)),
+        reader_each: READER_EACH,
+        plant: options.plant,
+    };
+    let mapping = describe::workload(options)?;
+    let world = planned::begin(setting, mapping.clone());
+    let path = prepared.folder.history();
+    let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
+    let mut run = Virtual {
+        prepared,
+        world,
+        mapping,
+        events: EventLog::new(&members),
+        members,
+        history: HistoryWriter::new(BufWriter::new(file)),
+        counts: Counts::default(),
+    };
+    let mut observed = Observed::default();
+    let outcome = run.live(&prepared.schedule, interrupt, &mut observed);
+    // Sealed whatever happened: what it holds is true.
+    run.take_lines()?;
+    let sealed = run.history.finish().context("writing the history");
+    outcome?;
+    sealed?;
+    RunFolder::write_json(&prepared.folder.observed(), &observed)?;
+    Ok(())
+}
+
+fn microseconds(span: Duration) -> u64 {
+    nanoseconds(span) / 1000
+}
+
+/// Virtual time in milliseconds, for people.
+fn milliseconds(us: u64) -> f64 {
+    Duration::from_micros(us).as_secs_f64() * 1e3
+}
+
+impl Virtual<'_> {
+    fn live(
+        &mut self,
+        schedule: &Schedule,
+        interrupt: &Interrupt,
+        observed: &mut Observed,
+    ) -> Result<(), Failure> {
+        for member in self.members.clone() {
+            self.world.start(member);
+        }
+        self.hear()?;
+        if !self.wait(START_PATIENCE, |run| events::all_serve(&run.events.views()))? {
+            let words = events::laggards(&self.events.views());
+            return Err(anyhow!("the members do not serve: {words}").into());
+        }
+        observed.timings.start_ms = milliseconds(self.world.now_us());
+        self.prepared
+            .progress
+            .say(&format!("all members serve after {:.0} ms of virtual time", observed.timings.start_ms));
+        self.set_up()?;
+        let begun = self.world.now_us();
+        self.workload(schedule, interrupt, observed)?;
+        observed.timings.workload_ms = milliseconds(self.world.now_us() - begun);
+        observed.interrupted = interrupt.was_asked();
+        let begun = self.world.now_us();
+        self.end(observed)?;
+        observed.timings.recovery_ms = milliseconds(self.world.now_us() - begun);
+        observed.events = self.events.events();
+        observed.end_ns = self.now_ns();
+        Ok(())
+    }
+
+    fn now_ns(&self) -> RunNs {
+        self.world.now_us() * 1000
+    }
+
+    /// Lives on until a moment or until there is news, and writes down what was said and seen.
+    fn advance(&mut self, to_us: u64) -> anyhow::Result<()> {
+        self.world.advance(to_us);
+        self.hear()
+    }
+
+    fn hear(&mut self) -> anyhow::Result<()> {
+        for news in self.world.take_news() {
+            for stamped in said::stamped(news) {
+                self.events.push(stamped);
+            }
+        }
+        self.take_lines()
+    }
+
+    fn take_lines(&mut self) -> anyhow::Result<()> {
+        for mut line in self.world.take_lines() {
+            self.counts.note(&line);
+            self.history.write(&mut line).context("writing the history")?;
+        }
+        Ok(())
+    }
+
+    /// Lives on until a condition holds. False when patience ran out first.
+    fn wait(&mut self, patience: Duration, condition: impl Fn(&Self) -> bool) -> anyhow::Result<bool> {
+        let deadline = self.world.now_us() + microseconds(patience);
+        loop {
+            if condition(self) {
+                return Ok(true);
+            }
+            if self.world.now_us() >= deadline {
+                return Ok(false);
+            }
+            let step = self.world.now_us() + 1000;
+            self.advance(step.min(deadline))?;
+        }
+    }
+
+    /// Creates every key, at the first member.
+    fn set_up(&mut self) -> anyhow::Result<()> {
+        let first = self.world.first_operations();
+        for (invocation, completion) in self.errands(&[self.members[0]], 0, &first)?.concat() {
+            if completion.kind != EventKind::Ok {
+                let (key, kind) = (invocation.key, completion.kind);
+                bail!("creating key {key} ended as {kind:?} although nothing is broken");
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the same operations done at each of these members, by processes from `process` on.
+    fn errands(
+        &mut self,
+        members: &[ServerId],
+        process: u64,
+        todo: &[Invocation],
+    ) -> anyhow::Result<Vec<Vec<(Invocation, Completion)>>> {
+        let mut errands = Vec::new();
+        for (process, member) in (process..).zip(members) {
+            errands.push(self.world.send_errand(*member, process, todo.to_vec()));
+        }
+        self.wait(CALM_PATIENCE, |run| errands.iter().all(|errand| run.world.errand(*errand).is_some()))?;
+        Ok(errands
+            .into_iter()
+            .map(|errand| self.world.errand(errand).map(<[_]>::to_vec).unwrap_or_default())
+            .collect())
+    }
+
+    fn workload(
+        &mut self,
+        schedule: &Schedule,
+        interrupt: &Interrupt,
+        observed: &mut Observed,
+    ) -> Result<(), Failure> {
+        let options = &self.prepared.options;
+        let (start, limit) = (self.world.now_us(), microseconds(options.time_limit));
+        let end = start + limit;
+        let arrivals = Arrivals::new(seed::stream(options.seed, "arrivals"), options.rate);
+        let due = arrivals.scan(start * 1000, |at, gap| {
+            *at += nanoseconds(gap);
+            Some(*at / 1000)
+        });
+        self.world.begin_load(Box::new(due.take_while(move |at| *at < end)));
+        let journal = Journal::create(&self.prepared.folder.faults())?;
+        let mut nemeses = Nemeses::new(self.prepared, schedule, journal, start, &self.members);
+        let mut look = start;
+        while self.world.now_us() < end && !interrupt.was_asked() {
+            while nemeses.turn(&mut *self.world, &self.events)? {
+                self.hear()?;
+            }
+            if self.world.now_us() >= look {
+                self.tell(start, options.time_limit);
+                look += microseconds(LOOK);
+            }
+            let next = nemeses.next_us(self.world.now_us()).map_or(look, |next| next.min(look));
+            self.advance(next.max(self.world.now_us()).min(end))?;
+        }
+        while !nemeses.end(&mut *self.world, &self.events)? {
+            let step = self.world.now_us() + 1000;
+            self.advance(step)?;
+        }
+        self.hear()?;
+        self.world.end_load();
+        if !self.wait(options.op_timeout + FAREWELL, |run| run.world.is_quiet())? {
+            return Err(anyhow!("clients do not end").into());
+        }
+        self.prepared.progress.clear();
+        observed.lag = Lag { operations: self.counts.due, ..Lag::default() };
+        observed.shed = self.world.shed();
+        observed.workload_from_ns = start * 1000;
+        observed.workload_to_ns = self.now_ns();
+        Ok(())
+    }
+
+    fn tell(&self, start: u64, limit: Duration) {
+        let leader = match self.events.leader() {
+            Some(leader) => format!("n{} leads epoch {}", leader.id.0, leader.epoch),
+            None => "no leader".to_owned(),
+        };
+        let Counts { ok, refused, fail, info, .. } = self.counts;
+        let load = format!("{ok} ok, {refused} refused, {fail} failed, {info} unknown; {leader}");
+        let elapsed = Duration::from_micros(self.world.now_us() - start);
+        self.prepared.progress.advance(elapsed, limit, &load);
+    }
+
+    /// After the workload: all members serve again, and are read a last time.
+    fn end(&mut self, observed: &mut Observed) -> anyhow::Result<()> {
+        let patience = if observed.interrupted { INTERRUPTED_PATIENCE } else { RECOVERY_PATIENCE };
+        self.wait(patience, |run| events::settled(&run.events.views()))?;
+        let views = self.events.views();
+        if !events::all_serve(&views) {
+            let words = events::laggards(&views);
+            self.prepared.progress.say(&format!("not all members serve after the workload: {words}"));
+        }
+        let serving = events::serving(&views);
+        let reads = self.world.last_operations();
+        let deadline = self.world.now_us() + microseconds(CALM_PATIENCE);
+        loop {
+            let process = self.world.next_process();
+            let rounds = self.errands(&serving, process, &reads)?;
+            let states: Vec<FinalState> = serving
+                .iter()
+                .zip(&rounds)
+                .flat_map(|(member, read)| read.iter().map(move |read| (member, read)))
+                .filter_map(|(member, (read, told))| self.mapping.final_state(member.0, read, told))
+                .collect();
+            let all = states.len() == serving.len() * reads.len();
+            if all && self.mapping.is_settled(&states) || self.world.now_us() > deadline {
+                observed.finals = states;
+                return Ok(());
+            }
+            let next = self.world.now_us() + microseconds(PAUSE);
+            self.advance(next)?;
+        }
+    }
+}
+
+impl Counts {
+    fn note(&mut self, line: &Line) {
+        let count = match line.kind {
+            EventKind::Invoke => {
+                self.due += u64::from(line.due.is_some());
+                return;
+            }
+            EventKind::Ok => &mut self.ok,
+            EventKind::Fail if line.error.as_deref() == Some(BAD_VERSION) => &mut self.refused,
+            EventKind::Fail => &mut self.fail,
+            EventKind::Info => &mut self.info,
+        };
+        *count += 1;
+    }
+}

@@ -1,0 +1,192 @@
+//! Looks into a world whether a fault bites, and whether it is gone.
+//!
+//! There is nothing to be asked for and no doubt about the answer, so what is looked at is what decides: whether a
+//! direction lets anything pass, how much has passed, whether a process is there, what a clock shows. That it is as
+//! was asked for is still not taken for granted: the proof reads the world, and never what was written down.
+
+use std::collections::BTreeMap;
+
+use harness_sim::planned::{Ensemble, Process};
+use node_wire::ids::ServerId;
+use reports::results::{FaultDetail, Reach};
+
+use crate::cluster::{Cut, Severing};
+use crate::events::{self, EventLog};
+use crate::links::protocol::Pair;
+use crate::nemesis::in_force::{Expected, InForce};
+use crate::nemesis::target::{Action, show_offset};
+
+/// A clock is shifted in whole milliseconds.
+const CLOCK_ERROR_NS: u64 = 1_000_000;
+
+/// What looking showed.
+pub(super) struct Seen {
+    pub(super) holds: bool,
+    pub(super) detail: FaultDetail,
+}
+
+impl Seen {
+    fn new(holds: bool, evidence: String) -> Self {
+        Self { holds, detail: FaultDetail { evidence: Some(evidence), ..FaultDetail::default() } }
+    }
+
+    fn and(mut self, other: Self) -> Self {
+        let words = [self.detail.evidence.take(), other.detail.evidence];
+        self.detail.evidence = Some(words.into_iter().flatten().collect::<Vec<_>>().join("; "));
+        self.detail.matrix = self.detail.matrix.or(other.detail.matrix);
+        self.holds &= other.holds;
+        self
+    }
+}
+
+/// Messages that have arrived in each direction of a cut.
+pub(super) type Arrived = BTreeMap<Pair, u64>;
+
+/// The same, at this moment.
+pub(super) fn arrived(world: &dyn Ensemble, cut: &Cut) -> Arrived {
+    cut.pairs.iter().map(|pair| (*pair, world.delivered(pair.from, pair.to))).collect()
+}
+
+/// Whether an injected fault bites.
+pub(super) fn bites(world: &dyn Ensemble, action: &Action, in_force: &InForce, members: &[ServerId]) -> Seen {
+    let mut seen = match action {
+        Action::Cut(cut) => {
+            let network = network(world, in_force, members);
+            match cut.how {
+                Severing::Silence => network,
+                Severing::Reject => network.and(Seen::new(true, "connections are reset".to_owned())),
+            }
+        }
+        Action::Kill { members } => are(world, members, Process::Gone),
+        Action::Pause { members } => are(world, members, Process::Paused),
+        Action::Clock { members: whose, .. } => clocks(world, whose, in_force, members),
+    };
+    if seen.detail.matrix.is_none() {
+        seen.detail.matrix = Some(in_force.matrix(members));
+    }
+    seen
+}
+
+/// Whether a healed fault is gone; `rest` is what is still in force. When that is nothing, all must be well again.
+pub(super) fn is_gone(
+    world: &dyn Ensemble,
+    events: &EventLog,
+    action: &Action,
+    rest: &InForce,
+    members: &[ServerId],
+) -> Seen {
+    let mut seen = if rest.is_empty() {
+        let well =
+            network(world, rest, members).and(running(world, members)).and(clocks(world, &[], rest, members));
+        let views = events.views();
+        let serve = events::all_serve(&views);
+        let stand = match (serve, events::leader_of(&views)) {
+            (true, Some(leader)) => format!("all serve in epoch {} under n{}", leader.epoch, leader.id.0),
+            _ => events::laggards(&views),
+        };
+        well.and(Seen::new(serve, stand))
+    } else {
+        let part = match action {
+            Action::Cut(_) => network(world, rest, members),
+            Action::Kill { members: whom } | Action::Pause { members: whom } => {
+                let absent = rest.absent();
+                let there: Vec<ServerId> =
+                    whom.iter().copied().filter(|member| !absent.contains(member)).collect();
+                running(world, &there)
+            }
+            Action::Clock { members: whose, .. } => clocks(world, whose, rest, members),
+        };
+        part.and(Seen::new(true, format!("{} still in force", rest.names().join(" "))))
+    };
+    seen.detail.epoch = events::highest_epoch(&events.views()).map(|epoch| epoch.0);
+    seen
+}
+
+/// What passed a cut while it held, and what wanted to.
+pub(super) fn at_the_end_of_a_cut(world: &dyn Ensemble, cut: &Cut, before: &Arrived) -> Seen {
+    let now = arrived(world, cut);
+    let crossed: u64 = now.iter().map(|(pair, count)| count - before.get(pair).copied().unwrap_or(0)).sum();
+    let waiting: u64 = cut.pairs.iter().map(|pair| world.waiting(pair.from, pair.to)).sum();
+    Seen::new(crossed == 0, format!("{crossed} messages crossed while it held; {waiting} wait"))
+}
+
+/// Severed directions must let nothing pass, and all others everything.
+fn network(world: &dyn Ensemble, in_force: &InForce, members: &[ServerId]) -> Seen {
+    let (mut severed, mut crossed, mut open, mut passing) = (0, 0, 0, 0);
+    let mut matrix = Vec::new();
+    for from in members {
+        let mut row = Vec::new();
+        for to in members {
+            let pair = Pair::new(*from, *to);
+            let passes = from == to || world.passes(*from, *to);
+            row.push(if passes { Reach::Reached } else { Reach::NotReached });
+            match in_force.expected(pair) {
+                _ if from == to => {}
+                Expected::Severed => (severed, crossed) = (severed + 1, crossed + u32::from(passes)),
+                Expected::Arrives => (open, passing) = (open + 1, passing + u32::from(passes)),
+                Expected::Either => {}
+            }
+        }
+        matrix.push(row);
+    }
+    in_force.leave_out_absent(&mut matrix, members);
+    let words = if severed == 0 {
+        format!("{passing} of {open} directions pass")
+    } else {
+        format!("{crossed} of {severed} severed directions pass, {passing} of {open} others")
+    };
+    let mut seen = Seen::new(crossed == 0 && passing == open, words);
+    seen.detail.matrix = Some(matrix);
+    seen
+}
+
+fn name(process: Process) -> &'static str {
+    match process {
+        Process::Running => "running",
+        Process::Paused => "standing still",
+        Process::Gone => "gone",
+    }
+}
+
+fn are(world: &dyn Ensemble, members: &[ServerId], wanted: Process) -> Seen {
+    let states: Vec<(ServerId, Process)> =
+        members.iter().map(|member| (*member, world.process(*member))).collect();
+    let words: Vec<String> =
+        states.iter().map(|(member, state)| format!("n{} is {}", member.0, name(*state))).collect();
+    Seen::new(states.iter().all(|(_, state)| *state == wanted), words.join("; "))
+}
+
+fn running(world: &dyn Ensemble, members: &[ServerId]) -> Seen {
+    let running = members.iter().filter(|member| world.process(**member) == Process::Running).count();
+    Seen::new(running == members.len(), format!("{running} of {} processes run", members.len()))
+}
+
+/// Clocks must be off by what is in force and by nothing else. Whoever is gone or stands still is not asked.
+fn clocks(world: &dyn Ensemble, whose: &[ServerId], in_force: &InForce, members: &[ServerId]) -> Seen {
+    let mut holds = true;
+    let mut words = Vec::new();
+    let mut others = 0;
+    for member in members {
+        let is_target = whose.contains(member);
+        if world.process(*member) != Process::Running {
+            words.extend(
+                is_target.then(|| format!("n{} is down or stopped, its clock was not read", member.0)),
+            );
+            holds &= !is_target || in_force.offset_ns(*member) == 0;
+            continue;
+        }
+        let wanted = in_force.offset_ns(*member);
+        let read = world.clock_offset_ms(*member).saturating_mul(1_000_000);
+        let fits = read.abs_diff(wanted) <= CLOCK_ERROR_NS;
+        holds &= fits;
+        if is_target || !fits || wanted != 0 {
+            words.push(format!("n{} reads {}", member.0, show_offset(read)));
+        } else {
+            others += 1;
+        }
+    }
+    if others > 0 {
+        words.push(format!("{others} clocks are true"));
+    }
+    Seen::new(holds, words.join("; "))
+}

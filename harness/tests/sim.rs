@@ -1,0 +1,66 @@
+//! Worlds from the command line: told in full, swept, and repeated by the command that is printed.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn harness(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+    command.args(arguments).current_dir(folder).output().expect("the harness starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_seed_is_told_in_full_and_the_same_way_each_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let once = || harness(folder.path(), &["sim", "--seed", "3", "--trace"]);
+    let output = once();
+    assert_eq!(output.status.code(), Some(0));
+    let text = stdout(&output);
+    assert!(text.starts_with("seed 3: "), "what was drawn comes first: {text}");
+    assert!(text.lines().count() > 500, "the trace is there");
+    assert!(text.trim_end().ends_with("no promise was broken"), "{text}");
+    assert_eq!(text, stdout(&once()));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_sweep_counts_the_same_on_any_number_of_threads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sweep = |jobs| {
+        let output = harness(folder.path(), &["sim", "--seeds", "0..40", "--jobs", jobs, "--format", "json"]);
+        assert_eq!(output.status.code(), Some(0));
+        serde_json::from_str::<Value>(&stdout(&output)).expect("JSON")
+    };
+    let (one, three) = (sweep("1"), sweep("3"));
+    assert_eq!(one["worlds"], 40);
+    for part in ["drawn", "counters", "in_worlds", "slowest_election", "trace_hash", "violations"] {
+        assert_eq!(one[part], three[part], "{part}");
+    }
+    assert!(one["in_worlds"]["elections"].as_u64().expect("a count") > 30);
+}
+
+#[test]
+fn a_planted_bug_ends_with_1_and_the_printed_command_repeats_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = harness(folder.path(), &["sim", "--seeds", "0..40", "--plant", "ack-before-fsync"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    let again = text.lines().find_map(|line| line.trim().strip_prefix("again: harness ")).expect("a command");
+    let words: Vec<&str> = again.split_ascii_whitespace().collect();
+    let output = harness(folder.path(), &words);
+    assert_eq!(output.status.code(), Some(1), "{again}");
+    assert!(stdout(&output).contains("✗ VIOLATION"));
+}
+
+#[test]
+fn a_sweep_without_end_ends_at_its_time_limit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = harness(folder.path(), &["sim", "--seeds", "5..", "--time-limit", "300ms", "--jobs", "1"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).contains("worlds of seeds 5.. in"), "{}", stdout(&output));
+}
