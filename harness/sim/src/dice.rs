@@ -39,6 +39,8 @@ pub(crate) enum Part {
     Minority,
     /// The length of epochs.
     Epochs,
+    /// Members without a vote.
+    Observers,
     /// Which workloads the clients do.
     Chores,
     /// A workload's generator.
@@ -67,6 +69,7 @@ impl Dice {
             Part::Client(client) => (client + 1) << 1,
             Part::Minority => u64::MAX - 1,
             Part::Epochs => u64::MAX - 3,
+            Part::Observers => u64::MAX - 5,
             Part::Chores => WORKLOADS,
             Part::Load(load) => WORKLOADS + 1 + load,
         });

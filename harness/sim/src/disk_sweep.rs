@@ -107,6 +107,7 @@ impl Scenario {
     fn climate(self) -> Drawn {
         let mut drawn = Drawn::of_seed(0);
         drawn.members = 3;
+        drawn.observers = 0;
         drawn.peer_timeout_ms = 100;
         drawn.tick_time_ms = 100;
         drawn.init_limit = 5;

@@ -20,6 +20,8 @@ pub struct Drawn {
     pub seed: u64,
     /// Voting members.
     pub members: usize,
+    /// Members without a vote, behind those that vote.
+    pub observers: usize,
     /// The members' own time-out for each other.
     pub peer_timeout_ms: u64,
     /// ZooKeeper's tickTime, which bounds the sessions' time-outs.
@@ -78,6 +80,12 @@ const ABSENT: Chance = Chance(4_000);
 /// What a client's turn takes beside its patience: the election before it and the way there.
 const TURN_US: u64 = 300_000;
 
+/// An ensemble has observers with this probability.
+const OBSERVED: Chance = Chance(3_000);
+
+/// Observers of an ensemble at most.
+const MOST_OBSERVERS: usize = 2;
+
 /// A world is a siege with this probability.
 const SIEGE: Chance = Chance(600);
 
@@ -126,6 +134,7 @@ impl Drawn {
         Self {
             seed,
             members,
+            observers: 0,
             peer_timeout_ms,
             tick_time_ms: dice.between(100, 500),
             init_limit: u32::try_from(dice.between(5, 10)).unwrap_or(5),
@@ -172,6 +181,20 @@ impl Drawn {
             last_counter: Zxid::LAST_COUNTER,
         }
         .with_short_epochs(&mut Dice::part(seed, Part::Epochs))
+        .with_observers(&mut Dice::part(seed, Part::Observers))
+    }
+
+    /// Some ensembles have observers.
+    fn with_observers(mut self, dice: &mut Dice) -> Self {
+        if dice.chance(OBSERVED) {
+            self.observers = dice.index(MOST_OBSERVERS) + 1;
+        }
+        self
+    }
+
+    /// All members, with and without a vote.
+    pub(crate) fn hosts(&self) -> usize {
+        self.members + self.observers
     }
 
     /// In most worlds an epoch has more zxids than can be counted to. In some it has so few that it ends by them,
@@ -202,9 +225,10 @@ impl fmt::Display for Drawn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "seed {}: {} members, peer time-out {} ms, tickTime {} ms, snapCount {}{}",
+            "seed {}: {} members, {} observers, peer time-out {} ms, tickTime {} ms, snapCount {}{}",
             self.seed,
             self.members,
+            self.observers,
             self.peer_timeout_ms,
             self.tick_time_ms,
             self.snap_count,

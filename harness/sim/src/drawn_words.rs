@@ -9,6 +9,13 @@ impl Drawn {
     pub fn words(&self) -> Vec<(&'static str, String)> {
         let mut words = vec![
             ("members", self.members.to_string()),
+            ("observers", self.observers.to_string()),
+            ("sieges", if self.siege { "yes" } else { "no" }.to_owned()),
+            ("zxids of an epoch", range(u64::from(self.last_counter), &[1, 500, 1_000, 2_000, 1 << 31])),
+            (
+                "entries kept for learners",
+                range(u64::try_from(self.journal_entries).unwrap_or(u64::MAX), &[1, 10, 100, 4_096]),
+            ),
             ("clients", range(u64::try_from(self.clients).unwrap_or(u64::MAX), &[2, 5, 9])),
             ("visitors", self.visitors.to_string()),
             ("reads", format!("{}%", self.read_percent)),

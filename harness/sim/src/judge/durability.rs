@@ -10,14 +10,15 @@ use crate::outcome::Rule;
 impl Judge {
     /// At the first sight of a committed entry, and at the end.
     pub(super) fn check_quorum(&self, mark: Mark) -> Finding {
-        let holders = self.views.iter().filter(|view| view.durable.holds(mark)).count();
-        let quorum = self.views.len() / 2 + 1;
+        let voters = &self.views[..self.voters];
+        let holders = voters.iter().filter(|view| view.durable.holds(mark)).count();
+        let quorum = voters.len() / 2 + 1;
         if holders >= quorum {
             return Ok(());
         }
         Err((
             Rule::Durability,
-            format!("{} was committed while {holders} of {} disks held it", mark.zxid, self.views.len()),
+            format!("{} was committed while {holders} of {} disks held it", mark.zxid, voters.len()),
         ))
     }
 

@@ -82,6 +82,8 @@ struct Proposed {
 /// Everything known of an ensemble.
 #[derive(Clone, Debug)]
 pub(crate) struct Judge {
+    /// So many of the members have a vote; they come first.
+    voters: usize,
     views: Vec<View>,
     leaders: BTreeMap<Epoch, ServerId>,
     /// The log that each epoch began with.
@@ -104,10 +106,17 @@ fn server(host: HostIndex) -> ServerId {
 }
 
 impl Judge {
-    /// Nothing known of this many members.
-    pub(crate) fn new(members: usize) -> Self {
+    /// Nothing known of this many members that vote.
+    #[cfg(test)]
+    pub(crate) fn new(voters: usize) -> Self {
+        Self::of(voters, 0)
+    }
+
+    /// Nothing known of so many members that vote, and behind them so many that do not.
+    pub(crate) fn of(voters: usize, observers: usize) -> Self {
         Self {
-            views: vec![View::default(); members],
+            voters,
+            views: vec![View::default(); voters + observers],
             leaders: BTreeMap::new(),
             histories: BTreeMap::new(),
             established: BTreeSet::new(),

@@ -145,9 +145,9 @@ impl<P: Plant> World<P> {
         if self.fate.chance(HALF) { Block::Hold } else { Block::Drop }
     }
 
-    /// All members in a random order.
+    /// All members that vote in a random order.
     fn shuffled(&mut self) -> Vec<HostIndex> {
-        let mut left: Vec<HostIndex> = (0..self.hosts.len()).collect();
+        let mut left: Vec<HostIndex> = (0..self.drawn.members).collect();
         let mut order = Vec::new();
         while !left.is_empty() {
             let place = self.fate.index(left.len());

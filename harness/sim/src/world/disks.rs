@@ -124,7 +124,7 @@ impl<P: Plant> World<P> {
     pub(super) fn rot_disk(&mut self) {
         let host = self.anyone();
         let rotten = self.hosts.iter().filter(|host| host.rot.is_some()).count();
-        if self.hosts[host].rot.is_some() || rotten >= (self.hosts.len() - 1) / 2 {
+        if self.hosts[host].rot.is_some() || rotten >= (self.drawn.members - 1) / 2 {
             return;
         }
         self.crash(host);

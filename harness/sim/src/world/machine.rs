@@ -1,6 +1,6 @@
 //! Machines: what disks do and when, and how processes end, start again and stand still.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
 use std::time::Duration;
 
@@ -303,8 +303,8 @@ impl<P: Plant> World<P> {
     fn breathe(&mut self, host: HostIndex, log: Log<MemStorage>, recovered: Recovered) {
         let config = Config {
             id: self.server(host),
-            voters: self.hosts.iter().map(|host| host.id).collect::<BTreeSet<_>>(),
-            observers: BTreeSet::new(),
+            voters: self.hosts[..self.drawn.members].iter().map(|host| host.id).collect(),
+            observers: self.hosts[self.drawn.members..].iter().map(|host| host.id).collect(),
             peer_timeout: Duration::from_millis(self.drawn.peer_timeout_ms),
             tick_time: Duration::from_millis(self.drawn.tick_time_ms),
             init_limit: self.drawn.init_limit,
@@ -335,7 +335,10 @@ impl<P: Plant> World<P> {
         let delay = self.dice.between(0, 10_000);
         self.plan(delay, Event::Tick { host, life });
         for peer in 0..self.hosts.len() {
-            self.plan_election_dial(host, peer);
+            // Observers have nothing to say to each other.
+            if host.min(peer) < self.drawn.members {
+                self.plan_election_dial(host, peer);
+            }
         }
     }
 

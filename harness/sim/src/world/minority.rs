@@ -15,11 +15,11 @@ impl<P: Plant> World<P> {
     /// Draws who stays dead while all others are healed: nobody, or less than half.
     pub(super) fn leave_some_dead(&mut self) {
         let mut dice = Dice::part(self.drawn.seed, Part::Minority);
-        let most = (self.hosts.len() - 1) / 2;
+        let most = (self.drawn.members - 1) / 2;
         if most == 0 || dice.chance(HALF) {
             return;
         }
-        let mut candidates: Vec<HostIndex> = (0..self.hosts.len()).collect();
+        let mut candidates: Vec<HostIndex> = (0..self.drawn.members).collect();
         let leads = |host: &HostIndex| {
             self.hosts[*host].process.as_ref().is_some_and(|process| process.role == Role::Leading)
         };

@@ -170,8 +170,8 @@ impl<P: Plant> World<P> {
 
     /// The world of a climate, drawn or not.
     pub(crate) fn of(drawn: Drawn, mut dice: Dice, options: Options, plant: P) -> Self {
-        let links = Links::new(drawn.members, || dice.between(drawn.link_us.0, drawn.link_us.1));
-        let hosts = (0..drawn.members).map(|index| machine::new_host(index, &drawn, &mut dice)).collect();
+        let links = Links::new(drawn.hosts(), || dice.between(drawn.link_us.0, drawn.link_us.1));
+        let hosts = (0..drawn.hosts()).map(|index| machine::new_host(index, &drawn, &mut dice)).collect();
         let record = Record::new(&drawn, &mut dice);
         Self {
             now: Time::default(),
@@ -180,16 +180,16 @@ impl<P: Plant> World<P> {
             links,
             conns: Vec::new(),
             conns_in_use: Vec::new(),
-            channels: Channels::new(drawn.members),
+            channels: Channels::new(drawn.hosts()),
             clients: Vec::new(),
             client_conns: Vec::new(),
             record,
-            judge: Judge::new(drawn.members),
-            ears: Ears::new(drawn.members, drawn.clients + drawn.visitors),
+            judge: Judge::of(drawn.members, drawn.observers),
+            ears: Ears::new(drawn.hosts(), drawn.clients + drawn.visitors),
             faults: BTreeMap::new(),
             next_fault: 0,
             traps: Vec::new(),
-            progress: Progress::new(drawn.members),
+            progress: Progress::new(drawn.members, drawn.observers),
             appointment: None,
             stage: Stage::Chaos,
             healed_at: Time::default(),

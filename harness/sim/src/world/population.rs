@@ -246,7 +246,10 @@ impl<P: Plant> World<P> {
         if response.timeout_ms <= 0 {
             if client.session.is_some() {
                 self.counters.expired += 1;
-                self.note_leaving(index, &Answer::Expired);
+                // A goodbye whose answer was lost may have ended it: that is no expiry before its time.
+                let said_goodbye = self.record.closing;
+                let told = if said_goodbye { Answer::Abandoned } else { Answer::Expired };
+                self.note_leaving(index, &told);
             }
             self.clients[index].session = None;
             self.hang_up(index);

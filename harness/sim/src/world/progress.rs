@@ -26,6 +26,7 @@ const LOOKS_PER_TIMEOUT: u64 = 4;
 /// Since when what has been well.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
+    voters: usize,
     members: usize,
     /// Since when each member has been undisturbed.
     well: Vec<Time>,
@@ -38,8 +39,10 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(members: usize) -> Self {
+    pub(super) fn new(voters: usize, observers: usize) -> Self {
+        let members = voters + observers;
         Self {
+            voters,
             members,
             well: vec![Time::default(); members],
             linked: vec![Time::default(); members * members],
@@ -61,8 +64,8 @@ impl Progress {
 
     /// A quorum of which every member and every pair has been undisturbed since this moment, or longer.
     fn quorum_since(&self, moment: Time) -> Option<Vec<HostIndex>> {
-        let well: Vec<HostIndex> = (0..self.members).filter(|host| self.well[*host] <= moment).collect();
-        let quorum = self.members / 2 + 1;
+        let well: Vec<HostIndex> = (0..self.voters).filter(|host| self.well[*host] <= moment).collect();
+        let quorum = self.voters / 2 + 1;
         if well.len() < quorum {
             return None;
         }
@@ -126,7 +129,7 @@ impl<P: Plant> World<P> {
 
     /// What is not told of when it begins or ends is looked at here.
     fn note_the_unwell(&mut self) {
-        let members = self.hosts.len();
+        let members = self.drawn.members;
         for host in 0..members {
             let machine = &self.hosts[host];
             let awake = machine.process.as_ref().is_some_and(|process| {
@@ -150,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_quorum_counts_when_all_its_members_and_pairs_were_undisturbed() {
-        let mut progress = Progress::new(5);
+        let mut progress = Progress::new(5, 0);
         assert_eq!(progress.quorum_since(Time(10)).map(|quorum| quorum.len()), Some(3));
         progress.disturbed(0, Time(11));
         progress.disturbed(1, Time(11));
@@ -162,7 +165,7 @@ mod tests {
 
     #[test]
     fn both_halves_of_a_bridge_are_connected_quorums() {
-        let mut progress = Progress::new(5);
+        let mut progress = Progress::new(5, 0);
         for (one, other) in [(1, 3), (1, 4), (2, 3), (2, 4)] {
             progress.disturbed_pair(one, other, Time(11));
         }
