@@ -206,7 +206,7 @@ impl Drawn {
             let visitors = u64::try_from(self.visitors).unwrap_or(u64::MAX);
             let write_us = self.think_us + 2 * self.link_us.0 + self.fsync_us.0;
             let a_turn = (writers + visitors) * (2 * self.patient_us + TURN_US) / write_us;
-            self.last_counter = u32::try_from(a_turn + dice.scale(16, 512)).unwrap_or(Zxid::LAST_COUNTER);
+            self.last_counter = u32::try_from(a_turn + dice.scale(64, 512)).unwrap_or(Zxid::LAST_COUNTER);
         }
         self
     }

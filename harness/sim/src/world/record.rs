@@ -103,6 +103,12 @@ impl Record {
         }
     }
 
+    /// How much is still to be read.
+    pub(super) fn finals_left(&self) -> u64 {
+        let left: usize = self.loads.iter().map(|load| load.finals.len()).sum();
+        u64::try_from(left).unwrap_or(u64::MAX)
+    }
+
     /// True when everything was read once more.
     pub(super) fn finals_done(&self) -> bool {
         self.loads.iter().all(|load| load.finals.is_empty())

@@ -23,6 +23,9 @@ const ELECTION_TIMEOUTS: u64 = 20;
 /// Time-outs of an operation within which every client is served: it may sit out two before its turn.
 const SERVICE_TIMEOUTS: u64 = 3;
 
+/// Delays of a link that a read behind a sync takes, at most.
+const READ_DELAYS: u64 = 16;
+
 /// Session time-outs within which an abandoned session is gone, however often its clock was started anew.
 const SESSION_TIMEOUTS: u64 = 3;
 
@@ -60,6 +63,12 @@ impl<P: Plant> World<P> {
 
     fn service_bound_us(&self) -> u64 {
         self.election_bound_us() + SERVICE_TIMEOUTS * self.drawn.op_timeout_us + 4 * self.drawn.patient_us
+    }
+
+    /// One of many last reads, which one client makes one after the other: to the leader and back, a round of its
+    /// quorum between, and room for as much again.
+    fn read_bound_us(&self) -> u64 {
+        READ_DELAYS * (self.drawn.link_us.1 + self.drawn.jitter_us) + 2 * self.drawn.tick_jitter_us
     }
 
     fn session_bound_us(&self) -> u64 {
@@ -126,7 +135,8 @@ impl<P: Plant> World<P> {
             }
             Stage::Serving { .. } => {
                 self.record.begin_finals();
-                Stage::Converging { until: self.now + self.service_bound_us() }
+                let reads = self.record.finals_left() * self.read_bound_us();
+                Stage::Converging { until: self.now + self.service_bound_us() + reads }
             }
             Stage::Converging { .. } => {
                 let finding = self.judge.check_acknowledged();
