@@ -20,7 +20,8 @@
 //! whom it does reach. Two rules end that. A member takes over a vote only for a candidate that it hears itself. And a
 //! candidate that hears no quorum *stands back*: after [`PATIENCE`] it begins a round in which it votes for nobody that
 //! anybody would want, until it hears a quorum again. Where the others do not join it any more, a member that waits for a
-//! candidate which died meanwhile would wait alone: it too begins a round.
+//! candidate which died meanwhile would wait alone: it too begins a round. And a candidate may hear a quorum that does
+//! not hear it. Only time tells: a vote that led to nothing for [`STALEMATE`] goes to one whose quorum it completes.
 //!
 //! An observer has no vote. It asks like one that started late, is answered by voters who do not count it, and joins the
 //! leader whom a quorum follows.
@@ -51,6 +52,9 @@ const RESEND_MAX: Duration = Duration::from_secs(1);
 
 /// How long a candidate waits to hear a quorum before it stands back.
 const PATIENCE: Duration = Duration::from_millis(200);
+
+/// How long a vote for another is kept that leads to nothing.
+const STALEMATE: Duration = Duration::from_secs(1);
 
 /// A peer that looks is heard at least this often, and one that does not answers as often: see [`RESEND_MAX`].
 const AUDIBLE: Duration = Duration::from_millis(2500);
@@ -106,6 +110,8 @@ struct Lookup {
     /// What we vote for when nobody is better: ourselves, or nobody while we stand back.
     own: Vote,
     proposal: Vote,
+    /// Whom we voted for in vain.
+    avoided: Option<ServerId>,
     began: Duration,
     ballots: BTreeMap<ServerId, Vote>,
     settled: BTreeMap<ServerId, Settled>,
@@ -191,6 +197,7 @@ impl<P: Plant> Election<P> {
                 candidacy,
                 own,
                 proposal,
+                avoided,
                 began,
                 ballots,
                 settled,
@@ -198,8 +205,8 @@ impl<P: Plant> Election<P> {
                 resend_at,
                 resend_after,
             } = lookup;
-            (candidacy, own, proposal, ballots, settled).hash(state);
-            until(*began + PATIENCE, at).hash(state);
+            (candidacy, own, proposal, avoided, ballots, settled).hash(state);
+            (until(*began + PATIENCE, at), until(*began + STALEMATE, at)).hash(state);
             settle_at.map(|settle_at| until(settle_at, at)).hash(state);
             (until(*resend_at, at), resend_after).hash(state);
         }
@@ -234,6 +241,7 @@ impl<P: Plant> Election<P> {
             proposal,
             ballots,
             settled: BTreeMap::new(),
+            avoided: None,
             began: at,
             settle_at: None,
             resend_at: at + RESEND_MIN,
@@ -301,6 +309,7 @@ impl<P: Plant> Election<P> {
 
     pub(crate) fn tick(&mut self, at: Duration, out: &mut Outbox) -> Option<ServerId> {
         self.stand_back_or_forth(at, out);
+        self.end_stalemate(at, out);
         let lookup = self.lookup.as_mut()?;
         if at >= lookup.resend_at {
             lookup.resend_after = (lookup.resend_after * 2).min(RESEND_MAX);
@@ -350,6 +359,35 @@ impl<P: Plant> Election<P> {
             return;
         }
         lookup.ballots.insert(self.me, lookup.proposal);
+        lookup.changed(at);
+        self.tell_all(out);
+    }
+
+    /// Our candidate has no quorum, and somebody else lacks nothing but our vote.
+    fn end_stalemate(&mut self, at: Duration, out: &mut Outbox) {
+        let Some(lookup) = self.lookup.as_ref().filter(|lookup| at >= lookup.began + STALEMATE) else {
+            return;
+        };
+        let voters_of = |vote: &Vote| {
+            let agrees = |ballot: &Vote| ballot == vote;
+            let voters = lookup.ballots.iter().filter(|(_, ballot)| agrees(ballot)).map(|(voter, _)| *voter);
+            voters.collect::<BTreeSet<_>>()
+        };
+        if self.observes || self.quorum.reached(voters_of(&lookup.proposal)) {
+            return;
+        }
+        let completed = |vote: &&Vote| {
+            self.hears(vote.leader, at) && self.quorum.reached(voters_of(vote).into_iter().chain([self.me]))
+        };
+        let Some(choice) = lookup.ballots.values().filter(completed).max_by_key(|vote| vote.rank(self.plant))
+        else {
+            return;
+        };
+        let choice = *choice;
+        let Some(lookup) = &mut self.lookup else { return };
+        lookup.avoided = Some(lookup.proposal.leader);
+        lookup.proposal = choice;
+        lookup.ballots.insert(self.me, choice);
         lookup.changed(at);
         self.tell_all(out);
     }
@@ -426,10 +464,14 @@ impl<P: Plant> Election<P> {
             lookup.candidacy.round = vote.round;
             lookup.proposal = lookup.own;
             lookup.ballots.clear();
+            lookup.avoided = None;
             changed = true;
         }
         // One that we don't hear ourselves we could not follow, whoever speaks for it.
-        if vote.rank(self.plant) > lookup.proposal.rank(self.plant) && hears_candidate {
+        if vote.rank(self.plant) > lookup.proposal.rank(self.plant)
+            && hears_candidate
+            && lookup.avoided != Some(vote.leader)
+        {
             lookup.proposal = vote;
             changed = true;
         }
