@@ -114,7 +114,7 @@ fn sentence(hunted: &Hunted) -> String {
         broken => format!("ACCUSED in {broken}"),
     };
     format!(
-        "{found} of {} found, {} of them within 100 worlds, {outside} by clients alone; the clean build in {} worlds: \
+        "{found} of {} found, {} of them within 100 worlds, {outside} without looking inside; the clean build in {} worlds: \
          {clean}.",
         plural(hunted.rows.len(), "bug"),
         within(100),
@@ -130,10 +130,6 @@ fn end_of_worlds(hunted: &Hunted) -> String {
     }
     for row in hunted.rows.iter().filter(|row| !row.is_found()) {
         let _ = writeln!(text, "not found: {} ({}; {})", row.bug, row.bug.origin(), row.bug.summary());
-    }
-    if !hunted.left_out.is_empty() {
-        let names: Vec<&str> = hunted.left_out.iter().map(|bug| bug.name()).collect();
-        let _ = writeln!(text, "left out by --quick: {}", names.join(", "));
     }
     let interrupted = if hunted.interrupted { " (interrupted)" } else { "" };
     let mark = match (hunted.interrupted, hunted.is_as_it_should_be()) {
@@ -181,7 +177,6 @@ fn json_of_worlds(hunted: &Hunted) -> anyhow::Result<String> {
     let clean: Vec<u64> = hunted.clean.violations.keys().copied().collect();
     pretty(&json!({
         "bugs": rows,
-        "left_out": hunted.left_out.iter().map(|bug| bug.name()).collect::<Vec<_>>(),
         "clean": {"worlds": hunted.clean.seeds, "accused": hunted.clean.broken(), "seeds": clean},
         "seconds": hunted.took.as_secs_f64(),
         "interrupted": hunted.interrupted,
