@@ -16,7 +16,9 @@ fn convicted(bug: Bug, within: u64, rules: &[Rule]) {
 
 #[test]
 fn an_election_that_ignores_peer_epochs_is_found() {
-    convicted(Bug::IgnorePeerEpoch, 400, &[Rule::Durability, Rule::PrefixConsistency, Rule::Halt]);
+    let rules =
+        [Rule::Durability, Rule::PrefixConsistency, Rule::PrimaryIntegrity, Rule::Sessions, Rule::Halt];
+    convicted(Bug::IgnorePeerEpoch, 1_000, &rules);
 }
 
 #[test]
@@ -76,7 +78,11 @@ fn a_read_that_is_answered_during_synchronization_is_found() {
 
 #[test]
 fn uncommitted_transactions_in_the_tree_are_found() {
-    convicted(Bug::UncommittedInMemory, 50, &[Rule::Agreement, Rule::Sessions, Rule::PrefixConsistency]);
+    convicted(
+        Bug::UncommittedInMemory,
+        50,
+        &[Rule::Agreement, Rule::SameTree, Rule::Sessions, Rule::PrefixConsistency],
+    );
 }
 
 #[test]
@@ -91,5 +97,5 @@ fn a_truncation_that_cuts_nothing_is_found() {
 
 #[test]
 fn an_interrupted_snapshot_that_is_trusted_is_found() {
-    convicted(Bug::TrustInterruptedSnap, 600, &[Rule::Vouching, Rule::PrefixConsistency]);
+    convicted(Bug::TrustInterruptedSnap, 600, &[Rule::Halt, Rule::Vouching, Rule::PrefixConsistency]);
 }
