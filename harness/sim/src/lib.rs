@@ -28,6 +28,7 @@ mod judge;
 mod network;
 mod outcome;
 mod pipe;
+mod script;
 mod time;
 mod trace;
 mod world;
@@ -39,6 +40,7 @@ pub use counters::Counters;
 pub use drawn::{Drawn, FaultKind};
 use node_core::{Clean, Plant, Planted};
 pub use outcome::{Options, Outcome, Rule, Violation};
+pub use script::{Replayed, Script, ScriptError, Shrunk, replay, shrink, write_down};
 use world::World;
 
 /// Lives through the world of a seed.

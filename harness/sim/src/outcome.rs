@@ -43,6 +43,30 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::LeaderPerEpoch,
+        Self::PrefixConsistency,
+        Self::Integrity,
+        Self::Durability,
+        Self::Agreement,
+        Self::Recovery,
+        Self::Halt,
+        Self::Panic,
+        Self::Answer,
+        Self::SessionOrder,
+        Self::UniqueNames,
+        Self::VersionOrder,
+        Self::Linearizability,
+        Self::Sessions,
+        Self::Liveness,
+    ];
+
+    /// The rule of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rule| rule.name() == name)
+    }
+
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {

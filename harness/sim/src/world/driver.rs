@@ -85,6 +85,7 @@ impl<P: Plant> World<P> {
 
     fn step(&mut self, host: HostIndex, input: Input) {
         self.trace_input(host, &input);
+        self.write_down_input(host, &input);
         self.counters.steps += 1;
         let now = self.hosts[host].clock.read(self.now);
         let mut effects = std::mem::take(&mut self.effects);
@@ -100,8 +101,12 @@ impl<P: Plant> World<P> {
             if !survives || self.violation.is_some() {
                 break;
             }
-            survives = self.carry_out(host, effect, leads) && self.survives_effect(host);
+            self.remark(|world| world.describe_effect(host, &effect));
+            survives = self.carry_out(host, effect, leads);
+            self.effect_done();
+            survives &= self.survives_effect(host);
         }
+        self.step_done();
         self.effects = effects;
         // Also of a process that died in this step: what it committed is committed, and may have been told.
         match self.judge.stepped(host, &status) {

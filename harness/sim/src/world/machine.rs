@@ -10,6 +10,7 @@ use node_core::{Config, Member, Plant, Role};
 use node_log::{Log, LogOptions, MemStorage};
 use node_wire::ids::{ServerId, Zxid};
 
+use super::hand::Choice;
 use super::{Event, World};
 use crate::dice::{Dice, HALF};
 use crate::drawn::Drawn;
@@ -17,6 +18,7 @@ use crate::host::{self, Host, Process, Source, Store};
 use crate::judge::Found;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
+use crate::script::Transition;
 use crate::time::{Clock, Time};
 
 /// Snapshots that stay on disk.
@@ -86,6 +88,9 @@ impl<P: Plant> World<P> {
         let batch = process.store.take_running();
         let Some((ticket, _)) = batch.last() else { return };
         let ticket = *ticket;
+        let ops = Some(batch.len());
+        self.write_down(|_| Transition::Wrote { host, ops });
+        let process = self.hosts[host].process.as_mut().expect("the process lives");
         if let Err(error) = host::carry_out(&mut process.log, &batch) {
             let id = self.server(host).0;
             self.convict(Rule::Halt, format!("server {id} failed to {error}, though its disk is well"));
@@ -121,6 +126,8 @@ impl<P: Plant> World<P> {
         let machine = &mut self.hosts[host];
         let process = machine.process.as_mut().expect("the process lives");
         let Some(snapshot) = process.snapshot.take() else { return };
+        self.write_down(|_| Transition::Snapshot { host });
+        let machine = &mut self.hosts[host];
         let written = node_log::write_snapshot(&machine.disk, &snapshot.to_image())
             .and_then(|()| node_log::purge(&machine.disk, KEEP_SNAPSHOTS));
         let zxid = snapshot.zxid();
@@ -163,7 +170,7 @@ impl<P: Plant> World<P> {
         let Some(mut process) = self.hosts[host].process.take() else { return };
         self.hosts[host].life += 1;
         self.counters.crashes += 1;
-        let power = self.dice.chance(self.drawn.power);
+        let power = self.decide(host, Choice::Power, |world| world.dice.chance(world.drawn.power).into()) > 0;
         self.line(host, "crash", [u64::from(power), 0], || {
             if power { "power lost" } else { "killed" }.to_owned()
         });
@@ -173,30 +180,36 @@ impl<P: Plant> World<P> {
         if !batch.is_empty() {
             let appends = matches!(batch[0].1, StoreOp::Append(_));
             let operations = if appends { OPERATIONS_OF_AN_APPEND } else { OPERATIONS_OF_A_BATCH };
-            disk.fail_from_nth(self.dice.between(1, operations), ErrorKind::Other);
+            let nth = self.decide(host, Choice::Store, |world| world.dice.between(1, operations));
+            disk.fail_from_nth(nth, ErrorKind::Other);
             // The failure is the crash; nobody is left to be told.
             let interrupted = host::carry_out(&mut process.log, &batch).is_err();
             self.counters.mid_store_crashes += u64::from(interrupted);
             disk.heal();
         }
         if let Some(snapshot) = process.snapshot.take() {
-            disk.fail_from_nth(self.dice.between(1, OPERATIONS_OF_A_BATCH), ErrorKind::Other);
+            let nth =
+                self.decide(host, Choice::Snapshot, |world| world.dice.between(1, OPERATIONS_OF_A_BATCH));
+            disk.fail_from_nth(nth, ErrorKind::Other);
             let interrupted = node_log::write_snapshot(&disk, &snapshot.to_image()).is_err();
             self.counters.mid_snapshot_crashes += u64::from(interrupted);
             disk.heal();
         }
         self.counters.power_losses += u64::from(power);
-        disk.crash(|unsynced| if power { self.kept(unsynced) } else { unsynced });
+        disk.crash(|unsynced| if power { self.kept(host, unsynced) } else { unsynced });
         self.cut_host(host);
+        self.crashed(host);
     }
 
     /// How much of what was not synchronized reaches the disk: nothing, everything, or a part.
-    fn kept(&mut self, unsynced: usize) -> usize {
-        match self.dice.between(0, 3) {
+    fn kept(&mut self, host: HostIndex, unsynced: usize) -> usize {
+        let all = u64::try_from(unsynced).expect("a disk in memory is small");
+        let kept = self.decide(host, Choice::Keep, |world| match world.dice.between(0, 3) {
             0 => 0,
-            1 => unsynced,
-            _ => self.dice.index(unsynced + 1),
-        }
+            1 => all,
+            _ => world.dice.between(0, all),
+        });
+        usize::try_from(kept.min(all)).expect("not more than there is")
     }
 
     fn log_options(&self) -> LogOptions {
@@ -208,6 +221,7 @@ impl<P: Plant> World<P> {
         if self.hosts[host].process.is_some() {
             return;
         }
+        self.write_down(|_| Transition::Start { host });
         let first = self.hosts[host].life == 0;
         let (log, found) = match Log::open(self.hosts[host].disk.clone(), self.log_options()) {
             Ok(opened) => opened,

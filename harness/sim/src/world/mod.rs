@@ -12,14 +12,19 @@
 //! - [`population`]: clients' connections; [`registers`], [`visitors`]: what they do there; [`record`] and
 //!   [`history`]: what they leave, and its judgement.
 //! - [`stages`]: chaos, then healing, then what must hold afterwards.
+//! - [`hand`], [`recorder`]: the world written down as a script; [`by_hand`], [`notes`]: a script moves it.
 
+mod by_hand;
 mod driver;
 mod election;
+mod hand;
 mod history;
 mod machine;
 mod nemesis;
+mod notes;
 mod population;
 mod record;
+mod recorder;
 mod registers;
 mod stages;
 mod visitors;
@@ -38,8 +43,10 @@ use crate::host::Host;
 use crate::judge::{Finding, Judge};
 use crate::network::{Channels, Conn, EndId, HostIndex, Links};
 use crate::outcome::{Options, Outcome, Rule, Violation};
+use crate::script::Reduction;
 use crate::time::{Queue, Time};
 use crate::trace::Trace;
+use hand::Hand;
 use nemesis::Undo;
 use record::Record;
 use stages::Stage;
@@ -122,6 +129,12 @@ pub(crate) struct World<P: Plant> {
     trace: Trace,
     violation: Option<Violation>,
     effects: Vec<Effect>,
+    /// Who moves it.
+    hand: Hand,
+    /// What clients and members say to each other arrives at once; in a script only.
+    prompt: bool,
+    /// What is left out of it.
+    reduction: Reduction,
 }
 
 impl<P: Plant> World<P> {
@@ -129,6 +142,10 @@ impl<P: Plant> World<P> {
     pub(crate) fn new(seed: u64, options: Options, plant: P) -> Self {
         let mut dice = Dice::new(seed);
         let drawn = Drawn::new(seed, &mut dice);
+        Self::of(drawn, dice, options, plant)
+    }
+
+    fn of(drawn: Drawn, mut dice: Dice, options: Options, plant: P) -> Self {
         let links = Links::new(drawn.members, || dice.between(drawn.link_us.0, drawn.link_us.1));
         let hosts = (0..drawn.members).map(|index| machine::new_host(index, &drawn, &mut dice)).collect();
         let record = Record::new(&drawn, &mut dice);
@@ -152,6 +169,9 @@ impl<P: Plant> World<P> {
             trace: Trace::new(options.trace),
             violation: None,
             effects: Vec::new(),
+            hand: Hand::None,
+            prompt: false,
+            reduction: Reduction::default(),
             fate: dice.clone(),
             turn: 0,
             dice,
@@ -169,6 +189,9 @@ impl<P: Plant> World<P> {
             let Some((at, event)) = self.queue.pop() else { break };
             events += 1;
             assert!(events < MAX_EVENTS, "a world goes on for ever");
+            if self.reduction.end_us.is_some_and(|end| at.0 > end) {
+                break;
+            }
             self.now = at;
             self.happen(event);
         }

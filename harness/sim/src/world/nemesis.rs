@@ -40,6 +40,9 @@ impl<P: Plant> World<P> {
         self.turn += 1;
         let delay = self.fate.around(self.drawn.fault_every_us);
         self.plan(delay.max(1), Event::Nemesis);
+        if self.reduction.turns.contains(&(self.turn - 1)) {
+            return;
+        }
         if self.faults.len() < MAX_FAULTS
             && let Some(kind) = self.choose_fault()
         {
@@ -274,6 +277,7 @@ impl<P: Plant> World<P> {
         let jump = i64::try_from(self.fate.between(0, 2 * MAX_JUMP_MS)).expect("a bounded jump");
         let centre = i64::try_from(MAX_JUMP_MS).expect("a bounded jump");
         self.hosts[host].clock.wall_offset_ms = jump - centre;
+        self.write_down_clock(host);
         self.counters.wall_jumps += 1;
     }
 

@@ -9,9 +9,10 @@ use node_wire::client::{ErrorCode, GetDataResponse, ReplyHeader, SetDataResponse
 use node_wire::jute::Reader;
 use workloads::{Answer, Invocation};
 
-use super::World;
+use super::{World, notes};
 use crate::client::{self, Purpose, Trade, Wake};
 use crate::outcome::Rule;
+use crate::script::{Deed, Transition};
 
 /// How often a client looks whether there is something to do while there is not.
 pub(super) const IDLE_US: u64 = 20_000;
@@ -22,8 +23,7 @@ impl<P: Plant> World<P> {
             return;
         }
         if self.record.closing {
-            let frame = self.clients[index].goodbye();
-            self.ask(index, vec![frame]);
+            self.say_goodbye(index);
             return;
         }
         match &self.clients[index].trade {
@@ -38,7 +38,21 @@ impl<P: Plant> World<P> {
         }
     }
 
-    fn invoke(&mut self, index: usize, invocation: Invocation) {
+    /// A client ends its session.
+    pub(super) fn say_goodbye(&mut self, index: usize) {
+        self.write_down(|_| Transition::Asks { client: index, deed: Deed::Goodbye });
+        if let Trade::Visitor(visitor) = &mut self.clients[index].trade {
+            visitor.busy = true;
+        }
+        let frame = self.clients[index].goodbye();
+        self.ask(index, vec![frame]);
+    }
+
+    pub(super) fn invoke(&mut self, index: usize, invocation: Invocation) {
+        self.write_down(|_| {
+            let deed = Deed::Operation(Box::new(invocation.clone()));
+            Transition::Asks { client: index, deed }
+        });
         let client = &mut self.clients[index];
         let frames = client.frames_of(&invocation.action);
         let Trade::Register(scribe) = &mut client.trade else { return };
@@ -74,6 +88,7 @@ impl<P: Plant> World<P> {
             )
         });
         self.record.history.push(line);
+        self.remark(|_| notes::completion(index, &invocation, &completion));
         match completion.kind {
             EventKind::Ok => self.counters.ok += 1,
             EventKind::Info => self.counters.unknown += 1,

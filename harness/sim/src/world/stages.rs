@@ -10,6 +10,7 @@ use node_wire::ids::Zxid;
 use super::{Event, World};
 use crate::client::Trade;
 use crate::outcome::Rule;
+use crate::script::{Target, Transition};
 use crate::time::Time;
 
 /// How often a healed world is looked at.
@@ -90,6 +91,7 @@ impl<P: Plant> World<P> {
         match missing {
             None => self.next_stage(),
             Some(missing) if self.now > until => {
+                self.write_down_look();
                 let rule =
                     if matches!(self.stage, Stage::Closing { .. }) { Rule::Sessions } else { Rule::Liveness };
                 self.convict(rule, missing);
@@ -97,6 +99,35 @@ impl<P: Plant> World<P> {
             Some(_) => {}
         }
         self.plan(LOOK_US, Event::Look);
+    }
+
+    fn write_down_look(&mut self) {
+        let target = match self.stage {
+            Stage::Chaos | Stage::Over => return,
+            Stage::Electing { .. } => Target::Elected,
+            Stage::Serving { .. } => Target::Serving,
+            Stage::Converging { .. } => Target::Converged,
+            Stage::Closing { .. } => Target::Closed,
+        };
+        self.write_down(|_| Transition::Look(target));
+    }
+
+    /// Looks whether the world is where it must be at its end.
+    pub(super) fn look_for(&mut self, target: Target) {
+        let (rule, missing) = match target {
+            Target::Elected => (Rule::Liveness, self.not_elected()),
+            Target::Serving => (Rule::Liveness, self.not_serving()),
+            Target::Converged => (Rule::Liveness, self.not_converged()),
+            Target::Closed => (Rule::Sessions, self.not_closed()),
+            Target::Acknowledged => {
+                let finding = self.judge.check_acknowledged();
+                self.judged(finding);
+                return;
+            }
+        };
+        if let Some(missing) = missing {
+            self.convict(rule, missing);
+        }
     }
 
     fn next_stage(&mut self) {
@@ -111,6 +142,7 @@ impl<P: Plant> World<P> {
                 Stage::Converging { until: self.now + self.service_bound_us() }
             }
             Stage::Converging { .. } => {
+                self.write_down(|_| Transition::Look(Target::Acknowledged));
                 let finding = self.judge.check_acknowledged();
                 self.judged(finding);
                 self.record.closing = true;
@@ -141,7 +173,7 @@ impl<P: Plant> World<P> {
     /// Who is not served yet, if anybody is not.
     fn not_serving(&self) -> Option<String> {
         self.clients.iter().enumerate().find_map(|(index, client)| match &client.trade {
-            Trade::Register(scribe) if scribe.served == 0 => {
+            Trade::Register(scribe) if scribe.served == 0 && !client.gone => {
                 Some(format!("client {index} was not served by the healed ensemble in time"))
             }
             Trade::Register(_) | Trade::Visitor(_) => None,

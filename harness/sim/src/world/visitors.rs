@@ -3,6 +3,7 @@
 //! They check what registers can't show: a name is given once, an ephemeral lives as long as its session, and a
 //! session that is left without a word expires.
 
+use bytestring::ByteString;
 use node_core::Plant;
 use node_wire::client::{CreateResponse, ErrorCode, ReplyHeader};
 use node_wire::jute::Reader;
@@ -12,6 +13,7 @@ use super::registers::IDLE_US;
 use crate::client::{Purpose, Trade, Wake};
 use crate::dice::{Chance, HALF};
 use crate::outcome::Rule;
+use crate::script::{Deed, Transition};
 
 /// A visitor leaves with this probability at each occasion, half of the time without a word.
 const LEAVES: Chance = Chance(1_500);
@@ -31,17 +33,30 @@ impl<P: Plant> World<P> {
         }
         let look = self.clients[index].dice.chance(HALF);
         let pick = self.clients[index].dice.between(0, u64::MAX);
+        let Trade::Visitor(visitor) = &self.clients[index].trade else { return };
+        let known = u64::try_from(visitor.nodes.len()).unwrap_or(0);
+        let path = (known > 0 && (look || visitor.nodes.len() >= MAX_VISITS)).then(|| {
+            let chosen = usize::try_from(pick % known).expect("below a length");
+            visitor.nodes[chosen].clone()
+        });
+        self.visit(index, path);
+    }
+
+    /// A visitor makes a node, or looks for one that it made.
+    pub(super) fn visit(&mut self, index: usize, path: Option<ByteString>) {
+        let deed = path.clone().map_or(Deed::Visit, Deed::Revisit);
+        self.write_down(|_| Transition::Asks { client: index, deed });
         let client = &mut self.clients[index];
         let Trade::Visitor(visitor) = &mut client.trade else { return };
         visitor.busy = true;
-        let known = u64::try_from(visitor.nodes.len()).unwrap_or(0);
-        let frame = if known > 0 && (look || visitor.nodes.len() >= MAX_VISITS) {
-            let chosen = usize::try_from(pick % known).expect("below a length");
-            visitor.nodes.swap(0, chosen);
-            let path = visitor.nodes[0].clone();
-            client.revisit(path)
-        } else {
-            client.visit()
+        let frame = match path {
+            Some(path) => {
+                if let Some(place) = visitor.nodes.iter().position(|node| *node == path) {
+                    visitor.nodes.swap(0, place);
+                }
+                client.revisit(path)
+            }
+            None => client.visit(),
         };
         self.ask(index, vec![frame]);
     }
@@ -52,10 +67,9 @@ impl<P: Plant> World<P> {
         let Trade::Visitor(visitor) = &mut self.clients[index].trade else { return };
         visitor.nodes.clear();
         if polite {
-            visitor.busy = true;
-            let frame = self.clients[index].goodbye();
-            self.ask(index, vec![frame]);
+            self.say_goodbye(index);
         } else {
+            self.write_down(|_| Transition::HangsUp { client: index });
             self.hang_up(index);
             self.clients[index].session = None;
             self.on_lost(index, "walked out");

@@ -1,0 +1,142 @@
+//! The head of a script: how many members, how they are configured, who may come.
+
+use crate::dice::Chance;
+use crate::drawn::{Drawn, FaultKind};
+
+/// Settings that are not about luck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) members: usize,
+    pub(crate) clients: usize,
+    pub(crate) visitors: usize,
+    /// What clients and members say to each other arrives at once.
+    pub(crate) prompt: bool,
+    /// Only what clients see can convict.
+    pub(crate) outside: bool,
+    /// In the order of [`SETTINGS`].
+    pub(crate) settings: [u64; SETTINGS.len()],
+}
+
+/// A setting: its name, its unit, its usual value, and the greatest one that is allowed.
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) usual: u64,
+    pub(crate) most: u64,
+    get: fn(&Drawn) -> u64,
+    set: fn(&mut Drawn, u64),
+}
+
+/// Members of an ensemble at most.
+pub(crate) const MAX_MEMBERS: usize = 16;
+
+/// Clients at most.
+pub(crate) const MAX_CLIENTS: usize = 64;
+
+/// What members and clients are told before they begin.
+pub(crate) const SETTINGS: [Setting; 8] = [
+    Setting {
+        name: "peer-timeout",
+        unit: "ms",
+        usual: 250,
+        most: 100_000,
+        get: |drawn| drawn.peer_timeout_ms,
+        set: |drawn, ms| drawn.peer_timeout_ms = ms,
+    },
+    Setting {
+        name: "tick-time",
+        unit: "ms",
+        usual: 200,
+        most: 100_000,
+        get: |drawn| drawn.tick_time_ms,
+        set: |drawn, ms| drawn.tick_time_ms = ms,
+    },
+    Setting {
+        name: "init-limit",
+        unit: "",
+        usual: 10,
+        most: 1_000,
+        get: |drawn| u64::from(drawn.init_limit),
+        set: |drawn, ticks| drawn.init_limit = u32::try_from(ticks).unwrap_or(10),
+    },
+    Setting {
+        name: "snap-count",
+        unit: "",
+        usual: 1000,
+        most: 1_000_000,
+        get: |drawn| drawn.snap_count,
+        set: |drawn, entries| drawn.snap_count = entries.max(1),
+    },
+    Setting {
+        name: "preallocate",
+        unit: "B",
+        usual: 0,
+        most: 1 << 20,
+        get: |drawn| drawn.preallocate_bytes,
+        set: |drawn, bytes| drawn.preallocate_bytes = bytes,
+    },
+    Setting {
+        name: "roll",
+        unit: "B",
+        usual: 65_536,
+        most: 1 << 20,
+        get: |drawn| drawn.roll_bytes,
+        set: |drawn, bytes| drawn.roll_bytes = bytes.max(1),
+    },
+    Setting {
+        name: "session-timeout",
+        unit: "ms",
+        usual: 4000,
+        most: 1_000_000,
+        get: |drawn| drawn.session_timeout_ms,
+        set: |drawn, ms| drawn.session_timeout_ms = ms,
+    },
+    Setting {
+        name: "registers",
+        unit: "",
+        usual: 1,
+        most: 100,
+        get: |drawn| drawn.keys,
+        set: |drawn, keys| drawn.keys = keys.max(1),
+    },
+];
+
+impl Head {
+    /// The usual settings of so many members.
+    pub(crate) fn usual(members: usize) -> Self {
+        let settings = std::array::from_fn(|index| SETTINGS[index].usual);
+        Self { members, clients: 1, visitors: 0, prompt: false, outside: false, settings }
+    }
+
+    /// The settings of a drawn world.
+    pub(crate) fn of(drawn: &Drawn, outside: bool) -> Self {
+        let settings = std::array::from_fn(|index| (SETTINGS[index].get)(drawn));
+        let (members, clients, visitors) = (drawn.members, drawn.clients, drawn.visitors);
+        Self { members, clients, visitors, prompt: false, outside, settings }
+    }
+
+    /// A climate in which nothing happens by itself.
+    pub(crate) fn drawn(&self) -> Drawn {
+        let mut drawn = Drawn::of_seed(0);
+        drawn.members = self.members;
+        drawn.clients = self.clients;
+        drawn.visitors = self.visitors;
+        for (setting, value) in SETTINGS.iter().zip(self.settings) {
+            (setting.set)(&mut drawn, value);
+        }
+        for chance in [
+            &mut drawn.spike,
+            &mut drawn.stall,
+            &mut drawn.codec,
+            &mut drawn.told_late,
+            &mut drawn.abrupt,
+            &mut drawn.power,
+            &mut drawn.mid_step,
+            &mut drawn.refuse,
+        ] {
+            *chance = Chance::NEVER;
+        }
+        drawn.weights = [0; FaultKind::ALL.len()];
+        drawn
+    }
+}
