@@ -34,8 +34,8 @@ impl fmt::Display for Deed {
                     (Action::SyncRead { .. }, _) => write!(f, "read r{key}"),
                     (Action::Create { .. }, Value::One(value)) => write!(f, "create r{key} {value}"),
                     (Action::Write { .. }, Value::One(value)) => write!(f, "write r{key} {value}"),
-                    (Action::CasWrite { expect, .. }, Value::Pair(Some(from), to)) => {
-                        write!(f, "cas r{key} {from} to {to} at {expect}")
+                    (Action::CasWrite { .. }, Value::Pair(Some(from), to)) => {
+                        write!(f, "cas r{key} {from} to {to}")
                     }
                     (action, value) => write!(f, "{action:?} {value:?}"),
                 }
@@ -48,6 +48,22 @@ impl fmt::Display for Deed {
 }
 
 impl Deed {
+    /// The operation as a client can ask for it that was shown these (key, value, version); none when it was not
+    /// shown the value that it wants to replace.
+    pub(crate) fn asked(
+        invocation: &Invocation,
+        shown: impl Fn(u64, i64) -> Option<i32>,
+    ) -> Option<Invocation> {
+        let mut asked = invocation.clone();
+        if let (Action::CasWrite { expect, .. }, Value::Pair(Some(from), _)) =
+            (&mut asked.action, invocation.value)
+        {
+            *expect = shown(invocation.key, from)?;
+            asked.expect = Some(*expect);
+        }
+        Some(asked)
+    }
+
     /// The deed that these words describe.
     pub(super) fn parse(words: &[&str]) -> Result<Self, String> {
         Ok(match words {
@@ -67,15 +83,16 @@ impl Deed {
             ["write", key, value] => {
                 operation(Function::Write, register(key)?, Value::One(number(value)?), None)
             }
-            ["cas", key, from, "to", to, "at", version] => {
+            // Its version is the one that was shown with the value.
+            ["cas", key, from, "to", to] => {
                 let value = Value::Pair(Some(number(from)?), number(to)?);
-                let version = version.parse().map_err(|_| "a version".to_owned())?;
-                operation(Function::Cas, register(key)?, value, Some(version))
+                operation(Function::Cas, register(key)?, value, Some(0))
             }
             _ => {
-                return Err("read rK, write rK N, cas rK N to M at V, create rK N, visit, revisit PATH or \
-                            goodbye"
-                    .to_owned());
+                return Err(
+                    "read rK, write rK N, cas rK N to M, create rK N, visit, revisit PATH or goodbye"
+                        .to_owned(),
+                );
             }
         })
     }

@@ -212,12 +212,10 @@ fn without_members(shrinker: &mut Shrinker) {
         let members = shrinker.best.head.members;
         let mut sets: Vec<Vec<HostIndex>> = Vec::new();
         for one in (0..members).rev() {
-            sets.extend((0..one).rev().filter(|_| members > 3).map(|other| vec![other, one]));
+            sets.extend((0..one).rev().filter(|_| members > 2).map(|other| vec![other, one]));
         }
         // An even ensemble is no simpler than the odd one above it.
-        sets.extend(
-            (0..members).rev().filter(|_| members.is_multiple_of(2) || members < 4).map(|one| vec![one]),
-        );
+        sets.extend((0..members).rev().filter(|_| members.is_multiple_of(2)).map(|one| vec![one]));
         if !sets.into_iter().any(|gone| try_without_members(shrinker, &gone)) {
             return;
         }
@@ -379,8 +377,11 @@ fn simpler(transition: &Transition) -> Vec<Transition> {
             simpler.into_iter().map(|crash| Transition::Crash { host, crash }).collect()
         }
         Transition::Connects { client, host, anew: true } => {
-            vec![Transition::Connects { client, host, anew: false }]
+            let resumed = Transition::Connects { client, host, anew: false };
+            vec![Transition::Tick { host, times: 1 }, resumed]
         }
+        // A client that comes too early only gives its member an occasion to look.
+        Transition::Connects { host, anew: false, .. } => vec![Transition::Tick { host, times: 1 }],
         Transition::Packet { from, to, kind, zxid, old } if old > 0 => {
             vec![Transition::Packet { from, to, kind, zxid, old: 0 }]
         }

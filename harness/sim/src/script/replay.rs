@@ -15,7 +15,7 @@ use crate::world::World;
 pub struct Replayed {
     /// The first violation.
     pub violation: Option<Violation>,
-    /// A line for each transition that was carried out, with what it did.
+    /// A line for each transition with what it did, and at the end how the members stand.
     pub trace: Vec<String>,
     /// Lines that were not possible.
     pub skipped: usize,
@@ -49,9 +49,10 @@ pub fn replay(script: &Script, plant: Option<Bug>) -> Replayed {
     let texts: Vec<String> = script.lines.iter().map(|line| line.transition.to_string()).collect();
     let width = texts.iter().map(String::len).max().unwrap_or(0).min(40);
     let mut trace: Vec<String> = Vec::new();
-    for (text, done) in texts.iter().zip(&run.lines).filter(|(_, done)| done.carried_out) {
+    for (text, done) in texts.iter().zip(&run.lines) {
         let at = format!("{}.{:06}", done.at_us / 1_000_000, done.at_us % 1_000_000);
-        trace.push(format!("{at} {text:width$} {}", done.notes.join("; ")).trim_end().to_owned());
+        let notes = if done.carried_out { done.notes.join("; ") } else { "(not possible)".to_owned() };
+        trace.push(format!("{at} {text:width$} {notes}").trim_end().to_owned());
     }
     trace.extend(run.standings);
     let skipped = run.lines.iter().filter(|done| !done.carried_out).count();

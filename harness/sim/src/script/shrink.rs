@@ -190,6 +190,9 @@ impl Shrinker {
         let begins = self.tries(script);
         // A script that accuses the clean member from the start is not held to more than it can do.
         self.acquits = acquits && begins && self.is_innocent(&self.best.clone());
+        if begins && acquits && !self.acquits {
+            eprintln!("GUILTY {:?}", run(&self.best, None, false).violation);
+        }
         begins
     }
 

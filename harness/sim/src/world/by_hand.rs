@@ -3,6 +3,7 @@
 //! Nothing happens by itself here. Effects of members fill pipes, stores' queues and lists of dials as in a drawn
 //! world; lines of the script empty them.
 
+use checker::history::{EventKind, Value};
 use node_core::io::Input;
 use node_core::{Plant, TICK};
 use node_wire::ids::Zxid;
@@ -254,6 +255,10 @@ impl<P: Plant> World<P> {
             }
             pair.generation += 1;
             pair.up = true;
+            // The larger id dials; if it had not noticed that its old connection broke, it never will.
+            if peer > host && pair.known[1 - rank].is_some() {
+                pair.known[1 - rank] = Some(pair.generation);
+            }
         }
         let generation = pair.generation;
         pair.known[rank] = Some(generation);
@@ -422,7 +427,11 @@ impl<P: Plant> World<P> {
             return false;
         }
         match (deed, &client.trade) {
-            (Deed::Operation(invocation), Trade::Register(_)) => self.invoke(index, (**invocation).clone()),
+            (Deed::Operation(invocation), Trade::Register(_)) => {
+                let asked = Deed::asked(invocation, |key, value| self.shown(key, value));
+                let Some(invocation) = asked else { return false };
+                self.invoke(index, invocation);
+            }
             (Deed::Visit, Trade::Visitor(_)) => self.visit(index, None),
             (Deed::Revisit(path), Trade::Visitor(visitor)) if visitor.nodes.contains(path) => {
                 self.visit(index, Some(path.clone()));
@@ -431,6 +440,18 @@ impl<P: Plant> World<P> {
             (Deed::Operation(_) | Deed::Visit | Deed::Revisit(_), _) => return false,
         }
         true
+    }
+
+    /// The version that some reply showed together with a value.
+    fn shown(&self, key: u64, value: i64) -> Option<i32> {
+        let line = self.record.history.iter().rev().find(|line| {
+            let shown = match line.value {
+                Value::One(shown) | Value::Pair(_, shown) => Some(shown),
+                Value::Null => None,
+            };
+            line.kind == EventKind::Ok && line.key == key && shown == Some(value)
+        });
+        line.and_then(|line| i32::try_from(line.version?).ok())
     }
 
     fn pings(&mut self, index: usize) -> bool {

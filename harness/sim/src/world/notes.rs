@@ -1,7 +1,7 @@
 //! What a transition did, in the words of the protocol.
 
-use node_core::Plant;
 use node_core::io::{Effect, Event, Input, StoreOp};
+use node_core::{Plant, Role};
 use node_wire::client::{
     ConnectResponse, CreateRequest, ErrorCode, OpCode, PathWatch, ReplyHeader, SetDataRequest, XID_PING,
 };
@@ -76,9 +76,9 @@ impl<P: Plant> World<P> {
             match host.process.as_ref().map(|process| process.member.status()) {
                 None => format!("s{} is down; its disk holds the log up to {durable}", index + 1),
                 Some(status) => format!(
-                    "s{} {:?}{}: epoch {} (accepted {}), logged {}, on disk {durable}, applied {}",
+                    "s{} {}{}: epoch {} (accepted {}), logged {}, on disk {durable}, applied {}",
                     index + 1,
-                    status.role,
+                    role(status.role),
                     if status.established { ", established" } else { "" },
                     status.current_epoch.0,
                     status.accepted_epoch.0,
@@ -88,6 +88,14 @@ impl<P: Plant> World<P> {
             }
         };
         self.hosts.iter().enumerate().map(one).collect()
+    }
+}
+
+fn role(role: Role) -> String {
+    match role {
+        Role::Looking => "looks".to_owned(),
+        Role::Following(leader) => format!("follows s{}", leader.0),
+        Role::Leading => "leads".to_owned(),
     }
 }
 
