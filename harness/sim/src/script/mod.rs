@@ -39,6 +39,7 @@
 //! Delta debugging is from Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002).
 
 mod deed;
+mod groups;
 mod head;
 mod lines;
 mod parse;

@@ -2,6 +2,7 @@
 
 use std::mem::discriminant;
 
+use super::groups;
 use super::head::SETTINGS;
 use super::lines::{Crash, Line, Transition};
 use super::shrink::Shrinker;
@@ -9,7 +10,7 @@ use super::{Deed, Script};
 use crate::network::HostIndex;
 
 /// Rounds over all passes at most: each round is worth it only when the one before found something.
-const MAX_ROUNDS: usize = 12;
+const MAX_ROUNDS: usize = 60;
 
 /// Everything, until nothing can be spared.
 pub(super) fn all(shrinker: &mut Shrinker) {
@@ -21,23 +22,33 @@ pub(super) fn all(shrinker: &mut Shrinker) {
     without_members(shrinker);
     for _ in 0..MAX_ROUNDS {
         let before = shrinker.best.clone();
+        groups::without_groups(shrinker);
         without_lines(shrinker);
         without_times(shrinker);
         prompt(shrinker);
+        groups::gather_ticks(shrinker);
         merge_ticks(shrinker);
         fewer_ticks(shrinker);
         whole_dials(shrinker);
         plain(shrinker);
         without_members(shrinker);
         settings(shrinker);
-        if shrinker.best == before || shrinker.is_spent() {
+        if shrinker.is_spent() {
+            break;
+        }
+        // The dearer ones only when the others find nothing more.
+        if shrinker.best == before
+            && !groups::without_two_lines(shrinker)
+            && !groups::elsewhere(shrinker)
+            && !groups::without_two_groups(shrinker)
+        {
             break;
         }
     }
     without_strangers(shrinker);
 }
 
-fn with_lines(script: &Script, lines: Vec<Line>) -> Script {
+pub(super) fn with_lines(script: &Script, lines: Vec<Line>) -> Script {
     Script {
         lines,
         head: script.head,
@@ -119,7 +130,7 @@ fn settings(shrinker: &mut Shrinker) {
     }
 }
 
-fn client_of(transition: &Transition) -> Option<usize> {
+pub(super) fn client_of(transition: &Transition) -> Option<usize> {
     match transition {
         Transition::Connects { client, .. }
         | Transition::Asks { client, .. }
@@ -140,7 +151,7 @@ fn without_clients(shrinker: &mut Shrinker) {
 }
 
 /// Members that a transition is about.
-fn hosts_of(transition: &Transition) -> [Option<HostIndex>; 2] {
+pub(super) fn hosts_of(transition: &Transition) -> [Option<HostIndex>; 2] {
     match transition {
         Transition::Start { host }
         | Transition::Crash { host, .. }
@@ -235,7 +246,7 @@ fn try_without_members(shrinker: &mut Shrinker, gone: &[HostIndex]) -> bool {
 }
 
 /// Delta debugging over lines: halves, quarters, and so on down to single lines.
-fn without_lines(shrinker: &mut Shrinker) {
+pub(super) fn without_lines(shrinker: &mut Shrinker) {
     let mut chunk = shrinker.best.lines.len() / 2;
     while chunk > 0 && !shrinker.is_spent() {
         let mut found = false;

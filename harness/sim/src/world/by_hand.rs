@@ -4,8 +4,8 @@
 //! world; lines of the script empty them.
 
 use checker::history::{EventKind, Value};
+use node_core::Plant;
 use node_core::io::Input;
-use node_core::{Plant, TICK};
 use node_wire::ids::Zxid;
 
 use super::World;
@@ -21,6 +21,10 @@ use crate::time::Time;
 
 /// Between two lines of which the second says no time.
 const SHORTLY_US: u64 = 100;
+
+/// Between a line and a tick that says no time: as much as a member counts of the time between two of its steps
+/// (three ticks), so that what else happens between its ticks does not matter.
+const TICK_US: u64 = 30_000;
 
 /// What arrives of itself behind one line at most, in a world where clients are prompt.
 const MAX_PUMPED: usize = 100_000;
@@ -42,8 +46,7 @@ impl<P: Plant> World<P> {
 
     /// Carries out a line. False when that is not possible now.
     pub(crate) fn carry_out_line(&mut self, line: &Line) -> bool {
-        let tick_us = u64::try_from(TICK.as_micros()).expect("a tick is short");
-        let pause = if matches!(line.transition, Transition::Tick { .. }) { tick_us } else { SHORTLY_US };
+        let pause = if matches!(line.transition, Transition::Tick { .. }) { TICK_US } else { SHORTLY_US };
         let before = self.now;
         self.now = line.at_us.map_or(before + pause, |at| Time(at.max(before.0)));
         let done = self.transition(&line.transition);
@@ -180,7 +183,7 @@ impl<P: Plant> World<P> {
         }
         for tick in 0..times {
             if tick > 0 {
-                self.now = self.now + u64::try_from(TICK.as_micros()).expect("a tick is short");
+                self.now = self.now + TICK_US;
             }
             if !self.runs(host) || self.is_over() {
                 break;
