@@ -9,12 +9,29 @@ pub(crate) struct Head {
     pub(crate) members: usize,
     pub(crate) clients: usize,
     pub(crate) visitors: usize,
-    /// What clients and members say to each other arrives at once.
-    pub(crate) prompt: bool,
+    pub(crate) prompt: Prompt,
     /// Only what clients see can convict.
     pub(crate) outside: bool,
     /// In the order of [`SETTINGS`].
     pub(crate) settings: [u64; SETTINGS.len()],
+}
+
+/// What happens by itself behind every line, because nothing hangs on when it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Prompt {
+    /// What clients and members say to each other arrives.
+    pub(crate) clients: bool,
+    /// Stores finish what they were given.
+    pub(crate) disks: bool,
+    /// Votes arrive.
+    pub(crate) votes: bool,
+}
+
+impl Prompt {
+    /// Its words in a script.
+    pub(crate) fn words(&self) -> [(&'static str, bool); 3] {
+        [("clients", self.clients), ("disks", self.disks), ("votes", self.votes)]
+    }
 }
 
 /// A setting: its name, its unit, its usual value, and the greatest one that is allowed.
@@ -105,14 +122,14 @@ impl Head {
     /// The usual settings of so many members.
     pub(crate) fn usual(members: usize) -> Self {
         let settings = std::array::from_fn(|index| SETTINGS[index].usual);
-        Self { members, clients: 1, visitors: 0, prompt: false, outside: false, settings }
+        Self { members, clients: 1, visitors: 0, prompt: Prompt::default(), outside: false, settings }
     }
 
     /// The settings of a drawn world.
     pub(crate) fn of(drawn: &Drawn, outside: bool) -> Self {
         let settings = std::array::from_fn(|index| (SETTINGS[index].get)(drawn));
         let (members, clients, visitors) = (drawn.members, drawn.clients, drawn.visitors);
-        Self { members, clients, visitors, prompt: false, outside, settings }
+        Self { members, clients, visitors, prompt: Prompt::default(), outside, settings }
     }
 
     /// A climate in which nothing happens by itself.

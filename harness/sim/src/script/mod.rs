@@ -11,7 +11,8 @@
 //! plant commit-alone                      the bug that every member has
 //! breaks durability                       the promise that is broken at the end
 //! ensemble 3 peer-timeout=250ms           how many members; settings that are not the usual ones
-//! clients 1 visitors 0 prompt             who may come; with `prompt`, what they and members say arrives at once
+//! clients 1 visitors 0                    who may come
+//! prompt clients disks votes              what happens by itself, at once: answers, writes to disk, votes
 //! 1.250 s2 start                          s2 crash | s2 crash power keeps=0,17 | s2 crash in-step=2
 //! s2 tick x12                             its timer expires, twelve times
 //! s2 stored x3                            its writer finishes three operations, and the member hears of it
@@ -51,7 +52,7 @@ mod shrink;
 use node_core::Bug;
 
 pub(crate) use deed::Deed;
-pub(crate) use head::Head;
+pub(crate) use head::{Head, Prompt};
 pub(crate) use lines::{Crash, Kind, Line, Target, Transition};
 pub use parse::ScriptError;
 pub(crate) use reduce::Reduction;

@@ -89,13 +89,12 @@ impl fmt::Display for Head {
             }
         }
         write!(f, "\nclients {} visitors {}", self.clients, self.visitors)?;
-        if self.prompt {
-            f.write_str(" prompt")?;
-        }
         if self.outside {
             f.write_str(" outside")?;
         }
-        Ok(())
+        let prompt: Vec<&str> =
+            self.prompt.words().into_iter().filter_map(|(word, said)| said.then_some(word)).collect();
+        if prompt.is_empty() { Ok(()) } else { write!(f, "\nprompt {}", prompt.join(" ")) }
     }
 }
 
@@ -177,6 +176,16 @@ impl Script {
             }
             ["ensemble", members, ..] => self.read_ensemble(members, &words[2..])?,
             ["clients", clients, ..] => self.read_clients(clients, &words[2..])?,
+            ["prompt", ..] => {
+                for word in &words[1..] {
+                    match *word {
+                        "clients" => self.head.prompt.clients = true,
+                        "disks" => self.head.prompt.disks = true,
+                        "votes" => self.head.prompt.votes = true,
+                        _ => return Err("clients, disks or votes".to_owned()),
+                    }
+                }
+            }
             _ if self.head.members == 0 => return Err("`ensemble MEMBERS` before the first line".to_owned()),
             _ if self.lines.len() == MAX_LINES => return Err(format!("at most {MAX_LINES} lines")),
             _ => {
@@ -239,9 +248,8 @@ impl Script {
                     let word = rest.next().ok_or_else(|| "a number of visitors".to_owned())?;
                     self.head.visitors = count(word)?;
                 }
-                "prompt" => self.head.prompt = true,
                 "outside" => self.head.outside = true,
-                _ => return Err("visitors N, prompt or outside".to_owned()),
+                _ => return Err("visitors N or outside".to_owned()),
             }
         }
         Ok(())

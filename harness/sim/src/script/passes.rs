@@ -6,7 +6,7 @@ use super::groups;
 use super::head::SETTINGS;
 use super::lines::{Crash, Line, Transition};
 use super::shrink::Shrinker;
-use super::{Deed, Script};
+use super::{Deed, Prompt, Script};
 use crate::network::HostIndex;
 
 /// Rounds over all passes at most: each round is worth it only when the one before found something.
@@ -80,21 +80,40 @@ fn cut_end(shrinker: &mut Shrinker) {
     }
 }
 
-/// What clients and members say to each other arrives at once.
+/// What may happen by itself, at once.
 fn prompt(shrinker: &mut Shrinker) {
-    if shrinker.best.head.prompt {
-        return;
+    type Says = fn(&Transition) -> bool;
+    let now = shrinker.best.head.prompt;
+    let kinds: [(Prompt, Says); 3] = [
+        (Prompt { clients: true, ..now }, |transition| {
+            matches!(
+                transition,
+                Transition::Hears { .. } | Transition::Listens { .. } | Transition::Drops { .. }
+            )
+        }),
+        (Prompt { disks: true, ..now }, |transition| {
+            matches!(
+                transition,
+                Transition::Stored { .. } | Transition::Wrote { .. } | Transition::Told { .. }
+            )
+        }),
+        (Prompt { votes: true, ..now }, |transition| matches!(transition, Transition::Vote { .. })),
+    ];
+    for (prompt, says) in kinds {
+        let now = shrinker.best.head.prompt;
+        let prompt = Prompt {
+            clients: now.clients || prompt.clients,
+            disks: now.disks || prompt.disks,
+            votes: now.votes || prompt.votes,
+        };
+        if prompt == now {
+            continue;
+        }
+        let lines = shrinker.best.lines.iter().filter(|line| !says(&line.transition)).cloned().collect();
+        let mut script = with_lines(&shrinker.best, lines);
+        script.head.prompt = prompt;
+        shrinker.tries(script);
     }
-    let says = |line: &&Line| {
-        !matches!(
-            line.transition,
-            Transition::Hears { .. } | Transition::Listens { .. } | Transition::Drops { .. }
-        )
-    };
-    let lines = shrinker.best.lines.iter().filter(says).cloned().collect();
-    let mut script = with_lines(&shrinker.best, lines);
-    script.head.prompt = true;
-    shrinker.tries(script);
 }
 
 /// All lines of one kind.

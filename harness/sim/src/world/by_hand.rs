@@ -16,7 +16,7 @@ use crate::dice::Dice;
 use crate::host::Source;
 use crate::network::{Cargo, Conn, EndId, HostIndex};
 use crate::outcome::{Options, Violation};
-use crate::script::{Crash, Deed, Head, Kind, Line, Transition};
+use crate::script::{Crash, Deed, Head, Kind, Line, Prompt, Transition};
 use crate::time::Time;
 
 /// Between two lines of which the second says no time.
@@ -26,7 +26,7 @@ const SHORTLY_US: u64 = 100;
 /// (three ticks), so that what else happens between its ticks does not matter.
 const TICK_US: u64 = 30_000;
 
-/// What arrives of itself behind one line at most, in a world where clients are prompt.
+/// What happens of itself behind one line at most.
 const MAX_PUMPED: usize = 100_000;
 
 impl<P: Plant> World<P> {
@@ -523,31 +523,50 @@ impl<P: Plant> World<P> {
         true
     }
 
-    /// Where clients are prompt, everything between them and members arrives.
+    /// What is prompt happens.
     fn pump(&mut self) {
-        if !self.prompt {
+        if self.prompt == Prompt::default() {
             return;
         }
-        let mut left = MAX_PUMPED;
-        let mut conn = 0;
-        while conn < self.client_conns.len() && left > 0 && !self.is_over() {
-            left -= 1;
+        for _ in 0..MAX_PUMPED {
+            let moved = !self.is_over()
+                && (self.prompt.disks && self.pump_disks()
+                    || self.prompt.votes && self.pump_votes()
+                    || self.prompt.clients && self.pump_clients());
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    fn pump_disks(&mut self) -> bool {
+        (0..self.hosts.len()).any(|host| self.stores_by_hand(host, None, true))
+    }
+
+    fn pump_votes(&mut self) -> bool {
+        let members = self.hosts.len();
+        (0..members * members).any(|pair| self.vote_arrives(pair / members, pair % members))
+    }
+
+    fn pump_clients(&mut self) -> bool {
+        for conn in 0..self.client_conns.len() {
             let this = &mut self.client_conns[conn];
             let (host, life) = (this.host, this.life);
-            let arrives = this.member_open && self.hosts[host].life == life;
-            if arrives && let Some(flow) = this.to_member.take_next() {
+            if this.member_open
+                && self.hosts[host].life == life
+                && let Some(flow) = this.to_member.take_next()
+            {
                 let input = self.input_from_client(conn, flow);
                 self.take_in(host, Source::Client(conn), input);
-            } else if self.client_conns[conn].client_open
+                return true;
+            }
+            if self.client_conns[conn].client_open
                 && let Some(flow) = self.client_conns[conn].to_client.take_next()
             {
                 self.client_receives(conn, flow);
-            } else {
-                conn += 1;
-                continue;
+                return true;
             }
-            // Whatever it answered may be for an earlier connection.
-            conn = 0;
         }
+        false
     }
 }

@@ -43,7 +43,7 @@ use crate::host::Host;
 use crate::judge::{Finding, Judge};
 use crate::network::{Channels, Conn, EndId, HostIndex, Links};
 use crate::outcome::{Options, Outcome, Rule, Violation};
-use crate::script::Reduction;
+use crate::script::{Prompt, Reduction};
 use crate::time::{Queue, Time};
 use crate::trace::Trace;
 use hand::Hand;
@@ -131,8 +131,8 @@ pub(crate) struct World<P: Plant> {
     effects: Vec<Effect>,
     /// Who moves it.
     hand: Hand,
-    /// What clients and members say to each other arrives at once; in a script only.
-    prompt: bool,
+    /// What happens at once; in a script only.
+    prompt: Prompt,
     /// What is left out of it.
     reduction: Reduction,
 }
@@ -170,7 +170,7 @@ impl<P: Plant> World<P> {
             violation: None,
             effects: Vec::new(),
             hand: Hand::None,
-            prompt: false,
+            prompt: Prompt::default(),
             reduction: Reduction::default(),
             fate: dice.clone(),
             turn: 0,
