@@ -82,38 +82,37 @@ fn cut_end(shrinker: &mut Shrinker) {
 
 /// What may happen by itself, at once.
 fn prompt(shrinker: &mut Shrinker) {
-    type Says = fn(&Transition) -> bool;
-    let now = shrinker.best.head.prompt;
-    let kinds: [(Prompt, Says); 3] = [
-        (Prompt { clients: true, ..now }, |transition| {
-            matches!(
-                transition,
-                Transition::Hears { .. } | Transition::Listens { .. } | Transition::Drops { .. }
-            )
-        }),
-        (Prompt { disks: true, ..now }, |transition| {
-            matches!(
-                transition,
-                Transition::Stored { .. } | Transition::Wrote { .. } | Transition::Told { .. }
-            )
-        }),
-        (Prompt { votes: true, ..now }, |transition| matches!(transition, Transition::Vote { .. })),
-    ];
-    for (prompt, says) in kinds {
+    for more in [
+        Prompt { clients: true, ..Prompt::default() },
+        Prompt { disks: true, ..Prompt::default() },
+        Prompt { votes: true, ..Prompt::default() },
+    ] {
         let now = shrinker.best.head.prompt;
-        let prompt = Prompt {
-            clients: now.clients || prompt.clients,
-            disks: now.disks || prompt.disks,
-            votes: now.votes || prompt.votes,
-        };
-        if prompt == now {
-            continue;
+        let script = prompter(&shrinker.best, more);
+        if script.head.prompt != now {
+            shrinker.tries(script);
         }
-        let lines = shrinker.best.lines.iter().filter(|line| !says(&line.transition)).cloned().collect();
-        let mut script = with_lines(&shrinker.best, lines);
-        script.head.prompt = prompt;
-        shrinker.tries(script);
     }
+}
+
+/// The script in which this happens by itself, and has no lines.
+fn prompter(script: &Script, more: Prompt) -> Script {
+    let now = script.head.prompt;
+    let prompt = Prompt {
+        clients: now.clients || more.clients,
+        disks: now.disks || more.disks,
+        votes: now.votes || more.votes,
+    };
+    let says = |transition: &Transition| match transition {
+        Transition::Hears { .. } | Transition::Listens { .. } | Transition::Drops { .. } => prompt.clients,
+        Transition::Stored { .. } | Transition::Wrote { .. } | Transition::Told { .. } => prompt.disks,
+        Transition::Vote { .. } => prompt.votes,
+        _ => false,
+    };
+    let lines = script.lines.iter().filter(|line| !says(&line.transition)).cloned().collect();
+    let mut script = with_lines(script, lines);
+    script.head.prompt = prompt;
+    script
 }
 
 /// All lines of one kind.
@@ -261,7 +260,10 @@ fn try_without_members(shrinker: &mut Shrinker, gone: &[HostIndex]) -> bool {
     }
     let mut script = with_lines(&shrinker.best, lines);
     script.head.members -= gone.len();
-    shrinker.tries(script)
+    // Elections of fewer go otherwise; those that happen by themselves go somehow.
+    let all = Prompt { clients: true, disks: true, votes: true };
+    let votes = Prompt { disks: false, ..all };
+    [Prompt::default(), all, votes].into_iter().any(|more| shrinker.tries(prompter(&script, more)))
 }
 
 /// Delta debugging over lines: halves, quarters, and so on down to single lines.

@@ -6,6 +6,7 @@ use node_core::{Bug, Clean, Plant, Planted};
 use node_wire::ids::Zxid;
 
 use super::Script;
+use super::shrink::together;
 use crate::message_of;
 use crate::outcome::Violation;
 use crate::world::World;
@@ -51,7 +52,8 @@ pub fn replay(script: &Script, plant: Option<Bug>) -> Replayed {
     let mut trace: Vec<String> = Vec::new();
     for (text, done) in texts.iter().zip(&run.lines) {
         let at = format!("{}.{:06}", done.at_us / 1_000_000, done.at_us % 1_000_000);
-        let notes = if done.carried_out { done.notes.join("; ") } else { "(not possible)".to_owned() };
+        let notes =
+            if done.carried_out { together(&done.notes).join("; ") } else { "(not possible)".to_owned() };
         trace.push(format!("{at} {text:width$} {notes}").trim_end().to_owned());
     }
     trace.extend(run.standings);

@@ -190,9 +190,6 @@ impl Shrinker {
         let begins = self.tries(script);
         // A script that accuses the clean member from the start is not held to more than it can do.
         self.acquits = acquits && begins && self.is_innocent(&self.best.clone());
-        if begins && acquits && !self.acquits {
-            eprintln!("GUILTY {:?}", run(&self.best, None, false).violation);
-        }
         begins
     }
 
@@ -235,7 +232,7 @@ impl Shrinker {
         self.used += 1;
         let violation = told.violation?;
         for (line, done) in self.best.lines.iter_mut().zip(&told.lines) {
-            line.note = done.notes.join("; ");
+            line.note = together(&done.notes).join("; ");
             if let super::Transition::Packet { zxid, .. } = &mut line.transition {
                 *zxid = done.arrived;
             }
@@ -252,6 +249,29 @@ impl Shrinker {
             violation,
         })
     }
+}
+
+/// Notes in which what is sent to several members stands once: `s1>s2,s3 COMMIT 0x100000001`.
+pub(super) fn together(notes: &[String]) -> Vec<String> {
+    let parts = |note: &str| {
+        let (link, what) = note.split_once(' ')?;
+        let (from, to) = link.split_once('>')?;
+        Some((from.to_owned(), to.to_owned(), what.to_owned()))
+    };
+    let mut told: Vec<String> = Vec::new();
+    for note in notes {
+        let same = parts(note).and_then(|(from, to, what)| {
+            let earlier = told.iter_mut().find(|earlier| {
+                parts(earlier).is_some_and(|(sender, _, said)| sender == from && said == what)
+            })?;
+            Some((earlier, to))
+        });
+        match same {
+            Some((earlier, to)) => *earlier = earlier.replacen(' ', &format!(",{to} "), 1),
+            None => told.push(note.clone()),
+        }
+    }
+    told
 }
 
 fn title(script: &Script, violation: &Violation, seed: u64) -> Vec<String> {

@@ -126,7 +126,7 @@ impl<P: Plant> World<P> {
             }
             Transition::Meets { host, peer } => self.meets(*host, *peer),
             Transition::Misses { host, peer } => self.misses(*host, *peer),
-            Transition::Vote { from, to } => self.vote_arrives(*from, *to),
+            Transition::Vote { from, to } => self.vote_arrives(*from, *to, true),
             Transition::Dials { host, peer } => {
                 // Not one without the other: half a dial has lines of its own.
                 self.runs(*host) && self.accepts(*peer, *host) && self.dialled(*host, *peer)
@@ -281,13 +281,16 @@ impl<P: Plant> World<P> {
         true
     }
 
-    fn vote_arrives(&mut self, from: HostIndex, to: HostIndex) -> bool {
+    fn vote_arrives(&mut self, from: HostIndex, to: HostIndex, told: bool) -> bool {
         if from >= self.hosts.len() || !self.runs(to) {
             return false;
         }
         let Some((_, notification)) = self.scripted().votes(from, to).pop_front() else { return false };
         let from_id = self.server(from);
-        self.remark(|_| super::notes::vote(&notification));
+        // One that arrives by itself is only told of when it decides something.
+        if told {
+            self.remark(|_| super::notes::vote(&notification));
+        }
         self.take_in(to, Source::Election(from), Input::Notification { from: from_id, notification });
         true
     }
@@ -545,7 +548,7 @@ impl<P: Plant> World<P> {
 
     fn pump_votes(&mut self) -> bool {
         let members = self.hosts.len();
-        (0..members * members).any(|pair| self.vote_arrives(pair / members, pair % members))
+        (0..members * members).any(|pair| self.vote_arrives(pair / members, pair % members, false))
     }
 
     fn pump_clients(&mut self) -> bool {
