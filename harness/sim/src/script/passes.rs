@@ -396,7 +396,10 @@ fn plain(shrinker: &mut Shrinker) {
 
 fn simpler(transition: &Transition) -> Vec<Transition> {
     match transition.clone() {
-        Transition::Stored { host, ops: Some(_) } => vec![Transition::Stored { host, ops: None }],
+        Transition::Stored { host, ops: Some(ops) } => {
+            let fewer = (ops > 1).then_some(Transition::Stored { host, ops: Some(ops / 2) });
+            [Transition::Stored { host, ops: None }].into_iter().chain(fewer).collect()
+        }
         Transition::Wrote { host, ops } => vec![Transition::Stored { host, ops }],
         Transition::Crash { host, crash } if crash != Crash::default() => {
             let power = Crash { power: true, ..Crash::default() };

@@ -246,6 +246,16 @@ impl<P: Plant> World<P> {
                 if torn { ", torn tail cut" } else { "" }
             )
         });
+        if !first {
+            let (accepted, current) = (found.accepted_epoch.0, found.current_epoch.0);
+            let torn = if torn { ", behind it a torn tail" } else { "" };
+            self.remark(|_| {
+                let id = host + 1;
+                format!(
+                    "s{id} finds acceptedEpoch {accepted}, currentEpoch {current}, its log up to {last}{torn}"
+                )
+            });
+        }
         let interrupted = self.hosts[host].interrupted.take();
         let finding = self
             .judge
