@@ -13,6 +13,8 @@
 //! - Safety is judged inside after every step (one leader per epoch, prefix consistency, integrity,
 //!   durability, agreement) and outside, on what clients saw (linearizability, sessions, unique names).
 //! - After chaos everything is healed, and the ensemble must elect, serve and converge in bounded time.
+//! - A failing seed is made small ([`shrink`]): a [`Script`] of transitions that a person can read, and that still means
+//!   the same when the simulator draws differently.
 //!
 //! What it deliberately does not do: threads, real time, files. A violation is a value, not a panic; a panic of
 //! a member is caught and is a violation too.

@@ -75,17 +75,15 @@ fn without(script: &Script, spared: &[&[usize]]) -> Script {
 
 /// Each part of each group.
 pub(super) fn without_groups(shrinker: &mut Shrinker) {
-    'again: loop {
-        let parts = parts(&shrinker.best, 2);
-        for part in &parts {
-            if shrinker.is_spent() {
-                return;
-            }
-            if shrinker.tries(without(&shrinker.best, &[part])) {
-                continue 'again;
-            }
+    let mut groups = parts(&shrinker.best, 2);
+    let mut place = 0;
+    while place < groups.len() && !shrinker.is_spent() {
+        if shrinker.tries(without(&shrinker.best, &[&groups[place]])) {
+            // Others have other lines now; those before this place were tried, more or less.
+            groups = parts(&shrinker.best, 2);
+        } else {
+            place += 1;
         }
-        return;
     }
 }
 

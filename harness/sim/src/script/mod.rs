@@ -26,6 +26,7 @@
 //!
 //! - A line that is not possible (nothing of that kind in flight, the process is not running) is skipped and
 //!   counted. So every part of a script is a script, and shrinking one is leaving out lines.
+//! - A tick that says no time comes as late as a member counts for its own (30 ms), anything else at once (0.1 ms).
 //! - What arrives arrives in the order in which it was sent, as on TCP: `PROPOSAL` delivers what was sent before it
 //!   too. Zxids behind a kind are for the reader; only the kind decides.
 //! - Nothing has to be said of connections that break: what is lost is what no line delivers. `loses` and `misses`
@@ -33,9 +34,10 @@
 //! - What stands behind `#` is a note: what the line did when it was written down.
 //!
 //! [`shrink`] makes a script of a failing seed: it leaves out faults and clients in the drawn world, writes down what
-//! is left ([`world::recorder`](crate::world)), and leaves out lines until none can be spared. A smaller script must
-//! break the same promise with the planted bug, and none with the clean member: a script whose network does what
-//! no network may do would accuse the clean one as well.
+//! is left ([`world::recorder`](crate::world)), and leaves out lines until none can be spared, alone or with another
+//! one that stands close. A smaller script must break the same promise with the planted bug, and none with the clean
+//! member: a script whose network does what no network may do would accuse the clean one as well. So would a client
+//! that lies: a compare-and-set is only possible when its client's ensemble has shown the value that it replaces.
 //!
 //! Delta debugging is from Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002).
 
