@@ -49,6 +49,12 @@ impl Chores {
         Self { clients, visitors, elements, read_percent }
     }
 
+    /// Everything, by everybody.
+    pub(crate) fn all() -> Self {
+        let (clients, visitors) = (Kind::ALL.to_vec(), Kind::ALL.to_vec());
+        Self { clients, visitors, elements: 32, read_percent: 30 }
+    }
+
     /// Every workload of the world, each once.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         let mut kinds: Vec<Kind> = self.clients.iter().chain(&self.visitors).copied().collect();

@@ -89,6 +89,26 @@ impl Store {
         self.running.first().map(|(_, op)| op)
     }
 
+    /// True when the writer is at nothing.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Lets the batch that the writer is at be so many operations, as far as they can share one.
+    pub(crate) fn rebatch(&mut self, ops: usize) {
+        while self.running.len() > ops.max(1) {
+            self.queue.extend(self.running.pop());
+            self.queue.rotate_right(1);
+        }
+        let append = |op: &(u64, StoreOp)| matches!(op.1, StoreOp::Append(_));
+        while self.running.len() < ops
+            && self.running.last().is_some_and(append)
+            && self.queue.front().is_some_and(append)
+        {
+            self.running.extend(self.queue.pop_front());
+        }
+    }
+
     /// The batch that the writer finishes, or that a crash interrupts.
     pub(crate) fn take_running(&mut self) -> Vec<(u64, StoreOp)> {
         std::mem::take(&mut self.running)

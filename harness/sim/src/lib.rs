@@ -14,6 +14,8 @@
 //!   recovery) and outside, on what clients saw: the checks of every workload that the world draws; and the two must
 //!   agree.
 //! - After chaos everything is healed, and the ensemble must elect, serve and converge in bounded time.
+//! - A failing seed is made small ([`shrink`]): a [`Script`] of transitions that a person can read, and that still means
+//!   the same when the simulator draws differently.
 //!
 //! What it deliberately does not do: threads, real time, files. A violation is a value, not a panic; a panic of
 //! a member is caught and is a violation too.
@@ -34,6 +36,7 @@ mod judge;
 mod network;
 mod outcome;
 mod pipe;
+mod script;
 mod time;
 mod trace;
 mod world;
@@ -49,6 +52,7 @@ pub use explore::{Bounds, Counterexample, Explored, Model, explore, explore_from
 pub use fault_kind::FaultKind;
 use node_core::{Clean, Plant, Planted};
 pub use outcome::{Options, Outcome, Rule, Violation};
+pub use script::{Replayed, Script, ScriptError, Shrunk, replay, shrink, write_down};
 use world::World;
 pub use world::planned;
 

@@ -7,142 +7,103 @@ use node_core::Bug;
 use crate::counters::Counters;
 use crate::drawn::Drawn;
 
-/// The promise that was broken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
+macro_rules! rules {
+    ($($(#[$doc:meta])* $rule:ident = $name:literal, $inside:literal;)*) => {
+        /// The promise that was broken.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Rule {
+            $($(#[$doc])* $rule,)*
+        }
+
+        impl Rule {
+            /// All of them.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$rule),*];
+
+            /// Its name in reports.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$rule => $name,)*
+                }
+            }
+
+            /// True for what only a look inside the members can see; the rest is what clients saw, or did not get.
+            pub fn is_inside(self) -> bool {
+                match self {
+                    $(Self::$rule => $inside,)*
+                }
+            }
+        }
+    };
+}
+
+// Each with its name, and whether only a look inside can see it.
+rules! {
     /// Zab.tla: at any moment at most one member leads an epoch.
-    Leadership1,
+    Leadership1 = "leadership 1", true;
     /// Zab.tla: an epoch has one leader for ever.
-    Leadership2,
+    Leadership2 = "leadership 2", true;
     /// Zab.tla: what members deliver are prefixes of one sequence.
-    PrefixConsistency,
+    PrefixConsistency = "prefix consistency", true;
     /// Zab.tla: what a member delivers, some primary has broadcast.
-    Integrity,
+    Integrity = "integrity", true;
     /// Zab.tla: of two members that deliver something, one delivers both.
-    Agreement,
+    Agreement = "agreement", true;
     /// Zab.tla: everybody delivers in the same order, without gaps.
-    TotalOrder,
+    TotalOrder = "total order", true;
     /// Zab.tla: everybody delivers in the order of each primary's broadcasts, without gaps.
-    LocalPrimaryOrder,
+    LocalPrimaryOrder = "local primary order", true;
     /// Zab.tla: earlier epochs are delivered before later ones.
-    GlobalPrimaryOrder,
+    GlobalPrimaryOrder = "global primary order", true;
     /// Zab.tla: a primary has delivered all of earlier epochs before it broadcasts.
-    PrimaryIntegrity,
+    PrimaryIntegrity = "primary integrity", true;
     /// What was committed is on the disks of a quorum, and in the history of every later leader.
-    Durability,
+    Durability = "durability", true;
     /// Equal places mean equal trees.
-    SameTree,
+    SameTree = "same tree", true;
     /// What was durable is found again after a crash.
-    Recovery,
+    Recovery = "recovery", true;
     /// currentEpoch is on a disk only behind the history that it vouches for.
-    Vouching,
+    Vouching = "vouching", true;
     /// A member answers only while its epoch stands, and from all that it was told to be committed.
-    Serving,
+    Serving = "serving", true;
     /// A member stopped although its disk was well.
-    Halt,
+    Halt = "no halt", true;
     /// A member panicked.
-    Panic,
+    Panic = "no panic", true;
     /// An answer that no client should get.
-    Answer,
+    Answer = "answers", false;
     /// What a session sees never goes back.
-    SessionOrder,
+    SessionOrder = "session order", false;
     /// A sequential name is given once, and numbers follow time.
-    UniqueNames,
+    UniqueNames = "unique names", false;
     /// Versions that clients saw agree with each other and with real time.
-    VersionOrder,
+    VersionOrder = "version order", false;
     /// Some order of the operations explains what the clients saw.
-    Linearizability,
+    Linearizability = "linearizability", false;
     /// What was added to a set is in every read of it that began afterwards.
-    Set,
+    Set = "set", false;
     /// All reads of a list are beginnings of one.
-    Append,
+    Append = "append", false;
     /// Ephemeral nodes live as long as their sessions and end with them, everywhere.
-    Sessions,
+    Sessions = "sessions end", false;
     /// Sessions and ephemerals are what the committed transactions say, on every member.
-    SessionsExact,
+    SessionsExact = "sessions exact", true;
     /// A session expires only by its leader, and only when its client was silent for the whole time-out.
-    Expiry,
+    Expiry = "expiry", true;
     /// Every transaction was asked for, once, and every write's answer is its own transaction's.
-    Requests,
+    Requests = "requests done once", true;
     /// A leader's proposals are numbered within its epoch, from one upwards without gaps.
-    Numbering,
+    Numbering = "numbering", true;
     /// A healed ensemble elects, serves and converges in bounded time.
-    Liveness,
+    Liveness = "liveness", false;
     /// The committed sequence and the clients' history tell the same story. When they do not, the bench is wrong.
-    AgreementOfChecks,
+    AgreementOfChecks = "agreement of checks", true;
 }
 
 impl Rule {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Leadership1 => "leadership 1",
-            Self::Leadership2 => "leadership 2",
-            Self::PrefixConsistency => "prefix consistency",
-            Self::Integrity => "integrity",
-            Self::Agreement => "agreement",
-            Self::TotalOrder => "total order",
-            Self::LocalPrimaryOrder => "local primary order",
-            Self::GlobalPrimaryOrder => "global primary order",
-            Self::PrimaryIntegrity => "primary integrity",
-            Self::Durability => "durability",
-            Self::SameTree => "same tree",
-            Self::Recovery => "recovery",
-            Self::Vouching => "vouching",
-            Self::Serving => "serving",
-            Self::Halt => "no halt",
-            Self::Panic => "no panic",
-            Self::Answer => "answers",
-            Self::SessionOrder => "session order",
-            Self::UniqueNames => "unique names",
-            Self::VersionOrder => "version order",
-            Self::Linearizability => "linearizability",
-            Self::Set => "set",
-            Self::Append => "append",
-            Self::Sessions => "sessions end",
-            Self::SessionsExact => "sessions exact",
-            Self::Expiry => "expiry",
-            Self::Requests => "requests done once",
-            Self::Numbering => "numbering",
-            Self::Liveness => "liveness",
-            Self::AgreementOfChecks => "agreement of checks",
-        }
-    }
-
-    /// True for what only a look inside the members can see; the rest is what clients saw, or did not get.
-    pub fn is_inside(self) -> bool {
-        match self {
-            Self::Leadership1
-            | Self::Leadership2
-            | Self::PrefixConsistency
-            | Self::Integrity
-            | Self::Agreement
-            | Self::TotalOrder
-            | Self::LocalPrimaryOrder
-            | Self::GlobalPrimaryOrder
-            | Self::PrimaryIntegrity
-            | Self::Durability
-            | Self::SameTree
-            | Self::Recovery
-            | Self::Vouching
-            | Self::Serving
-            | Self::SessionsExact
-            | Self::Expiry
-            | Self::Requests
-            | Self::Numbering
-            | Self::Halt
-            | Self::Panic
-            | Self::AgreementOfChecks => true,
-            Self::Answer
-            | Self::Set
-            | Self::Append
-            | Self::SessionOrder
-            | Self::UniqueNames
-            | Self::VersionOrder
-            | Self::Linearizability
-            | Self::Sessions
-            | Self::Liveness => false,
-        }
+    /// The rule of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rule| rule.name() == name)
     }
 }
 

@@ -46,6 +46,16 @@ impl<T> Pipe<T> {
         }
     }
 
+    /// What is in flight, in order.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
+        self.flight.iter().map(|(_, item)| item)
+    }
+
+    /// The next item, however long it would have taken: somebody else says when things arrive.
+    pub(crate) fn take_next(&mut self) -> Option<T> {
+        self.flight.pop_front().map(|(_, item)| item)
+    }
+
     /// Moves on what was held back: nothing in flight arrives before `at`. Returns when each item arrives.
     pub(crate) fn release(&mut self, at: Time) -> Vec<Time> {
         self.not_before(at);

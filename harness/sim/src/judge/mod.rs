@@ -232,6 +232,11 @@ impl Judge {
         u64::try_from(self.established.len()).expect("epochs are few")
     }
 
+    /// The newest entry that a member's disk is known to hold.
+    pub(crate) fn durable(&self, host: HostIndex) -> Zxid {
+        self.views[host].durable.last()
+    }
+
     /// The newest committed entry.
     pub(crate) fn last_committed(&self) -> Zxid {
         self.committed.last().map_or(Zxid::ZERO, |committed| committed.mark.zxid)

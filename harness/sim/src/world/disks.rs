@@ -19,6 +19,7 @@ use crate::dice::HALF;
 use crate::host::Rot;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
+use crate::script::{DiskTurn, Transition};
 
 /// Bytes that a failed synchronization may have stored all the same.
 const MAX_KEPT_BYTES: u64 = 4096;
@@ -40,11 +41,13 @@ impl<P: Plant> World<P> {
     pub(super) fn fail_sync(&mut self) {
         let host = self.anyone();
         let keep = if self.fate.chance(HALF) { 0 } else { self.fate.scale(1, MAX_KEPT_BYTES) };
+        self.write_down(|_| Transition::Disk { host, turns: DiskTurn::SyncFails(keep) });
         self.hosts[host].disk.fail_sync(usize::try_from(keep).expect("a small number"));
     }
 
     pub(super) fn fill_disk(&mut self) {
         let host = self.anyone();
+        self.write_down(|_| Transition::Disk { host, turns: DiskTurn::Full });
         self.hosts[host].disk.set_full(true);
         self.counters.full_disks += 1;
         self.lasts_a_while(Undo::Empty(host));
@@ -104,7 +107,7 @@ impl<P: Plant> World<P> {
             self.line(host, "no-start", [0, 0], || error.to_string());
             if self.power_fails(host) {
                 let disk = self.hosts[host].disk.clone();
-                disk.crash(|unsynced| self.kept(unsynced));
+                disk.crash(|unsynced| self.kept(host, unsynced));
             } else {
                 self.hosts[host].disk.kill();
             }
@@ -136,6 +139,7 @@ impl<P: Plant> World<P> {
         }
         let (file, bytes) = &old[self.fate.index(old.len())];
         let bit = self.fate.index(bytes * 8);
+        self.write_down(|_| Transition::Rots { host, file: file.clone(), bit });
         let disk = &self.hosts[host].disk;
         let rot = Rot { file: file.clone(), identity: disk.identity(file), bit, refused: false };
         assert!(disk.flip_bit(file, bit), "the bit is in the file");

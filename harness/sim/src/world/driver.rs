@@ -86,6 +86,7 @@ impl<P: Plant> World<P> {
     fn step(&mut self, host: HostIndex, input: Input) {
         self.trace_input(host, &input);
         self.hear(host, &input);
+        self.write_down_input(host, &input);
         self.counters.steps += 1;
         let now = self.hosts[host].clock.read(self.now);
         let mut effects = std::mem::take(&mut self.effects);
@@ -114,8 +115,12 @@ impl<P: Plant> World<P> {
             if !survives || self.violation.is_some() {
                 break;
             }
-            survives = self.carry_out(host, effect, leads) && self.survives_effect(host);
+            self.remark(|world| world.describe_effect(host, &effect));
+            survives = self.carry_out(host, effect, leads);
+            self.effect_done();
+            survives &= self.survives_effect(host);
         }
+        self.step_done();
         if survives {
             self.trap_stepped(host);
         }

@@ -125,6 +125,9 @@ impl<P: Plant> World<P> {
         let to = self.server(peer);
         let Some(process) = self.hosts[host].process.as_ref() else { return };
         let Some(vote) = process.votes.get(&to).cloned() else { return };
+        if self.takes_vote(host, peer, &vote) {
+            return;
+        }
         let delay = self.link_delay(host, peer);
         let (channel, rank) = self.channels.of(host, peer);
         if channel.up && channel.ends[rank].told {

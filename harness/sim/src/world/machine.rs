@@ -10,12 +10,14 @@ use node_core::{Config, Member, Phase, Plant, Role};
 use node_log::{Log, LogOptions, MemStorage};
 use node_wire::ids::ServerId;
 
+use super::hand::Choice;
 use super::{Event, World};
 use crate::dice::{Dice, HALF};
 use crate::drawn::Drawn;
 use crate::host::{self, Host, Process, Source, Store};
 use crate::judge::Found;
 use crate::network::HostIndex;
+use crate::script::{DiskTurn, Transition};
 use crate::time::{Clock, Time};
 
 /// Snapshots that stay on disk.
@@ -97,13 +99,18 @@ impl<P: Plant> World<P> {
         let Some((ticket, _)) = batch.last() else { return };
         let ticket = *ticket;
         self.tempt(host, &batch);
+        let ops = Some(batch.len());
+        self.write_down(|_| Transition::Wrote { host, ops });
+        self.disk_begins(host);
         let process = self.hosts[host].process.as_mut().expect("the process lives");
         if let Err(error) = host::carry_out(&mut process.log, &batch) {
             if !self.goes_on(host, &batch, &error) {
                 self.store_failed(host, batch, &error);
             }
+            self.disk_done();
             return;
         }
+        self.disk_done();
         self.relent(host);
         for (_, op) in &batch {
             let finding = self.judge.stored(host, op);
@@ -139,9 +146,13 @@ impl<P: Plant> World<P> {
         let machine = &mut self.hosts[host];
         let process = machine.process.as_mut().expect("the process lives");
         let Some(snapshot) = process.snapshot.take() else { return };
+        self.write_down(|_| Transition::Snapshot { host });
+        self.disk_begins(host);
+        let machine = &mut self.hosts[host];
         let zxid = snapshot.zxid();
         if let Err(error) = node_log::write_snapshot(&machine.disk, &snapshot.to_image()) {
             self.snapshot_failed(host, &error);
+            self.disk_done();
             return;
         }
         self.counters.snapshots += 1;
@@ -149,8 +160,10 @@ impl<P: Plant> World<P> {
         let log = &mut self.hosts[host].process.as_mut().expect("the process lives").log;
         if let Err(error) = log.roll().and_then(|()| log.purge(KEEP_SNAPSHOTS)) {
             self.store_failed(host, Vec::new(), &error);
+            self.disk_done();
             return;
         }
+        self.disk_done();
         self.start_store(host);
     }
 
@@ -185,7 +198,7 @@ impl<P: Plant> World<P> {
         self.hosts[host].life += 1;
         self.counters.crashes += 1;
         self.count_crash(process.phase, process.role);
-        let power = self.dice.chance(self.drawn.power);
+        let power = self.decide(host, Choice::Power, |world| world.dice.chance(world.drawn.power).into()) > 0;
         self.line(host, "crash", [u64::from(power), 0], || {
             if power { "power lost" } else { "killed" }.to_owned()
         });
@@ -200,26 +213,30 @@ impl<P: Plant> World<P> {
                 (true, false) => OPERATIONS_OF_AN_APPEND,
                 (false, _) => OPERATIONS_OF_A_BATCH,
             };
-            disk.fail_from_nth(self.dice.between(1, operations), ErrorKind::Other);
+            let nth = self.decide(host, Choice::Store, |world| world.dice.between(1, operations));
+            disk.fail_from_nth(nth, ErrorKind::Other);
             // The failure is the crash; nobody is left to be told.
             let interrupted = host::carry_out(&mut process.log, &batch).is_err();
             self.counters.mid_store_crashes += u64::from(interrupted);
             disk.heal();
         }
         if let Some(snapshot) = process.snapshot.take() {
-            disk.fail_from_nth(self.dice.between(1, OPERATIONS_OF_A_BATCH), ErrorKind::Other);
+            let nth =
+                self.decide(host, Choice::Snapshot, |world| world.dice.between(1, OPERATIONS_OF_A_BATCH));
+            disk.fail_from_nth(nth, ErrorKind::Other);
             let interrupted = node_log::write_snapshot(&disk, &snapshot.to_image()).is_err();
             self.counters.mid_snapshot_crashes += u64::from(interrupted);
             disk.heal();
         }
         self.counters.power_losses += u64::from(power);
         if power {
-            disk.crash(|unsynced| self.kept(unsynced));
+            disk.crash(|unsynced| self.kept(host, unsynced));
         } else {
             disk.kill();
         }
         self.judge.ended(host);
         self.cut_host(host);
+        self.crashed(host);
     }
 
     fn count_crash(&mut self, phase: Phase, role: Role) {
@@ -234,15 +251,17 @@ impl<P: Plant> World<P> {
     }
 
     /// How much of what was not synchronized reaches the disk: nothing, everything, or a part.
-    pub(super) fn kept(&mut self, unsynced: usize) -> usize {
+    pub(super) fn kept(&mut self, host: HostIndex, unsynced: usize) -> usize {
         if self.planned.is_some() {
             return 0;
         }
-        match self.dice.between(0, 3) {
+        let all = u64::try_from(unsynced).expect("a disk in memory is small");
+        let kept = self.decide(host, Choice::Keep, |world| match world.dice.between(0, 3) {
             0 => 0,
-            1 => unsynced,
-            _ => self.dice.index(unsynced + 1),
-        }
+            1 => all,
+            _ => world.dice.between(0, all),
+        });
+        usize::try_from(kept.min(all)).expect("not more than there is")
     }
 
     pub(super) fn log_options(&self) -> LogOptions {
@@ -254,6 +273,7 @@ impl<P: Plant> World<P> {
         if self.hosts[host].process.is_some() || self.left_dead.contains(&host) {
             return;
         }
+        self.write_down(|_| Transition::Start { host });
         let first = self.hosts[host].life == 0;
         let (log, found) = match Log::open(self.hosts[host].disk.clone(), self.log_options()) {
             Ok(opened) => opened,
@@ -278,6 +298,16 @@ impl<P: Plant> World<P> {
                 if torn { ", torn tail cut" } else { "" }
             )
         });
+        if !first {
+            let (accepted, current) = (found.accepted_epoch.0, found.current_epoch.0);
+            let torn = if torn { ", behind it a torn tail" } else { "" };
+            self.remark(|_| {
+                let id = host + 1;
+                format!(
+                    "s{id} finds acceptedEpoch {accepted}, currentEpoch {current}, its log up to {last}{torn}"
+                )
+            });
+        }
         let interrupted = self.hosts[host].interrupted.take();
         let finding = self.judge.recovers(
             host,
@@ -382,6 +412,7 @@ impl<P: Plant> World<P> {
 
     /// Heals a machine's disk and its process's death sentence.
     pub(super) fn pardon(&mut self, host: HostIndex) {
+        self.write_down(|_| Transition::Disk { host, turns: DiskTurn::Sound });
         self.hosts[host].disk.set_full(false);
         self.hosts[host].disk.heal();
         self.restore(host);

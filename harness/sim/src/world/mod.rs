@@ -16,21 +16,27 @@
 //! - [`planned`]: a calm world whose faults and operations come from outside, for `harness run --cluster sim`.
 //! - [`stages`]: chaos, then healing, then what must hold afterwards; [`minority`]: and what must hold before all
 //!   are back.
+//! - [`hand`], [`recorder`]: the world written down as a script; [`by_hand`], [`fair`], [`notes`]: a script moves it.
 
 mod appointed;
+mod by_hand;
 mod cuts;
 mod disks;
 mod driver;
 mod election;
+mod fair;
+mod hand;
 mod history;
 mod machine;
 mod minority;
 mod nemesis;
+mod notes;
 mod operations;
 pub mod planned;
 mod population;
 mod progress;
 mod record;
+mod recorder;
 mod sessions;
 mod sloppy;
 mod stages;
@@ -50,9 +56,11 @@ use crate::host::Host;
 use crate::judge::{Finding, Judge};
 use crate::network::{Block, Channels, Conn, EndId, HostIndex, Links};
 use crate::outcome::{Options, Outcome, Rule, Violation};
+use crate::script::{Prompt, Reduction};
 use crate::time::{Queue, Time};
 use crate::trace::Trace;
 pub(crate) use appointed::{Act, Appointment};
+use hand::Hand;
 use nemesis::Undo;
 use progress::Progress;
 use record::Record;
@@ -158,6 +166,12 @@ pub(crate) struct World<P: Plant> {
     stepping: Option<HostIndex>,
     /// What a planned run has beside the world, when this is one.
     planned: Option<Box<planned::Plan>>,
+    /// Who moves it.
+    hand: Hand,
+    /// What happens at once; in a script only.
+    prompt: Prompt,
+    /// What is left out of it.
+    reduction: Reduction,
 }
 
 impl<P: Plant> World<P> {
@@ -201,6 +215,9 @@ impl<P: Plant> World<P> {
             effects: Vec::new(),
             stepping: None,
             planned: None,
+            hand: Hand::None,
+            prompt: Prompt::default(),
+            reduction: Reduction::default(),
             fate: dice.clone(),
             turn: 0,
             dice,
@@ -218,6 +235,9 @@ impl<P: Plant> World<P> {
             let Some((at, event)) = self.queue.pop() else { break };
             events += 1;
             assert!(events < MAX_EVENTS, "a world goes on for ever");
+            if self.reduction.end_us.is_some_and(|end| at.0 > end) {
+                break;
+            }
             self.now = at;
             self.happen(event);
         }

@@ -10,6 +10,7 @@ use super::{Event, World};
 use crate::dice::{Dice, HALF, Part};
 use crate::fault_kind::FaultKind;
 use crate::network::{Block, HostIndex};
+use crate::script::{DiskTurn, Transition};
 
 /// Faults in force at once, at most.
 const MAX_FAULTS: usize = 24;
@@ -48,6 +49,9 @@ impl<P: Plant> World<P> {
         self.turn += 1;
         let delay = self.fate.around(self.drawn.fault_every_us);
         self.plan(delay.max(1), Event::Nemesis);
+        if self.reduction.turns.contains(&(self.turn - 1)) {
+            return;
+        }
         if self.faults.len() < MAX_FAULTS
             && let Some(kind) = self.choose_fault()
         {
@@ -168,10 +172,12 @@ impl<P: Plant> World<P> {
                 }
             }
             Some(Undo::Empty(host)) => {
+                self.write_down(|_| Transition::Disk { host, turns: DiskTurn::Roomy });
                 self.hosts[host].disk.set_full(false);
                 self.start_process(host);
             }
             Some(Undo::Restore(host)) => {
+                self.write_down(|_| Transition::Disk { host, turns: DiskTurn::Restored });
                 self.restore(host);
                 self.start_process(host);
             }
@@ -220,19 +226,23 @@ impl<P: Plant> World<P> {
         let jump = i64::try_from(self.fate.between(0, 2 * MAX_JUMP_MS)).expect("a bounded jump");
         let centre = i64::try_from(MAX_JUMP_MS).expect("a bounded jump");
         self.hosts[host].clock.wall_offset_ms = jump - centre;
+        self.write_down_clock(host, 0);
         self.counters.wall_jumps += 1;
     }
 
     fn wall_drift(&mut self) {
         let host = self.anyone();
         self.hosts[host].clock.wall_pace_ppm = around_zero(&mut self.fate, MAX_DRIFT_PPM);
+        self.write_down_clock(host, 0);
         self.counters.wall_drifts += 1;
     }
 
     /// The monotonic clock has gone on while nothing ran.
     fn suspend(&mut self) {
         let host = self.anyone();
-        self.hosts[host].clock.mono_offset += self.fate.scale(10_000, MAX_SUSPENSION_US);
+        let jump_us = self.fate.scale(10_000, MAX_SUSPENSION_US);
+        self.hosts[host].clock.mono_offset += jump_us;
+        self.write_down_clock(host, jump_us);
         self.counters.suspensions += 1;
     }
 

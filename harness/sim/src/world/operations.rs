@@ -14,9 +14,10 @@ use node_wire::ids::Zxid;
 use node_wire::jute::Reader;
 use workloads::{Action, Answer, Invocation, Kind};
 
-use super::World;
+use super::{World, notes};
 use crate::client::{self, Open, Purpose, Wake};
 use crate::outcome::Rule;
+use crate::script::{Deed, Transition};
 use crate::time::Time;
 
 /// How often a client looks whether there is something to do while there is not.
@@ -31,8 +32,7 @@ impl<P: Plant> World<P> {
             return;
         }
         if self.record.closing {
-            let frame = self.clients[index].goodbye();
-            self.ask(index, vec![frame]);
+            self.say_goodbye(index);
             return;
         }
         match self.next_operation(index) {
@@ -55,7 +55,18 @@ impl<P: Plant> World<P> {
         Some((job, invocation))
     }
 
-    fn invoke(&mut self, index: usize, job: usize, invocation: Invocation) {
+    /// A client ends its session, and all is over for it.
+    pub(super) fn say_goodbye(&mut self, index: usize) {
+        self.write_down(|_| Transition::Asks { client: index, deed: Deed::Goodbye });
+        let frame = self.clients[index].goodbye();
+        self.ask(index, vec![frame]);
+    }
+
+    pub(super) fn invoke(&mut self, index: usize, job: usize, invocation: Invocation) {
+        self.write_down(|world| {
+            let kind = world.record.loads[world.clients[index].jobs[job].load].workload.kind();
+            Transition::Asks { client: index, deed: Deed::Operation(kind, Box::new(invocation.clone())) }
+        });
         let client = &mut self.clients[index];
         let frames = client.frames_of(&invocation.action);
         let line = invocation.event(client.jobs[job].process, self.now.as_ns());
@@ -97,6 +108,8 @@ impl<P: Plant> World<P> {
                 invocation.f, invocation.key, invocation.value, completion.kind, completion.value
             )
         });
+        self.remark(|_| notes::completion(index, &invocation, &completion));
+        self.show(load, &invocation, &completion);
         self.push(index, job, line);
         match completion.kind {
             EventKind::Ok => self.counters.ok += 1,

@@ -18,6 +18,7 @@ use crate::host::Source;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::pipe::Pipe;
+use crate::script::Transition;
 
 /// Between a lost connection and the next attempt, at most.
 const RECONNECT_US: u64 = 40_000;
@@ -36,12 +37,17 @@ impl<P: Plant> World<P> {
             let part = Part::Client(u64::try_from(index).expect("clients are few"));
             let dice = Dice::part(self.drawn.seed, part);
             self.clients.push(Client::new(jobs, index % self.hosts.len(), think_us, dice));
+            if self.reduction.clients.contains(&index) {
+                self.clients[index].gone = true;
+                continue;
+            }
             let delay = self.clients[index].dice.between(0, 100_000);
             self.set_timer(index, delay, Wake::Connect);
         }
         // The first one prepares all workloads, and reads all of them last.
         let others = self.record.chores.kinds();
-        let known: Vec<usize> = self.clients[0].jobs.iter().map(|job| job.load).collect();
+        let Some(first) = self.clients.first() else { return };
+        let known: Vec<usize> = first.jobs.iter().map(|job| job.load).collect();
         let jobs = self.record.jobs(&others);
         self.clients[0].jobs.extend(jobs.into_iter().filter(|job| !known.contains(&job.load)));
     }
@@ -65,6 +71,7 @@ impl<P: Plant> World<P> {
             Wake::Connect => self.connect_client(client),
             Wake::Act => self.act(client),
             Wake::GiveUp => {
+                self.write_down(|_| Transition::HangsUp { client });
                 self.hang_up(client);
                 self.on_lost(client, "time-out");
             }
@@ -76,13 +83,17 @@ impl<P: Plant> World<P> {
         self.dice.between(self.drawn.link_us.0, self.drawn.link_us.1)
     }
 
-    fn connect_client(&mut self, index: usize) {
+    pub(super) fn connect_client(&mut self, index: usize) {
         let host = self.clients[index].member;
         self.set_timer(index, self.drawn.op_timeout_us, Wake::GiveUp);
         if self.hosts[host].process.is_none() {
             self.on_lost(index, "refused");
             return;
         }
+        self.write_down(|world| {
+            let anew = world.clients[index].session.is_none();
+            Transition::Connects { client: index, host, anew }
+        });
         let conn = self.client_conns.len();
         self.client_conns.push(ClientConn {
             client: index,
@@ -132,6 +143,7 @@ impl<P: Plant> World<P> {
             return;
         }
         let every = u64::try_from(session.timeout_ms).unwrap_or(0) * 1000 / 3;
+        self.write_down(|_| Transition::Pings { client: index });
         self.send_to_member(conn, Flow::Frame(client::ping()));
         self.plan(every.max(1000), Event::Client { client: index, plan: 0, wake: Wake::Ping { conn } });
     }
@@ -146,20 +158,27 @@ impl<P: Plant> World<P> {
                 return;
             }
             let Some(flow) = this.to_member.receive(now) else { return };
-            let client = ClientId(u64::try_from(conn).expect("connections are few"));
-            let input = match flow {
-                Flow::Fin => Input::ClientLost { client },
-                Flow::Frame(frame) if !std::mem::replace(&mut this.greeted, true) => Input::ClientConnect {
+            let input = self.input_from_client(conn, flow);
+            self.give(host, life, Source::Client(conn), input);
+        }
+    }
+
+    /// What a client sent, as the member is told of it.
+    pub(super) fn input_from_client(&mut self, conn: usize, flow: Flow) -> Input {
+        let client = ClientId(u64::try_from(conn).expect("connections are few"));
+        match flow {
+            Flow::Fin => Input::ClientLost { client },
+            Flow::Frame(frame) if !std::mem::replace(&mut self.client_conns[conn].greeted, true) => {
+                Input::ClientConnect {
                     client,
                     request: ConnectRequest::decode(&mut Reader::new(client::unframed(frame)))
                         .expect("a client of ours asks well"),
-                },
-                Flow::Frame(frame) => Input::ClientRequest {
-                    client,
-                    request: Request::decode(client::unframed(frame)).expect("a client of ours asks well"),
-                },
-            };
-            self.give(host, life, Source::Client(conn), input);
+                }
+            }
+            Flow::Frame(frame) => Input::ClientRequest {
+                client,
+                request: Request::decode(client::unframed(frame)).expect("a client of ours asks well"),
+            },
         }
     }
 
@@ -217,19 +236,31 @@ impl<P: Plant> World<P> {
             self.member_to_seat(conn);
             return;
         }
-        let client = self.client_conns[conn].client;
         while self.violation.is_none() && self.client_conns[conn].client_open {
             let now = self.now;
             let Some(flow) = self.client_conns[conn].to_client.receive(now) else { return };
-            match flow {
-                Flow::Fin => {
-                    self.client_conns[conn].client_open = false;
-                    self.clients[client].conn = None;
-                    self.clients[client].ready = false;
-                    self.on_lost(client, "connection lost");
+            self.client_receives(conn, flow);
+        }
+    }
+
+    /// A client takes what arrived.
+    pub(super) fn client_receives(&mut self, conn: usize, flow: Flow) {
+        let client = self.client_conns[conn].client;
+        match flow {
+            Flow::Fin => {
+                self.write_down(|_| Transition::Cut { client });
+                self.client_conns[conn].client_open = false;
+                self.clients[client].conn = None;
+                self.clients[client].ready = false;
+                self.on_lost(client, "connection lost");
+            }
+            Flow::Frame(frame) => {
+                self.write_down(|_| Transition::Listens { client });
+                if self.clients[client].ready {
+                    self.on_reply(client, frame);
+                } else {
+                    self.on_connected(client, conn, frame);
                 }
-                Flow::Frame(frame) if self.clients[client].ready => self.on_reply(client, frame),
-                Flow::Frame(frame) => self.on_connected(client, conn, frame),
             }
         }
     }

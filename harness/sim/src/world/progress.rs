@@ -15,6 +15,7 @@ use node_core::{Plant, Role};
 use super::{Event, World};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
+use crate::script::{Target, Transition};
 use crate::time::Time;
 
 /// Peer time-outs within which a connected quorum is led, beside one initLimit: as long as after healing.
@@ -112,6 +113,7 @@ impl<P: Plant> World<P> {
         }
         let Some(quorum) = self.progress.quorum_since(moment) else { return };
         if self.progress.led <= moment && self.options.progress {
+            self.write_down(|_| Transition::Look(Target::Elected));
             let members: Vec<String> = quorum.iter().map(|host| format!("s{}", host + 1)).collect();
             self.convict(
                 Rule::Liveness,

@@ -36,7 +36,11 @@ pub(super) struct Record {
 
 impl Record {
     pub(super) fn new(drawn: &Drawn, dice: &mut Dice) -> Self {
-        let chores = Chores::of_seed(drawn.seed);
+        Self::of(Chores::of_seed(drawn.seed), drawn, dice)
+    }
+
+    /// Of these workloads.
+    pub(super) fn of(chores: Chores, drawn: &Drawn, dice: &mut Dice) -> Self {
         let register = RegisterParams {
             keys: drawn.keys,
             read_percent: drawn.read_percent,

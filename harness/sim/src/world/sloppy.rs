@@ -18,6 +18,7 @@ use node_log::{Log, LogError};
 use super::World;
 use crate::dice::Chance;
 use crate::network::HostIndex;
+use crate::script::Transition;
 
 /// A batch of appends fails with this probability.
 const FAILS: Chance = Chance(100);
@@ -30,10 +31,12 @@ impl<P: Plant> World<P> {
     pub(super) fn tempt(&mut self, host: HostIndex, batch: &[(u64, StoreOp)]) {
         if self.plant.has(Bug::LogHole)
             && self.in_chaos()
+            && !self.is_scripted()
             && batch.iter().all(|(_, op)| matches!(op, StoreOp::Append(_)))
             && self.dice.chance(FAILS)
         {
             let nth = self.dice.between(1, OPERATIONS);
+            self.write_down(|_| Transition::DiskFails { host, nth, lasting: false });
             self.hosts[host].disk.fail_nth(nth, ErrorKind::StorageFull);
         }
     }

@@ -11,6 +11,7 @@ use node_wire::ids::Zxid;
 use super::{Event, World};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
+use crate::script::{Target, Transition};
 use crate::time::Time;
 
 /// How often a healed world is looked at.
@@ -56,7 +57,7 @@ impl<P: Plant> World<P> {
         self.stage == Stage::Chaos
     }
 
-    fn election_bound_us(&self) -> u64 {
+    pub(super) fn election_bound_us(&self) -> u64 {
         let init_ms = u64::from(self.drawn.init_limit) * self.drawn.tick_time_ms;
         (ELECTION_TIMEOUTS * self.drawn.peer_timeout_ms + init_ms) * 1000
     }
@@ -71,7 +72,7 @@ impl<P: Plant> World<P> {
         READ_DELAYS * (self.drawn.link_us.1 + self.drawn.jitter_us) + 2 * self.drawn.tick_jitter_us
     }
 
-    fn session_bound_us(&self) -> u64 {
+    pub(super) fn session_bound_us(&self) -> u64 {
         SESSION_TIMEOUTS * MAX_SESSION_TICKS * self.drawn.tick_time_ms * 1000 + self.service_bound_us()
     }
 
@@ -112,6 +113,7 @@ impl<P: Plant> World<P> {
         match missing {
             None => self.next_stage(),
             Some(missing) if self.now > until => {
+                self.write_down_look();
                 let rule =
                     if matches!(self.stage, Stage::Closing { .. }) { Rule::Sessions } else { Rule::Liveness };
                 self.convict(rule, missing);
@@ -119,6 +121,17 @@ impl<P: Plant> World<P> {
             Some(_) => {}
         }
         self.plan(LOOK_US, Event::Look);
+    }
+
+    fn write_down_look(&mut self) {
+        let target = match self.stage {
+            Stage::Chaos | Stage::Over => return,
+            Stage::Quorum { .. } | Stage::Electing { .. } => Target::Elected,
+            Stage::Serving { .. } => Target::Serving,
+            Stage::Converging { .. } => Target::Converged,
+            Stage::Closing { .. } => Target::Closed,
+        };
+        self.write_down(|_| Transition::Look(target));
     }
 
     fn next_stage(&mut self) {
@@ -139,9 +152,8 @@ impl<P: Plant> World<P> {
                 Stage::Converging { until: self.now + self.service_bound_us() + reads }
             }
             Stage::Converging { .. } => {
-                let finding = self.judge.check_acknowledged();
-                self.judged(finding);
-                self.check_sessions();
+                self.write_down(|_| Transition::Look(Target::Acknowledged));
+                self.check_acknowledged();
                 self.record.closing = true;
                 Stage::Closing { until: self.now + self.session_bound_us() }
             }
@@ -149,6 +161,13 @@ impl<P: Plant> World<P> {
         };
         let stage = self.stage;
         self.world_line("stage", [0, 0], || format!("{stage:?}"));
+    }
+
+    /// All that was acknowledged is there, and sessions and ephemerals are what they must be.
+    pub(super) fn check_acknowledged(&mut self) {
+        let finding = self.judge.check_acknowledged();
+        self.judged(finding);
+        self.check_sessions();
     }
 
     fn check_sessions(&mut self) {
@@ -184,12 +203,12 @@ impl<P: Plant> World<P> {
 
     /// Who is not served yet, if anybody is not.
     fn not_serving(&self) -> Option<String> {
-        let index = self.clients.iter().position(|client| client.served == 0)?;
+        let index = self.clients.iter().position(|client| client.served == 0 && !client.gone)?;
         Some(format!("client {index} was not served by the healed ensemble in time"))
     }
 
     /// What keeps the quiet ensemble from being of one mind, if anything does.
-    fn not_converged(&self) -> Option<String> {
+    pub(super) fn not_converged(&self) -> Option<String> {
         if !self.record.finals_done() || !self.is_quiet() {
             return Some("the last reads were not answered in time".to_owned());
         }

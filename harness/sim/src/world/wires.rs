@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use node_core::Plant;
-use node_core::io::Input;
+use node_core::io::{ConnId, Input};
 use node_wire::ids::ServerId;
 use node_wire::jute::Writer;
 use node_wire::quorum::{QuorumPacket, decode_packet};
@@ -20,7 +20,11 @@ const ROOM_FOR_PACKET: usize = 256;
 impl<P: Plant> World<P> {
     pub(super) fn dial(&mut self, from: HostIndex, leader: ServerId) {
         let life = self.hosts[from].life;
-        match self.index_of(leader).filter(|to| *to != from) {
+        let target = self.index_of(leader).filter(|to| *to != from);
+        if self.takes_dial(from, target) {
+            return;
+        }
+        match target {
             Some(to) => {
                 let delay = self.link_delay(from, to);
                 self.plan(delay, Event::Dial { from, life, to });
@@ -120,17 +124,22 @@ impl<P: Plant> World<P> {
             let Some(cargo) = this.incoming.receive(self.now) else { return };
             self.links.count(self.conns[end.conn].ends[1 - end.end].host, host);
             let conn = end.id();
-            let input = match cargo {
-                Cargo::Packet(packet) => {
-                    self.counters.packets += 1;
-                    Input::Packet { conn, packet: self.packet_through_codec(packet) }
-                }
-                Cargo::Image(snapshot) => {
-                    Input::Image { conn, image: self.image_through_codec(snapshot.to_image()) }
-                }
-                Cargo::Fin => Input::PeerLost { conn },
-            };
+            let input = self.input_of(conn, cargo);
             self.give(host, life, end.into(), input);
+        }
+    }
+
+    /// What arrives, as the member is told of it.
+    pub(super) fn input_of(&mut self, conn: ConnId, cargo: Cargo) -> Input {
+        match cargo {
+            Cargo::Packet(packet) => {
+                self.counters.packets += 1;
+                Input::Packet { conn, packet: self.packet_through_codec(packet) }
+            }
+            Cargo::Image(snapshot) => {
+                Input::Image { conn, image: self.image_through_codec(snapshot.to_image()) }
+            }
+            Cargo::Fin => Input::PeerLost { conn },
         }
     }
 

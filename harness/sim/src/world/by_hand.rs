@@ -1,0 +1,654 @@
+//! A world moved by a script: each transition in its turn, or not at all when it is not possible.
+//!
+//! Nothing happens by itself here. Effects of members fill pipes, stores' queues and lists of dials as in a drawn
+//! world; lines of the script empty them.
+
+use checker::history::{EventKind, Function, Value};
+use node_core::Plant;
+use node_core::io::Input;
+use node_wire::ids::Zxid;
+use workloads::action::{encode_list, encode_name};
+use workloads::{Action, Answer, Invocation};
+
+use super::World;
+use super::hand::{Hand, Scripted};
+use super::record::Record;
+use super::recorder;
+use crate::chores::Chores;
+use crate::client::{self, Flow, Job};
+use crate::dice::Dice;
+use crate::host::{Rot, Source};
+use crate::network::{Cargo, Conn, EndId, HostIndex};
+use crate::outcome::{Options, Violation};
+use crate::script::{Crash, Deed, DiskTurn, Head, Kind, Line, Prompt, Transition, behind};
+use crate::time::{Clock, Time};
+
+/// Between two lines of which the second says no time.
+const SHORTLY_US: u64 = 100;
+
+/// Between a line and a tick that says no time: as much as a member counts of the time between two of its steps
+/// (three ticks), so that what else happens between its ticks does not matter.
+const TICK_US: u64 = 30_000;
+
+/// What happens of itself behind one line at most.
+const MAX_PUMPED: usize = 100_000;
+
+impl<P: Plant> World<P> {
+    /// A world in which nothing has happened, for a script to move.
+    pub(crate) fn by_hand(head: &Head, plant: P, notes: bool) -> Self {
+        let options = Options { look_inside: !head.outside, ..Options::default() };
+        let mut world = Self::of(head.drawn(), Dice::new(0), options, plant);
+        for host in &mut world.hosts {
+            host.clock = Clock { mono_offset: host.clock.mono_offset, ..Clock::default() };
+        }
+        // Whoever is asked to does any of them.
+        world.record = Record::of(Chores::all(), &world.drawn, &mut Dice::new(0));
+        world.prompt = head.prompt;
+        world.hand = Hand::Scripted(Box::new(Scripted::new(head.members, notes)));
+        world.populate();
+        world
+    }
+
+    /// Carries out a line. False when that is not possible now.
+    pub(crate) fn carry_out_line(&mut self, line: &Line) -> bool {
+        let pause = if matches!(line.transition, Transition::Tick { .. }) { TICK_US } else { SHORTLY_US };
+        let before = self.now;
+        self.now = line.at_us.map_or(before + pause, |at| Time(at.max(before.0)));
+        let done = self.transition(&line.transition);
+        if done {
+            self.pump();
+        } else {
+            self.now = before;
+        }
+        done
+    }
+
+    /// True when a promise was broken.
+    pub(crate) fn is_over(&self) -> bool {
+        self.violation.is_some()
+    }
+
+    /// The end: the clients' history is judged.
+    pub(crate) fn end(&mut self) {
+        if self.violation.is_none() {
+            self.check_history();
+        }
+    }
+
+    /// What the last line did.
+    pub(crate) fn take_notes(&mut self) -> (Vec<String>, Option<Zxid>) {
+        let scripted = self.scripted();
+        let notes = scripted.notes.as_mut().map(std::mem::take).unwrap_or_default();
+        (notes, scripted.arrived.take())
+    }
+
+    /// What was found.
+    pub(crate) fn into_violation(self, panic: Option<String>) -> Option<Violation> {
+        self.into_outcome(panic).violation
+    }
+
+    /// When it is.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.now.0
+    }
+
+    pub(super) fn scripted(&mut self) -> &mut Scripted {
+        match &mut self.hand {
+            Hand::Scripted(scripted) => scripted,
+            Hand::None | Hand::Recording(_) => unreachable!("only a script moves a world by hand"),
+        }
+    }
+
+    pub(super) fn runs(&self, host: HostIndex) -> bool {
+        self.hosts.get(host).is_some_and(|host| host.process.is_some())
+    }
+
+    fn transition(&mut self, transition: &Transition) -> bool {
+        match transition {
+            Transition::Start { host } => self.starts(*host),
+            Transition::Crash { host, crash } => self.ends(*host, crash),
+            Transition::Tick { host, times } => self.ticks(*host, *times),
+            Transition::Stored { host, ops } => self.stores_by_hand(*host, *ops, true),
+            Transition::Wrote { host, ops } => self.stores_by_hand(*host, *ops, false),
+            Transition::Told { host } => self.is_told(*host),
+            Transition::Snapshot { host } => self.writes_snapshot(*host),
+            Transition::Clock { host, wall_ms, drift_ppm, fast_ppm, jump_us } => {
+                let Some(machine) = self.hosts.get_mut(*host) else { return false };
+                let clock = &mut machine.clock;
+                let before = clock.read(self.now).mono;
+                (clock.wall_offset_ms, clock.wall_pace_ppm) = (*wall_ms, *drift_ppm);
+                clock.pace_ppm = *fast_ppm;
+                // Whatever its pace was, it does not go back.
+                let behind = before.saturating_sub(clock.read(self.now).mono).as_micros();
+                clock.mono_offset += u64::try_from(behind).unwrap_or(0) + jump_us;
+                self.counters.suspensions += u64::from(*jump_us > 0);
+                true
+            }
+            Transition::Disk { host, turns } => self.disk_turns(*host, *turns),
+            Transition::Rots { host, file, bit } => self.rots(*host, file, *bit),
+            Transition::DiskFails { host, nth, lasting } => {
+                let Some(machine) = self.hosts.get(*host) else { return false };
+                let kind = std::io::ErrorKind::Other;
+                if *lasting {
+                    machine.disk.fail_from_nth(*nth, kind);
+                } else {
+                    machine.disk.fail_nth(*nth, kind);
+                }
+                true
+            }
+            Transition::Meets { host, peer } => self.meets(*host, *peer),
+            Transition::Misses { host, peer } => self.misses(*host, *peer),
+            Transition::Vote { from, to } => self.vote_arrives(*from, *to, true),
+            Transition::Dials { host, peer } => {
+                // Not one without the other: half a dial has lines of its own.
+                self.runs(*host) && self.accepts(*peer, *host) && self.dialled(*host, *peer)
+            }
+            Transition::Accepts { host, peer } => self.accepts(*host, *peer),
+            Transition::Dialled { host, peer } => self.dialled(*host, *peer),
+            Transition::Refused { host, peer } => self.refused(*host, *peer),
+            Transition::Packet { from, to, kind, old, .. } => self.packets_arrive(*from, *to, *kind, *old),
+            Transition::Loses { host, peer, old } => self.loses(*host, *peer, *old),
+            Transition::Connects { client, host, anew } => self.connects(*client, *host, *anew),
+            Transition::Asks { client, deed } => self.asks(*client, deed),
+            Transition::Pings { client } => self.pings(*client),
+            Transition::HangsUp { client } => self.hangs_up(*client),
+            Transition::Hears { host, client, old } => self.hears(*host, *client, *old),
+            Transition::Drops { host, client, old } => self.drops(*host, *client, *old),
+            Transition::Listens { client } => self.listens(*client),
+            Transition::Cut { client } => self.is_cut(*client),
+            Transition::Look(target) => {
+                self.look_for(*target);
+                true
+            }
+        }
+    }
+
+    // Machines.
+
+    fn starts(&mut self, host: HostIndex) -> bool {
+        if host >= self.hosts.len() || self.runs(host) {
+            return false;
+        }
+        self.scripted().crashes[host] = Crash::default();
+        self.start_process(host);
+        true
+    }
+
+    fn ends(&mut self, host: HostIndex, crash: &Crash) -> bool {
+        if !self.runs(host) {
+            return false;
+        }
+        self.scripted().crashes[host] = crash.clone();
+        if crash.at_failure {
+            return true;
+        }
+        match crash.in_step {
+            None => self.crash(host),
+            Some(effects) => {
+                let process = self.hosts[host].process.as_mut().expect("the process runs");
+                process.dies_after = Some(effects.max(1));
+            }
+        }
+        true
+    }
+
+    fn disk_turns(&mut self, host: HostIndex, turns: DiskTurn) -> bool {
+        let Some(machine) = self.hosts.get(host) else { return false };
+        let disk = machine.disk.clone();
+        match turns {
+            DiskTurn::Full => disk.set_full(true),
+            DiskTurn::Roomy => disk.set_full(false),
+            DiskTurn::SyncFails(keeps) => disk.fail_sync(usize::try_from(keeps).unwrap_or(usize::MAX)),
+            DiskTurn::Restored => self.restore(host),
+            DiskTurn::Sound => {
+                disk.set_full(false);
+                disk.heal();
+                self.restore(host);
+            }
+        }
+        true
+    }
+
+    fn rots(&mut self, host: HostIndex, file: &str, bit: usize) -> bool {
+        if host >= self.hosts.len() || self.runs(host) || self.hosts[host].rot.is_some() {
+            return false;
+        }
+        let machine = &mut self.hosts[host];
+        if !machine.disk.flip_bit(file, bit) {
+            return false;
+        }
+        let identity = machine.disk.identity(file);
+        machine.rot = Some(Rot { file: file.to_owned(), identity, bit, refused: false });
+        true
+    }
+
+    fn ticks(&mut self, host: HostIndex, times: u32) -> bool {
+        if !self.runs(host) {
+            return false;
+        }
+        for tick in 0..times {
+            if tick > 0 {
+                self.now = self.now + TICK_US;
+            }
+            if !self.runs(host) || self.is_over() {
+                break;
+            }
+            self.take_in(host, Source::Timer, Input::Tick);
+        }
+        true
+    }
+
+    fn stores_by_hand(&mut self, host: HostIndex, ops: Option<usize>, hears: bool) -> bool {
+        let Some(machine) = self.hosts.get_mut(host) else { return false };
+        let life = machine.life;
+        let Some(process) = machine.process.as_mut() else { return false };
+        process.store.start(process.snapshot.is_some());
+        if process.store.is_idle() {
+            return false;
+        }
+        if let Some(ops) = ops {
+            process.store.rebatch(ops);
+        }
+        // One that stands still is told later.
+        process.pauses = u32::from(!hears);
+        self.store_finishes(host, life);
+        if let Some(process) = self.hosts[host].process.as_mut() {
+            process.pauses = 0;
+        }
+        true
+    }
+
+    pub(super) fn is_told(&mut self, host: HostIndex) -> bool {
+        if !self.runs(host) {
+            return false;
+        }
+        let process = self.hosts[host].process.as_mut().expect("the process runs");
+        let waiting = std::mem::take(&mut process.inbox);
+        let told = !waiting.is_empty();
+        for (source, input) in waiting {
+            if self.runs(host) && !self.is_over() {
+                self.take_in(host, source, input);
+            }
+        }
+        self.start_store(host);
+        told
+    }
+
+    pub(super) fn writes_snapshot(&mut self, host: HostIndex) -> bool {
+        let Some(machine) = self.hosts.get(host) else { return false };
+        let life = machine.life;
+        if machine.process.as_ref().is_none_or(|process| process.snapshot.is_none()) {
+            return false;
+        }
+        self.snapshot_finishes(host, life);
+        true
+    }
+
+    // Elections.
+
+    pub(super) fn meets(&mut self, host: HostIndex, peer: HostIndex) -> bool {
+        if host == peer || !self.runs(host) || peer >= self.hosts.len() {
+            return false;
+        }
+        let peer_runs = self.runs(peer);
+        let scripted = self.scripted();
+        let (pair, rank) = scripted.pair(host, peer);
+        if pair.known[rank].is_some() {
+            return false;
+        }
+        let joins = pair.up && pair.known[1 - rank] == Some(pair.generation);
+        if !joins {
+            if !peer_runs {
+                return false;
+            }
+            pair.generation += 1;
+            pair.up = true;
+            // The larger id dials; if it had not noticed that its old connection broke, it never will.
+            if peer > host && pair.known[1 - rank].is_some() {
+                pair.known[1 - rank] = Some(pair.generation);
+            }
+        }
+        let generation = pair.generation;
+        pair.known[rank] = Some(generation);
+        scripted.votes(peer, host).retain(|(sent_on, _)| *sent_on == generation);
+        let peer_id = self.server(peer);
+        self.take_in(host, Source::Election(peer), Input::ElectionConnected { peer: peer_id });
+        true
+    }
+
+    pub(super) fn misses(&mut self, host: HostIndex, peer: HostIndex) -> bool {
+        if host == peer || !self.runs(host) || peer >= self.hosts.len() || !self.scripted().forget(host, peer)
+        {
+            return false;
+        }
+        let peer_id = self.server(peer);
+        self.take_in(host, Source::Election(peer), Input::ElectionLost { peer: peer_id });
+        true
+    }
+
+    pub(super) fn vote_arrives(&mut self, from: HostIndex, to: HostIndex, told: bool) -> bool {
+        if from >= self.hosts.len() || !self.runs(to) {
+            return false;
+        }
+        let Some((_, notification)) = self.scripted().votes(from, to).pop_front() else { return false };
+        let from_id = self.server(from);
+        // One that arrives by itself is only told of when it decides something.
+        if told {
+            self.remark(|_| super::notes::vote(&notification));
+        }
+        self.take_in(to, Source::Election(from), Input::Notification { from: from_id, notification });
+        true
+    }
+
+    // Quorum connections.
+
+    fn new_conn(&mut self, from: HostIndex, to: HostIndex) -> Option<usize> {
+        if from == to || !self.runs(from) || !self.runs(to) {
+            return None;
+        }
+        let dials = &mut self.scripted().dials;
+        let place = dials.iter().position(|dial| *dial == (from, to))?;
+        dials.remove(place);
+        let mut conn = Conn::new((from, self.hosts[from].life), (to, self.hosts[to].life));
+        conn.ends[1].announced = false;
+        self.conns.push(conn);
+        Some(self.conns.len() - 1)
+    }
+
+    /// A connection of which this end (0 dialled, 1 accepted) has not heard.
+    fn unannounced(&self, end: usize, host: HostIndex, peer: HostIndex) -> Option<usize> {
+        self.conns.iter().position(|conn| {
+            let (this, other) = (&conn.ends[end], &conn.ends[1 - end]);
+            this.host == host
+                && other.host == peer
+                && this.open
+                && !this.announced
+                && this.life == self.hosts[host].life
+        })
+    }
+
+    pub(super) fn accepts(&mut self, host: HostIndex, peer: HostIndex) -> bool {
+        if !self.runs(host) {
+            return false;
+        }
+        let Some(conn) = self.unannounced(1, host, peer).or_else(|| self.new_conn(peer, host)) else {
+            return false;
+        };
+        self.conns[conn].ends[1].announced = true;
+        let end = EndId { conn, end: 1 };
+        self.take_in(host, end.into(), Input::Accepted { conn: end.id() });
+        true
+    }
+
+    pub(super) fn dialled(&mut self, host: HostIndex, peer: HostIndex) -> bool {
+        if !self.runs(host) {
+            return false;
+        }
+        let Some(conn) = self.unannounced(0, host, peer).or_else(|| self.new_conn(host, peer)) else {
+            return false;
+        };
+        self.conns[conn].ends[0].announced = true;
+        let end = EndId { conn, end: 0 };
+        let leader = self.server(peer);
+        self.take_in(host, end.into(), Input::Dialled { leader, conn: end.id() });
+        true
+    }
+
+    pub(super) fn refused(&mut self, host: HostIndex, peer: HostIndex) -> bool {
+        if !self.runs(host) || peer >= self.hosts.len() {
+            return false;
+        }
+        if let Some(conn) = self.unannounced(0, host, peer) {
+            self.close(EndId { conn, end: 0 });
+        } else {
+            let dials = &mut self.scripted().dials;
+            let Some(place) = dials.iter().position(|dial| *dial == (host, peer)) else { return false };
+            dials.remove(place);
+        }
+        let leader = self.server(peer);
+        self.take_in(host, Source::Dial(peer), Input::DialFailed { leader });
+        true
+    }
+
+    /// An end of a connection that its process knows of and holds open: the newest, or one so many older.
+    fn open_end(&self, host: HostIndex, peer: HostIndex, old: usize) -> Option<EndId> {
+        if !self.runs(host) {
+            return None;
+        }
+        let life = self.hosts[host].life;
+        let ends = self.conns.iter().enumerate().rev().filter_map(|(index, conn)| {
+            let end = (0..2).find(|end| conn.ends[*end].host == host && conn.ends[1 - end].host == peer)?;
+            let this = &conn.ends[end];
+            (this.open && this.announced && this.life == life).then_some(EndId { conn: index, end })
+        });
+        ends.into_iter().nth(old)
+    }
+
+    fn packets_arrive(&mut self, from: HostIndex, to: HostIndex, kind: Kind, old: usize) -> bool {
+        let Some(end) = self.open_end(to, from, old) else { return false };
+        let is_kind = |cargo: &Cargo| match (cargo, kind) {
+            (Cargo::Packet(packet), Kind::Packet(kind)) => packet.kind == kind,
+            (Cargo::Image(_), Kind::Image) => true,
+            (Cargo::Packet(_) | Cargo::Image(_) | Cargo::Fin, _) => false,
+        };
+        let Some(last) = self.conns[end.conn].ends[end.end].incoming.items().position(is_kind) else {
+            return false;
+        };
+        let life = self.hosts[to].life;
+        for _ in 0..=last {
+            let this = &mut self.conns[end.conn].ends[end.end];
+            if !this.open || self.violation.is_some() || self.hosts[to].life != life {
+                break;
+            }
+            let Some(cargo) = this.incoming.take_next() else { break };
+            let input = self.input_of(end.id(), cargo);
+            self.scripted().arrived = recorder::zxid_of(&input);
+            self.remark(|world| world.describe_arrival(&input, last > 0));
+            self.take_in(to, end.into(), input);
+        }
+        true
+    }
+
+    fn loses(&mut self, host: HostIndex, peer: HostIndex, old: usize) -> bool {
+        let Some(end) = self.open_end(host, peer, old) else { return false };
+        self.take_in(host, end.into(), Input::PeerLost { conn: end.id() });
+        true
+    }
+
+    // Clients.
+
+    pub(super) fn connects(&mut self, client: usize, host: HostIndex, anew: bool) -> bool {
+        if client >= self.clients.len() || !self.runs(host) || self.clients[client].conn.is_some() {
+            return false;
+        }
+        if anew {
+            if self.clients[client].session.is_some() {
+                self.note_leaving(client, &Answer::Abandoned);
+            }
+            self.clients[client].session = None;
+        }
+        self.clients[client].member = host;
+        self.connect_client(client);
+        true
+    }
+
+    pub(super) fn asks(&mut self, index: usize, deed: &Deed) -> bool {
+        let Some(client) = self.clients.get(index) else { return false };
+        if !client.ready || client.conn.is_none() || client.is_busy() {
+            return false;
+        }
+        match deed {
+            Deed::Operation(kind, invocation) => {
+                let loads = &self.record.loads;
+                let of_kind = |job: &Job| loads[job.load].workload.kind() == *kind;
+                let Some(job) = client.jobs.iter().position(of_kind) else { return false };
+                let load = client.jobs[job].load;
+                let Some(invocation) = self.as_shown(load, invocation) else { return false };
+                self.invoke(index, job, invocation);
+            }
+            Deed::Goodbye => self.say_goodbye(index),
+        }
+        true
+    }
+
+    /// The operation as a client can ask for it: what it replaces or deletes must have been shown by some reply.
+    fn as_shown(&mut self, load: usize, invocation: &Invocation) -> Option<Invocation> {
+        let mut asked = invocation.clone();
+        let key = invocation.key;
+        match (&mut asked.action, &invocation.value) {
+            (Action::CasWrite { expect, .. }, Value::Pair(Some(from), _)) => {
+                *expect = self.shown(load, key, *from)?;
+                asked.expect = Some(*expect);
+            }
+            (Action::CasWrite { expect, data, .. }, Value::One(element)) => {
+                let last = behind(&invocation.action);
+                let lists = self.scripted().lists.iter().rev();
+                let (_, list, version) =
+                    lists.into_iter().find(|(of, list, _)| *of == key && list.last().copied() == last)?;
+                let longer: Vec<i64> = list.iter().copied().chain([*element]).collect();
+                (*expect, *data) = (*version, encode_list(&longer));
+                asked.expect = Some(*expect);
+            }
+            (Action::Delete { path }, Value::One(name)) => {
+                let made =
+                    self.record.loads[load].history.iter().rev().find_map(|line| match line.value {
+                        Value::Pair(Some(made), number)
+                            if line.kind == EventKind::Ok
+                                && (line.f, line.key, made) == (Function::Create, key, *name) =>
+                        {
+                            Some(number)
+                        }
+                        _ => None,
+                    })?;
+                *path = format!("/q{key}/{}-{made:010}", encode_name(*name));
+            }
+            _ => {}
+        }
+        Some(asked)
+    }
+
+    /// The version that some reply showed together with a value.
+    fn shown(&self, load: usize, key: u64, value: i64) -> Option<i32> {
+        let line = self.record.loads[load].history.iter().rev().find(|line| {
+            let shown = match line.value {
+                Value::One(shown) | Value::Pair(_, shown) => Some(shown),
+                Value::Null | Value::List(_) => None,
+            };
+            line.kind == EventKind::Ok && line.key == key && shown == Some(value)
+        });
+        line.and_then(|line| i32::try_from(line.version?).ok())
+    }
+
+    fn pings(&mut self, index: usize) -> bool {
+        let Some(client) = self.clients.get(index).filter(|client| client.ready) else { return false };
+        let Some(conn) = client.conn else { return false };
+        self.send_to_member(conn, Flow::Frame(client::ping()));
+        true
+    }
+
+    pub(super) fn hangs_up(&mut self, index: usize) -> bool {
+        if self.clients.get(index).is_none_or(|client| client.conn.is_none()) {
+            return false;
+        }
+        self.hang_up(index);
+        self.on_lost(index, "time-out");
+        true
+    }
+
+    fn client_conn(&self, host: HostIndex, client: usize, old: usize) -> Option<usize> {
+        let life = self.hosts.get(host).filter(|host| host.process.is_some())?.life;
+        let conns = self.client_conns.iter().enumerate().rev();
+        let mut open = conns.filter(|(_, conn)| {
+            (conn.client, conn.host, conn.life) == (client, host, life) && conn.member_open
+        });
+        open.nth(old).map(|(index, _)| index)
+    }
+
+    fn hears(&mut self, host: HostIndex, client: usize, old: usize) -> bool {
+        let Some(conn) = self.client_conn(host, client, old) else { return false };
+        if !self.client_conns[conn]
+            .to_member
+            .items()
+            .next()
+            .is_some_and(|flow| matches!(flow, Flow::Frame(_)))
+        {
+            return false;
+        }
+        let Some(flow) = self.client_conns[conn].to_member.take_next() else { return false };
+        let input = self.input_from_client(conn, flow);
+        self.remark(|world| world.describe_arrival(&input, false));
+        self.take_in(host, Source::Client(conn), input);
+        true
+    }
+
+    fn drops(&mut self, host: HostIndex, client: usize, old: usize) -> bool {
+        let Some(conn) = self.client_conn(host, client, old) else { return false };
+        let input = self.input_from_client(conn, Flow::Fin);
+        self.take_in(host, Source::Client(conn), input);
+        true
+    }
+
+    fn listens(&mut self, client: usize) -> bool {
+        let Some(conn) = self.clients.get(client).and_then(|client| client.conn) else { return false };
+        let pipe = &mut self.client_conns[conn].to_client;
+        if !pipe.items().next().is_some_and(|flow| matches!(flow, Flow::Frame(_))) {
+            return false;
+        }
+        let Some(flow) = pipe.take_next() else { return false };
+        self.client_receives(conn, flow);
+        true
+    }
+
+    pub(super) fn is_cut(&mut self, client: usize) -> bool {
+        let Some(conn) = self.clients.get(client).and_then(|client| client.conn) else { return false };
+        self.client_receives(conn, Flow::Fin);
+        true
+    }
+
+    /// What is prompt happens.
+    fn pump(&mut self) {
+        if self.prompt == Prompt::default() {
+            return;
+        }
+        for _ in 0..MAX_PUMPED {
+            let moved = !self.is_over()
+                && (self.prompt.disks && self.pump_disks()
+                    || self.prompt.votes && self.pump_votes()
+                    || self.prompt.clients && self.pump_clients());
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn pump_disks(&mut self) -> bool {
+        (0..self.hosts.len()).any(|host| self.stores_by_hand(host, None, true))
+    }
+
+    pub(super) fn pump_votes(&mut self) -> bool {
+        let members = self.hosts.len();
+        (0..members * members).any(|pair| self.vote_arrives(pair / members, pair % members, false))
+    }
+
+    pub(super) fn pump_clients(&mut self) -> bool {
+        for conn in 0..self.client_conns.len() {
+            let this = &mut self.client_conns[conn];
+            let (host, life) = (this.host, this.life);
+            if this.member_open
+                && self.hosts[host].life == life
+                && let Some(flow) = this.to_member.take_next()
+            {
+                let input = self.input_from_client(conn, flow);
+                self.take_in(host, Source::Client(conn), input);
+                return true;
+            }
+            if self.client_conns[conn].client_open
+                && let Some(flow) = self.client_conns[conn].to_client.take_next()
+            {
+                self.client_receives(conn, flow);
+                return true;
+            }
+        }
+        false
+    }
+}

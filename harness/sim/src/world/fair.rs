@@ -1,0 +1,230 @@
+//! What a script's look demands: that the ensemble gets there by itself when nothing bad happens any more.
+//!
+//! A script can't say that nothing happened for long enough: whoever leaves lines out of it leaves out progress. So a
+//! look goes on fairly: members that run see each other, whatever is sent arrives, disks write, timers expire. Who is
+//! down stays down. When the ensemble is not where it must be within the bound of a drawn world, the promise is
+//! broken. A quorum must run, or nothing is promised.
+
+use node_core::io::Input;
+use node_core::{Plant, Role, Status};
+
+use super::World;
+use super::stages::roles;
+use crate::host::Source;
+use crate::network::{Cargo, EndId, HostIndex};
+use crate::outcome::Rule;
+use crate::script::{Deed, Target};
+
+/// Between two rounds.
+const ROUND_US: u64 = 20_000;
+
+/// What arrives in one round at most.
+const MAX_ARRIVALS: usize = 5_000;
+
+impl<P: Plant> World<P> {
+    /// Looks whether the world gets where it must be.
+    pub(super) fn look_for(&mut self, target: Target) {
+        let (rule, bound_us) = match target {
+            Target::Acknowledged => {
+                self.check_acknowledged();
+                return;
+            }
+            Target::Elected => (Rule::Liveness, self.election_bound_us()),
+            Target::Serving | Target::Converged => (Rule::Liveness, 2 * self.election_bound_us()),
+            Target::Closed => (Rule::Sessions, self.session_bound_us()),
+        };
+        let until = self.now + bound_us;
+        self.forget_services();
+        while !self.is_over() {
+            let Some(missing) = self.missing(target) else { return };
+            if self.now > until {
+                self.convict(rule, missing);
+                return;
+            }
+            self.fair_round(target);
+        }
+    }
+
+    fn running(&self) -> Vec<(HostIndex, Status)> {
+        let status = |(host, machine): (HostIndex, &crate::host::Host<P>)| {
+            machine.process.as_ref().map(|process| (host, process.member.status()))
+        };
+        self.hosts.iter().enumerate().filter_map(status).collect()
+    }
+
+    fn missing(&self, target: Target) -> Option<String> {
+        let running = self.running();
+        if running.len() <= self.hosts.len() / 2 {
+            return None;
+        }
+        match target {
+            Target::Acknowledged => None,
+            Target::Elected => {
+                let leaders = running.iter().filter(|(_, status)| status.role == Role::Leading).count();
+                let led = leaders == 1 && running.iter().all(|(_, status)| status.established);
+                (!led).then(|| {
+                    let roles = roles(running.iter().map(|(host, status)| (*host, status)));
+                    format!(
+                        "{} of {} members elected nobody in time: {roles}",
+                        running.len(),
+                        self.hosts.len()
+                    )
+                })
+            }
+            Target::Serving => {
+                let index = self.clients.iter().position(|client| client.served == 0 && !client.gone)?;
+                Some(format!("client {index} was not served in time"))
+            }
+            Target::Converged => self.not_converged(),
+            Target::Closed => {
+                let (host, status) =
+                    running.iter().find(|(_, status)| status.sessions > 0 || status.ephemerals > 0)?;
+                Some(format!(
+                    "server {} still holds {} sessions and {} ephemerals of clients that are gone",
+                    host + 1,
+                    status.sessions,
+                    status.ephemerals
+                ))
+            }
+        }
+    }
+
+    fn fair_round(&mut self, target: Target) {
+        self.now = self.now + ROUND_US;
+        let members = self.hosts.len();
+        for pair in 0..members * members {
+            self.see(pair / members, pair % members);
+        }
+        for _ in 0..MAX_ARRIVALS {
+            let moved = !self.is_over()
+                && (self.pump_disks()
+                    || self.pump_votes()
+                    || self.pump_dials()
+                    || self.pump_packets()
+                    || self.pump_clients());
+            if !moved {
+                break;
+            }
+        }
+        for host in 0..members {
+            if !self.is_over() {
+                self.writes_snapshot(host);
+                self.is_told(host);
+            }
+        }
+        for client in 0..self.clients.len() {
+            if !self.is_over() {
+                self.client_goes_on(client, target);
+            }
+        }
+        for host in 0..members {
+            if self.runs(host) && !self.is_over() {
+                self.take_in(host, Source::Timer, Input::Tick);
+            }
+        }
+    }
+
+    /// Election connections stand between those that run, and nowhere else.
+    fn see(&mut self, host: HostIndex, peer: HostIndex) {
+        if host == peer || self.is_over() || !self.runs(host) {
+            return;
+        }
+        let runs = self.runs(peer);
+        let (pair, rank) = self.scripted().pair(host, peer);
+        let stale = pair.known[rank].is_some_and(|known| !pair.up || known != pair.generation);
+        if stale || !runs {
+            self.misses(host, peer);
+        }
+        if runs && !self.is_over() && self.runs(host) {
+            self.meets(host, peer);
+        }
+    }
+
+    fn pump_dials(&mut self) -> bool {
+        let members = self.hosts.len();
+        for pair in 0..members * members {
+            let (from, to) = (pair / members, pair % members);
+            if self.scripted().dials.contains(&(from, to)) {
+                return if from != to && self.runs(to) {
+                    self.accepts(to, from) && self.dialled(from, to)
+                } else {
+                    self.refused(from, to)
+                };
+            }
+        }
+        // Halves of dials that a script left.
+        (0..self.conns.len()).any(|conn| {
+            let [dialler, acceptor] = &self.conns[conn].ends;
+            let (from, to) = (dialler.host, acceptor.host);
+            let (waits_from, waits_to) = (
+                dialler.open && !dialler.announced && self.hosts[from].life == dialler.life,
+                acceptor.open && !acceptor.announced && self.hosts[to].life == acceptor.life,
+            );
+            waits_to && self.accepts(to, from) || waits_from && self.dialled(from, to)
+        })
+    }
+
+    fn pump_packets(&mut self) -> bool {
+        for conn in 0..self.conns.len() {
+            for end in 0..2 {
+                let ends = &self.conns[conn].ends;
+                let (this, other) = (&ends[end], &ends[1 - end]);
+                let host = this.host;
+                if !this.open || !this.announced || !self.runs(host) || this.life != self.hosts[host].life {
+                    continue;
+                }
+                let hangs = !self.conns[conn].alive
+                    || !other.open
+                    || !self.runs(other.host)
+                    || other.life != self.hosts[other.host].life;
+                let end = EndId { conn, end };
+                let cargo = self.conns[conn].ends[end.end].incoming.take_next();
+                let Some(cargo) = cargo.or(hangs.then_some(Cargo::Fin)) else { continue };
+                let input = self.input_of(end.id(), cargo);
+                self.take_in(host, end.into(), input);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn client_goes_on(&mut self, index: usize, target: Target) {
+        let client = &self.clients[index];
+        if client.gone {
+            return;
+        }
+        let broken = client.conn.is_some_and(|conn| {
+            let conn = &self.client_conns[conn];
+            !conn.member_open || self.hosts[conn.host].life != conn.life || !self.runs(conn.host)
+        });
+        if broken {
+            self.is_cut(index);
+            return;
+        }
+        match target {
+            Target::Closed => {
+                let client = &self.clients[index];
+                if client.ready && client.conn.is_some() && !client.is_busy() {
+                    self.clients[index].gone = true;
+                    self.say_goodbye(index);
+                } else {
+                    self.hangs_up(index);
+                    self.clients[index].gone = true;
+                }
+            }
+            Target::Serving if client.conn.is_none() => {
+                let running = self.running();
+                let chosen = usize::try_from(self.now.0 / ROUND_US).unwrap_or(0) + index;
+                if let Some((host, _)) = running.get(chosen % running.len().max(1)) {
+                    self.connects(index, *host, false);
+                }
+            }
+            Target::Serving if client.ready && !client.is_busy() && client.served == 0 => {
+                if let Ok(Deed::Operation(kind, look)) = Deed::parse(&["look", "e0", "0"]) {
+                    self.asks(index, &Deed::Operation(kind, look));
+                }
+            }
+            Target::Elected | Target::Serving | Target::Converged | Target::Acknowledged => {}
+        }
+    }
+}
