@@ -7,11 +7,15 @@ use std::path::{Path, PathBuf};
 use harness_sim::{Options, Rule, Script, replay, shrink, write_down};
 use node_core::Bug;
 
-/// Bugs that are caught inside, where a world ends early, and one that only the clients' history shows.
-const PLANTS: [Bug; 3] = [Bug::AckBeforeFsync, Bug::CommitAlone, Bug::SyncWithoutQuorum];
+/// Bugs whose harm can't be said yet: that nobody can join hangs on how long each write to a disk takes, every time
+/// that somebody tries, and a look at the end of a script takes its own time for that.
+const UNSAID: [Bug; 1] = [Bug::AckOvertakesNewLeader];
 
-/// Worlds of each bug that are tried.
-const SEEDS: u64 = 40;
+/// Worlds of each bug that are looked at; of the rare ones more.
+const SEEDS: u64 = 30;
+
+/// Of those that break a promise so many are written down.
+const WRITTEN: usize = 3;
 
 /// Transitions of a counterexample that a person still reads.
 const READABLE: usize = 120;
@@ -33,7 +37,9 @@ fn kept() -> Vec<(PathBuf, Script)> {
 #[test]
 fn every_kept_script_breaks_its_rule_and_acquits_the_clean_member() {
     let scripts = kept();
-    assert!(scripts.len() >= PLANTS.len());
+    for bug in Bug::ALL.iter().filter(|bug| !UNSAID.contains(bug)) {
+        assert!(scripts.iter().any(|(_, script)| script.plant == Some(*bug)), "no script of {bug} is kept");
+    }
     for (path, script) in scripts {
         let path = path.display();
         let rule = script.breaks.unwrap_or_else(|| panic!("{path} does not say what it breaks"));
@@ -67,24 +73,34 @@ fn every_part_of_a_script_is_a_script() {
     }
 }
 
-#[test]
-fn a_world_that_was_written_down_ends_the_same_way_again() {
-    let mut compared = 0;
-    for bug in PLANTS {
-        for look_inside in [true, false] {
-            let options = Options { plant: Some(bug), look_inside, ..Options::default() };
-            for seed in 0..SEEDS {
-                let Some((script, violation)) = write_down(seed, options) else { continue };
-                let read: Script = script.to_string().parse().expect("what is written can be read");
-                assert_eq!(read.to_string(), script.to_string());
-                let replayed = replay(&read, Some(bug)).violation.expect("the script breaks a promise");
-                assert_eq!(replayed.rule, violation.rule, "{bug}, seed {seed}");
-                assert_eq!(replayed.sentence, violation.sentence, "{bug}, seed {seed}");
-                compared += 1;
-            }
-        }
+/// Where the first failing world is further than [`SEEDS`].
+fn first_seed(bug: Bug) -> u64 {
+    match bug {
+        Bug::IgnorePeerEpoch => 391,
+        Bug::HalfQuorum => 28,
+        Bug::StaleLogWriter => 53,
+        Bug::TrustInterruptedSnap => 34,
+        Bug::ZxidRollover => 54,
+        Bug::SyncWithoutQuorum => 77,
+        _ => 0,
     }
-    assert!(compared > 70, "only {compared} worlds broke a promise");
+}
+
+#[test]
+fn a_world_that_was_written_down_breaks_the_same_promise_again() {
+    for bug in Bug::ALL.iter().copied().filter(|bug| !UNSAID.contains(bug)) {
+        let options = Options { plant: Some(bug), ..Options::default() };
+        let seeds = first_seed(bug)..first_seed(bug) + SEEDS;
+        let mut written = 0;
+        for (script, violation) in seeds.filter_map(|seed| write_down(seed, options)).take(WRITTEN) {
+            let read: Script = script.to_string().parse().expect("what is written can be read");
+            assert_eq!(read.to_string(), script.to_string());
+            let replayed = replay(&read, Some(bug)).violation.expect("the script breaks a promise");
+            assert_eq!(replayed.rule, violation.rule, "{bug}");
+            written += 1;
+        }
+        assert!(written > 0, "no world of {bug} could be written down");
+    }
 }
 
 #[test]
@@ -100,9 +116,11 @@ fn a_world_is_the_same_whether_it_is_written_down_or_not() {
 fn a_failing_seed_shrinks_to_what_a_person_can_read() {
     for (bug, seed, look_inside) in [
         (Bug::AckBeforeFsync, 0, true),
-        (Bug::CommitAlone, 5, true),
-        (Bug::CommitAlone, 46, false),
-        (Bug::SyncWithoutQuorum, 15, true),
+        (Bug::CommitAlone, 7, false),
+        (Bug::EpochForgotten, 1, true),
+        (Bug::TruncNotAtAll, 7, true),
+        (Bug::SequentialTwice, 1, false),
+        (Bug::NoAbdication, 0, true),
     ] {
         let options = Options { plant: Some(bug), look_inside, ..Options::default() };
         let shrunk = shrink(seed, options, 20_000).unwrap_or_else(|| panic!("{bug}, seed {seed}"));

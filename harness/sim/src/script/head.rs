@@ -42,6 +42,8 @@ pub(crate) struct Setting {
     pub(crate) unit: &'static str,
     pub(crate) usual: u64,
     pub(crate) most: u64,
+    /// Whether it counts entries until something happens.
+    pub(crate) counts: bool,
     get: fn(&Drawn) -> u64,
     set: fn(&mut Drawn, u64),
 }
@@ -50,7 +52,7 @@ pub(crate) struct Setting {
 pub(crate) const MAX_MEMBERS: usize = 16;
 
 /// Clients at most.
-pub(crate) const MAX_CLIENTS: usize = 64;
+pub(crate) const MAX_CLIENTS: u64 = 64;
 
 /// [`Zxid::LAST_COUNTER`].
 const LAST_COUNTER: u64 = 0xffff_ffff;
@@ -73,6 +75,7 @@ pub(crate) const SETTINGS: [Setting; 10] = [
         unit: "ms",
         usual: 250,
         most: 100_000,
+        counts: false,
         get: |drawn| drawn.peer_timeout_ms,
         set: |drawn, ms| drawn.peer_timeout_ms = ms,
     },
@@ -81,6 +84,7 @@ pub(crate) const SETTINGS: [Setting; 10] = [
         unit: "ms",
         usual: 200,
         most: 100_000,
+        counts: false,
         get: |drawn| drawn.tick_time_ms,
         set: |drawn, ms| drawn.tick_time_ms = ms,
     },
@@ -89,6 +93,7 @@ pub(crate) const SETTINGS: [Setting; 10] = [
         unit: "",
         usual: 10,
         most: 1_000,
+        counts: false,
         get: |drawn| u64::from(drawn.init_limit),
         set: |drawn, ticks| drawn.init_limit = u32::try_from(ticks).unwrap_or(10),
     },
@@ -97,6 +102,7 @@ pub(crate) const SETTINGS: [Setting; 10] = [
         unit: "",
         usual: 1000,
         most: 1_000_000,
+        counts: true,
         get: |drawn| drawn.snap_count,
         set: |drawn, entries| drawn.snap_count = entries.max(1),
     },
@@ -105,6 +111,7 @@ pub(crate) const SETTINGS: [Setting; 10] = [
         unit: "B",
         usual: 0,
         most: 1 << 20,
+        counts: false,
         get: |drawn| drawn.preallocate_bytes,
         set: |drawn, bytes| drawn.preallocate_bytes = bytes,
     },
@@ -113,6 +120,7 @@ pub(crate) const SETTINGS: [Setting; 10] = [
         unit: "B",
         usual: 65_536,
         most: 1 << 20,
+        counts: false,
         get: |drawn| drawn.roll_bytes,
         set: |drawn, bytes| drawn.roll_bytes = bytes.max(1),
     },
@@ -121,6 +129,7 @@ pub(crate) const SETTINGS: [Setting; 10] = [
         unit: "ms",
         usual: 4000,
         most: 1_000_000,
+        counts: false,
         get: |drawn| drawn.session_timeout_ms,
         set: |drawn, ms| drawn.session_timeout_ms = ms,
     },
@@ -129,6 +138,7 @@ pub(crate) const SETTINGS: [Setting; 10] = [
         unit: "",
         usual: LAST_COUNTER,
         most: LAST_COUNTER,
+        counts: true,
         get: |drawn| u64::from(drawn.last_counter),
         set: |drawn, last| drawn.last_counter = u32::try_from(last.max(1)).unwrap_or(Zxid::LAST_COUNTER),
     },
@@ -137,6 +147,7 @@ pub(crate) const SETTINGS: [Setting; 10] = [
         unit: "",
         usual: JOURNAL_ENTRIES,
         most: 1_000_000,
+        counts: true,
         get: |drawn| u64::try_from(drawn.journal_entries).unwrap_or(JOURNAL_ENTRIES),
         set: |drawn, entries| drawn.journal_entries = usize::try_from(entries.max(1)).unwrap_or(1),
     },

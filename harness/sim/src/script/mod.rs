@@ -25,6 +25,7 @@
 //! s1>s2 PROPOSAL 0x100000003              what is in flight arrives up to the next PROPOSAL
 //! s2 loses s1                             it notices that its quorum connection to s1 broke
 //! c1 connects s2 | c1 asks write r0 5 | s2 hears c1 | c1 listens | c1 hangs-up
+//! look elected                            it must get there from here when nothing bad happens any more
 //! ```
 //!
 //! - A line that is not possible (nothing of that kind in flight, the process is not running) is skipped and
@@ -34,6 +35,11 @@
 //!   too. Zxids behind a kind are for the reader; only the kind decides.
 //! - Nothing has to be said of connections that break: what is lost is what no line delivers. `loses` and `misses`
 //!   are what the members notice of it.
+//! - A client does what it is asked to, of any workload: `write r0 5` (a register), `add s0 7` (a set), `append l0 8
+//!   behind 7` (a list), `create q0 3` (a numbered node), `look e0 4` (an ephemeral one).
+//! - A `look` goes on by itself: members that run see each other, all arrives, disks write, clients go on. It breaks
+//!   liveness when the ensemble does not get there within the bound of a drawn world. So no script breaks liveness by
+//!   leaving lines out.
 //! - What stands behind `#` is a note: what the line did when it was written down.
 //!
 //! [`shrink`] makes a script of a failing seed: it leaves out faults and clients in the drawn world, writes down what
@@ -41,6 +47,9 @@
 //! one that stands close. A smaller script must break the same promise with the planted bug, and none with the clean
 //! member: a script whose network does what no network may do would accuse the clean one as well. So would a client
 //! that lies: a compare-and-set is only possible when its client's ensemble has shown the value that it replaces.
+//!
+//! What can't be said: election connections of a member that stands still while they are made anew more than once, and
+//! liveness that is lacking only while a disk takes its time. Then there is no script, rather than a wrong one.
 //!
 //! Delta debugging is from Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002).
 
@@ -57,7 +66,7 @@ mod shrink;
 use node_core::Bug;
 
 pub(crate) use deed::{Deed, behind};
-pub(crate) use head::{Head, Prompt};
+pub(crate) use head::{Head, MAX_CLIENTS, Prompt};
 pub(crate) use lines::{Crash, DiskTurn, Kind, Line, Target, Transition};
 pub use parse::ScriptError;
 pub(crate) use reduce::Reduction;

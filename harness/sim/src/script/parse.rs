@@ -242,8 +242,7 @@ impl Script {
     }
 
     fn read_clients(&mut self, clients: &str, rest: &[&str]) -> Result<(), String> {
-        let most = u64::try_from(MAX_CLIENTS).unwrap_or(1);
-        self.head.clients = size(number(clients, most, "clients")?);
+        self.head.clients = size(number(clients, MAX_CLIENTS, "clients")?);
         match rest {
             [] => {}
             ["outside"] => self.head.outside = true,

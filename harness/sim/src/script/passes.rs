@@ -12,6 +12,9 @@ use crate::network::HostIndex;
 /// Rounds over all passes at most: each round is worth it only when the one before found something.
 const MAX_ROUNDS: usize = 60;
 
+/// Entries after which something may happen instead.
+const SOONER: [u64; 9] = [1, 2, 3, 4, 6, 8, 16, 32, 64];
+
 /// Everything, until nothing can be spared.
 pub(super) fn all(shrinker: &mut Shrinker) {
     cut_end(shrinker);
@@ -138,13 +141,26 @@ fn settings(shrinker: &mut Shrinker) {
         if shrinker.best.head.settings[index] != setting.usual {
             let mut script = shrinker.best.clone();
             script.head.settings[index] = setting.usual;
-            shrinker.tries(script);
+            if !shrinker.tries(script) && setting.counts {
+                sooner(shrinker, index);
+            }
         }
     }
     if shrinker.best.head.outside {
         let mut script = shrinker.best.clone();
         script.head.outside = false;
         shrinker.tries(script);
+    }
+}
+
+/// What happens every so many entries happens sooner.
+fn sooner(shrinker: &mut Shrinker, index: usize) {
+    for fewer in SOONER {
+        let mut script = shrinker.best.clone();
+        script.head.settings[index] = fewer;
+        if fewer >= shrinker.best.head.settings[index] || shrinker.tries(script) {
+            return;
+        }
     }
 }
 

@@ -11,6 +11,9 @@ use crate::message_of;
 use crate::outcome::{Options, Rule, Violation};
 use crate::world::World;
 
+/// Notes of a look at most.
+const MAX_LOOK_NOTES: usize = 12;
+
 /// A small counterexample.
 #[derive(Clone, Debug)]
 pub struct Shrunk {
@@ -47,11 +50,14 @@ pub fn shrink(seed: u64, options: Options, budget: u32) -> Option<Shrunk> {
     shrinker.finish(seed, budget)
 }
 
-/// The whole world of a failing seed as a script, and what it breaks.
+/// The whole world of a failing seed as a script, and what it breaks. Nothing when the seed breaks no promise, or when
+/// the script does not break the same one: not everything that a world does can be said.
 pub fn write_down(seed: u64, options: Options) -> Option<(Script, Violation)> {
     let recorded = record(seed, options, &Reduction::default());
     let violation = recorded.violation.clone()?;
-    Some((recorded.into_script(options.plant, violation.rule), violation))
+    let script = recorded.into_script(options.plant, violation.rule);
+    let replayed = run(&script, options.plant, false).violation?;
+    (replayed.rule == violation.rule).then_some((script, violation))
 }
 
 impl Recorded {
@@ -233,7 +239,13 @@ impl Shrinker {
         self.used += 1;
         let violation = told.violation?;
         for (line, done) in self.best.lines.iter_mut().zip(&told.lines) {
-            line.note = together(&done.notes).join("; ");
+            let mut notes = together(&done.notes);
+            // What goes on until a bound says the same over and over.
+            if matches!(line.transition, super::Transition::Look(_)) && notes.len() > MAX_LOOK_NOTES {
+                notes.truncate(MAX_LOOK_NOTES);
+                notes.push("and so on".to_owned());
+            }
+            line.note = notes.join("; ");
             if let super::Transition::Packet { zxid, .. } = &mut line.transition {
                 *zxid = done.arrived;
             }
@@ -252,7 +264,7 @@ impl Shrinker {
     }
 }
 
-/// Notes in which what is sent to several members stands once: `s1>s2,s3 COMMIT 0x100000001`.
+/// Notes in which the same stands once, and what is sent to several members too: `s1>s2,s3 COMMIT 0x100000001`.
 pub(super) fn together(notes: &[String]) -> Vec<String> {
     let parts = |note: &str| {
         let (link, what) = note.split_once(' ')?;
@@ -260,7 +272,8 @@ pub(super) fn together(notes: &[String]) -> Vec<String> {
         Some((from.to_owned(), to.to_owned(), what.to_owned()))
     };
     let mut told: Vec<String> = Vec::new();
-    for note in notes {
+    let mut known: BTreeSet<&str> = BTreeSet::new();
+    for note in notes.iter().filter(|note| known.insert(note.as_str())) {
         let same = parts(note).and_then(|(from, to, what)| {
             let earlier = told.iter_mut().find(|earlier| {
                 parts(earlier).is_some_and(|(sender, _, said)| sender == from && said == what)

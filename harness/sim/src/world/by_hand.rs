@@ -238,7 +238,7 @@ impl<P: Plant> World<P> {
         true
     }
 
-    fn stores_by_hand(&mut self, host: HostIndex, ops: Option<usize>, hears: bool) -> bool {
+    pub(super) fn stores_by_hand(&mut self, host: HostIndex, ops: Option<usize>, hears: bool) -> bool {
         let Some(machine) = self.hosts.get_mut(host) else { return false };
         let life = machine.life;
         let Some(process) = machine.process.as_mut() else { return false };
@@ -539,7 +539,7 @@ impl<P: Plant> World<P> {
         line.and_then(|line| i32::try_from(line.version?).ok())
     }
 
-    fn pings(&mut self, index: usize) -> bool {
+    pub(super) fn pings(&mut self, index: usize) -> bool {
         let Some(client) = self.clients.get(index).filter(|client| client.ready) else { return false };
         let Some(conn) = client.conn else { return false };
         self.send_to_member(conn, Flow::Frame(client::ping()));
@@ -621,7 +621,7 @@ impl<P: Plant> World<P> {
         }
     }
 
-    pub(super) fn pump_disks(&mut self) -> bool {
+    fn pump_disks(&mut self) -> bool {
         (0..self.hosts.len()).any(|host| self.stores_by_hand(host, None, true))
     }
 

@@ -13,10 +13,13 @@ use super::stages::roles;
 use crate::host::Source;
 use crate::network::{Cargo, EndId, HostIndex};
 use crate::outcome::Rule;
-use crate::script::{Deed, Target};
+use crate::script::{Deed, MAX_CLIENTS, Target};
 
 /// Between two rounds.
-const ROUND_US: u64 = 20_000;
+const ROUND_US: u64 = 10_000;
+
+/// Elements that clients add meanwhile: none that a script names.
+const LATE_ELEMENT: i64 = 1_000_000_000_000;
 
 /// What arrives in one round at most.
 const MAX_ARRIVALS: usize = 5_000;
@@ -97,17 +100,18 @@ impl<P: Plant> World<P> {
         }
         for _ in 0..MAX_ARRIVALS {
             let moved = !self.is_over()
-                && (self.pump_disks()
-                    || self.pump_votes()
-                    || self.pump_dials()
-                    || self.pump_packets()
-                    || self.pump_clients());
+                && (self.pump_votes() || self.pump_dials() || self.pump_packets() || self.pump_clients());
             if !moved {
                 break;
             }
         }
+        // Disks take their time: one batch in every other round, and not all in the same.
+        let round = usize::try_from(self.now.0 / ROUND_US).unwrap_or(0);
         for host in 0..members {
             if !self.is_over() {
+                if (round + host).is_multiple_of(2) {
+                    self.stores_by_hand(host, None, true);
+                }
                 self.writes_snapshot(host);
                 self.is_told(host);
             }
@@ -212,7 +216,9 @@ impl<P: Plant> World<P> {
                     self.clients[index].gone = true;
                 }
             }
-            Target::Serving if client.conn.is_none() => {
+            Target::Serving | Target::Elected
+                if client.conn.is_none() && (target == Target::Serving || client.session.is_some()) =>
+            {
                 let running = self.running();
                 let chosen = usize::try_from(self.now.0 / ROUND_US).unwrap_or(0) + index;
                 if let Some((host, _)) = running.get(chosen % running.len().max(1)) {
@@ -220,11 +226,21 @@ impl<P: Plant> World<P> {
                 }
             }
             Target::Serving if client.ready && !client.is_busy() && client.served == 0 => {
-                if let Ok(Deed::Operation(kind, look)) = Deed::parse(&["look", "e0", "0"]) {
-                    self.asks(index, &Deed::Operation(kind, look));
+                if let Ok(look) = Deed::parse(&["look", "e0", "0"]) {
+                    self.asks(index, &look);
                 }
             }
-            Target::Elected | Target::Serving | Target::Converged | Target::Acknowledged => {}
+            // While members join, others go on writing.
+            Target::Elected if client.ready && !client.is_busy() => {
+                let asked = self.now.0 * MAX_CLIENTS + u64::try_from(index).unwrap_or(0);
+                let element = LATE_ELEMENT + i64::try_from(asked).unwrap_or(0);
+                if let Ok(add) = Deed::parse(&["add", "s0", &element.to_string()]) {
+                    self.asks(index, &add);
+                }
+            }
+            Target::Elected | Target::Serving | Target::Converged | Target::Acknowledged => {
+                self.pings(index);
+            }
         }
     }
 }
