@@ -67,6 +67,7 @@ pub(crate) const SETTINGS: [Setting; 10] = [
         unit: "",
         usual: 0,
         most: 7,
+        counts: false,
         get: |drawn| u64::try_from(drawn.observers).unwrap_or(0),
         set: |drawn, observers| drawn.observers = usize::try_from(observers).unwrap_or(0),
     },

@@ -44,7 +44,7 @@ impl<P: Plant> World<P> {
         // Whoever is asked to does any of them.
         world.record = Record::of(Chores::all(), &world.drawn, &mut Dice::new(0));
         world.prompt = head.prompt;
-        world.hand = Hand::Scripted(Box::new(Scripted::new(head.members, notes)));
+        world.hand = Hand::Scripted(Box::new(Scripted::new(head.hosts(), notes)));
         world.populate();
         world
     }
