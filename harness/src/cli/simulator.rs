@@ -92,7 +92,7 @@ pub struct SelftestArgs {
     /// Worlds in which a bug is hunted at most
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub seeds: u64,
-    /// No more than a thousand worlds for a bug, looking inside only: what CI runs
+    /// No more than a thousand worlds for a bug, looking inside only, nothing made small: what CI runs
     #[arg(long)]
     pub quick: bool,
     /// Hunts at a time [default: as many as there are cores]

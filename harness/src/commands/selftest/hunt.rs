@@ -157,7 +157,7 @@ pub(super) fn hunt(
         .zip(&pieces)
         .map(|(quarry, piece)| quarry.unwrap_or((*piece, Quarry::NotHunted)))
         .collect();
-    let sizes = sizes(&quarries, bounds.jobs, stop)?;
+    let sizes = if bounds.quick { Vec::new() } else { sizes(&quarries, bounds.jobs, stop)? };
     let rows = bugs
         .iter()
         .map(|bug| {
