@@ -3,7 +3,7 @@
 //!
 //! In the simulator each bug is hunted twice: with the look inside after every step, and by what clients saw alone, as
 //! on a real cluster. Hunts go side by side, each on one thread from seed 0 on, so that the seed that convicts is the
-//! same whatever machine it is. With `--cluster process` or `docker` real runs are made instead, by [`recipes`].
+//! same whatever machine it is. With `--cluster process` or `docker` real runs are made instead, by `recipes`.
 //!
 //! A bench that does not find a bug is at fault, so a bug that is not found ends the command with status 1.
 

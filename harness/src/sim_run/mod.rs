@@ -1,8 +1,8 @@
 //! A run in the simulator: the same schedule, the same load and the same folder, in virtual time.
 //!
 //! The members are the real core in one thread ([`harness_sim::planned`]); what is different from a real cluster is
-//! only where time comes from. Faults are resolved, written down and proven as everywhere ([`nemesis`]), by looking
-//! into the world; what members say becomes the events that a real member prints ([`said`]). Everything after the
+//! only where time comes from. Faults are resolved, written down and proven as everywhere (`nemesis`), by looking
+//! into the world; what members say becomes the events that a real member prints (`said`). Everything after the
 //! run is the same code on the same files.
 //!
 //! A run of half a minute takes a fraction of a second, and the same seed gives the same history and the same

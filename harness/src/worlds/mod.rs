@@ -3,7 +3,7 @@
 //! Each seed is one world on one thread, so the number of threads changes nothing but the time it takes: what is
 //! counted here adds up in any order. One thread adds, and tells how far it is; the others live through worlds.
 //!
-//! - [`tally`]: what came of many worlds, counted. [`seeds`]: which worlds. [`scripts`]: a failing world made small.
+//! - `tally`: what came of many worlds, counted. `seeds`: which worlds. `scripts`: a failing world made small.
 
 pub mod scripts;
 pub mod seeds;

@@ -1,13 +1,13 @@
 //! A calm world whose faults and operations come from outside: one planned run of the bench, in virtual time.
 //!
-//! Where [`simulate`](crate::simulate) draws everything and judges inside, this world draws next to nothing: links of
+//! Where `simulate`(crate::simulate) draws everything and judges inside, this world draws next to nothing: links of
 //! a tenth to half a millisecond, an fsync of one to two, and no trouble but what is asked for. The same
 //! schedule of faults, the same rate and the same clients as on a real cluster go in; what members say, what clients
 //! saw and what a look from the inside shows come out. Nobody is judged here: the run's folder is, later, by what
 //! judges every run. A member that stops or panics ends, as its process would.
 //!
-//! - [`climate`]: the calm. [`faults`]: what can be broken, and looked at. [`load`]: an open loop of operations over
-//!   sessions that move; [`seat`]: one client of it, with its connection; [`errand`]: operations at one member, for
+//! - `climate`: the calm. `faults`: what can be broken, and looked at. `load`: an open loop of operations over
+//!   sessions that move; `seat`: one client of it, with its connection; `errand`: operations at one member, for
 //!   the beginning and the end of a run.
 //!
 //! Everything is deterministic: the same [`Setting`] and the same calls give the same world, to the byte.
