@@ -1,7 +1,7 @@
 //! Requests, answers, and what an answer means.
 //!
 //! The one question that matters after a failure is whether the operation may have happened. It is answered in
-//! [`mapping`] and nowhere else. An error that came as a reply from a member is definite when that member refuses
+//! `mapping` and nowhere else. An error that came as a reply from a member is definite when that member refuses
 //! before anything is proposed, or when the refusal itself was ordered; everything else that is not a success may
 //! have happened. Looks have no effect, so a failed look is simply over.
 
