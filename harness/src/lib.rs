@@ -8,12 +8,14 @@
 //! - [`cli`]: flags as typed and flags as meant; [`commands`]: one module per subcommand.
 //! - [`cluster`]: where members run; [`links`]: the network between them; [`events`]: what they say.
 //! - [`nemesis`]: faults as data, their proof, their journal.
+//! - [`checking`]: a history from anywhere, judged within bounds; [`live`]: one that is still being written.
 //! - [`load`]: clients, sessions, and the history as it is written.
 //! - [`run`]: one run from its first line to its last; [`sim_run`]: the same in the simulator; [`judge`]: everything
 //!   after it.
 //! - [`worlds`]: many worlds of the simulator, on all cores.
 //! - [`store`]: run folders, their locks, and the sweeping of what a killed harness left.
 
+pub mod checking;
 pub mod cli;
 pub mod clock;
 pub mod cluster;
@@ -22,6 +24,7 @@ pub mod events;
 pub mod exit;
 pub mod judge;
 pub mod links;
+pub mod live;
 pub mod load;
 pub mod nemesis;
 pub mod num;

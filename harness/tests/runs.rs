@@ -259,3 +259,26 @@ fn a_load_that_could_find_nothing_is_unknown() {
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(text(&output).contains("too weak"), "{}", text(&output));
 }
+
+#[test]
+fn a_violation_is_seen_while_the_run_goes_on_and_ends_it_where_that_was_asked_for() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let begun = Instant::now();
+    let faults = ["--nemesis", "kill-all", "--plant", "ack-before-fsync", "--interval", "4s"];
+    let arguments = [&faults[..], &["--time-limit", "60s", "--fail-fast"]].concat();
+    let output = run_command(folder.path(), &arguments).output().expect("runs");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(begun.elapsed() < Duration::from_secs(50), "it was not ended early: {}", text(&output));
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let line = stderr.lines().find(|line| line.starts_with("violation at "));
+    assert!(line.is_some_and(|line| line.ends_with("; the run ends here (--fail-fast)")), "{stderr}");
+    let run = folder.path().join("runs/latest");
+    let live = &results(&run)["live"]["violation"];
+    let late_ns = live["seen_ns"].as_u64().zip(live["happened_ns"].as_u64()).map(|(seen, at)| seen - at);
+    assert!(late_ns.is_some_and(|late_ns| late_ns < 5_000_000_000), "{live}");
+    assert_eq!(live["ended_the_run"], true);
+    let faults = std::fs::read_to_string(run.join("faults.jsonl")).expect("faults");
+    assert!(faults.contains("verified-healed"), "{faults}");
+    assert!(run.join("report.html").is_file());
+}

@@ -22,7 +22,7 @@ fn refused(folder: &Path, arguments: &[&str], status: i32, advice: &str) {
 #[test]
 fn bad_input_is_refused_with_254_and_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
-    let table: [(&[&str], &str); 25] = [
+    let table: [(&[&str], &str); 29] = [
         (&["run", "--nemesis", "partition-leadr"], "did you mean `partition-leader`?"),
         (&["run", "--workload", "registre"], "did you mean `register`?"),
         (&["run", "--nodes", "0"], "at least one member"),
@@ -36,6 +36,10 @@ fn bad_input_is_refused_with_254_and_leaves_nothing() {
         (&["list", "nemises"], "did you mean `nemeses`?"),
         (&["check", "nowhere"], "nowhere can't be read"),
         (&["check", "."], "no run folder"),
+        (&["run", "--fail-fast", "--cluster", "sim"], "--fail-fast: a simulated run is over in a moment"),
+        (&["run", "--fail-fast", "--workload", "set"], "the workload set is judged at its end only"),
+        (&["list", "condition-s"], "did you mean `conditions`?"),
+        (&["confirm", "nowhere", "nowhere"], "nowhere is no witness"),
         (&["report", "."], "no results.json"),
         (&["replay", "."], "no run folder"),
         (&["sim"], "name what to live through"),

@@ -1,66 +1,12 @@
 //! `node --ruok` and `node --serving`: what a health check in an image relies on.
 
-use std::io::{BufRead, BufReader, Read, Write};
+mod common;
+
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output};
 
-const NODE: &str = env!("CARGO_BIN_EXE_node");
-
-/// No test waits longer than this for anything.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A member that is killed when the test ends.
-struct Node {
-    child: Child,
-    events: Receiver<serde_json::Value>,
-}
-
-impl Node {
-    fn start(dir: &Path, client: &str, more: &[&str]) -> Self {
-        let mut child = Command::new(NODE)
-            .args(["--id", "1", "--events", "--client-addr", client, "--data-dir"])
-            .arg(dir)
-            .args(more)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("started");
-        let stdout = BufReader::new(child.stdout.take().expect("piped"));
-        let (sender, events) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in stdout.lines().map_while(Result::ok) {
-                let event = serde_json::from_str(&line).expect("a line of JSON");
-                if sender.send(event).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { child, events }
-    }
-
-    /// The first event of that name.
-    fn event(&self, name: &str) -> serde_json::Value {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let event = self.events.recv_timeout(left).expect(name);
-            if event["event"] == name {
-                return event;
-            }
-        }
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use common::{NODE, Node};
 
 fn node(args: &[&str], variables: &[(&str, &str)]) -> Output {
     Command::new(NODE).args(args).envs(variables.iter().copied()).output().expect("started")
@@ -86,7 +32,7 @@ fn says(text: &'static str) -> SocketAddr {
 #[test]
 fn a_member_that_serves_is_healthy_in_both_ways() {
     let dir = tempfile::tempdir().expect("a directory");
-    let member = Node::start(dir.path(), "127.0.0.1:0", &[]);
+    let member = Node::start(dir.path());
     let serving = member.event("serving");
     let addr = serving["client"].as_str().expect("an address").to_owned();
     for (flag, answer) in [("--ruok", "imok\n"), ("--serving", "standalone\n")] {
@@ -113,7 +59,12 @@ fn a_member_without_a_quorum_lives_and_does_not_serve() {
     let [quorum, election, client] = [0, 1, 2].map(free).map(|(port, _)| port);
     let (own, addr) = (format!("1=127.0.0.1:{quorum}:{election}"), format!("127.0.0.1:{client}"));
     // Nobody listens on the peer's ports.
-    let member = Node::start(dir.path(), &addr, &["--server", &own, "--server", "2=127.0.0.1:1:2"]);
+    let member = Node::spawn(
+        Command::new(NODE),
+        dir.path(),
+        &addr,
+        &["--server", &own, "--server", "2=127.0.0.1:1:2"],
+    );
     member.event("looking");
     let output = node(&["--ruok", &addr], &[]);
     assert!(output.status.success(), "{}", stderr(&output));

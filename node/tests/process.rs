@@ -1,78 +1,21 @@
 //! The binary: how it starts, what it tells, and how it ends.
 
+mod common;
+
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufReader, Read};
 use std::net::TcpListener;
-use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitStatus};
+use std::sync::mpsc;
 
 use node_client::ConnectOptions;
 use rustix::process::{Pid, Signal, kill_process};
 
-const NODE: &str = env!("CARGO_BIN_EXE_node");
+use common::{NODE, Node, PATIENCE};
 
-/// No test waits longer than this for anything.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A process that is killed when the test ends.
-struct Node {
-    child: Child,
-    events: Receiver<serde_json::Value>,
-}
-
-impl Node {
-    /// An ensemble of one in `dir`, by way of a command that ends in the node's own.
-    fn spawn(mut command: Command, dir: &Path, client: &str) -> Self {
-        let mut child = command
-            .args(["--id", "1", "--events", "--client-addr", client, "--data-dir"])
-            .arg(dir)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("started");
-        let stdout = BufReader::new(child.stdout.take().expect("piped"));
-        let (sender, events) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in stdout.lines().map_while(Result::ok) {
-                let event = serde_json::from_str(&line).expect("a line of JSON");
-                if sender.send(event).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { child, events }
-    }
-
-    fn start(dir: &Path) -> Self {
-        Self::spawn(Command::new(NODE), dir, "127.0.0.1:0")
-    }
-
-    /// The next event of that name.
-    fn event(&self, name: &str) -> serde_json::Value {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let event = self.events.recv_timeout(left).expect(name);
-            if event["event"] == name {
-                return event;
-            }
-        }
-    }
-
-    fn signal(&self, signal: Signal) {
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, signal).expect("a living process");
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn signal(node: &Node, signal: Signal) {
+    let pid = Pid::from_child(&node.child);
+    kill_process(pid, signal).expect("a living process");
 }
 
 /// Waits for the end: how it ended, and what it said on stderr.
@@ -111,7 +54,7 @@ fn it_tells_each_transition_and_ends_well_on_sigterm() {
         let client = node_client::connect(addr, options()).await.expect("connected");
         client.create("/a", "x", 0).await.expect("created");
     });
-    node.signal(Signal::TERM);
+    signal(&node, Signal::TERM);
     let (status, stderr) = ended(node);
     assert!(status.success(), "{status}: {stderr}");
 }
@@ -130,7 +73,7 @@ fn a_killed_member_comes_back_with_what_it_acknowledged_and_a_higher_epoch() {
             names.retain(|name| name.starts_with('n'));
             assert_eq!(names.len(), round);
         });
-        node.signal(Signal::KILL);
+        signal(&node, Signal::KILL);
         ended(node);
     }
 }
@@ -141,7 +84,7 @@ fn a_busy_port_is_told_and_nothing_is_touched() {
     let data = dir.path().join("data");
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let addr = taken.local_addr().expect("bound").to_string();
-    let (status, stderr) = ended(Node::spawn(Command::new(NODE), &data, &addr));
+    let (status, stderr) = ended(Node::spawn(Command::new(NODE), &data, &addr, &[]));
     assert_eq!(status.code(), Some(1));
     assert_eq!(
         stderr,
@@ -172,7 +115,7 @@ fn a_log_without_its_epoch_files_is_refused_with_what_to_do() {
         let client = node_client::connect(addr, options()).await.expect("connected");
         client.create("/a", "x", 0).await.expect("created");
     });
-    node.signal(Signal::TERM);
+    signal(&node, Signal::TERM);
     ended(node);
     fs::remove_file(dir.path().join("version-2/acceptedEpoch")).expect("it was there");
     let (status, stderr) = ended(Node::start(dir.path()));
@@ -186,7 +129,7 @@ fn a_disk_that_refuses_stops_the_member_before_anything_is_acknowledged() {
     // The epoch files fit below the limit, the log does not. Without the trap the signal would kill.
     let mut limited = Command::new("sh");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"", NODE]);
-    let node = Node::spawn(limited, dir.path(), "127.0.0.1:0");
+    let node = Node::spawn(limited, dir.path(), "127.0.0.1:0", &[]);
     let addr = node.event("serving")["client"].as_str().expect("an address").to_owned();
     runtime().block_on(async {
         // A session is a transaction, so not even that is granted.

@@ -8,12 +8,14 @@
 //! - [`operations`]: the history as pairs of call and answer, and what can be counted on them;
 //!   [`outages`] and [`latency`]: what clients paid.
 //! - [`findings`]: the sentences that each part of a report opens with, drawn from the data.
+//! - [`checked`], [`story`]: a history judged without its run, and a counterexample, as text.
 //! - [`terminal`], [`html`], [`junit`]: the three renderings; `results.json` is `serde_json` on
 //!   [`results::Results`].
 //!
 //! What it deliberately does not do: decide anything. A verdict is printed, never derived, and a number
 //! that is not known is shown as not known.
 
+pub mod checked;
 pub mod faults;
 pub mod findings;
 pub mod html;
@@ -24,5 +26,6 @@ pub mod numbers;
 pub mod operations;
 pub mod outages;
 pub mod results;
+pub mod story;
 mod svg;
 pub mod terminal;

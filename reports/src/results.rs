@@ -132,6 +132,9 @@ pub struct Results {
     /// Whether the run was stopped before its time limit.
     #[serde(default)]
     pub interrupted: bool,
+    /// What was judged while the run went on; none where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveCheck>,
     /// What the reader should know beside the verdict, one sentence each.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -161,6 +164,7 @@ impl Results {
             timings: Timings::default(),
             lag_ms: None,
             interrupted: false,
+            live: None,
             notes: Vec::new(),
             files: Vec::new(),
             seed: run.seed,
@@ -412,6 +416,33 @@ pub struct Timings {
     /// From the command to the verdict.
     #[serde(default)]
     pub total_ms: f64,
+}
+
+/// What was judged while the run went on. The verdict is never drawn from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveCheck {
+    /// Operations judged.
+    pub judged: u64,
+    /// Why it was switched off, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off: Option<String>,
+    /// The first violation, if it saw one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub violation: Option<LiveViolation>,
+}
+
+/// A violation, as it was seen while the run went on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveViolation {
+    /// Names the operations and says why no order exists.
+    pub sentence: String,
+    /// When the answer came that cannot be.
+    pub happened_ns: u64,
+    /// When it was seen.
+    pub seen_ns: u64,
+    /// Whether the run was ended for it.
+    #[serde(default)]
+    pub ended_the_run: bool,
 }
 
 /// A file of the run folder.

@@ -36,6 +36,8 @@ const DETAILS: [Detail; 6] = [
     Detail { slowest: 1, checks: (2, 2), faults: (1, 1) },
     Detail { slowest: 0, checks: (2, 1), faults: (1, 1) },
 ];
+/// Rows for the checks and who decided them.
+const MOST_DECIDERS: usize = 2;
 /// Column in which the text of a line begins.
 const INDENT: usize = 12;
 /// Text is wrapped no narrower than this, however narrow the terminal says it is.
@@ -79,7 +81,7 @@ pub fn render(
 }
 
 /// The glyph that stands beside a verdict, so that it is not told by colour alone.
-fn glyph(verdict: Verdict) -> char {
+pub(crate) fn glyph(verdict: Verdict) -> char {
     match verdict {
         Verdict::Valid => '✓',
         Verdict::Invalid => '✗',
@@ -103,6 +105,27 @@ enum Paint {
     Of(Verdict),
 }
 
+impl Paint {
+    fn on(self, text: &str, style: Style) -> String {
+        if !style.colour {
+            return text.to_owned();
+        }
+        let code = match self {
+            Self::Bold => "1",
+            Self::Dim => "2",
+            Self::Of(Verdict::Valid) => "1;32",
+            Self::Of(Verdict::Invalid) => "1;31",
+            Self::Of(Verdict::Unknown) => "1;33",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+/// Words in the colour of a verdict.
+pub(crate) fn painted(text: &str, verdict: Verdict, style: Style) -> String {
+    Paint::Of(verdict).on(text, style)
+}
+
 struct Screen {
     out: String,
     style: Style,
@@ -111,17 +134,7 @@ struct Screen {
 
 impl Screen {
     fn paint(&self, text: &str, paint: Paint) -> String {
-        if !self.style.colour {
-            return text.to_owned();
-        }
-        let code = match paint {
-            Paint::Bold => "1",
-            Paint::Dim => "2",
-            Paint::Of(Verdict::Valid) => "1;32",
-            Paint::Of(Verdict::Invalid) => "1;31",
-            Paint::Of(Verdict::Unknown) => "1;33",
-        };
-        format!("\x1b[{code}m{text}\x1b[0m")
+        paint.on(text, self.style)
     }
 
     fn columns(&self) -> usize {
@@ -222,13 +235,22 @@ impl Screen {
 
     fn checks(&mut self, results: &Results, told: &str) {
         let valid = results.checks.iter().filter(|check| check.verdict == Verdict::Valid).count();
+        let deciders: String = results
+            .checks
+            .iter()
+            .filter_map(|check| Some((&check.name, check.decided_by.as_ref()?, check.took_ms)))
+            .map(|(name, by, took)| {
+                let took = took.map(|took| format!(" in {}", duration(took))).unwrap_or_default();
+                format!("; {name} by {by}{took}")
+            })
+            .collect();
         let text = format!(
-            "{} of {} valid, judged in {}",
+            "{} of {} valid, judged in {}{deciders}",
             len(valid),
             len(results.checks.len()),
             duration(results.timings.check_ms)
         );
-        self.line("checks", &text);
+        self.rows("checks", &text, MOST_DECIDERS);
         let mut failing: Vec<&CheckResult> =
             results.checks.iter().filter(|check| check.verdict != Verdict::Valid).collect();
         failing.sort_by_key(|check| std::cmp::Reverse(check.verdict));
@@ -301,7 +323,7 @@ fn recovery(election: &Election, faults: &[FaultRecord]) -> String {
 }
 
 /// What a terminal would obey is replaced: names and evidence come from outside.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
@@ -330,7 +352,7 @@ fn clipped(mut rows: Vec<String>, most: usize) -> Vec<String> {
 }
 
 /// Breaks text at spaces into rows of at most `width` characters; a longer word keeps a row of its own.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut rows = Vec::new();
     let (mut row, mut used) = (String::new(), 0);
     for word in text.split_whitespace().map(printable) {

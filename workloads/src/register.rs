@@ -312,7 +312,7 @@ mod tests {
         for f in Function::REGISTER {
             assert!(acknowledged(f).count() > 200, "{f}");
         }
-        assert_eq!(linearizable::check(&history, Budget::default()).verdict, Verdict::Valid);
+        assert_eq!(linearizable::check(&history, &Budget::default()).verdict, Verdict::Valid);
         assert_eq!(versions::check(&history).verdict, Verdict::Valid);
     }
 

@@ -220,7 +220,7 @@ fn results(kind: Kind, lie: Lie, ops: u64) -> Vec<CheckResult> {
     let history = History::from_events(run.events).expect("well formed");
     let requirements = Requirements { functions: kind.functions().to_vec(), ..Requirements::default() };
     let beside = Beside { members: vec![1], final_states: finals, requirements, ..Beside::default() };
-    judge(kind, &history, &beside, Budget::default())
+    judge(kind, &history, &beside, &Budget::default())
 }
 
 fn accused(kind: Kind, lie: Lie) -> BTreeSet<String> {

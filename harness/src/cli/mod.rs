@@ -4,8 +4,10 @@
 //! starts. Typed flags are plain text where a message of ours says more than clap's would: an unknown nemesis
 //! gets a suggestion, a duration without a unit gets one written for it.
 
+pub mod checking;
 pub mod options;
 pub mod simulator;
+pub mod size;
 pub mod span;
 pub mod suggest;
 
@@ -13,6 +15,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use checking::{CheckArgs, ConfirmArgs};
 pub use simulator::{ReplayArgs, SelftestArgs, SimArgs};
 
 /// Breaks an ensemble on a schedule and tells whether it kept its promises.
@@ -32,8 +35,10 @@ pub struct Cli {
 pub enum Command {
     /// Make one run: start an ensemble, load it, break it, judge it, write the page
     Run(Box<RunArgs>),
-    /// Judge a run folder or a history file again
-    Check(CheckArgs),
+    /// Judge a run folder again, or a history from anywhere
+    Check(Box<CheckArgs>),
+    /// Confirm the order that `check --witness` wrote, by a short verifier that knows nothing of the search
+    Confirm(ConfirmArgs),
     /// Draw a run's page again
     Report(ReportArgs),
     /// Run the schedule of a run folder again, on any cluster
@@ -42,7 +47,7 @@ pub enum Command {
     Sim(Box<SimArgs>),
     /// Plant every known bug and show that the bench finds it
     Selftest(Box<SelftestArgs>),
-    /// List what can be named: nemeses, workloads, models, faults, plants
+    /// List what can be named: nemeses, workloads, models, conditions, faults, plants
     List(ListArgs),
     /// Tell what works on this machine
     Doctor(DoctorArgs),
@@ -137,6 +142,9 @@ pub struct RunArgs {
     /// Let the nemeses act at once, each in its own rhythm, instead of taking turns
     #[arg(long)]
     pub overlap: bool,
+    /// End the run as soon as the live check sees a violation: heal, judge, write the page
+    #[arg(long)]
+    pub fail_fast: bool,
     /// How the result is printed
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -157,16 +165,6 @@ pub struct RunArgs {
     pub lose_unsynced: String,
 }
 
-/// Flags of `check`.
-#[derive(Clone, Debug, Args)]
-pub struct CheckArgs {
-    /// A run folder, or a history file
-    pub path: PathBuf,
-    /// How the result is printed
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
-}
-
 /// Flags of `report`.
 #[derive(Clone, Debug, Args)]
 pub struct ReportArgs {
@@ -180,7 +178,7 @@ pub struct ReportArgs {
 /// Flags of `list`.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
-    /// nemeses, workloads, models, faults or plants
+    /// nemeses, workloads, models, conditions, faults or plants
     pub what: String,
 }
 

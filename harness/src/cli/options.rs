@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use node_core::Bug;
+use workloads::Kind;
 
 use super::{Format, RunArgs, span, suggest};
 use crate::cluster::ports::MAX_MEMBERS;
@@ -116,6 +117,8 @@ pub struct RunOptions {
     pub nemeses: Vec<Nemesis>,
     /// Whether they act at once instead, each in its own rhythm.
     pub overlap: bool,
+    /// Whether the run ends as soon as the live check sees a violation.
+    pub fail_fast: bool,
     /// From onset to onset.
     pub interval: Duration,
     /// Operations per second.
@@ -183,11 +186,13 @@ impl RunOptions {
             peer_timeout: time("--peer-timeout", &args.peer_timeout)?,
             lose_unsynced: LoseUnsynced::parse(&args.lose_unsynced)?,
             overlap: args.overlap,
+            fail_fast: args.fail_fast,
             repeat: String::new(),
             nemeses,
         };
         not_here(args)?;
         options.check_containers()?;
+        options.check_fail_fast()?;
         options.check_load()?;
         options.check_times()?;
         options.check_nemeses()?;
@@ -235,6 +240,26 @@ impl RunOptions {
                 "--nemesis {}: what {image} has synced is not known, so it can't lose the rest; add \
                  --lose-unsynced never",
                 nemesis.name()
+            )));
+        }
+        Ok(())
+    }
+
+    /// What would never be seen can't end a run.
+    fn check_fail_fast(&self) -> Result<(), Failure> {
+        if !self.fail_fast {
+            return Ok(());
+        }
+        if self.cluster.name == "sim" {
+            return Err(Failure::usage(
+                "--fail-fast: a simulated run is over in a moment and judged then; leave the flag out",
+            ));
+        }
+        let live = Kind::from_name(self.workload).is_some_and(crate::live::goes_along);
+        if !live {
+            return Err(Failure::usage(format!(
+                "--fail-fast: the workload {} is judged at its end only; leave the flag out, or take --workload register",
+                self.workload
             )));
         }
         Ok(())
@@ -348,6 +373,9 @@ impl RunOptions {
         let mut words = vec!["harness run".to_owned()];
         if self.overlap {
             words.push("--overlap".to_owned());
+        }
+        if self.fail_fast {
+            words.push("--fail-fast".to_owned());
         }
         let mut flag = |name: &str, value: String, default: &str| {
             if value != default {

@@ -1,5 +1,6 @@
 //! `harness list`: what can be named on the command line, one name per line.
 
+use checker::catalogue::{Condition, ModelName};
 use node_core::Bug;
 
 use super::print;
@@ -9,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::nemesis::Nemesis;
 
 /// What there is to list.
-const KINDS: [&str; 5] = ["nemeses", "workloads", "models", "faults", "plants"];
+const KINDS: [&str; 6] = ["nemeses", "workloads", "models", "conditions", "faults", "plants"];
 
 /// Prints the list.
 pub fn list(what: &str) -> Result<Exit, Failure> {
@@ -17,6 +18,7 @@ pub fn list(what: &str) -> Result<Exit, Failure> {
         "nemeses" | "nemesis" => nemeses(),
         "workloads" | "workload" => workloads(),
         "models" | "model" => models(),
+        "conditions" | "condition" => conditions(),
         "faults" | "fault" => faults(),
         "plants" | "plant" => plants(),
         _ => {
@@ -49,7 +51,11 @@ fn workloads() -> Vec<Row> {
 }
 
 fn models() -> Vec<Row> {
-    vec![("cas-register", "one register per key: read, write, compare-and-set by version".to_owned())]
+    ModelName::ALL.into_iter().map(|model| (model.name(), model.about())).collect()
+}
+
+fn conditions() -> Vec<Row> {
+    Condition::ALL.into_iter().map(|condition| (condition.name(), condition.about())).collect()
 }
 
 /// What can be broken, and where. Every class is one of [`FaultClass`], and its row says which cluster can do it.
@@ -90,7 +96,7 @@ mod tests {
 
     #[test]
     fn every_list_has_rows_and_an_unknown_one_is_refused() {
-        for rows in [nemeses(), workloads(), models(), faults(), plants()] {
+        for rows in [nemeses(), workloads(), models(), conditions(), faults(), plants()] {
             assert!(
                 !rows.is_empty() && rows.iter().all(|(name, about)| !name.is_empty() && !about.is_empty())
             );

@@ -5,6 +5,7 @@ pub mod agent;
 pub mod check;
 pub mod clean;
 pub mod clock_target;
+pub mod confirm;
 pub mod doctor;
 pub mod links;
 pub mod list;
@@ -35,6 +36,7 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let outcome = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::check(&args),
+        Command::Confirm(args) => confirm::confirm(&args),
         Command::Report(args) => report::report(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Sim(args) => sim::sim(&args),

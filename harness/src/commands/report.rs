@@ -3,6 +3,7 @@
 use anyhow::Context;
 
 use super::check::show;
+use crate::checking::bounds::{Bounds, Watch};
 use crate::cli::ReportArgs;
 use crate::exit::{Exit, Failure};
 use crate::judge::{self, Judged};
@@ -19,7 +20,8 @@ pub fn report(args: &ReportArgs) -> Result<Exit, Failure> {
             args.path.display()
         )));
     }
-    let loaded = judge::load_history(&folder.history())?;
+    let watch = Watch::start(Bounds::usual(), |_| {})?;
+    let loaded = judge::load_history(&folder.history(), &watch)?;
     let mut faults = reports::faults::fold(&journal::read(&folder.faults())?);
     reports::operations::count_around_faults(&loaded.history, &mut faults);
     let judged = Judged {

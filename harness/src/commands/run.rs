@@ -8,7 +8,7 @@ use super::check::show;
 use crate::cli::options::RunOptions;
 use crate::cli::{Format, RunArgs};
 use crate::exit::{Exit, Failure};
-use crate::judge::{self, Judged};
+use crate::judge::{self, Judged, Within};
 use crate::nemesis::Schedule;
 use crate::progress::Progress;
 use crate::run::interrupt::Interrupt;
@@ -76,7 +76,7 @@ pub(crate) fn make(order: Order, progress: &Progress) -> Result<(RunFolder, Judg
         }
         return Err(failure);
     }
-    let mut judged = judge::judge(&prepared.folder)?;
+    let mut judged = judge::judge(&prepared.folder, Within::usual()?)?;
     judged.results.timings.total_ms = begun.elapsed().as_secs_f64() * 1e3;
     finish(&prepared, &judged)?;
     drop(lock);

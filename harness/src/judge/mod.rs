@@ -13,15 +13,23 @@ pub mod spans;
 
 use std::fs::File;
 use std::io::BufReader;
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context;
 use checker::history::{History, LoadError, Loaded, load};
 use checker::verdict::{CheckResult, Verdict};
 use node_wire::ids::ServerId;
-use reports::results::{FaultCounts, FaultRecord, Results, RunFile, RunInfo};
+use reports::numbers::{duration, moment, ns_to_ms};
+use reports::results::{FaultCounts, FaultRecord, LiveCheck, LiveViolation, Results, RunFile, RunInfo};
 use reports::{latency, operations, outages};
+use workloads::judge::Effort;
 
+use crate::checking::bounds::{Bounds, Watch};
+use crate::checking::judging;
+use crate::checking::source::Stopping;
 use crate::exit::{Exit, Failure};
 use crate::nemesis::journal;
 use crate::store::RunFolder;
@@ -40,18 +48,42 @@ pub struct Judged {
     pub history: History,
 }
 
+/// What the judgement of a run may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Within {
+    /// Time and memory.
+    pub bounds: Bounds,
+    /// Keys that are judged at a time.
+    pub threads: NonZeroUsize,
+}
+
+impl Within {
+    /// All cores, no bound on time, and most of the memory that is available.
+    pub fn usual() -> Result<Self, Failure> {
+        Ok(Self { bounds: Bounds::usual(), threads: judging::threads(None)? })
+    }
+}
+
 /// Judges the run in a folder.
-pub fn judge(folder: &RunFolder) -> Result<Judged, Failure> {
+pub fn judge(folder: &RunFolder, within: Within) -> Result<Judged, Failure> {
     let started = std::time::Instant::now();
+    // Nobody is cut off here: the page is worth more than the last mebibytes.
+    let watch = Watch::start(within.bounds, |_| {})?;
+    let effort = Effort {
+        budget: judging::budget(&within.bounds, within.threads, &watch),
+        threads: within.threads,
+        timed: &judging::timed,
+    };
     let run: RunInfo = RunFolder::read_json(&folder.run())?;
     // A harness that is killed early leaves no history, which shows nothing and is nobody's mistake.
-    let loaded = if folder.history().exists() { load_history(&folder.history())? } else { nothing() };
+    let loaded =
+        if folder.history().exists() { load_history(&folder.history(), &watch)? } else { nothing(EMPTY) };
     let mut faults = reports::faults::fold(&journal::read(&folder.faults())?);
     operations::count_around_faults(&loaded.history, &mut faults);
     let observed = read_observed(folder)?;
     let mut results = Results::new(Verdict::Unknown, &run);
     let seen = observed.clone().unwrap_or_default();
-    results.checks = promises::judge(&run, &loaded, &faults, &seen);
+    results.checks = promises::judge(&run, &loaded, &faults, &seen, &effort);
     results.checks.extend(checks::all(&run, &faults, &seen, &loaded.history));
     if observed.is_none() {
         let summary = "the harness did not live to the end of this run; without its end nothing is valid";
@@ -62,10 +94,32 @@ pub fn judge(folder: &RunFolder) -> Result<Judged, Failure> {
     results.exit_status = Exit::of(results.verdict, seen.interrupted).status();
     results.lag_ms = Some(seen.lag.max_ms);
     results.timings = seen.timings;
+    results.live = seen.live.clone();
+    results.notes.extend(seen.live.as_ref().and_then(|live| live_note(live, results.verdict)));
     fill_in(&mut results, &run, &loaded.history, &faults, &seen);
     results.files = files(folder);
     results.timings.check_ms = started.elapsed().as_secs_f64() * 1e3;
     Ok(Judged { run, results, faults, history: loaded.history })
+}
+
+/// What the live check adds to the verdict.
+fn live_note(live: &LiveCheck, verdict: Verdict) -> Option<String> {
+    if let Some(why) = &live.off {
+        return Some(format!("The live check went off: {why}. The verdict is drawn from the whole history."));
+    }
+    let LiveViolation { happened_ns, seen_ns, ended_the_run, .. } = *live.violation.as_ref()?;
+    let late = duration(ns_to_ms(seen_ns.saturating_sub(happened_ns)));
+    let then = if ended_the_run { ", and ended the run (--fail-fast)" } else { "" };
+    let doubt = match verdict {
+        Verdict::Invalid => "",
+        Verdict::Valid | Verdict::Unknown => {
+            " The whole history does not show it: one of the two judgements is wrong, which is a bug of this checker."
+        }
+    };
+    Some(format!(
+        "The live check saw a violation at {} s, {late} after the answer that cannot be{then}.{doubt}",
+        moment(seen_ns)
+    ))
 }
 
 /// What can be counted and drawn.
@@ -85,22 +139,31 @@ fn fill_in(results: &mut Results, run: &RunInfo, history: &History, faults: &[Fa
 }
 
 /// Opens and reads a history. What is no history is the caller's mistake.
-pub fn load_history(path: &Path) -> Result<Loaded, Failure> {
+pub fn load_history(path: &Path, watch: &Watch) -> Result<Loaded, Failure> {
     let file = File::open(path)
         .map_err(|error| Failure::usage(format!("{} can't be read: {error}", path.display())))?;
-    match load(BufReader::new(file)) {
-        Ok(loaded) => Ok(loaded),
-        Err(LoadError::Empty) => Ok(nothing()),
-        Err(error) => Err(Failure::usage(format!("{}: {error}", path.display()))),
+    let lines = Arc::<AtomicU64>::default();
+    let mut reader = Stopping::new(BufReader::new(file), watch.interrupt(), Arc::clone(&lines));
+    match (load(&mut reader), watch.reached()) {
+        (Ok(loaded), _) => Ok(loaded),
+        (Err(_), Some(reached)) if reader.stopped() => {
+            let lines = lines.load(Ordering::Relaxed);
+            Ok(nothing(&format!("{reached} while the history was read, after {lines} lines")))
+        }
+        (Err(LoadError::Empty), _) => Ok(nothing(EMPTY)),
+        (Err(error), _) => Err(Failure::usage(format!("{}: {error}", path.display()))),
     }
 }
 
-/// A history without a line.
-fn nothing() -> Loaded {
+/// What is wrong with a history without a line.
+const EMPTY: &str = "the history is empty";
+
+/// A history of which nothing is known.
+fn nothing(problem: &str) -> Loaded {
     Loaded {
         history: History::default(),
         complete: false,
-        problem: Some("the history is empty".to_owned()),
+        problem: Some(problem.to_owned()),
         plain: false,
         events: 0,
     }

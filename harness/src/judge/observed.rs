@@ -1,7 +1,7 @@
 //! What was seen beside the history, as `observed.json` keeps it: judging a run again needs nothing else.
 
 use checker::durability::FinalState;
-use reports::results::Timings;
+use reports::results::{LiveCheck, Timings};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::RunNs;
@@ -29,4 +29,7 @@ pub struct Observed {
     pub timings: Timings,
     /// Whether it was stopped before its time limit.
     pub interrupted: bool,
+    /// What was judged while the run went on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveCheck>,
 }

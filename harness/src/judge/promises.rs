@@ -1,11 +1,10 @@
 //! The ensemble's promises, judged on the history by `workloads`; here it is told what stood beside it.
 
-use checker::Budget;
 use checker::history::Loaded;
 use checker::verdict::CheckResult;
 use reports::results::{FaultRecord, RunInfo};
 use workloads::Kind;
-use workloads::judge::{Beside, FaultWindow, Requirements, judge_loaded};
+use workloads::judge::{Beside, Effort, FaultWindow, Requirements, judge_loaded};
 
 use super::episodes::Episodes;
 use super::observed::Observed;
@@ -40,6 +39,7 @@ pub fn judge(
     loaded: &Loaded,
     faults: &[FaultRecord],
     observed: &Observed,
+    effort: &Effort<'_>,
 ) -> Vec<CheckResult> {
     let members: Vec<u64> = (1..=u64::from(run.nodes)).collect();
     let kind = Kind::from_name(&run.workload).unwrap_or_default();
@@ -53,7 +53,7 @@ pub fn judge(
         reads_may_be_stale: run.target != BUNDLED,
         well_since_ns: well_since(faults, observed),
     };
-    judge_loaded(kind, loaded, &beside, Budget::default())
+    judge_loaded(kind, loaded, &beside, effort)
 }
 
 /// From when on everything was well, as far as was seen: the last fault was gone and the last leader established. A

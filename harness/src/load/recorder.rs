@@ -15,6 +15,7 @@ use anyhow::{Context, anyhow};
 use checker::history::{BAD_VERSION, Event, EventKind, HistoryWriter};
 
 use crate::clock::{RunClock, RunNs};
+use crate::live::Feed;
 
 /// How often lines are written.
 const WRITE_EVERY: Duration = Duration::from_millis(50);
@@ -55,8 +56,8 @@ pub struct Writer {
 }
 
 impl Recorder {
-    /// Begins a history.
-    pub fn create(path: &Path, clock: RunClock) -> anyhow::Result<(Self, Writer)> {
+    /// Begins a history. Every line is handed to `feed` once it is in the file.
+    pub fn create(path: &Path, clock: RunClock, feed: Feed) -> anyhow::Result<(Self, Writer)> {
         let file = File::create(path).with_context(|| format!("creating {}", path.display()))?;
         let inner = Inner {
             clock,
@@ -69,7 +70,7 @@ impl Recorder {
         let writing = recorder.clone();
         let thread = std::thread::Builder::new()
             .name("history".to_owned())
-            .spawn(move || writing.write(file))
+            .spawn(move || writing.write(file, &feed))
             .context("starting a thread")?;
         Ok((recorder.clone(), Writer { recorder, thread }))
     }
@@ -102,17 +103,19 @@ impl Recorder {
         &self.inner.counts
     }
 
-    fn write(&self, file: File) -> std::io::Result<u64> {
+    fn write(&self, file: File, feed: &Feed) -> std::io::Result<u64> {
         let mut history = HistoryWriter::new(BufWriter::new(file));
         loop {
             // Read before the lines are taken, so that the last ones are never missed.
             let last = self.inner.stop.load(Ordering::Acquire);
-            let lines =
+            let mut lines =
                 std::mem::take(&mut *self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-            for mut event in lines {
-                history.write(&mut event)?;
+            for event in &mut lines {
+                history.write(event)?;
             }
             history.flush()?;
+            // Whoever judges meanwhile may read the file.
+            lines.into_iter().for_each(|event| feed.pass(event));
             if last {
                 return Ok(history.finish()?.count);
             }
@@ -144,7 +147,7 @@ mod tests {
     fn a_sealed_history_is_complete_and_in_the_order_of_time() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("history.jsonl");
-        let (recorder, writer) = Recorder::create(&path, RunClock::start()).expect("begun");
+        let (recorder, writer) = Recorder::create(&path, RunClock::start(), Feed::default()).expect("begun");
         std::thread::scope(|scope| {
             for process in 0..4 {
                 let recorder = recorder.clone();

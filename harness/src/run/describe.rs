@@ -34,7 +34,7 @@ pub(crate) fn workload(options: &RunOptions) -> Result<Workload, Failure> {
         .map_err(|error| Failure::usage(error.to_string()))
 }
 
-fn kind(options: &RunOptions) -> Kind {
+pub(super) fn kind(options: &RunOptions) -> Kind {
     Kind::from_name(options.workload).unwrap_or_default()
 }
 

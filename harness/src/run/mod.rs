@@ -26,6 +26,7 @@ use crate::cluster::process::{MemberSettings, PortClash, ProcessCluster};
 use crate::events;
 use crate::exit::Failure;
 use crate::judge::observed::Observed;
+use crate::live::Live;
 use crate::load::{self, Recorder, Shared};
 use crate::nemesis::Schedule;
 use crate::nemesis::journal::Journal;
@@ -146,6 +147,12 @@ async fn make_cluster(prepared: &Prepared, site: Site, clock: RunClock) -> Resul
     }
 }
 
+/// Whether the target promises no more of a read than its session's order: whatever image it is, it is not known to
+/// promise more than ZooKeeper does.
+fn may_be_stale(options: &RunOptions) -> bool {
+    options.containers.image.is_some()
+}
+
 fn settings(prepared: &Prepared) -> MemberSettings {
     MemberSettings {
         nodes: prepared.options.nodes,
@@ -176,7 +183,12 @@ async fn live(
     observed: &mut Observed,
 ) -> Result<(), Failure> {
     let options = &prepared.options;
-    let (recorder, writer) = Recorder::create(&prepared.folder.history(), clock)?;
+    let history = prepared.folder.history();
+    let stale = may_be_stale(options);
+    let live =
+        Live::start(describe::kind(options), stale, &history, options.fail_fast, clock, &prepared.progress)?;
+    let feed = live.as_ref().map(Live::feed).unwrap_or_default();
+    let (recorder, writer) = Recorder::create(&history, clock, feed)?;
     let journal = Journal::create(&prepared.folder.faults())?;
     let shared = Shared {
         cluster: Arc::clone(cluster),
@@ -189,7 +201,7 @@ async fn live(
     };
     let outcome = async {
         load::set_up(&shared).await.context("creating the keys")?;
-        let workload = Workload { prepared, schedule, shared: &shared, journal };
+        let workload = Workload { prepared, schedule, shared: &shared, journal, live: live.as_ref() };
         let next_process = workload.run(interrupt, observed).await?;
         end(prepared, &shared, next_process, interrupt, observed).await
     };
@@ -199,6 +211,7 @@ async fn live(
     };
     // Sealed whatever happened: what it holds is true.
     let sealed = writer.finish();
+    observed.live = live.map(Live::finish);
     outcome?;
     sealed?;
     Ok(())

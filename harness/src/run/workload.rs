@@ -13,6 +13,7 @@ use super::{Prepared, Stop};
 use crate::clock::{RunNs, nanoseconds};
 use crate::exit::Failure;
 use crate::judge::observed::Observed;
+use crate::live::Live;
 use crate::load::client::LoadClient;
 use crate::load::pacer::Pacer;
 use crate::load::{Queue, Shared};
@@ -32,6 +33,8 @@ pub(super) struct Workload<'a> {
     pub(super) schedule: &'a Schedule,
     pub(super) shared: &'a Shared,
     pub(super) journal: Journal,
+    /// What judges meanwhile.
+    pub(super) live: Option<&'a Live>,
 }
 
 impl Workload<'_> {
@@ -50,14 +53,14 @@ impl Workload<'_> {
         let mut early = None;
         tokio::select! {
             () = self.tell_until(start, end) => {}
-            () = interrupt.asked() => {}
+            () = self.must_end(interrupt) => {}
             ended = &mut nemesis => early = Some(ended),
         }
         if let Some(ended) = early {
             outcome(ended)?;
             tokio::select! {
                 () = self.tell_until(start, end) => {}
-                () = interrupt.asked() => {}
+                () = self.must_end(interrupt) => {}
             }
             observed.lag = pacer.finish()?;
         } else {
@@ -73,6 +76,20 @@ impl Workload<'_> {
         observed.workload_to_ns = self.shared.clock.now();
         observed.timings.workload_ms = begun.elapsed().as_secs_f64() * 1e3;
         Ok(next_process)
+    }
+
+    /// Somebody asks for the end, or a violation was seen that ends the run.
+    async fn must_end(&self, interrupt: &Interrupt) {
+        let violation = async {
+            match self.live {
+                Some(live) => live.ends_the_run().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = interrupt.asked() => {}
+            () = violation => {}
+        }
     }
 
     fn clients(&self, queue: &Arc<Queue>, stop: &Stop) -> JoinSet<u64> {
@@ -119,7 +136,8 @@ impl Workload<'_> {
                 None => "no leader".to_owned(),
             };
             let elapsed = Duration::from_nanos(self.shared.clock.now().saturating_sub(start));
-            let load = format!("{ok} ok, {refused} refused, {fail} failed, {info} unknown; {leader}");
+            let live = self.live.map(|live| format!("; {}", live.words())).unwrap_or_default();
+            let load = format!("{ok} ok, {refused} refused, {fail} failed, {info} unknown; {leader}{live}");
             self.prepared.progress.advance(elapsed, limit, &load);
         }
     }

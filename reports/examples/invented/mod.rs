@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use checker::history::{Event, EventKind, Function, History, Outcome, Value};
+use checker::history::{Datum, Event, EventKind, Function, History, Outcome, Value};
 use checker::verdict::{CheckResult, Counterexample, OpView, Verdict};
 use reports::results::{
     Election, FaultCounts, FaultRecord, FaultState, Host, MemberSpan, Reach, Results, Role, RunFile, RunInfo,
@@ -434,9 +434,14 @@ fn counterexample() -> Counterexample {
     let op = |index, process, f, value, from: u64, to: Option<u64>, node, version, impossible| OpView {
         index,
         process,
-        f,
-        key: 3,
-        value,
+        call: match f {
+            Function::Read => format!("read k3 → {value}"),
+            _ => format!("{f} k3 = {value}"),
+        },
+        f: f.as_str().to_owned(),
+        key: Datum::Int(3),
+        value: Datum::Int(value),
+        changes: f.is_change(),
         invoke_ns: from * MS / 1000,
         complete_ns: to.map(|to| to * MS / 1000),
         outcome: if to.is_some() { Outcome::Ok } else { Outcome::Info },
@@ -448,10 +453,10 @@ fn counterexample() -> Counterexample {
     Counterexample {
         sentence: "The write of 5102 to key 3 was acknowledged at 10.611 s, yet a read that began at 12.214 s returned 4977, which it had overwritten".to_owned(),
         ops: vec![
-            op(19_904, 11, Function::Write, Value::One(4977), 9_951_204, Some(9_953_011), 2, 41, false),
-            op(20_391, 4, Function::Write, Value::One(5101), 10_020_911, None, 5, 0, false),
-            op(20_408, 7, Function::Write, Value::One(5102), 10_402_880, Some(10_611_417), 3, 42, false),
-            op(24_422, 15, Function::Read, Value::One(4977), 12_214_006, Some(12_214_811), 5, 41, true),
+            op(19_904, 11, Function::Write, 4977, 9_951_204, Some(9_953_011), 2, 41, false),
+            op(20_391, 4, Function::Write, 5101, 10_020_911, None, 5, 0, false),
+            op(20_408, 7, Function::Write, 5102, 10_402_880, Some(10_611_417), 3, 42, false),
+            op(24_422, 15, Function::Read, 4977, 12_214_006, Some(12_214_811), 5, 41, true),
         ],
         of_ops: 3001,
         rechecked: true,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::Input;
 use super::markup::{Markup, css};
 use crate::findings::{self, sentence, shortened};
-use crate::numbers::{count, len};
+use crate::numbers::{count, duration, len};
 
 /// Characters of one value of evidence at most; the whole is in results.json.
 const MOST_EVIDENCE: usize = 600;
@@ -27,7 +27,7 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     m.el("table", &[("class", "cards checks")], |m| {
         m.el("thead", &[], |m| {
             m.el("tr", &[], |m| {
-                for name in ["check", "verdict", "what was found", "decided by"] {
+                for name in ["check", "verdict", "what was found", "decided by, in"] {
                     m.leaf("th", &[("data-sort", "yes")], name);
                 }
             });
@@ -60,9 +60,14 @@ fn row(m: &mut Markup, check: &CheckResult) {
         };
         m.leaf("td", &[("class", class)], text);
         m.leaf("td", &[("class", "wide")], &shortened(&sentence(&check.summary), MOST_SUMMARY));
-        match &check.decided_by {
-            Some(how) => m.leaf("td", &[("class", "wide quiet"), ("data-l", "decided by")], how),
-            None => m.leaf("td", &[("class", "wide quiet nothing")], "–"),
+        let took = check.took_ms.map(duration);
+        match (&check.decided_by, took) {
+            (Some(how), took) => {
+                let how = took.map_or_else(|| how.clone(), |took| format!("{how}, {took}"));
+                m.leaf("td", &[("class", "wide quiet"), ("data-l", "decided by")], &how);
+            }
+            (None, Some(took)) => m.leaf("td", &[("class", "wide quiet"), ("data-l", "in")], &took),
+            (None, None) => m.leaf("td", &[("class", "wide quiet nothing")], "–"),
         }
     });
     if !nothing {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use checker::history::{Function, Outcome, Value};
+use checker::history::Outcome;
 use checker::verdict::{CheckResult, Counterexample, OpView};
 
 use super::Input;
@@ -31,7 +31,7 @@ const MOST_FAULTS: usize = 12;
 /// Characters of a sentence at most.
 const MOST_SENTENCE: usize = 800;
 /// The least width of a step, in px.
-const STEP_PX: f64 = 112.0;
+const STEP_PX: f64 = 136.0;
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     let mut found: Vec<(&CheckResult, &Counterexample)> = input
@@ -305,7 +305,7 @@ fn operation(m: &mut Markup, op: &OpView, steps: &Steps) {
     let from = steps.step(op.invoke_ns);
     let to = op.complete_ns.map_or(steps.number(), |at| steps.step(at));
     let mut class = String::from("op");
-    class.push_str(if op.f.is_change() { " writes" } else { " reads" });
+    class.push_str(if op.changes { " writes" } else { " reads" });
     match op.outcome {
         Outcome::Ok => {}
         Outcome::Fail => class.push_str(" refused"),
@@ -317,50 +317,20 @@ fn operation(m: &mut Markup, op: &OpView, steps: &Steps) {
     let style = steps.place(from, to.max(from + 0.5));
     m.el(
         "span",
-        &[("class", &class), ("style", &style), ("title", &format!("{} {}", call(op), answer(op)))],
+        &[("class", &class), ("style", &style), ("title", &format!("{} {}", op.call, answer(op)))],
         |m| {
-            m.leaf("b", &[], &call(op));
-            m.leaf("small", &[], &answer(op));
+            m.leaf("b", &[], &op.call);
+            m.leaf("small", &[], &in_brief(op));
         },
     );
 }
 
-/// What was asked, and for a read what was answered.
-fn call(op: &OpView) -> String {
-    match (op.f, &op.value) {
-        (Function::Read, Value::One(value)) => format!("read k{} → {value}", op.key),
-        (Function::Read, Value::Null) if op.outcome == Outcome::Ok => format!("read k{} → nothing", op.key),
-        (Function::Read, value) => match value.list() {
-            Some(list) => format!("read k{} → {}", op.key, elements(&list)),
-            None => format!("read k{}", op.key),
-        },
-        (Function::Cas, Value::Pair(Some(from), to)) => format!("cas k{} {from} → {to}", op.key),
-        (Function::Cas, Value::Pair(None, to)) => format!("cas k{} nothing → {to}", op.key),
-        (Function::Create, Value::Pair(Some(name), number)) => {
-            format!("create k{} {name} → number {number}", op.key)
-        }
-        (Function::Exists, Value::Pair(Some(name), present)) => {
-            format!("exists k{} {name} → {}", op.key, if *present == 0 { "no" } else { "yes" })
-        }
-        (Function::Open, Value::One(timeout_ms)) => format!("open a session of {timeout_ms} ms"),
-        (Function::Open, _) => "open a session".to_owned(),
-        (Function::Close, _) => "close the session".to_owned(),
-        (Function::Abandon, _) => "leave the session".to_owned(),
-        (f, Value::One(value)) => format!("{f} k{} = {value}", op.key),
-        (f, _) => format!("{f} k{}", op.key),
+/// The answer where room is short; the list below has all of it.
+fn in_brief(op: &OpView) -> String {
+    if op.impossible {
+        return "✗ cannot be".to_owned();
     }
-}
-
-/// Elements of a list that are written out; of a longer one the end is, where lists differ.
-const MOST_ELEMENTS: usize = 6;
-
-fn elements(list: &[i64]) -> String {
-    let left_out = list.len().saturating_sub(MOST_ELEMENTS);
-    let shown: Vec<String> = list[left_out..].iter().map(i64::to_string).collect();
-    if left_out == 0 {
-        return format!("[{}]", shown.join(" "));
-    }
-    format!("{} elements […{}]", list.len(), shown.join(" "))
+    answer(op).replace(", version ", ", v")
 }
 
 fn answer(op: &OpView) -> String {
@@ -388,7 +358,7 @@ fn list(m: &mut Markup, found: &Counterexample) {
                 m.el("tr", &[("class", class)], |m| {
                     let until = op.complete_ns.map_or_else(|| "…".to_owned(), moment);
                     m.leaf("td", &[("class", "n quiet")], &format!("{} – {until} s", moment(op.invoke_ns)));
-                    m.leaf("td", &[("class", "mono")], &format!("p{} {}", op.process, call(op)));
+                    m.leaf("td", &[("class", "mono")], &format!("p{} {}", op.process, op.call));
                     let session = op.session.as_ref().map(|id| format!(", session {id}")).unwrap_or_default();
                     let text = format!("{}{session}, line {}", answer(op), op.index);
                     m.leaf("td", &[], &shortened(&text, 200));

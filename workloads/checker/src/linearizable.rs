@@ -3,12 +3,14 @@
 //! A history over several keys is linearizable when each key's part is (linearizability is local), so each key
 //! is decided by itself and the worst answer counts.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::json;
 
 use crate::budget::Budget;
 use crate::history::{History, Op};
 use crate::register::{self, Algorithm, Decision, Problem, explain};
-use crate::verdict::{CheckResult, Counterexample, Verdict};
+use crate::verdict::{CheckResult, Counterexample, Judged, PartOrder, Verdict};
 
 /// The name of the check.
 pub const NAME: &str = "linearizable";
@@ -30,30 +32,85 @@ pub struct KeyResult {
     pub open: usize,
     /// With a violation: what shows it.
     pub counterexample: Option<Counterexample>,
+    /// With a valid verdict, if it was asked for: an order that explains everything, by indices of invocations.
+    pub order: Option<Vec<u64>>,
 }
 
 /// Judges the operations of one key. The budget is for this key alone.
 #[must_use]
-pub fn check_key(key: u64, ops: &[&Op], budget: Budget) -> KeyResult {
-    let problem = Problem::of(ops);
-    let judgement = register::check(&problem, budget);
-    let (verdict, reason, counterexample) = match &judgement.decision {
-        Decision::Linearizable { .. } => (Verdict::Valid, None, None),
-        Decision::Undecided { reason } => (Verdict::Unknown, Some(reason.clone()), None),
-        Decision::Violation(shrunk) => {
-            (Verdict::Invalid, None, Some(explain::counterexample(&problem, ops, shrunk)))
-        }
-    };
-    let open = problem.entries.iter().filter(|entry| entry.is_open()).count();
-    KeyResult { key, verdict, decided_by: judgement.decided_by, reason, ops: ops.len(), open, counterexample }
+pub fn check_key(key: u64, ops: &[&Op], budget: &Budget) -> KeyResult {
+    judge_key(key, ops, budget, false)
 }
 
-/// Judges every key, each with the whole budget.
+/// The same; a valid verdict comes with its order if `wants_order`.
 #[must_use]
-pub fn check(history: &History, budget: Budget) -> CheckResult {
-    let results: Vec<KeyResult> =
-        history.by_key().into_iter().map(|(key, ops)| check_key(key, &ops, budget)).collect();
-    merge(results)
+pub fn judge_key(key: u64, ops: &[&Op], budget: &Budget, wants_order: bool) -> KeyResult {
+    let problem = Problem::of(ops);
+    let judgement = register::judge(&problem, budget, wants_order);
+    let mut result = KeyResult {
+        key,
+        verdict: Verdict::Valid,
+        decided_by: judgement.decided_by,
+        reason: None,
+        ops: ops.len(),
+        open: problem.entries.iter().filter(|entry| entry.is_open()).count(),
+        counterexample: None,
+        order: None,
+    };
+    match judgement.decision {
+        Decision::Linearizable { witness } if wants_order => {
+            let by_index =
+                |order: Vec<usize>| order.iter().map(|&at| ops[problem.entries[at].op].index).collect();
+            result.order = witness.map(by_index);
+        }
+        Decision::Linearizable { .. } => {}
+        Decision::Undecided { reason } => (result.verdict, result.reason) = (Verdict::Unknown, Some(reason)),
+        Decision::Violation(shrunk) => {
+            result.verdict = Verdict::Invalid;
+            result.counterexample = Some(explain::counterexample(&problem, ops, &shrunk));
+        }
+    }
+    result
+}
+
+/// Judges every key, each with the whole budget, one after the other.
+#[must_use]
+pub fn check(history: &History, budget: &Budget) -> CheckResult {
+    judge(history, budget, 1, false).result
+}
+
+/// Judges every key, each with the whole budget, `threads` of them at a time: so that many times the budget's memory
+/// may be held at once. The result does not depend on the number of threads. With `wants_order` a valid result has the
+/// order of each key as its witness, which [`crate::confirm::register`] confirms.
+#[must_use]
+pub fn judge(history: &History, budget: &Budget, threads: usize, wants_order: bool) -> Judged {
+    let keys = history.by_key();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut results: Vec<KeyResult> = Vec::new();
+        while let Some((key, ops)) = keys.get(next.fetch_add(1, Ordering::Relaxed)) {
+            results.push(judge_key(*key, ops, budget, wants_order));
+        }
+        results
+    };
+    let mut results = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(keys.len())).map(|_| scope.spawn(work)).collect();
+        let mut results = work();
+        for other in others {
+            match other.join() {
+                Ok(more) => results.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        results
+    });
+    results.sort_by_key(|result| result.key);
+    let orders = results.iter_mut().map(|result| (result.key, result.order.take()));
+    let witness =
+        orders.filter_map(|(key, order)| Some(PartOrder { part: Some(key), order: order? })).collect();
+    let result = merge(results);
+    let witness = if result.verdict == Verdict::Valid { witness } else { Vec::new() };
+    Judged { result, witness }
 }
 
 /// One result from those of all keys.
@@ -93,10 +150,61 @@ pub fn merge(results: Vec<KeyResult>) -> CheckResult {
     if !algorithms.is_empty() {
         result = result.with_decided_by(algorithms.join(", "));
     }
-    // The smallest of the counterexamples is the one to show.
+    // The smallest of the counterexamples is the one to show, and of equally small ones that of the lowest key.
     let smallest = results.into_iter().filter_map(|key| key.counterexample).min_by_key(|c| c.ops.len());
     match smallest {
         Some(counterexample) => result.with_counterexample(counterexample),
         None => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::confirm;
+    use crate::history::{Event, EventKind, Function, Value};
+
+    /// On each of `keys` keys two processes overlap for some operations; on key `wrong` one read is stale.
+    fn history(keys: u64, wrong: Option<u64>) -> History {
+        let event = |process, kind, f, key, value| Event::new(process, kind, f, key, value, 0);
+        let mut events = Vec::new();
+        for key in 0..keys {
+            for round in 0..4 {
+                let written = Value::One(i64::from(round % 3));
+                let read = if wrong == Some(key) && round == 3 { Value::One(1) } else { written.clone() };
+                events.push(event(key, EventKind::Invoke, Function::Write, key, written.clone()));
+                events.push(event(key, EventKind::Ok, Function::Write, key, written));
+                events.push(event(key, EventKind::Invoke, Function::Read, key, Value::Null));
+                events.push(event(key, EventKind::Ok, Function::Read, key, read));
+            }
+        }
+        for (at, event) in (0..).zip(&mut events) {
+            (event.index, event.time) = (at, Some(at));
+        }
+        History::from_events(events).unwrap()
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_nothing() {
+        for wrong in [None, Some(3)] {
+            let history = history(9, wrong);
+            let alone = judge(&history, &Budget::default(), 1, true);
+            for threads in [0, 2, 3, 50] {
+                assert_eq!(judge(&history, &Budget::default(), threads, true), alone);
+            }
+            assert_eq!(alone.result.verdict, if wrong.is_none() { Verdict::Valid } else { Verdict::Invalid });
+        }
+    }
+
+    #[test]
+    fn a_valid_verdict_has_an_order_of_every_key_that_the_definition_confirms() {
+        let history = history(4, None);
+        let judged = judge(&history, &Budget::default(), 2, true);
+        assert_eq!(judged.witness.len(), 4);
+        for order in &judged.witness {
+            let ops = history.ops().iter().filter(|op| Some(op.key) == order.part);
+            assert_eq!(confirm::register(ops, &order.order), Ok(()));
+        }
+        assert_eq!(judge(&history, &Budget::default(), 2, false).witness, []);
     }
 }

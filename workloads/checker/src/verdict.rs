@@ -3,11 +3,9 @@
 //! These types are what a check hands to whoever reports it: they serialize, and they carry enough to be shown
 //! to a person (a sentence, the operations to draw) and to a program (evidence as JSON).
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
-use crate::history::{Function, Op, OpKind, Outcome, Value};
+use crate::history::{Datum, Op, OpKind, Outcome};
 
 /// The answer of a check. The order is the priority when several are merged: a violation always wins, and what
 /// could not be decided is never valid.
@@ -67,6 +65,9 @@ pub struct CheckResult {
     /// The algorithm (or algorithms, over several keys) that decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
+    /// How long it took, in milliseconds, where whoever asked has a clock: this crate has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<f64>,
     /// With an invalid verdict: the part of the history that shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterexample: Option<Counterexample>,
@@ -82,6 +83,7 @@ impl CheckResult {
             summary: summary.into(),
             evidence: serde_json::Value::Null,
             decided_by: None,
+            took_ms: None,
             counterexample: None,
         }
     }
@@ -108,6 +110,26 @@ impl CheckResult {
     }
 }
 
+/// A result, with what proves a valid one to whoever does not trust this crate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// The result.
+    pub result: CheckResult,
+    /// With a valid verdict, for each part of the object (a key) an order that explains every answer. Empty when it was
+    /// not asked for or is not to be had.
+    pub witness: Vec<PartOrder>,
+}
+
+/// An order of the operations on one part of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartOrder {
+    /// The part; none when the object is one whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<u64>,
+    /// Indices of the invocations' records. An operation whose fate is unknown and that is not here never happened.
+    pub order: Vec<u64>,
+}
+
 /// A small part of a history that is itself a violation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counterexample {
@@ -128,12 +150,18 @@ pub struct OpView {
     pub index: u64,
     /// The logical process.
     pub process: u64,
-    /// What was asked.
-    pub f: Function,
+    /// What was asked: `read`, `acquire`, `txn`.
+    pub f: String,
     /// The key.
-    pub key: u64,
+    pub key: Datum,
     /// Written or read, as the line of a history has it.
-    pub value: Value,
+    pub value: Datum,
+    /// What was asked and, for what looks at the system, what was answered, as it is drawn: `read k3 → 7`.
+    #[serde(default)]
+    pub call: String,
+    /// Whether it asks for a change.
+    #[serde(default)]
+    pub changes: bool,
     /// When it was invoked, ns since the start of the run.
     pub invoke_ns: u64,
     /// When it completed; none when its fate stayed unknown.
@@ -158,28 +186,14 @@ impl OpView {
     /// The view of one operation.
     #[must_use]
     pub fn of(op: &Op, impossible: bool) -> Self {
-        let value = match op.kind {
-            OpKind::Read { value } => match (&op.list, value) {
-                (Some(list), _) => Value::List(Arc::clone(list)),
-                (None, value) => value.map_or(Value::Null, Value::One),
-            },
-            OpKind::Write { value } | OpKind::Add { value } | OpKind::Append { value } => Value::One(value),
-            OpKind::Cas { from, to } => Value::Pair(from, to),
-            OpKind::Create { name, number: Some(number) } => Value::Pair(Some(name), number),
-            OpKind::Create { name, number: None } | OpKind::Delete { name } => Value::One(name),
-            OpKind::Exists { name, present } if op.outcome == Outcome::Ok => {
-                Value::Pair(Some(name), i64::from(present))
-            }
-            OpKind::Exists { name, .. } => Value::One(name),
-            OpKind::Open { timeout_ms } => timeout_ms.map_or(Value::Null, Value::One),
-            OpKind::Make | OpKind::Close | OpKind::Abandon => Value::Null,
-        };
         Self {
             index: op.index,
             process: op.process,
-            f: op.kind.function(),
-            key: op.key,
-            value,
+            f: op.kind.function().as_str().to_owned(),
+            key: i64::try_from(op.key).map_or(Datum::Nil, Datum::Int),
+            value: value_of(op),
+            call: call(op),
+            changes: op.kind.is_change(),
             invoke_ns: op.invoke_ns,
             complete_ns: op.complete_ns,
             outcome: op.outcome,
@@ -189,6 +203,66 @@ impl OpView {
             impossible,
         }
     }
+}
+
+fn value_of(op: &Op) -> Datum {
+    let int = Datum::Int;
+    let pair = |first: Datum, second: i64| Datum::List(vec![first, Datum::Int(second)]);
+    match op.kind {
+        OpKind::Read { value } => match &op.list {
+            Some(list) => Datum::List(list.iter().copied().map(int).collect()),
+            None => value.map_or(Datum::Nil, int),
+        },
+        OpKind::Write { value } | OpKind::Add { value } | OpKind::Append { value } => int(value),
+        OpKind::Cas { from, to } => pair(from.map_or(Datum::Nil, int), to),
+        OpKind::Create { name, number: Some(number) } => pair(int(name), number),
+        OpKind::Create { name, number: None } | OpKind::Delete { name } => int(name),
+        OpKind::Exists { name, present } if op.outcome == Outcome::Ok => pair(int(name), i64::from(present)),
+        OpKind::Exists { name, .. } => int(name),
+        OpKind::Open { timeout_ms } => timeout_ms.map_or(Datum::Nil, int),
+        OpKind::Make | OpKind::Close | OpKind::Abandon => Datum::Nil,
+    }
+}
+
+/// What was asked, and for a read what was answered.
+fn call(op: &Op) -> String {
+    let key = op.key;
+    let nothing = |value: Option<i64>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+    match op.kind {
+        OpKind::Read { .. } if op.outcome != Outcome::Ok => format!("read k{key}"),
+        OpKind::Read { value } => match &op.list {
+            Some(list) => format!("read k{key} → {}", elements(list)),
+            None => format!("read k{key} → {}", nothing(value)),
+        },
+        OpKind::Cas { from, to } => format!("cas k{key} {} → {to}", nothing(from)),
+        OpKind::Create { name, number: Some(number) } => format!("create k{key} {name} → number {number}"),
+        OpKind::Exists { name, present } if op.outcome == Outcome::Ok => {
+            format!("exists k{key} {name} → {}", if present { "yes" } else { "no" })
+        }
+        OpKind::Open { timeout_ms: Some(timeout_ms) } => format!("open a session of {timeout_ms} ms"),
+        OpKind::Open { timeout_ms: None } => "open a session".to_owned(),
+        OpKind::Close => "close the session".to_owned(),
+        OpKind::Abandon => "leave the session".to_owned(),
+        OpKind::Write { value } | OpKind::Add { value } | OpKind::Append { value } => {
+            format!("{} k{key} = {value}", op.kind.function())
+        }
+        OpKind::Create { name, number: None } | OpKind::Delete { name } | OpKind::Exists { name, .. } => {
+            format!("{} k{key} = {name}", op.kind.function())
+        }
+        OpKind::Make => format!("create k{key}"),
+    }
+}
+
+/// Elements of a list that are written out; of a longer one the end is, where lists differ.
+const MOST_ELEMENTS: usize = 6;
+
+fn elements(list: &[i64]) -> String {
+    let left_out = list.len().saturating_sub(MOST_ELEMENTS);
+    let shown: Vec<String> = list[left_out..].iter().map(i64::to_string).collect();
+    if left_out == 0 {
+        return format!("[{}]", shown.join(" "));
+    }
+    format!("{} elements […{}]", list.len(), shown.join(" "))
 }
 
 #[cfg(test)]

@@ -30,6 +30,8 @@
 
 mod strength;
 
+use std::num::NonZeroUsize;
+
 use checker::durability::{self, FinalState};
 use checker::ephemeral::Expiry;
 use checker::history::{History, Loaded, Op, OpKind};
@@ -76,48 +78,85 @@ impl Beside {
     }
 }
 
+/// What a judgement may take, and who measures it.
+#[derive(Clone)]
+pub struct Effort<'a> {
+    /// Steps, memory and a bell, for each part that is searched.
+    pub budget: Budget,
+    /// Keys that are judged at a time.
+    pub threads: NonZeroUsize,
+    /// Runs one check and notes how long it took: whoever asks has a clock, nobody here has.
+    pub timed: Timed<'a>,
+}
+
+/// Runs one check, and may note how long it took.
+pub type Timed<'a> = &'a dyn Fn(&mut dyn FnMut() -> CheckResult) -> CheckResult;
+
+impl Effort<'_> {
+    /// One key after the other, and nobody measures.
+    #[must_use]
+    pub fn of(budget: &Budget) -> Self {
+        Self { budget: budget.clone(), threads: NonZeroUsize::MIN, timed: &|run| run() }
+    }
+
+    fn run(&self, mut check: impl FnMut() -> CheckResult) -> CheckResult {
+        (self.timed)(&mut check)
+    }
+}
+
 /// Judges a history that is known to be whole, as the simulator's is.
 #[must_use]
-pub fn judge(kind: Kind, history: &History, beside: &Beside, budget: Budget) -> Vec<CheckResult> {
-    let mut results = promises(kind, history, beside, budget);
-    results.push(sessions::check(history));
+pub fn judge(kind: Kind, history: &History, beside: &Beside, budget: &Budget) -> Vec<CheckResult> {
+    judge_with(kind, history, beside, &Effort::of(budget))
+}
+
+fn judge_with(kind: Kind, history: &History, beside: &Beside, effort: &Effort<'_>) -> Vec<CheckResult> {
+    let mut results = promises(kind, history, beside, effort);
+    results.push(effort.run(|| sessions::check(history)));
     let (states, members) = (&beside.final_states, &beside.members);
+    let elements = |element: fn(&Op) -> Option<i64>| {
+        effort.run(|| durability::check_elements(history, states, members, element))
+    };
     results.extend(match kind {
-        Kind::Register => Some(durability::check(history, states, members)),
-        Kind::Set => Some(durability::check_elements(history, states, members, added)),
-        Kind::Append => Some(durability::check_elements(history, states, members, appended)),
-        Kind::Sequential => Some(durability::check_elements(history, states, members, lasting_number)),
+        Kind::Register => Some(effort.run(|| durability::check(history, states, members))),
+        Kind::Set => Some(elements(added)),
+        Kind::Append => Some(elements(appended)),
+        Kind::Sequential => Some(elements(lasting_number)),
         Kind::Ephemeral => None,
     });
-    results.push(durability::check_convergence(history, states, members));
-    results.push(strength(history, beside));
+    results.push(effort.run(|| durability::check_convergence(history, states, members)));
+    results.push(effort.run(|| strength(history, beside)));
     results
 }
 
 /// What the history shows by itself.
-fn promises(kind: Kind, history: &History, beside: &Beside, budget: Budget) -> Vec<CheckResult> {
+fn promises(kind: Kind, history: &History, beside: &Beside, effort: &Effort<'_>) -> Vec<CheckResult> {
     let reads = beside.reads();
+    let linearizable = |history: &History| {
+        effort.run(|| linearizable::judge(history, &effort.budget, effort.threads.get(), false).result)
+    };
+    let versions = |history: &History| effort.run(|| versions::check(history));
     match kind {
         Kind::Register if beside.reads_may_be_stale => {
             let updates = history.updates();
-            let mut linearizable = linearizable::check(&updates, budget);
+            let mut linearizable = linearizable(&updates);
             linearizable.name = "linearizable-updates".to_owned();
             linearizable
                 .summary
                 .push_str("; reads are judged by their session's order, which is all they promise here");
-            vec![linearizable, versions::check(&updates)]
+            vec![linearizable, versions(&updates)]
         }
-        Kind::Register => vec![linearizable::check(history, budget), versions::check(history)],
-        Kind::Set => vec![set::check(history, reads)],
+        Kind::Register => vec![linearizable(history), versions(history)],
+        Kind::Set => vec![effort.run(|| set::check(history, reads))],
         Kind::Append if beside.reads_may_be_stale => {
-            vec![append::check(history, reads), versions::check(&history.updates())]
+            vec![effort.run(|| append::check(history, reads)), versions(&history.updates())]
         }
-        Kind::Append => vec![append::check(history, reads), versions::check(history)],
-        Kind::Sequential => vec![sequential::check(history)],
+        Kind::Append => vec![effort.run(|| append::check(history, reads)), versions(history)],
+        Kind::Sequential => vec![effort.run(|| sequential::check(history))],
         Kind::Ephemeral => {
             let expiry =
                 beside.well_since_ns.map(|well_since_ns| Expiry { well_since_ns, bound_ns: EXPIRY_BOUND_NS });
-            vec![ephemeral::check(history, reads, expiry)]
+            vec![effort.run(|| ephemeral::check(history, reads, expiry))]
         }
     }
 }
@@ -138,20 +177,20 @@ fn appended(op: &Op) -> Option<i64> {
 
 /// Judges a history that was read from a file, which may be cut short.
 #[must_use]
-pub fn judge_loaded(kind: Kind, loaded: &Loaded, beside: &Beside, budget: Budget) -> Vec<CheckResult> {
+pub fn judge_loaded(kind: Kind, loaded: &Loaded, beside: &Beside, effort: &Effort<'_>) -> Vec<CheckResult> {
     let mut results = vec![completeness(loaded)];
-    results.extend(judge(kind, &loaded.history, beside, budget));
+    results.extend(judge_with(kind, &loaded.history, beside, effort));
     results
 }
 
 /// Judges a history alone, without anything beside it: what `check` does for a file from elsewhere. Which workload
 /// it was is told by its operations.
 #[must_use]
-pub fn judge_history_alone(loaded: &Loaded, budget: Budget) -> Vec<CheckResult> {
+pub fn judge_history_alone(loaded: &Loaded, effort: &Effort<'_>) -> Vec<CheckResult> {
     let kind = Kind::of_functions(loaded.history.ops().iter().map(|op| op.kind.function()));
     let mut results = vec![completeness(loaded)];
-    results.extend(promises(kind, &loaded.history, &Beside::default(), budget));
-    results.push(sessions::check(&loaded.history));
+    results.extend(promises(kind, &loaded.history, &Beside::default(), effort));
+    results.push(effort.run(|| sessions::check(&loaded.history)));
     results
 }
 
@@ -204,7 +243,7 @@ mod tests {
     #[test]
     fn a_true_run_is_valid_on_every_line() {
         let loaded = load(recorded().as_slice()).unwrap();
-        let results = judge_loaded(Kind::Register, &loaded, &beside(), Budget::default());
+        let results = judge_loaded(Kind::Register, &loaded, &beside(), &Effort::of(&Budget::default()));
         let names: Vec<&str> = results.iter().map(|result| result.name.as_str()).collect();
         assert_eq!(
             names,
@@ -239,7 +278,7 @@ mod tests {
         let loaded = load(writer.finish().unwrap().into_inner.as_slice()).unwrap();
         let first = |stale| {
             let beside = Beside { reads_may_be_stale: stale, ..Beside::default() };
-            judge(Kind::Register, &loaded.history, &beside, Budget::default()).remove(0)
+            judge(Kind::Register, &loaded.history, &beside, &Budget::default()).remove(0)
         };
         assert_eq!(first(false).verdict, Verdict::Invalid);
         assert_eq!(
@@ -253,7 +292,7 @@ mod tests {
         let bytes = recorded();
         let cut = bytes.len() - 20;
         let loaded = load(&bytes[..cut]).unwrap();
-        let results = judge_loaded(Kind::Register, &loaded, &beside(), Budget::default());
+        let results = judge_loaded(Kind::Register, &loaded, &beside(), &Effort::of(&Budget::default()));
         assert_eq!(Verdict::of(&results), Verdict::Unknown);
     }
 
@@ -263,7 +302,7 @@ mod tests {
         let mut beside = beside();
         beside.final_states[1].version = 1;
         beside.final_states[1].value = Some(2);
-        let results = judge_loaded(Kind::Register, &loaded, &beside, Budget::default());
+        let results = judge_loaded(Kind::Register, &loaded, &beside, &Effort::of(&Budget::default()));
         assert_eq!(Verdict::of(&results), Verdict::Invalid);
         let invalid: Vec<&str> = results
             .iter()

@@ -186,39 +186,18 @@ fn without_clients(shrinker: &mut Shrinker) {
 
 /// Members that a transition is about.
 pub(super) fn hosts_of(transition: &Transition) -> [Option<HostIndex>; 2] {
-    match transition {
-        Transition::Start { host }
-        | Transition::Crash { host, .. }
-        | Transition::Tick { host, .. }
-        | Transition::Stored { host, .. }
-        | Transition::Wrote { host, .. }
-        | Transition::Told { host }
-        | Transition::Snapshot { host }
-        | Transition::Clock { host, .. }
-        | Transition::DiskFails { host, .. }
-        | Transition::Disk { host, .. }
-        | Transition::Rots { host, .. }
-        | Transition::Connects { host, .. }
-        | Transition::Hears { host, .. }
-        | Transition::Drops { host, .. } => [Some(*host), None],
-        Transition::Meets { host, peer }
-        | Transition::Misses { host, peer }
-        | Transition::Dials { host, peer }
-        | Transition::Accepts { host, peer }
-        | Transition::Dialled { host, peer }
-        | Transition::Refused { host, peer }
-        | Transition::Loses { host, peer, .. } => [Some(*host), Some(*peer)],
-        Transition::Vote { from, to } | Transition::Packet { from, to, .. } => [Some(*from), Some(*to)],
-        Transition::Asks { .. }
-        | Transition::Pings { .. }
-        | Transition::HangsUp { .. }
-        | Transition::Listens { .. }
-        | Transition::Cut { .. }
-        | Transition::Look(_) => [None, None],
-    }
+    let mut hosts = [None; 2];
+    let mut places = hosts.iter_mut();
+    rename_hosts(&mut transition.clone(), |host| {
+        if let Some(place) = places.next() {
+            *place = Some(host);
+        }
+        host
+    });
+    hosts
 }
 
-fn rename_hosts(transition: &mut Transition, name: impl Fn(HostIndex) -> HostIndex) {
+fn rename_hosts(transition: &mut Transition, mut name: impl FnMut(HostIndex) -> HostIndex) {
     match transition {
         Transition::Start { host }
         | Transition::Crash { host, .. }

@@ -14,7 +14,7 @@ use super::World;
 use crate::outcome::Rule;
 
 /// What the search for an order may spend on one register of one world.
-const BUDGET: Budget = Budget { steps: 5_000_000, memory_bytes: 64 << 20 };
+const BUDGET: Budget = Budget::new(5_000_000, 64 << 20);
 
 impl<P: Plant> World<P> {
     /// Judges what the clients saw.
@@ -73,7 +73,7 @@ impl<P: Plant> World<P> {
 
     fn check_registers(&mut self, history: &History) {
         for (key, ops) in history.by_key() {
-            let result = linearizable::check_key(key, &ops, BUDGET);
+            let result = linearizable::check_key(key, &ops, &BUDGET);
             self.record.undecided += u64::from(result.reason.is_some());
             if let Some(counterexample) = result.counterexample {
                 self.convict(

@@ -94,9 +94,20 @@ impl<P: Plant> World<P> {
             let anew = world.clients[index].session.is_none();
             Transition::Connects { client: index, host, anew }
         });
-        let conn = self.client_conns.len();
+        let conn = self.open_client_conn(index, host);
+        let timeout = i32::try_from(self.drawn.session_timeout_ms).expect("a drawn time-out is small");
+        let client = &mut self.clients[index];
+        client.conn = Some(conn);
+        client.ready = false;
+        client.asked_at = self.now;
+        let frame = client.connect(timeout);
+        self.send_to_member(conn, Flow::Frame(frame));
+    }
+
+    /// A connection of a client to a member, with both ends open and nothing said.
+    pub(super) fn open_client_conn(&mut self, client: usize, host: usize) -> usize {
         self.client_conns.push(ClientConn {
-            client: index,
+            client,
             host,
             life: self.hosts[host].life,
             member_open: true,
@@ -105,13 +116,7 @@ impl<P: Plant> World<P> {
             to_member: Pipe::default(),
             to_client: Pipe::default(),
         });
-        let timeout = i32::try_from(self.drawn.session_timeout_ms).expect("a drawn time-out is small");
-        let client = &mut self.clients[index];
-        client.conn = Some(conn);
-        client.ready = false;
-        client.asked_at = self.now;
-        let frame = client.connect(timeout);
-        self.send_to_member(conn, Flow::Frame(frame));
+        self.client_conns.len() - 1
     }
 
     pub(super) fn send_to_member(&mut self, conn: usize, flow: Flow) {

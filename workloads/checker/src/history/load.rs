@@ -1,20 +1,16 @@
-//! Reads a history from lines, as a stream, and says whether it is complete.
+//! Reads a history of registers, sets or lists, in any format, and says whether it is complete.
 //!
-//! A history that this project recorded ends with a trailer. Without it (the run was killed, the file was cut or
-//! changed) the history still shows violations, but can't show their absence: [`Loaded::limit`] turns valid into
-//! unknown. A history from elsewhere, in the same line form but without any field of ours, has no trailer and is
-//! taken as it is.
+//! Without completeness the history still shows violations, but can't show their absence: [`Loaded::limit`] turns valid
+//! into unknown. Lines of JSON are read straight into events, because ours are long; other formats become records first
+//! ([`super::records`]) and events from those, as far as a register, a set or a list can be in them.
 
 use std::io::BufRead;
 
-use serde::Deserialize;
-use sha2::{Digest, Sha256};
-
+use super::convert::event_of;
+use super::lines::{Seal, in_one_line, line_to_record, read_line};
+use super::records::{Format, Input, Records, recognise};
 use super::{Event, History, PairError, Pairing};
 use crate::verdict::Verdict;
-
-/// Longest line that is read.
-pub const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// Why a history could not be read at all.
 #[derive(Debug, thiserror::Error)]
@@ -66,132 +62,64 @@ impl Loaded {
     }
 }
 
-#[derive(Deserialize)]
-struct Trailer {
-    trailer: bool,
-    count: u64,
-    sha256: String,
-}
-
-#[derive(Default)]
-struct Loading {
-    pairing: Pairing,
-    hash: Sha256,
-    events: u64,
-    recorded: bool,
-    trailer: Option<Trailer>,
-    problem: Option<String>,
-}
-
 /// Reads a whole history.
 ///
 /// # Errors
 /// [`LoadError`] names the line. A last line that is cut short is no error but a missing trailer.
-pub fn load<R: BufRead>(mut reader: R) -> Result<Loaded, LoadError> {
-    let mut loading = Loading::default();
+pub fn load<R: BufRead + Send>(reader: R) -> Result<Loaded, LoadError> {
+    let recognised = recognise(reader)?;
+    match recognised.format {
+        Format::JsonLines => load_lines(recognised.input),
+        Format::Edn | Format::TextLog => load_records(Records::of(recognised)),
+    }
+}
+
+fn load_lines(mut reader: Input<'_>) -> Result<Loaded, LoadError> {
+    let mut seal = Seal::default();
+    let mut pairing = Pairing::default();
     let mut line = Vec::new();
     for number in 1_u64.. {
         line.clear();
         if read_line(&mut reader, &mut line, number)? == 0 {
             break;
         }
-        loading.line(&line, number)?;
+        let Some(Some(mut event)) = seal.line(&line, number, line_to_event)? else { continue };
+        event.index = seal.events;
+        seal.events += 1;
+        seal.recorded |= event.is_recorded();
+        pairing.push(event).map_err(|source| LoadError::Pair { line: number, source })?;
     }
-    loading.finish()
+    if seal.events == 0 {
+        return Err(LoadError::Empty);
+    }
+    finish(pairing, seal.problem(), seal.is_plain(), seal.events)
 }
 
-/// `read_until` with a limit, so that a file without newlines is refused before it fills the memory.
-fn read_line<R: BufRead>(reader: &mut R, line: &mut Vec<u8>, number: u64) -> Result<usize, LoadError> {
-    loop {
-        let available = reader.fill_buf()?;
-        if available.is_empty() {
-            return Ok(line.len());
-        }
-        let newline = available.iter().position(|&byte| byte == b'\n');
-        let taken = newline.map_or(available.len(), |at| at + 1);
-        if line.len() + taken > MAX_LINE_BYTES {
-            let reason = format!("longer than {MAX_LINE_BYTES} bytes");
-            return Err(LoadError::Malformed { line: number, reason });
-        }
-        line.extend_from_slice(&available[..taken]);
-        reader.consume(taken);
-        if newline.is_some() {
-            return Ok(line.len());
-        }
+/// The event of a line without its end, or none if whoever speaks is no client.
+fn line_to_event(text: &[u8]) -> Result<Option<Event>, String> {
+    match super::scan::event(text) {
+        Ok(event) => Ok(Some(event)),
+        Err(error) => match line_to_record(text) {
+            Ok(line) if line.record.is_none() => Ok(None),
+            Ok(_) | Err(_) => Err(in_one_line(&error)),
+        },
     }
 }
 
-impl Loading {
-    fn line(&mut self, bytes: &[u8], number: u64) -> Result<(), LoadError> {
-        let text = bytes.trim_ascii();
-        if text.is_empty() {
-            self.hash.update(bytes);
-            return Ok(());
-        }
-        if self.trailer.is_some() {
-            let reason = "nothing may follow the trailer".to_owned();
-            return Err(LoadError::Malformed { line: number, reason });
-        }
-        let malformed = |error: serde_json::Error| {
-            // The position inside one line is the column; the line that serde counts is always 1.
-            let reason = error.to_string().replace(" at line 1 column", " at column");
-            LoadError::Malformed { line: number, reason }
-        };
-        if text.starts_with(b"{\"trailer\"") {
-            self.trailer = match serde_json::from_slice::<Trailer>(text) {
-                Ok(trailer) if trailer.trailer => Some(trailer),
-                Err(_) if !bytes.ends_with(b"\n") => {
-                    self.cut_short(number);
-                    return Ok(());
-                }
-                Ok(_) => {
-                    let reason = "the trailer does not say that it is one".to_owned();
-                    return Err(LoadError::Malformed { line: number, reason });
-                }
-                Err(error) => return Err(malformed(error)),
-            };
-            return Ok(());
-        }
-        let mut event: Event = match serde_json::from_slice(text) {
-            Ok(event) => event,
-            Err(_) if !bytes.ends_with(b"\n") => {
-                self.cut_short(number);
-                return Ok(());
-            }
-            Err(error) => return Err(malformed(error)),
-        };
-        self.hash.update(bytes);
-        event.index = self.events;
-        self.events += 1;
-        self.recorded |= event.is_recorded();
-        self.pairing.push(event).map_err(|source| LoadError::Pair { line: number, source })
+fn load_records(mut records: Records<'_>) -> Result<Loaded, LoadError> {
+    let mut pairing = Pairing::default();
+    for record in records.by_ref() {
+        let record = record?;
+        let event = event_of(&record).map_err(|reason| LoadError::Malformed { line: record.line, reason })?;
+        pairing.push(event).map_err(|source| LoadError::Pair { line: record.line, source })?;
     }
+    let known = records.completeness();
+    finish(pairing, known.problem, known.plain, known.events)
+}
 
-    fn cut_short(&mut self, number: u64) {
-        self.problem = Some(format!("line {number}, the last, is cut short"));
-    }
-
-    fn finish(self) -> Result<Loaded, LoadError> {
-        if self.events == 0 {
-            return Err(LoadError::Empty);
-        }
-        let plain = self.trailer.is_none() && !self.recorded;
-        let problem = self.problem.or_else(|| match self.trailer {
-            None if plain => None,
-            None => Some("the trailer is missing: the end of the history may be lost".to_owned()),
-            Some(trailer) if trailer.count != self.events => {
-                Some(format!("the trailer counts {} lines but there are {}", trailer.count, self.events))
-            }
-            Some(trailer) => {
-                let hash = super::writer::hex(&self.hash.finalize());
-                (hash != trailer.sha256)
-                    .then(|| "the lines are not those that the trailer was made for".into())
-            }
-        });
-        let history =
-            self.pairing.finish().map_err(|source| LoadError::Pair { line: self.events, source })?;
-        Ok(Loaded { history, complete: problem.is_none(), problem, plain, events: self.events })
-    }
+fn finish(pairing: Pairing, problem: Option<String>, plain: bool, events: u64) -> Result<Loaded, LoadError> {
+    let history = pairing.finish().map_err(|source| LoadError::Pair { line: events, source })?;
+    Ok(Loaded { history, complete: problem.is_none(), problem, plain, events })
 }
 
 #[cfg(test)]

@@ -22,16 +22,38 @@
 //!
 //! `open`, `close` and `abandon` are about the session that their line names; only workloads that judge sessions
 //! record them. Nothing is sent for `abandon`: it says that nothing will be sent any more. Names are integers too.
+//!
+//! Histories from elsewhere come in other formats and with other operations: [`records()`] reads them one [`Record`] at
+//! a time, and says what each format leaves open and how that is decided here.
 
+mod compressed;
+mod convert;
+mod datum;
+mod edn;
+mod elements;
 mod event;
+mod fields;
+#[cfg(test)]
+mod fixtures;
+mod lines;
 mod load;
 mod pair;
+mod record;
+mod records;
+pub mod scan;
+mod text_log;
+mod tuples;
 mod value;
 mod writer;
 
+pub(crate) use convert::event_of;
+pub use datum::Datum;
 pub use event::{BAD_VERSION, Event, EventKind, Function};
-pub use load::{LoadError, Loaded, MAX_LINE_BYTES, load};
+pub use lines::MAX_LINE_BYTES;
+pub use load::{LoadError, Loaded, load};
 pub use pair::{PairError, Pairing};
+pub use record::Record;
+pub use records::{Completeness, Format, Records, records};
 pub use value::Value;
 pub use writer::{Finished, HistoryWriter};
 

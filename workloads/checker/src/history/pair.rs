@@ -163,6 +163,11 @@ impl Pairing {
         }
         if self.untimed {
             self.rank_by(|(_, position)| (0, position));
+            // Without stamps an event is told and drawn by its rank.
+            for op in &mut self.ops {
+                op.invoke_ns = u64::from(op.call);
+                op.complete_ns = (op.ret != NEVER).then(|| u64::from(op.ret));
+            }
         } else {
             self.rank_by(|moment| moment);
         }

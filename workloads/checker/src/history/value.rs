@@ -7,6 +7,8 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
+use super::Datum;
+
 /// The value of a line: `null`, an integer, a pair `[from, to]` whose `from` may be `null`, or a list.
 ///
 /// Two integers in brackets are a pair of a compare-and-set and a list of a read; the file does not tell which, so
@@ -33,6 +35,17 @@ impl Value {
             Self::List(list) => Some(Arc::clone(list)),
             Self::Pair(Some(first), second) => Some(Arc::from([*first, *second])),
             Self::Null | Self::One(_) | Self::Pair(None, _) => None,
+        }
+    }
+}
+
+impl From<&Value> for Datum {
+    fn from(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Nil,
+            Value::One(value) => Self::Int(*value),
+            Value::Pair(from, to) => Self::List(vec![from.map_or(Self::Nil, Self::Int), Self::Int(*to)]),
+            Value::List(list) => Self::List(list.iter().copied().map(Self::Int).collect()),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Says in one sentence why no order exists, and which operations to draw.
 
-use super::Found;
-use super::problem::Problem;
+use super::problem::{Problem, Val};
 use super::shrink::Shrunk;
 use super::zones::Contradiction;
-use crate::history::{Op, OpKind, Outcome};
+use super::{Found, dead_ends};
+use crate::history::{Op, OpKind, Outcome, Rank};
 use crate::verdict::{Counterexample, OpView};
 
 /// More operations than this are not drawn: the part could not be made small within the budget.
@@ -83,7 +83,7 @@ fn inverted(earlier_op: &Op, later_op: &Op, earlier: usize, later: usize) -> (St
             "{} before it was written: process {} invoked the only write of {written} at {}",
             deed(later_op),
             earlier_op.process,
-            seconds(earlier_op.invoke_ns),
+            called(earlier_op),
         );
         return (text, Some(later));
     }
@@ -91,7 +91,7 @@ fn inverted(earlier_op: &Op, later_op: &Op, earlier: usize, later: usize) -> (St
         "{} must have come before {} in the order of values, but was invoked at {}, after that one had returned at {}",
         deed(earlier_op),
         deed(later_op),
-        seconds(earlier_op.invoke_ns),
+        called(earlier_op),
         returned(later_op),
     );
     (text, Some(earlier))
@@ -139,18 +139,45 @@ fn entangled_in_order<'a>(
     (text, Some(a_last))
 }
 
+/// When no two operations contradict each other outright: what the register may hold at the moment, and why that does
+/// not do.
 fn stuck<'a>(shrunk: &Shrunk, op: &impl Fn(usize) -> &'a Op) -> (String, Option<usize>) {
     let count = shrunk.from.len();
-    match shrunk.stuck_at {
-        Some(at) if at < count && op(at).outcome == Outcome::Fail => {
-            let others = count - 1;
-            let text = format!(
-                "{}, but in no order that explains {others} other operations does the register hold anything else then",
-                deed(op(at))
-            );
-            (text, Some(at))
+    let others = match count {
+        2 => "the other operation".to_owned(),
+        _ => format!("the {} other operations", count - 1),
+    };
+    let dead_ends = dead_ends::of(&shrunk.part).unwrap_or_default();
+    let value = |holds: Val| value_name(shrunk, holds, op);
+    match (dead_ends.first(), shrunk.stuck_at) {
+        (_, Some(at)) if count == 1 => {
+            let why = match shrunk.part.entries[at].action.required() {
+                Some(_) => "although nobody had ever asked to write that when it returned",
+                None => "although nobody had ever written anything",
+            };
+            (format!("{}, {why}", deed(op(at))), Some(at))
         }
-        Some(at) if at < count => {
+        (Some(first), _) if dead_ends.iter().all(|end| end.blocked == first.blocked) => {
+            let held: Vec<String> = dead_ends.iter().map(|end| value(end.holds)).collect();
+            let text = format!(
+                "{}, but in every order that explains {others} the register holds {} then",
+                deed(op(first.blocked)),
+                listed_values(&held)
+            );
+            (text, Some(first.blocked))
+        }
+        (Some(first), _) => {
+            let ends = dead_ends
+                .iter()
+                .map(|end| format!("the register holds {} when {}", value(end.holds), deed(op(end.blocked))));
+            let text = format!(
+                "no order explains the answers of these {count} operations: {}",
+                ends.collect::<Vec<_>>().join("; or ")
+            );
+            let culprit = shrunk.stuck_at.filter(|at| dead_ends.iter().any(|end| end.blocked == *at));
+            (text, culprit.or(Some(first.blocked)))
+        }
+        (None, Some(at)) if at < count => {
             let text =
                 format!("{}; no order of these {count} operations explains all their answers", deed(op(at)));
             (text, Some(at))
@@ -159,14 +186,33 @@ fn stuck<'a>(shrunk: &Shrunk, op: &impl Fn(usize) -> &'a Op) -> (String, Option<
     }
 }
 
+fn listed_values(values: &[String]) -> String {
+    match values {
+        [] => "nothing".to_owned(),
+        [only] => only.clone(),
+        [most @ .., last] => format!("{} or {last}", most.join(", ")),
+    }
+}
+
+/// A value as the operations have it.
+fn value_name<'a>(shrunk: &Shrunk, value: Val, op: &impl Fn(usize) -> &'a Op) -> String {
+    let entries = shrunk.part.entries.iter().enumerate();
+    let shown = entries.filter_map(|(at, entry)| match (entry.action.written(), op(at).kind) {
+        (Some(to), OpKind::Read { value: Some(read) }) if to == value => Some(read),
+        (Some(to), kind) if to == value => kind.written(),
+        _ => None,
+    });
+    shown.map(|value| value.to_string()).next().unwrap_or_else(|| "nothing".to_owned())
+}
+
 /// What an operation did, and when.
 #[must_use]
 pub fn deed(op: &Op) -> String {
     let who = format!("process {}", op.process);
     let at_node = op.node.map(|node| format!(" at member {node}")).unwrap_or_default();
     let when = match op.complete_ns {
-        Some(_) if op.outcome != Outcome::Info => format!("({} to {})", seconds(op.invoke_ns), returned(op)),
-        _ => format!("(from {}, never answered)", seconds(op.invoke_ns)),
+        Some(_) if op.outcome != Outcome::Info => format!("({} to {})", called(op), returned(op)),
+        _ => format!("(from {}, never answered)", called(op)),
     };
     let nil = |value: Option<i64>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
     let what = match op.kind {
@@ -224,8 +270,26 @@ fn listed(op: &Op) -> String {
     format!("read {} elements [{dots}{}] from key {}", list.len(), shown.join(", "), op.key)
 }
 
+fn called(op: &Op) -> String {
+    if is_untimed(op) { event(op.call) } else { seconds(op.invoke_ns) }
+}
+
+/// Whether the history has no stamps: then its pairing puts ranks in their place.
+fn is_untimed(op: &Op) -> bool {
+    op.invoke_ns == u64::from(op.call)
+        && op.complete_ns.is_none_or(|complete_ns| complete_ns == u64::from(op.ret))
+}
+
+fn event(rank: Rank) -> String {
+    format!("event {}", u64::from(rank) + 1)
+}
+
 fn returned(op: &Op) -> String {
-    op.complete_ns.map_or_else(|| "no time".to_owned(), seconds)
+    match op.complete_ns {
+        Some(_) if is_untimed(op) => event(op.ret),
+        Some(at) => seconds(at),
+        None => "no time".to_owned(),
+    }
 }
 
 /// Nanoseconds as seconds with four decimals.

@@ -9,6 +9,7 @@
 //! | [`zones`] | histories whose written values all differ: refutes at once; proves when no compare-and-set was refused | n log n |
 //! | [`witness`] | proves, from the versions that the system reported, by an order that [`order::verify`] confirms | n log n |
 //! | [`zones`] with [`order::place_refused`] | proves, by an order that is confirmed likewise | n log n |
+//! | the same with [`repair`] | proves likewise; searches where a refusal found no place | n log n, small searches |
 //! | [`frontier`] | everything, breadth first over the operations that are open at once | exponential in those |
 //! | [`dfs`] | everything, depth first | exponential |
 //!
@@ -19,23 +20,56 @@
 //! Whatever refutes, the refutation is reduced to a few operations and judged again by the plain search before
 //! it is called a violation.
 
+mod dead_ends;
 pub mod dfs;
 pub mod explain;
 pub mod frontier;
 #[cfg(test)]
-mod fuzz;
+pub(crate) mod fuzz;
+mod mutant;
 pub mod order;
+mod part;
 mod portfolio;
 pub mod problem;
 pub mod reduce;
+pub mod repair;
 pub mod shrink;
 pub mod witness;
 pub mod zones;
 
-pub use portfolio::{Algorithm, Decision, Judgement, check};
+pub use portfolio::{Algorithm, Decision, Judgement, check, judge};
 pub use problem::{Action, Entry, Problem, Val};
 
 use crate::budget::Exhausted;
+
+/// Everything that a complete search can tell.
+#[derive(Clone, Debug)]
+pub struct Searched {
+    /// The answer.
+    pub found: Found,
+    /// With an order: the indices of its entries, if it was asked for.
+    pub order: Option<Vec<usize>>,
+    /// How far the search got.
+    pub reached: Reached,
+}
+
+/// How far a search got before it ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// Operations that some order explained, of those that the search had to explain.
+    pub explained: usize,
+    /// Those that it had to explain.
+    pub of: usize,
+    /// Configurations held in memory.
+    pub configurations: usize,
+}
+
+impl std::fmt::Display for Reached {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { explained, of, configurations } = self;
+        write!(f, "operation {explained} of {of} reached with {configurations} configurations")
+    }
+}
 
 /// What a complete search found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,12 @@
 //! nothing of how the order was found, and checks everything the definition asks for.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
-use super::problem::{Action, NIL, Problem, Val};
+use super::mutant::{self, Mutant};
+use super::problem::{Action, NIL, Problem, Val, index};
 use super::reduce::Spares;
+use crate::budget::{Budget, Exhausted, Meter};
 use crate::history::{NEVER, Rank};
 
 /// Why an order proves nothing.
@@ -63,14 +65,34 @@ pub fn verify(problem: &Problem, order: &[usize]) -> Result<(), OrderError> {
 /// as the reason for a refusal in one way only: at the end of the value's time, where it disturbs nobody.
 #[must_use]
 pub fn place_refused(problem: &Problem, order: &[usize]) -> Option<Vec<usize>> {
+    let placed = place_what_fits(problem, order, &mut Meter::new(&Budget::default())).ok()?;
+    (placed.misfits == 0).then_some(placed.order)
+}
+
+/// An order with all refusals in it, at places that real time allows.
+pub(super) struct Placed {
+    pub(super) order: Vec<usize>,
+    /// How many of them stand where the register holds what they did not find.
+    pub(super) misfits: usize,
+}
+
+/// The same as [`place_refused`], but a refusal that fits nowhere does not end it: it takes the first place that
+/// real time allows.
+pub(super) fn place_what_fits(
+    problem: &Problem,
+    order: &[usize],
+    meter: &mut Meter,
+) -> Result<Placed, Exhausted> {
     let gaps = Gaps::of(problem, order);
     let mut spares = Spares::outside(problem, order);
-    let mut at_gap: Vec<Vec<usize>> = vec![Vec::new(); order.len() + 1];
-    let mut spent: Vec<Option<usize>> = vec![None; order.len() + 1];
+    // By gap and, within a gap, by call; an excuse stands before what it excuses.
+    let mut insertions: Vec<(usize, usize)> = Vec::new();
+    let mut spent: HashMap<usize, usize> = HashMap::new();
     let mut returned: BinaryHeap<Reverse<(Rank, usize)>> = BinaryHeap::new();
-    let mut floor = 0;
+    let (mut floor, mut misfits) = (0, 0);
     for (at, entry) in problem.entries.iter().enumerate() {
         let Action::Refused(from) = entry.action else { continue };
+        meter.step()?;
         while let Some(&Reverse((ret, gap))) = returned.peek() {
             if ret > entry.call {
                 break;
@@ -79,44 +101,57 @@ pub fn place_refused(problem: &Problem, order: &[usize]) -> Option<Vec<usize>> {
             returned.pop();
         }
         let (first, last) = gaps.range(entry.call, entry.ret);
-        let mut gap = first.max(floor);
+        let start = if mutant::is(Mutant::PlacedWithoutFloor) { first } else { first.max(floor) };
+        let mut gap = start;
         // The end of one value's time is followed by another value's, so two looks are enough, unless a value
         // is written twice in a row.
-        while gap <= last && gaps.state[gap] == from && spent[gap].is_none() {
-            let end = gaps.end[gap];
-            if end > last {
-                return None;
+        while gap <= last
+            && gaps.state[gap] == from
+            && !spent.contains_key(&gap)
+            && !mutant::is(Mutant::PlacedWithoutLooking)
+        {
+            meter.step()?;
+            let end = index(gaps.end[gap]);
+            if end < last && !spent.contains_key(&end) {
+                gap = end + 1;
+                continue;
             }
-            if spent[end].is_some() {
-                gap = end;
+            gap = end;
+            if end > last || spent.contains_key(&end) {
                 break;
             }
-            if end == last {
-                let before_cas = order
-                    .get(end)
-                    .is_some_and(|&next| matches!(problem.entries[next].action, Action::Cas { .. }));
-                if before_cas {
-                    return None;
-                }
-                spent[end] = Some(spares.take(from, gaps.earliest_return[end].min(entry.ret))?);
-                gap = end;
-                break;
+            let needs_it = |&next: &usize| matches!(problem.entries[next].action, Action::Cas { .. });
+            let limit = gaps.earliest_return[end].min(entry.ret);
+            match order.get(end).is_some_and(needs_it) {
+                false => match spares.take(from, limit) {
+                    Some(spare) => {
+                        insertions.push((gap, spare));
+                        spent.insert(gap, spare);
+                    }
+                    None => gap = last + 1,
+                },
+                true => gap = last + 1,
             }
-            gap = end + 1;
+            break;
         }
         if gap > last {
-            return None;
+            misfits += 1;
+            gap = start.min(last);
         }
-        at_gap[gap].push(at);
+        insertions.push((gap, at));
         returned.push(Reverse((entry.ret, gap)));
     }
-    let mut complete = Vec::with_capacity(problem.entries.len());
+    // Stable: what was put in one gap stays in the order of the calls.
+    insertions.sort_by_key(|&(gap, _)| gap);
+    let mut complete = Vec::with_capacity(order.len() + insertions.len());
+    let mut inserted = insertions.into_iter().peekable();
     for gap in 0..=order.len() {
-        complete.extend(spent[gap]);
-        complete.append(&mut at_gap[gap]);
+        while let Some((_, at)) = inserted.next_if(|&(at_gap, _)| at_gap == gap) {
+            complete.push(at);
+        }
         complete.extend(order.get(gap));
     }
-    Some(complete)
+    Ok(Placed { order: complete, misfits })
 }
 
 /// What the gaps of an order are like; gap i stands before the order's i-th entry, the last one after all.
@@ -124,7 +159,7 @@ struct Gaps {
     /// The register's value in the gap.
     state: Vec<Val>,
     /// The last gap that belongs to the same stretch of that value.
-    end: Vec<usize>,
+    end: Vec<u32>,
     /// The latest call among the entries before, 0 for none.
     latest_call: Vec<Rank>,
     /// The earliest return among the entries after.
@@ -140,10 +175,10 @@ impl Gaps {
             state[gap + 1] = entry.action.written().unwrap_or(state[gap]);
             latest_call[gap + 1] = entry.call.max(latest_call[gap]);
         }
-        let (mut end, mut earliest_return) = (vec![order.len(); gaps], vec![NEVER; gaps]);
+        let (mut end, mut earliest_return) = (vec![gap_number(order.len()); gaps], vec![NEVER; gaps]);
         for (gap, &at) in order.iter().enumerate().rev() {
             let entry = &problem.entries[at];
-            end[gap] = if entry.action.written().is_some() { gap } else { end[gap + 1] };
+            end[gap] = if entry.action.written().is_some() { gap_number(gap) } else { end[gap + 1] };
             earliest_return[gap] = entry.ret.min(earliest_return[gap + 1]);
         }
         Self { state, end, latest_call, earliest_return }
@@ -155,4 +190,9 @@ impl Gaps {
         let last = self.latest_call.partition_point(|&latest| latest < ret);
         (first, last.saturating_sub(1))
     }
+}
+
+/// Gaps are fewer than ranks.
+fn gap_number(gap: usize) -> u32 {
+    u32::try_from(gap).unwrap_or(u32::MAX)
 }

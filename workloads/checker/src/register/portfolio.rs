@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
+use super::repair::Unrepaired;
 use super::shrink::{self, Shrunk};
 use super::zones::{self, Zones};
-use super::{Found, dfs, frontier, order, witness};
+use super::{Found, Reached, Searched, dfs, frontier, order, repair, witness};
 use crate::budget::{Budget, Exhausted, Meter};
 
 /// A member of the portfolio.
@@ -52,7 +53,7 @@ pub struct Judgement {
 pub enum Decision {
     /// An order exists.
     Linearizable {
-        /// The confirmed order by indices of entries, when it was found as one (the searches do not keep theirs).
+        /// The confirmed order by indices of entries. The breadth-first search has one only if it was asked for.
         witness: Option<Vec<usize>>,
     },
     /// None exists.
@@ -66,16 +67,18 @@ pub enum Decision {
 
 /// Steps of the searches' first round; each round has [`ROUND_GROWTH`] times the one before. The two searches
 /// take turns because each is quick where the other is lost.
-const FIRST_ROUND_STEPS: u64 = 1 << 18;
+const FIRST_ROUND_STEPS: u64 = 1 << 15;
 const ROUND_GROWTH: u64 = 8;
 
 /// Decides one register.
 #[must_use]
-pub fn check(problem: &Problem, budget: Budget) -> Judgement {
-    let linearizable = |witness: Vec<usize>, by| Judgement {
-        decision: Decision::Linearizable { witness: Some(witness) },
-        decided_by: Some(by),
-    };
+pub fn check(problem: &Problem, budget: &Budget) -> Judgement {
+    judge(problem, budget, false)
+}
+
+/// Decides one register; a valid decision has an order if `wants_order`.
+#[must_use]
+pub fn judge(problem: &Problem, budget: &Budget, wants_order: bool) -> Judgement {
     let by_zones = match zones::test(problem) {
         Zones::Refuted(contradiction) => {
             let shrunk = shrink::from_contradiction(problem, &contradiction, budget);
@@ -85,59 +88,119 @@ pub fn check(problem: &Problem, budget: Budget) -> Judgement {
             return linearizable(order, Algorithm::NearLinear);
         }
         Zones::Order(order) => Some(order),
-        Zones::Ambiguous => None,
+        Zones::Ambiguous => {
+            if let Some(shrunk) = shrink::among_unique_values(problem, budget) {
+                return violation(shrunk, Algorithm::NearLinear);
+            }
+            None
+        }
     };
+    if let Some(why) = budget.interrupt.rung() {
+        return undecided(why.to_string());
+    }
     if let Some(order) = witness::by_version(problem)
         && order::verify(problem, &order).is_ok()
     {
         return linearizable(order, Algorithm::Witness);
     }
-    if let Some(order) = by_zones.and_then(|order| order::place_refused(problem, &order))
-        && order::verify(problem, &order).is_ok()
+    if let Some(order) = by_zones
+        && let Some(judgement) = with_refusals(problem, &order, budget)
     {
-        return linearizable(order, Algorithm::NearLinearOrder);
+        return judgement;
     }
-    search(problem, budget)
+    search(problem, budget, wants_order)
 }
 
-fn search(problem: &Problem, budget: Budget) -> Judgement {
+fn linearizable(order: Vec<usize>, by: Algorithm) -> Judgement {
+    Judgement { decision: Decision::Linearizable { witness: Some(order) }, decided_by: Some(by) }
+}
+
+fn undecided(reason: String) -> Judgement {
+    Judgement { decision: Decision::Undecided { reason }, decided_by: None }
+}
+
+/// The order by zones with the refused compare-and-sets in it; where that can't be had, what is around the one that
+/// has no place may be a violation by itself.
+fn with_refusals(problem: &Problem, order: &[usize], budget: &Budget) -> Option<Judgement> {
+    let placed = order::place_what_fits(problem, order, &mut Meter::new(budget)).ok()?;
+    let settled =
+        if placed.misfits == 0 { Ok(placed.order) } else { repair::settle(problem, placed.order, budget) };
+    match settled {
+        Ok(order) if order::verify(problem, &order).is_ok() => {
+            Some(linearizable(order, Algorithm::NearLinearOrder))
+        }
+        Err(Unrepaired::Around(at)) => {
+            let shrunk = shrink::around(problem, at, budget)?;
+            Some(violation(shrunk, Algorithm::NearLinearOrder))
+        }
+        Ok(_) | Err(Unrepaired::Exhausted(_)) => None,
+    }
+}
+
+type Run<'a> = dyn Fn(&mut Meter) -> Searched + 'a;
+
+fn search(problem: &Problem, budget: &Budget, wants_order: bool) -> Judgement {
     let mut spent = 0_u64;
     let mut round = FIRST_ROUND_STEPS;
-    let mut reasons: [Option<Exhausted>; 2] = [None, None];
+    let mut gave_up: [Option<(Exhausted, Reached)>; 2] = [None, None];
+    let by_frontier = |meter: &mut Meter| frontier::search_for(problem, wants_order, meter);
+    let by_depth = |meter: &mut Meter| dfs::search(problem, meter);
+    let searches: [(Algorithm, &Run<'_>); 2] =
+        [(Algorithm::Frontier, &by_frontier), (Algorithm::DepthFirst, &by_depth)];
+    // More steps do not help a search that lacks anything else.
+    let wants_more =
+        |gave_up: &Option<(Exhausted, Reached)>| matches!(gave_up, None | Some((Exhausted::Steps, _)));
     loop {
-        let searches = [
-            (Algorithm::Frontier, frontier::search as fn(&Problem, &mut Meter) -> Found),
-            (Algorithm::DepthFirst, dfs::reduced),
-        ];
-        for ((algorithm, run), reason) in searches.into_iter().zip(&mut reasons) {
-            // More steps do not help a search that lacks memory or room.
-            if matches!(reason, Some(Exhausted::Memory | Exhausted::Window)) {
+        for (nth, (algorithm, run)) in searches.iter().enumerate() {
+            if !wants_more(&gave_up[nth]) {
                 continue;
             }
-            let mut meter = Meter::new(Budget { steps: round.min(budget.steps - spent), ..budget });
-            let found = run(problem, &mut meter);
+            // Near the end of the budget each of those that are still to come gets its share.
+            let sharing = gave_up[nth..].iter().filter(|gave_up| wants_more(gave_up)).count();
+            let share = (budget.steps - spent).div_ceil(u64::try_from(sharing).unwrap_or(1));
+            let mut meter = Meter::new(&budget.with_steps(round.min(share)));
+            let Searched { found, order, reached } = run(&mut meter);
             spent += meter.spent();
             match found {
                 Found::Order => {
-                    return Judgement {
-                        decision: Decision::Linearizable { witness: None },
-                        decided_by: Some(algorithm),
+                    return match order {
+                        Some(order) if order::verify(problem, &order).is_err() => undecided(format!(
+                            "{} found an order that is none: a bug of this checker",
+                            algorithm.as_str()
+                        )),
+                        witness => Judgement {
+                            decision: Decision::Linearizable { witness },
+                            decided_by: Some(*algorithm),
+                        },
                     };
                 }
                 Found::NoOrder { stuck_at } => {
-                    return violation(shrink::from_stuck(problem, stuck_at, budget), algorithm);
+                    return violation(shrink::from_stuck(problem, stuck_at, budget), *algorithm);
                 }
-                Found::GaveUp(why) => *reason = Some(why),
+                Found::GaveUp(why) => gave_up[nth] = Some((why, reached)),
             }
         }
-        let gave_up = reasons.iter().all(|r| matches!(r, Some(Exhausted::Memory | Exhausted::Window)));
-        if gave_up || spent >= budget.steps {
-            let [frontier, depth_first] = reasons.map(|r| r.unwrap_or(Exhausted::Steps));
-            let reason = format!("breadth first, {frontier}; depth first, {depth_first}");
-            return Judgement { decision: Decision::Undecided { reason }, decided_by: None };
+        if spent >= budget.steps || !gave_up.iter().any(wants_more) {
+            return undecided(reason(&searches.map(|(algorithm, _)| algorithm), &gave_up));
         }
         round = round.saturating_mul(ROUND_GROWTH);
     }
+}
+
+/// Why each search gave up, and where.
+fn reason(algorithms: &[Algorithm], gave_up: &[Option<(Exhausted, Reached)>]) -> String {
+    let parts: Vec<String> = algorithms
+        .iter()
+        .zip(gave_up)
+        .map(|(algorithm, gave_up)| {
+            let name = if *algorithm == Algorithm::Frontier { "breadth first" } else { "depth first" };
+            match gave_up {
+                Some((why, reached)) => format!("{name}: {reached}; {why}"),
+                None => format!("{name}: {}", Exhausted::Steps),
+            }
+        })
+        .collect();
+    parts.join(". ")
 }
 
 /// A violation stands only if the part of the history that is shown for it is one by the plain search too. The

@@ -51,6 +51,32 @@ impl Action {
         }
     }
 
+    /// Whether the register holds afterwards what it held before, whenever this can happen.
+    #[must_use]
+    pub fn changes_nothing(self) -> bool {
+        matches!(self, Self::Read(_) | Self::Refused(_))
+    }
+
+    /// The value that the register must hold before, or must not.
+    #[must_use]
+    pub fn mentioned(self) -> Option<Val> {
+        match self {
+            Self::Read(value) | Self::Cas { from: value, .. } | Self::Refused(value) => Some(value),
+            Self::Write(_) => None,
+        }
+    }
+
+    /// The same with other numbers for the values.
+    #[must_use]
+    pub fn map_values(self, number: impl Fn(Val) -> Val) -> Self {
+        match self {
+            Self::Read(value) => Self::Read(number(value)),
+            Self::Write(to) => Self::Write(number(to)),
+            Self::Cas { from, to } => Self::Cas { from: number(from), to: number(to) },
+            Self::Refused(from) => Self::Refused(number(from)),
+        }
+    }
+
     /// The register afterwards, or none if this can't happen while it holds `state`.
     #[must_use]
     pub fn apply(self, state: Val) -> Option<Val> {
@@ -110,17 +136,7 @@ impl Problem {
             }
         };
         let entries = ops.iter().enumerate().filter_map(|(at, op)| {
-            let action = match (op.kind, op.outcome) {
-                (OpKind::Read { value }, Outcome::Ok) => Action::Read(number(value)),
-                (OpKind::Write { value }, Outcome::Ok | Outcome::Info) => Action::Write(number(Some(value))),
-                (OpKind::Cas { from, to }, Outcome::Ok | Outcome::Info) => {
-                    Action::Cas { from: number(from), to: number(Some(to)) }
-                }
-                (OpKind::Cas { from, .. }, Outcome::Fail) if op.is_refused_cas() => {
-                    Action::Refused(number(from))
-                }
-                _ => return None,
-            };
+            let action = action_of(op, &mut number)?;
             Some(Entry { call: op.call, ret: op.ret, action, version: op.version, op: at })
         });
         Self::new(entries.collect())
@@ -159,6 +175,21 @@ impl Problem {
     #[must_use]
     pub fn is_unambiguous(&self) -> bool {
         self.sources[index(NIL)] == 0 && self.sources.iter().all(|&count| count <= 1)
+    }
+}
+
+/// What an operation did to the register or said about it, if anything; `number` numbers the values.
+pub(super) fn action_of(op: &Op, number: &mut impl FnMut(Option<i64>) -> Val) -> Option<Action> {
+    match (op.kind, op.outcome) {
+        (OpKind::Read { value }, Outcome::Ok) => Some(Action::Read(number(value))),
+        (OpKind::Write { value }, Outcome::Ok | Outcome::Info) => Some(Action::Write(number(Some(value)))),
+        (OpKind::Cas { from, to }, Outcome::Ok | Outcome::Info) => {
+            Some(Action::Cas { from: number(from), to: number(Some(to)) })
+        }
+        (OpKind::Cas { from, .. }, Outcome::Fail) if op.is_refused_cas() => {
+            Some(Action::Refused(number(from)))
+        }
+        _ => None,
     }
 }
 

@@ -28,8 +28,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use super::mutant::{self, Mutant};
 use super::problem::{Action, Problem, Val, index};
-use crate::history::{NEVER, Rank};
+use crate::history::Rank;
 
 /// A problem without its unobserved open changes.
 #[derive(Debug)]
@@ -38,14 +39,14 @@ pub struct Reduced<'a> {
     pub problem: &'a Problem,
     /// The entries that remain, by their index in the problem, sorted by call.
     pub kept: Vec<usize>,
-    /// Calls of the set-aside writes, ascending.
-    spare_writes: Vec<Rank>,
-    /// For each value the earliest call of a set-aside compare-and-set from it.
-    spare_cas: Vec<Rank>,
+    /// The set-aside writes, by call: the call and the index in the problem.
+    spare_writes: Vec<(Rank, usize)>,
+    /// For each value that has one, the earliest call of a set-aside compare-and-set from it.
+    spare_cas: HashMap<Val, (Rank, usize)>,
 }
 
 /// Which values somebody read or asked for.
-fn observed(problem: &Problem) -> Vec<bool> {
+pub(super) fn observed(problem: &Problem) -> Vec<bool> {
     let mut observed = vec![false; problem.values()];
     for entry in &problem.entries {
         match entry.action {
@@ -84,6 +85,11 @@ impl Spares {
         spares
     }
 
+    /// The writes, by call.
+    pub(super) fn into_writes(self) -> Vec<usize> {
+        self.writes.into_iter().map(|(_, at)| at).collect()
+    }
+
     /// One that can follow `state` and was called before `limit`.
     pub(super) fn take(&mut self, state: Val, limit: Rank) -> Option<usize> {
         if let Some(&(call, at)) = self.cas.get(&state)
@@ -104,7 +110,7 @@ impl<'a> Reduced<'a> {
             problem,
             kept: (0..problem.entries.len()).collect(),
             spare_writes: Vec::new(),
-            spare_cas: vec![NEVER; problem.values()],
+            spare_cas: HashMap::new(),
         }
     }
 
@@ -112,22 +118,21 @@ impl<'a> Reduced<'a> {
     #[must_use]
     pub fn of(problem: &'a Problem) -> Self {
         let observed = observed(problem);
-        let mut reduced = Self {
-            problem,
-            kept: Vec::new(),
-            spare_writes: Vec::new(),
-            spare_cas: vec![NEVER; problem.values()],
-        };
+        let mut reduced =
+            Self { problem, kept: Vec::new(), spare_writes: Vec::new(), spare_cas: HashMap::new() };
         for (at, entry) in problem.entries.iter().enumerate() {
             match entry.action {
                 Action::Write(to) if entry.is_open() && !observed[index(to)] => {
-                    reduced.spare_writes.push(entry.call);
+                    reduced.spare_writes.push((entry.call, at));
                 }
                 Action::Cas { from, to }
-                    if entry.is_open() && !observed[index(to)] && problem.is_single_source(from) =>
+                    if entry.is_open()
+                        && !observed[index(to)]
+                        && (problem.is_single_source(from)
+                            || mutant::is(Mutant::SpareWithSeveralSources)) =>
                 {
-                    let earliest = &mut reduced.spare_cas[index(from)];
-                    *earliest = entry.call.min(*earliest);
+                    // Entries come by call, so the first one is the earliest.
+                    reduced.spare_cas.entry(from).or_insert((entry.call, at));
                 }
                 _ => reduced.kept.push(at),
             }
@@ -149,10 +154,23 @@ impl<'a> Reduced<'a> {
             return Some((next, spent));
         }
         let Action::Refused(from) = action else { return None };
-        if self.spare_cas[index(from)] < limit {
+        if mutant::is(Mutant::SpareNeverUsed) {
+            return None;
+        }
+        if self.spare_cas.get(&from).is_some_and(|&(call, _)| call < limit) {
             return Some((self.other(), spent));
         }
-        let available = self.spare_writes.partition_point(|&call| call < limit);
+        let available = self.spare_writes.partition_point(|&(call, _)| call < limit);
         (index(spent) < available).then(|| (self.other(), spent + 1))
+    }
+
+    /// The set-aside change that [`Self::apply`] took before a refusal from `state`, given what was spent before and
+    /// after.
+    #[must_use]
+    pub(super) fn excuse(&self, state: Val, spent: u32, spent_after: u32) -> Option<usize> {
+        if spent_after > spent {
+            return self.spare_writes.get(index(spent)).map(|&(_, at)| at);
+        }
+        self.spare_cas.get(&state).map(|&(_, at)| at)
     }
 }

@@ -1,26 +1,14 @@
 //! Makes a violation small.
 //!
-//! A part of a history is a fair counterexample only if the whole being linearizable would make the part
-//! linearizable; otherwise leaving something out makes the violation. Parts are described by the values that are
-//! kept and, among their operations, which reads and refusals are kept:
-//!
-//! - All changes that write a kept value are kept, so no read loses the write it came from.
-//! - A compare-and-set to a kept value from one that is not kept counts as a write: less is asked of it.
-//! - Every other operation on a value that is not kept is left out.
-//!
-//! **This is fair for reads and changes.** Take a linearization of the whole and leave out the same operations. A
-//! kept read of v stands, in the whole, after a change to v with no change between. That change is kept, so it is
-//! still the last one before the read. The same goes for a compare-and-set from a kept value.
-//!
-//! **A refusal from s needs more**, because the change that justified it may be left out and uncover s. It is
-//! kept only (a) when no change is left out; or (b) when s has a single source and a kept operation that was called
-//! after the refusal had returned needs s (reads it, takes it): then the refusal stands before s was written, in
-//! the whole and in the part; or (c) when no left-out change can be the last one before the refusal: each was called after the refusal
-//! returned, or had returned before the call of a kept change that itself returned before the refusal was called.
+//! Beginning from what a contradiction names, or around the operation that a search could not place, fair parts of
+//! the history (`part`) are judged; the first that is a violation takes the place of the history, and is made
+//! smaller in turn: by leaving out values, reads and refusals, and by cutting time at both ends. A fair part of a fair
+//! part is one.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 
-use super::problem::{Action, Entry, NIL, Problem, Val};
+use super::part::{Part, Selection, stretch};
+use super::problem::{Action, Entry, Problem, Val, index};
 use super::zones::{self, Contradiction, Zones};
 use super::{Found, dfs, frontier};
 use crate::budget::{Budget, Meter};
@@ -41,199 +29,281 @@ pub struct Shrunk {
     pub stuck_at: Option<usize>,
 }
 
-/// Up to this many entries a part is judged by the plain search; above, by the frontier.
-const PLAIN_ENTRIES: usize = 60;
 /// Steps for judging one candidate, for all of them (looking at an entry is a step here), and how many are
 /// judged at most.
 const CANDIDATE_STEPS: u64 = 1_000_000;
 const SHRINK_STEPS: u64 = 100_000_000;
 const MAX_CANDIDATES: u32 = 2_000;
-/// The first window around the place where a search got stuck, in ranks.
+/// The first window around the place where a search got stuck, in ranks; each is so many times the one before.
 const FIRST_WINDOW: Rank = 64;
-
-/// Which part is kept.
-#[derive(Clone)]
-struct Selection {
-    values: BTreeSet<Val>,
-    /// Reads and refusals that are left out although their values are kept.
-    dropped: BTreeSet<usize>,
-}
+const WINDOW_GROWTH: Rank = 4;
+/// The widest window when nothing is known yet of whether there is a violation.
+const LAST_WINDOW_ON_SUSPICION: Rank = 4096;
+/// Up to this many entries a part is cut by time at every place; above, at a few.
+const CUT_EVERYWHERE: usize = 300;
 
 /// Reduces a history to what a contradiction is about.
 #[must_use]
-pub fn from_contradiction(problem: &Problem, contradiction: &Contradiction, budget: Budget) -> Shrunk {
+pub fn from_contradiction(problem: &Problem, contradiction: &Contradiction, budget: &Budget) -> Shrunk {
     let mut shrinker = Shrinker::new(problem, budget);
-    let (values, ops) = zones::values_of(problem, contradiction);
-    let values: BTreeSet<Val> = values.into_iter().collect();
-    let unnamed = |at: &usize| match problem.entries[*at].action {
-        Action::Read(value) | Action::Refused(value) => values.contains(&value) && !ops.contains(at),
-        Action::Write(_) | Action::Cas { .. } => false,
-    };
-    let dropped = (0..problem.entries.len()).filter(unnamed).collect();
-    let exact = Selection { dropped, values };
-    let wider = Selection { dropped: BTreeSet::new(), ..exact.clone() };
-    for candidate in [exact, wider] {
-        if shrinker.is_violation(&candidate) {
-            return shrinker.finish(candidate);
-        }
+    shrinker.take_contradiction(contradiction);
+    shrinker.finish()
+}
+
+/// A violation among the values that come from one operation each, in a history where others come from several:
+/// the part of those values is fair, and the test by zones applies to it.
+#[must_use]
+pub fn among_unique_values(problem: &Problem, budget: &Budget) -> Option<Shrunk> {
+    let unique = (1..problem.values()).filter_map(|value| Val::try_from(value).ok());
+    let unique: Vec<Val> = unique.filter(|&value| problem.is_single_source(value)).collect();
+    if unique.is_empty() {
+        return None;
     }
-    shrinker.finish(Selection::all(problem))
+    let part = Selection::of(problem, unique).part(problem, &[]);
+    let Zones::Refuted(contradiction) = zones::test(&part.problem) else { return None };
+    let mut shrinker = Shrinker::new(problem, budget);
+    shrinker.descend(part);
+    shrinker.take_contradiction(&contradiction);
+    Some(shrinker.finish())
 }
 
 /// Reduces a history that a search found to have no order, beginning near the entry that it could not place.
 #[must_use]
-pub fn from_stuck(problem: &Problem, stuck_at: usize, budget: Budget) -> Shrunk {
+pub fn from_stuck(problem: &Problem, stuck_at: usize, budget: &Budget) -> Shrunk {
     let mut shrinker = Shrinker::new(problem, budget);
-    let all = Selection::all(problem);
-    let centre = problem.entries[stuck_at].call;
     let end = problem.entries.last().map_or(0, |entry| entry.call);
-    let mut width = FIRST_WINDOW;
-    while width < end.saturating_mul(2) {
-        let near = |entry: &&Entry| {
-            entry.ret >= centre.saturating_sub(width) && entry.call <= centre.saturating_add(width)
-        };
-        let touched = problem.entries.iter().filter(near).flat_map(|entry| match entry.action {
-            Action::Read(v) | Action::Write(v) | Action::Refused(v) => [Some(v), None],
-            Action::Cas { from, to } => [Some(from), Some(to)],
-        });
-        let window = Selection { values: touched.flatten().collect(), dropped: BTreeSet::new() };
-        if shrinker.is_violation(&window) {
-            return shrinker.finish(window);
-        }
-        width = width.saturating_mul(4);
+    if !shrinker.take_near(stuck_at, end) {
+        shrinker.cut_around(stuck_at);
     }
-    shrinker.finish(all)
+    shrinker.finish()
 }
 
-impl Selection {
-    fn all(problem: &Problem) -> Self {
-        let values = (0..problem.values()).filter_map(|value| Val::try_from(value).ok()).collect();
-        Self { values, dropped: BTreeSet::new() }
-    }
-
-    /// The part as a problem, with where its entries come from.
-    fn part(&self, problem: &Problem) -> (Problem, Vec<usize>) {
-        let kept = |value: Val| value == NIL || self.values.contains(&value);
-        let everything = problem.sources.iter().zip(0..).all(|(&sources, value)| sources == 0 || kept(value));
-        let mut entries: Vec<Entry> = Vec::new();
-        let mut from = Vec::new();
-        for (at, entry) in problem.entries.iter().enumerate() {
-            let action = match entry.action {
-                _ if self.dropped.contains(&at) => continue,
-                Action::Read(value) if !kept(value) => continue,
-                Action::Write(to) | Action::Cas { to, .. } if !kept(to) => continue,
-                Action::Cas { from, to } if !kept(from) => Action::Write(to),
-                Action::Refused(from) if !kept(from) => continue,
-                Action::Refused(_) if !everything && !self.is_fair_refusal(problem, at) => continue,
-                action => action,
-            };
-            entries.push(Entry { action, ..*entry });
-            from.push(at);
-        }
-        (Problem::new(entries), from)
-    }
-
-    /// Rules (b) and (c) of the module's introduction.
-    fn is_fair_refusal(&self, problem: &Problem, at: usize) -> bool {
-        let refused = &problem.entries[at];
-        let Action::Refused(from) = refused.action else { return true };
-        let happened = || problem.entries.iter().filter(|entry| !entry.is_open());
-        let is_kept = |entry: &Entry| entry.action.written().is_some_and(|to| self.values.contains(&to));
-        let needs = |entry: &Entry| entry.action.required() == Some(from) && entry.call > refused.ret;
-        if problem.is_single_source(from) {
-            let mut entries =
-                problem.entries.iter().enumerate().filter(|(_, entry)| !entry.is_open() && needs(entry));
-            let is_there = |at: usize, entry: &Entry| match entry.action {
-                Action::Read(_) => !self.dropped.contains(&at),
-                _ => is_kept(entry),
-            };
-            if entries.any(|(at, entry)| is_there(at, entry)) {
-                return true;
-            }
-        }
-        let shield = happened()
-            .filter(|entry| is_kept(entry) && entry.ret < refused.call)
-            .map(|entry| entry.call)
-            .max();
-        let harmless =
-            |entry: &Entry| entry.call > refused.ret || shield.is_some_and(|shield| entry.ret < shield);
-        problem
-            .entries
-            .iter()
-            .filter(|entry| entry.action.written().is_some() && !is_kept(entry))
-            .all(harmless)
-    }
+/// A violation near an entry, if there is one: for when the whole is too much to be judged.
+#[must_use]
+pub fn around(problem: &Problem, suspect: usize, budget: &Budget) -> Option<Shrunk> {
+    let mut shrinker = Shrinker::new(problem, budget);
+    shrinker.take_near(suspect, LAST_WINDOW_ON_SUSPICION).then(|| shrinker.finish())
 }
 
 struct Shrinker<'a> {
-    problem: &'a Problem,
-    budget: Budget,
+    base: Cow<'a, Problem>,
+    /// For each entry of the base that of the whole; none for the whole itself.
+    from: Option<Vec<usize>>,
+    /// As [`Part::left_out`]; empty for the whole.
+    left_out: Vec<Rank>,
+    budget: &'a Budget,
     candidates: u32,
     steps: u64,
+    is_cut: bool,
+    /// The entry of the whole from which on time is kept: what came before it is accounted for by nothing else.
+    beginning: Option<usize>,
 }
 
 impl<'a> Shrinker<'a> {
-    fn new(problem: &'a Problem, budget: Budget) -> Self {
-        Self { problem, budget, candidates: 0, steps: budget.steps.min(SHRINK_STEPS) }
+    fn new(problem: &'a Problem, budget: &'a Budget) -> Self {
+        let steps = budget.steps.min(SHRINK_STEPS);
+        Self {
+            base: Cow::Borrowed(problem),
+            from: None,
+            left_out: Vec::new(),
+            budget,
+            candidates: 0,
+            steps,
+            is_cut: false,
+            beginning: None,
+        }
     }
 
-    fn is_violation(&mut self, selection: &Selection) -> bool {
-        if self.candidates >= MAX_CANDIDATES || self.steps == 0 {
+    fn is_violation(&mut self, part: &Problem) -> bool {
+        if self.candidates >= MAX_CANDIDATES || self.steps == 0 || self.budget.interrupt.rung().is_some() {
             return false;
         }
         self.candidates += 1;
-        let (part, _) = selection.part(self.problem);
-        let looked_at = u64::try_from(self.problem.entries.len()).unwrap_or(u64::MAX);
-        let mut meter = Meter::new(Budget { steps: CANDIDATE_STEPS.min(self.steps), ..self.budget });
-        let found = if part.entries.len() <= PLAIN_ENTRIES {
-            dfs::plain(&part, &mut meter)
-        } else if matches!(zones::test(&part), Zones::Refuted(_)) {
+        let looked_at = u64::try_from(self.base.entries.len()).unwrap_or(u64::MAX);
+        let mut meter = Meter::new(&self.budget.with_steps(CANDIDATE_STEPS.min(self.steps)));
+        // The quick ones judge here; what is left in the end is judged by the plain search.
+        let found = if matches!(zones::test(part), Zones::Refuted(_)) {
             Found::NoOrder { stuck_at: 0 }
         } else {
-            frontier::search(&part, &mut meter)
+            match frontier::search(part, &mut meter) {
+                Found::GaveUp(_) => {
+                    dfs::reduced(part, &mut Meter::new(&self.budget.with_steps(CANDIDATE_STEPS)))
+                }
+                found => found,
+            }
         };
         self.steps = self.steps.saturating_sub(looked_at + meter.spent());
         matches!(found, Found::NoOrder { .. })
     }
 
-    /// Leaves out values, then reads and refusals, as long as the rest is a violation.
-    fn finish(mut self, mut selection: Selection) -> Shrunk {
-        let values: Vec<Val> = selection.values.iter().copied().collect();
-        self.leave_out(&mut selection, values, |selection, value| {
-            selection.values.remove(value);
-        });
-        let (part, from) = selection.part(self.problem);
-        let droppable = part.entries.iter().zip(from).filter(|(entry, _)| entry.action.written().is_none());
-        let droppable: Vec<usize> = droppable.map(|(_, from)| from).collect();
-        self.leave_out(&mut selection, droppable, |selection, at| {
-            selection.dropped.insert(*at);
-        });
-        // A value may be needed only for a read that has gone by now.
-        let values: Vec<Val> = selection.values.iter().copied().collect();
-        self.leave_out(&mut selection, values, |selection, value| {
-            selection.values.remove(value);
-        });
-        let (part, from) = selection.part(self.problem);
+    /// Goes on with this part if it is a violation.
+    fn take(&mut self, selection: &Selection) -> bool {
+        let part = selection.part(&self.base, &self.left_out);
+        self.take_part(part)
+    }
+
+    fn take_part(&mut self, part: Part) -> bool {
+        let is_smaller = part.problem.entries.len() < self.base.entries.len();
+        let taken = is_smaller && self.is_violation(&part.problem);
+        if taken {
+            self.descend(part);
+        }
+        taken
+    }
+
+    fn descend(&mut self, part: Part) {
+        let whole = |at: usize| self.from.as_ref().map_or(at, |whole| whole[at]);
+        self.from = Some(part.from.into_iter().map(whole).collect());
+        self.left_out = part.left_out;
+        self.base = Cow::Owned(part.problem);
+    }
+
+    /// Goes on with what a contradiction names, or else with all of the values that it is about.
+    fn take_contradiction(&mut self, contradiction: &Contradiction) {
+        let (values, ops) = zones::values_of(&self.base, contradiction);
+        let wider = Selection::of(&self.base, values);
+        let mut exact = wider.clone();
+        for (at, entry) in self.base.entries.iter().enumerate() {
+            exact.dropped[at] = entry.action.changes_nothing() && !ops.contains(&at);
+        }
+        let _ = self.take(&exact) || self.take(&wider);
+    }
+
+    /// Goes on with the values that occur around an entry, in wider and wider windows.
+    fn take_near(&mut self, at: usize, widest: Rank) -> bool {
+        let centre = self.base.entries[at].call;
+        let mut width = FIRST_WINDOW;
+        while width < widest.saturating_mul(2) {
+            let near = |entry: &&Entry| {
+                entry.ret >= centre.saturating_sub(width) && entry.call <= centre.saturating_add(width)
+            };
+            let touched = self
+                .base
+                .entries
+                .iter()
+                .filter(near)
+                .flat_map(|entry| entry.action.written().into_iter().chain(entry.action.mentioned()));
+            let window = Selection::of(&self.base, touched);
+            if self.take(&window) {
+                return true;
+            }
+            if window.keeps.iter().skip(1).all(|&keeps| keeps) {
+                return false;
+            }
+            width = width.saturating_mul(WINDOW_GROWTH);
+        }
+        false
+    }
+
+    /// Goes on with what was called until an entry returned, from some time before it on.
+    fn cut_around(&mut self, at: usize) {
+        let end = self.base.entries[at].ret.saturating_add(1);
+        let mut before = 16;
+        while before < at {
+            if let Some(start) = self.start_before(at - before)
+                && self.take_cut(Some(start), end)
+            {
+                return;
+            }
+            before *= 4;
+        }
+        self.take_cut(None, end);
+    }
+
+    fn take_cut(&mut self, start: Option<usize>, end: Rank) -> bool {
+        let beginning = start.map(|at| self.from.as_ref().map_or(at, |whole| whole[at]));
+        let taken = self.take_part(stretch(&self.base, &self.left_out, start, end));
+        if taken {
+            self.is_cut = true;
+            self.beginning = beginning.or(self.beginning);
+        }
+        taken
+    }
+
+    /// The last entry before `at` that shows what the register holds.
+    fn start_before(&self, at: usize) -> Option<usize> {
+        let shows = |entry: &Entry| !entry.is_open() && !matches!(entry.action, Action::Refused(_));
+        (0..at).rev().find(|&at| shows(&self.base.entries[at]))
+    }
+
+    /// Cuts a small part at every place: first its end, which is a violation up to some moment, then its beginning.
+    fn cut(&mut self) {
+        if self.base.entries.len() > CUT_EVERYWHERE {
+            return;
+        }
+        let mut ends: Vec<Rank> =
+            self.base.entries.iter().filter(|entry| !entry.is_open()).map(|entry| entry.ret + 1).collect();
+        ends.sort_unstable();
+        let first = {
+            let is_one = |end: Rank, shrinker: &mut Self| {
+                let part = stretch(&shrinker.base, &shrinker.left_out, None, end);
+                shrinker.is_violation(&part.problem)
+            };
+            let (mut low, mut high) = (0, ends.len().saturating_sub(1));
+            while low < high {
+                let middle = (low + high) / 2;
+                if is_one(ends[middle], self) { high = middle } else { low = middle + 1 }
+            }
+            ends.get(low).copied()
+        };
+        if let Some(end) = first {
+            self.take_cut(None, end);
+        }
+        let mut at = self.base.entries.len();
+        while let Some(start) = self.start_before(at) {
+            if self.take_cut(Some(start), Rank::MAX) {
+                return;
+            }
+            at = start;
+        }
+    }
+
+    fn finish(mut self) -> Shrunk {
+        for _ in 0..3 {
+            let before = self.base.entries.len();
+            self.leave_out_values();
+            self.leave_out_quiet();
+            // Time is cut only where values did not make it small: a read in the place of a write needs explaining.
+            if self.base.entries.len() > ENOUGH {
+                self.cut();
+            }
+            if self.base.entries.len() == before {
+                break;
+            }
+        }
+        let part = self.base.into_owned();
         let steps = self.budget.steps.min(CANDIDATE_STEPS);
-        let plain = dfs::plain(&part, &mut Meter::new(Budget { steps, ..self.budget }));
+        let plain = dfs::plain(&part, &mut Meter::new(&self.budget.with_steps(steps)));
         let contradiction = match zones::test(&part) {
-            Zones::Refuted(contradiction) => Some(contradiction),
+            Zones::Refuted(contradiction) if !self.is_cut => Some(contradiction),
             _ => None,
         };
         let stuck_at = match plain {
             Found::NoOrder { stuck_at } => Some(stuck_at),
             _ => None,
         };
+        let from = self.from.unwrap_or_else(|| (0..part.entries.len()).collect());
         Shrunk { part, from, plain, contradiction, stuck_at }
     }
 
+    fn leave_out_values(&mut self) {
+        let from = self.from.as_deref().unwrap_or_default();
+        let beginning = from.iter().position(|&at| Some(at) == self.beginning);
+        let needed = beginning.and_then(|at| self.base.entries[at].action.written());
+        let values = (1..self.base.values()).filter_map(|value| Val::try_from(value).ok());
+        let values: Vec<Val> = values.filter(|&value| Some(value) != needed).collect();
+        self.leave_out(values, |selection, &value| selection.keeps[index(value)] = false);
+    }
+
+    fn leave_out_quiet(&mut self) {
+        let entries = self.base.entries.iter().enumerate();
+        let quiet = entries.filter(|(_, entry)| entry.action.changes_nothing()).map(|(at, _)| at).collect();
+        self.leave_out(quiet, |selection, &at: &usize| selection.dropped[at] = true);
+    }
+
     /// Delta debugging: tries to leave out halves, then quarters, down to single items.
-    fn leave_out<T: Clone>(
-        &mut self,
-        selection: &mut Selection,
-        mut items: Vec<T>,
-        leave: impl Fn(&mut Selection, &T),
-    ) {
+    fn leave_out<T>(&mut self, mut items: Vec<T>, leave: impl Fn(&mut Selection, &T)) {
+        let mut selection = Selection::all(&self.base);
         let mut chunk = items.len().div_ceil(2).max(1);
         while !items.is_empty() {
             let mut start = 0;
@@ -241,28 +311,47 @@ impl<'a> Shrinker<'a> {
                 let end = (start + chunk).min(items.len());
                 let mut candidate = selection.clone();
                 items[start..end].iter().for_each(|item| leave(&mut candidate, item));
-                if self.is_violation(&candidate) {
-                    *selection = candidate;
+                let part = candidate.part(&self.base, &self.left_out);
+                if self.is_violation(&part.problem) {
+                    selection = candidate;
                     items.drain(start..end);
                 } else {
                     start = end;
                 }
             }
             if chunk == 1 {
-                return;
+                break;
             }
             chunk = chunk.div_ceil(2);
         }
+        self.take(&selection);
     }
 }
 
+/// A counterexample of so many operations is small enough not to be cut by time.
+const ENOUGH: usize = 5;
+
 /// A part chosen by the bits of `mask`, for the test that parts are fair.
 #[cfg(test)]
-pub(super) fn random_part(problem: &Problem, mask: u64) -> (Problem, Vec<usize>) {
+pub(super) fn random_part(problem: &Problem, mask: u64) -> Problem {
     let bit = |at: usize| mask >> (at % 48) & 1 == 1;
     let values =
         (0..problem.values()).filter(|&value| bit(value)).filter_map(|value| Val::try_from(value).ok());
-    let droppable = |at: &usize| problem.entries[*at].action.written().is_none();
-    let dropped = (0..problem.entries.len()).filter(|&at| bit(at + 20) && bit(at + 7)).filter(droppable);
-    Selection { values: values.collect(), dropped: dropped.collect() }.part(problem)
+    let mut selection = Selection::of(problem, values);
+    for (at, entry) in problem.entries.iter().enumerate() {
+        selection.dropped[at] = entry.action.changes_nothing() && bit(at + 20) && bit(at + 7);
+    }
+    selection.part(problem, &[]).problem
+}
+
+/// A part by time chosen by the bits of `mask`.
+#[cfg(test)]
+pub(super) fn random_stretch(problem: &Problem, mask: u64) -> Problem {
+    let shows = |entry: &Entry| !entry.is_open() && !matches!(entry.action, Action::Refused(_));
+    let number = |shift: u32| usize::try_from(mask >> shift & 0xff).unwrap();
+    let start = Some(number(0) % problem.entries.len()).filter(|&at| shows(&problem.entries[at]));
+    let end = Rank::try_from(number(8) % 24).unwrap();
+    // The end must not come before the beginning is over.
+    let end = start.map_or(end, |at| end.max(problem.entries[at].ret + 1));
+    stretch(problem, &[], start.filter(|_| number(16) % 4 != 0), end).problem
 }

@@ -13,10 +13,9 @@ use workloads::{Answer, Invocation};
 use super::super::operations::answer_of;
 use super::super::{Event, World};
 use super::errand::Errand;
-use crate::client::{self, Client, ClientConn, Flow, Purpose, Session};
+use crate::client::{self, Client, Flow, Purpose, Session};
 use crate::dice::Dice;
 use crate::network::HostIndex;
-use crate::pipe::Pipe;
 use crate::time::Time;
 
 /// How long one member may take to answer a connect: a paused one accepts and says nothing.
@@ -154,17 +153,7 @@ impl<P: Plant> World<P> {
             self.attempt_failed(index);
             return;
         }
-        let conn = self.client_conns.len();
-        self.client_conns.push(ClientConn {
-            client: index,
-            host,
-            life: self.hosts[host].life,
-            member_open: true,
-            client_open: true,
-            greeted: false,
-            to_member: Pipe::default(),
-            to_client: Pipe::default(),
-        });
+        let conn = self.open_client_conn(index, host);
         let timeout = i32::try_from(self.drawn.session_timeout_ms).unwrap_or(i32::MAX);
         let wire = &mut self.seat(index).wire;
         wire.conn = Some(conn);

@@ -1,0 +1,390 @@
+//! `harness check` on a history: from the flags to what is printed, within bounds.
+//!
+//! Everything that can be refused is refused before the first record is read. A history that this project recorded,
+//! asked about without naming anything, is judged by all that its workload promises; any other by one model and one
+//! condition.
+
+use std::io::IsTerminal;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use anyhow::Context;
+use checker::Budget;
+use checker::catalogue::{self, Condition, ModelName, Question, Refusal};
+use checker::history::{LoadError, load, records};
+use checker::verdict::{CheckResult, Judged, Verdict};
+use reports::checked::{Checked, Counted};
+use reports::numbers::{count, plural};
+use reports::terminal::Style;
+use workloads::Kind;
+
+use super::bounds::{Bounds, Reached, Watch, resident_bytes};
+use super::source::{Passed, Passing, Source, Stopping};
+use super::streamed::{self, Streamed};
+use super::witness;
+use crate::cli::{CheckArgs, Format, suggest};
+use crate::exit::{Exit, Failure};
+use crate::progress::colour_wanted;
+
+/// Searches remember no more than this, however much there is: what they can't decide with it, more would not help.
+const MOST_SEARCHED_BYTES: u64 = 4 << 30;
+
+/// What a history is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// One model and one condition.
+    Model(ModelName, Condition),
+    /// All that a workload of ours promises.
+    Workload(Kind),
+}
+
+/// A check as it is meant.
+struct Plan {
+    by: By,
+    /// The functions that it was guessed from; empty when it was named.
+    guessed_from: Vec<String>,
+}
+
+/// Judges the history that the flags name.
+pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
+    let begun = Instant::now();
+    let bounds = Bounds::parse(args.timeout.as_deref(), args.memory.as_deref())?;
+    let threads = threads(args.threads)?;
+    let source = Source::open(&args.path)?;
+    let plan = Plan::of(args, &source)?;
+    let mut checked = plan.describe(&source);
+    let read = Arc::<AtomicU64>::default();
+    let watch = {
+        let (mut checked, read, format) = (checked.clone(), Arc::clone(&read), args.format);
+        Watch::start(bounds, move |reached| {
+            let records = read.load(Ordering::Relaxed);
+            checked.took.total_ms = milliseconds(begun);
+            checked.peak_bytes = resident_bytes();
+            last_words(checked, records, reached, format);
+        })?
+    };
+    let means = Means {
+        watch: &watch,
+        read,
+        threads,
+        budget: budget(&bounds, threads, &watch),
+        witness: args.witness.is_some(),
+    };
+    let order = match plan.by {
+        By::Model(model, condition) => by_model(source, (model, condition), &means, &mut checked)?,
+        By::Workload(_) => {
+            by_workload(source, &means, &mut checked)?;
+            Vec::new()
+        }
+    };
+    if checked.stopped.is_none() && checked.verdict == Verdict::Unknown {
+        checked.stopped = watch.reached().map(|reached| reached.to_string());
+    }
+    if let Some(path) = &args.witness {
+        match witness::write(path, &checked, &order)? {
+            Ok(()) => checked.witness = Some(path.display().to_string()),
+            Err(why) => checked.notes.push(format!("{} was not written: {why}", path.display())),
+        }
+    }
+    checked.peak_bytes = Some(watch.peak_bytes());
+    checked.took.total_ms = milliseconds(begun);
+    drop(watch);
+    print(&checked, args.format)?;
+    Ok(Exit::of(checked.verdict, false))
+}
+
+/// What a judgement may use.
+struct Means<'a> {
+    watch: &'a Watch,
+    /// Records read so far, for whoever has the last word.
+    read: Arc<AtomicU64>,
+    threads: NonZeroUsize,
+    budget: Budget,
+    witness: bool,
+}
+
+/// With a bound on time, that rules and not the steps.
+pub fn budget(bounds: &Bounds, threads: NonZeroUsize, watch: &Watch) -> Budget {
+    let usual = Budget::default();
+    let left = bounds.memory_bytes.saturating_sub(resident_bytes().unwrap_or_default());
+    Budget {
+        steps: if bounds.time.is_some() { u64::MAX } else { usual.steps },
+        memory_bytes: crate::num::index(left.min(MOST_SEARCHED_BYTES)) / threads,
+        interrupt: watch.interrupt(),
+    }
+}
+
+/// The threads that are meant.
+pub fn threads(asked: Option<usize>) -> Result<NonZeroUsize, Failure> {
+    match asked {
+        Some(threads) => NonZeroUsize::new(threads)
+            .ok_or_else(|| Failure::usage("--threads 0: somebody has to judge; write 1 or more")),
+        None => Ok(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)),
+    }
+}
+
+impl Plan {
+    fn of(args: &CheckArgs, source: &Source) -> Result<Self, Failure> {
+        let named = args.model.as_deref().map(model).transpose()?;
+        let asked = args.condition.as_deref().map(condition).transpose()?;
+        let nothing_named = named.is_none() && asked.is_none() && args.witness.is_none();
+        if let Some(kind) = source.workload()
+            && nothing_named
+        {
+            return Ok(Self { by: By::Workload(kind), guessed_from: source.functions.clone() });
+        }
+        let model = match named {
+            Some(model) => model,
+            None => guess(source)?,
+        };
+        let condition = asked.unwrap_or(model.usual_condition());
+        if !model.conditions().contains(&condition) {
+            let known: Vec<&str> = model.conditions().iter().map(|condition| condition.name()).collect();
+            return Err(Failure::usage(format!(
+                "--condition {condition}: not of {model}, which knows {}; `harness list conditions` says which goes \
+                 with what",
+                known.join(", ")
+            )));
+        }
+        let guessed_from = if named.is_none() { source.functions.clone() } else { Vec::new() };
+        Ok(Self { by: By::Model(model, condition), guessed_from })
+    }
+
+    fn describe(&self, source: &Source) -> Checked {
+        let (model, condition) = match self.by {
+            By::Model(model, condition) => (model.name(), Some(condition.name().to_owned())),
+            By::Workload(kind) => (kind.name(), None),
+        };
+        Checked {
+            verdict: Verdict::Unknown,
+            history: source.name.clone(),
+            model: Some(model.to_owned()),
+            guessed_from: self.guessed_from.clone(),
+            condition,
+            format: source.format.clone(),
+            timed: true,
+            ..Checked::default()
+        }
+    }
+}
+
+/// The model that is meant by a name.
+pub fn model(name: &str) -> Result<ModelName, Failure> {
+    ModelName::from_name(name).ok_or_else(|| {
+        let names = ModelName::ALL.map(ModelName::name);
+        Failure::usage(format!(
+            "--model {name}: there is no such model{}. `harness list models` says more about {}",
+            suggest::hint(name, &names),
+            names.join(", ")
+        ))
+    })
+}
+
+/// The condition that is meant by a name.
+pub fn condition(name: &str) -> Result<Condition, Failure> {
+    Condition::from_name(name).ok_or_else(|| {
+        let names = Condition::ALL.map(Condition::name);
+        Failure::usage(format!(
+            "--condition {name}: there is no such condition{}. `harness list conditions` says more about {}",
+            suggest::hint(name, &names),
+            names.join(", ")
+        ))
+    })
+}
+
+fn guess(source: &Source) -> Result<ModelName, Failure> {
+    if source.functions.is_empty() {
+        // Why nothing could be read is told by reading it.
+        let all = records(source.ahead()).map(|mut records| records.next());
+        let why = match all {
+            Ok(Some(Err(error))) | Err(error) => error.to_string(),
+            Ok(None | Some(Ok(_))) => LoadError::Empty.to_string(),
+        };
+        return Err(Failure::usage(format!("{}: {why}", source.name)));
+    }
+    ModelName::guess(source.functions.iter().map(String::as_str)).ok_or_else(|| {
+        Failure::usage(format!(
+            "{}: no model has the functions {}. Name one with --model; `harness list models` says which functions \
+             each has",
+            source.name,
+            source.functions.join(", ")
+        ))
+    })
+}
+
+/// One model, one condition.
+fn by_model(
+    source: Source,
+    (model, condition): (ModelName, Condition),
+    means: &Means<'_>,
+    checked: &mut Checked,
+) -> Result<Vec<checker::verdict::PartOrder>, Failure> {
+    let is_register = matches!(model, ModelName::CasRegister | ModelName::Register);
+    if is_register
+        && condition == Condition::Linearizable
+        && !means.witness
+        && by_stream(&source, means, checked)
+    {
+        return Ok(Vec::new());
+    }
+    let name = source.name.clone();
+    let question = Question {
+        model,
+        condition,
+        budget: means.budget.clone(),
+        threads: means.threads,
+        witness: means.witness,
+    };
+    let mut passed = Passed::new(Arc::clone(&means.read));
+    let begun = Instant::now();
+    let mut records = records(source.into_reader()).map_err(|error| refused(&name, model, &error.into()))?;
+    let mut passing = Passing::new(&mut records, means.watch.interrupt(), &mut passed);
+    let outcome = catalogue::judge(&mut passing, &question);
+    let completeness = records.completeness();
+    let all_ms = milliseconds(begun);
+    checked.read = passed.counted;
+    checked.timed = passed.timed;
+    checked.took.read_ms = passed.read_ms(begun).unwrap_or(all_ms).min(all_ms);
+    checked.took.judge_ms = all_ms - checked.took.read_ms;
+    let Judged { mut result, witness } = match outcome {
+        Ok(judged) => judged,
+        Err(_) if passed.stopped => {
+            checked.stopped =
+                means.watch.reached().map(|reached| reading_stopped(reached, passed.counted.records));
+            return Ok(Vec::new());
+        }
+        Err(refusal) => return Err(refused(&name, model, &refusal)),
+    };
+    result.took_ms = Some(checked.took.judge_ms);
+    checked.verdict = completeness.limit(result.verdict);
+    checked.checks = vec![result];
+    if let Some(problem) = completeness.problem {
+        checked.checks.insert(0, CheckResult::new("history", Verdict::Unknown, problem));
+    }
+    if completeness.skipped > 0 {
+        checked.notes.push(format!(
+            "{} skipped: they are of no client (a nemesis's, or other lines of a log)",
+            plural(completeness.skipped, "record")
+        ));
+    }
+    Ok(witness)
+}
+
+/// Registers in lines of JSON, while they are read; false where the whole has to be judged.
+fn by_stream(source: &Source, means: &Means<'_>, checked: &mut Checked) -> bool {
+    let Some(path) = &source.lines else { return false };
+    let begun = Instant::now();
+    let Streamed::Judged(result, read) =
+        streamed::judge(path, &means.budget, means.threads.get(), &means.read)
+    else {
+        return false;
+    };
+    checked.took.judge_ms = milliseconds(begun);
+    checked.read = Counted {
+        records: read.records,
+        operations: read.keys.iter().map(|key| key.ops).sum(),
+        unknown: read.keys.iter().map(|key| key.open).sum(),
+        ended: None,
+    };
+    checked.timed = source.timed;
+    if let Some(why) = read.gave_up.filter(|_| result.verdict == Verdict::Unknown) {
+        checked.stopped = Some(match means.watch.reached() {
+            Some(reached) => reading_stopped(reached, read.records),
+            None => format!("{why} while reading, after {}", plural(read.records, "record")),
+        });
+    }
+    checked.verdict = result.verdict;
+    checked.checks = vec![CheckResult { took_ms: Some(checked.took.judge_ms), ..*result }];
+    if let Some(problem) = read.seal.and_then(|seal| seal.problem) {
+        checked.verdict = checked.verdict.merge(Verdict::Unknown);
+        checked.checks.insert(0, CheckResult::new("history", Verdict::Unknown, problem));
+    }
+    true
+}
+
+/// Everything that a workload of ours promises.
+fn by_workload(source: Source, means: &Means<'_>, checked: &mut Checked) -> Result<(), Failure> {
+    let name = source.name.clone();
+    let begun = Instant::now();
+    let mut reader = Stopping::new(source.into_reader(), means.watch.interrupt(), Arc::clone(&means.read));
+    let loaded = match load(&mut reader) {
+        Ok(loaded) => loaded,
+        Err(_) if reader.stopped() => {
+            let lines = means.read.load(Ordering::Relaxed);
+            checked.stopped = means.watch.reached().map(|reached| reading_stopped(reached, lines));
+            return Ok(());
+        }
+        Err(error) => return Err(Failure::usage(format!("{name}: {error}"))),
+    };
+    checked.took.read_ms = milliseconds(begun);
+    checked.read = super::source::counted(&loaded);
+    let judging = Instant::now();
+    let effort =
+        workloads::judge::Effort { budget: means.budget.clone(), threads: means.threads, timed: &timed };
+    checked.checks = workloads::judge::judge_history_alone(&loaded, &effort);
+    checked.took.judge_ms = milliseconds(judging);
+    checked.verdict = loaded.limit(Verdict::of(&checked.checks));
+    Ok(())
+}
+
+/// Runs a check and notes how long it took.
+pub fn timed(run: &mut dyn FnMut() -> CheckResult) -> CheckResult {
+    let begun = Instant::now();
+    let mut result = run();
+    result.took_ms = Some(milliseconds(begun));
+    result
+}
+
+/// What is wrong with the history, and what to do next.
+fn refused(name: &str, model: ModelName, refusal: &Refusal) -> Failure {
+    let advice = match refusal {
+        Refusal::History(LoadError::Malformed { .. }) => format!(
+            ". It was read as a history of {model}; --model names another, `harness list models` says which functions \
+             each has"
+        ),
+        Refusal::History(_) | Refusal::NoSuchCondition { .. } => String::new(),
+    };
+    Failure::usage(format!("{name}: {refusal}{advice}"))
+}
+
+fn reading_stopped(reached: Reached, records: u64) -> String {
+    format!("{reached} while reading, after {}", plural(records, "record"))
+}
+
+/// The watch rang, nobody listened, and the bound itself is reached: the answer is given here and now.
+fn last_words(mut checked: Checked, records: u64, reached: Reached, format: Format) {
+    checked.verdict = Verdict::Unknown;
+    checked.stopped = Some(format!("{reached} after {} had been read", counted_records(records)));
+    checked.read.records = records;
+    // Whatever becomes of the words, the bound is kept.
+    let _ = print(&checked, format);
+    std::process::exit(i32::from(Exit::Unknown.status()));
+}
+
+fn counted_records(records: u64) -> String {
+    if records == 1 { "1 record".to_owned() } else { format!("{} records", count(records)) }
+}
+
+fn print(checked: &Checked, format: Format) -> Result<(), Failure> {
+    let text = match format {
+        Format::Json => {
+            let mut text = serde_json::to_string_pretty(checked).context("encoding the result")?;
+            text.push('\n');
+            text
+        }
+        Format::Human => {
+            let style = Style {
+                colour: colour_wanted(std::io::stdout().is_terminal()),
+                width: crate::commands::check::width(),
+            };
+            reports::checked::render(checked, style)
+        }
+    };
+    crate::commands::print(&text)
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
+}

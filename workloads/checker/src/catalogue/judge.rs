@@ -1,0 +1,230 @@
+//! One way to ask: records, a model, a condition, and what the answer may cost.
+
+use std::num::NonZeroUsize;
+
+use serde_json::json;
+
+use super::keyed::Registers;
+use super::{Condition, Keeps, ModelName, Unconfirmed, confirm_orders};
+use crate::budget::Budget;
+use crate::history::{History, LoadError, Pairing, Record, event_of};
+use crate::model::kv::Kv;
+use crate::model::mutex::Mutex;
+use crate::model::queue::Queue;
+use crate::model::set::Set;
+use crate::model::znode::witness::{Finding, Promise, claimed};
+use crate::model::znode::{self, Tree};
+use crate::model::{Call, Model, pair};
+use crate::verdict::{CheckResult, Judged, PartOrder, Verdict};
+use crate::{linearizable, order, search, txn};
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// What the history is of.
+    pub model: ModelName,
+    /// What it has to fulfil.
+    pub condition: Condition,
+    /// What the answer may cost, for each part of the object.
+    pub budget: Budget,
+    /// Parts that are judged at a time.
+    pub threads: NonZeroUsize,
+    /// Whether a valid verdict is to come with the order that proves it.
+    pub witness: bool,
+}
+
+/// Why a question has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The model has no such condition.
+    #[error("{condition} is no condition of {model}")]
+    NoSuchCondition {
+        /// The model.
+        model: ModelName,
+        /// What was asked for.
+        condition: Condition,
+    },
+    /// The history can't be read, or is not of this model.
+    #[error(transparent)]
+    History(#[from] LoadError),
+}
+
+/// The records of a history, behind one type, so that models and searches are compiled here and not by every caller.
+pub type Records<'r> = &'r mut dyn Iterator<Item = Result<Record, LoadError>>;
+
+/// Judges the records of a history.
+///
+/// # Errors
+/// [`Refusal`] when the condition does not go with the model, or the records do not.
+pub fn judge(records: Records<'_>, question: &Question) -> Result<Judged, Refusal> {
+    let Question { model, condition, .. } = *question;
+    if !model.conditions().contains(&condition) {
+        return Err(Refusal::NoSuchCondition { model, condition });
+    }
+    match model {
+        ModelName::CasRegister | ModelName::Register => {
+            let history = registers(&mut only(model, records))?;
+            Ok(of_registers(&history, question))
+        }
+        ModelName::Kv => object(&Kv::default(), records, question),
+        ModelName::Mutex => object(&Mutex, records, question),
+        ModelName::Set => object(&Set::default(), records, question),
+        ModelName::Queue => object(&Queue::default(), records, question),
+        ModelName::Znode => of_znodes(records, question),
+        ModelName::ListAppend => match condition {
+            Condition::Transactions(isolation) => Ok(txn::check(records, isolation, &question.budget)?),
+            _ => Err(Refusal::NoSuchCondition { model, condition }),
+        },
+    }
+}
+
+/// Holds the orders that prove a verdict against the history, and says how many operations they have.
+///
+/// # Errors
+/// [`Unconfirmed`] names the first thing that does not fit.
+pub fn confirm(
+    records: Records<'_>,
+    model: ModelName,
+    condition: Condition,
+    witness: &[PartOrder],
+) -> Result<usize, Unconfirmed> {
+    let keeps = match condition {
+        Condition::Linearizable => Keeps::RealTime,
+        Condition::OrderedSequential => Keeps::RealTimeOfUpdates,
+        Condition::Sequential => Keeps::Groups,
+        Condition::Session | Condition::Transactions(_) => return Err(Unconfirmed::Condition),
+    };
+    match model {
+        ModelName::CasRegister | ModelName::Register => {
+            confirm_object(&Registers::default(), &mut only(model, records), witness, keeps)
+        }
+        ModelName::Kv => confirm_object(&Kv::default(), records, witness, keeps),
+        ModelName::Mutex => confirm_object(&Mutex, records, witness, keeps),
+        ModelName::Set => confirm_object(&Set::default(), records, witness, keeps),
+        ModelName::Queue => confirm_object(&Queue::default(), records, witness, keeps),
+        ModelName::Znode => {
+            let tree = Tree::default();
+            let calls = pair(&tree, records)?;
+            let tree = tree.parted(&calls);
+            confirm_orders(&tree, &calls, session, witness, keeps)
+        }
+        ModelName::ListAppend => Err(Unconfirmed::Condition),
+    }
+}
+
+fn confirm_object<M: Model>(
+    model: &M,
+    records: Records<'_>,
+    witness: &[PartOrder],
+    keeps: Keeps,
+) -> Result<usize, Unconfirmed> {
+    let calls = pair(model, records)?;
+    confirm_orders(model, &calls, |call| call.process, witness, keeps)
+}
+
+/// The condition as the module of orders names it; none for linearizability, which is searched for by others.
+fn ordered(condition: Condition) -> Option<order::Condition> {
+    match condition {
+        Condition::OrderedSequential => Some(order::Condition::OrderedSequential),
+        Condition::Sequential => Some(order::Condition::Sequential),
+        Condition::Session => Some(order::Condition::SessionGuarantees),
+        Condition::Linearizable | Condition::Transactions(_) => None,
+    }
+}
+
+fn of_registers(history: &History, question: &Question) -> Judged {
+    match ordered(question.condition) {
+        Some(condition) => order::check_registers(history, condition, &question.budget),
+        None => linearizable::judge(history, &question.budget, question.threads.get(), question.witness),
+    }
+}
+
+/// Any object, by its model alone.
+fn object<M>(model: &M, records: Records<'_>, question: &Question) -> Result<Judged, Refusal>
+where
+    M: Model + Sync,
+    M::Op: Send + Sync,
+{
+    let calls = pair(model, records)?;
+    Ok(searched(model, &calls, |call| call.process, question))
+}
+
+fn searched<M>(
+    model: &M,
+    calls: &[Call<M::Op>],
+    group: impl Fn(&Call<M::Op>) -> u64,
+    question: &Question,
+) -> Judged
+where
+    M: Model + Sync,
+    M::Op: Send + Sync,
+{
+    match ordered(question.condition) {
+        Some(condition) => order::check_by(model, calls, group, condition, &question.budget),
+        None => search::judge(model, calls, &question.budget, question.threads.get(), question.witness),
+    }
+}
+
+/// The session in whose order an operation on the tree stands, where the line names it.
+fn session(call: &Call<znode::Op>) -> u64 {
+    call.op.session.unwrap_or(call.process)
+}
+
+/// The tree: the order of the zxids first, which is the system's own claim and is confirmed by itself; then the
+/// searches, in parts where the tree falls into some.
+fn of_znodes(records: Records<'_>, question: &Question) -> Result<Judged, Refusal> {
+    let tree = Tree::default();
+    let calls = pair(&tree, records)?;
+    let promise = match question.condition {
+        Condition::Linearizable => Some(Promise::Linearizable),
+        Condition::OrderedSequential => Some(Promise::OrderedSequential),
+        Condition::Sequential | Condition::Session | Condition::Transactions(_) => None,
+    };
+    let claim = promise.map(|promise| claimed(&tree, &calls, promise));
+    if let Some(Finding::Confirmed(order)) = claim {
+        let summary = format!("the order of the zxids explains {} operations", order.len());
+        let result = CheckResult::new(question.condition.name(), Verdict::Valid, summary)
+            .with_evidence(json!({"ops": calls.len()}))
+            .with_decided_by("zxid-order");
+        let order = order.into_iter().filter_map(|at| calls.get(at)).map(|call| call.index).collect();
+        return Ok(Judged { result, witness: vec![PartOrder { part: None, order }] });
+    }
+    let tree = tree.parted(&calls);
+    let mut judged = searched(&tree, &calls, session, question);
+    // Zxids that contradict each other are no violation of this condition, and worth knowing.
+    if let Some(Finding::Contradicted(contradiction)) = claim {
+        judged
+            .result
+            .summary
+            .push_str(&format!("; the zxids contradict each other: {}", contradiction.sentence));
+    }
+    Ok(judged)
+}
+
+/// The operations of registers.
+fn registers(records: Records<'_>) -> Result<History, LoadError> {
+    let mut pairing = Pairing::default();
+    let mut last = 0;
+    for record in records {
+        let record = record?;
+        last = record.line;
+        let event = event_of(&record).map_err(|reason| LoadError::Malformed { line: last, reason })?;
+        pairing.push(event).map_err(|source| LoadError::Pair { line: last, source })?;
+    }
+    if last == 0 {
+        return Err(LoadError::Empty);
+    }
+    pairing.finish().map_err(|source| LoadError::Pair { line: last, source })
+}
+
+/// Records of the model's functions; any other is refused.
+fn only(model: ModelName, records: Records<'_>) -> impl Iterator<Item = Result<Record, LoadError>> {
+    records.map(move |record| {
+        let record = record?;
+        if model.functions().contains(&&*record.f) {
+            return Ok(record);
+        }
+        let reason = format!("a {model} has no {}", record.f);
+        Err(LoadError::Malformed { line: record.line, reason })
+    })
+}

@@ -1,0 +1,63 @@
+//! Records to events: what a history of any format says of registers, sets and lists of integers.
+
+use std::sync::Arc;
+
+use super::{Datum, Event, EventKind, Function, Record, Value};
+
+/// The event that a record is.
+///
+/// # Errors
+/// What in it a register, a set or a list has not.
+pub(crate) fn event_of(record: &Record) -> Result<Event, String> {
+    let f = Function::ALL
+        .into_iter()
+        .find(|f| f.as_str() == &*record.f)
+        .ok_or_else(|| format!("{} is no operation on a register, a set or a list", record.f))?;
+    let key = match &record.key {
+        Datum::Nil => 0,
+        Datum::Int(key) if *key >= 0 => key.unsigned_abs(),
+        other => return Err(format!("the key {other} is no natural number")),
+    };
+    let value = match (value_of(&record.value), record.kind) {
+        (Some(value), _) => value,
+        // What came of nothing, or may come, is not looked at.
+        (None, EventKind::Fail | EventKind::Info) => Value::Null,
+        (None, EventKind::Invoke | EventKind::Ok) => {
+            return Err(format!("the value {} has no integer, pair or list of integers in it", record.value));
+        }
+    };
+    Ok(Event {
+        index: record.index,
+        process: record.process,
+        kind: record.kind,
+        f,
+        key,
+        value,
+        time: record.time,
+        due: None,
+        node: record.node,
+        session: record.session,
+        zxid: record.zxid,
+        version: record.version,
+        mzxid: record.mzxid,
+        expect: record.expect,
+        error: record.error.as_deref().map(str::to_owned),
+    })
+}
+
+/// The value that a datum is, as lines of ours would have it.
+fn value_of(datum: &Datum) -> Option<Value> {
+    match datum {
+        Datum::Nil => Some(Value::Null),
+        Datum::Int(value) => Some(Value::One(*value)),
+        Datum::List(elements) => match elements.as_slice() {
+            [Datum::Nil, Datum::Int(to)] => Some(Value::Pair(None, *to)),
+            [Datum::Int(from), Datum::Int(to)] => Some(Value::Pair(Some(*from), *to)),
+            elements => {
+                let list: Option<Arc<[i64]>> = elements.iter().map(Datum::as_int).collect();
+                list.map(Value::List)
+            }
+        },
+        Datum::Bool(_) | Datum::Text(_) | Datum::Map(_) => None,
+    }
+}

@@ -1,0 +1,177 @@
+//! Records to calls: pairs each completion with its invocation, ranks calls and returns, and asks the model what they
+//! mean.
+//!
+//! As for our own lines ([`crate::history`]): the order of real time is the order of the stamps, and of the lines where
+//! stamps are equal or absent.
+
+use std::collections::HashMap;
+
+use super::{Call, Model};
+use crate::history::{EventKind, LoadError, NEVER, PairError, Rank, Record};
+
+/// When a call or a return took place: its stamp and the position of its line.
+type Moment = (u64, u64);
+
+/// An invocation, and its completion once that came.
+struct Pair {
+    invoked: Record,
+    completed: Option<Record>,
+}
+
+/// Reads calls from records, sorted by call.
+///
+/// # Errors
+/// [`LoadError`] names the line that is malformed, contradicts those before it, or says nothing to this model.
+pub fn pair<M: Model>(
+    model: &M,
+    records: impl IntoIterator<Item = Result<Record, LoadError>>,
+) -> Result<Vec<Call<M::Op>>, LoadError> {
+    let mut pairs: Vec<Pair> = Vec::new();
+    let mut outstanding: HashMap<u64, usize> = HashMap::new();
+    let mut untimed = false;
+    for record in records {
+        let record = record?;
+        let refuse = |source| LoadError::Pair { line: record.line, source };
+        untimed |= record.time.is_none();
+        if record.kind == EventKind::Invoke {
+            if outstanding.insert(record.process, pairs.len()).is_some() {
+                return Err(refuse(PairError::Busy(record.process)));
+            }
+            pairs.push(Pair { invoked: record, completed: None });
+            continue;
+        }
+        let at = outstanding
+            .remove(&record.process)
+            .ok_or_else(|| refuse(PairError::NotInvoked(record.process)))?;
+        let invoked = &pairs[at].invoked;
+        if invoked.f != record.f {
+            return Err(refuse(PairError::Mismatch {
+                process: record.process,
+                invoked: invoked.f.to_string(),
+                completed: record.f.to_string(),
+            }));
+        }
+        if record.time < invoked.time && !untimed {
+            return Err(refuse(PairError::TimeTravel(record.process)));
+        }
+        pairs[at].completed = Some(record);
+    }
+    let mut calls: Vec<(Call<M::Op>, Moment, Option<Moment>)> = Vec::new();
+    for Pair { invoked, completed } in pairs {
+        let moment = |record: &Record| (if untimed { 0 } else { record.time.unwrap_or(0) }, record.index);
+        let returned = completed.filter(|completed| completed.kind != EventKind::Info);
+        let op = model
+            .decode(&invoked, returned.as_ref())
+            .map_err(|reason| LoadError::Malformed { line: invoked.line, reason })?;
+        let Some(op) = op else { continue };
+        let call = Call {
+            op,
+            call: 0,
+            ret: NEVER,
+            process: invoked.process,
+            index: invoked.index,
+            invoke_ns: invoked.time.unwrap_or(invoked.index),
+            complete_ns: returned.as_ref().map(|returned| returned.time.unwrap_or(returned.index)),
+        };
+        calls.push((call, moment(&invoked), returned.as_ref().map(moment)));
+    }
+    Ok(rank(calls))
+}
+
+/// Gives every call and return its rank in the order of moments.
+fn rank<O>(mut calls: Vec<(Call<O>, Moment, Option<Moment>)>) -> Vec<Call<O>> {
+    calls.sort_by_key(|&(_, called, _)| called);
+    let mut moments: Vec<(Moment, usize, bool)> = Vec::with_capacity(calls.len() * 2);
+    for (at, &(_, called, returned)) in calls.iter().enumerate() {
+        moments.push((called, at, false));
+        moments.extend(returned.map(|returned| (returned, at, true)));
+    }
+    moments.sort_unstable();
+    for (&(_, at, is_return), rank) in moments.iter().zip(0 as Rank..) {
+        if is_return { calls[at].0.ret = rank } else { calls[at].0.call = rank }
+    }
+    calls.into_iter().map(|(call, ..)| call).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::Datum;
+
+    /// A counter: `add` needs no answer, `read` is answered with the sum.
+    struct Counter;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Op {
+        Add(i64),
+        Read(i64),
+    }
+
+    impl Model for Counter {
+        type Op = Op;
+        type State = i64;
+
+        fn name(&self) -> &'static str {
+            "counter"
+        }
+
+        fn initial(&self) -> i64 {
+            0
+        }
+
+        fn apply(&self, state: &i64, op: &Op) -> Option<i64> {
+            match *op {
+                Op::Add(n) => Some(state + n),
+                Op::Read(sum) => (sum == *state).then_some(sum),
+            }
+        }
+
+        fn decode(&self, invoked: &Record, completed: Option<&Record>) -> Result<Option<Op>, String> {
+            let happened = completed.filter(|completed| completed.kind == EventKind::Ok);
+            match &*invoked.f {
+                "add" if completed.is_some() && happened.is_none() => Ok(None),
+                "add" => invoked.value.as_int().map(Op::Add).map(Some).ok_or_else(|| "no number".to_owned()),
+                "read" => Ok(happened.and_then(|read| read.value.as_int()).map(Op::Read)),
+                other => Err(format!("a counter has no {other}")),
+            }
+        }
+
+        fn changes(&self, op: &Op) -> bool {
+            matches!(op, Op::Add(_))
+        }
+    }
+
+    fn record(line: u64, process: u64, kind: EventKind, f: &str, value: Datum, time: u64) -> Record {
+        let time = Some(time);
+        Record { line, index: line - 1, time, ..Record::new(process, kind, f, Datum::Nil, value) }
+    }
+
+    #[test]
+    fn what_happened_and_what_may_have_is_kept_and_what_says_nothing_is_not() {
+        let calls = pair(
+            &Counter,
+            [
+                record(1, 0, EventKind::Invoke, "add", Datum::Int(1), 10),
+                record(2, 1, EventKind::Invoke, "add", Datum::Int(2), 11),
+                record(3, 2, EventKind::Invoke, "read", Datum::Nil, 12),
+                record(4, 3, EventKind::Invoke, "read", Datum::Nil, 13),
+                record(5, 0, EventKind::Ok, "add", Datum::Int(1), 14),
+                record(6, 1, EventKind::Info, "add", Datum::Int(2), 15),
+                record(7, 2, EventKind::Ok, "read", Datum::Int(3), 16),
+                record(8, 0, EventKind::Invoke, "add", Datum::Int(4), 17),
+                record(9, 0, EventKind::Fail, "add", Datum::Int(4), 18),
+            ]
+            .map(Ok),
+        )
+        .unwrap();
+        let ops: Vec<(Op, bool)> = calls.iter().map(|call| (call.op, call.is_open())).collect();
+        assert_eq!(ops, [(Op::Add(1), false), (Op::Add(2), true), (Op::Read(3), false)]);
+        assert!(calls[2].call < calls[0].ret && calls[0].ret < calls[2].ret);
+    }
+
+    #[test]
+    fn a_line_that_means_nothing_to_the_model_is_named() {
+        let error = pair(&Counter, [Ok(record(7, 0, EventKind::Invoke, "pop", Datum::Nil, 1))]).unwrap_err();
+        assert_eq!(error.to_string(), "line 7: a counter has no pop");
+    }
+}

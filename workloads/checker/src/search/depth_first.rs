@@ -1,0 +1,259 @@
+//! Depth-first search for an order, after Wing and Gong, with Lowe's memory of visited configurations.
+//!
+//! A configuration is the set of operations placed so far and what the object holds. Remembering whole sets costs memory
+//! with the square of the history, so a configuration is remembered as a fingerprint: the exclusive or of one 128-bit
+//! number per placed operation, and the fingerprint of the state. Two different configurations share one with a
+//! probability of about 2^-128 a pair; at the pairs of 10^8 configurations, more than a budget holds, that is below
+//! 10^-21, and every violation is judged again on a few operations besides.
+//!
+//! The prunings are the first two of the [`super::frontier`]. The search is strongest where few orders have to be tried;
+//! where many are dead ends it is the frontier that answers.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::Found;
+use super::fingerprint;
+#[cfg(test)]
+use super::sabotage::{Rule, is_broken};
+use crate::budget::Meter;
+use crate::history::{NEVER, Rank};
+use crate::model::{Call, Model};
+
+/// Decides depth first; an order is the one on its stack. The calls are sorted by call.
+#[must_use]
+pub fn search<M: Model>(model: &M, calls: &[&Call<M::Op>], meter: &mut Meter) -> Found {
+    Search::new(model, calls).run(meter)
+}
+
+/// An operation on the stack, with what to restore when it is taken back. A forced one has no alternative.
+struct Placed<S> {
+    at: usize,
+    state: S,
+    forced: bool,
+}
+
+const HEAD: usize = 0;
+/// The end of the list, and "no such node".
+const END: usize = usize::MAX;
+
+/// Bytes that one remembered fingerprint takes in the hash set, spare room included.
+const FINGERPRINT_BYTES: usize = 34;
+/// An operation is compared with this many that are open when it is called.
+const MOST_COMPARED: usize = 64;
+
+/// Calls and returns as a doubly linked list, from which placed operations are taken out and put back.
+struct Search<'a, M: Model> {
+    model: &'a M,
+    calls: &'a [&'a Call<M::Op>],
+    /// For each node of the list its operation, whether it is a return, and its rank. Node 0 is the head.
+    nodes: Vec<(usize, bool, Rank)>,
+    next: Vec<usize>,
+    previous: Vec<usize>,
+    call_node: Vec<usize>,
+    return_node: Vec<usize>,
+    /// Operations that are the same, were called earlier and return earlier: they go first.
+    ahead: Vec<Vec<usize>>,
+    is_placed: Vec<bool>,
+    observes: Vec<bool>,
+    state: M::State,
+    fingerprint: u128,
+    stack: Vec<Placed<M::State>>,
+    /// The last return that could not be passed.
+    furthest: Option<(Rank, usize)>,
+}
+
+impl<'a, M: Model> Search<'a, M> {
+    fn new(model: &'a M, calls: &'a [&'a Call<M::Op>]) -> Self {
+        let count = calls.len();
+        let mut nodes: Vec<(usize, bool, Rank)> = vec![(END, false, 0)];
+        nodes.extend(calls.iter().enumerate().map(|(at, call)| (at, false, call.call)));
+        nodes.extend(
+            calls.iter().enumerate().filter(|(_, c)| !c.is_open()).map(|(at, call)| (at, true, call.ret)),
+        );
+        nodes[1..].sort_unstable_by_key(|&(_, _, rank)| rank);
+        let (mut call_node, mut return_node) = (vec![END; count], vec![END; count]);
+        for (node, &(at, is_return, _)) in nodes.iter().enumerate().skip(1) {
+            if is_return { return_node[at] = node } else { call_node[at] = node }
+        }
+        let next = (1..nodes.len()).chain([END]).collect();
+        let previous = [END].into_iter().chain(0..nodes.len() - 1).collect();
+        let observes: Vec<bool> = calls.iter().map(|call| model.observes(&call.op)).collect();
+        Self {
+            model,
+            calls,
+            ahead: ahead(model, calls, &observes),
+            nodes,
+            next,
+            previous,
+            call_node,
+            return_node,
+            is_placed: vec![false; count],
+            observes,
+            state: model.initial(),
+            fingerprint: 0,
+            stack: Vec::new(),
+            furthest: None,
+        }
+    }
+
+    fn run(mut self, meter: &mut Meter) -> Found {
+        let mut seen: HashSet<u128, BuildHasherDefault<FingerprintHasher>> = HashSet::default();
+        let mut reached = 0;
+        let mut cursor = self.next[HEAD];
+        while cursor != END {
+            let (at, is_return, rank) = self.nodes[cursor];
+            let paid = meter.step().and_then(|()| meter.hold(seen.capacity(), FINGERPRINT_BYTES));
+            if let Err(why) = paid {
+                return Found::GaveUp { why, reached };
+            }
+            if is_return {
+                if self.furthest.is_none_or(|(furthest, _)| furthest < rank) {
+                    self.furthest = Some((rank, at));
+                }
+                match self.backtrack() {
+                    Some(after) => cursor = after,
+                    None => return self.stuck(),
+                }
+                continue;
+            }
+            let next = if self.waits_for_another(at) {
+                None
+            } else {
+                self.model.apply(&self.state, &self.calls[at].op)
+            };
+            let Some(next) = next else {
+                cursor = self.next[cursor];
+                continue;
+            };
+            let forced = self.is_forced(at, &next);
+            let placed = self.fingerprint ^ fingerprint::of_operation(at);
+            if seen.insert(placed ^ fingerprint::of_state(&next)) {
+                let state = std::mem::replace(&mut self.state, next);
+                self.stack.push(Placed { at, state, forced });
+                self.fingerprint = placed;
+                self.is_placed[at] = true;
+                self.lift(at);
+                reached = reached.max(self.stack.len());
+                cursor = self.next[HEAD];
+            } else if forced {
+                // The configuration with this one placed was tried and led nowhere, and so would this.
+                match self.backtrack() {
+                    Some(after) => cursor = after,
+                    None => return self.stuck(),
+                }
+            } else {
+                cursor = self.next[cursor];
+            }
+        }
+        Found::Order(Some(self.stack.into_iter().map(|placed| placed.at).collect()))
+    }
+
+    fn waits_for_another(&self, at: usize) -> bool {
+        self.ahead[at].iter().any(|&first| !self.is_placed[first])
+    }
+
+    /// Whether an order that goes on from here can as well go on with this one.
+    fn is_forced(&self, at: usize, _next: &M::State) -> bool {
+        #[cfg(test)]
+        if is_broken(Rule::EagerForAll) {
+            return *_next == self.state;
+        }
+        self.observes[at]
+    }
+
+    fn stuck(&self) -> Found {
+        Found::NoOrder { stuck_at: self.furthest.map_or(0, |(_, at)| at) }
+    }
+
+    /// Takes back placements up to and including the last that had an alternative; says where to go on.
+    fn backtrack(&mut self) -> Option<usize> {
+        loop {
+            let placed = self.stack.pop()?;
+            self.unlift(placed.at);
+            self.is_placed[placed.at] = false;
+            self.state = placed.state;
+            self.fingerprint ^= fingerprint::of_operation(placed.at);
+            if !placed.forced {
+                return Some(self.next[self.call_node[placed.at]]);
+            }
+        }
+    }
+
+    fn lift(&mut self, at: usize) {
+        for node in [self.call_node[at], self.return_node[at]] {
+            if node != END {
+                let (before, after) = (self.previous[node], self.next[node]);
+                self.next[before] = after;
+                if after != END {
+                    self.previous[after] = before;
+                }
+            }
+        }
+    }
+
+    /// The exact reverse of [`Self::lift`], in the reverse order.
+    fn unlift(&mut self, at: usize) {
+        for node in [self.return_node[at], self.call_node[at]] {
+            if node != END {
+                let (before, after) = (self.previous[node], self.next[node]);
+                self.next[before] = node;
+                if after != END {
+                    self.previous[after] = node;
+                }
+            }
+        }
+    }
+}
+
+/// For each operation those that are the same and go before it: open when it is called, and returning earlier.
+fn ahead<M: Model>(model: &M, calls: &[&Call<M::Op>], observes: &[bool]) -> Vec<Vec<usize>> {
+    let mut open: Vec<usize> = Vec::new();
+    let mut ahead = vec![Vec::new(); calls.len()];
+    for (at, call) in calls.iter().enumerate().filter(|&(at, _)| !observes[at]) {
+        open.retain(|&other| calls[other].ret > call.call);
+        let first = |&&other: &&usize| {
+            let other = calls[other];
+            same(model, &other.op, &call.op) && returns_first(other.ret, call.ret)
+        };
+        ahead[at] = open.iter().rev().take(MOST_COMPARED).filter(first).copied().collect();
+        open.push(at);
+    }
+    ahead
+}
+
+fn same<M: Model>(model: &M, one: &M::Op, other: &M::Op) -> bool {
+    #[cfg(test)]
+    if is_broken(Rule::AllAreSame) {
+        return true;
+    }
+    model.same(one, other)
+}
+
+fn returns_first(one: Rank, other: Rank) -> bool {
+    #[cfg(test)]
+    if is_broken(Rule::LaterOfSame) {
+        return one > other;
+    }
+    one < other || one == NEVER && other == NEVER
+}
+
+/// A fingerprint is as good as random already; half of it is the hash.
+#[derive(Default)]
+struct FingerprintHasher(u64);
+
+impl Hasher for FingerprintHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u128(&mut self, value: u128) {
+        self.0 = u64::try_from(value & u128::from(u64::MAX)).unwrap_or(0);
+    }
+}

@@ -1,0 +1,403 @@
+//! Every search, every rule of shrinking and every model against a brute-force oracle, on many small histories.
+//!
+//! Most histories are answers of a simulated object, with up to two of them replaced; the others have answers out of the
+//! air. They have two to six processes, few operations, values that differ or repeat, and operations of unknown fate,
+//! some of which took effect, some late. The environment variable `CHECKER_FUZZ_CASES` asks for more than the usual
+//! number. That the fuzzing would notice a wrong rule is shown by breaking each of them.
+
+use super::sabotage::{self, Rule};
+use super::{Found, confirm, depth_first, frontier, judge, plain, shrink};
+use crate::budget::{Budget, Meter};
+use crate::history::{Datum, NEVER, Rank};
+use crate::model::kv::{Kv, KvAction, KvOp};
+use crate::model::mutex::{Mutex, MutexOp};
+use crate::model::queue::{Queue, QueueOp};
+use crate::model::register::{Register, RegisterOp};
+use crate::model::set::{Set, SetOp};
+use crate::model::{Call, Model, Shortcut};
+use crate::verdict::Verdict;
+
+const USUAL_CASES: u64 = 3_000;
+
+fn cases() -> u64 {
+    std::env::var("CHECKER_FUZZ_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(USUAL_CASES)
+}
+
+/// Xorshift; the tests need repeatable chance and nothing else.
+struct Chance(u64);
+
+impl Chance {
+    fn seeded(seed: u64) -> Self {
+        let mut chance = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        (0..4).for_each(|_| {
+            chance.below(2);
+        });
+        chance
+    }
+
+    fn below(&mut self, bound: u32) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        u32::try_from((self.0 >> 20) % u64::from(bound)).unwrap()
+    }
+
+    fn percent(&mut self, percent: u32) -> bool {
+        self.below(100) < percent
+    }
+}
+
+/// A model that can be asked at random.
+trait Play: Model {
+    /// A question with an answer out of the air; `fresh` is a number that was not used before.
+    fn invent(&self, chance: &mut Chance, fresh: u32) -> Self::Op;
+    /// The same question without an answer; none if nothing is to be said without one.
+    fn unanswered(&self, op: &Self::Op) -> Option<Self::Op>;
+}
+
+impl Play for Register {
+    fn invent(&self, chance: &mut Chance, fresh: u32) -> RegisterOp {
+        let any = |chance: &mut Chance| chance.below(4);
+        let to = if chance.percent(50) { fresh + 4 } else { any(chance) };
+        match chance.below(5) {
+            0 | 1 => {
+                RegisterOp::Read(if chance.percent(50) { any(chance) } else { chance.below(fresh + 1) + 4 })
+            }
+            2 => RegisterOp::Write(to),
+            3 => RegisterOp::Cas(any(chance), to),
+            _ => RegisterOp::Refused(any(chance)),
+        }
+    }
+
+    fn unanswered(&self, op: &RegisterOp) -> Option<RegisterOp> {
+        matches!(op, RegisterOp::Write(_) | RegisterOp::Cas(..)).then_some(*op)
+    }
+}
+
+impl Play for Kv {
+    fn invent(&self, chance: &mut Chance, _fresh: u32) -> KvOp {
+        let texts = ["", "a", "b", "ab", "aa", "ba", "aab"];
+        let text = Datum::text(texts[usize::try_from(chance.below(7)).unwrap()]);
+        let f = ["get", "get", "put", "append", "append"][usize::try_from(chance.below(5)).unwrap()];
+        let key = Datum::Int(chance.below(2).into());
+        let record = |kind| crate::history::Record::new(0, kind, f, key.clone(), text.clone());
+        let (invoked, answered) =
+            (record(crate::history::EventKind::Invoke), record(crate::history::EventKind::Ok));
+        self.decode(&invoked, Some(&answered)).unwrap().unwrap()
+    }
+
+    fn unanswered(&self, op: &KvOp) -> Option<KvOp> {
+        (!matches!(op.action, KvAction::Get(_))).then(|| op.clone())
+    }
+}
+
+impl Play for Mutex {
+    fn invent(&self, chance: &mut Chance, _fresh: u32) -> MutexOp {
+        if chance.percent(50) { MutexOp::Acquire } else { MutexOp::Release }
+    }
+
+    fn unanswered(&self, op: &MutexOp) -> Option<MutexOp> {
+        Some(*op)
+    }
+}
+
+impl Play for Set {
+    fn invent(&self, chance: &mut Chance, _fresh: u32) -> SetOp {
+        let element = chance.below(3);
+        let answer = [None, Some(true), Some(false)][usize::try_from(chance.below(3)).unwrap()];
+        let is_whole = self.part(&SetOp::Add(0, None)).is_none();
+        match chance.below(if is_whole { 6 } else { 5 }) {
+            0 | 1 => SetOp::Add(element, answer),
+            2 | 3 => SetOp::Remove(element, answer),
+            4 => SetOp::Contains(element, chance.percent(50)),
+            _ => SetOp::Read((0..3).filter(|_| chance.percent(50)).collect()),
+        }
+    }
+
+    fn unanswered(&self, op: &SetOp) -> Option<SetOp> {
+        match *op {
+            SetOp::Add(element, _) => Some(SetOp::Add(element, None)),
+            SetOp::Remove(element, _) => Some(SetOp::Remove(element, None)),
+            SetOp::Contains(..) | SetOp::Read(_) => None,
+        }
+    }
+}
+
+impl Play for Queue {
+    fn invent(&self, chance: &mut Chance, fresh: u32) -> QueueOp {
+        match chance.below(5) {
+            0 | 1 => QueueOp::Enqueue(if chance.percent(70) { fresh } else { chance.below(fresh + 1) }),
+            2 => QueueOp::Empty,
+            _ => QueueOp::Dequeue(chance.below(fresh + 1)),
+        }
+    }
+
+    fn unanswered(&self, op: &QueueOp) -> Option<QueueOp> {
+        Some(match op {
+            QueueOp::Enqueue(_) => *op,
+            _ => QueueOp::Take,
+        })
+    }
+}
+
+/// A random history: mostly answers of a real object, some of unknown fate.
+fn history<M: Play>(model: &M, seed: u64) -> Vec<Call<M::Op>> {
+    let mut chance = Chance::seeded(seed);
+    let chance = &mut chance;
+    let processes = 2 + chance.below(5);
+    let ops = usize::try_from(2 + chance.below(7)).unwrap();
+    let open_percent = [0, 20, 50][usize::try_from(chance.below(3)).unwrap()];
+    let wrong_percent = [0, 0, 15, 100][usize::try_from(chance.below(4)).unwrap()];
+    let mut running: Vec<Option<(usize, bool)>> = vec![None; usize::try_from(processes).unwrap()];
+    let mut calls: Vec<Call<M::Op>> = Vec::new();
+    let mut late: Vec<M::Op> = Vec::new();
+    let (mut state, mut rank, mut fresh): (M::State, Rank, u32) = (model.initial(), 0, 0);
+    loop {
+        let process = chance.below(processes);
+        if !late.is_empty() && chance.percent(20) {
+            let at = chance.below(u32::try_from(late.len()).unwrap());
+            let op = late.swap_remove(usize::try_from(at).unwrap());
+            state = model.apply(&state, &op).unwrap_or(state);
+            continue;
+        }
+        match running[usize::try_from(process).unwrap()].take() {
+            None if calls.len() < ops => {
+                running[usize::try_from(process).unwrap()] = Some((calls.len(), false));
+                let op = model.invent(chance, fresh);
+                fresh += 1;
+                let index = u64::try_from(calls.len()).unwrap();
+                let process = process.into();
+                calls.push(Call {
+                    op,
+                    call: rank,
+                    ret: NEVER,
+                    process,
+                    index,
+                    invoke_ns: 0,
+                    complete_ns: None,
+                });
+                rank += 1;
+            }
+            None if running.iter().all(Option::is_none) => {
+                calls.retain(|call| !call.is_open() || model.unanswered(&call.op).is_some());
+                calls.iter_mut().filter(|call| call.is_open()).for_each(|call| {
+                    call.op = model.unanswered(&call.op).unwrap();
+                });
+                return calls;
+            }
+            None => {}
+            Some((at, false)) => {
+                if chance.percent(open_percent)
+                    && let Some(op) = model.unanswered(&calls[at].op)
+                {
+                    match chance.below(3) {
+                        0 => state = model.apply(&state, &op).unwrap_or(state),
+                        1 => late.push(op),
+                        _ => {}
+                    }
+                    continue;
+                }
+                if !chance.percent(wrong_percent) {
+                    // Something that is right now, if chance finds it soon.
+                    let right = (0..20).map(|_| model.invent(chance, fresh)).find_map(|op| {
+                        let next = model.apply(&state, &op)?;
+                        Some((op, next))
+                    });
+                    if let Some((op, next)) = right {
+                        (calls[at].op, state) = (op, next);
+                    }
+                }
+                running[usize::try_from(process).unwrap()] = Some((at, true));
+            }
+            Some((at, true)) => {
+                calls[at].ret = rank;
+                rank += 1;
+            }
+        }
+    }
+}
+
+/// The oracle: every order, one after the other.
+fn has_order<M: Model>(model: &M, calls: &[&Call<M::Op>]) -> bool {
+    fn go<M: Model>(model: &M, calls: &[&Call<M::Op>], left: &mut Vec<usize>, state: &M::State) -> bool {
+        if left.iter().all(|&at| calls[at].is_open()) {
+            return true;
+        }
+        for position in 0..left.len() {
+            let at = left[position];
+            if left.iter().any(|&other| calls[other].ret < calls[at].call) {
+                continue;
+            }
+            if let Some(next) = model.apply(state, &calls[at].op) {
+                left.remove(position);
+                let found = go(model, calls, left, &next);
+                left.insert(position, at);
+                if found {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+    go(model, calls, &mut (0..calls.len()).collect(), &model.initial())
+}
+
+fn meter() -> Meter {
+    Meter::new(&Budget::new(10_000_000, 256 << 20))
+}
+
+/// What is wrong with the answers about one history.
+fn disagreement<M: Play + Sync>(model: &M, seed: u64) -> Option<String>
+where
+    M::Op: Send + Sync,
+{
+    let history = history(model, seed);
+    let calls: Vec<&Call<M::Op>> = history.iter().collect();
+    let expected = has_order(model, &calls);
+    let mut stuck = Vec::new();
+    let searches = [
+        ("plain", plain::search(model, &calls, &mut meter())),
+        ("frontier", frontier::search(model, &calls, true, &mut meter())),
+        ("depth first", depth_first::search(model, &calls, &mut meter())),
+    ];
+    for (name, found) in searches {
+        match found {
+            Found::Order(order) => {
+                if !expected {
+                    return Some(format!("{name} finds an order where none is"));
+                }
+                let order = order.expect("it was asked for");
+                if let Err(unfit) = confirm(model, &calls, &order) {
+                    return Some(format!("the order of {name}: {unfit}"));
+                }
+            }
+            Found::NoOrder { .. } if expected => return Some(format!("{name} finds no order")),
+            Found::NoOrder { stuck_at } => stuck.push(stuck_at),
+            Found::GaveUp { why, .. } => return Some(format!("{name}: {why}")),
+        }
+    }
+    if stuck.windows(2).any(|pair| pair[0] != pair[1]) {
+        return Some(format!("stuck at different places: {stuck:?}"));
+    }
+    match model.shortcut(&calls) {
+        Shortcut::Refuted { sentence, .. } if expected => {
+            return Some(format!("refuted wrongly: {sentence}"));
+        }
+        Shortcut::Order(order) if !expected && confirm(model, &calls, &order).is_ok() => {
+            return Some("a wrong order was confirmed".to_owned());
+        }
+        _ => {}
+    }
+    let mut chance = Chance::seeded(seed ^ 0x5555);
+    for _ in 0..4 {
+        let part = shrink::random_part(model, &calls, &mut |bound| chance.below(bound));
+        if expected && !has_order(model, &part.iter().collect::<Vec<_>>()) {
+            return Some(format!("a part has no order although the whole has: {part:?}"));
+        }
+    }
+    let judged = judge(model, &history, &Budget::new(10_000_000, 256 << 20), 1, true);
+    let verdict = if history.is_empty() {
+        Verdict::Unknown
+    } else {
+        [Verdict::Invalid, Verdict::Valid][usize::from(expected)]
+    };
+    if judged.result.verdict != verdict {
+        return Some(format!("judged {}: {}", judged.result.verdict, judged.result.summary));
+    }
+    let counterexample = judged.result.counterexample?;
+    if !counterexample.rechecked {
+        return Some("the counterexample was not confirmed".to_owned());
+    }
+    let by_part = calls.iter().filter(|call| model.part(&call.op) == model.part(&calls[stuck[0]].op));
+    let of_part: Vec<&Call<M::Op>> = by_part.copied().collect();
+    if let Found::NoOrder { stuck_at } = plain::search(model, &of_part, &mut meter()) {
+        let shrunk = shrink::from_stuck(model, &of_part, stuck_at, &Budget::default());
+        if has_order(model, &shrunk.calls()) {
+            return Some("the counterexample has an order".to_owned());
+        }
+    }
+    None
+}
+
+fn fuzz<M: Play + Sync>(new: impl Fn() -> M)
+where
+    M::Op: Send + Sync,
+{
+    let model = new();
+    let mut linearizable = 0;
+    for seed in 0..cases() {
+        if let Some(wrong) = disagreement(&model, seed) {
+            let told: Vec<String> = history(&model, seed)
+                .iter()
+                .map(|call| format!("{:>3} {:>10} p{} {:?}", call.call, call.ret, call.process, call.op))
+                .collect();
+            panic!("seed {seed}: {wrong}\n{}", told.join("\n"));
+        }
+        let history = history(&model, seed);
+        linearizable += u64::from(has_order(&model, &history.iter().collect::<Vec<_>>()));
+    }
+    let share = linearizable * 100 / cases();
+    assert!((10..90).contains(&share), "{share} % are linearizable: such fuzzing shows little");
+}
+
+#[test]
+fn the_searches_are_right_about_registers() {
+    fuzz(|| Register::default().with_refusals().with_reads_of_nothing());
+}
+
+#[test]
+fn the_searches_are_right_about_keys_one_by_one() {
+    fuzz(Kv::default);
+}
+
+#[test]
+fn the_searches_are_right_about_a_map_as_a_whole() {
+    fuzz(Kv::whole);
+}
+
+#[test]
+fn the_searches_are_right_about_locks() {
+    fuzz(|| Mutex);
+}
+
+#[test]
+fn the_searches_are_right_about_elements_one_by_one() {
+    fuzz(Set::default);
+}
+
+#[test]
+fn the_searches_are_right_about_a_set_as_a_whole() {
+    fuzz(Set::whole);
+}
+
+#[test]
+fn the_searches_are_right_about_queues() {
+    fuzz(Queue::default);
+}
+
+/// Whether the fuzzing notices that a rule is broken.
+fn notices(rule: Rule) -> bool {
+    fn on<M: Play + Sync>(model: &M, rule: Rule) -> bool
+    where
+        M::Op: Send + Sync,
+    {
+        sabotage::with(rule, || (0..USUAL_CASES).any(|seed| disagreement(model, seed).is_some()))
+    }
+    let register = Register::default().with_refusals().with_reads_of_nothing();
+    on(&register, rule) || on(&Queue::default(), rule) || on(&Mutex, rule)
+}
+
+#[test]
+fn every_broken_rule_is_noticed() {
+    for rule in [
+        Rule::EagerForAll,
+        Rule::AllAreSame,
+        Rule::LaterOfSame,
+        Rule::SpendthriftWins,
+        Rule::FewerObservationsWin,
+        Rule::ForgetsThePast,
+        Rule::PendingAreDropped,
+    ] {
+        assert!(notices(rule), "{rule:?}");
+    }
+}

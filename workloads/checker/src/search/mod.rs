@@ -1,0 +1,95 @@
+//! Linearizability of any object, by searches that know nothing of it but its [`Model`].
+//!
+//! A history is linearizable when its operations can be put in one order that agrees with real time (what returned
+//! before another was called comes first) and in which every answer is the right one. Independent parts of the object
+//! are judged by themselves ([`judge`]), and each part by a portfolio, from cheap to dear:
+//!
+//! | member | decides | cost |
+//! |---|---|---|
+//! | [`Model::shortcut`] | what the object knows of its own: patterns that refute, an order that [`confirm`] confirms | near-linear |
+//! | [`frontier`] | everything, breadth first over the operations that are open at once | exponential in those |
+//! | [`depth_first`] | everything, depth first | exponential |
+//!
+//! The two searches take turns with growing budgets, because each is quick where the other is lost. [`plain`] is the
+//! referee: slow, simple, and what a counterexample is judged again by. The ideas are Wing and Gong's (1993) and Lowe's
+//! (2017); locality and prefix closure are Herlihy and Wing's (1990).
+
+mod confirm;
+pub mod depth_first;
+mod explain;
+mod fingerprint;
+pub mod frontier;
+#[cfg(test)]
+mod fuzz;
+mod judge;
+pub mod plain;
+pub mod shrink;
+mod window;
+
+pub use confirm::{Unfit, confirm};
+pub use judge::{Algorithm, NAME, judge};
+
+use crate::budget::Exhausted;
+
+#[cfg(doc)]
+use crate::model::Model;
+
+/// What a complete search found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// An order exists: this one, by places in the list of calls, if the search keeps it. Operations of unknown fate
+    /// that are not in it never happened.
+    Order(Option<Vec<usize>>),
+    /// None exists. Of all returns this one's is the first by which it is certain: the history up to there has no order,
+    /// and up to the return before it has one.
+    NoOrder {
+        /// The operation that returns there, by its place in the list of calls.
+        stuck_at: usize,
+    },
+    /// The search gave up.
+    GaveUp {
+        /// Why.
+        why: Exhausted,
+        /// How many operations some order explains, at least.
+        reached: usize,
+    },
+}
+
+/// Switches that break a rule of the searches, so that a test can show that the fuzzing notices.
+#[cfg(test)]
+pub(crate) mod sabotage {
+    use std::cell::Cell;
+
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum Rule {
+        /// Places whatever leaves the present state as it is, not only what leaves every state so.
+        EagerForAll,
+        /// Takes any two operations for the same.
+        AllAreSame,
+        /// Of two that are the same tries the one that returns last.
+        LaterOfSame,
+        /// Thinks that who spent more operations of unknown fate can do more.
+        SpendthriftWins,
+        /// Thinks that who placed fewer observations can do more.
+        FewerObservationsWin,
+        /// Leaves out operations of the past without asking whether the object could still hold the same.
+        ForgetsThePast,
+        /// Lets operations that returned after the end of a prefix be left out.
+        PendingAreDropped,
+    }
+
+    thread_local! {
+        static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
+    }
+
+    pub(crate) fn with<T>(rule: Rule, run: impl FnOnce() -> T) -> T {
+        BROKEN.set(Some(rule));
+        let result = run();
+        BROKEN.set(None);
+        result
+    }
+
+    pub(crate) fn is_broken(rule: Rule) -> bool {
+        BROKEN.get() == Some(rule)
+    }
+}

@@ -1,0 +1,520 @@
+//! Makes a violation small, whatever the object.
+//!
+//! A part of a history is a fair counterexample only if the whole having an order would give the part one; otherwise
+//! leaving something out makes the violation (a read without the write that it saw). For an object of which nothing is
+//! known but its model, four things may be left out:
+//!
+//! 1. *What comes after.* Histories are closed under prefixes: cut at any moment, what has not returned by then is of
+//!    unknown fate, and keeps its answer in case it happened.
+//! 2. *Observations.* What changes nothing in any state can be taken out of every order.
+//! 3. *Elements*, as far as the model says so ([`Model::without`]).
+//! 4. *A past that makes no difference.* Take a moment, and leave out operations that had returned by then. If, for each
+//!    configuration that the whole could have been in at that moment, the rest could have been in it too (or in one that
+//!    can do more, see [`super::frontier`]), then the rest can go on in every way in which the whole can. This is looked
+//!    up, not argued: both are run up to that moment. It is what reduces a lock that was taken and released a thousand
+//!    times to its last holder.
+//!
+//! Each is an implication from the larger history to the smaller one, so they can follow each other in any order.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::frontier::{Frontier, events};
+#[cfg(test)]
+use super::sabotage::{Rule, is_broken};
+use super::{Found, depth_first, frontier, plain};
+use crate::budget::{Budget, Meter};
+use crate::history::{NEVER, Rank};
+use crate::model::{Call, Model};
+
+/// A small part of a history that has no order.
+#[derive(Clone, Debug)]
+pub struct Shrunk<O> {
+    /// The operations, those that are cut of unknown fate, those that are about elements left out without these.
+    pub part: Vec<Call<O>>,
+    /// For each its place in the whole.
+    pub from: Vec<usize>,
+    /// What the plain search says of the part.
+    pub plain: Found,
+}
+
+impl<O> Shrunk<O> {
+    /// The operations, as the searches take them.
+    #[must_use]
+    pub fn calls(&self) -> Vec<&Call<O>> {
+        self.part.iter().collect()
+    }
+}
+
+/// Up to this many operations a candidate is judged by the plain search; above, by the others.
+const PLAIN_OPS: usize = 40;
+/// Steps for judging one candidate: at least these, and this many times what the history itself took. A part that takes
+/// much more is one in which something was left out that kept the others in order. Steps for all candidates (looking at
+/// eight operations is a step here), and how many are judged at most.
+const CANDIDATE_STEPS: u64 = 2_000;
+const CANDIDATE_FACTOR: u64 = 8;
+const SHRINK_STEPS: u64 = 2_000_000;
+const MAX_CANDIDATES: u32 = 2_000;
+/// Steps for the plain search's last word.
+const LAST_STEPS: u64 = 1_000_000;
+/// The first window around the place where a search got stuck, in ranks.
+const FIRST_WINDOW: Rank = 64;
+/// After this many rounds over all rules nothing more is expected.
+const MAX_ROUNDS: u32 = 4;
+
+/// What is left out of a history.
+#[derive(Clone, Default)]
+struct Selection {
+    gone: BTreeSet<u64>,
+    dropped: BTreeSet<usize>,
+}
+
+/// Reduces a history of which it is known that it has no order and which return shows it first.
+#[must_use]
+pub fn from_stuck<M: Model>(
+    model: &M,
+    calls: &[&Call<M::Op>],
+    stuck_at: usize,
+    budget: &Budget,
+) -> Shrunk<M::Op> {
+    Shrinker::new(model, prefix(calls, stuck_at), Some(stuck_at), budget).run()
+}
+
+/// Reduces a history that the model refuted by what some elements show.
+#[must_use]
+pub fn from_elements<M: Model>(
+    model: &M,
+    calls: &[&Call<M::Op>],
+    elements: &[u64],
+    budget: &Budget,
+) -> Shrunk<M::Op> {
+    let whole: Vec<(usize, Call<M::Op>)> = calls.iter().map(|&call| call.clone()).enumerate().collect();
+    let mut shrinker = Shrinker::new(model, whole, None, budget);
+    let all = shrinker.elements();
+    let few = Selection {
+        gone: all.difference(&elements.iter().copied().collect()).copied().collect(),
+        ..Selection::default()
+    };
+    if let Some(stuck_at) = shrinker.refutes(&few) {
+        let part = shrinker.part(&few);
+        let from = part.iter().map(|&(from, _)| from).collect::<Vec<_>>();
+        let part: Vec<&Call<M::Op>> = part.iter().map(|(_, call)| call).collect();
+        let part = prefix(&part, stuck_at).into_iter().map(|(at, call)| (from[at], call)).collect();
+        return Shrinker::new(model, part, Some(from[stuck_at]), budget).run();
+    }
+    shrinker.finish(&Selection::default())
+}
+
+/// The history up to the return of one operation, with what is left of it.
+fn prefix<O: Clone>(calls: &[&Call<O>], last: usize) -> Vec<(usize, Call<O>)> {
+    let end = calls[last].ret;
+    let cut = |call: &Call<O>| Call { ret: if call.ret > end { NEVER } else { call.ret }, ..call.clone() };
+    calls.iter().enumerate().filter(|(_, call)| call.call < end).map(|(at, call)| (at, cut(call))).collect()
+}
+
+struct Shrinker<'a, M: Model> {
+    model: &'a M,
+    base: Vec<(usize, Call<M::Op>)>,
+    /// The operation that gets no place, by its place in the whole.
+    culprit: Option<usize>,
+    /// An operation that is kept although the rest explains the state: the last change that was about the same.
+    pinned: Option<usize>,
+    budget: &'a Budget,
+    candidates: u32,
+    steps: u64,
+    candidate_steps: u64,
+}
+
+/// Configurations at a moment, by state: which of the pending operations are placed.
+struct Moment<S> {
+    pending: Vec<usize>,
+    configs: HashMap<S, Vec<Vec<bool>>>,
+}
+
+impl<'a, M: Model> Shrinker<'a, M> {
+    fn new(
+        model: &'a M,
+        base: Vec<(usize, Call<M::Op>)>,
+        culprit: Option<usize>,
+        budget: &'a Budget,
+    ) -> Self {
+        let about =
+            |at: usize| base.iter().find(|&&(from, _)| from == at).map(|(_, call)| model.elements(&call.op));
+        let about = culprit.and_then(about).unwrap_or_default();
+        let is_about =
+            |call: &Call<M::Op>| model.elements(&call.op).iter().any(|element| about.contains(element));
+        let related = base.iter().filter(|&(from, call)| {
+            Some(*from) != culprit && !call.is_open() && !model.observes(&call.op) && is_about(call)
+        });
+        let pinned = related.max_by_key(|(_, call)| call.call).map(|&(from, _)| from);
+        let mut candidate_steps = CANDIDATE_STEPS;
+        // Without a culprit no search was made, and the history may be too hard for one.
+        if culprit.is_some() {
+            let calls: Vec<&Call<M::Op>> = base.iter().map(|(_, call)| call).collect();
+            let mut meter = Meter::new(&budget.with_steps(budget.steps.min(SHRINK_STEPS)));
+            // Whatever it finds: how much it takes is what is asked.
+            let _ = frontier::search(model, &calls, false, &mut meter);
+            candidate_steps = candidate_steps.max(meter.spent().saturating_mul(CANDIDATE_FACTOR));
+        }
+        let steps = budget.steps.min(SHRINK_STEPS.max(candidate_steps.saturating_mul(2)));
+        Self { model, base, culprit, pinned, budget, candidates: 0, steps, candidate_steps }
+    }
+
+    fn elements(&self) -> BTreeSet<u64> {
+        self.base.iter().flat_map(|(_, call)| self.model.elements(&call.op)).collect()
+    }
+
+    fn part(&self, selection: &Selection) -> Vec<(usize, Call<M::Op>)> {
+        let gone = |element: u64| selection.gone.contains(&element);
+        let kept = self.base.iter().filter(|(from, _)| !selection.dropped.contains(from)).filter_map(
+            |(from, call)| {
+                if selection.gone.is_empty() {
+                    return Some((*from, call.clone()));
+                }
+                self.model.without(&call.op, &gone).map(|op| (*from, Call { op, ..call.clone() }))
+            },
+        );
+        kept.collect()
+    }
+
+    /// A meter for one candidate; none when enough was tried.
+    fn meter(&mut self, ops: usize) -> Option<Meter> {
+        let looked_at = u64::try_from(ops / 8).unwrap_or(u64::MAX);
+        self.steps = self.steps.saturating_sub(looked_at);
+        self.candidates += 1;
+        if self.candidates > MAX_CANDIDATES || self.steps == 0 {
+            return None;
+        }
+        Some(Meter::new(&self.budget.with_steps(self.candidate_steps.min(self.steps))))
+    }
+
+    fn pay(&mut self, meter: &Meter) {
+        self.steps = self.steps.saturating_sub(meter.spent());
+    }
+
+    /// Whether the part has no order for certain; if so, at which of its operations that shows.
+    fn refutes(&mut self, selection: &Selection) -> Option<usize> {
+        let part = self.part(selection);
+        let mut meter = self.meter(self.base.len())?;
+        let calls: Vec<&Call<M::Op>> = part.iter().map(|(_, call)| call).collect();
+        let mut found = if calls.len() <= PLAIN_OPS {
+            plain::search(self.model, &calls, &mut meter)
+        } else {
+            frontier::search(self.model, &calls, false, &mut meter)
+        };
+        self.pay(&meter);
+        if matches!(found, Found::GaveUp { .. }) {
+            let mut meter = self.meter(calls.len())?;
+            found = depth_first::search(self.model, &calls, &mut meter);
+            self.pay(&meter);
+        }
+        if let Found::NoOrder { stuck_at } = found { Some(stuck_at) } else { None }
+    }
+
+    fn run(mut self) -> Shrunk<M::Op> {
+        let mut selection = self.near();
+        for _ in 0..MAX_ROUNDS {
+            let before = self.part(&selection).len();
+            self.leave_out_elements(&mut selection);
+            self.leave_out_observations(&mut selection);
+            for moment in self.moments() {
+                self.leave_out_the_past(&mut selection, moment);
+            }
+            if self.part(&selection).len() == before {
+                break;
+            }
+        }
+        self.finish(&selection)
+    }
+
+    /// Only the elements that operations near the culprit are about, if that is a violation.
+    fn near(&mut self) -> Selection {
+        let all = self.elements();
+        let Some((_, culprit)) = self.base.iter().find(|&&(from, _)| Some(from) == self.culprit) else {
+            return Selection::default();
+        };
+        let (centre, end) = (culprit.call, culprit.ret);
+        let mut width = FIRST_WINDOW;
+        while width < end {
+            let near = self
+                .base
+                .iter()
+                .filter(|(_, call)| call.ret >= centre.saturating_sub(width) && !call.is_open());
+            let kept: BTreeSet<u64> = near.flat_map(|(_, call)| self.model.elements(&call.op)).collect();
+            let window = Selection { gone: all.difference(&kept).copied().collect(), ..Selection::default() };
+            if !window.gone.is_empty() && self.refutes(&window).is_some() {
+                return window;
+            }
+            width = width.saturating_mul(4);
+        }
+        Selection::default()
+    }
+
+    fn leave_out_elements(&mut self, selection: &mut Selection) {
+        let elements: Vec<u64> = self.elements().difference(&selection.gone).copied().collect();
+        self.leave_out(selection, elements, |selection, element| {
+            selection.gone.insert(*element);
+        });
+    }
+
+    fn leave_out_observations(&mut self, selection: &mut Selection) {
+        let part = self.part(selection);
+        let droppable =
+            part.iter().filter(|(from, call)| self.model.observes(&call.op) && Some(*from) != self.culprit);
+        let droppable = droppable.map(|&(from, _)| from).collect();
+        self.leave_out(selection, droppable, |selection, at| {
+            selection.dropped.insert(*at);
+        });
+    }
+
+    /// Delta debugging: tries to leave out all, then halves, then quarters, down to single items.
+    fn leave_out<T: Copy>(
+        &mut self,
+        selection: &mut Selection,
+        items: Vec<T>,
+        leave: impl Fn(&mut Selection, &T),
+    ) {
+        let base = selection.clone();
+        let mut best = base;
+        delta(items, |items| {
+            let mut candidate = best.clone();
+            items.iter().for_each(|item| leave(&mut candidate, item));
+            let refutes = self.refutes(&candidate).is_some();
+            if refutes {
+                best = candidate;
+            }
+            refutes
+        });
+        *selection = best;
+    }
+
+    /// When to compare what the object could have been: before the culprit was called, and before it returned.
+    fn moments(&self) -> Vec<Rank> {
+        let culprit = self.base.iter().find(|&&(from, _)| Some(from) == self.culprit);
+        culprit.map_or_else(Vec::new, |(_, call)| vec![call.call, call.ret])
+    }
+
+    fn leave_out_the_past(&mut self, selection: &mut Selection, moment: Rank) {
+        let part = self.part(selection);
+        let Some((whole, _)) = self.at(&part, moment) else { return };
+        let is_past = |from: usize, call: &Call<M::Op>| {
+            (call.ret < moment || self.pending_are_dropped())
+                && Some(from) != self.culprit
+                && Some(from) != self.pinned
+        };
+        let past = part.iter().filter(|(from, call)| is_past(*from, call));
+        // In the order of returns, which is close to the order in which they took effect.
+        let mut past: Vec<(Rank, usize)> = past.map(|(from, call)| (call.ret, *from)).collect();
+        past.sort_unstable();
+        let past: Vec<usize> = past.into_iter().map(|(_, from)| from).collect();
+        let mut best = selection.clone();
+        let mut leave = |items: &[usize]| {
+            let mut candidate = best.clone();
+            candidate.dropped.extend(items);
+            let part = self.part(&candidate);
+            let fair =
+                self.at(&part, moment).is_some_and(|(rest, violated)| violated && self.covers(&rest, &whole));
+            if fair {
+                best = candidate;
+            }
+            fair
+        };
+        let left = delta(past, &mut leave);
+        pairs(left, &mut leave);
+        *selection = best;
+    }
+
+    #[cfg(not(test))]
+    fn pending_are_dropped(&self) -> bool {
+        false
+    }
+
+    #[cfg(test)]
+    fn pending_are_dropped(&self) -> bool {
+        is_broken(Rule::PendingAreDropped)
+    }
+
+    /// What could be at a moment, and whether the part as a whole has no order.
+    fn at(&mut self, part: &[(usize, Call<M::Op>)], moment: Rank) -> Option<(Moment<M::State>, bool)> {
+        let mut meter = self.meter(part.len())?;
+        let calls: Vec<&Call<M::Op>> = part.iter().map(|(_, call)| call).collect();
+        let found = at(
+            self.model,
+            &calls,
+            &part.iter().map(|&(from, _)| from).collect::<Vec<_>>(),
+            moment,
+            &mut meter,
+        );
+        self.pay(&meter);
+        found
+    }
+
+    fn covers(&self, rest: &Moment<M::State>, whole: &Moment<M::State>) -> bool {
+        #[cfg(test)]
+        if is_broken(Rule::ForgetsThePast) {
+            return true;
+        }
+        #[cfg(test)]
+        if is_broken(Rule::PendingAreDropped) {
+            return whole.configs.keys().all(|state| rest.configs.contains_key(state));
+        }
+        let kind = |at: &usize| {
+            let call = &self.base.iter().find(|(from, _)| from == at)?.1;
+            Some((self.model.observes(&call.op), call.is_open()))
+        };
+        covers(
+            rest,
+            whole,
+            &whole.pending.iter().map(|at| kind(at).unwrap_or((false, false))).collect::<Vec<_>>(),
+        )
+    }
+
+    fn finish(&mut self, selection: &Selection) -> Shrunk<M::Op> {
+        let (from, part): (Vec<usize>, Vec<Call<M::Op>>) = self.part(selection).into_iter().unzip();
+        let steps = self.budget.steps.min(LAST_STEPS);
+        let mut meter = Meter::new(&self.budget.with_steps(steps));
+        let plain = plain::search(self.model, &part.iter().collect::<Vec<_>>(), &mut meter);
+        Shrunk { part, from, plain }
+    }
+}
+
+/// What a history could be at a moment, its operations named by `from`, and whether it has no order.
+fn at<M: Model>(
+    model: &M,
+    calls: &[&Call<M::Op>],
+    from: &[usize],
+    moment: Rank,
+    meter: &mut Meter,
+) -> Option<(Moment<M::State>, bool)> {
+    let mut frontier = Frontier::new(model, false);
+    let mut then = None;
+    let mut violated = false;
+    for (rank, at) in events(calls) {
+        if rank >= moment && then.is_none() {
+            then = Some(snapshot(&frontier, calls, from, moment));
+        }
+        if calls[at].call == rank {
+            frontier.called(at, calls[at].op.clone(), calls[at].ret).ok()?;
+        } else if !frontier.returned(at, meter).ok()? {
+            violated = true;
+            break;
+        }
+    }
+    Some((then?, violated))
+}
+
+fn snapshot<M: Model>(
+    frontier: &Frontier<'_, M>,
+    calls: &[&Call<M::Op>],
+    from: &[usize],
+    moment: Rank,
+) -> Moment<M::State> {
+    let is_pending = |call: &Call<M::Op>| call.call < moment && call.ret >= moment;
+    let pending: Vec<usize> = (0..calls.len()).filter(|&at| is_pending(calls[at])).collect();
+    let mut configs: HashMap<M::State, Vec<Vec<bool>>> = HashMap::new();
+    for possible in frontier.possible() {
+        // What has left the window is placed everywhere.
+        let placed = |at: &usize| possible.placed.binary_search(at).is_ok() || !frontier.is_in_window(*at);
+        configs.entry(possible.state).or_default().push(pending.iter().map(placed).collect());
+    }
+    Moment { pending: pending.into_iter().map(|at| from[at]).collect(), configs }
+}
+
+/// Whether each configuration of the whole has one of the rest that can do whatever it can. For each pending operation:
+/// whether it observes, and whether it never returns.
+fn covers<S: Eq + std::hash::Hash>(rest: &Moment<S>, whole: &Moment<S>, kinds: &[(bool, bool)]) -> bool {
+    if rest.pending != whole.pending {
+        return false;
+    }
+    let outdoes = |one: &Vec<bool>, other: &Vec<bool>| {
+        one.iter().zip(other).zip(kinds).all(|((&one, &other), &(observes, open))| match (observes, open) {
+            (true, _) => one || !other,
+            (false, true) => !one || other,
+            (false, false) => one == other,
+        })
+    };
+    whole.configs.iter().all(|(state, placed)| {
+        let there = rest.configs.get(state).map_or(&[][..], Vec::as_slice);
+        placed.iter().all(|placed| there.iter().any(|there| outdoes(there, placed)))
+    })
+}
+
+/// Up to this many items are left out two by two, however far apart they stand.
+const MOST_PAIRED: usize = 32;
+
+/// Tries all items, then chunks of half the size and so on, from the first item and from the second, because what goes
+/// together (a lock taken and released) may begin at either; an item for which `leave` says true is gone.
+fn delta<T: Copy>(mut items: Vec<T>, mut leave: impl FnMut(&[T]) -> bool) -> Vec<T> {
+    let mut chunk = items.len();
+    while !items.is_empty() && chunk > 0 {
+        for offset in 0..chunk.min(2) {
+            let mut start = offset;
+            while start < items.len() {
+                let end = (start + chunk).min(items.len());
+                if leave(&items[start..end]) {
+                    items.drain(start..end);
+                } else {
+                    start = end;
+                }
+            }
+        }
+        chunk = if chunk == 1 { 0 } else { chunk.div_ceil(2) };
+    }
+    items
+}
+
+/// Tries items two by two.
+fn pairs<T: Copy>(mut items: Vec<T>, mut leave: impl FnMut(&[T]) -> bool) {
+    let mut first = 0;
+    while first < items.len() && items.len() <= MOST_PAIRED {
+        match (first + 1..items.len()).find(|&second| leave(&[items[first], items[second]])) {
+            Some(second) => {
+                items.remove(second);
+                items.remove(first);
+            }
+            None => first += 1,
+        }
+    }
+}
+
+/// One random use of each rule, whether or not the history has an order, for the test that the rules are fair.
+#[cfg(test)]
+pub(super) fn random_part<M: Model>(
+    model: &M,
+    calls: &[&Call<M::Op>],
+    chance: &mut dyn FnMut(u32) -> u32,
+) -> Vec<Call<M::Op>> {
+    let budget = Budget::new(1_000_000, 64 << 20);
+    let returned: Vec<usize> = (0..calls.len()).filter(|&at| !calls[at].is_open()).collect();
+    let mut below = |bound: usize| usize::try_from(chance(u32::try_from(bound).unwrap())).unwrap();
+    let base = match returned.as_slice() {
+        [] => return Vec::new(),
+        returned if below(2) == 0 => prefix(calls, returned[below(returned.len())]),
+        _ => calls.iter().map(|&call| call.clone()).enumerate().collect(),
+    };
+    let mut shrinker = Shrinker::new(model, base, None, &budget);
+    let mut selection = Selection::default();
+    if below(2) == 0 {
+        selection.gone = shrinker.elements().into_iter().filter(|_| below(2) == 0).collect();
+    }
+    let part = shrinker.part(&selection);
+    selection.dropped = part
+        .iter()
+        .filter(|(_, call)| model.observes(&call.op))
+        .map(|&(from, _)| from)
+        .filter(|_| below(2) == 0)
+        .collect();
+    let part = shrinker.part(&selection);
+    let moment = Rank::try_from(below(2 * calls.len() + 1)).unwrap();
+    let Some((whole, _)) = shrinker.at(&part, moment) else {
+        return part.into_iter().map(|(_, call)| call).collect();
+    };
+    let is_past =
+        |call: &Call<M::Op>| call.ret < moment || shrinker.pending_are_dropped() && !model.observes(&call.op);
+    let past = part.iter().filter(|(_, call)| is_past(call)).map(|&(from, _)| from);
+    let mut candidate = selection.clone();
+    candidate.dropped.extend(past.filter(|_| below(2) == 0));
+    let rest = shrinker.part(&candidate);
+    let fair = shrinker.at(&rest, moment).is_some_and(|(rest, _)| shrinker.covers(&rest, &whole));
+    let part = if fair { rest } else { part };
+    part.into_iter().map(|(_, call)| call).collect()
+}
