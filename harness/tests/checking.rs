@@ -79,7 +79,7 @@ fn a_valid_history_from_elsewhere_ends_in_these_lines() {
 model       cas-register
 condition   linearizable
 operations  4 by 3 processes: 3 ok, 0 failed, 1 of unknown fate; 8 records in EDN
-found       4 operations on 1 keys are linearizable
+found       4 operations on 1 key are linearizable
 decided by  near-linear
 time        N ms: N ms to read, N ms to judge; N MiB of memory at most
 "

@@ -128,7 +128,12 @@ fn lines(ops: &[&OpView], axis: Axis) -> String {
             let until = op.complete_ns.map_or_else(|| "…".to_owned(), |at| stamps.text(at));
             let unit = if axis == Axis::Time { " s" } else { "" };
             let when = format!("{} – {until}{unit}", stamps.text(op.invoke_ns));
-            [format!("p{}", op.process), words(op), when, answer(op)]
+            [
+                format!("p{}", op.process),
+                words(op),
+                when,
+                format!("{}, record {}", answer(op), count(op.index + 1)),
+            ]
         })
         .collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -138,7 +143,8 @@ fn lines(ops: &[&OpView], axis: Axis) -> String {
         .collect()
 }
 
-fn answer(op: &OpView) -> String {
+/// What became of an operation, who answered, and at which version.
+pub(crate) fn answer(op: &OpView) -> String {
     let mut text = match (op.impossible, op.outcome) {
         (true, _) => "cannot be".to_owned(),
         (false, Outcome::Ok) => "ok".to_owned(),
@@ -151,7 +157,6 @@ fn answer(op: &OpView) -> String {
     if let Some(version) = op.version {
         text.push_str(&format!(", version {version}"));
     }
-    text.push_str(&format!(", record {}", count(op.index + 1)));
     text
 }
 

@@ -69,7 +69,7 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         watch: &watch,
         read,
         threads,
-        budget: budget(&bounds, threads, &watch),
+        budget: budget(&bounds, &watch),
         witness: args.witness.is_some(),
     };
     let order = match plan.by {
@@ -106,12 +106,12 @@ struct Means<'a> {
 }
 
 /// With a bound on time, that rules and not the steps.
-pub fn budget(bounds: &Bounds, threads: NonZeroUsize, watch: &Watch) -> Budget {
+pub fn budget(bounds: &Bounds, watch: &Watch) -> Budget {
     let usual = Budget::default();
     let left = bounds.memory_bytes.saturating_sub(resident_bytes().unwrap_or_default());
     Budget {
         steps: if bounds.time.is_some() { u64::MAX } else { usual.steps },
-        memory_bytes: crate::num::index(left.min(MOST_SEARCHED_BYTES)) / threads,
+        memory_bytes: crate::num::index(left.min(MOST_SEARCHED_BYTES)),
         interrupt: watch.interrupt(),
     }
 }

@@ -10,12 +10,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use checker::history::Event;
+use checker::history::{Event, EventLines};
 use checker::linearizable;
-use checker::stream::{self, Alarm, Answer, Checked, Collector, Lines};
+use checker::stream::{self, Alarm, Answer, Checked, Collector};
 use checker::verdict::{CheckResult, Counterexample, Verdict};
 use checker::{Budget, Interrupt};
-use reports::numbers::{count, len};
+use reports::numbers::count;
 use serde_json::json;
 
 use super::source::Stopping;
@@ -61,9 +61,9 @@ pub fn judge(path: &Path, budget: &Budget, threads: usize, lines: &Arc<AtomicU64
             return Streamed::Left;
         }
         (None, None) => {
-            let ops: u64 = checked.keys.iter().map(|key| key.ops).sum();
-            let summary =
-                format!("{} operations on {} keys are linearizable", count(ops), len(checked.keys.len()));
+            let ops = checked.keys.iter().map(|key| key.ops).sum();
+            let telling = checked.keys.iter().map(|key| key.telling).sum();
+            let summary = linearizable::valid_summary(ops, checked.keys.len(), telling);
             CheckResult::new(linearizable::NAME, Verdict::Valid, summary)
         }
     };
@@ -92,7 +92,7 @@ pub fn read_again(
     budget: &Budget,
 ) -> Option<Counterexample> {
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, File::open(path).ok()?);
-    let (mut lines, mut line) = (Lines::default(), Vec::new());
+    let (mut lines, mut line) = (EventLines::default(), Vec::new());
     let mut collector = Collector::new(alarm);
     while reader.read_until(b'\n', &mut line).ok()? > 0 {
         if let Some(event) = lines.line(&line).ok()?.filter(|event| counts(event)) {

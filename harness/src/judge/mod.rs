@@ -70,7 +70,7 @@ pub fn judge(folder: &RunFolder, within: Within) -> Result<Judged, Failure> {
     // Nobody is cut off here: the page is worth more than the last mebibytes.
     let watch = Watch::start(within.bounds, |_| {})?;
     let effort = Effort {
-        budget: judging::budget(&within.bounds, within.threads, &watch),
+        budget: judging::budget(&within.bounds, &watch),
         threads: within.threads,
         timed: &judging::timed,
     };

@@ -14,7 +14,7 @@ use crate::nemesis::Nemesis;
 
 /// Definite successes of each kind that a run must show before, during and after each fault. One would pass for
 /// a load; it could hardly find anything.
-const MINIMUM_EACH: u64 = 5;
+pub const MINIMUM_EACH: u64 = 5;
 
 /// Without `--min-rate`, this part of `--rate` must end in definite successes. A fault that takes the whole ensemble
 /// away leaves half of the time; the rest is room for a busy machine.

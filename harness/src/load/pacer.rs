@@ -67,9 +67,14 @@ impl Pacer {
         Ok(Self { stop, thread })
     }
 
+    /// Nothing falls due any more.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
     /// Ends it now if it has not ended yet, and tells how late it was.
     pub fn finish(self) -> anyhow::Result<Lag> {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop();
         self.thread.join().map_err(|_| anyhow!("the pacer panicked"))
     }
 }

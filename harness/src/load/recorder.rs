@@ -3,16 +3,17 @@
 //! A stamp is taken and its line given its place under the same lock, so that the lines are in the order of
 //! time. The thread writes several times a second; a harness that is killed loses that much and no more.
 
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use checker::history::{BAD_VERSION, Event, EventKind, HistoryWriter};
+use checker::history::{BAD_VERSION, Event, EventKind, Function, HistoryWriter};
 
 use crate::clock::{RunClock, RunNs};
 use crate::live::Feed;
@@ -30,10 +31,36 @@ pub struct Recorder {
 
 struct Inner {
     clock: RunClock,
-    waiting: Mutex<Vec<Event>>,
+    lines: Mutex<Lines>,
     stop: AtomicBool,
     overflowed: AtomicBool,
     counts: Counts,
+}
+
+#[derive(Default)]
+struct Lines {
+    /// Not yet written.
+    waiting: Vec<Event>,
+    /// What succeeded since calm began.
+    calm: Calm,
+}
+
+/// What was begun and succeeded since some moment.
+#[derive(Default)]
+struct Calm {
+    /// Processes whose operation under way was begun since.
+    begun: HashSet<u64>,
+    succeeded: BTreeMap<Function, u64>,
+}
+
+impl Calm {
+    fn note(&mut self, event: &Event) {
+        if event.kind == EventKind::Invoke {
+            self.begun.insert(event.process);
+        } else if self.begun.remove(&event.process) && event.kind == EventKind::Ok {
+            *self.succeeded.entry(event.f).or_default() += 1;
+        }
+    }
 }
 
 /// Operations so far, for the progress.
@@ -61,7 +88,7 @@ impl Recorder {
         let file = File::create(path).with_context(|| format!("creating {}", path.display()))?;
         let inner = Inner {
             clock,
-            waiting: Mutex::default(),
+            lines: Mutex::default(),
             stop: AtomicBool::new(false),
             overflowed: AtomicBool::new(false),
             counts: Counts::default(),
@@ -77,7 +104,7 @@ impl Recorder {
 
     /// Notes an event at this moment.
     pub fn record(&self, make: impl FnOnce(RunNs) -> Event) {
-        let mut waiting = self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines();
         let event = make(self.inner.clock.now());
         let count = match event.kind {
             EventKind::Invoke => None,
@@ -91,11 +118,27 @@ impl Recorder {
         if let Some(count) = count {
             count.fetch_add(1, Ordering::Relaxed);
         }
-        if waiting.len() < MAX_WAITING {
-            waiting.push(event);
+        lines.calm.note(&event);
+        if lines.waiting.len() < MAX_WAITING {
+            lines.waiting.push(event);
         } else {
             self.inner.overflowed.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// From now on counts anew what is begun and succeeds: the last fault has gone.
+    pub fn calm_begins(&self) {
+        self.lines().calm = Calm::default();
+    }
+
+    /// Whether at least `minimum` operations of each of `functions` were begun, and succeeded, since calm began.
+    pub fn succeeded_in_calm(&self, functions: &[Function], minimum: u64) -> bool {
+        let lines = self.lines();
+        functions.iter().all(|f| lines.calm.succeeded.get(f).is_some_and(|&count| count >= minimum))
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.inner.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Operations so far.
@@ -108,8 +151,7 @@ impl Recorder {
         loop {
             // Read before the lines are taken, so that the last ones are never missed.
             let last = self.inner.stop.load(Ordering::Acquire);
-            let mut lines =
-                std::mem::take(&mut *self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+            let mut lines = std::mem::take(&mut self.lines().waiting);
             for event in &mut lines {
                 history.write(event)?;
             }
@@ -166,6 +208,10 @@ mod tests {
             }
         });
         assert_eq!(recorder.counts().ok.load(Ordering::Relaxed), 400);
+        assert!(recorder.succeeded_in_calm(&[Function::Write], 400));
+        assert!(!recorder.succeeded_in_calm(&[Function::Write, Function::Read], 1));
+        recorder.calm_begins();
+        assert!(!recorder.succeeded_in_calm(&[Function::Write], 1));
         assert_eq!(writer.finish().expect("sealed"), 800);
         let loaded = load(std::io::BufReader::new(File::open(&path).expect("there"))).expect("sound");
         assert!(loaded.complete);

@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
+use workloads::Kind;
 
 use super::interrupt::Interrupt;
 use super::{Prepared, Stop};
 use crate::clock::{RunNs, nanoseconds};
 use crate::exit::Failure;
 use crate::judge::observed::Observed;
+use crate::judge::promises::MINIMUM_EACH;
 use crate::live::Live;
 use crate::load::client::LoadClient;
 use crate::load::pacer::Pacer;
@@ -26,6 +28,10 @@ use crate::seed;
 const TELL_EVERY: Duration = Duration::from_millis(250);
 /// How long clients may take to end beyond their operation's time-out.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// How long the load may go on beyond the time limit to show what became of the ensemble after its last fault.
+const AFTERMATH: Duration = Duration::from_secs(5);
+/// How often it is looked whether it has.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What runs.
 pub(super) struct Workload<'a> {
@@ -38,7 +44,8 @@ pub(super) struct Workload<'a> {
 }
 
 impl Workload<'_> {
-    /// Runs until the time limit or an interrupt. Gives a process id that nobody used.
+    /// Runs until the time limit, and then for as long as the last fault has to be shown to be over; or until an
+    /// interrupt. Gives a process id that nobody used.
     pub(super) async fn run(self, interrupt: &Interrupt, observed: &mut Observed) -> Result<u64, Failure> {
         let options = &self.prepared.options;
         let stop: Stop = watch::Sender::new(false);
@@ -48,25 +55,39 @@ impl Workload<'_> {
         let end = start + nanoseconds(options.time_limit);
         let begun = Instant::now();
         let rng = seed::stream(options.seed, "arrivals");
-        let pacer = Pacer::start(Arc::clone(&queue), self.shared.clock, (start, end), options.rate, rng)?;
-        let mut nemesis = self.nemesis(start, &stop);
-        let mut early = None;
-        tokio::select! {
-            () = self.tell_until(start, end) => {}
-            () = self.must_end(interrupt) => {}
-            ended = &mut nemesis => early = Some(ended),
-        }
-        if let Some(ended) = early {
-            outcome(ended)?;
+        let span = (start, end + nanoseconds(AFTERMATH));
+        let pacer = Pacer::start(Arc::clone(&queue), self.shared.clock, span, options.rate, rng)?;
+        // A halt of its own: clients work on while the last fault is healed.
+        let halt: Stop = watch::Sender::new(false);
+        let faults = self.faults(start, &halt);
+        let load = async {
             tokio::select! {
-                () = self.tell_until(start, end) => {}
+                () = self.tell_until(start, end) => true,
+                () = self.must_end(interrupt) => false,
+            }
+        };
+        tokio::pin!(faults, load);
+        let (whole, gone) = tokio::select! {
+            whole = &mut load => (whole, false),
+            ended = &mut faults => {
+                ended?;
+                (load.await, true)
+            }
+        };
+        if !whole {
+            pacer.stop();
+        }
+        if !gone {
+            halt.send_replace(true);
+            faults.await?;
+        }
+        if whole && !self.schedule.faults.is_empty() {
+            tokio::select! {
+                () = self.aftermath() => {}
                 () = self.must_end(interrupt) => {}
             }
-            observed.lag = pacer.finish()?;
-        } else {
-            observed.lag = pacer.finish()?;
-            stop_nemesis(&stop, nemesis).await?;
         }
+        observed.lag = pacer.finish()?;
         stop.send_replace(true);
         queue.close();
         let next_process = join(clients, options.op_timeout + FAREWELL).await?;
@@ -101,7 +122,8 @@ impl Workload<'_> {
         clients
     }
 
-    fn nemesis(&self, start: RunNs, stop: &Stop) -> JoinHandle<anyhow::Result<()>> {
+    /// The nemesis, until all its faults were healed: the last one when `halt` says so at the latest.
+    async fn faults(&self, start: RunNs, halt: &Stop) -> Result<(), Failure> {
         let runner = Runner {
             cluster: Arc::clone(&self.shared.cluster),
             journal: self.journal.clone(),
@@ -109,9 +131,22 @@ impl Workload<'_> {
             lose_unsynced: self.prepared.options.lose_unsynced,
             progress: self.prepared.progress.clone(),
         };
-        let schedule = self.schedule.clone();
-        let stop = stop.subscribe();
-        tokio::spawn(async move { runner.run(&schedule, start, stop).await })
+        let (schedule, halted) = (self.schedule.clone(), halt.subscribe());
+        let ended = tokio::spawn(async move { runner.run(&schedule, start, halted).await }).await;
+        self.shared.recorder.calm_begins();
+        ended.context("the nemesis panicked")?.context("the nemesis failed")?;
+        Ok(())
+    }
+
+    /// Until enough has succeeded since the last fault to tell that the ensemble recovered from it. A fault that
+    /// was slow to heal leaves little of the time limit, and a run that ends there has shown nothing.
+    async fn aftermath(&self) {
+        let functions = Kind::from_name(self.prepared.options.workload).unwrap_or_default().functions();
+        let shown = || self.shared.recorder.succeeded_in_calm(functions, MINIMUM_EACH);
+        let deadline = Instant::now() + AFTERMATH;
+        while !shown() && Instant::now() < deadline {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
     }
 
     async fn tell_until(&self, start: RunNs, end: RunNs) {
@@ -141,17 +176,6 @@ impl Workload<'_> {
             self.prepared.progress.advance(elapsed, limit, &load);
         }
     }
-}
-
-/// Tells the nemesis to heal and end, and waits for it.
-async fn stop_nemesis(stop: &Stop, nemesis: JoinHandle<anyhow::Result<()>>) -> Result<(), Failure> {
-    stop.send_replace(true);
-    outcome(nemesis.await)
-}
-
-fn outcome(ended: Result<anyhow::Result<()>, tokio::task::JoinError>) -> Result<(), Failure> {
-    ended.context("the nemesis panicked")?.context("the nemesis failed")?;
-    Ok(())
 }
 
 /// Waits for every client, and gives a process id above all that were used.

@@ -333,20 +333,9 @@ fn in_brief(op: &OpView) -> String {
     answer(op).replace(", version ", ", v")
 }
 
+/// With a mark beside the colour for whoever can't tell it.
 fn answer(op: &OpView) -> String {
-    let mut text = match (op.impossible, op.outcome) {
-        (true, _) => "✗ cannot be".to_owned(),
-        (false, Outcome::Ok) => "ok".to_owned(),
-        (false, Outcome::Fail) => "did not happen".to_owned(),
-        (false, Outcome::Info) => "never answered".to_owned(),
-    };
-    if let Some(node) = op.node {
-        text.push_str(&format!(", n{node}"));
-    }
-    if let Some(version) = op.version {
-        text.push_str(&format!(", version {version}"));
-    }
-    text
+    format!("{}{}", if op.impossible { "✗ " } else { "" }, crate::story::answer(op))
 }
 
 /// The same in words, one line for each operation.
@@ -360,7 +349,7 @@ fn list(m: &mut Markup, found: &Counterexample) {
                     m.leaf("td", &[("class", "n quiet")], &format!("{} – {until} s", moment(op.invoke_ns)));
                     m.leaf("td", &[("class", "mono")], &format!("p{} {}", op.process, op.call));
                     let session = op.session.as_ref().map(|id| format!(", session {id}")).unwrap_or_default();
-                    let text = format!("{}{session}, line {}", answer(op), op.index);
+                    let text = format!("{}{session}, record {}", answer(op), count(op.index + 1));
                     m.leaf("td", &[], &shortened(&text, 200));
                 });
             }

@@ -1,67 +1,149 @@
-//! Confirms that an order of a register's operations is a linearization, for whoever does not trust this crate.
+//! Confirms that an order explains a history, for whoever does not trust the rest of this crate.
 //!
-//! It knows the definition and nothing else: how a register behaves, what real time means, and that everything which
-//! happened must be there. No algorithm that finds orders is used here, nor any of their types.
+//! It knows the definition and nothing else: what real time means, that everything which happened must be there, and,
+//! asked operation by operation, whether the answer fits. No algorithm that finds orders is used here, nor any of their
+//! types. No verdict is valid without it, and `harness confirm` is little more.
 
 use std::collections::HashMap;
 
 use crate::history::{NEVER, Op, OpKind, Outcome, Rank};
 
-/// Why an order proves nothing. Operations are named by the index of their invocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refuted {
-    /// Named in the order, but not in the history, or twice, or nothing that can have a place.
-    #[error("operation {0} has no place in an order, or stands there twice")]
-    NoPlace(u64),
-    /// Happened, but is not in the order.
-    #[error("operation {0} happened but is not in the order")]
-    Missing(u64),
-    /// Stands after an operation that was called only when this one had returned.
-    #[error("operation {0} had returned before an earlier one was called")]
-    RealTime(u64),
-    /// Was told something else.
-    #[error("operation {0} was told something else than this order gives")]
-    Answer(u64),
+/// When an operation was under way, and what binds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// Rank of its call.
+    pub call: Rank,
+    /// Rank of its return, or [`NEVER`]: then it may be absent.
+    pub ret: Rank,
+    /// In whose own order it stands, its process's or its session's. None where real time binds everything and so this
+    /// order too.
+    pub group: Option<u64>,
+    /// Whether real time binds it to all others that are bound.
+    pub bound: bool,
 }
 
-/// Whether `order` explains all of `ops`, the operations on one register.
+impl Span {
+    /// An operation of a history that is to be linearized.
+    #[must_use]
+    pub const fn linear(call: Rank, ret: Rank) -> Self {
+        Self { call, ret, group: None, bound: true }
+    }
+}
+
+/// Why an order explains nothing. Operations are named by their places in the history that was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// Named in the order, but not in the history, or twice.
+    #[error("operation {0} is unknown or stands twice in the order")]
+    Twice(usize),
+    /// Happened, but is not in the order.
+    #[error("operation {0} happened but is not in the order")]
+    Missing(usize),
+    /// Stands after an operation of its own group that was called only when this one had returned.
+    #[error("operation {0} stands after one that its own process called later")]
+    Program(usize),
+    /// Stands after an operation that was called only when this one had returned, and real time binds both.
+    #[error("operation {0} had returned before an earlier one was called")]
+    RealTime(usize),
+    /// Has another answer at this place.
+    #[error("operation {0} has another answer than this order gives")]
+    Answer(usize),
+}
+
+impl Unfit {
+    /// The operation.
+    #[must_use]
+    pub const fn at(self) -> usize {
+        match self {
+            Self::Twice(at)
+            | Self::Missing(at)
+            | Self::Program(at)
+            | Self::RealTime(at)
+            | Self::Answer(at) => at,
+        }
+    }
+}
+
+/// Confirms that `order`, places among `count` operations, explains all of them. `answers` lets an operation happen, and
+/// says whether its answer is right.
 ///
 /// # Errors
-/// [`Refuted`] names the first operation that does not fit.
-pub fn register<'a>(ops: impl IntoIterator<Item = &'a Op>, order: &[u64]) -> Result<(), Refuted> {
-    let mut unplaced: HashMap<u64, &Op> = ops.into_iter().map(|op| (op.index, op)).collect();
-    let mut holds: Option<i64> = None;
+/// The first operation that does not fit.
+pub fn confirm(
+    count: usize,
+    span: impl Fn(usize) -> Span,
+    order: impl IntoIterator<Item = usize>,
+    mut answers: impl FnMut(usize) -> bool,
+) -> Result<(), Unfit> {
+    let mut placed = vec![false; count];
     let mut latest_call: Rank = 0;
-    for &index in order {
-        let op = unplaced.remove(&index).ok_or(Refuted::NoPlace(index))?;
-        let ret = if op.outcome == Outcome::Info { NEVER } else { op.ret };
-        if ret < latest_call {
-            return Err(Refuted::RealTime(index));
+    let mut latest_of_group: HashMap<u64, Rank> = HashMap::new();
+    for at in order {
+        match placed.get_mut(at) {
+            Some(placed) if !*placed => *placed = true,
+            _ => return Err(Unfit::Twice(at)),
         }
-        latest_call = latest_call.max(op.call);
-        let is_right = match (op.kind, op.outcome) {
-            (OpKind::Read { value }, Outcome::Ok) => value == holds,
-            (OpKind::Write { value }, Outcome::Ok | Outcome::Info) => {
-                holds = Some(value);
-                true
+        let span = span(at);
+        if let Some(group) = span.group {
+            let latest = latest_of_group.entry(group).or_default();
+            if span.ret < *latest {
+                return Err(Unfit::Program(at));
             }
-            (OpKind::Cas { from, to }, Outcome::Ok | Outcome::Info) => {
-                let held = holds;
-                holds = Some(to);
-                held == from
+            *latest = span.call.max(*latest);
+        }
+        if span.bound {
+            if span.ret < latest_call {
+                return Err(Unfit::RealTime(at));
             }
-            (OpKind::Cas { from, .. }, Outcome::Fail) if op.is_refused_cas() => holds != from,
-            _ => return Err(Refuted::NoPlace(index)),
-        };
-        if !is_right {
-            return Err(Refuted::Answer(index));
+            latest_call = span.call.max(latest_call);
+        }
+        if !answers(at) {
+            return Err(Unfit::Answer(at));
         }
     }
-    let happened = |op: &&&Op| op.outcome == Outcome::Ok || op.is_refused_cas();
-    match unplaced.values().filter(happened).map(|op| op.index).min() {
-        Some(missing) => Err(Refuted::Missing(missing)),
+    match (0..count).find(|&at| !placed[at] && span(at).ret != NEVER) {
+        Some(missing) => Err(Unfit::Missing(missing)),
         None => Ok(()),
     }
+}
+
+/// The places of the operations that `order` names by the indices of their invocations.
+///
+/// # Errors
+/// The first index that none of them has.
+pub fn places(indices: impl IntoIterator<Item = u64>, order: &[u64]) -> Result<Vec<usize>, u64> {
+    let places: HashMap<u64, usize> =
+        indices.into_iter().enumerate().map(|(at, index)| (index, at)).collect();
+    order.iter().map(|index| places.get(index).copied().ok_or(*index)).collect()
+}
+
+/// Confirms an order of the operations on one register, named by the indices of their invocations.
+///
+/// # Errors
+/// Why it explains nothing, in words.
+pub fn register<'a>(ops: impl IntoIterator<Item = &'a Op>, order: &[u64]) -> Result<(), String> {
+    let can_happen = |op: &&Op| !matches!(op.kind, OpKind::Read { .. }) && op.outcome == Outcome::Info;
+    let happened = |op: &&Op| op.outcome == Outcome::Ok || op.is_refused_cas();
+    let ops: Vec<&Op> = ops.into_iter().filter(|op| can_happen(op) || happened(op)).collect();
+    let places = places(ops.iter().map(|op| op.index), order)
+        .map_err(|index| format!("the operation of record {index} has no place in an order"))?;
+    let span = |at: usize| {
+        let op: &Op = ops[at];
+        Span::linear(op.call, if op.outcome == Outcome::Info { NEVER } else { op.ret })
+    };
+    let mut holds: Option<i64> = None;
+    let answers = |at: usize| match (ops[at].kind, ops[at].outcome) {
+        (OpKind::Read { value }, _) => value == holds,
+        (OpKind::Write { value }, _) => {
+            holds = Some(value);
+            true
+        }
+        (OpKind::Cas { from, .. }, Outcome::Fail) => holds != from,
+        (OpKind::Cas { from, to }, _) => holds.replace(to) == from,
+        _ => false,
+    };
+    confirm(ops.len(), span, places, answers)
+        .map_err(|unfit| format!("{unfit} (that of record {})", ops.get(unfit.at()).map_or(0, |op| op.index)))
 }
 
 #[cfg(test)]
@@ -81,14 +163,20 @@ mod tests {
     #[test]
     fn only_an_order_that_explains_everything_is_confirmed() {
         let loaded = load(LINES.as_bytes()).unwrap();
-        let confirm = |order: &[u64]| register(loaded.history.ops(), order);
-        assert_eq!(confirm(&[0, 2, 3, 5]), Ok(()));
-        assert_eq!(confirm(&[0, 3, 2, 5]), Err(Refuted::Answer(3)));
-        assert_eq!(confirm(&[2, 3, 5, 0]), Err(Refuted::RealTime(0)));
-        assert_eq!(confirm(&[0, 2, 5, 3]), Err(Refuted::RealTime(3)));
-        assert_eq!(confirm(&[0, 2, 5]), Err(Refuted::Missing(3)));
-        assert_eq!(confirm(&[0, 2, 2, 3, 5]), Err(Refuted::NoPlace(2)));
-        assert_eq!(confirm(&[0, 3, 5]), Err(Refuted::Answer(3)));
-        assert_eq!(confirm(&[9]), Err(Refuted::NoPlace(9)));
+        let refusal = |order: &[u64]| register(loaded.history.ops(), order).err().unwrap_or_default();
+        assert_eq!(refusal(&[0, 2, 3, 5]), "");
+        assert!(refusal(&[0, 3, 2, 5]).contains("another answer than this order gives (that of record 3)"));
+        assert!(
+            refusal(&[2, 3, 5, 0])
+                .contains("had returned before an earlier one was called (that of record 0)")
+        );
+        assert!(
+            refusal(&[0, 2, 5, 3])
+                .contains("had returned before an earlier one was called (that of record 3)")
+        );
+        assert!(refusal(&[0, 2, 5]).contains("is not in the order (that of record 3)"));
+        assert!(refusal(&[0, 2, 2, 3, 5]).contains("stands twice in the order (that of record 2)"));
+        assert!(refusal(&[0, 3, 5]).contains("another answer"));
+        assert!(refusal(&[9]).contains("record 9 has no place"));
     }
 }

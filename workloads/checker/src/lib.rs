@@ -17,6 +17,7 @@
 //!   lists, of numbered names and of nodes that end with their session.
 //! - [`stream`]: linearizability of registers while their history is read or made.
 //! - [`txn`]: transactions on lists that grow, and the anomalies that Elle names.
+//! - [`chance`]: repeatable chance for whoever makes histories.
 //! - [`catalogue`]: models and conditions by name, and one way to ask.
 //!
 //! What is deliberately absent: clocks, files and sockets. A caller bounds a check by a [`Budget`] of
@@ -26,13 +27,16 @@
 pub mod append;
 pub mod budget;
 pub mod catalogue;
+pub mod chance;
 pub mod confirm;
 pub mod durability;
 pub mod ephemeral;
+mod hash;
 pub mod history;
 pub mod linearizable;
 pub mod model;
 pub mod order;
+mod parallel;
 pub mod register;
 pub mod search;
 pub mod sequential;

@@ -3,12 +3,11 @@
 //! A history over several keys is linearizable when each key's part is (linearizability is local), so each key
 //! is decided by itself and the worst answer counts.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use serde_json::json;
 
 use crate::budget::Budget;
 use crate::history::{History, Op};
+use crate::parallel;
 use crate::register::{self, Algorithm, Decision, Problem, explain};
 use crate::verdict::{CheckResult, Counterexample, Judged, PartOrder, Verdict};
 
@@ -30,6 +29,8 @@ pub struct KeyResult {
     pub ops: usize,
     /// Operations of unknown fate.
     pub open: usize,
+    /// Operations that say something: neither failed nor reads without an answer.
+    pub telling: usize,
     /// With a violation: what shows it.
     pub counterexample: Option<Counterexample>,
     /// With a valid verdict, if it was asked for: an order that explains everything, by indices of invocations.
@@ -54,6 +55,7 @@ pub fn judge_key(key: u64, ops: &[&Op], budget: &Budget, wants_order: bool) -> K
         reason: None,
         ops: ops.len(),
         open: problem.entries.iter().filter(|entry| entry.is_open()).count(),
+        telling: problem.entries.len(),
         counterexample: None,
         order: None,
     };
@@ -79,31 +81,13 @@ pub fn check(history: &History, budget: &Budget) -> CheckResult {
     judge(history, budget, 1, false).result
 }
 
-/// Judges every key, each with the whole budget, `threads` of them at a time: so that many times the budget's memory
-/// may be held at once. The result does not depend on the number of threads. With `wants_order` a valid result has the
+/// Judges every key, each with the budget's steps, up to `threads` of them at a time, which share its memory. With `wants_order` a valid result has the
 /// order of each key as its witness, which [`crate::confirm::register`] confirms.
 #[must_use]
 pub fn judge(history: &History, budget: &Budget, threads: usize, wants_order: bool) -> Judged {
     let keys = history.by_key();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut results: Vec<KeyResult> = Vec::new();
-        while let Some((key, ops)) = keys.get(next.fetch_add(1, Ordering::Relaxed)) {
-            results.push(judge_key(*key, ops, budget, wants_order));
-        }
-        results
-    };
-    let mut results = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(keys.len())).map(|_| scope.spawn(work)).collect();
-        let mut results = work();
-        for other in others {
-            match other.join() {
-                Ok(more) => results.extend(more),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        results
-    });
+    let mut results =
+        parallel::each(&keys, budget, threads, |(key, ops), share| judge_key(*key, ops, share, wants_order));
     results.sort_by_key(|result| result.key);
     let orders = results.iter_mut().map(|result| (result.key, result.order.take()));
     let witness =
@@ -113,21 +97,33 @@ pub fn judge(history: &History, budget: &Budget, threads: usize, wants_order: bo
     Judged { result, witness }
 }
 
+/// What a valid verdict says of so many operations on so many keys, of which so many say something.
+#[must_use]
+pub fn valid_summary(ops: u64, keys: usize, telling: u64) -> String {
+    let (operations, registers) =
+        (if ops == 1 { "operation" } else { "operations" }, if keys == 1 { "key" } else { "keys" });
+    if telling == 0 {
+        return format!("none of {ops} {operations} says anything about a register");
+    }
+    format!("{ops} {operations} on {keys} {registers} are linearizable")
+}
+
 /// One result from those of all keys.
 #[must_use]
 pub fn merge(results: Vec<KeyResult>) -> CheckResult {
-    let verdict = results.iter().map(|key| key.verdict).reduce(Verdict::merge).unwrap_or(Verdict::Unknown);
+    let verdict = results.iter().map(|key| key.verdict).fold(Verdict::Valid, Verdict::merge);
     let ops: usize = results.iter().map(|key| key.ops).sum();
     let with = |verdict: Verdict| results.iter().filter(move |key| key.verdict == verdict);
     let summary = match verdict {
         Verdict::Valid => {
-            format!("{ops} operations on {} keys are linearizable", results.len())
+            let telling: usize = results.iter().map(|key| key.telling).sum();
+            let number = |count| u64::try_from(count).unwrap_or(u64::MAX);
+            valid_summary(number(ops), results.len(), number(telling))
         }
         Verdict::Invalid => {
             let keys: Vec<String> = with(Verdict::Invalid).map(|key| key.key.to_string()).collect();
             format!("not linearizable: key {}", keys.join(", "))
         }
-        Verdict::Unknown if results.is_empty() => "there is no operation to judge".to_owned(),
         Verdict::Unknown => {
             let undecided: Vec<String> = with(Verdict::Unknown)
                 .map(|key| format!("key {}: {}", key.key, key.reason.as_deref().unwrap_or("no reason")))

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
 
 use checker::Budget;
+use checker::chance::Chance;
 use checker::history::{Datum, EventKind, LoadError, Record};
 use checker::model::kv::Kv;
 use checker::model::mutex::Mutex;
@@ -17,17 +18,6 @@ use checker::verdict::{Counterexample, Verdict};
 
 fn ops() -> usize {
     std::env::var("CHECKER_LARGE_OPS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
-}
-
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 20) % bound
-    }
 }
 
 /// What was asked: the name, the key, the argument.
@@ -51,7 +41,7 @@ fn history(
     let mut names: Vec<u64> = (0..10).collect();
     let mut idle_turns = 0;
     while idle_turns < 10_000 {
-        let at = usize::try_from(chance.below(10)).unwrap();
+        let at = chance.below(10_usize);
         idle_turns += 1;
         match running[at].take() {
             None if asked < ops() => {
@@ -245,7 +235,7 @@ fn a_map_and_a_register_are_judged() {
     let mut map = std::collections::BTreeMap::new();
     let records = history(
         |chance, n| {
-            let key = Datum::Int(i64::try_from(chance.below(10)).unwrap());
+            let key = Datum::Int(chance.below(10_i64));
             match chance.below(3) {
                 0 => ("get", key, Datum::Nil),
                 1 if chance.below(20) == 0 => ("put", key, Datum::text("")),

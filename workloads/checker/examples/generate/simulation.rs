@@ -10,6 +10,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use checker::chance::Chance;
 use checker::history::{Event, EventKind, Function, Value};
 
 /// Lines whose stamps would be equal are this far apart.
@@ -71,34 +72,6 @@ impl Default for Options {
             seed: 1,
             corrupt: None,
         }
-    }
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014): repeatable chance.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Between 0 and 1, never 1.
-    fn part(&mut self) -> f64 {
-        let bits = u32::try_from(self.next() >> 32).unwrap_or(0);
-        f64::from(bits) / (f64::from(u32::MAX) + 1.0)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
-    }
-
-    /// Exponential with mean 1.
-    fn wait(&mut self) -> f64 {
-        -(1.0 - self.part()).ln()
     }
 }
 

@@ -1,13 +1,12 @@
 //! Confirms that orders prove a verdict, without knowing how they were found.
 //!
-//! It reads the definition again, operation by operation: every operation that happened stands in the order of its
-//! part exactly once, none stands after one that was called only when it had returned, and replayed one at a time
-//! each has the answer that it had. Searches, witnesses and pruning are not used; whoever trusts these lines need not
-//! trust the rest.
+//! The history is read again, each part gets its order, and [`crate::confirm`] does the rest. Searches, witnesses and
+//! pruning are not used; whoever trusts these lines and those need not trust the others.
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::history::{LoadError, Rank};
+use crate::confirm::{Span, Unfit, confirm, places};
+use crate::history::LoadError;
 use crate::model::{Call, Model};
 use crate::verdict::PartOrder;
 
@@ -99,34 +98,30 @@ fn one_order<M: Model>(
     order: &[u64],
     keeps: Keeps,
 ) -> Result<usize, Unconfirmed> {
-    let mut unplaced: HashMap<u64, &Call<M::Op>> = calls.iter().map(|call| (call.index, *call)).collect();
-    let mut states: HashMap<Option<u64>, M::State> = HashMap::new();
-    let mut latest_of_group: HashMap<u64, Rank> = HashMap::new();
-    let mut latest: Rank = 0;
-    for index in order {
-        let call = unplaced.remove(index).ok_or(Unconfirmed::Twice(*index))?;
-        let latest_of_group = latest_of_group.entry(group(call)).or_default();
-        if call.ret < *latest_of_group {
-            return Err(Unconfirmed::Program(*index));
-        }
-        *latest_of_group = call.call.max(*latest_of_group);
-        let is_bound = match keeps {
+    let places = places(calls.iter().map(|call| call.index), order).map_err(Unconfirmed::Twice)?;
+    let span = |at: usize| {
+        let call = calls[at];
+        let bound = match keeps {
             Keeps::RealTime => true,
             Keeps::RealTimeOfUpdates => model.changes(&call.op),
             Keeps::Groups => false,
         };
-        if is_bound {
-            if call.ret < latest {
-                return Err(Unconfirmed::RealTime(*index));
-            }
-            latest = latest.max(call.call);
-        }
-        let state = states.entry(model.part(&call.op)).or_insert_with(|| model.initial());
-        *state = model.apply(state, &call.op).ok_or(Unconfirmed::Answer(*index))?;
-    }
-    match unplaced.into_values().filter(|call| !call.is_open()).map(|call| call.index).min() {
-        Some(missing) => Err(Unconfirmed::Missing(missing)),
-        None => Ok(order.len()),
+        Span { call: call.call, ret: call.ret, group: Some(group(call)), bound }
+    };
+    let mut states: HashMap<Option<u64>, M::State> = HashMap::new();
+    let answers = |at: usize| {
+        let op = &calls[at].op;
+        let state = states.entry(model.part(op)).or_insert_with(|| model.initial());
+        model.apply(state, op).map(|next| *state = next).is_some()
+    };
+    let index = |at: usize| calls[at].index;
+    match confirm(calls.len(), span, places, answers) {
+        Ok(()) => Ok(order.len()),
+        Err(Unfit::Twice(at)) => Err(Unconfirmed::Twice(index(at))),
+        Err(Unfit::Missing(at)) => Err(Unconfirmed::Missing(index(at))),
+        Err(Unfit::RealTime(at)) => Err(Unconfirmed::RealTime(index(at))),
+        Err(Unfit::Program(at)) => Err(Unconfirmed::Program(index(at))),
+        Err(Unfit::Answer(at)) => Err(Unconfirmed::Answer(index(at))),
     }
 }
 
@@ -137,7 +132,7 @@ fn part_name(part: Option<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{NEVER, Record};
+    use crate::history::{NEVER, Rank, Record};
 
     /// A register of each key: writes, and reads with what they saw.
     struct Registers;

@@ -7,9 +7,9 @@
 use std::io::BufRead;
 
 use super::convert::event_of;
-use super::lines::{Seal, in_one_line, line_to_record, read_line};
-use super::records::{Format, Input, Records, recognise};
-use super::{Event, History, PairError, Pairing};
+use super::lines::read_line;
+use super::records::{Completeness, Format, Input, Records, recognise};
+use super::{EventLines, History, PairError, Pairing};
 use crate::verdict::Verdict;
 
 /// Why a history could not be read at all.
@@ -75,35 +75,16 @@ pub fn load<R: BufRead + Send>(reader: R) -> Result<Loaded, LoadError> {
 }
 
 fn load_lines(mut reader: Input<'_>) -> Result<Loaded, LoadError> {
-    let mut seal = Seal::default();
+    let mut lines = EventLines::default();
     let mut pairing = Pairing::default();
     let mut line = Vec::new();
-    for number in 1_u64.. {
-        line.clear();
-        if read_line(&mut reader, &mut line, number)? == 0 {
-            break;
+    while read_line(&mut reader, &mut line, lines.number() + 1)? > 0 {
+        if let Some(event) = lines.line(&line)? {
+            pairing.push(event).map_err(|source| LoadError::Pair { line: lines.number(), source })?;
         }
-        let Some(Some(mut event)) = seal.line(&line, number, line_to_event)? else { continue };
-        event.index = seal.events;
-        seal.events += 1;
-        seal.recorded |= event.is_recorded();
-        pairing.push(event).map_err(|source| LoadError::Pair { line: number, source })?;
+        line.clear();
     }
-    if seal.events == 0 {
-        return Err(LoadError::Empty);
-    }
-    finish(pairing, seal.problem(), seal.is_plain(), seal.events)
-}
-
-/// The event of a line without its end, or none if whoever speaks is no client.
-fn line_to_event(text: &[u8]) -> Result<Option<Event>, String> {
-    match super::scan::event(text) {
-        Ok(event) => Ok(Some(event)),
-        Err(error) => match line_to_record(text) {
-            Ok(line) if line.record.is_none() => Ok(None),
-            Ok(_) | Err(_) => Err(in_one_line(&error)),
-        },
-    }
+    finish(pairing, lines.finish()?)
 }
 
 fn load_records(mut records: Records<'_>) -> Result<Loaded, LoadError> {
@@ -113,19 +94,19 @@ fn load_records(mut records: Records<'_>) -> Result<Loaded, LoadError> {
         let event = event_of(&record).map_err(|reason| LoadError::Malformed { line: record.line, reason })?;
         pairing.push(event).map_err(|source| LoadError::Pair { line: record.line, source })?;
     }
-    let known = records.completeness();
-    finish(pairing, known.problem, known.plain, known.events)
+    finish(pairing, records.completeness())
 }
 
-fn finish(pairing: Pairing, problem: Option<String>, plain: bool, events: u64) -> Result<Loaded, LoadError> {
+fn finish(pairing: Pairing, known: Completeness) -> Result<Loaded, LoadError> {
+    let Completeness { complete, problem, plain, events, .. } = known;
     let history = pairing.finish().map_err(|source| LoadError::Pair { line: events, source })?;
-    Ok(Loaded { history, complete: problem.is_none(), problem, plain, events })
+    Ok(Loaded { history, complete, problem, plain, events })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{EventKind, Function, HistoryWriter, OpKind, Value};
+    use crate::history::{Event, EventKind, Function, HistoryWriter, OpKind, Value};
 
     fn recorded() -> Vec<u8> {
         let mut writer = HistoryWriter::new(Vec::new());

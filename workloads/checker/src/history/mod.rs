@@ -32,6 +32,7 @@ mod datum;
 mod edn;
 mod elements;
 mod event;
+mod event_lines;
 mod fields;
 #[cfg(test)]
 mod fixtures;
@@ -49,6 +50,7 @@ mod writer;
 pub(crate) use convert::event_of;
 pub use datum::Datum;
 pub use event::{BAD_VERSION, Event, EventKind, Function};
+pub use event_lines::EventLines;
 pub use lines::MAX_LINE_BYTES;
 pub use load::{LoadError, Loaded, load};
 pub use pair::{PairError, Pairing};

@@ -9,16 +9,14 @@ use std::collections::HashMap;
 use super::{Call, Model};
 use crate::history::{EventKind, LoadError, NEVER, PairError, Rank, Record};
 
-/// When a call or a return took place: its stamp and the position of its line.
-type Moment = (u64, u64);
+/// When a call or a return took place: its stamp, and how many records came before.
+type Moment = (u64, usize);
 
-/// An invocation, and its completion once that came.
-struct Pair {
-    invoked: Record,
-    completed: Option<Record>,
-}
+/// A call with the moments of its invocation and its return.
+type Timed<O> = (Call<O>, Moment, Option<Moment>);
 
-/// Reads calls from records, sorted by call.
+/// Reads calls from records, sorted by call. An invocation is kept until its completion comes, and then only what the
+/// model makes of the two.
 ///
 /// # Errors
 /// [`LoadError`] names the line that is malformed, contradicts those before it, or says nothing to this model.
@@ -26,24 +24,24 @@ pub fn pair<M: Model>(
     model: &M,
     records: impl IntoIterator<Item = Result<Record, LoadError>>,
 ) -> Result<Vec<Call<M::Op>>, LoadError> {
-    let mut pairs: Vec<Pair> = Vec::new();
-    let mut outstanding: HashMap<u64, usize> = HashMap::new();
+    let mut calls: Vec<Timed<M::Op>> = Vec::new();
+    let mut outstanding: HashMap<u64, (Record, Moment)> = HashMap::new();
     let mut untimed = false;
-    for record in records {
+    for (at, record) in records.into_iter().enumerate() {
         let record = record?;
+        let moment = (record.time.unwrap_or(0), at);
         let refuse = |source| LoadError::Pair { line: record.line, source };
         untimed |= record.time.is_none();
         if record.kind == EventKind::Invoke {
-            if outstanding.insert(record.process, pairs.len()).is_some() {
+            if outstanding.contains_key(&record.process) {
                 return Err(refuse(PairError::Busy(record.process)));
             }
-            pairs.push(Pair { invoked: record, completed: None });
+            outstanding.insert(record.process, (record, moment));
             continue;
         }
-        let at = outstanding
+        let (invoked, called) = outstanding
             .remove(&record.process)
             .ok_or_else(|| refuse(PairError::NotInvoked(record.process)))?;
-        let invoked = &pairs[at].invoked;
         if invoked.f != record.f {
             return Err(refuse(PairError::Mismatch {
                 process: record.process,
@@ -54,32 +52,45 @@ pub fn pair<M: Model>(
         if record.time < invoked.time && !untimed {
             return Err(refuse(PairError::TimeTravel(record.process)));
         }
-        pairs[at].completed = Some(record);
+        let returned = Some(record).filter(|completed| completed.kind != EventKind::Info);
+        let call = decode(model, &invoked, returned.as_ref())?;
+        calls.extend(call.map(|call| (call, called, returned.map(|_| moment))));
     }
-    let mut calls: Vec<(Call<M::Op>, Moment, Option<Moment>)> = Vec::new();
-    for Pair { invoked, completed } in pairs {
-        let moment = |record: &Record| (if untimed { 0 } else { record.time.unwrap_or(0) }, record.index);
-        let returned = completed.filter(|completed| completed.kind != EventKind::Info);
-        let op = model
-            .decode(&invoked, returned.as_ref())
-            .map_err(|reason| LoadError::Malformed { line: invoked.line, reason })?;
-        let Some(op) = op else { continue };
-        let call = Call {
-            op,
-            call: 0,
-            ret: NEVER,
-            process: invoked.process,
-            index: invoked.index,
-            invoke_ns: invoked.time.unwrap_or(invoked.index),
-            complete_ns: returned.as_ref().map(|returned| returned.time.unwrap_or(returned.index)),
-        };
-        calls.push((call, moment(&invoked), returned.as_ref().map(moment)));
+    for (invoked, called) in outstanding.into_values() {
+        calls.extend(decode(model, &invoked, None)?.map(|call| (call, called, None)));
+    }
+    if untimed {
+        // Without all stamps only the lines tell the order.
+        for (_, called, returned) in &mut calls {
+            called.0 = 0;
+            returned.iter_mut().for_each(|returned| returned.0 = 0);
+        }
     }
     Ok(rank(calls))
 }
 
+/// What the model makes of an operation, if it means anything.
+fn decode<M: Model>(
+    model: &M,
+    invoked: &Record,
+    returned: Option<&Record>,
+) -> Result<Option<Call<M::Op>>, LoadError> {
+    let op = model
+        .decode(invoked, returned)
+        .map_err(|reason| LoadError::Malformed { line: invoked.line, reason })?;
+    Ok(op.map(|op| Call {
+        op,
+        call: 0,
+        ret: NEVER,
+        process: invoked.process,
+        index: invoked.index,
+        invoke_ns: invoked.time.unwrap_or(invoked.index),
+        complete_ns: returned.map(|returned| returned.time.unwrap_or(returned.index)),
+    }))
+}
+
 /// Gives every call and return its rank in the order of moments.
-fn rank<O>(mut calls: Vec<(Call<O>, Moment, Option<Moment>)>) -> Vec<Call<O>> {
+fn rank<O>(mut calls: Vec<Timed<O>>) -> Vec<Call<O>> {
     calls.sort_by_key(|&(_, called, _)| called);
     let mut moments: Vec<(Moment, usize, bool)> = Vec::with_capacity(calls.len() * 2);
     for (at, &(_, called, returned)) in calls.iter().enumerate() {

@@ -98,7 +98,7 @@ pub(super) fn confirm_registers(
     registers: &Registers,
     real_time: RealTime,
     order: &[Node],
-) -> Result<(), super::confirm::Refuted> {
+) -> Result<(), crate::confirm::Unfit> {
     let mut holds: Vec<u32> = (0..super::graph::number(registers.keys)).collect();
     confirm(&registers.spans(), real_time, order, |entry| {
         let entry = &registers.entries[entry];

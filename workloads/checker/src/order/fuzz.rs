@@ -14,36 +14,12 @@ use super::registers::Registers;
 use super::search::Found;
 use super::{Condition, RealTime, check_by, check_registers, decide, judge_registers};
 use crate::budget::{Budget, Meter};
+use crate::chance::Chance;
 use crate::history::{
     BAD_VERSION, Event, EventKind, Function, History, NEVER, Op, OpKind, Outcome, Record, Value,
 };
 use crate::model::{Call, Model};
 use crate::verdict::{Judged, Verdict};
-
-/// splitmix64.
-pub(super) struct Chance(pub(super) u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    pub(super) fn percent(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    fn index(&mut self, bound: usize) -> usize {
-        usize::try_from(self.below(u64::try_from(bound).unwrap())).unwrap()
-    }
-}
 
 /// One operation before it has an answer.
 #[derive(Clone, Debug)]
@@ -77,23 +53,23 @@ impl Asked {
 
 fn asked(chance: &mut Chance) -> Vec<Asked> {
     let (processes, keys) = (2 + chance.below(4), 1 + chance.below(3));
-    let count = 2 + chance.index(8);
+    let count = 2 + chance.below(8);
     let unique = chance.percent(65);
     let sessions = chance.percent(40);
-    let cas_percent = [0, 25, 50][chance.index(3)];
-    let open_percent = [0, 10, 30][chance.index(3)];
+    let cas_percent = [0, 25, 50][chance.below(3)];
+    let open_percent = [0, 10, 30][chance.below(3)];
     let own_keys = chance.percent(15);
     let mut running: Vec<Option<usize>> = vec![None; usize::try_from(processes).unwrap()];
     let mut names: Vec<u64> = (0..processes).collect();
     let mut all: Vec<Asked> = Vec::new();
     let mut next_value = 0_i64;
     for time in 0.. {
-        let client = chance.index(running.len());
+        let client = chance.below(running.len());
         match running[client].take() {
             None if all.len() < count => {
                 next_value += 1;
                 let value = if unique { next_value } else { 1 + next_value % 3 };
-                let any = i64::try_from(chance.below(4)).unwrap();
+                let any = chance.below(4_i64);
                 let kind = match chance.below(100) {
                     roll if roll < cas_percent => OpKind::Cas {
                         from: (any > 0).then(|| next_value - any).filter(|&v| v > 0),
@@ -123,7 +99,7 @@ fn asked(chance: &mut Chance) -> Vec<Asked> {
 pub(super) fn random_history(seed: u64) -> (History, bool) {
     let mut chance = Chance(seed);
     let ops = asked(&mut chance);
-    let real_time = [RealTime::All, RealTime::Updates, RealTime::None][chance.index(3)];
+    let real_time = [RealTime::All, RealTime::Updates, RealTime::None][chance.below(3)];
     let happens: Vec<bool> = ops.iter().map(|op| op.ret.is_some() || chance.percent(50)).collect();
     let mut left: Vec<usize> = (0..ops.len()).filter(|&op| happens[op]).collect();
     let mut holds: [(Option<i64>, i64); 3] = [(None, 0); 3];
@@ -136,7 +112,7 @@ pub(super) fn random_history(seed: u64) -> (History, bool) {
             .copied()
             .filter(|&op| left.iter().all(|&other| !ops[other].is_before(&ops[op], real_time)))
             .collect();
-        let op = ready[chance.index(ready.len())];
+        let op = ready[chance.below(ready.len())];
         left.retain(|&other| other != op);
         let held = &mut holds[usize::try_from(ops[op].key).unwrap()];
         zxid += u64::from(ops[op].is_update());
@@ -154,15 +130,15 @@ pub(super) fn random_history(seed: u64) -> (History, bool) {
         answers[op] = (refused, held.0, held.1, zxid);
     }
     let mut truthful = true;
-    for _ in 0..[0, 0, 1, 2][chance.index(4)] {
-        let op = chance.index(ops.len());
+    for _ in 0..[0, 0, 1, 2][chance.below(4)] {
+        let op = chance.below(ops.len());
         truthful = false;
         match ops[op].kind {
             OpKind::Read { .. } => {
-                answers[op].1 = [None, Some(1), Some(2), Some(3), Some(4)][chance.index(5)]
+                answers[op].1 = [None, Some(1), Some(2), Some(3), Some(4)][chance.below(5)]
             }
             OpKind::Cas { .. } => answers[op].0 = !answers[op].0,
-            _ => (answers[op].2, answers[op].3) = (i64::try_from(chance.below(4)).unwrap(), chance.below(6)),
+            _ => (answers[op].2, answers[op].3) = (chance.below(4_i64), chance.below(6)),
         }
     }
     let told = chance.percent(50);

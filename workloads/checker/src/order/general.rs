@@ -11,11 +11,12 @@ use super::confirm::confirm;
 use super::graph::{Graph, Node, Span, at};
 use super::object::Modelled;
 use super::search::{Found, Task, search};
-use super::{Algorithm, Condition, RealTime, explained, part, refuted, unjudged};
+use super::{Algorithm, Condition, RealTime, explained, part, refuted, silent, unjudged};
 use crate::budget::{Budget, Meter};
-use crate::history::{Datum, Rank};
+use crate::history::Rank;
 use crate::model::{Call, Model};
 use crate::register::explain::MAX_DRAWN;
+use crate::search::explain;
 use crate::verdict::{Counterexample, Judged, OpView};
 
 /// Steps for judging one candidate for a smaller violation, and how many are judged at most.
@@ -35,7 +36,7 @@ pub(super) fn judge<M: Model>(
     let calls: Vec<&Call<M::Op>> =
         calls.iter().filter(|call| !call.is_open() || model.changes(&call.op)).collect();
     if calls.is_empty() {
-        return unjudged(condition, "there is no operation to judge");
+        return silent(condition, model.name());
     }
     let judge = General { model, group: &group, real_time };
     let spans = judge.spans(&calls);
@@ -181,24 +182,6 @@ impl<M: Model, G: Fn(&Call<M::Op>) -> u64> General<'_, M, G> {
     }
 
     fn view(&self, call: &Call<M::Op>, culprit: Option<&Call<M::Op>>) -> OpView {
-        let described = self.model.describe(&call.op);
-        let f = described.split([' ', '(']).next().unwrap_or_default().to_owned();
-        let key = self.model.part(&call.op).and_then(|part| i64::try_from(part).ok());
-        OpView {
-            index: call.index,
-            process: call.process,
-            f,
-            key: key.map_or(Datum::Nil, Datum::Int),
-            value: Datum::Nil,
-            call: described,
-            changes: self.model.changes(&call.op),
-            invoke_ns: call.invoke_ns,
-            complete_ns: call.complete_ns,
-            outcome: call.outcome(),
-            node: None,
-            session: None,
-            version: None,
-            impossible: culprit.is_some_and(|culprit| culprit.call == call.call),
-        }
+        explain::view(self.model, call, culprit.is_some_and(|culprit| culprit.call == call.call))
     }
 }

@@ -1,8 +1,7 @@
 //! Any [`Model`] as the object of a search.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use super::search::Object;
+use crate::hash;
 use crate::model::{Call, Model};
 
 /// A model, the calls on it, and what it holds.
@@ -36,13 +35,7 @@ impl<M: Model> Object for Modelled<'_, M> {
     }
 
     fn fingerprint(&self) -> u128 {
-        let half = |salt: u64| {
-            let mut hasher = DefaultHasher::new();
-            salt.hash(&mut hasher);
-            self.state.hash(&mut hasher);
-            hasher.finish()
-        };
-        (u128::from(half(0x3c6e_f372_fe94_f82b)) << 64) | u128::from(half(0xa54f_f53a_5f1d_36f1))
+        hash::of_state(&self.state)
     }
 
     fn changes_nothing(&self, op: usize) -> bool {

@@ -13,7 +13,8 @@ use std::collections::HashMap;
 
 use super::graph::{Span, at, number};
 use super::mutate::{Mutation, broken};
-use super::search::{Object, wide};
+use super::search::Object;
+use crate::hash::wide;
 use crate::history::{History, NEVER, Op, OpKind, Outcome};
 use crate::register::problem::Action;
 

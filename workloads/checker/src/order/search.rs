@@ -17,12 +17,12 @@
 //! Operations of unknown fate have no successors in the graph (they never return) and may be left out; they are tried
 //! last.
 
-use std::collections::{BTreeSet, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::BTreeSet;
 
 use super::graph::{Graph, Node, at, number};
 use super::mutate::{Mutation, broken};
 use crate::budget::{Exhausted, Meter};
+use crate::hash::{FINGERPRINT_BYTES, Fingerprints, wide};
 use crate::history::Rank;
 
 /// An object to which operations happen one after the other, and can be taken back.
@@ -76,9 +76,6 @@ pub(super) enum Found {
     },
 }
 
-/// Bytes that one remembered fingerprint takes in the hash set, spare room included.
-const FINGERPRINT_BYTES: usize = 34;
-
 /// Optional operations are tried after all others.
 type Turn = (bool, Rank, Node);
 
@@ -109,7 +106,7 @@ struct Search<'a, O: Object> {
     left: usize,
     stack: Vec<Placed<O::Undo>>,
     placed: u128,
-    seen: HashSet<u128, BuildHasherDefault<FingerprintHasher>>,
+    seen: Fingerprints,
     longest: usize,
     stuck: Vec<Node>,
     retreats_left: u64,
@@ -126,7 +123,7 @@ impl<'a, O: Object> Search<'a, O> {
             left: task.optional.iter().filter(|&&optional| !optional).count(),
             stack: Vec::new(),
             placed: 0,
-            seen: HashSet::default(),
+            seen: Fingerprints::default(),
             longest: 0,
             stuck: Vec::new(),
             retreats_left: task.retreats,
@@ -299,37 +296,4 @@ impl<'a, O: Object> Search<'a, O> {
 /// A fixed pseudo-random number for each operation.
 fn operation_number(op: Node) -> u128 {
     wide(u64::from(op), 0x6a09_e667_f3bc_c908)
-}
-
-/// 128 bits that look random (splitmix64, twice).
-pub(super) fn wide(value: u64, salt: u64) -> u128 {
-    (u128::from(mix(value ^ salt)) << 64)
-        | u128::from(mix(value ^ salt.rotate_left(32) ^ 0xbb67_ae85_84ca_a73b))
-}
-
-fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// A fingerprint is as good as random already; half of it is the hash.
-#[derive(Default)]
-struct FingerprintHasher(u64);
-
-impl Hasher for FingerprintHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
-    }
-
-    fn write_u128(&mut self, value: u128) {
-        self.0 = u64::try_from(value & u128::from(u64::MAX)).unwrap_or(0);
-    }
 }

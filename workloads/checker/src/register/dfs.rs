@@ -19,14 +19,14 @@
 //!    find the value before it (*lazy*, as [`super::frontier`] proves). What may follow is a part of the
 //!    configuration.
 
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::HashMap;
 
 use super::mutant::{self, Mutant};
 use super::problem::{Action, NIL, Problem, Val, index};
 use super::reduce::Reduced;
 use super::{Found, Reached, Searched};
 use crate::budget::Meter;
+use crate::hash::{self, FINGERPRINT_BYTES, Fingerprints, mix, wide};
 use crate::history::{NEVER, Rank};
 
 /// The plain search: nothing set aside, nothing hurried. It is what others are judged by.
@@ -84,11 +84,6 @@ struct Search<'a> {
 const HEAD: u32 = 0;
 /// The end of the list, and "no such node".
 const END: u32 = u32::MAX;
-
-/// Bytes that one remembered fingerprint takes in the hash set while it grows, spare room included.
-const FINGERPRINT_BYTES: usize = 34;
-
-type Fingerprints = HashSet<u128, BuildHasherDefault<FingerprintHasher>>;
 
 impl<'a> Search<'a> {
     fn new(reduced: &'a Reduced<'a>, pruned: bool) -> Self {
@@ -189,7 +184,7 @@ impl<'a> Search<'a> {
             return next;
         };
         let forced = self.pruned && to == self.state && action.changes_nothing();
-        let fingerprint = self.fingerprint ^ operation_number(slot);
+        let fingerprint = self.fingerprint ^ hash::of_operation(index(slot));
         let left = (self.pruned && self.is_open(slot)).then_some(self.state);
         if seen.insert(configuration_number(fingerprint, to, to_spent, left)) {
             self.stack.push(Placed { slot, state: self.state, spent: self.spent, forced });
@@ -230,7 +225,7 @@ impl<'a> Search<'a> {
             let placed = self.stack.pop()?;
             self.unlift(placed.slot);
             (self.state, self.spent) = (placed.state, placed.spent);
-            self.fingerprint ^= operation_number(placed.slot);
+            self.fingerprint ^= hash::of_operation(index(placed.slot));
             if !placed.forced {
                 return Some(self.next[index(self.call_node[index(placed.slot)])]);
             }
@@ -321,43 +316,8 @@ fn number(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(END)
 }
 
-/// A fixed pseudo-random number for each operation (splitmix64, twice).
-fn operation_number(slot: u32) -> u128 {
-    let seed = u64::from(slot);
-    (u128::from(mix(seed ^ 0x6a09_e667_f3bc_c908)) << 64) | u128::from(mix(seed ^ 0xbb67_ae85_84ca_a73b))
-}
-
 fn configuration_number(placed: u128, state: Val, spent: u32, left: Option<Val>) -> u128 {
     let left = left.filter(|_| !mutant::is(Mutant::LazyForgotten)).map_or(0, |left| mix(u64::from(left)));
     let register = ((u64::from(state) << 32) | u64::from(spent)) ^ left;
-    let low = mix(register ^ 0x3c6e_f372_fe94_f82b);
-    let high = mix(register ^ 0xa54f_f53a_5f1d_36f1);
-    placed ^ ((u128::from(high) << 64) | u128::from(low))
-}
-
-fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// A fingerprint is as good as random already; half of it is the hash.
-#[derive(Default)]
-struct FingerprintHasher(u64);
-
-impl Hasher for FingerprintHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
-    }
-
-    fn write_u128(&mut self, value: u128) {
-        self.0 = u64::try_from(value & u128::from(u64::MAX)).unwrap_or(0);
-    }
+    placed ^ wide(register, 0xa54f_f53a_5f1d_36f1)
 }

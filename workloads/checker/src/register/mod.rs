@@ -37,7 +37,7 @@ pub mod shrink;
 pub mod witness;
 pub mod zones;
 
-pub use portfolio::{Algorithm, Decision, Judgement, check, judge};
+pub use portfolio::{Algorithm, Decision, Judgement, check, has_order, judge};
 pub use problem::{Action, Entry, Problem, Val};
 
 use crate::budget::Exhausted;

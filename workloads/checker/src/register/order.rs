@@ -1,7 +1,6 @@
 //! Orders: confirming one, and placing refused compare-and-sets in one.
 //!
-//! [`verify`] is the only way to a valid verdict that does not come from a complete search. It is short, knows
-//! nothing of how the order was found, and checks everything the definition asks for.
+//! [`verify`] is the only way to a valid verdict that does not come from a complete search.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -10,49 +9,19 @@ use super::mutant::{self, Mutant};
 use super::problem::{Action, NIL, Problem, Val, index};
 use super::reduce::Spares;
 use crate::budget::{Budget, Exhausted, Meter};
+use crate::confirm::{Span, Unfit, confirm};
 use crate::history::{NEVER, Rank};
-
-/// Why an order proves nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OrderError {
-    /// An entry is named that does not exist, or twice.
-    #[error("entry {0} is unknown or stands twice in the order")]
-    Twice(usize),
-    /// An operation that happened is missing.
-    #[error("entry {0} happened but is not in the order")]
-    Missing(usize),
-    /// An operation stands after one that was called only when it had returned.
-    #[error("entry {0} had returned before an earlier one was called")]
-    RealTime(usize),
-    /// An answer would be wrong.
-    #[error("entry {0} has another answer than this order gives")]
-    Answer(usize),
-}
 
 /// Confirms that `order` (indices of entries) is a linearization.
 ///
 /// # Errors
-/// [`OrderError`] names the first entry that does not fit.
-pub fn verify(problem: &Problem, order: &[usize]) -> Result<(), OrderError> {
-    let mut placed = vec![false; problem.entries.len()];
+/// [`Unfit`] names the first entry that does not fit.
+pub fn verify(problem: &Problem, order: &[usize]) -> Result<(), Unfit> {
     let mut state = NIL;
-    let mut latest_call: Option<Rank> = None;
-    for &at in order {
-        match placed.get_mut(at) {
-            Some(placed) if !*placed => *placed = true,
-            _ => return Err(OrderError::Twice(at)),
-        }
-        let entry = &problem.entries[at];
-        if latest_call.is_some_and(|latest| entry.ret < latest) {
-            return Err(OrderError::RealTime(at));
-        }
-        latest_call = latest_call.max(Some(entry.call));
-        state = entry.action.apply(state).ok_or(OrderError::Answer(at))?;
-    }
-    match (0..placed.len()).find(|&at| !placed[at] && !problem.entries[at].is_open()) {
-        Some(missing) => Err(OrderError::Missing(missing)),
-        None => Ok(()),
-    }
+    let span = |at: usize| Span::linear(problem.entries[at].call, problem.entries[at].ret);
+    confirm(problem.entries.len(), span, order.iter().copied(), |at| {
+        problem.entries[at].action.apply(state).map(|then| state = then).is_some()
+    })
 }
 
 /// Adds the refused compare-and-sets to an order of everything else, or says that this order has no room for

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
 use super::repair::Unrepaired;
-use super::shrink::{self, Shrunk};
-use super::zones::{self, Zones};
+use super::shrink::{self, Shrunk, UniqueValues};
+use super::zones::{self, Contradiction, Zones};
 use super::{Found, Reached, Searched, dfs, frontier, order, repair, witness};
 use crate::budget::{Budget, Exhausted, Meter};
 
@@ -70,27 +70,84 @@ pub enum Decision {
 const FIRST_ROUND_STEPS: u64 = 1 << 15;
 const ROUND_GROWTH: u64 = 8;
 
-/// Decides one register.
+/// Judges one register.
 #[must_use]
 pub fn check(problem: &Problem, budget: &Budget) -> Judgement {
     judge(problem, budget, false)
 }
 
-/// Decides one register; a valid decision has an order if `wants_order`.
+/// Judges one register; a valid decision has an order if `wants_order`, a violation the smallest part that shows it.
 #[must_use]
 pub fn judge(problem: &Problem, budget: &Budget, wants_order: bool) -> Judgement {
+    let Decided { answer, by } = decide(problem, budget, wants_order);
+    match answer {
+        Answer::Linearizable { witness } => {
+            Judgement { decision: Decision::Linearizable { witness }, decided_by: by }
+        }
+        Answer::Refuted(refutation) => violation(refutation.explain(problem, budget), by),
+        Answer::Undecided { reason } => {
+            Judgement { decision: Decision::Undecided { reason }, decided_by: None }
+        }
+    }
+}
+
+/// The answer alone: whether an order exists, if that can be told within the budget. [`judge`] also explains, which for
+/// a violation takes longer than to find it.
+#[must_use]
+pub fn has_order(problem: &Problem, budget: &Budget) -> Option<bool> {
+    match decide(problem, budget, false).answer {
+        Answer::Linearizable { .. } => Some(true),
+        Answer::Refuted(_) => Some(false),
+        Answer::Undecided { .. } => None,
+    }
+}
+
+struct Decided {
+    answer: Answer,
+    by: Option<Algorithm>,
+}
+
+enum Answer {
+    Linearizable { witness: Option<Vec<usize>> },
+    Refuted(Refutation),
+    Undecided { reason: String },
+}
+
+/// How it is known that there is no order, from where an explanation begins.
+enum Refutation {
+    /// The zones contradict each other.
+    Zones(Contradiction),
+    /// So do those of the values that come from one operation each.
+    UniqueValues(UniqueValues),
+    /// A search could not place this entry.
+    Stuck(usize),
+    /// A part is known already.
+    Shown(Shrunk),
+}
+
+impl Refutation {
+    fn explain(self, problem: &Problem, budget: &Budget) -> Shrunk {
+        match self {
+            Self::Zones(contradiction) => shrink::from_contradiction(problem, &contradiction, budget),
+            Self::UniqueValues(found) => shrink::from_unique_values(problem, found, budget),
+            Self::Stuck(at) => shrink::from_stuck(problem, at, budget),
+            Self::Shown(shrunk) => shrunk,
+        }
+    }
+}
+
+fn decide(problem: &Problem, budget: &Budget, wants_order: bool) -> Decided {
     let by_zones = match zones::test(problem) {
         Zones::Refuted(contradiction) => {
-            let shrunk = shrink::from_contradiction(problem, &contradiction, budget);
-            return violation(shrunk, Algorithm::NearLinear);
+            return refuted(Refutation::Zones(contradiction), Algorithm::NearLinear);
         }
         Zones::Order(order) if order::verify(problem, &order).is_ok() => {
             return linearizable(order, Algorithm::NearLinear);
         }
         Zones::Order(order) => Some(order),
         Zones::Ambiguous => {
-            if let Some(shrunk) = shrink::among_unique_values(problem, budget) {
-                return violation(shrunk, Algorithm::NearLinear);
+            if let Some(found) = shrink::among_unique_values(problem) {
+                return refuted(Refutation::UniqueValues(found), Algorithm::NearLinear);
             }
             None
         }
@@ -104,24 +161,28 @@ pub fn judge(problem: &Problem, budget: &Budget, wants_order: bool) -> Judgement
         return linearizable(order, Algorithm::Witness);
     }
     if let Some(order) = by_zones
-        && let Some(judgement) = with_refusals(problem, &order, budget)
+        && let Some(decided) = with_refusals(problem, &order, budget)
     {
-        return judgement;
+        return decided;
     }
     search(problem, budget, wants_order)
 }
 
-fn linearizable(order: Vec<usize>, by: Algorithm) -> Judgement {
-    Judgement { decision: Decision::Linearizable { witness: Some(order) }, decided_by: Some(by) }
+fn refuted(refutation: Refutation, by: Algorithm) -> Decided {
+    Decided { answer: Answer::Refuted(refutation), by: Some(by) }
 }
 
-fn undecided(reason: String) -> Judgement {
-    Judgement { decision: Decision::Undecided { reason }, decided_by: None }
+fn linearizable(order: Vec<usize>, by: Algorithm) -> Decided {
+    Decided { answer: Answer::Linearizable { witness: Some(order) }, by: Some(by) }
+}
+
+fn undecided(reason: String) -> Decided {
+    Decided { answer: Answer::Undecided { reason }, by: None }
 }
 
 /// The order by zones with the refused compare-and-sets in it; where that can't be had, what is around the one that
 /// has no place may be a violation by itself.
-fn with_refusals(problem: &Problem, order: &[usize], budget: &Budget) -> Option<Judgement> {
+fn with_refusals(problem: &Problem, order: &[usize], budget: &Budget) -> Option<Decided> {
     let placed = order::place_what_fits(problem, order, &mut Meter::new(budget)).ok()?;
     let settled =
         if placed.misfits == 0 { Ok(placed.order) } else { repair::settle(problem, placed.order, budget) };
@@ -131,7 +192,7 @@ fn with_refusals(problem: &Problem, order: &[usize], budget: &Budget) -> Option<
         }
         Err(Unrepaired::Around(at)) => {
             let shrunk = shrink::around(problem, at, budget)?;
-            Some(violation(shrunk, Algorithm::NearLinearOrder))
+            Some(refuted(Refutation::Shown(shrunk), Algorithm::NearLinearOrder))
         }
         Ok(_) | Err(Unrepaired::Exhausted(_)) => None,
     }
@@ -139,7 +200,7 @@ fn with_refusals(problem: &Problem, order: &[usize], budget: &Budget) -> Option<
 
 type Run<'a> = dyn Fn(&mut Meter) -> Searched + 'a;
 
-fn search(problem: &Problem, budget: &Budget, wants_order: bool) -> Judgement {
+fn search(problem: &Problem, budget: &Budget, wants_order: bool) -> Decided {
     let mut spent = 0_u64;
     let mut round = FIRST_ROUND_STEPS;
     let mut gave_up: [Option<(Exhausted, Reached)>; 2] = [None, None];
@@ -168,14 +229,11 @@ fn search(problem: &Problem, budget: &Budget, wants_order: bool) -> Judgement {
                             "{} found an order that is none: a bug of this checker",
                             algorithm.as_str()
                         )),
-                        witness => Judgement {
-                            decision: Decision::Linearizable { witness },
-                            decided_by: Some(*algorithm),
-                        },
+                        witness => Decided { answer: Answer::Linearizable { witness }, by: Some(*algorithm) },
                     };
                 }
                 Found::NoOrder { stuck_at } => {
-                    return violation(shrink::from_stuck(problem, stuck_at, budget), *algorithm);
+                    return refuted(Refutation::Stuck(stuck_at), *algorithm);
                 }
                 Found::GaveUp(why) => gave_up[nth] = Some((why, reached)),
             }
@@ -206,15 +264,15 @@ fn reason(algorithms: &[Algorithm], gave_up: &[Option<(Exhausted, Reached)>]) ->
 /// A violation stands only if the part of the history that is shown for it is one by the plain search too. The
 /// plain search may give up on a part that could not be made small; an outright contradiction between the two
 /// means that this checker is wrong somewhere, and then nothing is claimed.
-fn violation(shrunk: Shrunk, by: Algorithm) -> Judgement {
+fn violation(shrunk: Shrunk, by: Option<Algorithm>) -> Judgement {
     let decision = match shrunk.plain {
         Found::NoOrder { .. } | Found::GaveUp(_) => Decision::Violation(shrunk),
         Found::Order => Decision::Undecided {
             reason: format!(
                 "{} refuted the history, the plain search did not: a bug of this checker",
-                by.as_str()
+                by.map_or("nobody", Algorithm::as_str)
             ),
         },
     };
-    Judgement { decision, decided_by: Some(by) }
+    Judgement { decision, decided_by: by }
 }

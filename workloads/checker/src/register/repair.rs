@@ -5,16 +5,15 @@
 //! them have to stand in another order. Whether they can is a question about a small stretch of the order: any
 //! rearrangement of a contiguous stretch that respects real time within the stretch respects it in the whole,
 //! because nothing outside moved. So the stretch becomes a problem of its own, which begins with the value that the
-//! register held there and ends before a write, to which it does not matter what is left behind; and the depth-first
-//! search decides it.
+//! register held there and ends before a write, to which it does not matter what is left behind; and the searches
+//! decide it.
 //!
 //! A stretch that has no order is no proof of anything: a longer one may have. The stretch is made longer a few times;
 //! then the caller has to search the whole. And what is repaired is confirmed as a whole, like any other order.
 
-use super::Found;
-use super::dfs;
 use super::problem::{Action, Entry, NIL, Problem, Val};
 use super::reduce::Spares;
+use super::{Found, Searched, dfs, frontier};
 use crate::budget::{Budget, Exhausted, Meter};
 use crate::history::NEVER;
 
@@ -90,15 +89,29 @@ fn rearranged(
         members.extend(unused.writes.iter().take(SPARES));
         let local = Local::of(problem, &members, initial);
         let steps = STEPS_PER_MARGIN * u64::try_from(margin).unwrap_or(u64::MAX);
-        let mut local_meter = Meter::new(&budget.with_steps(steps));
-        let searched = dfs::search(&local.problem, &mut local_meter);
-        meter.pay(local_meter.spent()).map_err(Unrepaired::Exhausted)?;
-        if let (Found::Order, Some(found)) = (searched.found, searched.order) {
-            let order = found.into_iter().filter_map(|at| local.whole(at)).collect();
-            return Ok(Stretch { start, end, initial, order });
+        // Each is quick where the other is lost.
+        for search in [dfs::search, breadth_first] {
+            let mut local_meter = Meter::new(&budget.with_steps(steps));
+            let searched = search(&local.problem, &mut local_meter);
+            meter.pay(local_meter.spent()).map_err(Unrepaired::Exhausted)?;
+            match searched.found {
+                Found::Order => {
+                    if let Some(found) = searched.order {
+                        let order = found.into_iter().filter_map(|at| local.whole(at)).collect();
+                        return Ok(Stretch { start, end, initial, order });
+                    }
+                }
+                // Both are complete.
+                Found::NoOrder { .. } => break,
+                Found::GaveUp(_) => {}
+            }
         }
     }
     Err(Unrepaired::Around(order[position]))
+}
+
+fn breadth_first(problem: &Problem, meter: &mut Meter) -> Searched {
+    frontier::search_for(problem, true, meter)
 }
 
 /// Unobserved open writes that the order does not use yet, by call.

@@ -50,21 +50,35 @@ pub fn from_contradiction(problem: &Problem, contradiction: &Contradiction, budg
     shrinker.finish()
 }
 
+/// A contradiction among the values that come from one operation each.
+pub struct UniqueValues {
+    part: Part,
+    contradiction: Contradiction,
+}
+
 /// A violation among the values that come from one operation each, in a history where others come from several:
 /// the part of those values is fair, and the test by zones applies to it.
 #[must_use]
-pub fn among_unique_values(problem: &Problem, budget: &Budget) -> Option<Shrunk> {
+pub fn among_unique_values(problem: &Problem) -> Option<UniqueValues> {
     let unique = (1..problem.values()).filter_map(|value| Val::try_from(value).ok());
     let unique: Vec<Val> = unique.filter(|&value| problem.is_single_source(value)).collect();
     if unique.is_empty() {
         return None;
     }
     let part = Selection::of(problem, unique).part(problem, &[]);
-    let Zones::Refuted(contradiction) = zones::test(&part.problem) else { return None };
+    match zones::test(&part.problem) {
+        Zones::Refuted(contradiction) => Some(UniqueValues { part, contradiction }),
+        Zones::Order(_) | Zones::Ambiguous => None,
+    }
+}
+
+/// Reduces a history to what such a contradiction is about.
+#[must_use]
+pub fn from_unique_values(problem: &Problem, found: UniqueValues, budget: &Budget) -> Shrunk {
     let mut shrinker = Shrinker::new(problem, budget);
-    shrinker.descend(part);
-    shrinker.take_contradiction(&contradiction);
-    Some(shrinker.finish())
+    shrinker.descend(found.part);
+    shrinker.take_contradiction(&found.contradiction);
+    shrinker.finish()
 }
 
 /// Reduces a history that a search found to have no order, beginning near the entry that it could not place.

@@ -9,14 +9,11 @@
 //! The prunings are the first two of the [`super::frontier`]. The search is strongest where few orders have to be tried;
 //! where many are dead ends it is the frontier that answers.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use super::Found;
-use super::fingerprint;
 #[cfg(test)]
 use super::sabotage::{Rule, is_broken};
 use crate::budget::Meter;
+use crate::hash::{self, FINGERPRINT_BYTES, Fingerprints};
 use crate::history::{NEVER, Rank};
 use crate::model::{Call, Model};
 
@@ -37,8 +34,6 @@ const HEAD: usize = 0;
 /// The end of the list, and "no such node".
 const END: usize = usize::MAX;
 
-/// Bytes that one remembered fingerprint takes in the hash set, spare room included.
-const FINGERPRINT_BYTES: usize = 34;
 /// An operation is compared with this many that are open when it is called.
 const MOST_COMPARED: usize = 64;
 
@@ -98,7 +93,7 @@ impl<'a, M: Model> Search<'a, M> {
     }
 
     fn run(mut self, meter: &mut Meter) -> Found {
-        let mut seen: HashSet<u128, BuildHasherDefault<FingerprintHasher>> = HashSet::default();
+        let mut seen = Fingerprints::default();
         let mut reached = 0;
         let mut cursor = self.next[HEAD];
         while cursor != END {
@@ -127,8 +122,8 @@ impl<'a, M: Model> Search<'a, M> {
                 continue;
             };
             let forced = self.is_forced(at, &next);
-            let placed = self.fingerprint ^ fingerprint::of_operation(at);
-            if seen.insert(placed ^ fingerprint::of_state(&next)) {
+            let placed = self.fingerprint ^ hash::of_operation(at);
+            if seen.insert(placed ^ hash::of_state(&next)) {
                 let state = std::mem::replace(&mut self.state, next);
                 self.stack.push(Placed { at, state, forced });
                 self.fingerprint = placed;
@@ -173,7 +168,7 @@ impl<'a, M: Model> Search<'a, M> {
             self.unlift(placed.at);
             self.is_placed[placed.at] = false;
             self.state = placed.state;
-            self.fingerprint ^= fingerprint::of_operation(placed.at);
+            self.fingerprint ^= hash::of_operation(placed.at);
             if !placed.forced {
                 return Some(self.next[self.call_node[placed.at]]);
             }
@@ -236,24 +231,4 @@ fn returns_first(one: Rank, other: Rank) -> bool {
         return one > other;
     }
     one < other || one == NEVER && other == NEVER
-}
-
-/// A fingerprint is as good as random already; half of it is the hash.
-#[derive(Default)]
-struct FingerprintHasher(u64);
-
-impl Hasher for FingerprintHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
-    }
-
-    fn write_u128(&mut self, value: u128) {
-        self.0 = u64::try_from(value & u128::from(u64::MAX)).unwrap_or(0);
-    }
 }

@@ -99,12 +99,13 @@ fn until<M: Model>(
     None
 }
 
-fn view<M: Model>(model: &M, call: &Call<M::Op>, impossible: bool) -> OpView {
+/// How an operation is drawn.
+pub(crate) fn view<M: Model>(model: &M, call: &Call<M::Op>, impossible: bool) -> OpView {
     let described = model.describe(&call.op);
     OpView {
         index: call.index,
         process: call.process,
-        f: described.split(' ').next().unwrap_or_default().to_owned(),
+        f: described.split([' ', '(']).next().unwrap_or_default().to_owned(),
         key: model.part(&call.op).map_or(Datum::Nil, |part| model.part_name(part)),
         value: Datum::Nil,
         call: described,

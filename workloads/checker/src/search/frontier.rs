@@ -20,14 +20,12 @@
 //!    placed fewer operations of unknown fate, or more observations, only that one is kept. Whatever the other goes on to
 //!    do, it can do: what has no return need not happen, and an observation more is a duty less.
 
-use std::collections::HashMap;
-
 use super::Found;
-use super::fingerprint::BuildFast;
 #[cfg(test)]
 use super::sabotage::{Rule, is_broken};
 use super::window::{Link, Window};
 use crate::budget::{Exhausted, Meter};
+use crate::hash::FastMap;
 use crate::history::{NEVER, Rank};
 use crate::model::{Call, Model};
 
@@ -408,7 +406,7 @@ impl<const N: usize> Kinds<N> {
 struct Antichain<const N: usize> {
     kinds: Kinds<N>,
     /// The first entry for a state and what is placed of the operations that are neither open nor observations.
-    heads: HashMap<(Mask<N>, u32), u32, BuildFast>,
+    heads: FastMap<(Mask<N>, u32), u32>,
     entries: Vec<Entry<N>>,
 }
 
@@ -424,7 +422,7 @@ const NO_ENTRY: u32 = u32::MAX;
 
 impl<const N: usize> Antichain<N> {
     fn new(kinds: Kinds<N>) -> Self {
-        Self { kinds, heads: HashMap::default(), entries: Vec::new() }
+        Self { kinds, heads: FastMap::default(), entries: Vec::new() }
     }
 
     /// Notes a configuration, unless a known one can do whatever it can.

@@ -8,6 +8,7 @@
 use super::sabotage::{self, Rule};
 use super::{Found, confirm, depth_first, frontier, judge, plain, shrink};
 use crate::budget::{Budget, Meter};
+use crate::chance::Chance;
 use crate::history::{Datum, NEVER, Rank};
 use crate::model::kv::{Kv, KvAction, KvOp};
 use crate::model::mutex::{Mutex, MutexOp};
@@ -21,30 +22,6 @@ const USUAL_CASES: u64 = 3_000;
 
 fn cases() -> u64 {
     std::env::var("CHECKER_FUZZ_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(USUAL_CASES)
-}
-
-/// Xorshift; the tests need repeatable chance and nothing else.
-struct Chance(u64);
-
-impl Chance {
-    fn seeded(seed: u64) -> Self {
-        let mut chance = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        (0..4).for_each(|_| {
-            chance.below(2);
-        });
-        chance
-    }
-
-    fn below(&mut self, bound: u32) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        u32::try_from((self.0 >> 20) % u64::from(bound)).unwrap()
-    }
-
-    fn percent(&mut self, percent: u32) -> bool {
-        self.below(100) < percent
-    }
 }
 
 /// A model that can be asked at random.
@@ -77,8 +54,8 @@ impl Play for Register {
 impl Play for Kv {
     fn invent(&self, chance: &mut Chance, _fresh: u32) -> KvOp {
         let texts = ["", "a", "b", "ab", "aa", "ba", "aab"];
-        let text = Datum::text(texts[usize::try_from(chance.below(7)).unwrap()]);
-        let f = ["get", "get", "put", "append", "append"][usize::try_from(chance.below(5)).unwrap()];
+        let text = Datum::text(texts[chance.below(7_usize)]);
+        let f = ["get", "get", "put", "append", "append"][chance.below(5_usize)];
         let key = Datum::Int(chance.below(2).into());
         let record = |kind| crate::history::Record::new(0, kind, f, key.clone(), text.clone());
         let (invoked, answered) =
@@ -104,7 +81,7 @@ impl Play for Mutex {
 impl Play for Set {
     fn invent(&self, chance: &mut Chance, _fresh: u32) -> SetOp {
         let element = chance.below(3);
-        let answer = [None, Some(true), Some(false)][usize::try_from(chance.below(3)).unwrap()];
+        let answer = [None, Some(true), Some(false)][chance.below(3_usize)];
         let is_whole = self.part(&SetOp::Add(0, None)).is_none();
         match chance.below(if is_whole { 6 } else { 5 }) {
             0 | 1 => SetOp::Add(element, answer),
@@ -142,12 +119,12 @@ impl Play for Queue {
 
 /// A random history: mostly answers of a real object, some of unknown fate.
 fn history<M: Play>(model: &M, seed: u64) -> Vec<Call<M::Op>> {
-    let mut chance = Chance::seeded(seed);
+    let mut chance = Chance(seed);
     let chance = &mut chance;
-    let processes = 2 + chance.below(5);
+    let processes: u32 = 2 + chance.below(5);
     let ops = usize::try_from(2 + chance.below(7)).unwrap();
-    let open_percent = [0, 20, 50][usize::try_from(chance.below(3)).unwrap()];
-    let wrong_percent = [0, 0, 15, 100][usize::try_from(chance.below(4)).unwrap()];
+    let open_percent = [0, 20, 50][chance.below(3_usize)];
+    let wrong_percent = [0, 0, 15, 100][chance.below(4_usize)];
     let mut running: Vec<Option<(usize, bool)>> = vec![None; usize::try_from(processes).unwrap()];
     let mut calls: Vec<Call<M::Op>> = Vec::new();
     let mut late: Vec<M::Op> = Vec::new();
@@ -288,7 +265,7 @@ where
         }
         _ => {}
     }
-    let mut chance = Chance::seeded(seed ^ 0x5555);
+    let mut chance = Chance(seed ^ 0x5555);
     for _ in 0..4 {
         let part = shrink::random_part(model, &calls, &mut |bound| chance.below(bound));
         if expected && !has_order(model, &part.iter().collect::<Vec<_>>()) {

@@ -1,8 +1,6 @@
 //! Which search is tried when and on which part, and what is made of its answer.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use serde_json::json;
 
@@ -10,6 +8,7 @@ use super::shrink::{self, Shrunk};
 use super::{Found, confirm, depth_first, explain, frontier};
 use crate::budget::{Budget, Exhausted, Meter};
 use crate::model::{Call, Model, Shortcut};
+use crate::parallel;
 use crate::verdict::{CheckResult, Counterexample, Judged, PartOrder, Verdict};
 
 /// The name of the check.
@@ -82,27 +81,10 @@ where
         parts.entry(model.part(&call.op)).or_default().push(call);
     }
     let parts: Vec<Part<'_, M::Op>> = parts.into_iter().collect();
-    let threads = threads.clamp(1, parts.len().max(1));
-    let share = Budget { memory_bytes: budget.memory_bytes / threads, ..budget.clone() };
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<(usize, PartResult)>> = Mutex::new(Vec::with_capacity(parts.len()));
-    let work = || {
-        let mut mine = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some((_, calls)) = parts.get(at) else { break };
-            mine.push((at, judge_part(model, calls, &share, want_witness)));
-        }
-        results.lock().unwrap_or_else(PoisonError::into_inner).extend(mine);
-    };
-    if threads == 1 {
-        work();
-    } else {
-        std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-    }
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.sort_unstable_by_key(|&(at, _)| at);
-    merge(model, &parts, results.into_iter().map(|(_, result)| result).collect())
+    let results = parallel::each(&parts, budget, threads, |(_, calls), share| {
+        judge_part(model, calls, share, want_witness)
+    });
+    merge(model, &parts, results)
 }
 
 fn judge_part<M: Model>(
@@ -211,8 +193,7 @@ fn merge<M: Model>(model: &M, parts: &[Part<'_, M::Op>], results: Vec<PartResult
     let name = |at: usize| parts[at].0.map(|part| model.part_name(part));
     let called =
         |at: usize| name(at).map_or_else(|| format!("the {}", model.name()), |name| format!("key {name}"));
-    let verdict =
-        results.iter().map(|result| result.verdict).reduce(Verdict::merge).unwrap_or(Verdict::Unknown);
+    let verdict = results.iter().map(|result| result.verdict).fold(Verdict::Valid, Verdict::merge);
     let ops: usize = parts.iter().map(|(_, calls)| calls.len()).sum();
     let open = parts.iter().flat_map(|(_, calls)| calls).filter(|call| call.is_open()).count();
     let verdicts: Vec<Verdict> = results.iter().map(|result| result.verdict).collect();
@@ -224,11 +205,11 @@ fn merge<M: Model>(model: &M, parts: &[Part<'_, M::Op>], results: Vec<PartResult
         format!("{}{more}", items.into_iter().take(MAX_PARTS_TOLD / 10).collect::<Vec<_>>().join(separator))
     };
     let summary = match verdict {
+        Verdict::Valid if ops == 0 => format!("no operation says anything about a {}", model.name()),
         Verdict::Valid => format!("{ops} operations on {} are linearizable", count(model, parts)),
         Verdict::Invalid => {
             format!("not linearizable: {}", told(with(Verdict::Invalid).map(called).collect(), ", "))
         }
-        Verdict::Unknown if results.is_empty() => "there is no operation to judge".to_owned(),
         Verdict::Unknown => {
             let reason = |at: usize| results[at].reason.as_deref().unwrap_or("no reason");
             let undecided =

@@ -16,8 +16,7 @@
 
 mod confirm;
 pub mod depth_first;
-mod explain;
-mod fingerprint;
+pub(crate) mod explain;
 pub mod frontier;
 #[cfg(test)]
 mod fuzz;
@@ -26,7 +25,7 @@ pub mod plain;
 pub mod shrink;
 mod window;
 
-pub use confirm::{Unfit, confirm};
+pub use confirm::confirm;
 pub use judge::{Algorithm, NAME, judge};
 
 use crate::budget::Exhausted;

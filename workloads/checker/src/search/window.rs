@@ -1,11 +1,9 @@
 //! What the frontier search holds beside its configurations: the operations that are open, the states by number, what
 //! each operation makes of each state, and how configurations came about.
 
-use std::collections::HashMap;
-
-use super::fingerprint::BuildFast;
 #[cfg(test)]
 use super::sabotage::{Rule, is_broken};
+use crate::hash::FastMap;
 use crate::history::{NEVER, Rank};
 use crate::model::Model;
 
@@ -46,9 +44,9 @@ pub(super) struct Window<'m, M: Model> {
     occupied: Vec<usize>,
     observing: Vec<usize>,
     open: usize,
-    slot_of: HashMap<usize, usize, BuildFast>,
+    slot_of: FastMap<usize, usize>,
     states: Vec<M::State>,
-    numbers: HashMap<M::State, u32, BuildFast>,
+    numbers: FastMap<M::State, u32>,
     /// For each state what the operation of each slot makes of it.
     transitions: Vec<Vec<u32>>,
     most_states: usize,
@@ -71,9 +69,9 @@ impl<'m, M: Model> Window<'m, M> {
             occupied: Vec::new(),
             observing: Vec::new(),
             open: 0,
-            slot_of: HashMap::default(),
+            slot_of: FastMap::default(),
             states: Vec::new(),
-            numbers: HashMap::default(),
+            numbers: FastMap::default(),
             transitions: Vec::new(),
             most_states: FIRST_STATES,
             links: want_order.then(Vec::new),

@@ -43,10 +43,10 @@
 use std::collections::VecDeque;
 
 use super::alarm::{Contradiction, Shown};
-use super::quick::QuickMap;
 use super::refused::Pending;
 use super::terms::{Asked, Call, Halt, Rule, Undecided};
 use super::window::{Moment, Window};
+use crate::hash::FastMap;
 
 /// A call or return that counts: when, whose, and the value that it shows.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +95,7 @@ struct Block {
 /// The test of one register.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
-    sources: QuickMap<Shown, Source>,
+    sources: FastMap<Shown, Source>,
     blocks: Vec<Block>,
     free: Vec<usize>,
     /// Blocks that have begun to return, by that.
@@ -119,7 +119,7 @@ const BEGINNING: Mark = Mark { at: 0, record: None, value: None };
 impl Default for Blocks {
     fn default() -> Self {
         let mut blocks = Self {
-            sources: QuickMap::default(),
+            sources: FastMap::default(),
             blocks: Vec::new(),
             free: Vec::new(),
             order: VecDeque::from([(0, 0)]),

@@ -7,8 +7,9 @@ use super::blocks::Blocks;
 use super::terms::{Asked, Call, Halt, Rule};
 use super::window::Moment;
 use super::{Answer, Checker};
+use crate::chance::Chance;
 use crate::history::{Event, EventKind, Function, NEVER, Value};
-use crate::register::fuzz::{Chance, Shape, falsify, oracle, random_problem, simulated};
+use crate::register::fuzz::{Shape, falsify, oracle, random_problem, simulated};
 use crate::register::problem::{Action, NIL, Problem, Val};
 use crate::register::zones::{self, Zones};
 
@@ -87,7 +88,7 @@ fn online(
 
 /// Whether the online test contradicts the truth; none where it does not decide.
 fn is_wrong(case: &Case, truth: bool, broken: Option<Rule>, seed: u64) -> Option<bool> {
-    match online(&case.problem, &case.denied, broken, &mut Chance::seeded(seed)) {
+    match online(&case.problem, &case.denied, broken, &mut Chance(seed)) {
         Ok(true) | Err(Halt::Search(_)) => None,
         Ok(false) => Some(!truth),
         Err(Halt::Violation(..)) => Some(truth),
@@ -107,7 +108,7 @@ impl Case {
             return Self { problem: random_problem(seed), denied: Vec::new() };
         }
         let problem = invented(seed);
-        let mut chance = Chance::seeded(seed ^ 0xde_0000);
+        let mut chance = Chance(seed ^ 0xde_0000);
         let entries = problem.entries.iter().enumerate();
         let changes = entries.filter(|(_, entry)| !entry.is_open() && entry.action.written().is_some());
         let denied = changes.filter(|_| chance.percent(10)).map(|(at, _)| at).collect();
@@ -123,12 +124,12 @@ impl Case {
 
 /// More operations, all values different.
 fn longer(seed: u64) -> Problem {
-    let mut chance = Chance::seeded(seed ^ 0x70_0000);
+    let mut chance = Chance(seed ^ 0x70_0000);
     let shape = Shape { ops: 4 + chance.below(40), unique: true, ..Shape::small(&mut chance) };
     let mut entries = simulated(&mut chance, &shape);
     for _ in 0..chance.below(3) {
         falsify(&mut entries, &mut chance);
-        let at = usize::try_from(chance.below(u32::try_from(entries.len()).unwrap())).unwrap();
+        let at = chance.below(entries.len());
         let other = chance.below(u32::try_from(entries.len()).unwrap());
         if let Action::Read(value) = &mut entries[at].action {
             *value = other;
@@ -142,7 +143,7 @@ fn longer(seed: u64) -> Problem {
 
 /// Few values, each written once at most, and answers out of the air: what a real register would hardly ever give.
 fn invented(seed: u64) -> Problem {
-    let mut chance = Chance::seeded(seed ^ 0x90_0000);
+    let mut chance = Chance(seed ^ 0x90_0000);
     let shape = Shape { ops: 4 + chance.below(4), unique: true, cas_percent: 0, ..Shape::small(&mut chance) };
     let mut entries = simulated(&mut chance, &shape);
     let values = 2 + chance.below(2);
@@ -202,7 +203,7 @@ fn lines_that_come_late_are_put_in_the_order_of_time() {
         let problem = if seed % 2 == 0 { random_problem(seed) } else { invented(seed) };
         let truth = oracle(&problem);
         let mut checker = Checker::new();
-        let lines = lines(&problem, &mut Chance::seeded(seed));
+        let lines = lines(&problem, &mut Chance(seed));
         late += usize::from(lines.windows(2).any(|pair| pair[0].time > pair[1].time));
         for line in &lines {
             checker.push(line).unwrap();
@@ -227,9 +228,8 @@ fn the_online_test_agrees_with_the_oracle_wherever_it_decides() {
     for seed in 0..cases() {
         let case = Case::small(seed);
         let (truth, problem) = (case.truth(), &case.problem);
-        refused += u64::from(
-            problem.has_refused && online(problem, &[], None, &mut Chance::seeded(seed)) == Ok(false),
-        );
+        refused +=
+            u64::from(problem.has_refused && online(problem, &[], None, &mut Chance(seed)) == Ok(false));
         match is_wrong(&case, truth, None, seed) {
             None => undecided += 1,
             Some(wrong) => {
@@ -248,7 +248,7 @@ fn the_online_test_agrees_with_the_offline_one_on_longer_histories() {
     let (mut valid, mut invalid) = (0, 0);
     for seed in 0..cases() {
         let problem = longer(seed);
-        let online = online(&problem, &[], None, &mut Chance::seeded(seed));
+        let online = online(&problem, &[], None, &mut Chance(seed));
         let context = || format!("seed {seed} {online:?}: {:#?}", problem.entries);
         match zones::test(&problem) {
             Zones::Refuted(_) => {
@@ -295,7 +295,7 @@ fn every_rule_is_needed() {
             let offline =
                 if case.denied.is_empty() { [Some(case.problem), Some(longer(seed))] } else { [None, None] };
             offline.into_iter().flatten().any(|problem| {
-                let online = online(&problem, &[], Some(rule), &mut Chance::seeded(seed));
+                let online = online(&problem, &[], Some(rule), &mut Chance(seed));
                 match zones::test(&problem) {
                     Zones::Refuted(_) => online.is_ok(),
                     Zones::Order(_) => matches!(online, Err(Halt::Violation(..))),

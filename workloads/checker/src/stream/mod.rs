@@ -20,8 +20,6 @@ mod blocks;
 mod explain;
 #[cfg(test)]
 mod fuzz;
-mod lines;
-mod quick;
 mod reader;
 mod refused;
 mod terms;
@@ -31,15 +29,14 @@ use std::collections::VecDeque;
 
 pub use alarm::{Alarm, Contradiction, Shown};
 pub use explain::{Collector, explain};
-pub use lines::{Lines, Seal};
 pub use reader::{Checked, check_reader};
 pub use terms::Undecided;
 
 use blocks::Blocks;
-use quick::QuickMap;
 use terms::{Asked, Call, Halt};
 use window::Moment;
 
+use crate::hash::FastMap;
 use crate::history::{BAD_VERSION, Event, EventKind, Function, PairError, Value};
 
 /// Lines that are held back to be put in the order of time.
@@ -88,6 +85,8 @@ pub struct KeyAnswer {
     pub ops: u64,
     /// Changes among them whose fate is unknown.
     pub open: u64,
+    /// Operations that say something: neither failed nor reads without an answer.
+    pub telling: u64,
 }
 
 /// One key's part of the history.
@@ -99,6 +98,7 @@ struct Key {
     settled: Option<Answer>,
     ops: u64,
     open: u64,
+    telling: u64,
 }
 
 impl Key {
@@ -140,9 +140,9 @@ struct Held {
 #[derive(Clone, Debug, Default)]
 pub struct Checker {
     keys: Vec<Key>,
-    by_key: QuickMap<u64, usize>,
+    by_key: FastMap<u64, usize>,
     /// For each process its operation under way.
-    processes: QuickMap<u64, usize>,
+    processes: FastMap<u64, usize>,
     ops: Vec<UnderWay>,
     free: Vec<usize>,
     held: VecDeque<Held>,
@@ -211,6 +211,7 @@ impl Checker {
                 answer: key.answer(),
                 ops: key.ops,
                 open: key.open + waiting,
+                telling: key.telling + waiting,
             })
             .collect();
         answers.sort_unstable_by_key(|answer| answer.key);
@@ -249,7 +250,8 @@ impl Checker {
         let next = self.keys.len();
         let key = *self.by_key.entry(event.key).or_insert(next);
         if key == next {
-            self.keys.push(Key { key: event.key, blocks: Blocks::default(), settled: None, ops: 0, open: 0 });
+            let blocks = Blocks::default();
+            self.keys.push(Key { key: event.key, blocks, settled: None, ops: 0, open: 0, telling: 0 });
         }
         let op = UnderWay { record: event.index, called_ns, f: event.f, asked, key, call: None };
         let place = self.free.pop().unwrap_or(self.ops.len());
@@ -323,6 +325,7 @@ impl Checker {
             (step, call) => {
                 self.free.push(place);
                 key.open += u64::from(matches!(step, Step::Unknown));
+                key.telling += u64::from(!matches!(step, Step::Denied { refused: false }));
                 match (step, call) {
                     _ if key.settled.is_some() => return None,
                     (Step::Done(read), Some(call)) => key.blocks.done(call, read, now),

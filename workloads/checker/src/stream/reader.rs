@@ -3,9 +3,9 @@
 use std::io::{BufRead, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use super::{Alarm, Answer, Checker, KeyAnswer, Lines, Seal};
+use super::{Alarm, Answer, Checker, KeyAnswer};
 use crate::budget::{Budget, Exhausted};
-use crate::history::{Event, LoadError, MAX_LINE_BYTES};
+use crate::history::{Completeness, Event, EventLines, LoadError, MAX_LINE_BYTES};
 
 /// Events that are handed over at once, and how many such chunks may wait.
 const CHUNK_EVENTS: usize = 1 << 12;
@@ -21,7 +21,7 @@ pub struct Checked {
     /// The first violation.
     pub alarm: Option<Alarm>,
     /// Whether the file is complete; none when it was not read to its end.
-    pub seal: Option<Seal>,
+    pub seal: Option<Completeness>,
     /// Records that were checked.
     pub records: u64,
     /// Why it was not read to its end.
@@ -74,7 +74,7 @@ pub fn check_reader<R: Read + Send>(
 
 type Chunk = Result<Vec<Event>, LoadError>;
 
-fn in_two_threads<R: Read + Send>(reader: R, checking: &mut Checking<'_>) -> Result<Lines, LoadError> {
+fn in_two_threads<R: Read + Send>(reader: R, checking: &mut Checking<'_>) -> Result<EventLines, LoadError> {
     let (full, to_check): (SyncSender<Chunk>, Receiver<Chunk>) = sync_channel(WAITING_CHUNKS);
     let (empty, to_fill) = sync_channel::<Vec<Event>>(WAITING_CHUNKS + 2);
     std::thread::scope(|scope| {
@@ -140,7 +140,7 @@ impl Checking<'_> {
 /// Blocks of bytes to chunks of events.
 struct Reading<R> {
     reader: std::io::BufReader<R>,
-    lines: Lines,
+    lines: EventLines,
     /// A line that began in an earlier block.
     begun: Vec<u8>,
 }
@@ -148,7 +148,7 @@ struct Reading<R> {
 impl<R: Read> Reading<R> {
     fn new(reader: R) -> Self {
         let reader = std::io::BufReader::with_capacity(BLOCK_BYTES, reader);
-        Self { reader, lines: Lines::default(), begun: Vec::new() }
+        Self { reader, lines: EventLines::default(), begun: Vec::new() }
     }
 
     /// Replaces the events in `chunk` by the next ones; false at the end.

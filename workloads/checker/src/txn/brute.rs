@@ -4,8 +4,8 @@
 //! of the fuzzer; it knows nothing of the inference.
 
 use super::condition::Order;
-use super::intern::Map;
 use crate::budget::{Exhausted, Meter};
+use crate::hash::FastMap;
 use crate::history::{NEVER, Rank};
 
 /// An operation with its answer.
@@ -29,7 +29,7 @@ pub(super) struct Tried {
 /// # Errors
 /// Why it gave up.
 pub(super) fn serializable(txns: &[Tried], order: Order, meter: &mut Meter) -> Result<bool, Exhausted> {
-    let mut search = Search { txns, order, placed: vec![false; txns.len()], lists: Map::default() };
+    let mut search = Search { txns, order, placed: vec![false; txns.len()], lists: FastMap::default() };
     search.go(meter)
 }
 
@@ -37,7 +37,7 @@ struct Search<'a> {
     txns: &'a [Tried],
     order: Order,
     placed: Vec<bool>,
-    lists: Map<u32, Vec<u32>>,
+    lists: FastMap<u32, Vec<u32>>,
 }
 
 impl Search<'_> {

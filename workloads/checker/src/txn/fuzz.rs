@@ -4,19 +4,20 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::brute::{self, Op, Tried};
 use super::rule::{Rule, with_broken};
-use super::simulated::{Chance, Done, Size, Store, falsify, records, run, tried};
+use super::simulated::{Done, Size, Store, falsify, records, run, tried};
 use super::{Condition, check};
 use crate::budget::{Budget, Meter};
+use crate::chance::Chance;
 use crate::history::NEVER;
 use crate::verdict::{Judged, Verdict};
 
 /// Histories for each run; `TXN_FUZZ_CASES` asks for more.
 fn cases() -> u64 {
-    std::env::var("TXN_FUZZ_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(4000)
+    std::env::var("TXN_FUZZ_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000)
 }
 
 fn random_history(seed: u64) -> (Store, Vec<Done>) {
-    let mut chance = Chance::seeded(seed);
+    let mut chance = Chance(seed);
     let store = Store::ALL[chance.below(Store::ALL.len())];
     let size = Size::small(&mut chance);
     let mut done = run(store, size, &mut chance);
@@ -114,7 +115,7 @@ fn the_checker_decides_as_the_definition_does() {
 #[test]
 fn a_store_without_faults_is_never_accused() {
     for seed in 0..cases() / 4 {
-        let mut chance = Chance::seeded(seed ^ 0xfa17);
+        let mut chance = Chance(seed ^ 0xfa17);
         let size = Size { txns: 40, processes: 6, ..Size::small(&mut chance) };
         let done = run(Store::Strict, size, &mut chance);
         let judged = judge(&done, Condition::StrictSerializable, false);

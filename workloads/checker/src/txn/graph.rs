@@ -18,6 +18,7 @@ use super::intern::{NONE, to_u32};
 use super::load::{History, Micro, What};
 use super::rule::{Rule, broken};
 use super::scc::{Digraph, Next};
+use crate::hash::FastMap;
 use crate::history::{NEVER, Outcome};
 
 /// Why one comes before another.
@@ -368,7 +369,7 @@ impl Unseen {
 
 fn next_in_process(history: &History) -> Vec<u32> {
     let mut next = vec![NONE; history.txns.len()];
-    let mut latest: super::intern::Map<u64, u32> = super::intern::Map::default();
+    let mut latest: FastMap<u64, u32> = FastMap::default();
     for (txn, number) in history.txns.iter().zip(0..) {
         if !history.happened[number as usize] {
             continue;

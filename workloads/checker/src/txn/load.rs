@@ -8,9 +8,10 @@
 //! nothing of the records is held in between. Real time is the order of the stamps, and of the records where stamps
 //! are equal or absent, as everywhere in this crate.
 
-use super::intern::{Atom, Map, NONE, Names, to_u32};
+use super::intern::{Atom, NONE, Names, to_u32};
 use super::rule::{Rule, broken};
 use crate::budget::{Exhausted, Interrupt};
+use crate::hash::FastMap;
 use crate::history::{Datum, EventKind, LoadError, NEVER, Outcome, PairError, Rank, Record};
 
 /// More parts than this of anything are refused, so that numbers of four bytes suffice with two bits to spare.
@@ -178,8 +179,8 @@ pub(super) fn load(
 #[derive(Default)]
 struct Loading {
     history: History,
-    atoms: Map<(u32, Atom), u32>,
-    outstanding: Map<u64, u32>,
+    atoms: FastMap<(u32, Atom), u32>,
+    outstanding: FastMap<u64, u32>,
     /// For each key who appended last, and what.
     last_append: Vec<(u32, u32)>,
     events: Rank,

@@ -5,8 +5,9 @@
 //! it was so long a beginning of the longest list.
 
 use super::condition::{Condition, Order};
-use super::intern::{Map, NONE};
+use super::intern::NONE;
 use super::load::{History, What};
+use crate::hash::FastMap;
 use crate::history::Outcome;
 
 /// A list while the order is gone through.
@@ -104,7 +105,7 @@ fn everyone(history: &History, moments: &[Moment]) -> Result<(), String> {
 /// Whether an order outside the data is kept.
 fn kept(history: &History, moments: &[Moment], order: Order) -> Result<(), String> {
     let mut latest_call = 0;
-    let mut processes: Map<u64, u32> = Map::default();
+    let mut processes: FastMap<u64, u32> = FastMap::default();
     for &Moment { txn, .. } in moments {
         let known = &history.txns[txn as usize];
         let broken = match order {
@@ -126,7 +127,7 @@ fn kept(history: &History, moments: &[Moment], order: Order) -> Result<(), Strin
 /// same list when a transaction commits.
 fn snapshots(lists: &mut Lists<'_>, moments: &[Moment]) -> Result<(), String> {
     let history = lists.history;
-    let mut started: Map<u32, Vec<Held>> = Map::default();
+    let mut started: FastMap<u32, Vec<Held>> = FastMap::default();
     for &Moment { txn, commits } in moments {
         let micros = history.micros(txn);
         if !commits {
@@ -135,7 +136,7 @@ fn snapshots(lists: &mut Lists<'_>, moments: &[Moment]) -> Result<(), String> {
             continue;
         }
         let snapshot = started.remove(&txn).ok_or("a transaction commits before it starts")?;
-        let mut own: Map<u32, Held> = Map::default();
+        let mut own: FastMap<u32, Held> = FastMap::default();
         for (at, (micro, &start)) in micros.iter().zip(&snapshot).enumerate() {
             let held = own.entry(micro.key).or_insert(start);
             match micro.what {

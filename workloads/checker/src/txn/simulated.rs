@@ -2,32 +2,8 @@
 //! in the ways that real ones do.
 
 use super::brute::{Op, Tried};
+use crate::chance::Chance;
 use crate::history::{Datum, EventKind, NEVER, Outcome, Record};
-
-/// Numbers from a seed (splitmix64).
-pub(super) struct Chance(u64);
-
-impl Chance {
-    pub(super) fn seeded(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub(super) fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % u64::try_from(bound.max(1)).unwrap()).unwrap()
-    }
-
-    pub(super) fn percent(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-}
 
 /// What a store does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::simulate::{Breach, Plan, Random, falsify, simulate};
+use super::simulate::{Breach, Plan, falsify, simulate};
 use super::*;
+use crate::chance::Chance;
 use crate::history::{Datum, EventKind};
 use crate::model::pair;
 
@@ -352,18 +353,18 @@ pub(super) fn rounds(few: u64) -> u64 {
 }
 
 pub(super) fn varied(seed: u64) -> Plan {
-    let mut random = Random(seed ^ 0xA5A5);
+    let mut random = Chance(seed ^ 0xA5A5);
     Plan {
         ops: 4 + random.below(9),
         clients: 2 + random.below(4),
         roots: 1 + random.below(2),
         names: 1 + random.below(2),
         values: random.below(3),
-        lost: [0, 100, 300][usize::try_from(random.below(3)).unwrap()],
-        stats: random.chance(600),
-        zxids: random.chance(700),
-        crossing: random.chance(500),
-        sessions: random.chance(600),
+        lost: [0, 100, 300][random.below(3_usize)],
+        stats: random.per_mille(600),
+        zxids: random.per_mille(700),
+        crossing: random.per_mille(500),
+        sessions: random.per_mille(600),
         ..Plan::small(seed)
     }
 }
@@ -375,7 +376,7 @@ fn what_a_simulated_ensemble_does_is_valid_and_parts_agree_with_the_whole() {
         let mut records = simulate(&varied(seed));
         let calls = calls_of(records.clone());
         assert!(has_order(&Tree::default(), &calls), "seed {seed}: {}", drawn(&calls));
-        falsify(&mut records, &mut Random(seed));
+        falsify(&mut records, &mut Chance(seed));
         let Ok(calls) = pair(&Tree::default(), records.into_iter().map(Ok)) else { continue };
         let tree = Tree::default().parted(&calls);
         if !tree.is_parted() {

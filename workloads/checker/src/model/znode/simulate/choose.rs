@@ -6,10 +6,10 @@ use crate::history::Datum;
 impl Run<'_> {
     fn path(&mut self) -> String {
         let root = self.random.below(self.plan.roots);
-        if self.random.chance(250) {
+        if self.random.per_mille(250) {
             return format!("/k{root}");
         }
-        if self.random.chance(300) {
+        if self.random.per_mille(300) {
             // One that got a number, if there is any.
             let parent = format!("/k{root}");
             let numbered: Vec<&String> = self
@@ -20,7 +20,7 @@ impl Run<'_> {
                 .flat_map(|node| node.children.range("s-".to_owned()..).take(4))
                 .collect();
             if !numbered.is_empty() {
-                let name = numbered[self.random.place(numbered.len())];
+                let name = numbered[self.random.below(numbered.len())];
                 return format!("{parent}/{name}");
             }
         }
@@ -41,7 +41,7 @@ impl Run<'_> {
         let guess = self.nodes.by_path.get(path).map_or(0, |node| node.version);
         match self.random.below(4) {
             0 => Some(Datum::Int(guess)),
-            1 => Some(Datum::Int(self.random.below(3).cast_signed())),
+            1 => Some(Datum::Int(self.random.below(3_u64).cast_signed())),
             _ => None,
         }
     }
@@ -58,14 +58,14 @@ impl Run<'_> {
             0..=1 => ("create", with(self.data())),
             2..=3 => {
                 let mut flags = vec![Datum::text("sequential")];
-                if self.plan.sessions && self.random.chance(500) {
+                if self.plan.sessions && self.random.per_mille(500) {
                     flags.push(Datum::text("ephemeral"));
                 }
                 let parent = parent_of(&path);
                 // In the root a number crosses all roots, and below a child there is little to find.
                 let place = if parent != "/" {
                     parent
-                } else if self.plan.crossing && self.random.chance(200) {
+                } else if self.plan.crossing && self.random.per_mille(200) {
                     String::new()
                 } else {
                     path
@@ -108,7 +108,7 @@ impl Run<'_> {
                         let below = path[1..].find('/').map_or("", |slash| &path[slash + 1..]).to_owned();
                         path = format!("/{root}{below}");
                     }
-                    let (f, value) = if self.random.chance(150) {
+                    let (f, value) = if self.random.per_mille(150) {
                         let version = self.version(&path);
                         let entries = [Some(("path", Datum::text(&path))), version.map(|v| ("version", v))];
                         ("check", map(entries.into_iter().flatten()))

@@ -5,11 +5,11 @@ use crate::history::Datum;
 
 impl Run<'_> {
     pub(super) fn take_effect(&mut self, sent: &Sent) -> (Reply, u64) {
-        if self.plan.breach == Some(Breach::StaleRead) && self.random.chance(100) {
+        if self.plan.breach == Some(Breach::StaleRead) && self.random.per_mille(100) {
             self.before = self.nodes.clone();
         }
         let read = matches!(sent.f, "get" | "exists" | "children");
-        if read && self.plan.breach == Some(Breach::StaleRead) && self.random.chance(300) {
+        if read && self.plan.breach == Some(Breach::StaleRead) && self.random.per_mille(300) {
             return (self.step(&self.before.clone(), sent), self.before.zxid);
         }
         if read {
@@ -130,7 +130,7 @@ impl Run<'_> {
             return Ok(map([("path", Datum::text(&made)), ("stat", stat)]));
         }
         let Some(node) = self.nodes.by_path.get(&path) else { return refuse("no-node") };
-        let ignored = self.plan.breach == Some(Breach::VersionIgnored) && self.random.chance(300);
+        let ignored = self.plan.breach == Some(Breach::VersionIgnored) && self.random.per_mille(300);
         if asked.is_some_and(|asked| asked != node.version) && !ignored {
             return refuse("bad-version");
         }
@@ -145,7 +145,7 @@ impl Run<'_> {
                 Ok(Datum::Nil)
             }
             "set" => {
-                let skip = self.plan.breach == Some(Breach::VersionSkips) && self.random.chance(300);
+                let skip = self.plan.breach == Some(Breach::VersionSkips) && self.random.per_mille(300);
                 let mut node = node.clone();
                 node.data = data;
                 node.version += if skip { 2 } else { 1 };

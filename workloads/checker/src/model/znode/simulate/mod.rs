@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
+use crate::chance::Chance;
 use crate::history::{Datum, EventKind, Record};
 
 pub use falsify::falsify;
@@ -105,31 +106,6 @@ impl Plan {
     }
 }
 
-/// Splitmix64 (Steele, Lea and Flood, 2014).
-#[derive(Clone, Debug)]
-pub struct Random(pub u64);
-
-impl Random {
-    /// A number below `bound`.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % bound.max(1)
-    }
-
-    /// A position among `len`.
-    pub fn place(&mut self, len: usize) -> usize {
-        usize::try_from(self.below(len as u64)).unwrap_or(0)
-    }
-
-    /// True `in_a_thousand` times in a thousand.
-    pub fn chance(&mut self, in_a_thousand: u64) -> bool {
-        self.below(1000) < in_a_thousand
-    }
-}
-
 #[derive(Clone, Debug, Default)]
 struct Node {
     data: Datum,
@@ -184,7 +160,7 @@ fn parent_of(path: &str) -> String {
 
 struct Run<'a> {
     plan: &'a Plan,
-    random: Random,
+    random: Chance,
     nodes: Nodes,
     /// The tree as it was, for stale reads.
     before: Nodes,
@@ -206,7 +182,7 @@ pub fn simulate(plan: &Plan) -> Vec<Record> {
     nodes.by_path.insert("/zookeeper".to_owned(), Node::default());
     let mut run = Run {
         plan,
-        random: Random(plan.seed),
+        random: Chance(plan.seed),
         before: nodes.clone(),
         nodes,
         records: Vec::new(),
@@ -218,7 +194,7 @@ pub fn simulate(plan: &Plan) -> Vec<Record> {
         (0..plan.clients).map(|client| (client, 0x1000 + client, Stage::Idle)).collect();
     let mut left = plan.ops;
     while left > 0 {
-        let at = run.random.place(clients.len());
+        let at = run.random.below(clients.len());
         run.drift();
         let (process, session, stage) = &mut clients[at];
         *stage = match std::mem::replace(stage, Stage::Idle) {
@@ -227,13 +203,13 @@ pub fn simulate(plan: &Plan) -> Vec<Record> {
                 let (f, value) = run.choose();
                 let sent = Sent { process: *process, session: *session, f, value };
                 run.note(&sent, EventKind::Invoke, sent.value.clone(), None, None);
-                if f == "leave" || run.random.chance(plan.lost) {
+                if f == "leave" || run.random.per_mille(plan.lost) {
                     // Nobody waits for it any more: another process goes on, in another session or in the same.
-                    if f != "leave" && run.random.chance(500) {
+                    if f != "leave" && run.random.per_mille(500) {
                         run.note(&sent, EventKind::Info, Datum::Nil, None, None);
                     }
                     *process = run.fresh;
-                    if f == "leave" || run.random.chance(500) {
+                    if f == "leave" || run.random.per_mille(500) {
                         *session = 0x1000 + run.fresh;
                     }
                     run.fresh += 1;
@@ -279,9 +255,9 @@ impl Run<'_> {
 
     /// Some of what was lost takes effect, some never does.
     fn drift(&mut self) {
-        if !self.adrift.is_empty() && self.random.chance(150) {
-            let sent = self.adrift.swap_remove(self.random.place(self.adrift.len()));
-            if self.random.chance(700) {
+        if !self.adrift.is_empty() && self.random.per_mille(150) {
+            let sent = self.adrift.swap_remove(self.random.below(self.adrift.len()));
+            if self.random.per_mille(700) {
                 // Nobody waits for the answer.
                 let _ = self.take_effect(&sent);
             }

@@ -1,8 +1,9 @@
 //! The claimed order explains true histories, and no false one; what it calls certain is.
 
-use super::super::simulate::{Breach, Plan, Random, falsify, simulate};
+use super::super::simulate::{Breach, Plan, falsify, simulate};
 use super::super::tests::{calls_of, drawn, has_order, rounds, varied};
 use super::*;
+use crate::chance::Chance;
 use crate::history::{Datum, EventKind, Record};
 use crate::model::pair;
 
@@ -172,7 +173,7 @@ fn true_histories_are_confirmed_and_false_ones_never() {
     for seed in 0..rounds(2000) {
         let plan = Plan { zxids: true, ..varied(seed) };
         let mut records = simulate(&plan);
-        if plan.breach.is_none() && Random(seed).chance(300) {
+        if plan.breach.is_none() && Chance(seed).per_mille(300) {
             // Not every reply of a read has a header.
             for record in records.iter_mut().filter(|record| matches!(&*record.f, "get" | "expire")) {
                 record.zxid = None;
@@ -186,7 +187,7 @@ fn true_histories_are_confirmed_and_false_ones_never() {
         assert!(open || is_confirmed, "seed {seed}: {finding:?}{}", drawn(&calls));
         lost += u64::from(open);
         confirmed += u64::from(open && is_confirmed);
-        falsify(&mut records, &mut Random(seed));
+        falsify(&mut records, &mut Chance(seed));
         let Ok(calls) = pair(&Tree::default(), records.into_iter().map(Ok)) else { continue };
         let finding = claimed(&Tree::default(), &calls, Promise::Linearizable);
         if !has_order(&Tree::default(), &calls) {

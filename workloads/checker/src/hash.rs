@@ -1,23 +1,46 @@
-//! Fingerprints of 128 bits for what is too large or too many to be kept, and fast hashes. Fixed, so that runs repeat.
+//! Hashes and fingerprints. All are fixed, so that runs repeat; none withstands somebody who wants collisions, who
+//! would make the check of its own history slow and nothing else. No table with them is ever iterated.
 
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// The finalizer of splitmix64.
-fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+/// A table whose hash costs one multiplication for each word of its keys.
+pub(crate) type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Fast>>;
+
+/// Configurations that a search has seen, each remembered as 128 bits.
+pub(crate) type Fingerprints = HashSet<u128, BuildHasherDefault<Half>>;
+
+/// Bytes that one of [`Fingerprints`] takes while the set grows, spare room included.
+pub(crate) const FINGERPRINT_BYTES: usize = 34;
+
+/// What splitmix64 adds from number to number: two to the 64th by the golden ratio.
+pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The finalizer of splitmix64: each bit of the answer depends on each of `z`.
+pub(crate) fn finalize(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
+/// A number that looks random and is fixed by `seed`.
+pub(crate) fn mix(seed: u64) -> u64 {
+    finalize(seed.wrapping_add(GOLDEN))
+}
+
+/// 128 bits that look random; other salts give other ones.
+pub(crate) fn wide(value: u64, salt: u64) -> u128 {
+    let low = mix(value ^ salt.rotate_left(32) ^ 0xbb67_ae85_84ca_a73b);
+    (u128::from(mix(value ^ salt)) << 64) | u128::from(low)
+}
+
 /// A fixed pseudo-random number for each operation. The exclusive or of those of a set is the fingerprint of the set.
-pub(super) fn of_operation(at: usize) -> u128 {
-    let seed = u64::try_from(at).unwrap_or(u64::MAX);
-    (u128::from(mix(seed ^ 0x6a09_e667_f3bc_c908)) << 64) | u128::from(mix(seed ^ 0xbb67_ae85_84ca_a73b))
+pub(crate) fn of_operation(at: usize) -> u128 {
+    wide(u64::try_from(at).unwrap_or(u64::MAX), 0x6a09_e667_f3bc_c908)
 }
 
 /// The fingerprint of what an object holds.
-pub(super) fn of_state(state: &impl Hash) -> u128 {
+pub(crate) fn of_state(state: &impl Hash) -> u128 {
     let mut lanes = Lanes { low: 0x3c6e_f372_fe94_f82b, high: 0xa54f_f53a_5f1d_36f1 };
     state.hash(&mut lanes);
     (u128::from(mix(lanes.high)) << 64) | u128::from(mix(lanes.low))
@@ -84,8 +107,8 @@ impl Hasher for Lanes {
 }
 
 /// A fast multiplicative hash for tables; keys are not chosen by anyone hostile.
-#[derive(Clone, Default)]
-pub(super) struct Fast(u64);
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fast(u64);
 
 impl Fast {
     fn add(&mut self, word: u64) {
@@ -105,5 +128,22 @@ impl Hasher for Fast {
     integers!();
 }
 
-/// For tables with [`Fast`].
-pub(super) type BuildFast = BuildHasherDefault<Fast>;
+/// A fingerprint is as good as random already; half of it is the hash.
+#[derive(Default)]
+pub(crate) struct Half(u64);
+
+impl Hasher for Half {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u128(&mut self, value: u128) {
+        self.0 = u64::try_from(value & u128::from(u64::MAX)).unwrap_or(0);
+    }
+}

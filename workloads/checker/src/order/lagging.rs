@@ -1,14 +1,11 @@
-//! What long histories cost: `cargo test --release -p checker order::measure -- --ignored --nocapture`.
+//! Histories as an ensemble makes them whose members lag behind.
 //!
-//! Made as a run would make them: clients take turns, writes take effect once between call and return, and reads look
-//! at the newest state or, in the stale kind, at what a member knows that lags behind while its session has seen no
-//! more. In short runs the same histories are judged for their answers alone.
+//! Clients take turns, writes take effect once between call and return, and reads look at the newest state or, in the
+//! stale kind, at what a member knows that lags behind while its session has seen no more.
 
-use std::time::Instant;
-
-use super::fuzz::Chance;
 use super::{Condition, check_registers};
 use crate::budget::Budget;
+use crate::chance::Chance;
 use crate::history::{Event, EventKind, Function, History, Value};
 use crate::verdict::Verdict;
 
@@ -32,7 +29,7 @@ struct Shape {
 }
 
 const PLAIN: Shape = Shape {
-    ops: 100_000,
+    ops: 2_000,
     processes: 10,
     keys: 5,
     lag: 0,
@@ -165,47 +162,17 @@ const SHAPES: [(&str, Shape); 8] = [
     ("stale, told, broken", Shape { lag: 200, told: true, broken: true, ..PLAIN }),
 ];
 
-fn judge_all(ops: u64, of: &[(&str, Shape)], print: bool) {
-    for (name, shape) in of {
-        let shape = Shape { ops, ..*shape };
+#[test]
+fn histories_of_members_that_lag_behind_are_judged_as_they_were_made() {
+    for (name, shape) in SHAPES {
         let history = made(&shape, 7);
+        let expected = if shape.broken { Verdict::Invalid } else { Verdict::Valid };
         for condition in Condition::ALL {
-            let began = Instant::now();
             let result = check_registers(&history, condition, &Budget::default()).result;
-            if print {
-                println!(
-                    "{name:24} {ops:8} ops {:20} {:8} by {:22} {:8.3} s  {}",
-                    condition.as_str(),
-                    result.verdict,
-                    result.decided_by.as_deref().unwrap_or("nobody"),
-                    began.elapsed().as_secs_f64(),
-                    result.counterexample.map_or(result.summary, |shown| format!(
-                        "{} operations, judged again: {}: {}",
-                        shown.ops.len(),
-                        shown.rechecked,
-                        shown.sentence
-                    )),
-                );
-                continue;
-            }
-            let expected = if shape.broken { Verdict::Invalid } else { Verdict::Valid };
             assert_eq!(result.verdict, expected, "{name}, {}: {}", condition.as_str(), result.summary);
             if let Some(shown) = result.counterexample {
                 assert!(shown.ops.len() <= 8 && shown.rechecked, "{name}: {}", shown.sentence);
             }
         }
     }
-}
-
-#[test]
-fn two_thousand_operations_of_each_kind_are_decided() {
-    judge_all(2_000, &SHAPES, false);
-}
-
-#[test]
-#[ignore = "takes minutes; prints what long histories cost"]
-fn what_long_histories_cost() {
-    judge_all(100_000, &SHAPES, true);
-    let long: Vec<(&str, Shape)> = SHAPES.into_iter().filter(|(_, shape)| shape.told).collect();
-    judge_all(1_000_000, &long, true);
 }

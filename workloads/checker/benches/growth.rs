@@ -1,0 +1,221 @@
+//! How cost grows with operations, with processes and with operations that nobody answered:
+//! `cargo bench -p checker --bench growth [-- FOLDER]`.
+//!
+//! Prints seconds of processor time of one thread (the clock on the wall would measure the neighbours), with the exponent
+//! of the growth between each two points, and draws each series into FOLDER as SVG. Near-linear means an exponent
+//! near 1.
+
+#[path = "../examples/generate/simulation.rs"]
+#[expect(dead_code, reason = "shared with the example, which falsifies in more ways")]
+mod simulation;
+
+use std::path::{Path, PathBuf};
+
+use checker::history::{Event, History};
+use checker::stream::Checker;
+use checker::verdict::Verdict;
+use checker::{Budget, linearizable};
+use plotters::prelude::*;
+use simulation::{Options, Simulation};
+
+/// The best of so many is taken.
+const ROUNDS: usize = 3;
+
+/// A way of checking.
+#[derive(Clone, Copy)]
+enum Way {
+    /// A history in memory, by the portfolio.
+    Portfolio,
+    /// Record by record, by the stream.
+    Stream,
+}
+
+/// One line of a drawing.
+struct Series {
+    name: &'static str,
+    way: Way,
+    options: Options,
+}
+
+/// One drawing: what grows, the values it takes, and how a value becomes a history.
+struct Growth {
+    name: &'static str,
+    title: &'static str,
+    values: Vec<f64>,
+    /// Whether the values grow by factors.
+    logarithmic: bool,
+    apply: fn(&mut Options, f64),
+    series: Vec<Series>,
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // Cargo gives its own `--bench` along.
+    let folder = std::env::args().skip(1).find(|argument| !argument.starts_with("--")).map(PathBuf::from);
+    for growth in growths() {
+        println!("{}", growth.title);
+        let lines: Vec<Vec<(f64, f64)>> =
+            growth.series.iter().map(|series| measure(&growth, series)).collect();
+        if let Some(folder) = &folder {
+            std::fs::create_dir_all(folder)?;
+            draw(&growth, &lines, &folder.join(format!("growth-{}.svg", growth.name)))?;
+        }
+    }
+    Ok(())
+}
+
+fn kinds(cas: Options, plain: Options) -> Vec<Series> {
+    let reads = Options { write: 0.1, ..plain.clone() };
+    vec![
+        Series { name: "read/write", way: Way::Portfolio, options: plain.clone() },
+        Series { name: "with cas", way: Way::Portfolio, options: cas.clone() },
+        Series { name: "mostly reads", way: Way::Portfolio, options: reads },
+        Series { name: "read/write, streamed", way: Way::Stream, options: plain },
+        Series { name: "with cas, streamed", way: Way::Stream, options: cas },
+    ]
+}
+
+fn growths() -> Vec<Growth> {
+    let plain = Options { ops: 100_000, seed: 7, ..Options::default() };
+    let cas = Options { write: 0.3, cas: 0.2, ..plain.clone() };
+    vec![
+        Growth {
+            name: "operations",
+            title: "operations on one register, 10 processes",
+            values: vec![1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6],
+            logarithmic: true,
+            apply: |options, value| options.ops = whole(value),
+            series: kinds(cas.clone(), plain.clone()),
+        },
+        Growth {
+            name: "processes",
+            title: "processes, 100,000 operations on one register",
+            values: vec![2.0, 5.0, 10.0, 20.0, 50.0, 100.0],
+            logarithmic: true,
+            apply: |options, value| options.conc = whole(value),
+            series: kinds(cas.clone(), plain.clone()),
+        },
+        Growth {
+            name: "open",
+            title: "changes that nobody answered, of a thousand; 100,000 operations by 10 processes",
+            values: vec![0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0],
+            logarithmic: false,
+            apply: |options, value| options.info = value / 1000.0,
+            series: kinds(cas, plain),
+        },
+    ]
+}
+
+fn measure(growth: &Growth, series: &Series) -> Vec<(f64, f64)> {
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for &value in &growth.values {
+        let mut options = series.options.clone();
+        (growth.apply)(&mut options, value);
+        let events: Vec<Event> = Simulation::new(options).collect();
+        let (seconds, verdict) = best(series.way, events);
+        let before = points.last().filter(|_| growth.logarithmic);
+        let exponent = before.map(|&(x, y)| (seconds / y).ln() / (value / x).ln());
+        let exponent = exponent.map(|exponent| format!("  exponent {exponent:.2}")).unwrap_or_default();
+        println!("  {:22} {value:>9}  {seconds:9.4} s  {verdict}{exponent}", series.name);
+        if verdict != Verdict::Unknown {
+            points.push((value, seconds));
+        }
+    }
+    points
+}
+
+/// The least processor time, and the verdict. What a stream leaves to the search is unknown.
+fn best(way: Way, events: Vec<Event>) -> (f64, Verdict) {
+    let mut least = f64::INFINITY;
+    let mut verdict = Verdict::Unknown;
+    match way {
+        Way::Portfolio => {
+            let history = History::from_events(events).expect("sound");
+            for _ in 0..ROUNDS {
+                let begin = cpu_seconds();
+                verdict = linearizable::check(&history, &Budget::default()).verdict;
+                least = least.min(cpu_seconds() - begin);
+            }
+        }
+        Way::Stream => {
+            for _ in 0..ROUNDS {
+                let begin = cpu_seconds();
+                let mut checker = Checker::new();
+                for event in &events {
+                    checker.push(event).expect("sound");
+                }
+                let undecided = checker
+                    .finish()
+                    .into_iter()
+                    .any(|key| !matches!(key.answer, checker::stream::Answer::Valid));
+                least = least.min(cpu_seconds() - begin);
+                verdict = if undecided { Verdict::Unknown } else { Verdict::Valid };
+            }
+        }
+    }
+    (least, verdict)
+}
+
+/// What this thread has had of the processor. Where the system does not tell, the clock has to do.
+fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split_whitespace().next().and_then(|first| first.parse::<f64>().ok());
+    nanoseconds.map_or_else(
+        || std::time::SystemTime::UNIX_EPOCH.elapsed().map(|since| since.as_secs_f64()).unwrap_or_default(),
+        |nanoseconds| nanoseconds / 1e9,
+    )
+}
+
+fn draw(growth: &Growth, lines: &[Vec<(f64, f64)>], path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    const COLOURS: [RGBColor; 5] = [
+        RGBColor(0x1f, 0x5f, 0xa8),
+        RGBColor(0xb4, 0x5a, 0x14),
+        RGBColor(0x2f, 0x7d, 0x4f),
+        RGBColor(0x6f, 0xa3, 0xd8),
+        RGBColor(0xe0, 0x9a, 0x5e),
+    ];
+    let all = || lines.iter().flatten();
+    let least = all().map(|point| point.1).fold(f64::INFINITY, f64::min);
+    let most = all().map(|point| point.1).fold(0.0, f64::max);
+    let (first, last) = (growth.values[0], growth.values[growth.values.len() - 1]);
+    let root = SVGBackend::new(path, (720, 420)).into_drawing_area();
+    root.fill(&WHITE)?;
+    let mut builder = ChartBuilder::on(&root);
+    builder.caption(growth.title, ("sans-serif", 15)).margin(12).x_label_area_size(34).y_label_area_size(64);
+    let seconds = (least / 1.5..most * 1.5).log_scale();
+    macro_rules! chart {
+        ($range:expr) => {{
+            let mut chart = builder.build_cartesian_2d($range, seconds)?;
+            chart
+                .configure_mesh()
+                .y_desc("seconds")
+                .light_line_style(WHITE)
+                .x_label_formatter(&|x| format!("{x}"))
+                .y_label_formatter(&|y| format!("{y}"))
+                .draw()?;
+            for ((series, line), colour) in growth.series.iter().zip(lines).zip(COLOURS) {
+                chart
+                    .draw_series(LineSeries::new(line.iter().copied(), colour.stroke_width(2)).point_size(3))?
+                    .label(series.name)
+                    .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2)));
+            }
+            chart
+                .configure_series_labels()
+                .position(SeriesLabelPosition::UpperLeft)
+                .background_style(WHITE)
+                .border_style(RGBColor(0xcc, 0xcc, 0xcc))
+                .draw()?;
+        }};
+    }
+    if growth.logarithmic {
+        chart!((first..last).log_scale())
+    } else {
+        chart!(first..last)
+    }
+    root.present()?;
+    Ok(())
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small whole numbers")]
+fn whole(value: f64) -> u64 {
+    value as u64
+}
