@@ -100,11 +100,11 @@ pub fn judge(history: &History, budget: &Budget, threads: usize, wants_order: bo
 /// What a valid verdict says of so many operations on so many keys, of which so many say something.
 #[must_use]
 pub fn valid_summary(ops: u64, keys: usize, telling: u64) -> String {
+    if telling == 0 {
+        return "no operation says anything about a register".to_owned();
+    }
     let (operations, registers) =
         (if ops == 1 { "operation" } else { "operations" }, if keys == 1 { "key" } else { "keys" });
-    if telling == 0 {
-        return format!("none of {ops} {operations} says anything about a register");
-    }
     format!("{ops} {operations} on {keys} {registers} are linearizable")
 }
 
