@@ -21,10 +21,10 @@ pub enum AddressError {
     #[error("`{0}` does not begin with ID= where ID is a positive number")]
     Id(String),
     /// Not a server line.
-    #[error("`{0}` is not HOST:QUORUMPORT:ELECTIONPORT[:participant][;[HOST:]CLIENTPORT]")]
+    #[error("`{0}` is not HOST:QUORUMPORT:ELECTIONPORT[:participant|:observer][;[HOST:]CLIENTPORT]")]
     Server(String),
-    /// A role that this member does not know.
-    #[error("`{0}` is not a role of a server: every server is a participant here, so remove the others")]
+    /// No role of a server.
+    #[error("`{0}` is not a role of a server: it is a participant or an observer")]
     Role(String),
     /// Not a dial line.
     #[error("`{0}` is not QUORUMHOST:PORT,ELECTIONHOST:PORT")]
@@ -70,6 +70,16 @@ impl FromStr for HostPort {
     }
 }
 
+/// Whether a server has a vote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServerRole {
+    /// It votes, and what is committed is on the disks of more than half of its kind.
+    #[default]
+    Participant,
+    /// It follows without a vote.
+    Observer,
+}
+
 /// What the ensemble's configuration says about one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerLine {
@@ -77,6 +87,8 @@ pub struct ServerLine {
     pub quorum: HostPort,
     /// Where votes go.
     pub election: HostPort,
+    /// Whether it votes.
+    pub role: ServerRole,
     /// Where clients connect, when the line says so.
     pub client: Option<HostPort>,
 }
@@ -94,11 +106,12 @@ impl FromStr for ServerLine {
         let (host, rest) = split_host(peers.trim()).ok_or_else(bad)?;
         let mut parts = rest.split(':');
         let (Some(quorum), Some(election)) = (parts.next(), parts.next()) else { return Err(bad()) };
-        match parts.next() {
-            None => {}
-            Some(role) if role.eq_ignore_ascii_case("participant") => {}
+        let role = match parts.next() {
+            None => ServerRole::Participant,
+            Some(role) if role.eq_ignore_ascii_case("participant") => ServerRole::Participant,
+            Some(role) if role.eq_ignore_ascii_case("observer") => ServerRole::Observer,
             Some(role) => return Err(AddressError::Role(role.to_owned())),
-        }
+        };
         if parts.next().is_some() {
             return Err(bad());
         }
@@ -110,6 +123,7 @@ impl FromStr for ServerLine {
         Ok(Self {
             quorum: HostPort::new(host, port(quorum)?),
             election: HostPort::new(host, port(election)?),
+            role,
             client,
         })
     }
@@ -181,8 +195,10 @@ mod tests {
     fn server_lines_are_zookeepers() {
         let line = |quorum: &str, election: &str, client: Option<&str>| {
             let parse = |text: &str| text.parse::<HostPort>().expect("an address");
-            ServerLine { quorum: parse(quorum), election: parse(election), client: client.map(parse) }
+            let (quorum, election, client) = (parse(quorum), parse(election), client.map(parse));
+            ServerLine { quorum, election, role: ServerRole::Participant, client }
         };
+        let observer = ServerLine { role: ServerRole::Observer, ..line("h:1", "h:2", Some("0.0.0.0:3")) };
         let table = [
             ("zoo1:2888:3888", line("zoo1:2888", "zoo1:3888", None)),
             ("zoo1:2888:3888:participant", line("zoo1:2888", "zoo1:3888", None)),
@@ -191,6 +207,7 @@ mod tests {
                 line("10.0.0.1:2888", "10.0.0.1:3888", Some("0.0.0.0:2181")),
             ),
             ("h:1:2;127.0.0.1:2181", line("h:1", "h:2", Some("127.0.0.1:2181"))),
+            ("h:1:2:observer;3", observer),
             ("[::1]:2888:3888;[::]:2181", line("[::1]:2888", "[::1]:3888", Some("[::]:2181"))),
         ];
         for (text, expected) in table {
@@ -205,7 +222,7 @@ mod tests {
             ("zoo1:2888", AddressError::Server("zoo1:2888".into())),
             (":2888:3888", AddressError::Server(":2888:3888".into())),
             ("zoo1:2888:70000", AddressError::Port("70000".into())),
-            ("zoo1:2888:3888:observer", AddressError::Role("observer".into())),
+            ("zoo1:2888:3888:learner", AddressError::Role("learner".into())),
             ("zoo1:2888:3888;client", AddressError::Port("client".into())),
         ];
         for (text, expected) in table {

@@ -13,7 +13,9 @@ use std::time::Duration;
 use node_wire::ids::ServerId;
 use node_wire::jute::limits::MAX_FRAME;
 
-use crate::address::{AddressError, ById, DialLine, HostPort, ServerLine, UNSPECIFIED, server_id};
+use crate::address::{
+    AddressError, ById, DialLine, HostPort, ServerLine, ServerRole, UNSPECIFIED, server_id,
+};
 use crate::cli::Args;
 use crate::environment::{Environment, MY_ID};
 use crate::words::Whitelist;
@@ -239,9 +241,21 @@ impl NodeConfig {
         self.data_dir.join(VERSION_DIR)
     }
 
-    /// The voters, this member included.
+    /// The voters. A member without peers is one.
     pub fn voters(&self) -> BTreeSet<ServerId> {
-        self.servers.keys().copied().chain([self.id]).collect()
+        if self.servers.is_empty() {
+            return [self.id].into();
+        }
+        self.with_role(ServerRole::Participant)
+    }
+
+    /// The members without a vote.
+    pub fn observers(&self) -> BTreeSet<ServerId> {
+        self.with_role(ServerRole::Observer)
+    }
+
+    fn with_role(&self, role: ServerRole) -> BTreeSet<ServerId> {
+        self.servers.iter().filter(|(_, line)| line.role == role).map(|(id, _)| *id).collect()
     }
 
     /// Where to dial a peer's election port.
@@ -288,6 +302,9 @@ impl NodeConfig {
                 self.id, self.id
             ));
         };
+        if self.voters().is_empty() {
+            return impossible("an ensemble of observers: make one server a participant at least".to_owned());
+        }
         let mut seen = BTreeMap::new();
         for (id, line) in &self.servers {
             for address in [&line.quorum, &line.election] {

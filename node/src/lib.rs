@@ -44,8 +44,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Context;
+use node_core::tree::Tree;
 use node_core::{Bug, Config, Member, Plant};
-use node_log::{FileStorage, Log, LogOptions, Recovered, Repairs};
+use node_log::{FileStorage, Log, LogOptions, Recovered, Repairs, write_snapshot};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::client_port::ClientPort;
@@ -146,6 +147,10 @@ fn open_log(config: &NodeConfig) -> anyhow::Result<(Log<FileStorage>, Recovered)
     if recovered.repairs != Repairs::default() {
         tracing::warn!(repairs = ?recovered.repairs, "put in order what a crash had left");
     }
+    if recovered.image.nodes.is_empty() {
+        // Apache ZooKeeper takes a log without a snapshot for the remains of something broken.
+        write_snapshot(log.storage(), &Tree::default().to_image()).map_err(failed)?;
+    }
     tracing::info!(
         last = %log.last_zxid(),
         snapshot = %recovered.image.zxid,
@@ -190,10 +195,11 @@ fn start<P: Plant>(
     let core = Config {
         id: config.id,
         voters: config.voters(),
-        observers: std::collections::BTreeSet::new(),
+        observers: config.observers(),
         peer_timeout: config.peer_timeout,
         tick_time: config.tick_time,
         init_limit: config.init_limit,
+        sync_limit: config.sync_limit,
         snap_count: config.snap_count,
         journal_entries: node_core::JOURNAL_ENTRIES,
         last_counter: node_wire::ids::Zxid::LAST_COUNTER,

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use node_core::tree::TreeSnapshot;
-use node_log::{FileStorage, write_snapshot};
+use node_log::{FileStorage, write_digested_snapshot};
 
 use crate::store::{SnapshotDone, wait_for};
 
@@ -37,7 +37,7 @@ impl Snapshots {
         let (storage, done) = (self.storage.clone(), self.done.clone());
         let spawned = thread::Builder::new().name("snapshot".to_owned()).spawn(move || {
             let zxid = snapshot.zxid();
-            match write_snapshot(&storage, &snapshot.to_image()) {
+            match write_digested_snapshot(&storage, &snapshot.to_image(), snapshot.tree().digest()) {
                 Ok(()) => {
                     tracing::info!(%zxid, "wrote a snapshot");
                     done.tell();

@@ -9,7 +9,7 @@ use node_wire::ids::ServerId;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::LocalSet;
 
-use crate::address::{HostPort, ServerLine};
+use crate::address::{HostPort, ServerLine, ServerRole};
 use crate::cli::Args;
 use crate::config::NodeConfig;
 use crate::inbox::Inbox;
@@ -46,8 +46,12 @@ pub(crate) fn config(id: u64, elections: &[(u64, &HostPort)]) -> NodeConfig {
     };
     let mut config = NodeConfig::from_args(&args).expect("possible");
     for (id, election) in elections {
-        let line =
-            ServerLine { quorum: HostPort::new("127.0.0.1", 1), election: (*election).clone(), client: None };
+        let line = ServerLine {
+            quorum: HostPort::new("127.0.0.1", 1),
+            election: (*election).clone(),
+            role: ServerRole::Participant,
+            client: None,
+        };
         config.servers.insert(ServerId(*id), line);
     }
     config

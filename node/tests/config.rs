@@ -145,7 +145,7 @@ fn files_that_can_not_be_followed_are_refused() {
     let base = "--id 1 --data-dir d --client-addr a:1";
     let table = [
         ("dataDir=d\ndataLogDir=e", "log and snapshots share one directory here, remove it"),
-        ("server.1=a:1:2:observer", "`observer` is not a role of a server"),
+        ("server.1=a:1:2:learner", "`learner` is not a role of a server"),
         ("initLimit=0", "accept initLimit of 0: choose one from 1"),
         ("autopurge.snapRetainCount=1", "accept autopurge.snapRetainCount of 1: choose one from 3"),
         ("4lw.commands.whitelist=everything", "list words of four letters"),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use node_wire::ids::{Epoch, Zxid};
-use node_wire::quorum::QuorumPacket;
+use node_wire::quorum::{Dialect, QuorumPacket};
 use node_wire::snapshot::Image;
 use node_wire::txn::Entry;
 
@@ -151,9 +151,15 @@ impl<P: Plant> Base<P> {
 
     /// How long a leader waits for its quorum, and a follower for its leader, before they look again. It grows
     /// with each failure: a disk that takes long must not keep an ensemble from ever agreeing.
-    pub(crate) fn discovery_timeout(&self) -> Duration {
+    ///
+    /// A Java member needs longer: its election ends with a wait of 200 ms, and it makes a new server then.
+    pub(crate) fn discovery_timeout(&self, slowest: Dialect) -> Duration {
         let doublings = self.failed_lookups.saturating_sub(1).min(MAX_PATIENCE_DOUBLINGS);
-        (self.config.peer_timeout * 2 * (1 << doublings)).min(self.config.init_timeout())
+        let first = match slowest {
+            Dialect::Own => self.config.peer_timeout * 2,
+            Dialect::Apache => self.config.tick_time.max(self.config.peer_timeout * 2),
+        };
+        (first * (1 << doublings)).min(self.config.init_timeout())
     }
 
     pub(crate) fn lookup_began(&mut self) {

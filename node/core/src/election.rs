@@ -35,6 +35,7 @@ use std::time::Duration;
 
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
+use node_wire::quorum::Dialect;
 
 use crate::Config;
 use crate::fingerprint::until;
@@ -58,6 +59,10 @@ const STALEMATE: Duration = Duration::from_secs(1);
 
 /// A peer that looks is heard at least this often, and one that does not answers as often: see [`RESEND_MAX`].
 const AUDIBLE: Duration = Duration::from_millis(2500);
+
+/// A Java member repeats its vote ever more rarely, down to once a minute. While its connection stands it is taken
+/// to be there for this long.
+const APACHE_AUDIBLE: Duration = Duration::from_secs(65);
 
 /// A vote: for whom, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,6 +98,16 @@ struct Peer {
     suspect: bool,
     /// When it was heard last, in the present lookup.
     heard_at: Option<Duration>,
+    /// It is a member of Apache ZooKeeper: its votes carry the ensemble's configuration, which ours leave out.
+    apache: bool,
+}
+
+impl Peer {
+    /// Until when it counts as heard.
+    fn audible_until(&self) -> Option<Duration> {
+        let audible = if self.apache && self.connected { APACHE_AUDIBLE } else { AUDIBLE };
+        self.heard_at.map(|heard_at| heard_at + audible)
+    }
 }
 
 /// The vote of a member that is not looking, and whether it claims to lead.
@@ -188,9 +203,10 @@ impl<P: Plant> Election<P> {
             decided,
         } = self;
         (stale, round, decided).hash(state);
-        for (peer, Peer { connected, suspect, heard_at }) in peers {
-            (peer, connected, suspect).hash(state);
-            heard_at.map(|heard_at| until(heard_at + AUDIBLE, at)).hash(state);
+        for (id, peer) in peers {
+            let Peer { connected, suspect, heard_at: _, apache } = peer;
+            (id, connected, suspect, apache).hash(state);
+            peer.audible_until().map(|audible_until| until(audible_until, at)).hash(state);
         }
         if let Some(lookup) = lookup {
             let Lookup {
@@ -281,6 +297,19 @@ impl<P: Plant> Election<P> {
         self.peers.get(&peer).is_some_and(|peer| !peer.connected)
     }
 
+    /// How a voter speaks, by its votes.
+    pub(crate) fn dialect(&self, peer: ServerId) -> Dialect {
+        match self.peers.get(&peer) {
+            Some(Peer { apache: true, .. }) => Dialect::Apache,
+            Some(Peer { apache: false, .. }) | None => Dialect::Own,
+        }
+    }
+
+    /// How the slowest of the voters speaks.
+    pub(crate) fn slowest_voter(&self) -> Dialect {
+        if self.peers.values().any(|peer| peer.apache) { Dialect::Apache } else { Dialect::Own }
+    }
+
     /// True when a member leads a newer epoch than the one we voted with.
     pub(crate) fn is_newer_leader(&self, from: ServerId, notification: &Notification) -> bool {
         notification.state == PeerState::Leading
@@ -321,7 +350,7 @@ impl<P: Plant> Election<P> {
 
     /// True for ourselves, and for a peer that was heard lately.
     fn hears(&self, voter: ServerId, at: Duration) -> bool {
-        let lately = |peer: &Peer| peer.heard_at.is_some_and(|heard_at| at <= heard_at + AUDIBLE);
+        let lately = |peer: &Peer| peer.audible_until().is_some_and(|until| at <= until);
         voter == self.me || self.peers.get(&voter).is_some_and(lately)
     }
 
@@ -411,6 +440,7 @@ impl<P: Plant> Election<P> {
         peer.suspect = false;
         peer.connected = true;
         peer.heard_at = Some(at);
+        peer.apache = notification.config.is_some();
         // A vote for a stranger would never be led: not counted, as if it had not come.
         if !self.quorum.contains(notification.leader) {
             return None;

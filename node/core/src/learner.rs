@@ -24,7 +24,9 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
 use node_wire::jute::{Reader, Writer};
-use node_wire::quorum::{LEARNER_PROTOCOL, LearnerInfo, PacketType, PingTouches, QuorumPacket, Revalidated};
+use node_wire::quorum::{
+    Dialect, LEARNER_PROTOCOL, LeaderInfo, LearnerInfo, PacketType, PingTouches, QuorumPacket, Revalidated,
+};
 use node_wire::snapshot::Image;
 use node_wire::txn::Entry;
 
@@ -61,6 +63,8 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub(crate) struct Learner {
     leader: ServerId,
+    /// How the leader speaks: as its votes show, then as it says itself.
+    dialect: Dialect,
     conn: Option<ConnId>,
     phase: Phase,
     epoch: Epoch,
@@ -93,16 +97,17 @@ struct Planted {
 }
 
 impl Learner {
-    pub(crate) fn start<P: Plant>(leader: ServerId, base: &mut Base<P>) -> Self {
+    pub(crate) fn start<P: Plant>(leader: ServerId, dialect: Dialect, base: &mut Base<P>) -> Self {
         base.emit(Effect::Dial { leader });
         Self {
             leader,
+            dialect,
             conn: None,
             phase: Phase::Dialling,
             epoch: Epoch::ZERO,
             committed: Zxid::ZERO,
             early: Vec::new(),
-            deadline: base.awake + base.discovery_timeout(),
+            deadline: base.awake + base.discovery_timeout(dialect),
             redial_at: None,
             silence: Silence::new(base.awake),
             syncs: VecDeque::new(),
@@ -138,6 +143,7 @@ impl Learner {
     pub(crate) fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
         let Self {
             leader,
+            dialect,
             conn,
             phase,
             epoch,
@@ -151,7 +157,7 @@ impl Learner {
             planted: Planted { held, lost, behind },
             memory,
         } = self;
-        (leader, conn, phase, epoch, committed, early).hash(state);
+        (leader, dialect, conn, phase, epoch, committed, early).hash(state);
         (until(*deadline, at), redial_at.map(|redial_at| until(redial_at, at))).hash(state);
         silence.fingerprint(at, state);
         (syncs, touched, lost, behind).hash(state);
@@ -176,7 +182,8 @@ impl Learner {
         self.conn = Some(conn);
         self.phase = Phase::Discovery;
         self.redial_at = None;
-        let info = LearnerInfo { server: base.config.id, protocol: LEARNER_PROTOCOL, config_version: 0 };
+        let (server, protocol, dialect) = (base.config.id, LEARNER_PROTOCOL, Dialect::Own);
+        let info = LearnerInfo { server, protocol, config_version: 0, dialect };
         let data = encode(|w| info.encode(w));
         let zxid = Zxid::new(base.accepted_epoch, 0).to_wire();
         let kind = if base.config.observes() { PacketType::ObserverInfo } else { PacketType::FollowerInfo };
@@ -210,7 +217,7 @@ impl Learner {
                 }
             }
             Phase::Synchronizing | Phase::Acknowledging | Phase::Broadcast => {
-                if self.silence.is_over(base.awake, base.config.peer_timeout) {
+                if self.silence.is_over(base.awake, base.config.silence_limit(self.dialect)) {
                     return Err(Leave::because("the leader fell silent"));
                 }
             }
@@ -226,9 +233,13 @@ impl Learner {
     pub(crate) fn packet<P: Plant>(&mut self, base: &mut Base<P>, packet: QuorumPacket) -> Result<(), Leave> {
         let zxid = Zxid::from_wire(packet.zxid);
         match (self.phase, packet.kind) {
-            (Phase::Discovery, PacketType::LeaderInfo) => self.leader_info(base, zxid.epoch()),
+            (Phase::Discovery, PacketType::LeaderInfo) => {
+                let info = LeaderInfo::decode(&mut Reader::new(packet.data.unwrap_or_default()));
+                self.dialect = info.map_or(Dialect::Apache, |info| info.dialect);
+                self.leader_info(base, zxid.epoch())
+            }
             (Phase::Promised, PacketType::Diff) => {
-                self.synchronize(base, Phase::Synchronizing);
+                self.synchronize(base);
                 Ok(())
             }
             (Phase::Promised, PacketType::Trunc) => self.truncate(base, zxid),
@@ -265,7 +276,10 @@ impl Learner {
             PacketType::UpToDate if self.phase == Phase::Acknowledging => self.up_to_date(base, zxid),
             PacketType::Ping => {
                 self.silence.heard(base.awake);
-                self.answer_ping(base, packet.zxid);
+                // A Java leader takes the first packet after ACKEPOCH for the ACK of NEWLEADER.
+                if self.dialect == Dialect::Own || self.phase == Phase::Broadcast {
+                    self.answer_ping(base, packet.zxid);
+                }
                 Ok(())
             }
             PacketType::Sync => {
@@ -294,6 +308,10 @@ impl Learner {
         }
         self.epoch = epoch;
         self.phase = Phase::Promised;
+        if self.dialect == Dialect::Apache {
+            // It waits for its own quorum as long.
+            self.deadline = base.awake + base.config.init_timeout();
+        }
         if epoch > base.accepted_epoch {
             let current = base.current_epoch;
             base.set_accepted_epoch(epoch, Then::AckEpoch { conn, current });
@@ -304,9 +322,16 @@ impl Learner {
         Ok(())
     }
 
-    fn synchronize<P: Plant>(&mut self, base: &Base<P>, phase: Phase) {
-        self.phase = phase;
+    /// From here on the leader's history comes.
+    ///
+    /// A Java leader sends a COMMIT for every committed transaction that we lack, and its UPTODATE says nothing. What
+    /// we have and need not cut away it has committed: of what it only proposed it cuts everything off.
+    fn synchronize<P: Plant>(&mut self, base: &Base<P>) {
+        self.phase = Phase::Synchronizing;
         self.silence = Silence::new(base.awake);
+        if self.dialect == Dialect::Apache {
+            self.committed = self.committed.max(base.journal.last());
+        }
     }
 
     fn truncate<P: Plant>(&mut self, base: &mut Base<P>, zxid: Zxid) -> Result<(), Leave> {
@@ -315,13 +340,16 @@ impl Learner {
             && let Some(before) = base.journal.floor(Zxid(zxid.0.saturating_sub(1)))
             && base.truncate(before)
         {
-            self.synchronize(base, Phase::Synchronizing);
+            self.synchronize(base);
             return Ok(());
         }
-        if last != Some(zxid) || !base.truncate(zxid) {
+        // A Java leader may name the beginning of an epoch, which is no transaction.
+        let last = last.filter(|last| *last == zxid || zxid.counter() == 0);
+        if !last.is_some_and(|last| base.truncate(last)) {
             // Can't be among sound members (see `leader::sync`); going on would leave a hole in the history.
             let applied = base.journal.applied();
-            let last = last.map_or_else(|| "its snapshot".to_owned(), |last| last.to_string());
+            let last =
+                base.journal.floor(zxid).map_or_else(|| "its snapshot".to_owned(), |last| last.to_string());
             base.emit(Effect::Halt {
                 reason: format!(
                     "the leader asked to cut the log after {zxid}, but the log there ends at {last} and is applied \
@@ -330,7 +358,7 @@ impl Learner {
             });
             return Err(Leave::because("the leader's history contradicts ours"));
         }
-        self.synchronize(base, Phase::Synchronizing);
+        self.synchronize(base);
         Ok(())
     }
 
@@ -341,7 +369,7 @@ impl Learner {
         }
         self.committed = image.zxid;
         base.install(image);
-        self.synchronize(base, Phase::Synchronizing);
+        self.synchronize(base);
         Ok(())
     }
 
@@ -433,7 +461,10 @@ impl Learner {
             self.planted.behind = true;
         }
         let lost = self.planted.lost.map_or(committed, |lost| Zxid(lost.0 - 1));
-        self.commit(base, committed.min(lost))?;
+        match self.dialect {
+            Dialect::Own => self.commit(base, committed.min(lost))?,
+            Dialect::Apache => self.commit(base, self.committed.min(lost))?,
+        }
         ack(base, conn, Zxid::new(self.epoch, 0));
         base.tell(Event::Established { leader: self.leader, epoch: self.epoch });
         Ok(())

@@ -39,7 +39,7 @@ use std::time::Duration;
 use node_wire::client::ErrorCode;
 use node_wire::election::Notification;
 use node_wire::ids::{Epoch, ServerId};
-use node_wire::quorum::QuorumPacket;
+use node_wire::quorum::{Dialect, QuorumPacket};
 
 pub use journal::JOURNAL_ENTRIES;
 pub use plant::{Bug, Clean, Plant, Planted};
@@ -78,6 +78,8 @@ pub struct Config {
     pub tick_time: Duration,
     /// ZooKeeper's initLimit: how many ticks the taking over of a history may last.
     pub init_limit: u32,
+    /// ZooKeeper's syncLimit: how many ticks a member of Apache ZooKeeper may be silent.
+    pub sync_limit: u32,
     /// Log entries between two snapshots.
     pub snap_count: u64,
     /// Committed entries that are kept in memory for learners that are behind: [`JOURNAL_ENTRIES`], or less in a
@@ -95,6 +97,14 @@ impl Config {
 
     fn init_timeout(&self) -> Duration {
         self.tick_time * self.init_limit
+    }
+
+    /// Silence after which one gives up on a peer. A Java member pings every half tick.
+    fn silence_limit(&self, dialect: Dialect) -> Duration {
+        match dialect {
+            Dialect::Own => self.peer_timeout,
+            Dialect::Apache => self.tick_time * self.sync_limit,
+        }
     }
 
     fn ping_interval(&self) -> Duration {
@@ -257,7 +267,8 @@ impl<P: Plant> Member<P> {
         };
         self.base.tell(Event::Elected { leader, round: self.election.round() });
         if leader == self.base.config.id {
-            self.role = RoleState::Leading(Box::new(Leader::start(&mut self.base)));
+            let slowest = self.election.slowest_voter();
+            self.role = RoleState::Leading(Box::new(Leader::start(slowest, &mut self.base)));
             for (conn, parked) in parked {
                 self.accepted(conn);
                 for packet in parked.packets {
@@ -268,7 +279,8 @@ impl<P: Plant> Member<P> {
             for conn in parked.into_keys() {
                 self.base.emit(Effect::Close { conn });
             }
-            self.role = RoleState::Following(Box::new(Learner::start(leader, &mut self.base)));
+            let dialect = self.election.dialect(leader);
+            self.role = RoleState::Following(Box::new(Learner::start(leader, dialect, &mut self.base)));
         }
     }
 
@@ -308,7 +320,8 @@ impl<P: Plant> Member<P> {
         let before = self.established();
         let outcome = match &mut self.role {
             RoleState::Looking { parked } => {
-                let (awake, patience) = (self.base.awake, self.base.discovery_timeout());
+                let patience = self.base.discovery_timeout(self.election.slowest_voter());
+                let awake = self.base.awake;
                 let old: Vec<ConnId> = parked
                     .iter()
                     .filter(|(_, parked)| awake > parked.since + patience)

@@ -4,14 +4,18 @@
 //! written: so a log without them is never the trace of a crash but of a lost file, and is refused. A member
 //! that forgot its acceptedEpoch could accept a leader of an epoch that it gave to another one.
 //!
+//! A history of epoch 0 is older than any leader: Apache ZooKeeper writes one when it runs alone, and a first
+//! snapshot before its epoch files. Nothing was promised yet where there was nobody to promise it to, so a
+//! directory that holds no more is as good as new.
+//!
 //! What may stand on a disk after a crash follows from the order in which a member writes. It accepts epoch
 //! N, stores the synchronized entries (all of epochs below N), then makes N the current epoch. So:
 //!
 //! | on disk | after a crash | at open |
 //! |---|---|---|
-//! | neither file, no log, no snapshot | new, or while being made | both become 0 |
-//! | one file missing, no log, no snapshot | while being made, or the history was moved away | current becomes 0; a currentEpoch above 0 without acceptedEpoch is refused |
-//! | a file missing beside a log or snapshot | never | refused |
+//! | neither file, no history but of epoch 0 | new, or while being made | both become 0 |
+//! | one file missing, no history but of epoch 0 | while being made, or the history was moved away | current becomes 0; a currentEpoch above 0 without acceptedEpoch is refused |
+//! | a file missing beside a history of a later epoch | never | refused |
 //! | current = accepted | settled | fine |
 //! | current < accepted | while a leader was being found or followed | fine |
 //! | current > accepted | never | refused |
@@ -23,7 +27,6 @@ use node_wire::ids::{Epoch, Zxid};
 
 use crate::durable;
 use crate::error::LogError;
-use crate::names;
 use crate::storage::Storage;
 
 /// The epoch that this member promised.
@@ -42,10 +45,10 @@ pub(crate) struct Epochs {
 }
 
 impl Epochs {
-    /// Reads both files, and makes what a new directory lacks.
-    pub(crate) fn open<S: Storage>(storage: &S, files: &[String]) -> Result<Self, LogError> {
+    /// Reads both files, and makes what a new directory lacks. `last` is the end of the history beside them.
+    pub(crate) fn open<S: Storage>(storage: &S, files: &[String], last: Zxid) -> Result<Self, LogError> {
         let read = |name| read(storage, files, name);
-        let has_history = files.iter().any(|name| names::is_history(name));
+        let has_history = last.epoch() > Epoch::ZERO;
         let (accepted, current) = match (read(ACCEPTED)?, read(CURRENT)?) {
             (Some(accepted), Some(current)) => (accepted, current),
             (None, current) if has_history || current.is_some_and(|epoch| epoch > Epoch::ZERO) => {

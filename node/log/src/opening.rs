@@ -25,9 +25,8 @@ pub(crate) fn open<S: Storage>(storage: &S) -> Result<(Opened<S::File>, Recovere
     repairs.removed_temporary = remove_temporary(storage, &listed)?;
     repairs.completed_install = rewrite::complete_install(storage, &listed)?;
     let listed = durable::list(storage)?;
-    let epochs = Epochs::open(storage, &listed)?;
-
     let mut history = History::read(storage, &listed, Zxid(u64::MAX))?;
+    let epochs = Epochs::open(storage, &listed, history.last())?;
     epochs.check_history(history.last())?;
     repairs.torn_tail = cut_torn_tail(storage, &mut history)?;
     repairs.damaged_snapshots.clone_from(&history.damaged_snapshots);

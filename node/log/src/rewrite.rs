@@ -22,7 +22,7 @@ use crate::{durable, names};
 /// 2. The old log files and snapshots are removed, and that is made durable.
 /// 3. `install.<zxid>` becomes `snapshot.<zxid>`. A crash before that is completed by [`complete_install`].
 pub(crate) fn install<S: Storage>(storage: &S, image: &Image) -> Result<(), LogError> {
-    snapshots::write_as(storage, &names::install(image.zxid), image)?;
+    snapshots::write_as(storage, &names::install(image.zxid), image, None)?;
     replace_history(storage, &durable::list(storage)?, image.zxid)
 }
 

@@ -1,8 +1,9 @@
 //! Snapshot files: writing them beside a running log, finding a sound one, and throwing old ones away.
 
+use node_wire::digest::DIGEST_VERSION;
 use node_wire::ids::Zxid;
-use node_wire::snapshot::Image;
 use node_wire::snapshot::file::{FileEncoder, decode_file};
+use node_wire::snapshot::{Image, ZxidDigest};
 
 use crate::durable;
 use crate::error::LogError;
@@ -21,12 +22,23 @@ const PIECE_BYTES: usize = 1 << 20;
 ///
 /// A failure leaves the log unharmed, and old snapshots as they were.
 pub fn write_snapshot<S: Storage>(storage: &S, image: &Image) -> Result<(), LogError> {
-    write_as(storage, &names::snapshot(image.zxid), image)
+    write_as(storage, &names::snapshot(image.zxid), image, None)
+}
+
+/// As [`write_snapshot`], with the digest of the tree behind it: whoever reads the file compares.
+pub fn write_digested_snapshot<S: Storage>(storage: &S, image: &Image, digest: i64) -> Result<(), LogError> {
+    let digest = ZxidDigest { zxid: image.zxid, version: DIGEST_VERSION, digest };
+    write_as(storage, &names::snapshot(image.zxid), image, Some(digest))
 }
 
 /// Writes a tree into a file of any name, durably and all at once.
-pub(crate) fn write_as<S: Storage>(storage: &S, name: &str, image: &Image) -> Result<(), LogError> {
-    let mut encoder = FileEncoder::new(image, None);
+pub(crate) fn write_as<S: Storage>(
+    storage: &S,
+    name: &str,
+    image: &Image,
+    digest: Option<ZxidDigest>,
+) -> Result<(), LogError> {
+    let mut encoder = FileEncoder::new(image, digest);
     durable::replace_by(storage, name, |buffer| encoder.fill(buffer, PIECE_BYTES))
 }
 

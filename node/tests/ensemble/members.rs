@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use node::NodeConfig;
-use node::address::{HostPort, ServerLine};
+use node::address::{HostPort, ServerLine, ServerRole};
 use node::cli::Args;
 use node::net::{Listeners, PeerListeners};
 use node_core::Clean;
@@ -143,6 +143,7 @@ impl Ensemble {
             let line = |ports: &Ports| ServerLine {
                 quorum: at(&ports.quorum),
                 election: at(&ports.election),
+                role: ServerRole::Participant,
                 client: None,
             };
             config.servers = self.ports.iter().map(|(id, ports)| (ServerId(*id), line(ports))).collect();

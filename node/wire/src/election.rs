@@ -11,7 +11,8 @@
 //! receives votes.
 //!
 //! ZooKeeper orders votes as signed numbers and we as unsigned ones. Negative numbers are refused here, so
-//! that the two orders are one; the only members that send them are observers without a vote of their own.
+//! that the two orders are one; all but the smallest, which stands for no vote where an observer looks for a
+//! leader. It is read as 0, which is nobody's number.
 
 use std::net::Ipv6Addr;
 
@@ -35,6 +36,9 @@ const SEPARATOR: char = '|';
 
 /// Version, server and length, before the addresses.
 const HELLO_HEADER: usize = 8 + 8 + 4;
+
+/// What an observer of Apache ZooKeeper sends in each part of a vote.
+const NO_VOTE: i64 = i64::MIN;
 
 /// The form of a notification with a configuration.
 const NOTIFICATION_V2: i32 = 2;
@@ -156,8 +160,8 @@ impl Notification {
         let len = frame.len();
         let mut r = Reader::new(frame);
         let state = PeerState::try_from(r.int()?)?;
-        let leader = ServerId(decode_unsigned("leader", r.long()?)?);
-        let zxid = Zxid(decode_unsigned("zxid of a vote", r.long()?)?);
+        let leader = ServerId(decode_vote("leader", r.long()?)?);
+        let zxid = Zxid(decode_vote("zxid of a vote", r.long()?)?);
         let round = Round(decode_unsigned("election round", r.long()?)?);
         let (peer_epoch, config) = if len == NOTIFICATION_V0_LEN {
             (zxid.epoch(), None)
@@ -177,7 +181,15 @@ fn decode_config(len: usize, r: &mut Reader) -> Result<Option<Bytes>, DecodeErro
     Ok((!config.is_empty()).then_some(config))
 }
 
+/// Part of a vote, which observers do not have.
+fn decode_vote(what: &'static str, wire: i64) -> Result<u64, DecodeError> {
+    if wire == NO_VOTE { Ok(0) } else { decode_unsigned(what, wire) }
+}
+
 fn decode_epoch(wire: i64) -> Result<Epoch, DecodeError> {
+    if wire == NO_VOTE {
+        return Ok(Epoch::ZERO);
+    }
     u32::try_from(wire).map(Epoch).map_err(|_| DecodeError::OutOfRange { what: "epoch", value: wire })
 }
 

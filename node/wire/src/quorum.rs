@@ -88,7 +88,12 @@ impl QuorumPacket {
         w.int(self.kind.code());
         w.long(self.zxid);
         w.write(&self.data);
-        w.null();
+        // The identities of whoever asked. Apache ZooKeeper walks those of a REQUEST without asking whether there
+        // is a list, so a REQUEST has an empty one.
+        match self.kind {
+            PacketType::Request => w.count(0),
+            _ => w.null(),
+        }
     }
 }
 
@@ -121,6 +126,63 @@ fn scan_packet(bytes: &[u8]) -> Result<Option<usize>, DecodeError> {
     Ok(Some(scan.position()))
 }
 
+/// How a member speaks the protocol. The packets are the same; what may be said when, and how soon, is not.
+///
+/// Members of ours put a mark behind ZooKeeper's own fields of the first packet in each direction, where Apache
+/// ZooKeeper does not look. Whoever shows no mark is taken for a Java member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// A member of ours.
+    Own,
+    /// Apache ZooKeeper, or somebody who learned from it.
+    Apache,
+}
+
+/// The mark of our members.
+const OWN_MARK: i32 = i32::from_be_bytes(*b"own1");
+
+impl Dialect {
+    fn encode(self, w: &mut Writer<'_>) {
+        match self {
+            Dialect::Own => w.int(OWN_MARK),
+            Dialect::Apache => {}
+        }
+    }
+
+    /// Reads what is left of a packet's data.
+    fn decode(r: &mut Reader) -> Self {
+        match r.int() {
+            Ok(OWN_MARK) => Dialect::Own,
+            Ok(_) | Err(_) => Dialect::Apache,
+        }
+    }
+}
+
+/// The data of LEADERINFO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaderInfo {
+    /// Which protocol it speaks; today [`LEARNER_PROTOCOL`].
+    pub protocol: i32,
+    /// How it speaks it.
+    pub dialect: Dialect,
+}
+
+impl LeaderInfo {
+    /// Appends the record.
+    pub fn encode(&self, w: &mut Writer<'_>) {
+        w.int(self.protocol);
+        self.dialect.encode(w);
+    }
+
+    /// Reads the record.
+    ///
+    /// # Errors
+    /// When there is no protocol in it.
+    pub fn decode(r: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self { protocol: r.int()?, dialect: Dialect::decode(r) })
+    }
+}
+
 /// The data of FOLLOWERINFO and OBSERVERINFO.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LearnerInfo {
@@ -130,6 +192,8 @@ pub struct LearnerInfo {
     pub protocol: i32,
     /// The version of its configuration.
     pub config_version: i64,
+    /// How it speaks the protocol.
+    pub dialect: Dialect,
 }
 
 impl LearnerInfo {
@@ -138,6 +202,7 @@ impl LearnerInfo {
         w.long(self.server.0.cast_signed());
         w.int(self.protocol);
         w.long(self.config_version);
+        self.dialect.encode(w);
     }
 
     /// Reads the record, of which old learners send only a beginning.
@@ -151,7 +216,7 @@ impl LearnerInfo {
             .map_err(|_| DecodeError::OutOfRange { what: "server", value: server })?;
         let protocol = if r.remaining() >= 4 { r.int()? } else { 1 };
         let config_version = if r.remaining() >= 8 { r.long()? } else { 0 };
-        Ok(Self { server, protocol, config_version })
+        Ok(Self { server, protocol, config_version, dialect: Dialect::decode(r) })
     }
 }
 

@@ -36,6 +36,7 @@ const TICK_TIME: Duration = Duration::from_millis(100);
 
 /// How many of them the taking over of a history may last.
 const INIT_LIMIT: u32 = 5;
+const SYNC_LIMIT: u32 = 5;
 
 /// The server at a place.
 pub(super) fn server(place: Place) -> ServerId {
@@ -250,6 +251,7 @@ impl<P: Plant, const N: usize> World<P, N> {
             peer_timeout: PEER_TIMEOUT,
             tick_time: TICK_TIME,
             init_limit: INIT_LIMIT,
+            sync_limit: SYNC_LIMIT,
             observers: [].into(),
             journal_entries: node_core::JOURNAL_ENTRIES,
             snap_count: u64::MAX,

@@ -338,6 +338,7 @@ impl<P: Plant> World<P> {
             peer_timeout: Duration::from_millis(self.drawn.peer_timeout_ms),
             tick_time: Duration::from_millis(self.drawn.tick_time_ms),
             init_limit: self.drawn.init_limit,
+            sync_limit: self.drawn.init_limit,
             snap_count: self.drawn.snap_count,
             journal_entries: self.drawn.journal_entries,
             last_counter: self.drawn.last_counter,

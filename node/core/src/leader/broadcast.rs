@@ -3,10 +3,14 @@
 //! Proposals are pipelined: none waits for the one before it, and the leader's own write to disk is one of the
 //! acknowledgements. Logs are prefixes of one another within an epoch, so an acknowledgement of one zxid stands
 //! for all before it, and the commit index is the position that a quorum has reached.
+//!
+//! A follower of Apache ZooKeeper 3.8 falls over a COMMIT between NEWLEADER and UPTODATE (ZOOKEEPER-4394). It gets
+//! those behind UPTODATE. And it acknowledges proposals when they are on its disk: those of the history too, and those
+//! of the epoch perhaps before NEWLEADER (ZOOKEEPER-4685). Neither counts before its ACK of NEWLEADER.
 
 use node_wire::client::{ErrorCode, OpCode};
 use node_wire::ids::{Epoch, SessionId, Zxid};
-use node_wire::quorum::{ForwardedRequest, PacketType, QuorumPacket};
+use node_wire::quorum::{Dialect, ForwardedRequest, PacketType, QuorumPacket};
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
 use super::{Leader, Phase, Progress, up_to_date};
@@ -15,6 +19,9 @@ use crate::io::{ConnId, Effect};
 use crate::plant::{Bug, Plant};
 use crate::sessions::Owner;
 use crate::tree::Applied;
+
+/// COMMITs that are held for a member that is being synchronized. One that lets so many pass begins anew.
+const MAX_HELD: usize = 1 << 20;
 
 impl Leader {
     /// A client's request, from one of ours or forwarded by a learner.
@@ -106,6 +113,9 @@ impl Leader {
         let (Some(epoch), Some(peer)) = (self.epoch, self.peers.get_mut(&conn)) else { return Ok(()) };
         // Where the counter is not the epoch's own, its acknowledgements can't be told from those of others.
         let blind = base.plant.has(Bug::ZxidReuse) || base.plant.has(Bug::ZxidRollover);
+        if peer.dialect == Dialect::Apache && zxid < Zxid::new(epoch, 0) {
+            return Ok(());
+        }
         if (zxid.epoch() != epoch || zxid > self.last_proposed) && !blind {
             // An acknowledgement of what was never sent to it in this epoch.
             self.drop_peer(base, conn);
@@ -119,14 +129,14 @@ impl Leader {
                 // It may have held open proposals before it came back: nobody will acknowledge those again.
                 peer.acked = peer.acked.max(peer.history);
                 if self.phase == Phase::Broadcast {
-                    up_to_date(base, conn);
+                    up_to_date(base, conn, peer);
                     return self.try_commit(base);
                 }
                 return self.check_established(base);
             }
             return Ok(());
         }
-        if peer.progress != Progress::Synchronized {
+        if peer.progress != Progress::Synchronized && peer.dialect == Dialect::Own {
             // Before its ACK of NEWLEADER nothing of it counts.
             self.drop_peer(base, conn);
             return Ok(());
@@ -165,22 +175,45 @@ impl Leader {
             let zxid = entry.zxid();
             // The history that the epoch began with was sent with its COMMITs already.
             if zxid > self.initial {
-                for (conn, peer) in &self.peers {
-                    if matches!(peer.progress, Progress::Synchronizing | Progress::Synchronized) {
-                        let (kind, data) = if peer.observes {
-                            (PacketType::Inform, Some(entry.bytes.clone()))
-                        } else {
-                            (PacketType::Commit, None)
-                        };
-                        let packet = QuorumPacket { kind, zxid: zxid.to_wire(), data };
-                        base.out.push(Effect::Send { conn: *conn, packet });
-                    }
-                }
+                self.tell_committed(base, &entry);
             }
             self.outstanding.applied(zxid);
             if applied == Applied::SessionClosed {
                 self.sessions.remove(entry.header.session);
             }
+        }
+    }
+}
+
+// Telling learners.
+
+impl Leader {
+    fn tell_committed<P: Plant>(&mut self, base: &mut Base<P>, entry: &Entry) {
+        let zxid = entry.zxid();
+        let mut beyond_help = Vec::new();
+        for (conn, peer) in &mut self.peers {
+            let hold = match peer.progress {
+                Progress::Connected | Progress::Known { .. } | Progress::Promised { .. } => continue,
+                Progress::Synchronizing => peer.dialect == Dialect::Apache && !peer.observes,
+                Progress::Synchronized => false,
+            };
+            if hold {
+                peer.held.push(zxid);
+                if peer.held.len() > MAX_HELD {
+                    beyond_help.push(*conn);
+                }
+                continue;
+            }
+            let (kind, data) = if peer.observes {
+                (PacketType::Inform, Some(entry.bytes.clone()))
+            } else {
+                (PacketType::Commit, None)
+            };
+            let packet = QuorumPacket { kind, zxid: zxid.to_wire(), data };
+            base.out.push(Effect::Send { conn: *conn, packet });
+        }
+        for conn in beyond_help {
+            self.drop_peer(base, conn);
         }
     }
 }
@@ -211,13 +244,14 @@ mod tests {
             peer_timeout: Duration::from_millis(250),
             tick_time: Duration::from_secs(2),
             init_limit: 10,
+            sync_limit: 5,
             snap_count: 100_000,
             journal_entries: crate::JOURNAL_ENTRIES,
             last_counter: Zxid::LAST_COUNTER,
         };
         let image = Image::default();
         let mut base = Base::new(config, Epoch(6), Epoch(6), &image, Vec::new(), Now::default(), Clean);
-        let mut leader = Leader::start(&mut base);
+        let mut leader = Leader::start(Dialect::Own, &mut base);
         for ticket in 1..=2 {
             base.stored(ticket);
             while let Some(then) = base.next_due() {

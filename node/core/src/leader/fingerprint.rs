@@ -11,6 +11,7 @@ impl Leader {
     pub(crate) fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
         let Self {
             phase,
+            slowest,
             epoch,
             deadline,
             peers,
@@ -24,7 +25,7 @@ impl Leader {
             sessions,
             rounds,
         } = self;
-        (phase, epoch, until(*deadline, at), promised, stored).hash(state);
+        (phase, slowest, epoch, until(*deadline, at), promised, stored).hash(state);
         state.write_usize(peers.len());
         for (conn, peer) in peers {
             conn.hash(state);
@@ -39,9 +40,20 @@ impl Leader {
 
 impl Peer {
     fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
-        let Self { server, observes, progress, promised, acked, history, round, silence, patient_until } =
-            self;
-        (server, observes, progress, promised, acked, history, round).hash(state);
+        let Self {
+            server,
+            observes,
+            dialect,
+            held,
+            progress,
+            promised,
+            acked,
+            history,
+            round,
+            silence,
+            patient_until,
+        } = self;
+        (server, observes, dialect, held, progress, promised, acked, history, round).hash(state);
         silence.fingerprint(at, state);
         until(*patient_until, at).hash(state);
     }

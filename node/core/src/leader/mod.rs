@@ -27,7 +27,8 @@ use node_wire::client::OpCode;
 use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
 use node_wire::jute::Reader;
 use node_wire::quorum::{
-    ForwardedRequest, LEARNER_PROTOCOL, LearnerInfo, PacketType, PingTouches, QuorumPacket, Revalidate,
+    Dialect, ForwardedRequest, LEARNER_PROTOCOL, LeaderInfo, LearnerInfo, PacketType, PingTouches,
+    QuorumPacket, Revalidate,
 };
 
 use crate::base::{Base, Leave, Then};
@@ -76,6 +77,10 @@ struct Peer {
     server: Option<ServerId>,
     /// It gets what is committed and has no say in it.
     observes: bool,
+    /// How it speaks.
+    dialect: Dialect,
+    /// COMMITs that it is told behind UPTODATE: see [`broadcast`].
+    held: Vec<Zxid>,
     progress: Progress,
     /// Its promise counts for the epoch.
     promised: bool,
@@ -94,6 +99,8 @@ struct Peer {
 #[derive(Clone, Debug)]
 pub(crate) struct Leader {
     phase: Phase,
+    /// How the slowest of the voters speaks: how long to wait for them.
+    slowest: Dialect,
     /// The epoch, once a quorum has told what it accepted.
     epoch: Option<Epoch>,
     deadline: Duration,
@@ -114,11 +121,12 @@ pub(crate) struct Leader {
 }
 
 impl Leader {
-    pub(crate) fn start<P: Plant>(base: &mut Base<P>) -> Self {
+    pub(crate) fn start<P: Plant>(slowest: Dialect, base: &mut Base<P>) -> Self {
         let mut leader = Self {
             phase: Phase::Discovery,
+            slowest,
             epoch: None,
-            deadline: base.awake + base.discovery_timeout(),
+            deadline: base.awake + base.discovery_timeout(slowest),
             peers: BTreeMap::new(),
             promised: false,
             stored: false,
@@ -163,13 +171,15 @@ impl Leader {
         let peer = Peer {
             server: None,
             observes: false,
+            dialect: Dialect::Own,
+            held: Vec::new(),
             progress: Progress::Connected,
             promised: false,
             acked: Zxid::ZERO,
             history: Zxid::ZERO,
             round: -1,
             silence: Silence::new(base.awake),
-            patient_until: base.awake + base.discovery_timeout(),
+            patient_until: base.awake + base.discovery_timeout(self.slowest),
         };
         self.peers.insert(conn, peer);
     }
@@ -185,11 +195,13 @@ impl Leader {
     }
 
     pub(crate) fn tick<P: Plant>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
-        let timeout = base.config.peer_timeout;
         let silent: Vec<ConnId> = self
             .peers
             .iter()
-            .filter(|(_, peer)| base.awake >= peer.patient_until && peer.silence.is_over(base.awake, timeout))
+            .filter(|(_, peer)| {
+                let limit = base.config.silence_limit(peer.dialect);
+                base.awake >= peer.patient_until && peer.silence.is_over(base.awake, limit)
+            })
             .map(|(conn, _)| *conn)
             .collect();
         for conn in silent {
@@ -302,9 +314,9 @@ impl Leader {
                 if observes { base.config.observers.contains(&server) } else { base.quorum.contains(server) };
             known && server != base.config.id
         };
-        let server = match info {
+        let (server, dialect) = match info {
             // Epochs are signed on the wire; a negative one would be beyond all others here.
-            Ok(info) if packet.zxid >= 0 && belongs(info.server) => info.server,
+            Ok(info) if packet.zxid >= 0 && belongs(info.server) => (info.server, info.dialect),
             _ => {
                 self.drop_peer(base, conn);
                 return Ok(());
@@ -323,8 +335,13 @@ impl Leader {
         if let Some(peer) = self.peers.get_mut(&conn) {
             peer.server = Some(server);
             peer.observes = observes;
+            peer.dialect = dialect;
             peer.progress = Progress::Known { accepted };
-            peer.patient_until = base.awake + base.discovery_timeout();
+            peer.patient_until = base.awake
+                + match dialect {
+                    Dialect::Own => base.discovery_timeout(self.slowest),
+                    Dialect::Apache => base.config.init_timeout(),
+                };
         }
         base.highest_told = base.highest_told.max(accepted);
         match self.epoch {
@@ -453,9 +470,9 @@ impl Leader {
         for (session, timeout_ms) in base.tree.sessions() {
             self.sessions.add(session, timeout_ms, None, base.awake);
         }
-        for (conn, peer) in &self.peers {
+        for (conn, peer) in &mut self.peers {
             if peer.progress == Progress::Synchronized {
-                up_to_date(base, *conn);
+                up_to_date(base, *conn, peer);
             }
         }
         base.tell(Event::Established { leader: base.config.id, epoch });
@@ -517,13 +534,17 @@ fn is_ahead<P: Plant>(base: &Base<P>, current: Epoch, last: Zxid) -> bool {
 }
 
 fn leader_info<P: Plant>(base: &mut Base<P>, conn: ConnId, epoch: Epoch) {
-    let data = encode(|w| w.int(LEARNER_PROTOCOL));
+    let info = LeaderInfo { protocol: LEARNER_PROTOCOL, dialect: Dialect::Own };
+    let data = encode(|w| info.encode(w));
     let zxid = Zxid::new(epoch, 0).to_wire();
     base.send(conn, QuorumPacket { kind: PacketType::LeaderInfo, zxid, data: Some(data) });
 }
 
 /// Its zxid says how far the history is committed: a learner that lacked nothing was sent no COMMIT.
-fn up_to_date<P: Plant>(base: &mut Base<P>, conn: ConnId) {
+fn up_to_date<P: Plant>(base: &mut Base<P>, conn: ConnId, peer: &mut Peer) {
     let zxid = base.journal.applied().to_wire();
     base.send(conn, QuorumPacket { kind: PacketType::UpToDate, zxid, data: None });
+    for zxid in std::mem::take(&mut peer.held) {
+        base.send(conn, QuorumPacket { kind: PacketType::Commit, zxid: zxid.to_wire(), data: None });
+    }
 }

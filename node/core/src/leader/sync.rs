@@ -8,6 +8,8 @@
 //!   then every later leader's history contains the one that e began with. If `q` is of the same epoch as `p`,
 //!   both logs hold that epoch's proposals in order and without gaps up to `q`. If it is of an older one, it is
 //!   part of the history that `p`'s epoch began with, which the learner took over whole.
+//! - `p` is the beginning of an epoch, which is no transaction: a Java member says so when it took over a snapshot
+//!   while nothing had been written in that epoch. It has what the epoch began with: DIFF, the entries after it.
 //! - `p` lies before `base`: SNAP, the tree and the entries behind it. Nothing in the learner's log is then after
 //!   the tree's zxid, so that the tree may replace all of it.
 
@@ -31,7 +33,7 @@ impl Leader {
         peer.silence = Silence::new(base.awake);
         let learner = peer.server.unwrap_or(ServerId(0));
         let (how, from) = match base.journal.floor(last) {
-            Some(floor) if floor == last => (SyncKind::Diff, last),
+            Some(floor) if floor == last || last.counter() == 0 => (SyncKind::Diff, floor),
             Some(floor) => (SyncKind::Trunc, floor),
             None => (SyncKind::Snap, base.tree.zxid()),
         };

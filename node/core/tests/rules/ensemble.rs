@@ -126,6 +126,7 @@ impl Ensemble {
             peer_timeout: Duration::from_millis(250),
             tick_time: Duration::from_millis(2000),
             init_limit: 10,
+            sync_limit: 5,
             snap_count: self.snap_count.unwrap_or(100_000),
             journal_entries: node_core::JOURNAL_ENTRIES,
             last_counter: Zxid::LAST_COUNTER,

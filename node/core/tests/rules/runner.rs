@@ -31,7 +31,7 @@ use node_wire::client::{
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 use node_wire::jute::Writer;
-use node_wire::quorum::{LEARNER_PROTOCOL, LearnerInfo, PacketType, QuorumPacket};
+use node_wire::quorum::{Dialect, LEARNER_PROTOCOL, LeaderInfo, LearnerInfo, PacketType, QuorumPacket};
 
 use crate::ensemble::Ensemble;
 use crate::history::{entry, image, parse_zxid, parse_zxids};
@@ -86,6 +86,15 @@ impl<'a> Args<'a> {
         T::Err: Error + 'static,
     {
         Ok(self.key(key)?.unwrap_or(default))
+    }
+
+    /// `dialect=apache` for a Java member.
+    fn dialect(&mut self) -> Outcome<Dialect> {
+        match self.or("dialect", String::from("own"))?.as_str() {
+            "own" => Ok(Dialect::Own),
+            "apache" => Ok(Dialect::Apache),
+            other => Err(format!("no such dialect: {other}").into()),
+        }
     }
 
     fn zxid(&mut self, key: &str) -> Outcome<Option<Zxid>> {
@@ -200,10 +209,14 @@ impl Runner {
         let server = ServerId(args.or("server", from)?);
         let data = match kind {
             PacketType::FollowerInfo => {
-                let info = LearnerInfo { server, protocol: LEARNER_PROTOCOL, config_version: 0 };
+                let protocol = LEARNER_PROTOCOL;
+                let info = LearnerInfo { server, protocol, config_version: 0, dialect: args.dialect()? };
                 Some(encode(|w| info.encode(w)))
             }
-            PacketType::LeaderInfo => Some(encode(|w| w.int(LEARNER_PROTOCOL))),
+            PacketType::LeaderInfo => {
+                let info = LeaderInfo { protocol: LEARNER_PROTOCOL, dialect: args.dialect()? };
+                Some(encode(|w| info.encode(w)))
+            }
             PacketType::AckEpoch => Some(encode(|w| w.int(current))),
             PacketType::Proposal => Some(entry(zxid).bytes),
             _ => None,

@@ -13,7 +13,7 @@ use node_wire::ids::{Epoch, Round, ServerId, SessionId, Zxid};
 use node_wire::jute::Reader;
 use node_wire::logfile::{Record, RecordReader, encode_header, encode_record};
 use node_wire::password::session_password;
-use node_wire::quorum::{LEARNER_PROTOCOL, LearnerInfo, PacketType, QuorumPacket, decode_packet};
+use node_wire::quorum::{Dialect, LEARNER_PROTOCOL, LearnerInfo, PacketType, QuorumPacket, decode_packet};
 use node_wire::snapshot::file::{ZxidDigest, decode_file, encode_file};
 use node_wire::snapshot::stream::{StreamDecoder, encode_stream};
 use node_wire::snapshot::{Image, OPEN_ACL, StatPersisted};
@@ -168,7 +168,12 @@ fn hellos_of_every_version() {
 #[test]
 fn a_followerinfo_packet() {
     let bytes = "0000000b 0000000500000000 00000014 0000000000000002 00010000 0000000000000000 ffffffff";
-    let info = LearnerInfo { server: ServerId(2), protocol: LEARNER_PROTOCOL, config_version: 0 };
+    let info = LearnerInfo {
+        server: ServerId(2),
+        protocol: LEARNER_PROTOCOL,
+        config_version: 0,
+        dialect: Dialect::Apache,
+    };
     let packet = QuorumPacket {
         kind: PacketType::FollowerInfo,
         zxid: Zxid::new(Epoch(5), 0).to_wire(),

@@ -10,7 +10,7 @@ use node_wire::client::{
     validate_path, validate_sequential_path,
 };
 use node_wire::election::{Hello, Notification};
-use node_wire::ids::Zxid;
+use node_wire::ids::{Epoch, ServerId, Zxid};
 use node_wire::jute::{DecodeError, Jute, Reader};
 use node_wire::logfile::{
     FileName, HEADER_LEN, Record, RecordReader, TornReason, encode_header, encode_record,
@@ -237,6 +237,9 @@ fn negative_votes_are_refused() {
         }))
     };
     assert!(notification(1, 1, 1, 1).is_ok());
+    // An observer of Apache ZooKeeper has no vote, and says so in this way.
+    let none = notification(i64::MIN, i64::MIN, 1, i64::MIN).expect("an observer may ask");
+    assert_eq!((none.leader, none.zxid, none.peer_epoch), (ServerId(0), Zxid::ZERO, Epoch::ZERO));
     assert!(notification(-1, 1, 1, 1).is_err());
     assert!(notification(1, -1, 1, 1).is_err());
     assert!(notification(1, 1, -1, 1).is_err());

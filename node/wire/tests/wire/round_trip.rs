@@ -16,8 +16,8 @@ use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 use node_wire::jute::{DecodeError, Jute, Reader, Writer};
 use node_wire::logfile::{FileName, Record, RecordReader, encode_header, encode_record};
 use node_wire::quorum::{
-    ForwardedRequest, LearnerInfo, PacketType, PingTouches, QuorumPacket, Revalidate, Revalidated,
-    decode_packet,
+    Dialect, ForwardedRequest, LeaderInfo, LearnerInfo, PacketType, PingTouches, QuorumPacket, Revalidate,
+    Revalidated, decode_packet,
 };
 use node_wire::snapshot::file::{FileEncoder, SnapshotFile, ZxidDigest, decode_file, encode_file};
 use node_wire::snapshot::stream::{StreamDecoder, StreamEncoder, encode_stream};
@@ -201,8 +201,11 @@ proptest! {
         payload in bytes(),
         touches in vec((session(), any::<i32>()), 0..5),
     ) {
-        let info = LearnerInfo { server: ServerId(server), protocol: number, config_version: long };
+        let dialect = if flag { Dialect::Own } else { Dialect::Apache };
+        let info = LearnerInfo { server: ServerId(server), protocol: number, config_version: long, dialect };
         returns(&info, LearnerInfo::encode, LearnerInfo::decode)?;
+        let info = LeaderInfo { protocol: number, dialect };
+        returns(&info, LeaderInfo::encode, LeaderInfo::decode)?;
         record_returns(&Revalidate { session, timeout_ms: number })?;
         record_returns(&Revalidated { session, valid: flag })?;
         let request = ForwardedRequest { session, cxid: number, op, payload };
