@@ -162,7 +162,13 @@ impl<P: Plant> Engine<P> {
 
     fn tell(&self, event: &Event) {
         let zxid = self.member.status().last_logged;
-        tracing::info!(%zxid, ?event);
+        match event {
+            Event::Diverged { zxid, told, computed } => tracing::error!(
+                "the tree is not the leader's: its digest after {zxid} is {computed:x} instead of {told:x}; let this \
+                 member copy the history of the others"
+            ),
+            _ => tracing::info!(%zxid, ?event),
+        }
         self.events.transition(event, zxid);
         if let Event::Established { .. } = event {
             self.events.serving(self.client_addr.clone(), zxid);

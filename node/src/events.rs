@@ -90,6 +90,8 @@ impl Events {
                 };
                 Line::Synced { kind, peer: learner.0, zxid }
             }
+            // For the operator's log alone.
+            Event::Diverged { .. } => return,
         });
     }
 

@@ -16,6 +16,7 @@ use node_wire::txn::Entry;
 
 use crate::Config;
 use crate::clients::Clients;
+use crate::divergence::Divergence;
 use crate::io::{ConnId, Effect, Event, Now, StoreOp};
 use crate::journal::Journal;
 use crate::plant::{Bug, Plant};
@@ -89,6 +90,8 @@ pub(crate) struct Base<P: Plant> {
     failed_lookups: u32,
     /// The epoch in the acceptedEpoch file, for the planted bug that writes it too late.
     filed_epoch: Epoch,
+    /// Whether the tree is that of the others.
+    divergence: Divergence,
     /// What the log writer of the last role had not written when that role ended, for the planted bug whose writer
     /// is not stopped.
     left_to_old_writer: Vec<Entry>,
@@ -132,6 +135,7 @@ impl<P: Plant> Base<P> {
             since_snapshot: 0,
             failed_lookups: 0,
             filed_epoch: accepted,
+            divergence: Divergence::default(),
             left_to_old_writer: Vec::new(),
             config,
         }
@@ -283,6 +287,7 @@ impl<P: Plant> Base<P> {
     /// Replaces everything by a leader's snapshot.
     pub(crate) fn install(&mut self, image: Image) {
         self.tree = tree_of(&image, self.plant);
+        self.divergence = Divergence::default();
         self.journal.reset(image.zxid);
         self.appended.clear();
         self.durable = image.zxid;
@@ -349,6 +354,8 @@ impl<P: Plant> Base<P> {
             since_snapshot,
             failed_lookups,
             filed_epoch,
+            // Decides nothing.
+            divergence: _,
             left_to_old_writer,
         } = self;
         (accepted_epoch, current_epoch, highest_told).hash(state);
@@ -378,6 +385,9 @@ impl<P: Plant> Base<P> {
         self.clients.about_to_apply(&entry, &self.tree, &mut self.out);
         let walked = self.plant.has(Bug::SnapshotMissesChange).then(|| self.tree.snapshot());
         let applied = self.tree.apply(&entry);
+        if let Some(told) = self.divergence.compare(&self.tree, &entry) {
+            self.tell(Event::Diverged { zxid: entry.zxid(), told, computed: self.tree.digest() });
+        }
         self.clients.applied(&entry, &applied, &self.tree, &mut self.out);
         self.since_snapshot += 1;
         self.maybe_snapshot(walked);

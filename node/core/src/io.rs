@@ -251,6 +251,15 @@ pub enum Event {
         /// How.
         how: SyncKind,
     },
+    /// The tree is not the one that the leader has after the same transaction. Told once.
+    Diverged {
+        /// The transaction.
+        zxid: Zxid,
+        /// The digest that the leader says.
+        told: i64,
+        /// The digest of our tree.
+        computed: i64,
+    },
 }
 
 /// How a learner is brought to the leader's history.

@@ -18,6 +18,7 @@
 
 mod base;
 mod clients;
+mod divergence;
 mod election;
 mod fingerprint;
 pub mod io;

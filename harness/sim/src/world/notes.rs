@@ -153,6 +153,9 @@ fn told(event: &Event) -> String {
         Event::Synchronizing { learner, how } => {
             format!("synchronizes s{} by {}", learner.0, format!("{how:?}").to_uppercase())
         }
+        Event::Diverged { zxid, told, computed } => {
+            format!("has digest {computed:x} after {zxid}, and its leader {told:x}")
+        }
     }
 }
 

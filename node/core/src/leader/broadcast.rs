@@ -86,7 +86,8 @@ impl Leader {
         }
         let header =
             TxnHeader { session: request.session, cxid: request.cxid, zxid, time_ms: base.now.wall_ms, kind };
-        let entry = Entry::new(header, txn, None);
+        self.look_ahead(base);
+        let entry = self.with_digest(Entry::new(header, txn, None));
         self.last_proposed = zxid;
         for (conn, peer) in &self.peers {
             if matches!(peer.progress, Progress::Synchronizing | Progress::Synchronized) && !peer.observes {
@@ -182,6 +183,7 @@ impl Leader {
                 self.sessions.remove(entry.header.session);
             }
         }
+        self.share(&base.tree);
     }
 }
 

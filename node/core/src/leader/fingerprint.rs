@@ -22,6 +22,8 @@ impl Leader {
             last_proposed,
             next_ping,
             outstanding,
+            // Follows from the journal.
+            ahead: _,
             sessions,
             rounds,
         } = self;

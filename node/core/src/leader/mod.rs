@@ -15,6 +15,7 @@
 //! A member that accepted a higher epoch than ours, from a candidate that failed, can never join this epoch. In
 //! Apache ZooKeeper it stays out until the leader changes by chance; here the leader starts a new epoch for it.
 
+mod ahead;
 mod broadcast;
 mod fingerprint;
 mod rounds;
@@ -38,6 +39,7 @@ use crate::plant::{Bug, Plant};
 use crate::prep::Outstanding;
 use crate::sessions::{Owner, SessionTracker};
 use crate::silence::Silence;
+use crate::tree::Tree;
 
 pub(crate) use rounds::MOVED;
 use rounds::SyncRounds;
@@ -116,6 +118,8 @@ pub(crate) struct Leader {
     last_proposed: Zxid,
     next_ping: Duration,
     outstanding: Outstanding,
+    /// The tree when all that is proposed is applied, where somebody wants its digest: see [`ahead`].
+    ahead: Option<Tree>,
     sessions: SessionTracker,
     rounds: SyncRounds,
 }
@@ -135,6 +139,7 @@ impl Leader {
             last_proposed: Zxid::ZERO,
             next_ping: base.awake,
             outstanding: Outstanding::default(),
+            ahead: None,
             sessions: SessionTracker::default(),
             rounds: SyncRounds::default(),
         };

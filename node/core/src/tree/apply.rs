@@ -1,5 +1,6 @@
 //! How a committed transaction changes the tree.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -58,7 +59,7 @@ impl Tree {
                 self.sessions.insert(header.session, *timeout_ms);
                 Applied::SessionCreated { timeout_ms: *timeout_ms }
             }
-            Txn::CloseSession { .. } => self.close_session(header),
+            Txn::CloseSession { paths } => self.close_session(header, paths.as_deref().unwrap_or_default()),
             Txn::Error { code } => {
                 Applied::Refused(ErrorCode::from_code(*code).unwrap_or(ErrorCode::SystemError))
             }
@@ -81,12 +82,10 @@ impl Tree {
         owner: SessionId,
         parent_cversion: i32,
     ) -> Applied {
-        if self.nodes.contains_key(path) {
-            return Applied::Refused(ErrorCode::NodeExists);
-        }
         let Some((parent_path, name)) = parent_of(path) else {
             return Applied::Refused(ErrorCode::BadArguments);
         };
+        // A fuzzy snapshot may hold the child already, beside its parent as it was before.
         if !self.change(parent_path, |parent| {
             parent.children.insert(ByteString::from(name));
             // -1 is what transactions of the 3.3 line carry: they leave the counting to whoever applies them.
@@ -97,6 +96,9 @@ impl Tree {
             }
         }) {
             return Applied::Refused(ErrorCode::NoNode);
+        }
+        if self.nodes.contains_key(path) {
+            return Applied::Refused(ErrorCode::NodeExists);
         }
         let stat = StatPersisted {
             czxid: header.zxid,
@@ -125,6 +127,13 @@ impl Tree {
     }
 
     fn delete(&mut self, header: &TxnHeader, path: &str) -> Applied {
+        if let Some((parent_path, name)) = parent_of(path) {
+            // Also for a child that is gone: a fuzzy snapshot may hold the parent as it was before.
+            self.change(parent_path, |parent| {
+                parent.children.remove(name);
+                parent.stat.pzxid = parent.stat.pzxid.max(header.zxid);
+            });
+        }
         let Some(node) = self.nodes.get(path) else {
             return Applied::Refused(ErrorCode::NoNode);
         };
@@ -140,12 +149,6 @@ impl Tree {
                     self.ephemerals.remove(&owner);
                 }
             }
-        }
-        if let Some((parent_path, name)) = parent_of(path) {
-            self.change(parent_path, |parent| {
-                parent.children.remove(name);
-                parent.stat.pzxid = parent.stat.pzxid.max(header.zxid);
-            });
         }
         Applied::Deleted
     }
@@ -168,9 +171,11 @@ impl Tree {
         Applied::DataSet { stat }
     }
 
-    fn close_session(&mut self, header: &TxnHeader) -> Applied {
+    /// What goes with the session is listed; in a fuzzy snapshot the list may be longer than what is there.
+    fn close_session(&mut self, header: &TxnHeader, listed: &[ByteString]) -> Applied {
         self.sessions.remove(&header.session);
-        let paths: Vec<ByteString> = self.ephemerals(header.session).cloned().collect();
+        let own = self.ephemerals(header.session).cloned();
+        let paths: BTreeSet<ByteString> = listed.iter().cloned().chain(own).collect();
         for path in paths {
             self.delete(header, &path);
         }

@@ -36,6 +36,9 @@ pub(crate) fn event(event: &Event) -> String {
         Event::Synchronizing { learner, how } => {
             format!("synchronizes {learner} by {}", format!("{how:?}").to_uppercase())
         }
+        Event::Diverged { zxid, told, computed } => {
+            format!("diverged at {}: {computed:x} instead of {told:x}", dotted(*zxid))
+        }
     }
 }
 
