@@ -8,7 +8,7 @@
 //! 40 bytes with it, and from 44 bytes on with the ensemble's configuration. All are read. A notification
 //! with a configuration is written in the newest form. One without is written in the 40-byte form: ZooKeeper
 //! parses an empty configuration too, and where `standaloneEnabled` is false that ends the thread that
-//! receives votes.
+//! receives votes. Members of ours leave the configuration out, and know those of Apache ZooKeeper by theirs.
 //!
 //! ZooKeeper orders votes as signed numbers and we as unsigned ones. Negative numbers are refused here, so
 //! that the two orders are one; all but the smallest, which stands for no vote where an observer looks for a
