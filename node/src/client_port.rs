@@ -14,8 +14,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use bytestring::ByteString;
 use node_core::io::{ClientId, Input};
-use node_wire::client::{ConnectRequest, Request, XID_WATCH, take_frame};
+use node_wire::client::{ConnectRequest, Id, Request, XID_WATCH, take_frame};
 use node_wire::jute::{DecodeError, Reader};
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream};
@@ -139,7 +140,7 @@ impl ClientPort {
         *self.hosts.borrow_mut().entry(host).or_default() += 1;
         let port = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            port.serve(stream).await;
+            port.serve(stream, host).await;
             port.dismiss(host);
         });
     }
@@ -156,7 +157,7 @@ impl ClientPort {
     }
 
     /// One connection's life.
-    async fn serve(&self, stream: TcpStream) {
+    async fn serve(&self, stream: TcpStream, host: IpAddr) {
         self.last.set(self.last.get() + 1);
         let client = ClientId(self.last.get());
         let (mut reader, writer) = stream.into_split();
@@ -165,7 +166,7 @@ impl ClientPort {
             open: RefCell::default(),
             welcomed: Cell::new(false),
         });
-        if let Err(refusal) = self.converse(client, &connection, &mut reader).await {
+        if let Err(refusal) = self.converse(client, host, &connection, &mut reader).await {
             tracing::debug!(?client, %refusal, "closed a client's connection");
         }
         self.lose(client);
@@ -175,6 +176,7 @@ impl ClientPort {
     async fn converse(
         &self,
         client: ClientId,
+        host: IpAddr,
         connection: &Rc<Connection>,
         reader: &mut OwnedReadHalf,
     ) -> Result<(), Refusal> {
@@ -186,7 +188,7 @@ impl ClientPort {
         let request = ConnectRequest::decode(&mut Reader::new(apart(first)))?;
         self.connections.borrow_mut().insert(client, Rc::clone(connection));
         connection.open.borrow_mut().push_back(Instant::now());
-        self.inbox.put_client(Input::ClientConnect { client, request });
+        self.inbox.put_client(Input::ClientConnect { client, request, who: vec![address_of(host)] });
         if !connection.outbox.until(|| connection.welcomed.get()).await? {
             return Ok(());
         }
@@ -315,6 +317,12 @@ impl ClientPort {
             connection.outbox.poke();
         }
     }
+}
+
+/// The identity that every client has. One that reaches an IPv6 socket over IPv4 is called by its own address.
+fn address_of(host: IpAddr) -> Id {
+    let id = ByteString::from(host.to_canonical().to_string());
+    Id { scheme: ByteString::from_static("ip"), id }
 }
 
 fn say(connection: &Connection, text: &str) {

@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use node_core::ClientRules;
 use node_wire::ids::ServerId;
 use node_wire::jute::limits::MAX_FRAME;
 
@@ -18,6 +19,7 @@ use crate::address::{
 };
 use crate::cli::Args;
 use crate::environment::{Environment, MY_ID};
+use crate::rules::client_rules;
 use crate::words::Whitelist;
 use crate::zoocfg::{WHITELIST, ZooCfg};
 
@@ -78,6 +80,8 @@ pub struct NodeConfig {
     pub max_client_cnxns: u32,
     /// The longest request of a client.
     pub jute_max_buffer: usize,
+    /// What clients may do.
+    pub rules: ClientRules,
     /// The four-letter words that are answered.
     pub words: Whitelist,
     /// Print transitions on stdout.
@@ -200,6 +204,7 @@ impl NodeConfig {
             None => client_addr(&environment, &file, &servers, id)?,
         };
         let words = Whitelist::new(file.words.as_deref(), environment.name_of(WHITELIST));
+        let rules = client_rules(&file.rules, &servers)?;
         let config = Self {
             id,
             servers,
@@ -225,6 +230,7 @@ impl NodeConfig {
                 .or(file.max_client_cnxns)
                 .unwrap_or(DEFAULT_MAX_CLIENT_CNXNS),
             jute_max_buffer: file.jute_max_buffer.unwrap_or(MAX_FRAME),
+            rules,
             words: words.map_err(ConfigError::Impossible)?,
             events: args.events,
             note_synced: false,

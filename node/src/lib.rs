@@ -32,6 +32,7 @@ pub mod net;
 mod outbox;
 pub mod probe;
 mod quorum_port;
+mod rules;
 mod snapshots;
 mod store;
 #[cfg(test)]
@@ -203,6 +204,7 @@ fn start<P: Plant>(
         snap_count: config.snap_count,
         journal_entries: node_core::JOURNAL_ENTRIES,
         last_counter: node_wire::ids::Zxid::LAST_COUNTER,
+        clients: config.rules.clone(),
     };
     let recovered = node_core::io::Recovered {
         accepted_epoch: recovered.accepted_epoch,

@@ -235,6 +235,7 @@ mod tests {
             outstanding: 1,
             synced_followers: 0,
             data_size: 100,
+            watches: 0,
         }
     }
 

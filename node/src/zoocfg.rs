@@ -31,7 +31,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "localSessionsEnabled",
     "preAllocSize",
     "reconfigEnabled",
-    "skipACL",
     "standaloneEnabled",
     "syncEnabled",
 ];
@@ -69,6 +68,8 @@ pub struct ZooCfg {
     pub jute_max_buffer: Option<usize>,
     /// `peerTimeout`, our own: milliseconds, or a number with `ms` or `s` behind it.
     pub peer_timeout: Option<Duration>,
+    /// What is said about clients, by key.
+    pub rules: BTreeMap<String, String>,
     /// One line for each key that was skipped.
     pub warnings: Vec<String>,
 }
@@ -111,6 +112,7 @@ impl ZooCfg {
             purge_interval: self.purge_interval.or(other.purge_interval),
             jute_max_buffer: self.jute_max_buffer.or(other.jute_max_buffer),
             peer_timeout: self.peer_timeout.or(other.peer_timeout),
+            rules: other.rules.into_iter().chain(self.rules).collect(),
             warnings: self.warnings.into_iter().chain(other.warnings).collect(),
         }
     }
@@ -143,6 +145,9 @@ impl ZooCfg {
             }
             "jute.maxbuffer" => self.jute_max_buffer = Some(number(key, value, "a number of bytes")?),
             "peerTimeout" => self.peer_timeout = Some(duration(key, value)?),
+            _ if crate::rules::KEYS.contains(&key) => {
+                self.rules.insert(key.to_owned(), value.to_owned());
+            }
             _ => match key.strip_prefix("server.") {
                 Some(id) => self.set_server(key, id, value)?,
                 None => self.warnings.push(skipped(key)),

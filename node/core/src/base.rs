@@ -21,7 +21,7 @@ use crate::io::{ConnId, Effect, Event, Now, StoreOp};
 use crate::journal::Journal;
 use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
-use crate::tree::{Applied, Tree, TreeSnapshot};
+use crate::tree::{Applied, Seen, Tree, TreeSnapshot};
 
 /// The patience of discovery is doubled at most this often.
 const MAX_PATIENCE_DOUBLINGS: u32 = 4;
@@ -88,6 +88,8 @@ pub(crate) struct Base<P: Plant> {
     since_snapshot: u64,
     /// Lookups since an epoch was established last.
     failed_lookups: u32,
+    /// What the transaction that is being applied shows to watches; kept for its memory.
+    seen: Vec<Seen>,
     /// The epoch in the acceptedEpoch file, for the planted bug that writes it too late.
     filed_epoch: Epoch,
     /// Whether the tree is that of the others.
@@ -123,8 +125,8 @@ impl<P: Plant> Base<P> {
             highest_told: Epoch::ZERO,
             durable: journal.last(),
             journal,
-            tree: tree_of(image, plant),
-            clients: Clients::new(config.id, now),
+            tree: tree_of(image, &config, plant),
+            clients: Clients::new(config.id, &config.clients, now),
             out: Vec::new(),
             next_ticket: 0,
             stored: 0,
@@ -134,6 +136,7 @@ impl<P: Plant> Base<P> {
             // What was recovered is counted when it is applied, like everything else.
             since_snapshot: 0,
             failed_lookups: 0,
+            seen: Vec::new(),
             filed_epoch: accepted,
             divergence: Divergence::default(),
             left_to_old_writer: Vec::new(),
@@ -286,7 +289,7 @@ impl<P: Plant> Base<P> {
 
     /// Replaces everything by a leader's snapshot.
     pub(crate) fn install(&mut self, image: Image) {
-        self.tree = tree_of(&image, self.plant);
+        self.tree = tree_of(&image, &self.config, self.plant);
         self.divergence = Divergence::default();
         self.journal.reset(image.zxid);
         self.appended.clear();
@@ -353,6 +356,7 @@ impl<P: Plant> Base<P> {
             last_snapshot,
             since_snapshot,
             failed_lookups,
+            seen: _,
             filed_epoch,
             // Decides nothing.
             divergence: _,
@@ -384,11 +388,12 @@ impl<P: Plant> Base<P> {
         let entry = self.journal.apply_next(up_to)?;
         self.clients.about_to_apply(&entry, &self.tree, &mut self.out);
         let walked = self.plant.has(Bug::SnapshotMissesChange).then(|| self.tree.snapshot());
-        let applied = self.tree.apply(&entry);
+        self.seen.clear();
+        let applied = self.tree.apply_seen(&entry, &mut self.seen);
         if let Some(told) = self.divergence.compare(&self.tree, &entry) {
             self.tell(Event::Diverged { zxid: entry.zxid(), told, computed: self.tree.digest() });
         }
-        self.clients.applied(&entry, &applied, &self.tree, &mut self.out);
+        self.clients.applied(&entry, &applied, &self.seen, &self.tree, &mut self.out);
         self.since_snapshot += 1;
         self.maybe_snapshot(walked);
         Some((entry, applied))
@@ -414,8 +419,9 @@ impl<P: Plant> Base<P> {
 }
 
 /// The tree of a snapshot.
-fn tree_of<P: Plant>(image: &Image, plant: P) -> Tree {
+fn tree_of<P: Plant>(image: &Image, config: &Config, plant: P) -> Tree {
     let mut tree = Tree::from_image(image);
+    tree.show_membership(&config.clients.membership);
     if plant.has(Bug::EphemeralSurvives) {
         tree.forget_owners();
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use node_wire::client::{ConnectRequest, Request};
+use node_wire::client::{ConnectRequest, Id, Request};
 use node_wire::election::Notification;
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 use node_wire::quorum::QuorumPacket;
@@ -124,6 +124,8 @@ pub enum Input {
         client: ClientId,
         /// A new session or an old one.
         request: ConnectRequest,
+        /// Who is known to be there before anybody proves anything: the address, a certificate's name.
+        who: Vec<Id>,
     },
     /// A request on a client's connection.
     ClientRequest {

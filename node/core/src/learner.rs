@@ -187,7 +187,7 @@ impl Learner {
         let data = encode(|w| info.encode(w));
         let zxid = Zxid::new(base.accepted_epoch, 0).to_wire();
         let kind = if base.config.observes() { PacketType::ObserverInfo } else { PacketType::FollowerInfo };
-        base.send(conn, QuorumPacket { kind, zxid, data: Some(data) });
+        base.send(conn, QuorumPacket::new(kind, zxid, Some(data)));
     }
 
     /// A leader that is slow to listen is dialled again. One that died right after the vote is not waited for.
@@ -497,7 +497,7 @@ impl Learner {
         let Some(conn) = self.conn else { return };
         let touched = PingTouches(std::mem::take(&mut self.touched).into_iter().collect());
         let data = encode(|w| touched.encode(w));
-        base.send(conn, QuorumPacket { kind: PacketType::Ping, zxid, data: Some(data) });
+        base.send(conn, QuorumPacket::new(PacketType::Ping, zxid, Some(data)));
     }
 
     pub(crate) fn touch(&mut self, session: SessionId, timeout_ms: i32) {
@@ -512,16 +512,18 @@ impl Learner {
         {
             self.memory.forwarded(request, base.awake);
         }
-        let (kind, data) = match ask {
-            Ask::Forward(request) => (PacketType::Request, encode(|w| request.encode(w))),
-            Ask::Revalidate(revalidate) => (PacketType::Revalidate, encode(|w| revalidate.encode(w))),
+        let packet = match ask {
+            Ask::Forward(request) => request.into_packet(),
+            Ask::Revalidate(revalidate) => {
+                QuorumPacket::new(PacketType::Revalidate, -1, Some(encode(|w| revalidate.encode(w))))
+            }
             Ask::Sync(client) => {
                 self.syncs.push_back(client);
                 let session = base.clients.session(client).unwrap_or(SessionId::NONE);
-                (PacketType::Request, encode(|w| crate::leader::sync_request(session).encode(w)))
+                crate::leader::sync_request(session).into_packet()
             }
         };
-        base.send(conn, QuorumPacket { kind, zxid: -1, data: Some(data) });
+        base.send(conn, packet);
     }
 }
 
@@ -543,13 +545,13 @@ fn revalidated<P: Plant>(base: &mut Base<P>, packet: &QuorumPacket) -> Result<()
 }
 
 fn ack<P: Plant>(base: &mut Base<P>, conn: ConnId, zxid: Zxid) {
-    base.send(conn, QuorumPacket { kind: PacketType::Ack, zxid: zxid.to_wire(), data: None });
+    base.send(conn, QuorumPacket::new(PacketType::Ack, zxid.to_wire(), None));
 }
 
 fn ack_epoch<P: Plant>(base: &mut Base<P>, conn: ConnId, current: i32) {
     let data = encode(|w| w.int(current));
     let zxid = base.journal.last().to_wire();
-    base.send(conn, QuorumPacket { kind: PacketType::AckEpoch, zxid, data: Some(data) });
+    base.send(conn, QuorumPacket::new(PacketType::AckEpoch, zxid, Some(data)));
 }
 
 pub(crate) fn encode(body: impl FnOnce(&mut Writer<'_>)) -> Bytes {

@@ -16,6 +16,7 @@
 //! "Zab: High-performance broadcast for primary-backup systems", DSN 2011) with the repairs that its bugs taught;
 //! each stands with its issue number where it matters.
 
+mod access;
 mod base;
 mod clients;
 mod divergence;
@@ -29,6 +30,7 @@ mod plant;
 mod planted;
 mod prep;
 mod quorum;
+mod rules;
 mod sessions;
 mod silence;
 mod status;
@@ -44,6 +46,7 @@ use node_wire::quorum::{Dialect, QuorumPacket};
 
 pub use journal::JOURNAL_ENTRIES;
 pub use plant::{Bug, Clean, Plant, Planted};
+pub use rules::{CONTAINER_CHECK, ClientRules};
 pub use status::{Phase, Role, Status};
 
 use base::{Base, Leave};
@@ -89,6 +92,8 @@ pub struct Config {
     /// The zxid counter that ends an epoch: [`Zxid::LAST_COUNTER`](node_wire::ids::Zxid::LAST_COUNTER), or less in
     /// a world that is too short to count so far.
     pub last_counter: u32,
+    /// What clients may do.
+    pub clients: ClientRules,
 }
 
 impl Config {
@@ -200,7 +205,7 @@ impl<P: Plant> Member<P> {
                 self.leave_if(outcome);
             }
             Input::PeerLost { conn } => self.peer_lost(conn),
-            Input::ClientConnect { client, request } => self.client_connect(client, &request),
+            Input::ClientConnect { client, request, who } => self.client_connect(client, &request, who),
             Input::ClientRequest { client, request } => self.client_request(client, request),
             Input::ClientLost { client } => self.client_lost(client),
         }
@@ -424,13 +429,19 @@ impl<P: Plant> Member<P> {
 
     // Clients.
 
-    fn client_connect(&mut self, client: ClientId, request: &node_wire::client::ConnectRequest) {
+    fn client_connect(
+        &mut self,
+        client: ClientId,
+        request: &node_wire::client::ConnectRequest,
+        who: Vec<node_wire::client::Id>,
+    ) {
         if !self.established() {
             self.base.emit(Effect::CloseClient { client });
             return;
         }
         let bounds = self.base.config.session_bounds();
-        let ask = self.base.clients.connect(client, request, bounds, &self.base.tree, &mut self.base.out);
+        let (tree, out) = (&self.base.tree, &mut self.base.out);
+        let ask = self.base.clients.connect(client, request, who, bounds, tree, out);
         self.ask(ask);
     }
 

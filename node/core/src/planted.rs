@@ -11,11 +11,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use node_wire::client::OpCode;
 use node_wire::ids::SessionId;
-use node_wire::quorum::{ForwardedRequest, PacketType, QuorumPacket};
+use node_wire::quorum::ForwardedRequest;
 
 use crate::base::Base;
 use crate::io::ConnId;
-use crate::learner::encode;
 use crate::plant::{Bug, Plant};
 
 /// A write is slow to come back after this part of the peer time-out.
@@ -87,12 +86,11 @@ impl Memory {
         for session in over {
             self.heard.remove(&session);
             let (op, payload) = (OpCode::CloseSession.code(), Bytes::new());
-            forward(base, conn, &ForwardedRequest { session, cxid: 0, op, payload });
+            forward(base, conn, &ForwardedRequest { session, cxid: 0, op, payload, auth: Vec::new() });
         }
     }
 }
 
 fn forward<P: Plant>(base: &mut Base<P>, conn: ConnId, request: &ForwardedRequest) {
-    let data = Some(encode(|w| request.encode(w)));
-    base.send(conn, QuorumPacket { kind: PacketType::Request, zxid: -1, data });
+    base.send(conn, request.clone().into_packet());
 }

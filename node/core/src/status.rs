@@ -1,6 +1,7 @@
 //! A look at a member from outside: for `srvr` and `mntr`, and for invariants.
 
-use node_wire::ids::{Epoch, ServerId, Zxid};
+use bytestring::ByteString;
+use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
 use node_wire::txn::Entry;
 
 use crate::plant::Plant;
@@ -66,6 +67,8 @@ pub struct Status {
     pub synced_followers: usize,
     /// Bytes of paths and data in the tree.
     pub data_size: u64,
+    /// Watches of this member's clients.
+    pub watches: usize,
 }
 
 impl<P: Plant> Member<P> {
@@ -94,12 +97,18 @@ impl<P: Plant> Member<P> {
             outstanding: self.base.clients.outstanding(),
             synced_followers,
             data_size: counts.data_size,
+            watches: self.base.clients.watch_count(),
         }
     }
 
     /// The bugs planted in it.
     pub fn plant(&self) -> P {
         self.base.plant
+    }
+
+    /// Every watch of a client of this member: whose it is, and on which path.
+    pub fn watches(&self) -> Vec<(SessionId, ByteString)> {
+        self.base.clients.watches()
     }
 
     /// The committed tree.

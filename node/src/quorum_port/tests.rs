@@ -8,7 +8,7 @@ use crate::testing::{config, connect, from_peer, listener, local};
 use node_wire::snapshot::{Image, NodeRecord, OPEN_ACL, StatPersisted};
 
 fn packet(kind: PacketType, zxid: i64) -> QuorumPacket {
-    QuorumPacket { kind, zxid, data: None }
+    QuorumPacket::new(kind, zxid, None)
 }
 
 fn encoded(packet: &QuorumPacket) -> BytesMut {

@@ -1,6 +1,8 @@
 //! Three members in threads of this process, on loopback, with real files and a real client.
 
 mod members;
+mod raw;
+mod watching;
 
 use std::time::Duration;
 

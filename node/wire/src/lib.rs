@@ -11,8 +11,9 @@
 //! | quorum port | jute records without any framing | [`quorum`], and [`snapshot`] after SNAP |
 //! | disk | checksummed records and files | [`logfile`], [`snapshot`], with [`txn`] inside |
 //!
-//! [`jute`] is the serialization under all of them, [`ids`] the numbers that must not be mixed up, [`digest`]
-//! and [`password`] two calculations that both sides of a connection must agree on.
+//! [`jute`] is the serialization under all of them, [`ids`] the numbers that must not be mixed up,
+//! [`ephemeral`] what one of them says of a node; [`digest`], [`password`] and [`credentials`] are calculations
+//! that both sides of a connection must agree on.
 //!
 //! Input is hostile until it is decoded: no decoder panics, and none allocates more than its input justifies.
 //! A value of a type from here is well formed, so that nothing behind this crate has to look again. The crate
@@ -20,8 +21,10 @@
 //! has seen of the one message it is in.
 
 pub mod client;
+pub mod credentials;
 pub mod digest;
 pub mod election;
+pub mod ephemeral;
 pub mod ids;
 pub mod jute;
 pub mod logfile;

@@ -7,12 +7,12 @@
 //! What a packet's `zxid` means depends on its type, and so does its data: a proposal carries an
 //! [`Entry`](crate::txn::Entry)'s bytes, the others one of the small records below or nothing.
 //!
-//! A packet can also carry the identities of a client whose request is forwarded. They are read over, and
-//! never written: access control is not decided here.
+//! A REQUEST also carries the identities of the client whose request it forwards: the leader judges it, and only
+//! the member that has the connection knows who speaks.
 
 use bytes::{Bytes, BytesMut};
 
-use crate::client::codes;
+use crate::client::{Id, codes};
 use crate::ids::{ServerId, SessionId};
 use crate::jute::limits::MAX_BUFFER;
 use crate::jute::{DecodeError, Reader, Scan, Writer, record};
@@ -80,19 +80,27 @@ pub struct QuorumPacket {
     pub zxid: i64,
     /// What it carries.
     pub data: Option<Bytes>,
+    /// Whose request it is; empty in every packet but a REQUEST.
+    pub auth: Vec<Id>,
 }
 
 impl QuorumPacket {
+    /// A packet that speaks for no client.
+    #[must_use]
+    pub fn new(kind: PacketType, zxid: i64, data: Option<Bytes>) -> QuorumPacket {
+        QuorumPacket { kind, zxid, data, auth: Vec::new() }
+    }
+
     /// Appends the packet.
     pub fn encode(&self, w: &mut Writer<'_>) {
         w.int(self.kind.code());
         w.long(self.zxid);
         w.write(&self.data);
-        // The identities of whoever asked. Apache ZooKeeper walks those of a REQUEST without asking whether there
-        // is a list, so a REQUEST has an empty one.
-        match self.kind {
-            PacketType::Request => w.count(0),
-            _ => w.null(),
+        // Apache ZooKeeper walks the identities of a REQUEST without asking whether there is a list.
+        if self.auth.is_empty() && self.kind != PacketType::Request {
+            w.null();
+        } else {
+            w.write(&self.auth);
         }
     }
 }
@@ -104,7 +112,8 @@ impl QuorumPacket {
 pub fn decode_packet(buffer: &mut BytesMut) -> Result<Option<QuorumPacket>, DecodeError> {
     let Some(len) = scan_packet(buffer)? else { return Ok(None) };
     let mut r = Reader::new(buffer.split_to(len).freeze());
-    Ok(Some(QuorumPacket { kind: PacketType::try_from(r.int()?)?, zxid: r.long()?, data: r.buffer()? }))
+    let kind = PacketType::try_from(r.int()?)?;
+    Ok(Some(QuorumPacket { kind, zxid: r.long()?, data: r.buffer()?, auth: r.read()? }))
 }
 
 /// How long the packet at the front is, if it is there whole.
@@ -231,6 +240,8 @@ pub struct ForwardedRequest {
     pub op: i32,
     /// The request's body.
     pub payload: Bytes,
+    /// Who asks. Not part of the packet's data: [`QuorumPacket::auth`] carries it.
+    pub auth: Vec<Id>,
 }
 
 impl ForwardedRequest {
@@ -246,9 +257,17 @@ impl ForwardedRequest {
     ///
     /// # Errors
     /// When the fields before the payload are not whole.
-    pub fn decode(data: Bytes) -> Result<Self, DecodeError> {
+    pub fn decode(data: Bytes, auth: Vec<Id>) -> Result<Self, DecodeError> {
         let mut r = Reader::new(data);
-        Ok(Self { session: r.read()?, cxid: r.int()?, op: r.int()?, payload: r.rest() })
+        Ok(Self { session: r.read()?, cxid: r.int()?, op: r.int()?, payload: r.rest(), auth })
+    }
+
+    /// The packet that brings it to the leader.
+    #[must_use]
+    pub fn into_packet(self) -> QuorumPacket {
+        let mut data = BytesMut::new();
+        self.encode(&mut Writer::new(&mut data));
+        QuorumPacket { kind: PacketType::Request, zxid: -1, data: Some(data.freeze()), auth: self.auth }
     }
 }
 

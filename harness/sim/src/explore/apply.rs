@@ -79,7 +79,7 @@ impl<P: Plant, const N: usize> World<P, N> {
                     read_only: None,
                 };
                 let client = ClientId(u64::from(self.budget.proposals));
-                self.step(at, Input::ClientConnect { client, request })?;
+                self.step(at, Input::ClientConnect { client, request, who: Vec::new() })?;
             }
         }
         self.settle();

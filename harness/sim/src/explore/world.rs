@@ -256,6 +256,7 @@ impl<P: Plant, const N: usize> World<P, N> {
             journal_entries: node_core::JOURNAL_ENTRIES,
             snap_count: u64::MAX,
             last_counter: Zxid::LAST_COUNTER,
+            clients: node_core::ClientRules::default(),
         }
     }
 

@@ -54,6 +54,7 @@ fn status(role: Role, epoch: u32, applied: Zxid) -> Status {
         outstanding: 0,
         synced_followers: 0,
         data_size: 0,
+        watches: 0,
     }
 }
 

@@ -265,7 +265,7 @@ fn describe(input: &Input) -> String {
             packet.data.as_ref().map_or(0, bytes::Bytes::len)
         ),
         Input::Image { conn, image } => format!("on {}: {}", conn.0, image.zxid),
-        Input::ClientConnect { client, request } => {
+        Input::ClientConnect { client, request, who: _ } => {
             format!("{}: session {} seen {}", client.0, request.session, request.last_zxid_seen)
         }
         Input::ClientRequest { client, request } => {

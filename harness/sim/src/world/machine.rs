@@ -342,6 +342,7 @@ impl<P: Plant> World<P> {
             snap_count: self.drawn.snap_count,
             journal_entries: self.drawn.journal_entries,
             last_counter: self.drawn.last_counter,
+            clients: node_core::ClientRules::default(),
         };
         let machine = &mut self.hosts[host];
         machine.life += 1;

@@ -169,7 +169,7 @@ fn packet(packet: &QuorumPacket) -> String {
             format!("{kind} {zxid} {entry}")
         }
         PacketType::Request => {
-            let request = ForwardedRequest::decode(data);
+            let request = ForwardedRequest::decode(data, Vec::new());
             let request =
                 request.map_or_else(|error| error.to_string(), |request| asked(request.op, &request.payload));
             format!("{kind} {request}")

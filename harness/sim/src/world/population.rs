@@ -178,6 +178,7 @@ impl<P: Plant> World<P> {
                     client,
                     request: ConnectRequest::decode(&mut Reader::new(client::unframed(frame)))
                         .expect("a client of ours asks well"),
+                    who: Vec::new(),
                 }
             }
             Flow::Frame(frame) => Input::ClientRequest {

@@ -9,21 +9,27 @@
 //! anew, so nothing that its session proposed before the move may come after it is let in: the leader answers a
 //! revalidation only behind all that, and drops what comes later through the old member (see [`crate::sessions`]).
 
+mod reads;
 mod reply;
+mod watches;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
-use node_wire::client::{ConnectRequest, ErrorCode, OpCode, PathWatch, Request, SyncRequest, validate_path};
+use node_wire::client::{AuthPacket, ConnectRequest, ErrorCode, Id, OpCode, Request, SyncRequest};
 use node_wire::ids::{ServerId, SessionId, Zxid};
 use node_wire::jute::{Reader, Writer};
 use node_wire::password::session_password;
 use node_wire::quorum::{ForwardedRequest, Revalidate};
 use node_wire::txn::Entry;
 
+use crate::ClientRules;
+use crate::access::authenticate;
 use crate::io::{ClientId, Effect, Now};
-use crate::tree::{Applied, Tree};
+use crate::tree::{Applied, Seen, Tree};
+use reads::{Local, is_local};
+use watches::Watches;
 
 /// Requests of one connection that may be open. Drivers stop reading long before; one that does not, or a client
 /// that gets round it, loses its connection.
@@ -55,7 +61,7 @@ enum Phase {
 #[derive(Clone, Debug, Hash)]
 enum Pending {
     /// Executed when its turn comes.
-    Read { xid: i32, op: OpCode, body: Bytes },
+    Local { xid: i32, op: OpCode, body: Bytes },
     /// Answered when its transaction is applied.
     Write { xid: i32, op: OpCode },
     /// Answered when the leader's quorum has spoken.
@@ -73,6 +79,8 @@ impl Pending {
 #[derive(Clone, Debug, Hash)]
 struct Client {
     session: SessionId,
+    /// Who it is, as far as is known. Only ever more.
+    who: Vec<Id>,
     phase: Phase,
     queue: VecDeque<Pending>,
     /// Syncs that a commit answered: the leader's word on them is still to come.
@@ -85,6 +93,9 @@ pub(crate) struct Clients {
     next_session: i64,
     clients: BTreeMap<ClientId, Client>,
     by_session: BTreeMap<SessionId, ClientId>,
+    watches: Watches,
+    super_digest: Option<ByteString>,
+    skip_acl: bool,
 }
 
 /// Bounds on what a client may ask for as a session's time-out, in milliseconds.
@@ -95,11 +106,18 @@ pub(crate) struct TimeoutBounds {
 }
 
 impl Clients {
-    pub(crate) fn new(me: ServerId, now: Now) -> Self {
+    pub(crate) fn new(me: ServerId, rules: &ClientRules, now: Now) -> Self {
         // As ZooKeeper does: the member in the highest byte, then the time of its start, then a counter.
         let member = i64::from_be_bytes(me.0.to_be_bytes()) << 56;
         let time = ((now.wall_ms << 24).cast_unsigned() >> 8).cast_signed();
-        Self { next_session: member | time, clients: BTreeMap::new(), by_session: BTreeMap::new() }
+        Self {
+            next_session: member | time,
+            clients: BTreeMap::new(),
+            by_session: BTreeMap::new(),
+            watches: Watches::default(),
+            super_digest: rules.super_digest.clone(),
+            skip_acl: rules.skip_acl,
+        }
     }
 
     pub(crate) fn connected(&self) -> usize {
@@ -108,6 +126,17 @@ impl Clients {
 
     pub(crate) fn outstanding(&self) -> usize {
         self.clients.values().map(|client| client.queue.len()).sum()
+    }
+
+    /// Watches of all clients together.
+    pub(crate) fn watch_count(&self) -> usize {
+        self.watches.count()
+    }
+
+    /// Whose watches stand on which paths.
+    pub(crate) fn watches(&self) -> Vec<(SessionId, ByteString)> {
+        let all = self.watches.all();
+        all.filter_map(|(client, path)| Some((self.session(client)?, path.clone()))).collect()
     }
 
     /// The session of a client whose connection stands.
@@ -119,6 +148,7 @@ impl Clients {
         &mut self,
         id: ClientId,
         request: &ConnectRequest,
+        who: Vec<Id>,
         bounds: TimeoutBounds,
         tree: &Tree,
         out: &mut Vec<Effect>,
@@ -130,11 +160,12 @@ impl Clients {
         let timeout_ms = request.timeout_ms.clamp(bounds.min_ms, bounds.max_ms);
         if request.session == SessionId::NONE {
             let session = self.new_session(tree);
-            self.admit(id, session, Phase::Creating, out);
+            self.admit(id, session, who, Phase::Creating, out);
             let mut payload = BytesMut::with_capacity(4);
             Writer::new(&mut payload).int(timeout_ms);
             let op = OpCode::CreateSession.code();
-            return Some(Ask::Forward(ForwardedRequest { session, cxid: 0, op, payload: payload.freeze() }));
+            let (payload, auth) = (payload.freeze(), Vec::new());
+            return Some(Ask::Forward(ForwardedRequest { session, cxid: 0, op, payload, auth }));
         }
         if request.password.as_ref() != session_password(request.session).as_slice() {
             out.push(Effect::Reply { client: id, frame: reply::expired() });
@@ -142,7 +173,7 @@ impl Clients {
             return None;
         }
         let phase = Phase::Revalidating { last_zxid_seen: request.last_zxid_seen, timeout_ms };
-        self.admit(id, request.session, phase, out);
+        self.admit(id, request.session, who, phase, out);
         Some(Ask::Revalidate(Revalidate { session: request.session, timeout_ms }))
     }
 
@@ -156,12 +187,13 @@ impl Clients {
         }
     }
 
-    fn admit(&mut self, id: ClientId, session: SessionId, phase: Phase, out: &mut Vec<Effect>) {
+    fn admit(&mut self, id: ClientId, session: SessionId, who: Vec<Id>, phase: Phase, out: &mut Vec<Effect>) {
         if let Some(old) = self.by_session.insert(session, id) {
             self.clients.remove(&old);
+            self.watches.forget(old);
             out.push(Effect::CloseClient { client: old });
         }
-        self.clients.insert(id, Client { session, phase, queue: VecDeque::new(), synced_early: 0 });
+        self.clients.insert(id, Client { session, who, phase, queue: VecDeque::new(), synced_early: 0 });
     }
 
     /// The leader's word on a session that wants to go on here.
@@ -217,25 +249,29 @@ impl Clients {
             return None;
         }
         let Request { xid, op, body } = request;
+        let session = client.session;
+        let forward = |op: OpCode, payload: Bytes, auth: Vec<Id>| {
+            let request = ForwardedRequest { session, cxid: xid, op: op.code(), payload, auth };
+            (Pending::Write { xid, op }, Some(Ask::Forward(request)))
+        };
         let (pending, ask) = match OpCode::from_code(op) {
-            Some(op @ (OpCode::Create | OpCode::Create2 | OpCode::Delete | OpCode::SetData)) => {
-                let forward =
-                    ForwardedRequest { session: client.session, cxid: xid, op: op.code(), payload: body };
-                (Pending::Write { xid, op }, Some(Ask::Forward(forward)))
-            }
-            Some(op @ OpCode::CloseSession) => {
-                let payload = Bytes::new();
-                let forward = ForwardedRequest { session: client.session, cxid: xid, op: op.code(), payload };
-                (Pending::Write { xid, op }, Some(Ask::Forward(forward)))
-            }
+            Some(op) if is_write(op) => forward(op, body, client.who.clone()),
+            Some(op @ OpCode::CloseSession) => forward(op, Bytes::new(), Vec::new()),
             Some(OpCode::Sync) => match SyncRequest::decode(&mut Reader::new(body)) {
                 Ok(SyncRequest { path }) => (Pending::Sync { xid, path, done: false }, Some(Ask::Sync(id))),
                 Err(_) => (Pending::Answer { xid, error: ErrorCode::MarshallingError }, None),
             },
             Some(OpCode::Ping) => (Pending::Answer { xid, error: ErrorCode::Ok }, None),
-            Some(op @ (OpCode::Exists | OpCode::GetData | OpCode::GetChildren | OpCode::GetChildren2)) => {
-                (Pending::Read { xid, op, body }, None)
+            Some(OpCode::Auth) => {
+                if let Err(error) = prove(&mut client.who, body, self.super_digest.as_ref()) {
+                    // Told at once: a client that is not who it says gets nothing else.
+                    out.push(Effect::Reply { client: id, frame: reply::plain(xid, Zxid::ZERO, error) });
+                    self.close(id, out);
+                    return None;
+                }
+                (Pending::Answer { xid, error: ErrorCode::Ok }, None)
             }
+            Some(op) if is_local(op) => (Pending::Local { xid, op, body }, None),
             _ => (Pending::Answer { xid, error: ErrorCode::Unimplemented }, None),
         };
         client.queue.push_back(pending);
@@ -310,7 +346,16 @@ impl Clients {
     }
 
     /// A transaction was applied: whoever asked for it here is answered.
-    pub(crate) fn applied(&mut self, entry: &Entry, applied: &Applied, tree: &Tree, out: &mut Vec<Effect>) {
+    /// Watches come first: no reply shows a change before its event.
+    pub(crate) fn applied(
+        &mut self,
+        entry: &Entry,
+        applied: &Applied,
+        seen: &[Seen],
+        tree: &Tree,
+        out: &mut Vec<Effect>,
+    ) {
+        self.watches.tell(seen, out);
         let header = &entry.header;
         let Some(&id) = self.by_session.get(&header.session) else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };
@@ -345,7 +390,12 @@ impl Clients {
                 Pending::Write { .. } | Pending::Sync { done: false, .. } => return,
                 Pending::Sync { xid, path, done: true } => reply::synced(*xid, tree.zxid(), path),
                 Pending::Answer { xid, error } => reply::plain(*xid, tree.zxid(), *error),
-                Pending::Read { xid, op, body } => read(*xid, *op, body, tree),
+                Pending::Local { xid, op, body } => {
+                    let (session, who) = (client.session, client.who.as_slice());
+                    let (skip_acl, watches) = (self.skip_acl, &mut self.watches);
+                    let mut local = Local { client: id, session, who, skip_acl, tree, watches };
+                    local.answer(*xid, *op, body, out)
+                }
             };
             client.queue.pop_front();
             out.push(Effect::Reply { client: id, frame });
@@ -353,6 +403,7 @@ impl Clients {
     }
 
     pub(crate) fn lost(&mut self, id: ClientId) {
+        self.watches.forget(id);
         if let Some(client) = self.clients.remove(&id)
             && self.by_session.get(&client.session) == Some(&id)
         {
@@ -370,26 +421,27 @@ impl Clients {
         out.extend(self.clients.keys().map(|client| Effect::CloseClient { client: *client }));
         self.clients.clear();
         self.by_session.clear();
+        self.watches.clear();
     }
 }
 
-/// Executes a read. Watches have their place here and are not kept yet: to leave one is refused rather than
-/// forgotten, for its client would wait for ever.
-fn read(xid: i32, op: OpCode, body: &Bytes, tree: &Tree) -> Bytes {
-    let zxid = tree.zxid();
-    let Ok(PathWatch { path, watch }) = PathWatch::decode(&mut Reader::new(body.clone())) else {
-        return reply::plain(xid, zxid, ErrorCode::MarshallingError);
-    };
-    if watch {
-        return reply::plain(xid, zxid, ErrorCode::Unimplemented);
-    }
-    if validate_path(&path).is_err() {
-        return reply::plain(xid, zxid, ErrorCode::BadArguments);
-    }
-    match op {
-        OpCode::Exists => reply::exists(xid, zxid, tree.exists(&path)),
-        OpCode::GetData => reply::data(xid, zxid, tree.get_data(&path)),
-        OpCode::GetChildren => reply::children(xid, zxid, tree.get_children(&path)),
-        _ => reply::children2(xid, zxid, tree.get_children(&path)),
-    }
+/// True for what becomes a transaction.
+fn is_write(op: OpCode) -> bool {
+    matches!(
+        op,
+        OpCode::Create
+            | OpCode::Create2
+            | OpCode::CreateContainer
+            | OpCode::CreateTtl
+            | OpCode::Delete
+            | OpCode::SetData
+            | OpCode::SetAcl
+            | OpCode::Check
+            | OpCode::Multi
+    )
+}
+
+fn prove(who: &mut Vec<Id>, body: Bytes, super_digest: Option<&ByteString>) -> Result<(), ErrorCode> {
+    let packet = AuthPacket::decode(&mut Reader::new(body)).map_err(|_| ErrorCode::AuthFailed)?;
+    authenticate(who, &packet.scheme, &packet.auth.unwrap_or_default(), super_digest)
 }

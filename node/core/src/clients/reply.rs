@@ -3,8 +3,9 @@
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
 use node_wire::client::{
-    Children2Response, ChildrenResponse, ConnectResponse, Create2Response, CreateResponse, ErrorCode,
-    ExistsResponse, GetDataResponse, OpCode, ReplyHeader, SetDataResponse, Stat, SyncResponse, put_frame,
+    ConnectResponse, Create2Response, CreateResponse, ErrorCode, EventType, KeeperState, MultiResponse,
+    MultiResult, OpCode, ReplyHeader, SetAclResponse, SetDataResponse, SyncResponse, WatcherEvent, XID_WATCH,
+    put_frame,
 };
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::Writer;
@@ -26,7 +27,7 @@ pub(super) fn plain(xid: i32, zxid: Zxid, error: ErrorCode) -> Bytes {
     frame(0, |w| ReplyHeader { xid, zxid, err: error.code() }.encode(w))
 }
 
-fn with_body(xid: i32, zxid: Zxid, room: usize, body: impl FnOnce(&mut Writer<'_>)) -> Bytes {
+pub(super) fn with_body(xid: i32, zxid: Zxid, room: usize, body: impl FnOnce(&mut Writer<'_>)) -> Bytes {
     frame(room, |w| {
         ReplyHeader { xid, zxid, err: 0 }.encode(w);
         body(w);
@@ -52,10 +53,14 @@ fn connect_response(timeout_ms: i32, session: SessionId, password: Bytes) -> Con
 pub(super) fn written(xid: i32, zxid: Zxid, op: OpCode, applied: &Applied) -> Bytes {
     match applied {
         Applied::Created { path, stat } => with_body(xid, zxid, path.len(), |w| match op {
-            OpCode::Create2 => Create2Response { path: path.clone(), stat: *stat }.encode(w),
-            _ => CreateResponse { path: path.clone() }.encode(w),
+            OpCode::Create => CreateResponse { path: path.clone() }.encode(w),
+            _ => Create2Response { path: path.clone(), stat: *stat }.encode(w),
         }),
-        Applied::DataSet { stat } => with_body(xid, zxid, 0, |w| SetDataResponse { stat: *stat }.encode(w)),
+        Applied::DataSet { stat } | Applied::Checked { stat } => {
+            with_body(xid, zxid, 0, |w| SetDataResponse { stat: *stat }.encode(w))
+        }
+        Applied::AclSet { stat } => with_body(xid, zxid, 0, |w| SetAclResponse { stat: *stat }.encode(w)),
+        Applied::Several(parts) => several(xid, zxid, parts),
         Applied::Deleted | Applied::SessionClosed | Applied::SessionCreated { .. } => {
             plain(xid, zxid, ErrorCode::Ok)
         }
@@ -67,33 +72,33 @@ pub(super) fn synced(xid: i32, zxid: Zxid, path: &ByteString) -> Bytes {
     with_body(xid, zxid, path.len(), |w| SyncResponse { path: path.clone() }.encode(w))
 }
 
-pub(super) fn exists(xid: i32, zxid: Zxid, found: Result<Stat, ErrorCode>) -> Bytes {
-    match found {
-        Ok(stat) => with_body(xid, zxid, 0, |w| ExistsResponse { stat }.encode(w)),
-        Err(error) => plain(xid, zxid, error),
-    }
+/// Something that a watch saw.
+pub(super) fn event(kind: EventType, path: &ByteString) -> Bytes {
+    frame(path.len(), |w| {
+        // -1 as a zxid: an event is told when it happens and has no other place in the order.
+        ReplyHeader { xid: XID_WATCH, zxid: Zxid::from_wire(-1), err: 0 }.encode(w);
+        let state = KeeperState::SyncConnected.code();
+        WatcherEvent { kind: kind.code(), state, path: path.clone() }.encode(w);
+    })
 }
 
-pub(super) fn data(xid: i32, zxid: Zxid, found: Result<(Option<Bytes>, Stat), ErrorCode>) -> Bytes {
-    match found {
-        Ok((data, stat)) => {
-            let room = data.as_ref().map_or(0, Bytes::len);
-            with_body(xid, zxid, room, |w| GetDataResponse { data, stat }.encode(w))
+/// The answer to a multi. It is no refusal as a whole: its results say what became of each part.
+fn several(xid: i32, zxid: Zxid, parts: &[(i32, Applied)]) -> Bytes {
+    let results = parts.iter().map(|(kind, applied)| match applied {
+        Applied::Created { path, .. } if *kind == OpCode::Create.code() => {
+            MultiResult::Create { path: path.clone() }
         }
-        Err(error) => plain(xid, zxid, error),
-    }
-}
-
-pub(super) fn children(xid: i32, zxid: Zxid, found: Result<(Vec<ByteString>, Stat), ErrorCode>) -> Bytes {
-    match found {
-        Ok((children, _)) => with_body(xid, zxid, 0, |w| ChildrenResponse { children }.encode(w)),
-        Err(error) => plain(xid, zxid, error),
-    }
-}
-
-pub(super) fn children2(xid: i32, zxid: Zxid, found: Result<(Vec<ByteString>, Stat), ErrorCode>) -> Bytes {
-    match found {
-        Ok((children, stat)) => with_body(xid, zxid, 0, |w| Children2Response { children, stat }.encode(w)),
-        Err(error) => plain(xid, zxid, error),
-    }
+        Applied::Created { path, stat } => MultiResult::Create2 { path: path.clone(), stat: *stat },
+        Applied::Deleted => MultiResult::Delete,
+        Applied::DataSet { stat } => MultiResult::SetData { stat: *stat },
+        Applied::Checked { .. } => MultiResult::Check,
+        Applied::Refused(error) => MultiResult::Error { err: error.code() },
+        // No part of any multi.
+        Applied::AclSet { .. }
+        | Applied::Several(_)
+        | Applied::SessionCreated { .. }
+        | Applied::SessionClosed => MultiResult::Error { err: ErrorCode::SystemError.code() },
+    });
+    let response = MultiResponse { results: results.collect() };
+    with_body(xid, zxid, 0, |w| response.encode(w))
 }

@@ -17,6 +17,7 @@ use super::{Leader, Phase, Progress, up_to_date};
 use crate::base::{Base, Leave, Then};
 use crate::io::{ConnId, Effect};
 use crate::plant::{Bug, Plant};
+use crate::prep::Case;
 use crate::sessions::Owner;
 use crate::tree::Applied;
 
@@ -56,18 +57,24 @@ impl Leader {
             return Ok(());
         }
         let payload = bytes::Bytes::new();
-        let request = ForwardedRequest { session, cxid: 0, op: OpCode::CloseSession.code(), payload };
+        let request =
+            ForwardedRequest { session, cxid: 0, op: OpCode::CloseSession.code(), payload, auth: Vec::new() };
         self.propose(base, &request)
     }
 
-    fn propose<P: Plant>(&mut self, base: &mut Base<P>, request: &ForwardedRequest) -> Result<(), Leave> {
+    pub(super) fn propose<P: Plant>(
+        &mut self,
+        base: &mut Base<P>,
+        request: &ForwardedRequest,
+    ) -> Result<(), Leave> {
         let zxid = self
             .last_proposed
             .next()
             .filter(|zxid| zxid.counter() < base.config.last_counter)
             .or_else(|| base.plant.has(Bug::ZxidRollover).then(|| beginning_after(self.last_proposed)))
             .ok_or_else(|| Leave::because("the epoch's counter is used up, a new epoch is needed"))?;
-        let (kind, txn) = self.outstanding.transaction(base.plant, &base.tree, request, zxid);
+        let (plant, rules, tree) = (base.plant, &base.config.clients, &base.tree);
+        let (kind, txn) = self.outstanding.transaction(Case { plant, rules, tree, request, zxid });
         if base.plant.has(Bug::EarlyCasRefusal)
             && let Txn::Error { code } = txn
             && code == ErrorCode::BadVersion.code()
@@ -92,7 +99,7 @@ impl Leader {
         for (conn, peer) in &self.peers {
             if matches!(peer.progress, Progress::Synchronizing | Progress::Synchronized) && !peer.observes {
                 let data = Some(entry.bytes.clone());
-                let packet = QuorumPacket { kind: PacketType::Proposal, zxid: zxid.to_wire(), data };
+                let packet = QuorumPacket::new(PacketType::Proposal, zxid.to_wire(), data);
                 base.out.push(Effect::Send { conn: *conn, packet });
             }
         }
@@ -211,7 +218,7 @@ impl Leader {
             } else {
                 (PacketType::Commit, None)
             };
-            let packet = QuorumPacket { kind, zxid: zxid.to_wire(), data };
+            let packet = QuorumPacket::new(kind, zxid.to_wire(), data);
             base.out.push(Effect::Send { conn: *conn, packet });
         }
         for conn in beyond_help {
@@ -249,6 +256,7 @@ mod tests {
             sync_limit: 5,
             snap_count: 100_000,
             journal_entries: crate::JOURNAL_ENTRIES,
+            clients: crate::ClientRules::default(),
             last_counter: Zxid::LAST_COUNTER,
         };
         let image = Image::default();
@@ -268,7 +276,13 @@ mod tests {
     fn a_counter_that_is_used_up_ends_the_epoch() {
         let (mut leader, mut base) = alone();
         let op = OpCode::CloseSession.code();
-        let request = ForwardedRequest { session: SessionId(1), cxid: 1, op, payload: bytes::Bytes::new() };
+        let request = ForwardedRequest {
+            session: SessionId(1),
+            cxid: 1,
+            op,
+            payload: bytes::Bytes::new(),
+            auth: Vec::new(),
+        };
         leader.last_proposed = Zxid::new(Epoch(7), Zxid::LAST_COUNTER - 2);
         assert_eq!(leader.request(&mut base, Owner::Local, request.clone()), Ok(()));
         assert_eq!(base.journal.last(), Zxid::new(Epoch(7), Zxid::LAST_COUNTER - 1));

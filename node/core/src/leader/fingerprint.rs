@@ -21,6 +21,8 @@ impl Leader {
             initial,
             last_proposed,
             next_ping,
+            // Decides nothing while no node goes by itself, as in every world that is explored.
+            next_reaping: _,
             outstanding,
             // Follows from the journal.
             ahead: _,

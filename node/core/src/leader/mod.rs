@@ -18,6 +18,7 @@
 mod ahead;
 mod broadcast;
 mod fingerprint;
+mod reaper;
 mod rounds;
 mod sync;
 
@@ -46,7 +47,13 @@ use rounds::SyncRounds;
 
 /// Transactions that make up the request of a forwarded sync.
 pub(crate) fn sync_request(session: SessionId) -> ForwardedRequest {
-    ForwardedRequest { session, cxid: 0, op: OpCode::Sync.code(), payload: bytes::Bytes::new() }
+    ForwardedRequest {
+        session,
+        cxid: 0,
+        op: OpCode::Sync.code(),
+        payload: bytes::Bytes::new(),
+        auth: Vec::new(),
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,6 +124,8 @@ pub(crate) struct Leader {
     initial: Zxid,
     last_proposed: Zxid,
     next_ping: Duration,
+    /// When to look for nodes that are left alone.
+    next_reaping: Duration,
     outstanding: Outstanding,
     /// The tree when all that is proposed is applied, where somebody wants its digest: see [`ahead`].
     ahead: Option<Tree>,
@@ -138,6 +147,7 @@ impl Leader {
             initial: Zxid::ZERO,
             last_proposed: Zxid::ZERO,
             next_ping: base.awake,
+            next_reaping: base.awake + base.config.clients.container_check,
             outstanding: Outstanding::default(),
             ahead: None,
             sessions: SessionTracker::default(),
@@ -229,6 +239,7 @@ impl Leader {
             for session in self.sessions.expired(base.awake) {
                 self.expire(base, session)?;
             }
+            self.reap(base)?;
         }
         Ok(())
     }
@@ -261,7 +272,7 @@ impl Leader {
             if matches!(peer.progress, Progress::Synchronizing | Progress::Synchronized) {
                 base.out.push(Effect::Send {
                     conn: *conn,
-                    packet: QuorumPacket { kind: PacketType::Ping, zxid: round, data: None },
+                    packet: QuorumPacket::new(PacketType::Ping, round, None),
                 });
             }
         }
@@ -287,7 +298,7 @@ impl Leader {
                 return Ok(());
             }
             (Progress::Synchronized, PacketType::Request) if self.established() => {
-                if let Ok(request) = ForwardedRequest::decode(packet.data.unwrap_or_default()) {
+                if let Ok(request) = ForwardedRequest::decode(packet.data.unwrap_or_default(), packet.auth) {
                     return self.request(base, Owner::Learner(conn), request);
                 }
             }
@@ -542,14 +553,14 @@ fn leader_info<P: Plant>(base: &mut Base<P>, conn: ConnId, epoch: Epoch) {
     let info = LeaderInfo { protocol: LEARNER_PROTOCOL, dialect: Dialect::Own };
     let data = encode(|w| info.encode(w));
     let zxid = Zxid::new(epoch, 0).to_wire();
-    base.send(conn, QuorumPacket { kind: PacketType::LeaderInfo, zxid, data: Some(data) });
+    base.send(conn, QuorumPacket::new(PacketType::LeaderInfo, zxid, Some(data)));
 }
 
 /// Its zxid says how far the history is committed: a learner that lacked nothing was sent no COMMIT.
 fn up_to_date<P: Plant>(base: &mut Base<P>, conn: ConnId, peer: &mut Peer) {
     let zxid = base.journal.applied().to_wire();
-    base.send(conn, QuorumPacket { kind: PacketType::UpToDate, zxid, data: None });
+    base.send(conn, QuorumPacket::new(PacketType::UpToDate, zxid, None));
     for zxid in std::mem::take(&mut peer.held) {
-        base.send(conn, QuorumPacket { kind: PacketType::Commit, zxid: zxid.to_wire(), data: None });
+        base.send(conn, QuorumPacket::new(PacketType::Commit, zxid.to_wire(), None));
     }
 }

@@ -185,7 +185,7 @@ fn answer<P: Plant>(base: &mut Base<P>, waiter: Waiter) {
     match waiter {
         Waiter::Client(client) => base.clients.synced(client, &base.tree, &mut base.out),
         Waiter::Learner(conn) => {
-            base.send(conn, QuorumPacket { kind: PacketType::Sync, zxid: 0, data: None });
+            base.send(conn, QuorumPacket::new(PacketType::Sync, 0, None));
         }
         Waiter::Unknown(owner, session) => revalidated(base, owner, session, false),
     }
@@ -207,5 +207,5 @@ fn moved<P: Plant>(base: &mut Base<P>, before: Owner, session: SessionId) {
 
 fn send_revalidated<P: Plant>(base: &mut Base<P>, conn: ConnId, session: SessionId, valid: bool, zxid: i64) {
     let data = encode(|w| Revalidated { session, valid }.encode(w));
-    base.send(conn, QuorumPacket { kind: PacketType::Revalidate, zxid, data: Some(data) });
+    base.send(conn, QuorumPacket::new(PacketType::Revalidate, zxid, Some(data)));
 }

@@ -60,16 +60,12 @@ impl Leader {
             }
             base.out.push(Effect::Send {
                 conn,
-                packet: QuorumPacket {
-                    kind: PacketType::Proposal,
-                    zxid: zxid.to_wire(),
-                    data: Some(entry.bytes.clone()),
-                },
+                packet: QuorumPacket::new(PacketType::Proposal, zxid.to_wire(), Some(entry.bytes.clone())),
             });
             if zxid <= committed {
                 base.out.push(Effect::Send {
                     conn,
-                    packet: QuorumPacket { kind: PacketType::Commit, zxid: zxid.to_wire(), data: None },
+                    packet: QuorumPacket::new(PacketType::Commit, zxid.to_wire(), None),
                 });
             }
         }
@@ -78,5 +74,5 @@ impl Leader {
 }
 
 fn send<P: Plant>(base: &mut Base<P>, conn: ConnId, kind: PacketType, zxid: Zxid) {
-    base.send(conn, QuorumPacket { kind, zxid: zxid.to_wire(), data: None });
+    base.send(conn, QuorumPacket::new(kind, zxid.to_wire(), None));
 }

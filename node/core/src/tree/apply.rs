@@ -1,18 +1,15 @@
 //! How a committed transaction changes the tree.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use bytes::Bytes;
 use bytestring::ByteString;
-use imbl::OrdSet;
-use node_wire::client::{Acl, ErrorCode, Stat};
+use node_wire::client::{ErrorCode, OpCode, Stat};
+use node_wire::ephemeral::EphemeralType;
 use node_wire::ids::SessionId;
-use node_wire::snapshot::StatPersisted;
+use node_wire::jute::Reader;
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
-use super::image::size_of;
-use super::{Tree, Znode, parent_of};
+use super::change::NewNode;
+use super::{Seen, Tree};
 
 /// What a transaction did, as far as a client is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +28,18 @@ pub enum Applied {
         /// Its new Stat.
         stat: Stat,
     },
+    /// A znode's access control list was replaced.
+    AclSet {
+        /// Its new Stat.
+        stat: Stat,
+    },
+    /// A znode was at the version that was asked for.
+    Checked {
+        /// Its Stat.
+        stat: Stat,
+    },
+    /// Several at once, each with the operation that it was.
+    Several(Vec<(i32, Applied)>),
     /// A session began.
     SessionCreated {
         /// Its time-out in milliseconds.
@@ -45,156 +54,86 @@ pub enum Applied {
 impl Tree {
     /// Applies the next committed transaction.
     pub fn apply(&mut self, entry: &Entry) -> Applied {
+        self.apply_seen(entry, &mut Vec::new())
+    }
+
+    /// As [`Tree::apply`], and notes what watches may see.
+    pub fn apply_seen(&mut self, entry: &Entry, seen: &mut Vec<Seen>) -> Applied {
         debug_assert!(entry.zxid() > self.zxid, "transactions are applied in order, each once");
         self.zxid = entry.zxid();
-        let header = &entry.header;
         match &entry.txn {
+            Txn::Multi { txns } => self.apply_several(&entry.header, txns, seen),
+            txn => self.apply_one(&entry.header, txn, seen),
+        }
+    }
+
+    fn apply_one(&mut self, header: &TxnHeader, txn: &Txn, seen: &mut Vec<Seen>) -> Applied {
+        self.try_one(header, txn, seen).unwrap_or_else(Applied::Refused)
+    }
+
+    fn try_one(&mut self, header: &TxnHeader, txn: &Txn, seen: &mut Vec<Seen>) -> Result<Applied, ErrorCode> {
+        let mut create = |new: NewNode<'_>| {
+            let (path, stat) = self.create(header, &new, seen)?;
+            Ok(Applied::Created { path, stat })
+        };
+        match txn {
             Txn::Create { path, data, acl, ephemeral, parent_cversion } => {
                 let owner = if *ephemeral { header.session } else { SessionId::NONE };
-                self.create(header, path, data.as_ref(), acl, owner, *parent_cversion)
+                create(NewNode { path, data: data.as_ref(), acl, owner, parent_cversion: *parent_cversion })
             }
-            Txn::Delete { path } => self.delete(header, path),
-            Txn::SetData { path, data, version } => self.set_data(header, path, data.as_ref(), *version),
+            Txn::CreateContainer { path, data, acl, parent_cversion } => {
+                let owner = EphemeralType::Container.owner().unwrap_or(SessionId::NONE);
+                create(NewNode { path, data: data.as_ref(), acl, owner, parent_cversion: *parent_cversion })
+            }
+            Txn::CreateTtl { path, data, acl, parent_cversion, ttl_ms } => {
+                let owner = EphemeralType::Ttl { ttl_ms: *ttl_ms }.owner().ok_or(ErrorCode::BadArguments)?;
+                create(NewNode { path, data: data.as_ref(), acl, owner, parent_cversion: *parent_cversion })
+            }
+            Txn::Delete { path } => self.delete(header, path, seen).map(|()| Applied::Deleted),
+            Txn::SetData { path, data, version } => {
+                let stat = self.set_data(header, path, data.as_ref(), *version, seen)?;
+                Ok(Applied::DataSet { stat })
+            }
+            Txn::SetAcl { path, acl, version } => {
+                self.set_acl(path, acl, *version).map(|stat| Applied::AclSet { stat })
+            }
+            // Judged when it was proposed; nothing can have come in between.
+            Txn::Check { path, .. } => self.exists(path).map(|stat| Applied::Checked { stat }),
             Txn::CreateSession { timeout_ms } => {
                 self.sessions.insert(header.session, *timeout_ms);
-                Applied::SessionCreated { timeout_ms: *timeout_ms }
+                Ok(Applied::SessionCreated { timeout_ms: *timeout_ms })
             }
-            Txn::CloseSession { paths } => self.close_session(header, paths.as_deref().unwrap_or_default()),
-            Txn::Error { code } => {
-                Applied::Refused(ErrorCode::from_code(*code).unwrap_or(ErrorCode::SystemError))
+            Txn::CloseSession { .. } => {
+                self.close_session(header, seen);
+                Ok(Applied::SessionClosed)
             }
-            // Their place: these transactions are never proposed by this member's leader, and a foreign one
-            // is not followed yet.
-            Txn::CreateContainer { .. }
-            | Txn::CreateTtl { .. }
-            | Txn::SetAcl { .. }
-            | Txn::Check { .. }
-            | Txn::Multi { .. } => Applied::Refused(ErrorCode::Unimplemented),
+            Txn::Error { code } => Err(ErrorCode::from_code(*code).unwrap_or(ErrorCode::SystemError)),
+            // One in another is nothing that any leader makes.
+            Txn::Multi { .. } => Err(ErrorCode::MarshallingError),
         }
     }
 
-    fn create(
-        &mut self,
-        header: &TxnHeader,
-        path: &ByteString,
-        data: Option<&Bytes>,
-        acl: &[Acl],
-        owner: SessionId,
-        parent_cversion: i32,
-    ) -> Applied {
-        let Some((parent_path, name)) = parent_of(path) else {
-            return Applied::Refused(ErrorCode::BadArguments);
-        };
-        // A fuzzy snapshot may hold the child already, beside its parent as it was before.
-        if !self.change(parent_path, |parent| {
-            parent.children.insert(ByteString::from(name));
-            // -1 is what transactions of the 3.3 line carry: they leave the counting to whoever applies them.
-            let cversion = if parent_cversion == -1 { parent.stat.cversion + 1 } else { parent_cversion };
-            if cversion > parent.stat.cversion {
-                parent.stat.cversion = cversion;
-                parent.stat.pzxid = header.zxid;
-            }
-        }) {
-            return Applied::Refused(ErrorCode::NoNode);
-        }
-        if self.nodes.contains_key(path) {
-            return Applied::Refused(ErrorCode::NodeExists);
-        }
-        let stat = StatPersisted {
-            czxid: header.zxid,
-            mzxid: header.zxid,
-            ctime: header.time_ms,
-            mtime: header.time_ms,
-            version: 0,
-            cversion: 0,
-            aversion: 0,
-            ephemeral_owner: owner,
-            pzxid: header.zxid,
-        };
-        // Own copies: a slice of a network buffer would keep the whole buffer alive as long as the znode.
-        let path = ByteString::from(path.to_string());
-        let data = data.map(|data| Bytes::copy_from_slice(data));
-        self.digest = self.digest.wrapping_add(digest_of(&path, data.as_ref(), &stat));
-        self.data_size += size_of(&path, data.as_ref());
-        if owner != SessionId::NONE {
-            self.ephemerals.entry(owner).or_default().insert(path.clone());
-            self.ephemeral_count += 1;
-        }
-        let node = Znode { data, acl: self.acls.intern(acl), stat, children: OrdSet::new() };
-        let shown = node.to_stat();
-        self.nodes.insert(path.clone(), Arc::new(node));
-        Applied::Created { path, stat: shown }
-    }
-
-    fn delete(&mut self, header: &TxnHeader, path: &str) -> Applied {
-        if let Some((parent_path, name)) = parent_of(path) {
-            // Also for a child that is gone: a fuzzy snapshot may hold the parent as it was before.
-            self.change(parent_path, |parent| {
-                parent.children.remove(name);
-                parent.stat.pzxid = parent.stat.pzxid.max(header.zxid);
-            });
-        }
-        let Some(node) = self.nodes.get(path) else {
-            return Applied::Refused(ErrorCode::NoNode);
-        };
-        let owner = node.stat.ephemeral_owner;
-        self.digest = self.digest.wrapping_sub(digest_of(path, node.data.as_ref(), &node.stat));
-        self.data_size -= size_of(path, node.data.as_ref());
-        self.nodes.remove(path);
-        if owner != SessionId::NONE {
-            self.ephemeral_count -= 1;
-            if let Some(paths) = self.ephemerals.get_mut(&owner) {
-                paths.remove(path);
-                if paths.is_empty() {
-                    self.ephemerals.remove(&owner);
+    /// All of them or none. Of those that were refused together the leader wrote down the one that was the reason
+    /// and those behind it; those before it stand there as they would have been, and are not done.
+    fn apply_several(&mut self, header: &TxnHeader, txns: &[(i32, Bytes)], seen: &mut Vec<Seen>) -> Applied {
+        let error = OpCode::Error.code();
+        let refused = txns.iter().position(|(kind, _)| *kind == error);
+        let results = txns.iter().enumerate().map(|(index, (kind, body))| {
+            let txn = Txn::decode(*kind, &mut Reader::new(body.clone()));
+            match (refused, txn) {
+                (Some(refused), _) if index < refused => (error, Applied::Refused(ErrorCode::Ok)),
+                (Some(_), Ok(Txn::Error { code })) => {
+                    let code = ErrorCode::from_code(code).unwrap_or(ErrorCode::SystemError);
+                    (error, Applied::Refused(code))
                 }
+                (Some(_), _) => (error, Applied::Refused(ErrorCode::RuntimeInconsistency)),
+                (None, Ok(txn)) => {
+                    let header = TxnHeader { kind: *kind, ..*header };
+                    (*kind, self.apply_one(&header, &txn, seen))
+                }
+                (None, Err(_)) => (error, Applied::Refused(ErrorCode::MarshallingError)),
             }
-        }
-        Applied::Deleted
+        });
+        Applied::Several(results.collect())
     }
-
-    fn set_data(&mut self, header: &TxnHeader, path: &str, data: Option<&Bytes>, version: i32) -> Applied {
-        let Some(node) = self.nodes.get_mut(path).map(Arc::make_mut) else {
-            return Applied::Refused(ErrorCode::NoNode);
-        };
-        let before = digest_of(path, node.data.as_ref(), &node.stat);
-        let size_before = size_of(path, node.data.as_ref());
-        node.data = data.map(|data| Bytes::copy_from_slice(data));
-        node.stat.version = version;
-        node.stat.mzxid = header.zxid;
-        node.stat.mtime = header.time_ms;
-        let after = digest_of(path, node.data.as_ref(), &node.stat);
-        let size_after = size_of(path, node.data.as_ref());
-        let stat = node.to_stat();
-        self.digest = self.digest.wrapping_sub(before).wrapping_add(after);
-        self.data_size = self.data_size - size_before + size_after;
-        Applied::DataSet { stat }
-    }
-
-    /// What goes with the session is listed; in a fuzzy snapshot the list may be longer than what is there.
-    fn close_session(&mut self, header: &TxnHeader, listed: &[ByteString]) -> Applied {
-        self.sessions.remove(&header.session);
-        let own = self.ephemerals(header.session).cloned();
-        let paths: BTreeSet<ByteString> = listed.iter().cloned().chain(own).collect();
-        for path in paths {
-            self.delete(header, &path);
-        }
-        Applied::SessionClosed
-    }
-
-    /// Changes a znode's stat or children and keeps the digest true. False when there is no such znode.
-    fn change(&mut self, path: &str, change: impl FnOnce(&mut Znode)) -> bool {
-        let Some(node) = self.node_mut(path) else {
-            return false;
-        };
-        let before = digest_of(path, node.data.as_ref(), &node.stat);
-        change(node);
-        let after = digest_of(path, node.data.as_ref(), &node.stat);
-        self.digest = self.digest.wrapping_sub(before).wrapping_add(after);
-        true
-    }
-}
-
-pub(super) fn digest_of(path: &str, data: Option<&Bytes>, stat: &StatPersisted) -> i64 {
-    node_wire::digest::node_digest(path, data.map(AsRef::as_ref), stat).cast_signed()
 }

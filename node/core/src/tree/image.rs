@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use bytestring::ByteString;
 use imbl::{OrdMap, OrdSet};
-use node_wire::ids::{SessionId, Zxid};
+use node_wire::ids::Zxid;
 use node_wire::snapshot::{Image, NodeRecord, StatPersisted};
 
 use super::{AclCache, Tree, Znode, parent_of};
 
 /// Znodes that every ensemble has from its start.
 const BUILT_IN: [&str; 4] = ["/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"];
+
+/// True for a node that nobody may delete.
+pub(crate) fn is_built_in(path: &str) -> bool {
+    BUILT_IN.contains(&path)
+}
 
 impl Default for Tree {
     fn default() -> Self {
@@ -41,6 +46,8 @@ impl Tree {
             nodes: OrdMap::new(),
             ephemerals: OrdMap::new(),
             ephemeral_count: 0,
+            transient: OrdSet::new(),
+            quotas: OrdSet::new(),
             sessions: OrdMap::new(),
             acls: AclCache::default(),
             data_size: 0,
@@ -60,7 +67,9 @@ impl Tree {
         for record in &image.nodes {
             tree.put(record.clone());
         }
+        tree.acls.forget_unused();
         tree.link_children();
+        tree.find_quotas();
         tree
     }
 
@@ -83,22 +92,19 @@ impl Tree {
         }
     }
 
-    fn put(&mut self, record: NodeRecord) {
+    pub(super) fn put(&mut self, record: NodeRecord) {
         let NodeRecord { path, data, acl, stat } = record;
-        self.digest = self.digest.wrapping_add(super::apply::digest_of(&path, data.as_ref(), &stat));
-        self.data_size += size_of(&path, data.as_ref());
-        if stat.ephemeral_owner != SessionId::NONE {
-            self.ephemerals.entry(stat.ephemeral_owner).or_default().insert(path.clone());
-            self.ephemeral_count += 1;
-        }
-        self.nodes.insert(path, Arc::new(Znode { data, acl, stat, children: OrdSet::new() }));
+        let node = Znode { data, acl, stat, children: OrdSet::new() };
+        self.acls.hold(acl);
+        self.count_in(&path, &node);
+        self.nodes.insert(path, Arc::new(node));
     }
 
-    fn link_children(&mut self) {
+    pub(super) fn link_children(&mut self) {
         let paths: Vec<ByteString> = self.nodes.keys().cloned().collect();
         for path in paths {
             if let Some((parent, name)) = parent_of(&path)
-                && let Some(parent) = self.node_mut(parent)
+                && let Some(parent) = self.nodes.get_mut(parent).map(Arc::make_mut)
             {
                 parent.children.insert(ByteString::from(name));
             }

@@ -15,7 +15,9 @@
 
 mod acl;
 mod apply;
+mod change;
 mod image;
+mod quota;
 mod read;
 
 use std::sync::Arc;
@@ -23,12 +25,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use bytestring::ByteString;
 use imbl::{OrdMap, OrdSet};
-use node_wire::client::{ErrorCode, Stat};
+use node_wire::client::{Acl, ErrorCode, EventType, PERM_READ, Stat};
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::snapshot::{Image, StatPersisted};
+use node_wire::snapshot::{Image, NodeRecord, StatPersisted};
 
 pub use acl::AclCache;
+pub(crate) use acl::SharedAcl;
 pub use apply::Applied;
+pub(crate) use image::is_built_in;
 pub(crate) use read::parent_of;
 
 /// One node of the tree.
@@ -44,6 +48,15 @@ pub struct Znode {
     pub children: OrdSet<ByteString>,
 }
 
+/// Something that watches may see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// What it was.
+    pub kind: EventType,
+    /// Of which node.
+    pub path: ByteString,
+}
+
 /// The committed state of one member.
 #[derive(Clone, Debug)]
 pub struct Tree {
@@ -51,6 +64,10 @@ pub struct Tree {
     nodes: OrdMap<ByteString, Arc<Znode>>,
     ephemerals: OrdMap<SessionId, OrdSet<ByteString>>,
     ephemeral_count: usize,
+    /// Containers and nodes with a time to live: the leader looks after them.
+    transient: OrdSet<ByteString>,
+    /// Paths with limits.
+    quotas: OrdSet<ByteString>,
     sessions: OrdMap<SessionId, i32>,
     acls: AclCache,
     data_size: u64,
@@ -134,8 +151,47 @@ impl Tree {
         self.nodes.get(path).map(Arc::as_ref)
     }
 
-    fn node_mut(&mut self, path: &str) -> Option<&mut Znode> {
-        self.nodes.get_mut(path).map(Arc::make_mut)
+    /// The access control list of a znode.
+    pub(crate) fn acl_of(&self, node: &Znode) -> SharedAcl {
+        self.acls.list(node.acl)
+    }
+
+    /// Containers and nodes with a time to live.
+    pub(crate) fn transient(&self) -> impl Iterator<Item = &ByteString> + '_ {
+        self.transient.iter()
+    }
+
+    /// All znodes below a path, by path.
+    pub(crate) fn nodes_below(&self, path: &str) -> impl Iterator<Item = (&ByteString, &Znode)> + '_ {
+        let prefix = ByteString::from(if path == "/" { "/".to_owned() } else { format!("{path}/") });
+        let from = prefix.clone();
+        self.nodes
+            .range(from..)
+            .take_while(move |(path, _)| path.starts_with(&*prefix))
+            .filter(|(path, _)| path.len() > 1)
+            .map(|(path, node)| (path, node.as_ref()))
+    }
+
+    /// A znode and all below it.
+    fn subtree(&self, path: &str) -> impl Iterator<Item = &Znode> + '_ {
+        self.node(path).into_iter().chain(self.nodes_below(path).map(|(_, node)| node))
+    }
+
+    /// Shows who is in the ensemble, as this member's configuration says, if it says it. No transaction does: a
+    /// member that starts knows its configuration before it knows a leader.
+    pub(crate) fn show_membership(&mut self, membership: &ByteString) {
+        const CONFIG: &str = "/zookeeper/config";
+        if !self.nodes.contains_key(CONFIG) {
+            let stat = StatPersisted::default();
+            self.put(NodeRecord { path: ByteString::from_static(CONFIG), data: None, acl: -1, stat });
+            self.link_children();
+        }
+        if !membership.is_empty() {
+            self.set_silently(CONFIG, membership.as_bytes().clone());
+        }
+        // Everybody may read it, and nobody but the superuser write.
+        let acl = [Acl { perms: PERM_READ, ..Acl::world_anyone() }];
+        let _ = self.set_acl(CONFIG, &acl, -1);
     }
 
     /// The Stat of a path as clients see it.

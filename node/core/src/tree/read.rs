@@ -1,6 +1,8 @@
 //! Paths, and how a znode shows itself to clients.
 
 use node_wire::client::Stat;
+use node_wire::ephemeral::EphemeralType;
+use node_wire::ids::SessionId;
 
 use super::Znode;
 
@@ -19,11 +21,19 @@ impl Znode {
             version: self.stat.version,
             cversion: self.stat.cversion.wrapping_mul(2).wrapping_sub(children),
             aversion: self.stat.aversion,
-            ephemeral_owner: self.stat.ephemeral_owner,
+            ephemeral_owner: shown_owner(self.stat.ephemeral_owner),
             data_length: self.data.as_ref().map_or(0, |data| i32::try_from(data.len()).unwrap_or(i32::MAX)),
             num_children: children,
             pzxid: self.stat.pzxid,
         }
+    }
+}
+
+/// Clients are told of sessions, and of nothing else that an owner can say.
+fn shown_owner(owner: SessionId) -> SessionId {
+    match EphemeralType::of(owner) {
+        EphemeralType::Normal(session) => session,
+        EphemeralType::Void | EphemeralType::Container | EphemeralType::Ttl { .. } => SessionId::NONE,
     }
 }
 
@@ -34,7 +44,8 @@ pub(crate) fn parent_of(path: &str) -> Option<(&str, &str)> {
     if name.is_empty() {
         return None;
     }
-    Some((if slash == 0 { "/" } else { &path[..slash] }, name))
+    // The root's own slash is its name.
+    Some((&path[..slash.max(1)], name))
 }
 
 #[cfg(test)]

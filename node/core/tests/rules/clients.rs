@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use bytes::{Bytes, BytesMut};
 use node_core::io::ClientId;
 use node_wire::client::{
-    Children2Response, ConnectRequest, ConnectResponse, Create2Response, ExistsResponse, GetDataResponse,
-    OpCode, ReplyHeader, Request, SetDataResponse, take_frame,
+    AllChildrenNumberResponse, Children2Response, ConnectRequest, ConnectResponse, Create2Response,
+    EphemeralsResponse, EventType, ExistsResponse, GetAclResponse, GetDataResponse, MultiResponse, OpCode,
+    ReplyHeader, Request, SetAclResponse, SetDataResponse, WatcherEvent, WhoAmIResponse, XID_WATCH,
+    take_frame,
 };
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::{Reader, Writer, limits::MAX_FRAME};
@@ -85,6 +87,11 @@ impl Client {
             return Ok(format!("session {} for {} ms", response.session, response.timeout_ms));
         }
         let header = ReplyHeader::decode(&mut reader)?;
+        if header.xid == XID_WATCH {
+            let event = WatcherEvent::decode(&mut reader)?;
+            let kind = EventType::from_code(event.kind).ok_or("an unknown event")?;
+            return Ok(format!("sees {kind:?} {}", event.path));
+        }
         self.last_zxid = self.last_zxid.max(header.zxid);
         let (op, about) = self.asked.remove(&header.xid).ok_or("a reply that nobody asked for")?;
         let what = format!("{op:?} {about}").trim_end().to_owned();
@@ -93,11 +100,36 @@ impl Client {
             return Ok(format!("{what}: {} at {at}", show::error(header.err)));
         }
         let answer = match op {
-            OpCode::Create2 => {
+            OpCode::Create2 | OpCode::CreateContainer | OpCode::CreateTtl => {
                 let response = Create2Response::decode(&mut reader)?;
                 format!("{} {}", response.path, show::stat(&response.stat))
             }
-            OpCode::SetData => show::stat(&SetDataResponse::decode(&mut reader)?.stat),
+            OpCode::SetData | OpCode::Check => show::stat(&SetDataResponse::decode(&mut reader)?.stat),
+            OpCode::SetAcl => {
+                let stat = SetAclResponse::decode(&mut reader)?.stat;
+                format!("aversion={}", stat.aversion)
+            }
+            OpCode::GetAcl => {
+                let response = GetAclResponse::decode(&mut reader)?;
+                let acl = response.acl.iter().map(|acl| format!("{}:{}:{}", acl.scheme, acl.id, acl.perms));
+                format!("[{}] aversion={}", acl.collect::<Vec<_>>().join(" "), response.stat.aversion)
+            }
+            OpCode::Multi | OpCode::MultiRead => {
+                let response = MultiResponse::decode(&mut reader)?;
+                let results: Vec<String> = response.results.iter().map(show::result).collect();
+                format!("[{}]", results.join(", "))
+            }
+            OpCode::GetEphemerals => {
+                let response = EphemeralsResponse::decode(&mut reader)?;
+                let paths: Vec<&str> = response.ephemerals.iter().map(AsRef::as_ref).collect();
+                format!("[{}]", paths.join(" "))
+            }
+            OpCode::GetAllChildrenNumber => AllChildrenNumberResponse::decode(&mut reader)?.total.to_string(),
+            OpCode::WhoAmI => {
+                let response = WhoAmIResponse::decode(&mut reader)?;
+                let clients = response.clients.iter().map(|info| format!("{}:{}", info.scheme, info.user));
+                format!("[{}]", clients.collect::<Vec<_>>().join(" "))
+            }
             OpCode::Exists => show::stat(&ExistsResponse::decode(&mut reader)?.stat),
             OpCode::GetData => {
                 let response = GetDataResponse::decode(&mut reader)?;

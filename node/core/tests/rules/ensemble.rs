@@ -67,6 +67,7 @@ pub(crate) struct Ensemble {
     pub(crate) clients: BTreeMap<String, Client>,
     mono: Duration,
     snap_count: Option<u64>,
+    pub(crate) rules: node_core::ClientRules,
     voters: u64,
     pub(crate) show_pings: bool,
     next_client: u64,
@@ -130,6 +131,7 @@ impl Ensemble {
             snap_count: self.snap_count.unwrap_or(100_000),
             journal_entries: node_core::JOURNAL_ENTRIES,
             last_counter: Zxid::LAST_COUNTER,
+            clients: self.rules.clone(),
         }
     }
 
@@ -484,7 +486,7 @@ impl Ensemble {
         }
         let request = client.connect_request(timeout_ms, last_zxid);
         self.clients.insert(name.to_owned(), client);
-        self.step(member, Input::ClientConnect { client: id, request });
+        self.step(member, Input::ClientConnect { client: id, request, who: Vec::new() });
         Ok(())
     }
 

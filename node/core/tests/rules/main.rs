@@ -4,13 +4,14 @@
 //! name is the rule as a claim; the comment at its top says why the rule is there and where it is from.
 //! `UPDATE_GOLDENFILES=1 cargo test -p node-core --test rules` writes the outputs anew: read the difference.
 //!
-//! [`runner`] has the commands, [`ensemble`] the members with their wires, disks and clients, [`show`] the lines.
+//! [`runner`] and [`requests`] have the commands, [`ensemble`] the members with their wires, disks and clients, [`show`] the lines.
 //! A zxid is written `EPOCH.COUNTER` on both sides: `2.1` is what ZooKeeper prints as `0x200000001`.
 
 mod clients;
 mod disk;
 mod ensemble;
 mod history;
+mod requests;
 mod runner;
 mod show;
 mod wires;

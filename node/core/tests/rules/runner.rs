@@ -1,7 +1,8 @@
 //! The commands of the scripts. Paths are written without their leading slash.
 //!
 //! ```text
-//! ensemble 3 [observers=K] [snap_count=N]   the voters 1 to 3 and the observers behind them, all with empty disks
+//! ensemble 3 [observers=K] [snap_count=N] [enforce_quota=true] [super=DIGEST]
+//!                                        the voters 1 to 3 and the observers behind them, all with empty disks
 //! member 1 [accepted=E] [current=E] [image="1.1-1.3"] [log="1.4 2.1"] [plant=BUG]     what its disk holds
 //! start 1 2 3 · crash 1 · puppet 2       run members; a puppet only says what the script says
 //! settle · deliver 1 2 [n=N]             deliver all until quiet; what is under way from 1 to 2
@@ -13,30 +14,27 @@
 //! vote 2 1 STATE leader=3 zxid=1.5 epoch=1 round=2      a puppet's vote, delivered at once
 //! dial 2 1 · say 2 1 KIND [zxid=] [current=] [server=]  a puppet's packet, delivered at once
 //! connect c 1 [of=d] [timeout=MS] [seen=ZXID] [forged=true]    a client; `of` resumes d's session
-//! create|set|get|exists|delete|children|sync|close|ping c ..   its requests; lose c breaks its connection
+//! create|set|get|multi|addwatch|.. c ..  its requests (see `requests`); lose c breaks its connection
 //! state [1] · durable 1 · tree 1 · pings on                    looks
 //! ```
 
 use std::error::Error;
 use std::str::FromStr;
 
-use bytes::Bytes;
 use bytestring::ByteString;
 use goldenscript::{ArgumentConsumer, Command, Context};
 use node_core::Bug;
 use node_core::io::{Input, Recovered};
-use node_wire::client::{
-    Acl, CreateRequest, DeleteRequest, OpCode, PathWatch, Request, SetDataRequest, SyncRequest,
-};
+use node_wire::client::Request;
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
-use node_wire::jute::Writer;
 use node_wire::quorum::{Dialect, LEARNER_PROTOCOL, LeaderInfo, LearnerInfo, PacketType, QuorumPacket};
 
 use crate::ensemble::Ensemble;
 use crate::history::{entry, image, parse_zxid, parse_zxids};
+use crate::requests::{encode, request};
 
-type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// Runs one script.
 #[derive(Default)]
@@ -55,10 +53,10 @@ impl goldenscript::Runner for Runner {
     }
 }
 
-struct Args<'a>(ArgumentConsumer<'a>);
+pub(crate) struct Args<'a>(pub(crate) ArgumentConsumer<'a>);
 
 impl<'a> Args<'a> {
-    fn word(&mut self) -> Outcome<&'a str> {
+    pub(crate) fn word(&mut self) -> Outcome<&'a str> {
         Ok(self.0.next_pos().ok_or("an argument is missing")?)
     }
 
@@ -74,14 +72,14 @@ impl<'a> Args<'a> {
         Ok(ids)
     }
 
-    fn key<T: FromStr>(&mut self, key: &str) -> Outcome<Option<T>>
+    pub(crate) fn key<T: FromStr>(&mut self, key: &str) -> Outcome<Option<T>>
     where
         T::Err: Error + 'static,
     {
         Ok(self.0.take_key(key).map(str::parse).transpose()?)
     }
 
-    fn or<T: FromStr>(&mut self, key: &str, default: T) -> Outcome<T>
+    pub(crate) fn or<T: FromStr>(&mut self, key: &str, default: T) -> Outcome<T>
     where
         T::Err: Error + 'static,
     {
@@ -97,19 +95,33 @@ impl<'a> Args<'a> {
         }
     }
 
-    fn zxid(&mut self, key: &str) -> Outcome<Option<Zxid>> {
+    pub(crate) fn zxid(&mut self, key: &str) -> Outcome<Option<Zxid>> {
         Ok(self.0.take_key(key).map(parse_zxid).transpose()?)
     }
 
-    fn path(&mut self) -> Outcome<String> {
+    pub(crate) fn path(&mut self) -> Outcome<String> {
         Ok(format!("/{}", self.word()?))
+    }
+
+    pub(crate) fn path_or_root(&mut self) -> ByteString {
+        ByteString::from(format!("/{}", self.0.next_pos().unwrap_or("")))
+    }
+
+    /// `a,b` under a key.
+    pub(crate) fn paths(&mut self, key: &str) -> Vec<ByteString> {
+        let names = self.0.take_key(key).unwrap_or("").split(',').filter(|name| !name.is_empty());
+        names.map(|name| ByteString::from(format!("/{name}"))).collect()
     }
 }
 
 impl Runner {
     fn command(&mut self, name: &str, args: &mut Args<'_>) -> Outcome {
         match name {
-            "ensemble" => self.ensemble.create(args.id()?, args.or("observers", 0)?, args.key("snap_count")?),
+            "ensemble" => {
+                self.ensemble.create(args.id()?, args.or("observers", 0)?, args.key("snap_count")?);
+                self.ensemble.rules.enforce_quota = args.or("enforce_quota", false)?;
+                self.ensemble.rules.super_digest = args.key::<String>("super")?.map(ByteString::from);
+            }
             "member" => self.member(args)?,
             "start" | "puppet" => self.ensemble.start(&args.ids()?, name == "puppet")?,
             "crash" => self.ensemble.crash(args.id()?)?,
@@ -223,7 +235,7 @@ impl Runner {
         };
         let raw = args.or("raw", zxid.to_wire())?;
         let conn = self.ensemble.wires.newest(from, to).ok_or("they are not connected")?;
-        self.ensemble.send(conn, QuorumPacket { kind, zxid: raw, data });
+        self.ensemble.send(conn, QuorumPacket::new(kind, raw, data));
         Ok(self.ensemble.deliver(from, to, Some(1))?)
     }
 
@@ -255,57 +267,4 @@ impl Runner {
         self.ensemble.step(member, Input::ClientRequest { client: id, request: Request { xid, op, body } });
         Ok(())
     }
-}
-
-/// A client's request: its operation, what to call it, and its body.
-fn request(name: &str, args: &mut Args<'_>) -> Outcome<(OpCode, String, Bytes)> {
-    let watch = false;
-    Ok(match name {
-        "create" => {
-            let (path, data) = (args.path()?, args.0.next_pos().unwrap_or("").to_owned());
-            let flags =
-                i32::from(args.or("ephemeral", false)?) + 2 * i32::from(args.or("sequential", false)?);
-            let body = CreateRequest {
-                path: ByteString::from(path.as_str()),
-                data: Some(Bytes::from(data)),
-                acl: vec![Acl::world_anyone()],
-                flags,
-            };
-            (OpCode::Create2, path, encode(|w| body.encode(w)))
-        }
-        "set" => {
-            let (path, data, version) = (args.path()?, args.word()?, args.or("version", -1)?);
-            let data = Some(Bytes::copy_from_slice(data.as_bytes()));
-            let body = SetDataRequest { path: ByteString::from(path.as_str()), data, version };
-            (OpCode::SetData, path, encode(|w| body.encode(w)))
-        }
-        "delete" => {
-            let (path, version) = (args.path()?, args.or("version", -1)?);
-            let body = DeleteRequest { path: ByteString::from(path.as_str()), version };
-            (OpCode::Delete, path, encode(|w| body.encode(w)))
-        }
-        "get" | "exists" | "children" => {
-            let op = match name {
-                "get" => OpCode::GetData,
-                "exists" => OpCode::Exists,
-                _ => OpCode::GetChildren2,
-            };
-            let path = format!("/{}", args.0.next_pos().unwrap_or(""));
-            let body = PathWatch { path: ByteString::from(path.as_str()), watch };
-            (op, path, encode(|w| body.encode(w)))
-        }
-        "sync" => {
-            let body = SyncRequest { path: ByteString::from_static("/") };
-            (OpCode::Sync, String::new(), encode(|w| body.encode(w)))
-        }
-        "ping" => (OpCode::Ping, String::new(), Bytes::new()),
-        "close" => (OpCode::CloseSession, String::new(), Bytes::new()),
-        _ => return Err(format!("no command {name}").into()),
-    })
-}
-
-fn encode(body: impl FnOnce(&mut Writer<'_>)) -> Bytes {
-    let mut buffer = bytes::BytesMut::new();
-    body(&mut Writer::new(&mut buffer));
-    buffer.freeze()
 }

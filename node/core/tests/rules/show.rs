@@ -3,14 +3,14 @@
 use node_core::Role;
 use node_core::Status;
 use node_core::io::Event;
-use node_wire::client::{CreateRequest, DeleteRequest, ErrorCode, OpCode, SetDataRequest, Stat};
+use node_wire::client::{CreateRequest, DeleteRequest, ErrorCode, MultiResult, OpCode, SetDataRequest, Stat};
 use node_wire::election::Notification;
 use node_wire::ids::Zxid;
 use node_wire::jute::Reader;
 use node_wire::quorum::{
     ForwardedRequest, LearnerInfo, PacketType, PingTouches, QuorumPacket, Revalidate, Revalidated,
 };
-use node_wire::txn::{Entry, Txn};
+use node_wire::txn::{Entry, Txn, TxnHeader};
 
 use crate::history::dotted;
 
@@ -90,7 +90,7 @@ pub(crate) fn packet(packet: &QuorumPacket, from_leader: bool) -> String {
             let touched: Vec<String> = touched.iter().map(|(session, _)| session.to_string()).collect();
             format!("{kind} round={} [{}]", packet.zxid, touched.join(" "))
         }
-        PacketType::Request => match ForwardedRequest::decode(data) {
+        PacketType::Request => match ForwardedRequest::decode(data, packet.auth.clone()) {
             Ok(request) => format!("{kind} {}", forwarded(&request)),
             Err(error) => format!("{kind} {error}"),
         },
@@ -142,8 +142,38 @@ pub(crate) fn txn(entry: &Entry) -> String {
             let paths: Vec<&str> = paths.iter().flatten().map(AsRef::as_ref).collect();
             format!("closeSession {} [{}]", entry.header.session, paths.join(" "))
         }
+        Txn::CreateContainer { path, .. } => format!("create container {path}"),
+        Txn::CreateTtl { path, ttl_ms, .. } => format!("create {path} for {ttl_ms} ms"),
+        Txn::SetAcl { path, acl, version } => {
+            let acl = acl.iter().map(|acl| format!("{}:{}:{}", acl.scheme, acl.id, acl.perms));
+            format!("set the list of {path} [{}] aversion={version}", acl.collect::<Vec<_>>().join(" "))
+        }
+        Txn::Check { path, version } => format!("check {path} version={version}"),
+        Txn::Multi { txns } => {
+            let parts = txns.iter().map(|(kind, body)| {
+                let header = TxnHeader { kind: *kind, ..entry.header };
+                Txn::decode(*kind, &mut Reader::new(body.clone()))
+                    .map_or_else(|error| error.to_string(), |part| txn(&Entry::new(header, part, None)))
+            });
+            format!("multi [{}]", parts.collect::<Vec<_>>().join(", "))
+        }
         Txn::Error { code } => format!("error {}", error(*code)),
-        other => format!("{other:?}"),
+    }
+}
+
+/// The result of a part of a multi.
+pub(crate) fn result(result: &MultiResult) -> String {
+    match result {
+        MultiResult::Create { path } | MultiResult::Create2 { path, .. } => format!("created {path}"),
+        MultiResult::Delete => "deleted".to_owned(),
+        MultiResult::SetData { stat } => format!("set version={}", stat.version),
+        MultiResult::Check => "checked".to_owned(),
+        MultiResult::GetData { data, .. } => format!("{:?}", text(data.as_deref())),
+        MultiResult::GetChildren { children } => {
+            let names: Vec<&str> = children.iter().map(AsRef::as_ref).collect();
+            format!("[{}]", names.join(" "))
+        }
+        MultiResult::Error { err } => error(*err),
     }
 }
 

@@ -30,7 +30,7 @@ pub use multi::{MultiHeader, MultiOp, MultiRequest, MultiResponse, MultiResult};
 pub use path::{PathError, validate_path, validate_sequential_path};
 pub use request::{
     Acl, AddWatchRequest, AuthPacket, CheckVersionRequest, CreateRequest, CreateTtlRequest, DeleteRequest,
-    PathOnly, PathWatch, ReconfigRequest, Request, SaslPacket, SetAclRequest, SetDataRequest, SetWatches,
+    Id, PathOnly, PathWatch, ReconfigRequest, Request, SaslPacket, SetAclRequest, SetDataRequest, SetWatches,
     SetWatches2, SyncRequest, WatchesRequest,
 };
 pub use response::{

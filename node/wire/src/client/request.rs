@@ -91,6 +91,40 @@ impl Jute for Acl {
     }
 }
 
+/// Who a client is, or one of those it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id {
+    /// The kind of identity.
+    pub scheme: ByteString,
+    /// The identity.
+    pub id: ByteString,
+}
+
+impl Id {
+    /// Whom no access control list stops.
+    #[must_use]
+    pub fn superuser() -> Id {
+        Id { scheme: ByteString::from_static("super"), id: ByteString::new() }
+    }
+}
+
+/// Null strings become empty ones, as in an [`Acl`].
+impl Jute for Id {
+    const MIN_LEN: usize = 8;
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.string(&self.scheme);
+        w.string(&self.id);
+    }
+
+    fn decode(r: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self {
+            scheme: r.optional_string()?.unwrap_or_default(),
+            id: r.optional_string()?.unwrap_or_default(),
+        })
+    }
+}
+
 record! {
     /// create, create2 and createContainer.
     pub struct CreateRequest {

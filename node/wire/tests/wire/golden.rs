@@ -168,28 +168,26 @@ fn hellos_of_every_version() {
 #[test]
 fn a_followerinfo_packet() {
     let bytes = "0000000b 0000000500000000 00000014 0000000000000002 00010000 0000000000000000 ffffffff";
-    let info = LearnerInfo {
-        server: ServerId(2),
-        protocol: LEARNER_PROTOCOL,
-        config_version: 0,
-        dialect: Dialect::Apache,
-    };
-    let packet = QuorumPacket {
-        kind: PacketType::FollowerInfo,
-        zxid: Zxid::new(Epoch(5), 0).to_wire(),
-        data: Some(written(|w| info.encode(w))),
-    };
+    let (server, protocol) = (ServerId(2), LEARNER_PROTOCOL);
+    let info = LearnerInfo { server, protocol, config_version: 0, dialect: Dialect::Apache };
+    let packet = QuorumPacket::new(
+        PacketType::FollowerInfo,
+        Zxid::new(Epoch(5), 0).to_wire(),
+        Some(written(|w| info.encode(w))),
+    );
     assert_eq!(decode_packet(&mut BytesMut::from(unhex(bytes))), Ok(Some(packet.clone())));
     assert_eq!(written(|w| packet.encode(w)), unhex(bytes));
 }
 
 #[test]
-fn the_identities_in_a_packet_are_read_over() {
+fn the_identities_of_a_forwarded_request_are_carried() {
     let bytes = "00000001 ffffffffffffffff 00000001 09 00000001 00000002 6970 00000009 3132372e302e302e31";
     let mut received = BytesMut::from(unhex(bytes));
     received.extend_from_slice(b"next");
-    let packet = QuorumPacket { kind: PacketType::Request, zxid: -1, data: Some(Bytes::from_static(&[9])) };
-    assert_eq!(decode_packet(&mut received), Ok(Some(packet)));
+    let mut packet = QuorumPacket::new(PacketType::Request, -1, Some(Bytes::from_static(&[9])));
+    packet.auth = vec![node_wire::client::Id { scheme: "ip".into(), id: "127.0.0.1".into() }];
+    assert_eq!(decode_packet(&mut received), Ok(Some(packet.clone())));
+    assert_eq!(written(|w| packet.encode(w)), unhex(bytes));
     assert_eq!(&received[..], b"next");
 }
 

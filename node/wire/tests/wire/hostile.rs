@@ -43,7 +43,7 @@ fn decode_as_everything(bytes: &Bytes) {
     let _ = WatcherEvent::decode(&mut r());
     let _ = Notification::decode(bytes.clone());
     let _ = LearnerInfo::decode(&mut r());
-    let _ = ForwardedRequest::decode(bytes.clone());
+    let _ = ForwardedRequest::decode(bytes.clone(), Vec::new());
     let _ = PingTouches::decode(bytes.clone());
     let _ = Entry::decode(bytes.clone());
     for kind in -12..=110 {

@@ -182,7 +182,7 @@ proptest! {
     fn packets_return_in_any_pieces(
         kind in prop::sample::select(PacketType::ALL), zxid: i64, data in data(), piece in 1_usize..80
     ) {
-        let packet = QuorumPacket { kind, zxid, data };
+        let packet = QuorumPacket::new(kind, zxid, data);
         let sent = written(|w| (0..3).for_each(|_| packet.encode(w)));
         let (mut received, mut packets) = (BytesMut::new(), Vec::new());
         for bytes in sent.chunks(piece) {
@@ -208,8 +208,8 @@ proptest! {
         returns(&info, LeaderInfo::encode, LeaderInfo::decode)?;
         record_returns(&Revalidate { session, timeout_ms: number })?;
         record_returns(&Revalidated { session, valid: flag })?;
-        let request = ForwardedRequest { session, cxid: number, op, payload };
-        prop_assert_eq!(ForwardedRequest::decode(written(|w| request.encode(w))), Ok(request));
+        let request = ForwardedRequest { session, cxid: number, op, payload, auth: Vec::new() };
+        prop_assert_eq!(ForwardedRequest::decode(written(|w| request.encode(w)), Vec::new()), Ok(request));
         let touches = PingTouches(touches);
         prop_assert_eq!(PingTouches::decode(written(|w| touches.encode(w))), Ok(touches));
     }

@@ -1,0 +1,282 @@
+//! Who a client is and what it may do: access control lists as ZooKeeper reads them.
+//!
+//! A client has several identities at once: its address (scheme `ip`) from the start, what its certificate says
+//! (`x509`, given by the driver), and every name that it proves with a password (`digest`). A list names who may
+//! do what; one entry that fits is enough. Permissions are not inherited: creating and deleting are the parent's,
+//! everything else is the node's own.
+//!
+//! `super` is an identity that no list stops. It comes with a password whose digest stands in the configuration.
+
+use std::net::IpAddr;
+
+use bytestring::ByteString;
+use node_wire::client::{Acl, ErrorCode, Id, PERM_ADMIN};
+use node_wire::credentials::digest_identity;
+
+/// Identities of one client. More would only make its requests longer: each carries them to the leader.
+const MAX_IDENTITIES: usize = 64;
+
+/// The longest identity; what a packet's reader allows on its way to the leader.
+const MAX_IDENTITY: usize = node_wire::quorum::MAX_AUTH_STRING;
+
+const WORLD: &str = "world";
+const ANYONE: &str = "anyone";
+const AUTH: &str = "auth";
+const DIGEST: &str = "digest";
+const IP: &str = "ip";
+const X509: &str = "x509";
+const SASL: &str = "sasl";
+const SUPER: &str = "super";
+
+/// True when one of these identities has one of these permissions. A list without entries hides nothing.
+pub(crate) fn permits(acl: &[Acl], permissions: i32, who: &[Id]) -> bool {
+    acl.is_empty()
+        || who.iter().any(|id| id.scheme == SUPER)
+        || acl
+            .iter()
+            .filter(|entry| entry.perms & permissions != 0)
+            .any(|entry| is_anyone(entry) || who.iter().any(|id| is_meant(entry, id)))
+}
+
+fn is_anyone(entry: &Acl) -> bool {
+    entry.scheme == WORLD && entry.id == ANYONE
+}
+
+fn is_meant(entry: &Acl, id: &Id) -> bool {
+    entry.scheme == id.scheme
+        && match &*entry.scheme {
+            IP => is_in_network(&id.id, &entry.id),
+            DIGEST | X509 | SASL => entry.id == id.id,
+            _ => false,
+        }
+}
+
+/// The list that a client sets, made fit to be stored: doubles are left out, and the scheme `auth` becomes every
+/// identity that the client has proven.
+pub(crate) fn fix_up(acl: Vec<Acl>, who: &[Id]) -> Result<Vec<Acl>, ErrorCode> {
+    if let [entry] = acl.as_slice()
+        && is_anyone(entry)
+    {
+        // Almost every list.
+        return Ok(acl);
+    }
+    let mut fixed: Vec<Acl> = Vec::with_capacity(acl.len());
+    let mut seen = std::collections::BTreeSet::new();
+    for entry in acl.into_iter().filter(|entry| seen.insert(entry.clone())) {
+        if entry.scheme == AUTH {
+            let proven = who.iter().filter(|id| is_proven(id));
+            let before = fixed.len();
+            fixed.extend(proven.map(|id| Acl {
+                perms: entry.perms,
+                scheme: id.scheme.clone(),
+                id: id.id.clone(),
+            }));
+            if fixed.len() == before {
+                return Err(ErrorCode::InvalidAcl);
+            }
+        } else if is_anyone(&entry) || is_sound(&entry) {
+            fixed.push(entry);
+        } else {
+            return Err(ErrorCode::InvalidAcl);
+        }
+    }
+    if fixed.is_empty() { Err(ErrorCode::InvalidAcl) } else { Ok(fixed) }
+}
+
+/// An address is only where somebody speaks from, not who.
+fn is_proven(id: &Id) -> bool {
+    matches!(&*id.scheme, DIGEST | X509 | SASL)
+}
+
+fn is_sound(entry: &Acl) -> bool {
+    match &*entry.scheme {
+        IP => network(&entry.id).is_some(),
+        // A name and a digest, nothing more.
+        DIGEST => entry.id.split(':').count() == 2,
+        X509 | SASL => !entry.id.is_empty(),
+        _ => false,
+    }
+}
+
+/// Adds what a client proves to its identities. The error is that it proves nothing.
+pub(crate) fn authenticate(
+    who: &mut Vec<Id>,
+    scheme: &str,
+    proof: &[u8],
+    super_digest: Option<&ByteString>,
+) -> Result<(), ErrorCode> {
+    match scheme {
+        DIGEST => {
+            let id = digest_identity(proof);
+            if super_digest.is_some_and(|digest| *digest == id) {
+                add(who, Id::superuser())?;
+            }
+            add(who, Id { scheme: ByteString::from_static(DIGEST), id })
+        }
+        // Known from the connection already, or not to be had on it.
+        IP | X509 if who.iter().any(|id| id.scheme == scheme) => Ok(()),
+        _ => Err(ErrorCode::AuthFailed),
+    }
+}
+
+fn add(who: &mut Vec<Id>, id: Id) -> Result<(), ErrorCode> {
+    if who.contains(&id) {
+        return Ok(());
+    }
+    if who.len() >= MAX_IDENTITIES || id.id.len() > MAX_IDENTITY {
+        return Err(ErrorCode::AuthFailed);
+    }
+    who.push(id);
+    Ok(())
+}
+
+/// What an identity is called where it is shown: of a digest the name alone.
+pub(crate) fn user_of(id: &Id) -> ByteString {
+    match &*id.scheme {
+        DIGEST => id.id.split_once(':').map_or_else(|| id.id.clone(), |(name, _)| ByteString::from(name)),
+        IP | X509 | SASL => id.id.clone(),
+        _ => ByteString::new(),
+    }
+}
+
+/// The list as somebody may see it. Digests can be guessed from, so that only who may change the list sees them.
+pub(crate) fn shown_to(acl: &[Acl], who: &[Id]) -> Vec<Acl> {
+    let hides = !permits(acl, PERM_ADMIN, who);
+    acl.iter()
+        .map(|entry| match entry.id.split_once(':') {
+            Some((name, _)) if hides && entry.scheme == DIGEST => {
+                Acl { id: ByteString::from(format!("{name}:x")), ..entry.clone() }
+            }
+            _ => entry.clone(),
+        })
+        .collect()
+}
+
+/// An address and the number of its leading bits that count.
+fn network(text: &str) -> Option<(IpAddr, u32)> {
+    let (address, bits) = match text.split_once('/') {
+        Some((address, bits)) => (address, Some(bits)),
+        None => (text, None),
+    };
+    let address: IpAddr = address.parse().ok()?;
+    let width = if address.is_ipv4() { 32 } else { 128 };
+    let bits = bits.map_or(Some(width), |bits| bits.parse().ok().filter(|bits| *bits <= width))?;
+    Some((address, bits))
+}
+
+fn is_in_network(address: &str, text: &str) -> bool {
+    let (Ok(address), Some((network, bits))) = (address.parse::<IpAddr>(), network(text)) else {
+        return false;
+    };
+    match (address, network) {
+        (IpAddr::V4(address), IpAddr::V4(network)) => {
+            let beyond = u32::MAX.checked_shr(bits).unwrap_or(0);
+            address.to_bits() | beyond == network.to_bits() | beyond
+        }
+        (IpAddr::V6(address), IpAddr::V6(network)) => {
+            let beyond = u128::MAX.checked_shr(bits).unwrap_or(0);
+            address.to_bits() | beyond == network.to_bits() | beyond
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use node_wire::client::{PERM_ALL, PERM_READ, PERM_WRITE};
+
+    use super::*;
+
+    fn id(scheme: &str, id: &str) -> Id {
+        Id { scheme: ByteString::from(scheme), id: ByteString::from(id) }
+    }
+
+    fn entry(perms: i32, scheme: &str, id: &str) -> Acl {
+        Acl { perms, scheme: ByteString::from(scheme), id: ByteString::from(id) }
+    }
+
+    #[test]
+    fn one_entry_that_fits_is_enough() {
+        let acl = [entry(PERM_READ, WORLD, ANYONE), entry(PERM_WRITE, DIGEST, "ann:digest")];
+        assert!(permits(&acl, PERM_READ, &[]));
+        assert!(!permits(&acl, PERM_WRITE, &[id(IP, "10.0.0.1")]));
+        assert!(permits(&acl, PERM_WRITE, &[id(IP, "10.0.0.1"), id(DIGEST, "ann:digest")]));
+        assert!(permits(&acl, PERM_ADMIN, &[Id::superuser()]));
+        assert!(permits(&[], PERM_ALL, &[]));
+    }
+
+    #[test]
+    fn a_network_holds_its_addresses() {
+        for (network, address, holds) in [
+            ("10.1.2.3", "10.1.2.3", true),
+            ("10.1.2.3", "10.1.2.4", false),
+            ("10.1.0.0/16", "10.1.200.4", true),
+            ("10.1.0.0/16", "10.2.0.0", false),
+            ("0.0.0.0/0", "192.168.0.1", true),
+            ("::1", "::1", true),
+            ("fe80::/10", "fe80::1", true),
+            ("10.0.0.0/8", "::1", false),
+        ] {
+            let acl = [entry(PERM_READ, IP, network)];
+            assert_eq!(permits(&acl, PERM_READ, &[id(IP, address)]), holds, "{address} in {network}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_means_nobody_is_refused() {
+        for bad in [
+            vec![],
+            vec![entry(PERM_ALL, WORLD, "someone")],
+            vec![entry(PERM_ALL, DIGEST, "no-colon")],
+            vec![entry(PERM_ALL, DIGEST, "one:two:three")],
+            vec![entry(PERM_ALL, IP, "10.0.0.0/33")],
+            vec![entry(PERM_ALL, "unknown", "id")],
+            vec![entry(PERM_ALL, SUPER, "")],
+            vec![entry(PERM_ALL, AUTH, "")],
+            vec![entry(PERM_ALL, "", "")],
+        ] {
+            assert_eq!(fix_up(bad.clone(), &[id(IP, "10.0.0.1")]), Err(ErrorCode::InvalidAcl), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn auth_becomes_what_the_client_has_proven() {
+        let who = [id(IP, "10.0.0.1"), id(DIGEST, "ann:digest"), id(X509, "CN=ann"), Id::superuser()];
+        let acl = vec![entry(PERM_READ, AUTH, "ignored"), entry(PERM_READ, AUTH, "ignored")];
+        let fixed = vec![entry(PERM_READ, DIGEST, "ann:digest"), entry(PERM_READ, X509, "CN=ann")];
+        assert_eq!(fix_up(acl, &who), Ok(fixed));
+    }
+
+    #[test]
+    fn the_password_of_the_superuser_makes_one() {
+        let digest = digest_identity(b"super:test");
+        let mut who = Vec::new();
+        assert_eq!(authenticate(&mut who, DIGEST, b"super:test", Some(&digest)), Ok(()));
+        assert!(who.contains(&Id::superuser()));
+        let mut who = Vec::new();
+        assert_eq!(authenticate(&mut who, DIGEST, b"super:guess", Some(&digest)), Ok(()));
+        assert!(!who.contains(&Id::superuser()));
+        for scheme in [SUPER, WORLD, AUTH, X509, "unknown"] {
+            assert_eq!(authenticate(&mut who, scheme, b"x", None), Err(ErrorCode::AuthFailed), "{scheme}");
+        }
+    }
+
+    #[test]
+    fn identities_are_counted_and_measured() {
+        let mut who = Vec::new();
+        for number in 0..MAX_IDENTITIES {
+            assert_eq!(authenticate(&mut who, DIGEST, format!("{number}:x").as_bytes(), None), Ok(()));
+        }
+        assert_eq!(authenticate(&mut who, DIGEST, b"more:x", None), Err(ErrorCode::AuthFailed));
+        assert_eq!(authenticate(&mut who, DIGEST, b"7:x", None), Ok(()), "again is not one more");
+        let long = vec![b'x'; MAX_IDENTITY];
+        assert_eq!(authenticate(&mut Vec::new(), DIGEST, &long, None), Err(ErrorCode::AuthFailed));
+    }
+
+    #[test]
+    fn digests_are_shown_to_who_may_change_the_list() {
+        let acl = [entry(PERM_ALL, DIGEST, "ann:secret"), entry(PERM_READ, WORLD, ANYONE)];
+        assert_eq!(shown_to(&acl, &[id(DIGEST, "ann:secret")])[0].id, "ann:secret");
+        assert_eq!(shown_to(&acl, &[])[0].id, "ann:x");
+    }
+}

@@ -1,0 +1,258 @@
+//! What this member answers by itself: reads, and everything about watches and identities.
+//!
+//! Each is executed when its turn comes in its connection's queue, against the tree as it is then. A watch is left
+//! in the same breath as the read that asks for it, so that nothing comes in between.
+
+use bytes::Bytes;
+use bytestring::ByteString;
+use node_wire::client::{
+    AddWatchMode, AddWatchRequest, AllChildrenNumberResponse, Children2Response, ChildrenResponse,
+    ClientInfo, EphemeralsResponse, ErrorCode, ErrorResponse, ExistsResponse, GetAclResponse,
+    GetDataResponse, Id, MultiOp, MultiRequest, MultiResponse, MultiResult, OpCode, PERM_ADMIN, PERM_READ,
+    PathOnly, PathWatch, SetWatches, SetWatches2, WatchesRequest, WhoAmIResponse, validate_path,
+};
+use node_wire::ids::SessionId;
+use node_wire::jute::{DecodeError, Reader};
+
+use super::reply;
+use super::watches::{Earlier, MAX_WATCHED, Place, Watches, Which};
+use crate::access::{permits, shown_to, user_of};
+use crate::io::{ClientId, Effect};
+use crate::tree::{Tree, Znode};
+
+/// Who asks, and what of.
+pub(super) struct Local<'a> {
+    pub(super) client: ClientId,
+    pub(super) session: SessionId,
+    pub(super) who: &'a [Id],
+    pub(super) skip_acl: bool,
+    pub(super) tree: &'a Tree,
+    pub(super) watches: &'a mut Watches,
+}
+
+/// True for what [`Local::answer`] answers.
+pub(super) fn is_local(op: OpCode) -> bool {
+    match op {
+        OpCode::Exists
+        | OpCode::GetData
+        | OpCode::GetAcl
+        | OpCode::GetChildren
+        | OpCode::GetChildren2
+        | OpCode::MultiRead
+        | OpCode::GetEphemerals
+        | OpCode::GetAllChildrenNumber
+        | OpCode::WhoAmI
+        | OpCode::AddWatch
+        | OpCode::CheckWatches
+        | OpCode::RemoveWatches
+        | OpCode::SetWatches
+        | OpCode::SetWatches2 => true,
+        OpCode::Create
+        | OpCode::Delete
+        | OpCode::SetData
+        | OpCode::SetAcl
+        | OpCode::Sync
+        | OpCode::Ping
+        | OpCode::Check
+        | OpCode::Multi
+        | OpCode::Create2
+        | OpCode::Reconfig
+        | OpCode::CreateContainer
+        | OpCode::DeleteContainer
+        | OpCode::CreateTtl
+        | OpCode::Auth
+        | OpCode::Sasl
+        | OpCode::CreateSession
+        | OpCode::CloseSession
+        | OpCode::Error => false,
+    }
+}
+
+impl Local<'_> {
+    /// The reply. Events of watches that are restored go before it.
+    pub(super) fn answer(&mut self, xid: i32, op: OpCode, body: &Bytes, out: &mut Vec<Effect>) -> Bytes {
+        let refuse = |error| reply::plain(xid, self.tree.zxid(), error);
+        let mut body = Reader::new(body.clone());
+        let answer = match op {
+            OpCode::SetWatches | OpCode::SetWatches2 => self.set_watches(op, &mut body, out),
+            OpCode::CheckWatches | OpCode::RemoveWatches => self.look_at_watches(op, &mut body),
+            OpCode::AddWatch => self.add_watch(xid, &mut body),
+            OpCode::MultiRead => self.multi_read(xid, &mut body),
+            OpCode::WhoAmI => Ok(Some(self.who_am_i(xid))),
+            OpCode::GetEphemerals => self.ephemerals(xid, &mut body),
+            OpCode::GetAcl | OpCode::GetAllChildrenNumber => self.look_at_node(xid, op, &mut body),
+            _ => self.read(xid, op, &mut body),
+        };
+        match answer {
+            Ok(Some(frame)) => frame,
+            Ok(None) => reply::plain(xid, self.tree.zxid(), ErrorCode::Ok),
+            Err(error) => refuse(error),
+        }
+    }
+
+    fn readable(&self, path: &str, permissions: i32) -> Result<&Znode, ErrorCode> {
+        validate_path(path).map_err(|_| ErrorCode::BadArguments)?;
+        let node = self.tree.node(path).ok_or(ErrorCode::NoNode)?;
+        if self.skip_acl || permits(&self.tree.acl_of(node), permissions, self.who) {
+            Ok(node)
+        } else {
+            Err(ErrorCode::NoAuth)
+        }
+    }
+
+    fn has_room(&self, watches: usize) -> Result<(), ErrorCode> {
+        if self.watches.watched(self.client) + watches > MAX_WATCHED {
+            return Err(ErrorCode::ThrottledOp);
+        }
+        Ok(())
+    }
+
+    /// exists, getData and both getChildren.
+    fn read(&mut self, xid: i32, op: OpCode, body: &mut Reader) -> Answer {
+        let PathWatch { path, watch } = PathWatch::decode(body).map_err(malformed)?;
+        self.has_room(usize::from(watch))?;
+        let zxid = self.tree.zxid();
+        let (frame, place) = match op {
+            OpCode::Exists => {
+                validate_path(&path).map_err(|_| ErrorCode::BadArguments)?;
+                if watch {
+                    // Also on a node that is not there yet.
+                    self.watches.once(self.client, &path, Place::Data);
+                }
+                let stat = self.tree.exists(&path)?;
+                return Ok(Some(reply::with_body(xid, zxid, 0, |w| ExistsResponse { stat }.encode(w))));
+            }
+            OpCode::GetData => {
+                let node = self.readable(&path, PERM_READ)?;
+                let room = node.data.as_ref().map_or(0, Bytes::len);
+                let response = GetDataResponse { data: node.data.clone(), stat: node.to_stat() };
+                (reply::with_body(xid, zxid, room, |w| response.encode(w)), Place::Data)
+            }
+            OpCode::GetChildren => {
+                let children = self.children(&path)?;
+                (reply::with_body(xid, zxid, 0, |w| ChildrenResponse { children }.encode(w)), Place::Children)
+            }
+            _ => {
+                let children = self.children(&path)?;
+                let stat = self.tree.exists(&path)?;
+                let response = Children2Response { children, stat };
+                (reply::with_body(xid, zxid, 0, |w| response.encode(w)), Place::Children)
+            }
+        };
+        if watch {
+            self.watches.once(self.client, &path, place);
+        }
+        Ok(Some(frame))
+    }
+
+    fn children(&self, path: &str) -> Result<Vec<ByteString>, ErrorCode> {
+        Ok(self.readable(path, PERM_READ)?.children.iter().cloned().collect())
+    }
+
+    /// getACL and getAllChildrenNumber.
+    fn look_at_node(&self, xid: i32, op: OpCode, body: &mut Reader) -> Answer {
+        let PathOnly { path } = PathOnly::decode(body).map_err(malformed)?;
+        let zxid = self.tree.zxid();
+        if op == OpCode::GetAllChildrenNumber {
+            self.readable(&path, PERM_READ)?;
+            let total = i32::try_from(self.tree.nodes_below(&path).count()).unwrap_or(i32::MAX);
+            return Ok(Some(reply::with_body(xid, zxid, 0, |w| {
+                AllChildrenNumberResponse { total }.encode(w);
+            })));
+        }
+        let node = self.readable(&path, PERM_READ | PERM_ADMIN)?;
+        let acl = self.tree.acl_of(node);
+        let acl = if self.skip_acl { acl.as_ref().clone() } else { shown_to(&acl, self.who) };
+        let response = GetAclResponse { acl, stat: node.to_stat() };
+        Ok(Some(reply::with_body(xid, zxid, 0, |w| response.encode(w))))
+    }
+
+    fn ephemerals(&self, xid: i32, body: &mut Reader) -> Answer {
+        let PathOnly { path: prefix } = PathOnly::decode(body).map_err(malformed)?;
+        let all = matches!(prefix.trim(), "" | "/");
+        let paths = self.tree.ephemerals(self.session).filter(|path| all || path.starts_with(&*prefix));
+        let response = EphemeralsResponse { ephemerals: paths.cloned().collect() };
+        Ok(Some(reply::with_body(xid, self.tree.zxid(), 0, |w| response.encode(w))))
+    }
+
+    fn who_am_i(&self, xid: i32) -> Bytes {
+        let clients =
+            self.who.iter().map(|id| ClientInfo { scheme: id.scheme.clone(), user: user_of(id) }).collect();
+        reply::with_body(xid, self.tree.zxid(), 0, |w| WhoAmIResponse { clients }.encode(w))
+    }
+
+    /// Each has a result of its own: one that is refused does not stop the others.
+    fn multi_read(&self, xid: i32, body: &mut Reader) -> Answer {
+        let MultiRequest { ops } = MultiRequest::decode(body).map_err(malformed)?;
+        let mut results = Vec::with_capacity(ops.len());
+        for op in ops {
+            let result = match op {
+                MultiOp::GetData(PathWatch { path, .. }) => self
+                    .readable(&path, PERM_READ)
+                    .map(|node| MultiResult::GetData { data: node.data.clone(), stat: node.to_stat() }),
+                MultiOp::GetChildren(PathWatch { path, .. }) => {
+                    self.children(&path).map(|children| MultiResult::GetChildren { children })
+                }
+                // A write among reads: the request makes no sense.
+                MultiOp::Create(_)
+                | MultiOp::Create2(_)
+                | MultiOp::CreateContainer(_)
+                | MultiOp::CreateTtl(_)
+                | MultiOp::Delete(_)
+                | MultiOp::SetData(_)
+                | MultiOp::Check(_) => return Err(ErrorCode::MarshallingError),
+            };
+            results.push(result.unwrap_or_else(|error| MultiResult::Error { err: error.code() }));
+        }
+        Ok(Some(reply::with_body(xid, self.tree.zxid(), 0, |w| MultiResponse { results }.encode(w))))
+    }
+
+    fn add_watch(&mut self, xid: i32, body: &mut Reader) -> Answer {
+        let AddWatchRequest { path, mode } = AddWatchRequest::decode(body).map_err(malformed)?;
+        let mode = AddWatchMode::from_code(mode).ok_or(ErrorCode::MarshallingError)?;
+        validate_path(&path).map_err(|_| ErrorCode::BadArguments)?;
+        self.has_room(1)?;
+        self.watches.add(self.client, &path, mode);
+        Ok(Some(reply::with_body(xid, self.tree.zxid(), 0, |w| ErrorResponse { err: 0 }.encode(w))))
+    }
+
+    /// checkWatches and removeWatches.
+    fn look_at_watches(&mut self, op: OpCode, body: &mut Reader) -> Answer {
+        let WatchesRequest { path, kind } = WatchesRequest::decode(body).map_err(malformed)?;
+        let which = Which::from_code(kind).ok_or(ErrorCode::MarshallingError)?;
+        let is_there = match op {
+            OpCode::RemoveWatches => self.watches.remove(self.client, &path, which),
+            _ => self.watches.contains(self.client, &path, which),
+        };
+        if is_there { Ok(None) } else { Err(ErrorCode::NoWatcher) }
+    }
+
+    fn set_watches(&mut self, op: OpCode, body: &mut Reader, out: &mut Vec<Effect>) -> Answer {
+        let all = if op == OpCode::SetWatches {
+            let SetWatches { relative_zxid, data_watches, exist_watches, child_watches } =
+                SetWatches::decode(body).map_err(malformed)?;
+            let none = SetWatches2::default();
+            SetWatches2 { relative_zxid, data_watches, exist_watches, child_watches, ..none }
+        } else {
+            SetWatches2::decode(body).map_err(malformed)?
+        };
+        let earlier = Earlier {
+            seen: all.relative_zxid,
+            data: all.data_watches,
+            exist: all.exist_watches,
+            children: all.child_watches,
+            persistent: all.persistent_watches,
+            recursive: all.persistent_recursive_watches,
+        };
+        self.has_room(earlier.len())?;
+        self.watches.restore(self.client, earlier, self.tree, out);
+        Ok(None)
+    }
+}
+
+/// A frame, nothing but the header, or a refusal.
+type Answer = Result<Option<Bytes>, ErrorCode>;
+
+fn malformed(_: DecodeError) -> ErrorCode {
+    ErrorCode::MarshallingError
+}

@@ -1,0 +1,315 @@
+//! Watches: who is told when a node changes.
+//!
+//! A watch belongs to a connection and goes with it; the client leaves it again when it comes back
+//! ([`OpCode::SetWatches`](node_wire::client::OpCode)). There are two places at each path, for data and for children,
+//! and in each a watch of three kinds: one that is told once, one that stays, and one that stays and reaches
+//! everything below. ZooKeeper keeps one kind for a place, so that a getData with a watch makes a persistent one
+//! forgetful there (ZOOKEEPER-4466); here they stand side by side, and a client is told of each event once.
+//!
+//! Events leave with the step that applies the transaction, in the connection's order. So a client sees an event
+//! before any reply that shows the change, its own write's included.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytestring::ByteString;
+use node_wire::client::{AddWatchMode, EventType};
+use node_wire::ids::Zxid;
+
+use super::reply;
+use crate::io::{ClientId, Effect};
+use crate::tree::{Seen, Tree, parent_of};
+
+/// Paths that one connection may watch. One that wants more is closed: memory is not the client's to spend.
+pub(super) const MAX_WATCHED: usize = 1 << 20;
+
+/// The watches of one place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Kinds {
+    once: bool,
+    persistent: bool,
+    recursive: bool,
+}
+
+impl Kinds {
+    fn is_told(self) -> bool {
+        self.once || self.persistent || self.recursive
+    }
+}
+
+/// What one connection watches at one path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Watch {
+    data: Kinds,
+    children: Kinds,
+}
+
+impl Watch {
+    fn is_empty(self) -> bool {
+        self == Watch::default()
+    }
+
+    fn is_recursive(self) -> bool {
+        self.data.recursive || self.children.recursive
+    }
+}
+
+/// Where a watch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Data,
+    Children,
+}
+
+/// Which watches a client asks about or takes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    Children,
+    Data,
+    Any,
+}
+
+impl Which {
+    pub(super) fn from_code(code: i32) -> Option<Which> {
+        match code {
+            1 => Some(Which::Children),
+            2 => Some(Which::Data),
+            3 => Some(Which::Any),
+            _ => None,
+        }
+    }
+}
+
+/// The watches that a client had on an earlier connection.
+#[derive(Debug)]
+pub(super) struct Earlier {
+    /// What the client has seen.
+    pub(super) seen: Zxid,
+    pub(super) data: Vec<ByteString>,
+    pub(super) exist: Vec<ByteString>,
+    pub(super) children: Vec<ByteString>,
+    pub(super) persistent: Vec<ByteString>,
+    pub(super) recursive: Vec<ByteString>,
+}
+
+impl Earlier {
+    /// How many paths at most.
+    pub(super) fn len(&self) -> usize {
+        let Self { seen: _, data, exist, children, persistent, recursive } = self;
+        [data, exist, children, persistent, recursive].iter().map(|paths| paths.len()).sum()
+    }
+}
+
+/// All watches of this member's clients.
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Watches {
+    by_path: BTreeMap<ByteString, BTreeMap<ClientId, Watch>>,
+    by_client: BTreeMap<ClientId, BTreeSet<ByteString>>,
+    /// Paths with a watch that reaches below, once for each client.
+    recursive: usize,
+}
+
+impl Watches {
+    /// A watch that is told once.
+    pub(super) fn once(&mut self, client: ClientId, path: &ByteString, place: Place) {
+        self.change(client, path, |watch| match place {
+            Place::Data => watch.data.once = true,
+            Place::Children => watch.children.once = true,
+        });
+    }
+
+    /// A watch that stays.
+    pub(super) fn add(&mut self, client: ClientId, path: &ByteString, mode: AddWatchMode) {
+        self.change(client, path, |watch| {
+            for kinds in [&mut watch.data, &mut watch.children] {
+                match mode {
+                    AddWatchMode::Persistent => kinds.persistent = true,
+                    AddWatchMode::PersistentRecursive => kinds.recursive = true,
+                }
+            }
+        });
+    }
+
+    /// Takes watches back. False when there was none.
+    pub(super) fn remove(&mut self, client: ClientId, path: &ByteString, which: Which) -> bool {
+        let is_there = self.contains(client, path, which);
+        if is_there {
+            self.change(client, path, |watch| {
+                if which != Which::Children {
+                    watch.data = Kinds::default();
+                }
+                if which != Which::Data {
+                    watch.children = Kinds::default();
+                }
+            });
+        }
+        is_there
+    }
+
+    pub(super) fn contains(&self, client: ClientId, path: &str, which: Which) -> bool {
+        let watch = self.by_path.get(path).and_then(|clients| clients.get(&client));
+        watch.is_some_and(|watch| match which {
+            Which::Children => watch.children.is_told(),
+            Which::Data => watch.data.is_told(),
+            Which::Any => true,
+        })
+    }
+
+    /// How many paths a connection watches.
+    pub(super) fn watched(&self, client: ClientId) -> usize {
+        self.by_client.get(&client).map_or(0, BTreeSet::len)
+    }
+
+    /// A connection is gone, and its watches with it.
+    pub(super) fn forget(&mut self, client: ClientId) {
+        for path in self.by_client.remove(&client).unwrap_or_default() {
+            self.drop_at(client, &path);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    fn change(&mut self, client: ClientId, path: &ByteString, change: impl FnOnce(&mut Watch)) {
+        let clients = self.by_path.entry(path.clone()).or_default();
+        let watch = clients.entry(client).or_default();
+        let before = watch.is_recursive();
+        change(watch);
+        let (after, is_empty) = (watch.is_recursive(), watch.is_empty());
+        self.recursive = self.recursive + usize::from(after) - usize::from(before);
+        if is_empty {
+            self.drop_at(client, path);
+            self.drop_of(client, path);
+        } else {
+            self.by_client.entry(client).or_default().insert(path.clone());
+        }
+    }
+
+    fn drop_at(&mut self, client: ClientId, path: &ByteString) {
+        let Some(clients) = self.by_path.get_mut(path) else { return };
+        if clients.remove(&client).is_some_and(Watch::is_recursive) {
+            self.recursive -= 1;
+        }
+        if clients.is_empty() {
+            self.by_path.remove(path);
+        }
+    }
+
+    fn drop_of(&mut self, client: ClientId, path: &ByteString) {
+        if let Some(paths) = self.by_client.get_mut(&client) {
+            paths.remove(path);
+            if paths.is_empty() {
+                self.by_client.remove(&client);
+            }
+        }
+    }
+
+    /// A transaction was applied: whoever watches is told, in the order in which things were seen.
+    pub(super) fn tell(&mut self, seen: &[Seen], out: &mut Vec<Effect>) {
+        if self.by_path.is_empty() {
+            return;
+        }
+        for Seen { kind, path } in seen {
+            let told = self.told(*kind, path);
+            if !told.is_empty() {
+                let frame = reply::event(*kind, path);
+                out.extend(told.into_iter().map(|client| Effect::Reply { client, frame: frame.clone() }));
+            }
+        }
+    }
+
+    /// Who is told of something. Those who are told once are not told again.
+    fn told(&mut self, kind: EventType, path: &ByteString) -> BTreeSet<ClientId> {
+        let mut told = BTreeSet::new();
+        let mut spent = Vec::new();
+        for (client, watch) in self.by_path.get_mut(path).into_iter().flatten() {
+            let mut take = |kinds: &mut Kinds, recursive: bool| {
+                if kinds.once || kinds.persistent || (recursive && kinds.recursive) {
+                    told.insert(*client);
+                }
+                kinds.once = false;
+            };
+            match kind {
+                EventType::NodeCreated | EventType::NodeDataChanged => take(&mut watch.data, true),
+                EventType::NodeDeleted => {
+                    take(&mut watch.data, true);
+                    take(&mut watch.children, true);
+                }
+                // Whoever watches everything below hears of the child itself.
+                EventType::NodeChildrenChanged => take(&mut watch.children, false),
+                EventType::None
+                | EventType::DataWatchRemoved
+                | EventType::ChildWatchRemoved
+                | EventType::PersistentWatchRemoved => {}
+            }
+            if watch.is_empty() {
+                spent.push(*client);
+            }
+        }
+        for client in spent {
+            self.drop_at(client, path);
+            self.drop_of(client, path);
+        }
+        if self.recursive > 0 && kind != EventType::NodeChildrenChanged {
+            self.told_below(path, &mut told);
+        }
+        told
+    }
+
+    fn told_below(&self, path: &str, told: &mut BTreeSet<ClientId>) {
+        let mut path = path;
+        while let Some((parent, _)) = parent_of(path) {
+            let watching = self.by_path.get(parent).into_iter().flatten();
+            told.extend(watching.filter(|(_, watch)| watch.is_recursive()).map(|(client, _)| *client));
+            path = parent;
+        }
+    }
+
+    /// Leaves a client's earlier watches again. What changed since is told at once, in place of the watch: it would
+    /// have been spent. Of persistent ones nothing is told, as in ZooKeeper: a client that keeps them reads again.
+    pub(super) fn restore(&mut self, client: ClientId, earlier: Earlier, tree: &Tree, out: &mut Vec<Effect>) {
+        let Earlier { seen, data, exist, children, persistent, recursive } = earlier;
+        let mut restore = |path: &ByteString, place: Place, changed: Option<EventType>| match changed {
+            Some(kind) => out.push(Effect::Reply { client, frame: reply::event(kind, path) }),
+            None => self.once(client, path, place),
+        };
+        for path in &data {
+            let changed = match tree.node(path) {
+                None => Some(EventType::NodeDeleted),
+                Some(node) => (node.stat.mzxid > seen).then_some(EventType::NodeDataChanged),
+            };
+            restore(path, Place::Data, changed);
+        }
+        for path in &exist {
+            let changed = tree.node(path).map(|_| EventType::NodeCreated);
+            restore(path, Place::Data, changed);
+        }
+        for path in &children {
+            let changed = match tree.node(path) {
+                None => Some(EventType::NodeDeleted),
+                Some(node) => (node.stat.pzxid > seen).then_some(EventType::NodeChildrenChanged),
+            };
+            restore(path, Place::Children, changed);
+        }
+        for (paths, mode) in
+            [(persistent, AddWatchMode::Persistent), (recursive, AddWatchMode::PersistentRecursive)]
+        {
+            for path in &paths {
+                self.add(client, path, mode);
+            }
+        }
+    }
+
+    /// How many there are, each path once for each client.
+    pub(super) fn count(&self) -> usize {
+        self.by_client.values().map(BTreeSet::len).sum()
+    }
+
+    /// Who watches which paths.
+    pub(super) fn all(&self) -> impl Iterator<Item = (ClientId, &ByteString)> + '_ {
+        self.by_client.iter().flat_map(|(client, paths)| paths.iter().map(|path| (*client, path)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

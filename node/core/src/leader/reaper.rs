@@ -1,0 +1,46 @@
+//! Nodes that go by themselves: containers whose children are gone, and nodes whose time to live is over.
+//!
+//! The leader looks for them now and then and proposes to delete each, as it would for a client. A container that
+//! never had a child is left alone: its maker is about to create one. What is judged here is what is applied, so the
+//! proposal is judged again when it is made (see [`crate::prep`]).
+//!
+//! A time to live counts from the last change of the node's data, on the wall clock, because that is what the
+//! transaction was stamped with: every leader reads the same stamp. A clock that is set forward ends lives early.
+
+use bytestring::ByteString;
+use node_wire::ephemeral::EphemeralType;
+
+use super::Leader;
+use crate::base::{Base, Leave};
+use crate::plant::Plant;
+use crate::prep::reaping;
+use crate::tree::Tree;
+
+/// Nodes that are deleted in one go; the rest has time until the next. ZooKeeper deletes as many in a minute.
+const MAX_REAPED: usize = 10_000;
+
+impl Leader {
+    /// Deletes what is left alone, when it is time to look again.
+    pub(super) fn reap<P: Plant>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
+        if base.awake < self.next_reaping {
+            return Ok(());
+        }
+        self.next_reaping = base.awake + base.config.clients.container_check;
+        for path in left_alone(&base.tree, base.now.wall_ms) {
+            self.propose(base, &reaping(&path))?;
+        }
+        Ok(())
+    }
+}
+
+fn left_alone(tree: &Tree, now_ms: i64) -> Vec<ByteString> {
+    let is_over = |path: &&ByteString| {
+        let Some(node) = tree.node(path).filter(|node| node.children.is_empty()) else { return false };
+        match EphemeralType::of(node.stat.ephemeral_owner) {
+            EphemeralType::Container => node.stat.cversion > 0,
+            EphemeralType::Ttl { ttl_ms } => now_ms.saturating_sub(node.stat.mtime) > ttl_ms,
+            EphemeralType::Void | EphemeralType::Normal(_) => false,
+        }
+    };
+    tree.transient().filter(is_over).take(MAX_REAPED).cloned().collect()
+}

@@ -1,0 +1,343 @@
+//! From a request to a transaction: the leader judges each write against the state that will stand when its
+//! turn comes, that is the tree and everything proposed before it.
+//!
+//! What is proposed and not yet applied is kept here as one record for each changed path (ZooKeeper calls them
+//! outstanding changes). Creates get their sequential number, setData its new version, and a refusal becomes a
+//! transaction of its own: it too was judged against proposals that may yet be lost, so it takes its place in
+//! the order. Told early, a failed compare-and-set would not be linearizable.
+//!
+//! The operations of a multi are judged one by one, each against those before it. When one is refused the records
+//! of the others are taken back, and the transaction says which one it was.
+
+mod nodes;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bytestring::ByteString;
+use node_wire::client::{
+    CREATE_CONTAINER, CheckVersionRequest, CreateRequest, CreateTtlRequest, DeleteRequest, ErrorCode, Id,
+    MultiOp, MultiRequest, OpCode, SetAclRequest, SetDataRequest,
+};
+use node_wire::ids::{SessionId, Zxid};
+use node_wire::jute::{DecodeError, Reader};
+use node_wire::quorum::ForwardedRequest;
+use node_wire::txn::Txn;
+
+use crate::ClientRules;
+use crate::access::permits;
+use crate::learner::encode;
+use crate::plant::Plant;
+use crate::tree::{SharedAcl, Tree, parent_of};
+
+/// What stands for no time to live.
+const NO_TTL: i64 = -1;
+
+/// How a path will look when all that is proposed is applied.
+#[derive(Clone, Debug, Hash)]
+struct Record {
+    /// The last proposal that changed it.
+    zxid: Zxid,
+    exists: bool,
+    version: i32,
+    /// Creates below it so far.
+    cversion: i32,
+    aversion: i32,
+    children: usize,
+    /// Its session, or what else makes it go by itself.
+    owner: SessionId,
+    acl: SharedAcl,
+    /// Bytes of its data.
+    length: usize,
+}
+
+/// Everything that is proposed and not applied.
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Outstanding {
+    records: BTreeMap<ByteString, Record>,
+    /// Which proposal changed which paths, oldest first.
+    changes: VecDeque<(Zxid, ByteString)>,
+    created_sessions: BTreeMap<SessionId, Zxid>,
+    closing_sessions: BTreeMap<SessionId, Zxid>,
+    /// What a multi that is being judged has changed, and what was there before.
+    undo: Option<Vec<(ByteString, Option<Record>)>>,
+}
+
+/// One request, and all that it is judged by.
+#[derive(Clone, Copy)]
+pub(crate) struct Case<'a, P> {
+    pub(crate) plant: P,
+    pub(crate) rules: &'a ClientRules,
+    pub(crate) tree: &'a Tree,
+    pub(crate) request: &'a ForwardedRequest,
+    /// It is proposed as this: the records count on it.
+    pub(crate) zxid: Zxid,
+}
+
+impl<P> Case<'_, P> {
+    fn who(&self) -> &[Id] {
+        &self.request.auth
+    }
+
+    fn demand(&self, record: &Record, permission: i32) -> Result<(), ErrorCode> {
+        if self.rules.skip_acl || permits(&record.acl, permission, self.who()) {
+            Ok(())
+        } else {
+            Err(ErrorCode::NoAuth)
+        }
+    }
+
+    /// So much more at a path. Judged by what is applied, as in ZooKeeper: what is under way may go beyond.
+    fn demand_room(&self, path: &str, bytes: i64, nodes: i64) -> Result<(), ErrorCode> {
+        if self.rules.enforce_quota && self.tree.exceeds_quota(path, bytes, nodes) {
+            return Err(ErrorCode::QuotaExceeded);
+        }
+        Ok(())
+    }
+}
+
+impl Outstanding {
+    /// The transaction for a request.
+    pub(crate) fn transaction<P: Plant>(&mut self, case: Case<'_, P>) -> (i32, Txn) {
+        match self.judge(case) {
+            // The header names the operation that made it: create and create2 share a record.
+            Ok(txn) => (case.request.op, txn),
+            Err(error) => {
+                let txn = refusal(error);
+                (txn.kind(), txn)
+            }
+        }
+    }
+
+    /// A proposal was applied: what it promised is in the tree.
+    pub(crate) fn applied(&mut self, zxid: Zxid) {
+        while let Some((changed, _)) = self.changes.front()
+            && *changed <= zxid
+        {
+            if let Some((_, path)) = self.changes.pop_front()
+                && self.records.get(&path).is_some_and(|record| record.zxid <= zxid)
+            {
+                self.records.remove(&path);
+            }
+        }
+        if !self.created_sessions.is_empty() {
+            self.created_sessions.retain(|_, created| *created > zxid);
+        }
+        if !self.closing_sessions.is_empty() {
+            self.closing_sessions.retain(|_, closing| *closing > zxid);
+        }
+    }
+
+    /// True when a session lives and is not about to be closed.
+    pub(crate) fn session_lives(&self, tree: &Tree, session: SessionId) -> bool {
+        !self.closing_sessions.contains_key(&session)
+            && (tree.session(session).is_some() || self.created_sessions.contains_key(&session))
+    }
+
+    fn judge<P: Plant>(&mut self, case: Case<'_, P>) -> Result<Txn, ErrorCode> {
+        let request = case.request;
+        let op = OpCode::from_code(request.op).ok_or(ErrorCode::Unimplemented)?;
+        let mut body = Reader::new(request.payload.clone());
+        if op == OpCode::CreateSession {
+            let timeout_ms = body.int().map_err(malformed)?;
+            self.created_sessions.insert(request.session, case.zxid);
+            return Ok(Txn::CreateSession { timeout_ms });
+        }
+        if op == OpCode::DeleteContainer && request.session == SessionId::NONE {
+            return self.delete_container(case, &request.payload);
+        }
+        if !self.session_lives(case.tree, request.session) {
+            return Err(ErrorCode::SessionExpired);
+        }
+        match op {
+            OpCode::CloseSession => Ok(self.close_session(case)),
+            OpCode::Multi => {
+                let request = MultiRequest::decode(&mut body).map_err(malformed)?;
+                Ok(self.multi(case, request))
+            }
+            _ => {
+                let op = single(op, &mut body).ok_or(ErrorCode::Unimplemented)?.map_err(malformed)?;
+                self.one(case, op)
+            }
+        }
+    }
+
+    fn one<P: Plant>(&mut self, case: Case<'_, P>, op: Single) -> Result<Txn, ErrorCode> {
+        match op {
+            Single::SetAcl(request) => self.set_acl(case, request),
+            Single::Op(MultiOp::Create(request) | MultiOp::Create2(request)) => {
+                self.create(case, OpCode::Create, without_ttl(request))
+            }
+            Single::Op(MultiOp::CreateContainer(request)) => {
+                self.create(case, OpCode::CreateContainer, without_ttl(request))
+            }
+            Single::Op(MultiOp::CreateTtl(request)) => self.create(case, OpCode::CreateTtl, request),
+            Single::Op(MultiOp::Delete(request)) => self.delete(case, request),
+            Single::Op(MultiOp::SetData(request)) => self.set_data(case, request),
+            Single::Op(MultiOp::Check(request)) => self.check(case, request),
+            // Reads, which belong into a multiRead.
+            Single::Op(MultiOp::GetData(_) | MultiOp::GetChildren(_)) => Err(ErrorCode::BadArguments),
+        }
+    }
+
+    fn multi<P: Plant>(&mut self, case: Case<'_, P>, request: MultiRequest) -> Txn {
+        let changes = self.changes.len();
+        self.undo = Some(Vec::new());
+        let mut refused = false;
+        let mut txns = Vec::with_capacity(request.ops.len());
+        for op in request.ops {
+            let op = as_in_a_multi(op);
+            let kind = op.op().code();
+            let (kind, txn) = if refused {
+                let txn = refusal(ErrorCode::RuntimeInconsistency);
+                (txn.kind(), txn)
+            } else {
+                match self.one(case, Single::Op(op)) {
+                    Ok(txn) => (kind, txn),
+                    Err(error) => {
+                        refused = true;
+                        let txn = refusal(error);
+                        (txn.kind(), txn)
+                    }
+                }
+            };
+            txns.push((kind, encode(|w| txn.encode(w))));
+        }
+        let undo = self.undo.take().unwrap_or_default();
+        if refused {
+            self.changes.truncate(changes);
+            for (path, before) in undo.into_iter().rev() {
+                match before {
+                    Some(record) => self.records.insert(path, record),
+                    None => self.records.remove(&path),
+                };
+            }
+        }
+        Txn::Multi { txns }
+    }
+
+    fn close_session<P: Plant>(&mut self, case: Case<'_, P>) -> Txn {
+        let session = case.request.session;
+        let mut paths: BTreeSet<ByteString> = case.tree.ephemerals(session).cloned().collect();
+        for (path, record) in &self.records {
+            // A proposed change overrides the tree: the path may be gone, or be somebody else's by then.
+            if record.exists && record.owner == session {
+                paths.insert(path.clone());
+            } else {
+                paths.remove(path);
+            }
+        }
+        for path in &paths {
+            if let (Some((parent_path, _)), Some(record)) = (parent_of(path), self.record(case.tree, path)) {
+                self.remove(case, path, parent_path, record);
+            }
+        }
+        self.closing_sessions.insert(session, case.zxid);
+        Txn::CloseSession { paths: Some(paths.into_iter().collect()) }
+    }
+
+    /// How a path will look, whether it exists then or not. `None` when nobody ever spoke of it.
+    fn record(&self, tree: &Tree, path: &str) -> Option<Record> {
+        if let Some(record) = self.records.get(path) {
+            return Some(record.clone());
+        }
+        tree.node(path).map(|node| Record {
+            zxid: Zxid::ZERO,
+            exists: true,
+            version: node.stat.version,
+            cversion: node.stat.cversion,
+            aversion: node.stat.aversion,
+            children: node.children.len(),
+            owner: node.stat.ephemeral_owner,
+            acl: tree.acl_of(node),
+            length: node.data.as_ref().map_or(0, bytes::Bytes::len),
+        })
+    }
+
+    fn existing(&self, tree: &Tree, path: &str) -> Result<Record, ErrorCode> {
+        self.record(tree, path).filter(|record| record.exists).ok_or(ErrorCode::NoNode)
+    }
+
+    fn change(&mut self, path: ByteString, record: Record, zxid: Zxid) {
+        self.changes.push_back((zxid, path.clone()));
+        let before = self.records.insert(path.clone(), Record { zxid, ..record });
+        if let Some(undo) = &mut self.undo {
+            undo.push((path, before));
+        }
+    }
+}
+
+/// An operation that changes one node.
+enum Single {
+    Op(MultiOp),
+    SetAcl(SetAclRequest),
+}
+
+/// The operation of a request by itself. `None` for one that makes no transaction.
+fn single(op: OpCode, body: &mut Reader) -> Option<Result<Single, DecodeError>> {
+    Some(match op {
+        OpCode::Create => CreateRequest::decode(body).map(|body| Single::Op(MultiOp::Create(body))),
+        OpCode::Create2 => CreateRequest::decode(body).map(|body| Single::Op(MultiOp::Create2(body))),
+        OpCode::CreateContainer => {
+            CreateRequest::decode(body).map(|body| Single::Op(MultiOp::CreateContainer(body)))
+        }
+        OpCode::CreateTtl => CreateTtlRequest::decode(body).map(|body| Single::Op(MultiOp::CreateTtl(body))),
+        OpCode::Delete => DeleteRequest::decode(body).map(|body| Single::Op(MultiOp::Delete(body))),
+        OpCode::SetData => SetDataRequest::decode(body).map(|body| Single::Op(MultiOp::SetData(body))),
+        OpCode::Check => CheckVersionRequest::decode(body).map(|body| Single::Op(MultiOp::Check(body))),
+        OpCode::SetAcl => SetAclRequest::decode(body).map(Single::SetAcl),
+        _ => return None,
+    })
+}
+
+/// A create within a multi is what its flags say, whatever it is called: ZooKeeper reads it so, and answers a create2
+/// there as a create.
+fn as_in_a_multi(op: MultiOp) -> MultiOp {
+    match op {
+        MultiOp::Create(create) | MultiOp::Create2(create) | MultiOp::CreateContainer(create)
+            if create.flags == CREATE_CONTAINER =>
+        {
+            MultiOp::CreateContainer(create)
+        }
+        MultiOp::Create2(create) | MultiOp::CreateContainer(create) => MultiOp::Create(create),
+        other => other,
+    }
+}
+
+fn without_ttl(request: CreateRequest) -> CreateTtlRequest {
+    let CreateRequest { path, data, acl, flags } = request;
+    CreateTtlRequest { path, data, acl, flags, ttl_ms: NO_TTL }
+}
+
+fn refusal(error: ErrorCode) -> Txn {
+    Txn::Error { code: error.code() }
+}
+
+fn malformed(_: DecodeError) -> ErrorCode {
+    ErrorCode::MarshallingError
+}
+
+/// True for a compare-and-set that fails on this tree, whatever is proposed and under way.
+pub(crate) fn fails_here(tree: &Tree, request: &ForwardedRequest) -> bool {
+    if request.op != OpCode::SetData.code() {
+        return false;
+    }
+    let Ok(set) = SetDataRequest::decode(&mut Reader::new(request.payload.clone())) else { return false };
+    tree.node(&set.path).is_some_and(|node| nodes::next_version(set.version, node.stat.version).is_err())
+}
+
+/// The request to remove a node that nobody asked to remove.
+pub(crate) fn removal(session: SessionId, path: ByteString) -> ForwardedRequest {
+    let payload = encode(|w| DeleteRequest { path, version: -1 }.encode(w));
+    let auth = vec![Id::superuser()];
+    ForwardedRequest { session, cxid: 0, op: OpCode::Delete.code(), payload, auth }
+}
+
+/// The leader's own request to remove a node that is left alone. It speaks for no session.
+pub(crate) fn reaping(path: &ByteString) -> ForwardedRequest {
+    let payload = path.as_bytes().clone();
+    let op = OpCode::DeleteContainer.code();
+    ForwardedRequest { session: SessionId::NONE, cxid: 0, op, payload, auth: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests;

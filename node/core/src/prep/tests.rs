@@ -1,0 +1,179 @@
+//! Transactions as Apache ZooKeeper 3.8.0 wrote them into its log for the same requests, without their digests.
+
+use bytes::Bytes;
+use bytestring::ByteString;
+use node_wire::client::{
+    Acl, CheckVersionRequest, CreateRequest, CreateTtlRequest, DeleteRequest, Id, MultiOp, MultiRequest,
+    OpCode, SetAclRequest, SetDataRequest,
+};
+use node_wire::credentials::digest_identity;
+use node_wire::ids::{Epoch, SessionId, Zxid};
+use node_wire::quorum::ForwardedRequest;
+use node_wire::txn::{Entry, Txn, TxnHeader};
+
+use super::{Case, Outstanding};
+use crate::ClientRules;
+use crate::learner::encode;
+use crate::plant::Clean;
+use crate::tree::{Applied, Tree};
+
+const SESSION: SessionId = SessionId(7);
+
+/// A leader's judgement and its tree, and a client with a password.
+struct Judge {
+    tree: Tree,
+    outstanding: Outstanding,
+    counter: u32,
+}
+
+impl Judge {
+    fn new() -> Self {
+        let mut judge = Self { tree: Tree::default(), outstanding: Outstanding::default(), counter: 0 };
+        judge.take(OpCode::CreateSession, encode(|w| w.int(4000)));
+        judge
+    }
+
+    /// The kind and the body of the transaction for a request. It is applied at once.
+    fn take(&mut self, op: OpCode, payload: Bytes) -> (i32, Txn, Applied) {
+        self.counter += 1;
+        let zxid = Zxid::new(Epoch(1), self.counter);
+        let id = digest_identity(b"ann:secret");
+        let auth = vec![Id { scheme: ByteString::from_static("digest"), id }];
+        let request = ForwardedRequest { session: SESSION, cxid: 1, op: op.code(), payload, auth };
+        let (tree, rules) = (&self.tree, &ClientRules::default());
+        let case = Case { plant: Clean, rules, tree, request: &request, zxid };
+        let (kind, txn) = self.outstanding.transaction(case);
+        let header = TxnHeader { session: SESSION, cxid: 1, zxid, time_ms: 0, kind };
+        let applied = self.tree.apply(&Entry::new(header, txn.clone(), None));
+        self.outstanding.applied(zxid);
+        (kind, txn, applied)
+    }
+
+    fn hex(&mut self, op: OpCode, payload: Bytes) -> (i32, String) {
+        let (kind, txn, _) = self.take(op, payload);
+        (kind, encode(|w| txn.encode(w)).iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    fn create(&mut self, path: &str, acl: Vec<Acl>) {
+        self.take(OpCode::Create, encode(|w| CreateRequest { acl, ..new(path, 0) }.encode(w)));
+    }
+}
+
+fn new(path: &str, flags: i32) -> CreateRequest {
+    let acl = vec![Acl::world_anyone()];
+    CreateRequest { path: ByteString::from(path), data: Some(Bytes::new()), acl, flags }
+}
+
+fn ttl(path: &str, ttl_ms: i64) -> CreateTtlRequest {
+    let CreateRequest { path, data, acl, .. } = new(path, 0);
+    CreateTtlRequest { path, data, acl, flags: 5, ttl_ms }
+}
+
+fn delete(path: &str) -> DeleteRequest {
+    DeleteRequest { path: ByteString::from(path), version: -1 }
+}
+
+fn check(path: &str, version: i32) -> CheckVersionRequest {
+    CheckVersionRequest { path: ByteString::from(path), version }
+}
+
+fn several(ops: Vec<MultiOp>) -> Bytes {
+    encode(|w| MultiRequest { ops }.encode(w))
+}
+
+/// The list that lets everybody do everything.
+const OPEN: &str = "000000010000001f00000005776f726c6400000006616e796f6e65";
+
+#[test]
+fn a_container_and_a_time_to_live_are_transactions_of_their_own() {
+    let mut judge = Judge::new();
+    judge.create("/p", vec![Acl::world_anyone()]);
+    let container = judge.hex(OpCode::CreateContainer, encode(|w| new("/c", 4).encode(w)));
+    assert_eq!(container, (19, format!("000000022f6300000000{OPEN}00000002")));
+    let timed = judge.hex(OpCode::CreateTtl, encode(|w| ttl("/t", 100_000).encode(w)));
+    assert_eq!(timed, (21, format!("000000022f7400000000{OPEN}0000000300000000000186a0")));
+}
+
+#[test]
+fn a_list_is_stored_as_it_was_fixed_up() {
+    let mut judge = Judge::new();
+    let auth = Acl { scheme: "auth".into(), id: ByteString::new(), ..Acl::world_anyone() };
+    judge.create("/acl", vec![auth]);
+    let entry = |perms: i32, scheme: &str, id: &str| Acl { perms, scheme: scheme.into(), id: id.into() };
+    let readable = entry(1, "world", "anyone");
+    let acl = vec![readable.clone(), entry(31, "digest", "ann:7RJfAeIvrl4zdj6sS2fXrQHDvHM="), readable];
+    let request = SetAclRequest { path: "/acl".into(), acl, version: -1 };
+    let set = judge.hex(OpCode::SetAcl, encode(|w| request.encode(w)));
+    let body = "000000042f61636c000000020000000100000005776f726c6400000006616e796f6e650000001f000000066469676573740000\
+                0020616e6e3a37524a6641654976726c347a646a3673533266587251484476484d3d00000001";
+    assert_eq!(set, (7, body.to_owned()));
+}
+
+#[test]
+fn a_multi_holds_the_transactions_of_its_parts() {
+    let mut judge = Judge::new();
+    for path in ["/1", "/2", "/3", "/4", "/5"] {
+        judge.create(path, vec![Acl::world_anyone()]);
+    }
+    let set = SetDataRequest { path: "/m".into(), data: Some(Bytes::from_static(b"1")), version: -1 };
+    let multi = judge.hex(
+        OpCode::Multi,
+        several(vec![
+            MultiOp::Create(new("/m", 0)),
+            MultiOp::Create2(new("/m/a", 0)),
+            MultiOp::SetData(set),
+            MultiOp::Check(check("/m", 1)),
+            MultiOp::Delete(delete("/m/a")),
+            MultiOp::CreateContainer(new("/m/c", 4)),
+            MultiOp::CreateTtl(ttl("/m/t", 777)),
+            MultiOp::Create(new("/m/s", 2)),
+        ]),
+    );
+    let body = [
+        "00000008",
+        &format!("000000010000002a000000022f6d00000000{OPEN}0000000006"),
+        &format!("000000010000002c000000042f6d2f6100000000{OPEN}0000000001"),
+        "000000050000000f000000022f6d000000013100000001",
+        "0000000d0000000a000000022f6d00000002",
+        "0000000200000008000000042f6d2f61",
+        &format!("000000130000002b000000042f6d2f6300000000{OPEN}00000002"),
+        &format!("0000001500000033000000042f6d2f7400000000{OPEN}000000030000000000000309"),
+        &format!("00000001000000360000000e2f6d2f7330303030303030303033{}{OPEN}0000000004", "00000000"),
+    ];
+    assert_eq!(multi, (14, body.concat()));
+}
+
+#[test]
+fn a_multi_that_is_refused_holds_what_it_would_have_done_and_why_not() {
+    let mut judge = Judge::new();
+    judge.create("/m", vec![Acl::world_anyone()]);
+    for name in ["/m/1", "/m/2", "/m/3", "/m/4"] {
+        judge.create(name, vec![Acl::world_anyone()]);
+    }
+    let set = SetDataRequest { path: "/m".into(), data: Some(Bytes::new()), version: -1 };
+    let ops = vec![MultiOp::Create(new("/m/x", 0)), MultiOp::Delete(delete("/none")), MultiOp::SetData(set)];
+    let create = format!("000000010000002c000000042f6d2f7800000000{OPEN}0000000005");
+    let body = format!("00000003{create}ffffffff00000004ffffff9bffffffff00000004fffffffe");
+    assert_eq!(judge.hex(OpCode::Multi, several(ops)), (14, body));
+    // Nothing of it is left behind: the same name again, and the same number.
+    let ops = vec![MultiOp::Create(new("/m/x", 0)), MultiOp::Check(check("/m/x", 1))];
+    let body = format!("00000002{create}ffffffff00000004ffffff99");
+    assert_eq!(judge.hex(OpCode::Multi, several(ops)), (14, body));
+    assert!(judge.tree.node("/m/x").is_none());
+}
+
+#[test]
+fn the_records_of_a_refused_multi_are_those_from_before_it() {
+    let mut judge = Judge::new();
+    judge.create("/m", vec![Acl::world_anyone()]);
+    let before = format!("{:?}", judge.outstanding);
+    let ops = vec![
+        MultiOp::Create(new("/m/x", 0)),
+        MultiOp::Delete(delete("/m/x")),
+        MultiOp::Create(new("/m/x", 0)),
+        MultiOp::Delete(delete("/m")),
+    ];
+    let (_, _, applied) = judge.take(OpCode::Multi, several(ops));
+    assert!(matches!(applied, Applied::Several(parts) if parts.len() == 4));
+    assert_eq!(format!("{:?}", judge.outstanding), before);
+}

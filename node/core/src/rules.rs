@@ -1,0 +1,38 @@
+//! What clients may do here, as the configuration says.
+
+use std::time::Duration;
+
+use bytestring::ByteString;
+
+/// How often the leader looks for containers and nodes whose time is over.
+pub const CONTAINER_CHECK: Duration = Duration::from_secs(60);
+
+/// What a member is told about its clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientRules {
+    /// The identity, `super:DIGEST`, whose password makes a client the superuser; nobody is without it.
+    pub super_digest: Option<ByteString>,
+    /// Access control lists are kept and not looked at.
+    pub skip_acl: bool,
+    /// Quotas with hard limits refuse what exceeds them.
+    pub enforce_quota: bool,
+    /// Nodes may have a time to live. ZooKeeper has this off unless it is asked for.
+    pub extended_types: bool,
+    /// How often the leader looks for containers and nodes whose time is over.
+    pub container_check: Duration,
+    /// The text of `/zookeeper/config`: a line for each member, and the version. Empty where there is none to show.
+    pub membership: ByteString,
+}
+
+impl Default for ClientRules {
+    fn default() -> Self {
+        Self {
+            super_digest: None,
+            skip_acl: false,
+            enforce_quota: false,
+            extended_types: true,
+            container_check: CONTAINER_CHECK,
+            membership: ByteString::new(),
+        }
+    }
+}

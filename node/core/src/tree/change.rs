@@ -1,0 +1,209 @@
+//! The few ways in which a transaction changes the tree.
+//!
+//! Each keeps what follows from the nodes true: the digest, the sizes, who goes with which session, which nodes the
+//! leader must look after, the lists that are in use, the quotas. And each notes what watches may see, in the order
+//! in which ZooKeeper tells it: the node itself before its parent.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use bytestring::ByteString;
+use imbl::OrdSet;
+use node_wire::client::{Acl, ErrorCode, EventType, Stat};
+use node_wire::ephemeral::EphemeralType;
+use node_wire::ids::SessionId;
+use node_wire::snapshot::StatPersisted;
+use node_wire::txn::TxnHeader;
+
+use super::image::size_of;
+use super::{Seen, Tree, Znode, parent_of};
+
+/// A node that a transaction makes.
+pub(super) struct NewNode<'a> {
+    pub(super) path: &'a ByteString,
+    pub(super) data: Option<&'a Bytes>,
+    pub(super) acl: &'a [Acl],
+    pub(super) owner: SessionId,
+    pub(super) parent_cversion: i32,
+}
+
+impl Tree {
+    pub(super) fn create(
+        &mut self,
+        header: &TxnHeader,
+        new: &NewNode<'_>,
+        seen: &mut Vec<Seen>,
+    ) -> Result<(ByteString, Stat), ErrorCode> {
+        let NewNode { path, data, acl, owner, parent_cversion } = *new;
+        let (parent_path, name) = parent_of(path).ok_or(ErrorCode::BadArguments)?;
+        // A fuzzy snapshot may hold the child already, beside its parent as it was before.
+        let linked = self.change(parent_path, |parent| {
+            parent.children.insert(ByteString::from(name));
+            // -1 is what transactions of the 3.3 line carry: they leave the counting to whoever applies them.
+            let cversion =
+                if parent_cversion == -1 { parent.stat.cversion.wrapping_add(1) } else { parent_cversion };
+            if cversion > parent.stat.cversion {
+                parent.stat.cversion = cversion;
+                parent.stat.pzxid = header.zxid;
+            }
+        });
+        if !linked {
+            return Err(ErrorCode::NoNode);
+        }
+        if self.nodes.contains_key(path) {
+            return Err(ErrorCode::NodeExists);
+        }
+        let stat = StatPersisted {
+            czxid: header.zxid,
+            mzxid: header.zxid,
+            ctime: header.time_ms,
+            mtime: header.time_ms,
+            version: 0,
+            cversion: 0,
+            aversion: 0,
+            ephemeral_owner: owner,
+            pzxid: header.zxid,
+        };
+        // Own copies: a slice of a network buffer would keep the whole buffer alive as long as the znode.
+        let path = ByteString::from(path.to_string());
+        let data = data.map(|data| Bytes::copy_from_slice(data));
+        let length = data.as_ref().map_or(0, Bytes::len);
+        let node = Znode { data, acl: self.acls.intern(acl), stat, children: OrdSet::new() };
+        let shown = node.to_stat();
+        self.count_in(&path, &node);
+        self.nodes.insert(path.clone(), Arc::new(node));
+        self.quota_created(&path, length);
+        see(seen, EventType::NodeCreated, &path);
+        Ok((path, shown))
+    }
+
+    pub(super) fn delete(
+        &mut self,
+        header: &TxnHeader,
+        path: &ByteString,
+        seen: &mut Vec<Seen>,
+    ) -> Result<(), ErrorCode> {
+        if let Some((parent_path, name)) = parent_of(path) {
+            // Also for a child that is gone: a fuzzy snapshot may hold the parent as it was before.
+            self.change(parent_path, |parent| {
+                parent.children.remove(name);
+                parent.stat.pzxid = parent.stat.pzxid.max(header.zxid);
+            });
+        }
+        let node = self.nodes.remove(path).ok_or(ErrorCode::NoNode)?;
+        self.count_out(path, &node);
+        self.acls.release(node.acl);
+        self.quota_deleted(path, node.data.as_ref().map_or(0, Bytes::len));
+        see(seen, EventType::NodeDeleted, path);
+        Ok(())
+    }
+
+    pub(super) fn set_data(
+        &mut self,
+        header: &TxnHeader,
+        path: &ByteString,
+        data: Option<&Bytes>,
+        version: i32,
+        seen: &mut Vec<Seen>,
+    ) -> Result<Stat, ErrorCode> {
+        let before = self.node(path).ok_or(ErrorCode::NoNode)?.data.as_ref().map_or(0, Bytes::len);
+        let data = data.map(|data| Bytes::copy_from_slice(data));
+        let after = data.as_ref().map_or(0, Bytes::len);
+        self.change(path, |node| {
+            node.data = data;
+            node.stat.version = version;
+            node.stat.mzxid = header.zxid;
+            node.stat.mtime = header.time_ms;
+        });
+        self.quota_set(path, before, after);
+        seen.push(Seen { kind: EventType::NodeDataChanged, path: path.clone() });
+        self.exists(path)
+    }
+
+    /// Nobody watches lists.
+    pub(super) fn set_acl(&mut self, path: &str, acl: &[Acl], version: i32) -> Result<Stat, ErrorCode> {
+        let before = self.node(path).ok_or(ErrorCode::NoNode)?.acl;
+        let after = self.acls.intern(acl);
+        self.change(path, |node| {
+            node.acl = after;
+            node.stat.aversion = version;
+        });
+        self.acls.release(before);
+        self.exists(path)
+    }
+
+    pub(super) fn close_session(&mut self, header: &TxnHeader, seen: &mut Vec<Seen>) {
+        self.sessions.remove(&header.session);
+        let paths: Vec<ByteString> = self.ephemerals(header.session).cloned().collect();
+        for path in paths {
+            // What its own list names is there.
+            let _ = self.delete(header, &path, seen);
+        }
+    }
+
+    /// Data that every member writes for itself: no version, no digest, no watch.
+    pub(super) fn set_silently(&mut self, path: &str, data: Bytes) {
+        self.change(path, |node| node.data = Some(data));
+    }
+
+    /// Changes a znode and keeps digest and size true. False when there is no such znode.
+    fn change(&mut self, path: &str, change: impl FnOnce(&mut Znode)) -> bool {
+        let Some(node) = self.nodes.get_mut(path).map(Arc::make_mut) else {
+            return false;
+        };
+        let (digest, size) = (digest_of(path, node), size_of(path, node.data.as_ref()));
+        change(node);
+        self.digest = self.digest.wrapping_sub(digest).wrapping_add(digest_of(path, node));
+        self.data_size = self.data_size - size + size_of(path, node.data.as_ref());
+        true
+    }
+
+    /// A node joins the tree.
+    pub(super) fn count_in(&mut self, path: &ByteString, node: &Znode) {
+        self.digest = self.digest.wrapping_add(digest_of(path, node));
+        self.data_size += size_of(path, node.data.as_ref());
+        match EphemeralType::of(node.stat.ephemeral_owner) {
+            EphemeralType::Void => {}
+            EphemeralType::Normal(session) => {
+                self.ephemerals.entry(session).or_default().insert(path.clone());
+                self.ephemeral_count += 1;
+            }
+            EphemeralType::Container | EphemeralType::Ttl { .. } => {
+                self.transient.insert(path.clone());
+            }
+        }
+    }
+
+    /// A node leaves the tree.
+    fn count_out(&mut self, path: &ByteString, node: &Znode) {
+        self.digest = self.digest.wrapping_sub(digest_of(path, node));
+        self.data_size -= size_of(path, node.data.as_ref());
+        match EphemeralType::of(node.stat.ephemeral_owner) {
+            EphemeralType::Void => {}
+            EphemeralType::Normal(session) => {
+                self.ephemeral_count -= 1;
+                if let Some(paths) = self.ephemerals.get_mut(&session) {
+                    paths.remove(path);
+                    if paths.is_empty() {
+                        self.ephemerals.remove(&session);
+                    }
+                }
+            }
+            EphemeralType::Container | EphemeralType::Ttl { .. } => {
+                self.transient.remove(path);
+            }
+        }
+    }
+}
+
+/// A node came or went, so its parent has other children.
+fn see(seen: &mut Vec<Seen>, kind: EventType, path: &ByteString) {
+    seen.push(Seen { kind, path: path.clone() });
+    if let Some((parent, _)) = parent_of(path) {
+        seen.push(Seen { kind: EventType::NodeChildrenChanged, path: path.slice_ref(parent) });
+    }
+}
+
+fn digest_of(path: &str, node: &Znode) -> i64 {
+    node_wire::digest::node_digest(path, node.data.as_ref().map(AsRef::as_ref), &node.stat).cast_signed()
+}

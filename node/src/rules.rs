@@ -1,0 +1,130 @@
+//! What the configuration says about clients: ZooKeeper's keys become the core's rules.
+//!
+//! ZooKeeper reads most of these as system properties, which a zoo.cfg sets by naming them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use bytestring::ByteString;
+use node_core::ClientRules;
+use node_wire::ids::ServerId;
+
+use crate::address::ServerLine;
+use crate::config::ConfigError;
+
+const SUPER_DIGEST: &str = "DigestAuthenticationProvider.superDigest";
+const SKIP_ACL: &str = "skipACL";
+const ENFORCE_QUOTA: &str = "enforceQuota";
+const EXTENDED_TYPES: &str = "extendedTypesEnabled";
+const CONTAINER_CHECK: &str = "znode.container.checkIntervalMs";
+
+/// The keys that are read here.
+pub(crate) const KEYS: &[&str] = &[SUPER_DIGEST, SKIP_ACL, ENFORCE_QUOTA, EXTENDED_TYPES, CONTAINER_CHECK];
+
+/// The rules that some keys and the ensemble's servers make.
+pub(crate) fn client_rules(
+    said: &BTreeMap<String, String>,
+    servers: &BTreeMap<ServerId, ServerLine>,
+) -> Result<ClientRules, ConfigError> {
+    let usual = ClientRules::default();
+    Ok(ClientRules {
+        super_digest: said.get(SUPER_DIGEST).map(|digest| ByteString::from(digest.as_str())),
+        skip_acl: flag(said, SKIP_ACL, "yes")?.unwrap_or(usual.skip_acl),
+        enforce_quota: flag(said, ENFORCE_QUOTA, "true")?.unwrap_or(usual.enforce_quota),
+        extended_types: flag(said, EXTENDED_TYPES, "true")?.unwrap_or(usual.extended_types),
+        container_check: interval(said, CONTAINER_CHECK)?.unwrap_or(usual.container_check),
+        membership: membership(servers),
+    })
+}
+
+fn flag(said: &BTreeMap<String, String>, key: &str, yes: &str) -> Result<Option<bool>, ConfigError> {
+    let Some(value) = said.get(key) else { return Ok(None) };
+    match value.as_str() {
+        "false" | "no" => Ok(Some(false)),
+        "true" => Ok(Some(true)),
+        other if other == yes => Ok(Some(true)),
+        _ => Err(wrong(key, value, "true or false")),
+    }
+}
+
+fn interval(said: &BTreeMap<String, String>, key: &str) -> Result<Option<Duration>, ConfigError> {
+    let Some(value) = said.get(key) else { return Ok(None) };
+    let ms = value.parse().ok().filter(|ms: &u64| *ms > 0);
+    let ms = ms.ok_or_else(|| wrong(key, value, "a number of milliseconds"))?;
+    Ok(Some(Duration::from_millis(ms)))
+}
+
+fn wrong(key: &str, value: &str, want: &'static str) -> ConfigError {
+    ConfigError::Value { key: key.to_owned(), value: value.to_owned(), want }
+}
+
+/// What `/zookeeper/config` holds: the servers as clients read them, and a version that only a reconfiguration
+/// would change. A member that stands alone has nothing to show.
+fn membership(servers: &BTreeMap<ServerId, ServerLine>) -> ByteString {
+    if servers.is_empty() {
+        return ByteString::new();
+    }
+    let mut text = String::new();
+    for (id, ServerLine { quorum, election, client, .. }) in servers {
+        // Writing into a string does not fail.
+        let _ = write!(text, "server.{id}={quorum}:{}:participant", election.port);
+        if let Some(client) = client {
+            let _ = write!(text, ";{client}");
+        }
+        text.push('\n');
+    }
+    text.push_str("version=0");
+    ByteString::from(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(pairs: &[(&str, &str)], servers: &[(u64, &str)]) -> Result<ClientRules, ConfigError> {
+        let said = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let servers =
+            servers.iter().map(|(id, line)| (ServerId(*id), line.parse().expect("a line"))).collect();
+        client_rules(&said, &servers)
+    }
+
+    #[test]
+    fn keys_become_rules() {
+        let rules = rules(
+            &[
+                (SUPER_DIGEST, "super:D/InIHSb7yEEbrWz8b9l71RjZJU="),
+                (SKIP_ACL, "yes"),
+                (ENFORCE_QUOTA, "true"),
+                (EXTENDED_TYPES, "false"),
+                (CONTAINER_CHECK, "500"),
+            ],
+            &[],
+        )
+        .expect("sound rules");
+        assert_eq!(rules.super_digest.as_deref(), Some("super:D/InIHSb7yEEbrWz8b9l71RjZJU="));
+        assert!(rules.skip_acl && rules.enforce_quota && !rules.extended_types);
+        assert_eq!(rules.container_check, Duration::from_millis(500));
+    }
+
+    #[test]
+    fn what_is_not_said_is_usual() {
+        assert_eq!(rules(&[], &[]).expect("sound rules"), ClientRules::default());
+    }
+
+    #[test]
+    fn a_wrong_value_stops_the_start() {
+        for (key, value) in [(SKIP_ACL, "maybe"), (ENFORCE_QUOTA, ""), (CONTAINER_CHECK, "0")] {
+            assert!(rules(&[(key, value)], &[]).is_err(), "{key}={value}");
+        }
+    }
+
+    #[test]
+    fn the_membership_is_written_as_clients_read_it() {
+        let servers = [(1, "zoo1:2888:3888"), (2, "[::1]:2888:3888:participant;2181")];
+        let text = "server.1=zoo1:2888:3888:participant\n\
+                    server.2=[::1]:2888:3888:participant;0.0.0.0:2181\n\
+                    version=0";
+        assert_eq!(rules(&[], &servers).expect("sound rules").membership, text);
+    }
+}
