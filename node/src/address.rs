@@ -80,6 +80,16 @@ pub enum ServerRole {
     Observer,
 }
 
+impl ServerRole {
+    /// As it stands in a server's line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Participant => "participant",
+            Self::Observer => "observer",
+        }
+    }
+}
+
 /// What the ensemble's configuration says about one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerLine {

@@ -13,8 +13,12 @@ use crate::address::{ById, DialLine, HostPort, ServerLine, server_id};
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Args {
     /// A configuration file with ZooKeeper's keys
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, visible_alias = "zoo-cfg", value_name = "FILE")]
     pub config: Option<PathBuf>,
+
+    /// A key of ZooKeeper's, as its own command line has them; Java's are let pass. `node keys` lists all
+    #[arg(short = 'D', value_name = "KEY=VALUE")]
+    pub properties: Vec<String>,
 
     /// This member's number in the ensemble [default: the myid file in the data directory; 1 alone]
     #[arg(long, value_parser = parse_id)]

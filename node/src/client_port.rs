@@ -6,27 +6,39 @@
 //! bytes that wait to be read by it, the connections of its host. Whoever breaks a bound or the protocol loses
 //! its own connection and disturbs nobody.
 
+mod connection;
+mod throttle;
+
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
 use node_core::io::{ClientId, Input};
 use node_wire::client::{ConnectRequest, Id, Request, XID_WATCH, take_frame};
+use node_wire::ids::SessionId;
 use node_wire::jute::{DecodeError, Reader};
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
 
+use crate::clock::wall_ms;
 use crate::config::NodeConfig;
+use crate::desk::Desk;
 use crate::inbox::Inbox;
-use crate::net::ACCEPT_PAUSE;
+use crate::metrics::Metrics;
+use crate::net::{ACCEPT_PAUSE, keep_client_alive};
 use crate::outbox::Outbox;
 use crate::store::Backlog;
-use crate::words::{Question, Traffic, answer};
+use crate::view::{ConnectionView, Traffic};
+use crate::words::{Question, Word};
+use connection::{Connection, Kind, Open, xid};
+use throttle::Throttle;
 
 /// Requests of one client that may be open before its socket is left unread.
 const WINDOW: usize = 1024;
@@ -37,11 +49,8 @@ const SLOW_READER: usize = 1 << 20;
 /// Answers that may wait for a client at all. Requests that were open already can add to the bound above.
 const MAX_WAITING: usize = 64 << 20;
 
-/// Connections from all hosts together; beyond the usual limit of descriptors nothing would work.
-const MAX_CLIENTS: usize = 10_000;
-
-/// How long a connection may take to say what it wants.
-const FIRST_WORDS: Duration = Duration::from_secs(10);
+/// How long a stopping member waits for its clients' last requests.
+pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 
 /// Room made for each read.
 const READ_CHUNK: usize = 16 << 10;
@@ -49,35 +58,27 @@ const READ_CHUNK: usize = 16 << 10;
 /// Requests up to this size are copied out of the read buffer, which they would otherwise keep alive whole.
 const COPY_BELOW: usize = 4 << 10;
 
-/// One client as the port sees it.
-struct Connection {
-    outbox: Outbox,
-    /// When each open request was handed over, the connect request first.
-    open: RefCell<VecDeque<Instant>>,
-    /// The connect request was answered.
-    welcomed: Cell<bool>,
-}
-
-impl Connection {
-    /// True when more may be read from the client.
-    fn may_read(&self, disk: &Backlog) -> bool {
-        self.open.borrow().len() < WINDOW && self.outbox.waiting() < SLOW_READER && !disk.is_high()
-    }
-}
-
 /// All connections of the client port.
 pub(crate) struct ClientPort {
     config: Rc<NodeConfig>,
     inbox: Rc<Inbox>,
+    desk: Rc<Desk>,
+    metrics: Arc<Metrics>,
     disk: Backlog,
-    voters: usize,
+    started: Instant,
     connections: RefCell<HashMap<ClientId, Rc<Connection>>>,
     sockets: Cell<usize>,
     hosts: RefCell<HashMap<IpAddr, u32>>,
     dirty: RefCell<Vec<Rc<Connection>>>,
     last: Cell<u64>,
-    /// When the requests were asked that this batch answers.
-    answered: RefCell<Vec<Instant>>,
+    /// Requests of all clients that are open.
+    open: Cell<usize>,
+    /// Somebody was left unread because of them.
+    held_back: Cell<bool>,
+    throttle: RefCell<Option<Throttle>>,
+    /// Nobody is taken in and nothing is read any more.
+    draining: Cell<bool>,
+    acceptor: RefCell<Option<AbortHandle>>,
     traffic: RefCell<Traffic>,
 }
 
@@ -90,31 +91,51 @@ enum Refusal {
     Malformed(#[from] DecodeError),
     #[error("no request in time")]
     Silent,
+    #[error("too many connect requests (connection_throttle_tokens)")]
+    Throttled,
 }
 
 impl ClientPort {
-    pub(crate) fn new(config: Rc<NodeConfig>, inbox: Rc<Inbox>, disk: Backlog) -> Rc<Self> {
-        let voters = config.voters().len();
+    pub(crate) fn new(
+        config: Rc<NodeConfig>,
+        inbox: Rc<Inbox>,
+        desk: Rc<Desk>,
+        metrics: Arc<Metrics>,
+        disk: Backlog,
+    ) -> Rc<Self> {
+        let started = Instant::now();
+        let throttle = config.limits.throttling.clone().map(|throttling| Throttle::new(throttling, started));
         Rc::new(Self {
             config,
             inbox,
+            desk,
+            metrics,
             disk,
-            voters,
+            started,
             connections: RefCell::default(),
             sockets: Cell::new(0),
             hosts: RefCell::default(),
             dirty: RefCell::default(),
             last: Cell::new(0),
-            answered: RefCell::default(),
+            open: Cell::new(0),
+            held_back: Cell::new(false),
+            throttle: RefCell::new(throttle),
+            draining: Cell::new(false),
+            acceptor: RefCell::default(),
             traffic: RefCell::default(),
         })
     }
 
-    /// Takes clients in, for ever.
-    pub(crate) async fn accept(self: Rc<Self>, listener: TcpListener) {
+    /// Takes clients in, until the port is drained.
+    pub(crate) fn start(self: &Rc<Self>, listener: TcpListener) {
+        let task = tokio::task::spawn_local(Rc::clone(self).accept(listener));
+        *self.acceptor.borrow_mut() = Some(task.abort_handle());
+    }
+
+    async fn accept(self: Rc<Self>, listener: TcpListener) {
         loop {
             match listener.accept().await {
-                Ok((stream, from)) => self.admit(stream, from.ip()),
+                Ok((stream, from)) => self.admit(stream, from),
                 Err(error) => {
                     tracing::warn!(%error, "failed to accept a client");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -123,16 +144,23 @@ impl ClientPort {
         }
     }
 
-    fn admit(self: &Rc<Self>, stream: TcpStream, host: IpAddr) {
+    fn admit(self: &Rc<Self>, stream: TcpStream, from: SocketAddr) {
+        let host = from.ip();
         let limit = self.config.max_client_cnxns;
         let of_host = self.hosts.borrow().get(&host).copied().unwrap_or(0);
         if limit != 0 && of_host >= limit {
             tracing::warn!(%host, "refused a client: its host has {limit} connections (maxClientCnxns)");
+            self.metrics.connection_rejected.one();
             return;
         }
-        if self.sockets.get() >= MAX_CLIENTS {
-            tracing::warn!(%host, "refused a client: there are {MAX_CLIENTS} already");
+        let limit = self.config.limits.connections;
+        if self.sockets.get() >= limit {
+            tracing::warn!(%host, "refused a client: there are {limit} connections (maxCnxns)");
+            self.metrics.connection_rejected.one();
             return;
+        }
+        if self.config.limits.keep_alive {
+            keep_client_alive(&stream);
         }
         // Where it can't be set, answers are late and still right.
         let _ = stream.set_nodelay(true);
@@ -140,7 +168,7 @@ impl ClientPort {
         *self.hosts.borrow_mut().entry(host).or_default() += 1;
         let port = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            port.serve(stream, host).await;
+            port.serve(stream, from).await;
             port.dismiss(host);
         });
     }
@@ -157,19 +185,17 @@ impl ClientPort {
     }
 
     /// One connection's life.
-    async fn serve(&self, stream: TcpStream, host: IpAddr) {
+    async fn serve(&self, stream: TcpStream, from: SocketAddr) {
         self.last.set(self.last.get() + 1);
         let client = ClientId(self.last.get());
         let (mut reader, writer) = stream.into_split();
-        let connection = Rc::new(Connection {
-            outbox: Outbox::new(writer, MAX_WAITING),
-            open: RefCell::default(),
-            welcomed: Cell::new(false),
-        });
-        if let Err(refusal) = self.converse(client, host, &connection, &mut reader).await {
+        let connection = Rc::new(Connection::new(Outbox::new(writer, MAX_WAITING), from, wall_ms()));
+        if let Err(refusal) = self.converse(client, from.ip(), &connection, &mut reader).await {
             tracing::debug!(?client, %refusal, "closed a client's connection");
         }
         self.lose(client);
+        self.open.set(self.open.get().saturating_sub(connection.open.borrow().len()));
+        self.metrics.connection_drop_count.one();
         connection.outbox.linger(&mut reader).await;
     }
 
@@ -181,13 +207,18 @@ impl ClientPort {
         reader: &mut OwnedReadHalf,
     ) -> Result<(), Refusal> {
         let mut received = BytesMut::new();
-        let first = tokio::time::timeout(FIRST_WORDS, self.first_frame(connection, reader, &mut received))
+        let patience = self.config.limits.first_words;
+        let first = tokio::time::timeout(patience, self.first_frame(connection, reader, &mut received))
             .await
             .map_err(|_| Refusal::Silent)??;
         let Some(first) = first else { return Ok(()) };
         let request = ConnectRequest::decode(&mut Reader::new(apart(first)))?;
+        let now = Instant::now();
+        self.let_in(request.session != SessionId::NONE, now)?;
         self.connections.borrow_mut().insert(client, Rc::clone(connection));
-        connection.open.borrow_mut().push_back(Instant::now());
+        connection.received();
+        connection.open.borrow_mut().push_back(Open::connect(now));
+        self.open.set(self.open.get() + 1);
         self.inbox.put_client(Input::ClientConnect { client, request, who: vec![address_of(host)] });
         if !connection.outbox.until(|| connection.welcomed.get()).await? {
             return Ok(());
@@ -195,7 +226,7 @@ impl ClientPort {
         loop {
             self.hand_over(client, connection, &mut received)?;
             self.inbox.make_room().await;
-            let may_read = || connection.may_read(&self.disk);
+            let may_read = || self.may_read(connection);
             if !connection.outbox.read(reader, &mut received, READ_CHUNK, may_read).await? {
                 return Ok(());
             }
@@ -217,9 +248,13 @@ impl ClientPort {
                             return Ok(Some(frame));
                         }
                     }
+                    // This word alone says more than itself.
+                    Question::Ask(Word::Stmk) if received.len() < 4 + 8 => {}
                     Question::Ask(word) => {
-                        let Some(status) = self.inbox.status().await else { return Ok(None) };
-                        say(connection, &answer(word, &status, self.voters, &self.traffic()));
+                        let argument = received.get(4..).and_then(<[u8]>::first_chunk::<8>);
+                        if let Some(text) = self.desk.word(word, argument.copied()).await {
+                            say(connection, &text);
+                        }
                         return Ok(None);
                     }
                     Question::Refuse(reason) => {
@@ -234,6 +269,39 @@ impl ClientPort {
         }
     }
 
+    /// Counts a connect request, if it is let in.
+    fn let_in(&self, renews: bool, now: Instant) -> Result<(), Refusal> {
+        if let Some(throttle) = self.throttle.borrow_mut().as_mut() {
+            if !throttle.admits(renews, now) {
+                self.metrics.connection_rejected.one();
+                return Err(Refusal::Throttled);
+            }
+            self.metrics.connection_token_deficit.record(u64::from(throttle.deficit()));
+        }
+        self.metrics.connection_request_count.one();
+        if renews {
+            self.metrics.connection_revalidate_count.one();
+        }
+        Ok(())
+    }
+
+    /// True when more may be read from a client: it has not too much open itself, nor have all together.
+    fn may_read(&self, connection: &Connection) -> bool {
+        let own = connection.open.borrow().len();
+        let has_room = own < WINDOW && connection.outbox.waiting() < SLOW_READER && !self.disk.is_high();
+        if !has_room || self.draining.get() {
+            return false;
+        }
+        let limits = &self.config.limits;
+        let open = self.open.get();
+        let held_back = open >= limits.requests || (open >= limits.outstanding && own > 0);
+        if held_back {
+            self.held_back.set(true);
+            self.metrics.request_throttle_wait_count.one();
+        }
+        !held_back
+    }
+
     /// Gives every whole request to the core, as long as the connection is the core's.
     fn hand_over(
         &self,
@@ -242,11 +310,14 @@ impl ClientPort {
         received: &mut BytesMut,
     ) -> Result<(), Refusal> {
         let now = Instant::now();
-        while connection.outbox.is_alive() {
+        while connection.outbox.is_alive() && !self.draining.get() {
             let Some(frame) = take_frame(received, self.config.jute_max_buffer)? else { break };
+            self.metrics.bytes_received_count.add(frame.len() as u64 + 4);
             let request = Request::decode(apart(frame))?;
             self.traffic.borrow_mut().received += 1;
-            connection.open.borrow_mut().push_back(now);
+            connection.received();
+            connection.open.borrow_mut().push_back(Open { since: now, op: request.op, xid: request.xid });
+            self.open.set(self.open.get() + 1);
             self.inbox.put_client(Input::ClientRequest { client, request });
         }
         Ok(())
@@ -259,8 +330,55 @@ impl ClientPort {
         }
     }
 
-    fn traffic(&self) -> Traffic {
-        Traffic { connections: self.connections.borrow().len(), ..self.traffic.borrow().clone() }
+    /// What was counted of all together.
+    pub(crate) fn traffic(&self) -> Traffic {
+        let drop_probability = self.throttle.borrow().as_ref().map_or(0.0, Throttle::drop_probability);
+        let connections = self.connections.borrow().len();
+        Traffic { connections, drop_probability, ..self.traffic.borrow().clone() }
+    }
+
+    /// Every connection, in the order in which they came.
+    pub(crate) fn connections(&self) -> Vec<ConnectionView> {
+        let connections = self.connections.borrow();
+        let mut all: Vec<_> = connections.iter().collect();
+        all.sort_by_key(|(client, _)| **client);
+        all.into_iter().map(|(_, connection)| connection.view(self.started)).collect()
+    }
+
+    /// Forgets what was counted of all together.
+    pub(crate) fn reset_traffic(&self) {
+        self.traffic.borrow_mut().reset();
+    }
+
+    /// Forgets what was counted of each connection.
+    pub(crate) fn reset_connections(&self) {
+        self.connections.borrow().values().for_each(|connection| connection.reset());
+    }
+
+    /// Takes nobody in and reads nothing any more.
+    pub(crate) fn drain(&self) {
+        self.draining.set(true);
+        if let Some(acceptor) = self.acceptor.borrow_mut().take() {
+            acceptor.abort();
+        }
+    }
+
+    /// True when every request that was read is answered and every answer written.
+    pub(crate) fn is_drained(&self) -> bool {
+        let idle = |connection: &Rc<Connection>| {
+            connection.open.borrow().is_empty() && connection.outbox.waiting() == 0
+        };
+        self.connections.borrow().values().all(idle)
+    }
+
+    /// Closes every connection behind what is queued on it. Sessions live on.
+    pub(crate) fn close_all(&self) {
+        self.connections.borrow_mut().drain().for_each(|(_, connection)| connection.outbox.close());
+    }
+
+    /// True when the last connection has hung up.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.sockets.get() == 0
     }
 
     /// Queues an answer or an event. It leaves with [`ClientPort::flush`].
@@ -281,12 +399,20 @@ impl ClientPort {
     /// Counts an answer against its request.
     fn settle(&self, connection: &Connection, frame: &Bytes) {
         self.traffic.borrow_mut().sent += 1;
-        // The connect response has no header, so its first field is no xid.
-        if connection.welcomed.replace(true) && xid(frame) == Some(XID_WATCH) {
-            return;
+        self.metrics.response_bytes.add(frame.len() as u64);
+        if !connection.welcomed.replace(true) {
+            // The connect response has no header, so its first field is no xid.
+            connection.welcome(frame);
+        } else {
+            connection.sent(frame);
+            if xid(frame) == Some(XID_WATCH) {
+                return;
+            }
+            self.metrics.responses.note(frame.len());
         }
-        if let Some(since) = connection.open.borrow_mut().pop_front() {
-            self.answered.borrow_mut().push(since);
+        if let Some(request) = connection.open.borrow_mut().pop_front() {
+            self.open.set(self.open.get().saturating_sub(1));
+            connection.answered.borrow_mut().push(request);
         }
     }
 
@@ -300,14 +426,25 @@ impl ClientPort {
     /// Writes what the batch queued. Its requests count as answered now.
     pub(crate) fn flush(&self, now: Instant) {
         let mut traffic = self.traffic.borrow_mut();
-        for since in self.answered.borrow_mut().drain(..) {
-            traffic.answered_in(now.saturating_duration_since(since));
-        }
-        drop(traffic);
         for connection in self.dirty.borrow_mut().drain(..) {
+            for request in connection.answered.borrow_mut().drain(..) {
+                let latency = connection.settled(request, now);
+                traffic.answered_in(latency);
+                match request.kind() {
+                    Kind::Read => self.metrics.readlatency.record_time(latency),
+                    Kind::Update => self.metrics.updatelatency.record_time(latency),
+                }
+            }
             connection.outbox.flush();
             // It may be left unread because of what was just answered.
             connection.outbox.poke();
+        }
+        drop(traffic);
+        if self.held_back.get()
+            && self.open.get() < self.config.limits.outstanding.min(self.config.limits.requests)
+        {
+            self.held_back.set(false);
+            self.resume();
         }
     }
 
@@ -329,11 +466,6 @@ fn say(connection: &Connection, text: &str) {
     // A text is shorter than any limit.
     let _ = connection.outbox.append(|buffer| buffer.extend_from_slice(text.as_bytes()));
     connection.outbox.close();
-}
-
-/// The xid of a framed reply.
-fn xid(frame: &Bytes) -> Option<i32> {
-    frame.get(4..8)?.first_chunk::<4>().map(|bytes| i32::from_be_bytes(*bytes))
 }
 
 /// See the quorum port's: a small request must not keep a whole read buffer alive.

@@ -18,7 +18,12 @@ impl Clock {
     /// Read anew for every step: a process can be stopped between any two of its instructions, and a step that
     /// was given an older time would trust a lease that ran out meanwhile.
     pub(crate) fn now(&self) -> Now {
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Now { mono: self.start.elapsed(), wall_ms: i64::try_from(wall.as_millis()).unwrap_or(i64::MAX) }
+        Now { mono: self.start.elapsed(), wall_ms: wall_ms() }
     }
+}
+
+/// Milliseconds since the Unix epoch.
+pub(crate) fn wall_ms() -> i64 {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(wall.as_millis()).unwrap_or(i64::MAX)
 }

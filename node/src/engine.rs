@@ -10,25 +10,32 @@
 
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use node_core::io::{Effect, Event, Input};
+use node_core::io::{Effect, Event, Input, StoreOp};
 use node_core::{Bug, Member, Plant, TICK};
 
-use crate::client_port::ClientPort;
+use crate::client_port::{ClientPort, DRAIN};
 use crate::clock::Clock;
 use crate::election_port::ElectionPort;
 use crate::events::Events;
 use crate::inbox::Inbox;
+use crate::metrics::Metrics;
 use crate::quorum_port::QuorumPort;
 use crate::snapshots::Snapshots;
 use crate::store::{Store, Ticketed};
+use crate::timeline::Timeline;
+use crate::view::{View, Want};
 
 /// Inputs of peers in one turn. A follower's acknowledgements come in floods.
 const PEER_PORTION: usize = 1024;
 
 /// Inputs of clients in one turn. With a few microseconds for each, peers wait no longer than a millisecond.
 const CLIENT_PORTION: usize = 128;
+
+/// How long a stopping member waits for clients to hang up, once they were told to.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The member can't go on.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +53,9 @@ pub(crate) struct Engine<P: Plant> {
     pub(crate) election: Rc<ElectionPort>,
     pub(crate) clients: Rc<ClientPort>,
     pub(crate) events: Events,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) timeline: Timeline,
+    pub(crate) voters: usize,
     /// Where clients connect, as it is told.
     pub(crate) client_addr: String,
     pub(crate) batch: Batch,
@@ -63,29 +73,58 @@ pub(crate) struct Batch {
 }
 
 impl<P: Plant> Engine<P> {
-    /// Runs until `stop`.
+    /// Runs until `stop`, and then until the clients have their answers.
     pub(crate) async fn run(&mut self, stop: impl Future<Output = ()>) -> Result<(), Halted> {
         let mut stop = pin!(stop);
-        let wake = self.inbox.wake();
         loop {
-            if self.inbox.is_empty() {
-                let until_tick = self.batch.next_tick.saturating_sub(self.clock.now().mono);
-                tokio::select! {
-                    biased;
-                    () = &mut stop => return Ok(()),
-                    () = wake.notified() => {}
-                    () = tokio::time::sleep(until_tick) => {}
-                }
-            } else {
-                // Sockets get their turn between ours.
-                tokio::select! {
-                    biased;
-                    () = &mut stop => return Ok(()),
-                    () = tokio::task::yield_now() => {}
-                }
+            tokio::select! {
+                biased;
+                () = &mut stop => return self.drain().await,
+                () = self.pause() => {}
             }
             self.turn()?;
         }
+    }
+
+    /// Waits for something to do.
+    async fn pause(&self) {
+        if self.inbox.is_empty() {
+            let until_tick = self.batch.next_tick.saturating_sub(self.clock.now().mono);
+            let wake = self.inbox.wake();
+            tokio::select! {
+                biased;
+                () = wake.notified() => {}
+                () = tokio::time::sleep(until_tick) => {}
+            }
+        } else {
+            // Sockets get their turn between ours.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Takes nobody in any more, answers what was asked, then lets the clients go: their sessions live on, and
+    /// they look for another member before this one is missed. Peers and disk are served meanwhile.
+    async fn drain(&mut self) -> Result<(), Halted> {
+        self.clients.drain();
+        let deadline = Instant::now() + DRAIN;
+        self.turn()?;
+        while !self.clients.is_drained() && Instant::now() < deadline {
+            self.pause().await;
+            self.turn()?;
+        }
+        if !self.clients.is_drained() {
+            tracing::warn!(
+                "stopping although not every request is answered: waited for {} s",
+                DRAIN.as_secs()
+            );
+        }
+        self.clients.close_all();
+        let deadline = Instant::now() + FAREWELL;
+        while !self.clients.is_deserted() && Instant::now() < deadline {
+            self.pause().await;
+            self.turn()?;
+        }
+        Ok(())
     }
 
     /// Tells what the operator should hear last.
@@ -145,7 +184,12 @@ impl<P: Plant> Engine<P> {
     fn carry_out(&mut self, effect: Effect) -> Result<(), Halted> {
         tracing::trace!(?effect);
         match effect {
-            Effect::Store { ticket, op } => self.batch.ops.push((ticket, op)),
+            Effect::Store { ticket, op } => {
+                if let StoreOp::Append(entry) = &op {
+                    self.timeline.appended(entry, &self.metrics);
+                }
+                self.batch.ops.push((ticket, op));
+            }
             Effect::TakeSnapshot(snapshot) => self.snapshots.take(snapshot),
             Effect::Notify { to, notification } => self.election.notify(to, &notification),
             Effect::Dial { leader } => self.quorum.dial(leader),
@@ -160,8 +204,9 @@ impl<P: Plant> Engine<P> {
         Ok(())
     }
 
-    fn tell(&self, event: &Event) {
-        let zxid = self.member.status().last_logged;
+    fn tell(&mut self, event: &Event) {
+        let status = self.member.status();
+        let zxid = status.last_logged;
         match event {
             Event::Diverged { zxid, told, computed } => tracing::error!(
                 "the tree is not the leader's: its digest after {zxid} is {computed:x} instead of {told:x}; let this \
@@ -169,6 +214,7 @@ impl<P: Plant> Engine<P> {
             ),
             _ => tracing::info!(%zxid, ?event),
         }
+        self.timeline.told(event, status.last_applied, &self.metrics);
         self.events.transition(event, zxid);
         if let Event::Established { .. } = event {
             self.events.serving(self.client_addr.clone(), zxid);
@@ -185,14 +231,35 @@ impl<P: Plant> Engine<P> {
         if std::mem::replace(&mut self.batch.disk_was_high, high) && !high {
             self.clients.resume();
         }
-        let questions = self.inbox.questions();
-        if !questions.is_empty() {
-            let status = self.member.status();
-            for question in questions {
-                // Whoever asked may have hung up.
-                let _ = question.send(status.clone());
-            }
+        for question in self.inbox.questions() {
+            // Whoever asked may have hung up.
+            let _ = question.answer.send(self.look(question.want));
         }
         Ok(())
+    }
+
+    fn look(&mut self, want: Want) -> View {
+        let status = self.member.status();
+        self.timeline.applied(status.last_applied, &self.metrics);
+        let view = View {
+            voters: self.voters,
+            traffic: self.clients.traffic(),
+            leads_for: self.timeline.leads_for(),
+            tree: want.tree.then(|| self.member.tree()),
+            deadlines: if want.deadlines { self.member.session_deadlines() } else { Vec::new() },
+            watches: if want.watches { self.member.watches() } else { Vec::new() },
+            connections: if want.connections { self.clients.connections() } else { Vec::new() },
+            digests: if want.digests { self.member.digests() } else { Vec::new() },
+            learners: if want.learners { self.member.learners() } else { Vec::new() },
+            status,
+        };
+        if want.reset_server {
+            self.clients.reset_traffic();
+            self.metrics.reset();
+        }
+        if want.reset_connections {
+            self.clients.reset_connections();
+        }
+        view
     }
 }

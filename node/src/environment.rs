@@ -15,7 +15,7 @@ use node_wire::ids::ServerId;
 use crate::address::server_id;
 use crate::cli::Args;
 use crate::config::ConfigError;
-use crate::zoocfg::{CLIENT_PORT, WHITELIST, ZooCfg};
+use crate::zoocfg::{CLIENT_PORT, WHITELIST, ZooCfg, keys};
 
 /// Each variable that stands for one key.
 const KEYS: &[(&str, &str)] = &[
@@ -29,6 +29,7 @@ const KEYS: &[(&str, &str)] = &[
     ("ZOO_AUTOPURGE_PURGEINTERVAL", "autopurge.purgeInterval"),
     ("ZOO_AUTOPURGE_SNAPRETAINCOUNT", "autopurge.snapRetainCount"),
     ("ZOO_4LW_COMMANDS_WHITELIST", WHITELIST),
+    ("ZOO_ADMINSERVER_ENABLED", "admin.enableServer"),
 ];
 
 /// Where clients connect, unless the own server's line says it. Images before 3.5 know it.
@@ -43,18 +44,15 @@ const SERVERS: &str = "ZOO_SERVERS";
 /// Lines of zoo.cfg, parted by white space.
 const EXTRA: &str = "ZOO_CFG_EXTRA";
 
+/// Flags of Java's, in which ZooKeeper's scripts let operators write `-Dzookeeper.key=value`.
+const JAVA_FLAGS: [&str; 2] = ["JVMFLAGS", "SERVER_JVMFLAGS"];
+
 /// Variables of the image that are sound but do nothing here.
-const WITHOUT_EFFECT: &[&str] = &[
-    "ZOO_ADMINSERVER_ENABLED",
-    "ZOO_CONF_DIR",
-    "ZOO_LOG4J_PROP",
-    "ZOO_LOG_DIR",
-    "ZOO_STANDALONE_ENABLED",
-    "ZOO_USER",
-];
+const WITHOUT_EFFECT: &[&str] =
+    &["ZOO_CONF_DIR", "ZOO_LOG4J_PROP", "ZOO_LOG_DIR", "ZOO_STANDALONE_ENABLED", "ZOO_USER"];
 
 /// What a process's environment says about a member.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
     /// `ZOO_MY_ID`.
     pub id: Option<ServerId>,
@@ -65,14 +63,16 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads the variables that begin with `ZOO_` and leaves all others alone.
+    /// Reads the variables that begin with `ZOO_`, and of Java's flags what is ZooKeeper's, and leaves all others
+    /// alone.
     ///
     /// # Errors
     /// When one is no text or not of its kind; the message names it.
     pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Self, ConfigError> {
         let mut environment = Self::default();
         for (name, value) in variables {
-            let Some(name) = name.to_str().filter(|name| name.starts_with("ZOO_")) else { continue };
+            let ours = |name: &&str| name.starts_with("ZOO_") || JAVA_FLAGS.contains(name);
+            let Some(name) = name.to_str().filter(ours) else { continue };
             let Some(value) = value.to_str().map(str::trim) else {
                 return Err(refused(name, "text in UTF-8 is wanted".to_owned()));
             };
@@ -140,6 +140,13 @@ impl Environment {
                     self.set_line(name, line)?;
                 }
             }
+            _ if JAVA_FLAGS.contains(&name) => {
+                for flag in value.split_whitespace().filter_map(|flag| flag.strip_prefix("-D")) {
+                    let (key, value) = flag.split_once('=').unwrap_or((flag, ""));
+                    self.cfg.set_property(key, value).map_err(|error| refused(name, reason(&error)))?;
+                    self.said.insert(keys::canonical(key).to_owned(), format!("{name}'s {key}"));
+                }
+            }
             // Links between containers, and services of Kubernetes, are told in variables as well: one that is
             // called `zoo` has its address in here.
             PORT if value.contains("://") => {}
@@ -161,7 +168,7 @@ impl Environment {
 
     fn set_key(&mut self, variable: &str, key: &str, value: &str, said: String) -> Result<(), ConfigError> {
         self.cfg.set(key, value).map_err(|error| refused(variable, reason(&error)))?;
-        self.said.insert(key.to_owned(), said);
+        self.said.insert(keys::canonical(key).to_owned(), said);
         Ok(())
     }
 }

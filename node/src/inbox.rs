@@ -9,22 +9,30 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use node_core::Status;
 use node_core::io::Input;
 use tokio::sync::{Notify, oneshot};
+
+use crate::view::{View, Want};
 
 /// Inputs that may wait in either queue before readers of sockets hold back.
 const FULL: usize = 8192;
 
-/// Questions for the member's status that may wait; more are refused.
+/// Questions about the member that may wait; more are refused.
 const MAX_QUESTIONS: usize = 256;
+
+/// A look at the member that somebody waits for.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) want: Want,
+    pub(crate) answer: oneshot::Sender<View>,
+}
 
 /// Filled by the tasks that own sockets, emptied by the task that owns the member.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     peers: RefCell<VecDeque<Input>>,
     clients: RefCell<VecDeque<Input>>,
-    questions: RefCell<Vec<oneshot::Sender<Status>>>,
+    questions: RefCell<Vec<Question>>,
     wake: Arc<Notify>,
 }
 
@@ -58,21 +66,21 @@ impl Inbox {
             && self.questions.borrow().is_empty()
     }
 
-    /// Asks for the member's status as it is after the present batch.
-    pub(crate) async fn status(&self) -> Option<Status> {
-        let (sender, receiver) = oneshot::channel();
+    /// Asks for a look at the member as it is after the present batch.
+    pub(crate) async fn look(&self, want: Want) -> Option<View> {
+        let (answer, receiver) = oneshot::channel();
         {
             let mut questions = self.questions.borrow_mut();
             if questions.len() >= MAX_QUESTIONS {
                 return None;
             }
-            questions.push(sender);
+            questions.push(Question { want, answer });
         }
         self.wake.notify_one();
         receiver.await.ok()
     }
 
-    pub(crate) fn questions(&self) -> Vec<oneshot::Sender<Status>> {
+    pub(crate) fn questions(&self) -> Vec<Question> {
         std::mem::take(&mut self.questions.borrow_mut())
     }
 

@@ -9,27 +9,33 @@
 //! | [`cli`], [`environment`], [`zoocfg`], [`config`], [`address`] | what the operator said, and what it means |
 //! | `engine`, `inbox`, `clock` | the loop around the member; one thread, with all sockets |
 //! | `store`, `snapshots` | the disk, on threads of its own |
+//! | `desk`, `view`, `admin`, `http`, `metrics`, `timeline` | what operators ask, and what is counted for them |
 //! | `election_port`, `quorum_port`, `client_port`, [`words`] | the three ports |
 //! | `outbox`, [`net`], `names` | what sockets have in common |
 //! | `events` | transitions as JSON lines |
-//! | [`probe`] | asking a member instead of being one |
+//! | [`probe`], [`print`](mod@print) | asking a member, and reading its files, instead of being one |
 //!
 //! The thread model and its reason stand in `engine`. The crate is a library because the harness carries the
 //! member inside it: [`run`] is all that a process needs, for any [`Plant`].
 
 pub mod address;
+mod admin;
 pub mod cli;
 mod client_port;
 mod clock;
 pub mod config;
+mod desk;
 mod election_port;
 mod engine;
 pub mod environment;
 mod events;
+mod http;
 mod inbox;
+mod metrics;
 mod names;
 pub mod net;
 mod outbox;
+pub mod print;
 pub mod probe;
 mod quorum_port;
 mod rules;
@@ -37,11 +43,14 @@ mod snapshots;
 mod store;
 #[cfg(test)]
 mod testing;
+mod timeline;
+mod view;
 pub mod words;
 pub mod zoocfg;
 
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -50,17 +59,21 @@ use node_core::{Bug, Config, Member, Plant};
 use node_log::{FileStorage, Log, LogOptions, Recovered, Repairs, write_snapshot};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::admin::{Admin, MetricsPage};
 use crate::client_port::ClientPort;
 use crate::clock::Clock;
 pub use crate::config::{ConfigError, NodeConfig};
+use crate::desk::{About, Desk};
 use crate::election_port::ElectionPort;
 use crate::engine::{Batch, Engine};
 use crate::events::Events;
 use crate::inbox::Inbox;
+use crate::metrics::Metrics;
 use crate::net::{Listeners, adopt};
 use crate::quorum_port::QuorumPort;
 use crate::snapshots::Snapshots;
-use crate::store::{LAZY_SYNC, Store};
+use crate::store::{LAZY_SYNC, Measured, Store};
+use crate::timeline::Timeline;
 
 /// Runs a member until SIGTERM or SIGINT, which end it well.
 ///
@@ -90,14 +103,17 @@ pub fn run_until<P: Plant, F: Future<Output = ()>>(
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
+    let metrics = Arc::new(Metrics::new());
     let (log, recovered) = open_log(&config)?;
+    metrics.dbinittime.record_time(metrics.uptime());
+    metrics.startup_txns_loaded.record(recovered.entries.len() as u64);
     let events = Events::new(config.events).context("failed to start the thread that prints events")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build_local(tokio::runtime::LocalOptions::default())
         .context("failed to start the runtime")?;
     let result = runtime.block_on(async {
-        let mut engine = start(config, plant, listeners, log, recovered, events)?;
+        let mut engine = start(config, plant, listeners, log, recovered, events, metrics)?;
         let stopped = engine.run(stop()?).await;
         if let Err(halted) = &stopped {
             engine.halt(halted);
@@ -143,7 +159,11 @@ fn open_log(config: &NodeConfig) -> anyhow::Result<(Log<FileStorage>, Recovered)
         let cut = node_log::cut_to_synced(&storage).map_err(failed)?;
         tracing::warn!(?cut, "cut the log back to what was synchronized");
     }
-    let options = LogOptions { note_synced: config.note_synced, ..LogOptions::default() };
+    let options = LogOptions {
+        preallocate_bytes: config.log.preallocate_bytes,
+        roll_bytes: config.log.roll_bytes,
+        note_synced: config.note_synced,
+    };
     let (log, recovered) = Log::open(storage, options).map_err(failed)?;
     if recovered.repairs != Repairs::default() {
         tracing::warn!(repairs = ?recovered.repairs, "put in order what a crash had left");
@@ -169,6 +189,7 @@ fn start<P: Plant>(
     log: Log<FileStorage>,
     recovered: Recovered,
     events: Events,
+    metrics: Arc<Metrics>,
 ) -> anyhow::Result<Engine<P>> {
     let config = Rc::new(config);
     let inbox = Rc::new(Inbox::default());
@@ -176,16 +197,33 @@ fn start<P: Plant>(
     let storage = log.storage().clone();
     let last = log.last_zxid();
     let linger = if plant.has(Bug::AckBeforeFsync) { LAZY_SYNC } else { Duration::ZERO };
-    let store = Store::start(log, config.snap_retain_count, inbox.wake(), linger)
+    let measured = Measured { metrics: Arc::clone(&metrics), slow: config.log.fsync_warning };
+    let store = Store::start(log, config.snap_retain_count, inbox.wake(), linger, measured)
         .context("failed to start the log's writer")?;
-    let snapshots = Snapshots::new(storage, store.snapshot_done());
+    let snapshots = Snapshots::new(storage, store.snapshot_done(), Arc::clone(&metrics));
 
     let quorum = QuorumPort::new(Rc::clone(&config), Rc::clone(&inbox));
     let election = ElectionPort::new(Rc::clone(&config), Rc::clone(&inbox));
-    let clients = ClientPort::new(Rc::clone(&config), Rc::clone(&inbox), store.backlog());
     let client_listener = adopt(listeners.client)?;
     let client_addr = client_listener.local_addr().context("failed to read the client port")?.to_string();
-    tokio::task::spawn_local(Rc::clone(&clients).accept(client_listener));
+    let about = Arc::new(About::new((*config).clone(), client_addr.clone()));
+    let desk = Desk::new(Rc::clone(&inbox), about, Arc::clone(&metrics));
+    let clients = ClientPort::new(
+        Rc::clone(&config),
+        Rc::clone(&inbox),
+        Rc::clone(&desk),
+        Arc::clone(&metrics),
+        store.backlog(),
+    );
+    clients.start(client_listener);
+    if let (Some(listener), Some(admin)) = (listeners.admin, config.monitoring.admin.clone()) {
+        let server = Rc::new(Admin::new(Rc::clone(&desk)));
+        tokio::task::spawn_local(http::serve(adopt(listener)?, admin.idle_timeout, server));
+    }
+    if let Some(listener) = listeners.metrics {
+        let server = Rc::new(MetricsPage::new(Rc::clone(&desk)));
+        tokio::task::spawn_local(http::serve(adopt(listener)?, http::USUAL_IDLE, server));
+    }
     if let Some(peers) = listeners.peers {
         tokio::task::spawn_local(Rc::clone(&quorum).accept(adopt(peers.quorum)?));
         election.start(adopt(peers.election)?);
@@ -202,7 +240,8 @@ fn start<P: Plant>(
         init_limit: config.init_limit,
         sync_limit: config.sync_limit,
         snap_count: config.snap_count,
-        journal_entries: node_core::JOURNAL_ENTRIES,
+        session_timeouts_ms: Some(config.session_timeouts_ms),
+        journal_entries: config.commit_log_count,
         last_counter: node_wire::ids::Zxid::LAST_COUNTER,
         clients: config.rules.clone(),
     };
@@ -212,6 +251,7 @@ fn start<P: Plant>(
         image: recovered.image,
         entries: recovered.entries,
     };
+    let timeline = Timeline::new(config.id, recovered.image.zxid);
     let member = Member::new(core, recovered, clock.now(), plant);
     let batch = Batch::default();
     Ok(Engine {
@@ -224,6 +264,9 @@ fn start<P: Plant>(
         election,
         clients,
         events,
+        metrics,
+        timeline,
+        voters: config.voters().len(),
         client_addr,
         batch,
     })

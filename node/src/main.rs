@@ -6,19 +6,34 @@ use std::process::ExitCode;
 use clap::Parser;
 use node::NodeConfig;
 use node::environment::Environment;
+use node::print::PrintArgs;
 use node::probe::{Probe, ProbeArgs};
 use node_core::Clean;
 use tracing_subscriber::EnvFilter;
 
 /// The command line.
 #[derive(Debug, Parser)]
-#[command(name = "node", version)]
+#[command(name = "node", version, args_conflicts_with_subcommands = true)]
 struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+
     #[command(flatten)]
     args: node::cli::Args,
 
     #[command(flatten)]
     probe: ProbeArgs,
+}
+
+/// What it does besides being a member.
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List ZooKeeper's configuration keys: which are obeyed, which do nothing and why, which are refused
+    Keys,
+    /// Print a transaction log, Apache ZooKeeper's or ours
+    Log(PrintArgs),
+    /// Print a snapshot, Apache ZooKeeper's or ours
+    Snapshot(PrintArgs),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +53,15 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
+    match &cli.command {
+        Some(Command::Keys) => {
+            print!("{}", node::zoocfg::keys::describe());
+            return Ok(());
+        }
+        Some(Command::Log(args)) => return node::print::log(args),
+        Some(Command::Snapshot(args)) => return node::print::snapshot(args),
+        None => {}
+    }
     let environment = Environment::read(std::env::vars_os()).map_err(failed)?;
     if let Some(probe) = Probe::from_args(&cli.probe, &cli.args, &environment).map_err(failed)? {
         println!("{}", probe.ask().map_err(failed)?);

@@ -8,7 +8,7 @@ use anyhow::Context;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::TcpStream;
 
-use crate::address::HostPort;
+use crate::address::{HostPort, UNSPECIFIED};
 use crate::config::NodeConfig;
 
 /// Connections that may wait to be accepted.
@@ -33,6 +33,10 @@ pub struct Listeners {
     pub client: std::net::TcpListener,
     /// For learners and for votes; an ensemble of one has neither.
     pub peers: Option<PeerListeners>,
+    /// For the admin server, where there is one.
+    pub admin: Option<std::net::TcpListener>,
+    /// For metrics, where they are served.
+    pub metrics: Option<std::net::TcpListener>,
 }
 
 /// The two ports that peers use.
@@ -50,15 +54,22 @@ impl Listeners {
     /// # Errors
     /// When one is taken or the address is not ours; [`Nameless`] when a name has no address.
     pub fn bind(config: &NodeConfig) -> anyhow::Result<Self> {
-        let client = listen(&config.client_addr, "clients")?;
+        let client = listen_with(&config.client_addr, "clients", config.limits.backlog)?;
+        let where_for_peers = |address: &HostPort| match config.listen_on_all {
+            true => HostPort::new(UNSPECIFIED, address.port),
+            false => address.clone(),
+        };
         let peers = match config.servers.get(&config.id) {
             None => None,
             Some(own) => Some(PeerListeners {
-                quorum: listen(&own.quorum, "learners")?,
-                election: listen(&own.election, "votes")?,
+                quorum: listen(&where_for_peers(&own.quorum), "learners")?,
+                election: listen(&where_for_peers(&own.election), "votes")?,
             }),
         };
-        Ok(Self { client, peers })
+        let monitoring = &config.monitoring;
+        let admin = monitoring.admin.as_ref().map(|admin| listen(&admin.address, "the admin server"));
+        let metrics = monitoring.metrics.as_ref().map(|address| listen(address, "metrics"));
+        Ok(Self { client, peers, admin: admin.transpose()?, metrics: metrics.transpose()? })
     }
 
     /// The same, but a name of our own that has no address yet is waited for: where a service gives names to
@@ -96,12 +107,20 @@ pub struct Nameless {
 }
 
 fn listen(address: &HostPort, whom: &'static str) -> anyhow::Result<std::net::TcpListener> {
+    listen_with(address, whom, BACKLOG)
+}
+
+fn listen_with(
+    address: &HostPort,
+    whom: &'static str,
+    backlog: i32,
+) -> anyhow::Result<std::net::TcpListener> {
     let resolved = (address.host.as_str(), address.port).to_socket_addrs().map_err(|reason| Nameless {
         whom,
         address: address.clone(),
         reason,
     })?;
-    try_listen(resolved).map_err(|error| match error.kind() {
+    try_listen(resolved, backlog).map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => anyhow::anyhow!(
             "failed to listen for {whom} on {address}: the port is in use; stop the other process or \
              choose another port"
@@ -113,7 +132,10 @@ fn listen(address: &HostPort, whom: &'static str) -> anyhow::Result<std::net::Tc
     })
 }
 
-fn try_listen(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<std::net::TcpListener> {
+fn try_listen(
+    addresses: impl Iterator<Item = SocketAddr>,
+    backlog: i32,
+) -> io::Result<std::net::TcpListener> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for resolved in addresses {
         let attempt = (|| {
@@ -121,7 +143,7 @@ fn try_listen(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<std::ne
             // A member that restarts must not wait for old connections to leave TIME_WAIT.
             socket.set_reuse_address(true)?;
             socket.bind(&resolved.into())?;
-            socket.listen(BACKLOG)?;
+            socket.listen(backlog)?;
             Ok(socket.into())
         })();
         match attempt {
@@ -147,6 +169,11 @@ pub(crate) fn tune_peer(stream: &TcpStream, silence: Duration) -> io::Result<()>
     let socket = SockRef::from(stream);
     socket.set_tcp_user_timeout(Some(silence))?;
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(PROBE_EVERY).with_interval(PROBE_EVERY))
+}
+
+/// Lets the kernel find out that a client's host is gone. Where it can't be set, the session's time-out does.
+pub(crate) fn keep_client_alive(stream: &TcpStream) {
+    let _ = SockRef::from(stream).set_keepalive(true);
 }
 
 /// How long bytes to a peer may stay unacknowledged. Twice the peer time-out: the kernel's first

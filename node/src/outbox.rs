@@ -205,6 +205,11 @@ impl Outbox {
         self.fate.get() == Fate::Alive
     }
 
+    /// True while the connection's task leaves the socket unread.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.unread.get()
+    }
+
     /// Lets the connection's task look again whether it may read.
     pub(crate) fn poke(&self) {
         if self.unread.get() {

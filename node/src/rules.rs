@@ -20,6 +20,7 @@ const EXTENDED_TYPES: &str = "extendedTypesEnabled";
 const CONTAINER_CHECK: &str = "znode.container.checkIntervalMs";
 
 /// The keys that are read here.
+#[cfg(test)]
 pub(crate) const KEYS: &[&str] = &[SUPER_DIGEST, SKIP_ACL, ENFORCE_QUOTA, EXTENDED_TYPES, CONTAINER_CHECK];
 
 /// The rules that some keys and the ensemble's servers make.
@@ -66,9 +67,9 @@ fn membership(servers: &BTreeMap<ServerId, ServerLine>) -> ByteString {
         return ByteString::new();
     }
     let mut text = String::new();
-    for (id, ServerLine { quorum, election, client, .. }) in servers {
+    for (id, ServerLine { quorum, election, role, client }) in servers {
         // Writing into a string does not fail.
-        let _ = write!(text, "server.{id}={quorum}:{}:participant", election.port);
+        let _ = write!(text, "server.{id}={quorum}:{}:{}", election.port, role.name());
         if let Some(client) = client {
             let _ = write!(text, ";{client}");
         }
@@ -121,9 +122,11 @@ mod tests {
 
     #[test]
     fn the_membership_is_written_as_clients_read_it() {
-        let servers = [(1, "zoo1:2888:3888"), (2, "[::1]:2888:3888:participant;2181")];
+        let servers =
+            [(1, "zoo1:2888:3888"), (2, "[::1]:2888:3888:participant;2181"), (3, "zoo3:2888:3888:observer")];
         let text = "server.1=zoo1:2888:3888:participant\n\
                     server.2=[::1]:2888:3888:participant;0.0.0.0:2181\n\
+                    server.3=zoo3:2888:3888:observer\n\
                     version=0";
         assert_eq!(rules(&[], &servers).expect("sound rules").membership, text);
     }

@@ -5,12 +5,14 @@
 //! snapshot only shortens the next start, so a failure is told and survived; the disk that refused it will
 //! refuse the log soon enough, and that is not survived.
 
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use node_core::tree::TreeSnapshot;
 use node_log::{FileStorage, write_digested_snapshot};
 
+use crate::metrics::Metrics;
 use crate::store::{SnapshotDone, wait_for};
 
 /// How long a stopping member waits for a snapshot. Half of one is removed at the next start.
@@ -21,12 +23,13 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub(crate) struct Snapshots {
     storage: FileStorage,
     done: SnapshotDone,
+    metrics: Arc<Metrics>,
     present: Option<JoinHandle<()>>,
 }
 
 impl Snapshots {
-    pub(crate) fn new(storage: FileStorage, done: SnapshotDone) -> Self {
-        Self { storage, done, present: None }
+    pub(crate) fn new(storage: FileStorage, done: SnapshotDone, metrics: Arc<Metrics>) -> Self {
+        Self { storage, done, metrics, present: None }
     }
 
     pub(crate) fn take(&mut self, snapshot: TreeSnapshot) {
@@ -34,12 +37,14 @@ impl Snapshots {
             tracing::warn!("skipped a snapshot: the last one is still being written");
             return;
         }
-        let (storage, done) = (self.storage.clone(), self.done.clone());
+        let (storage, done, metrics) = (self.storage.clone(), self.done.clone(), Arc::clone(&self.metrics));
         let spawned = thread::Builder::new().name("snapshot".to_owned()).spawn(move || {
             let zxid = snapshot.zxid();
+            let began = Instant::now();
             match write_digested_snapshot(&storage, &snapshot.to_image(), snapshot.tree().digest()) {
                 Ok(()) => {
                     tracing::info!(%zxid, "wrote a snapshot");
+                    metrics.snapshottime.record_time(began.elapsed());
                     done.tell();
                 }
                 Err(error) => tracing::error!(%zxid, "failed to write a snapshot: failed to {error}"),

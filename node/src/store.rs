@@ -17,6 +17,8 @@ use node_core::io::StoreOp;
 use node_log::{FileStorage, Log, LogError, Storage};
 use tokio::sync::Notify;
 
+use crate::metrics::Metrics;
+
 /// Bytes that may wait for the disk before clients are left unread.
 const HIGH: usize = 64 << 20;
 
@@ -98,12 +100,19 @@ impl Store {
         keep_snapshots: Option<usize>,
         wake: Arc<Notify>,
         linger: Duration,
+        measured: Measured,
     ) -> std::io::Result<Self> {
         let (work, queue) = mpsc::channel();
         let told = Arc::new(Told { durable: AtomicU64::new(0), failure: Mutex::new(None), wake });
         let backlog = Backlog::default();
-        let writer =
-            Writer { log, keep_snapshots, told: Arc::clone(&told), backlog: backlog.clone(), linger };
+        let writer = Writer {
+            log,
+            keep_snapshots,
+            told: Arc::clone(&told),
+            backlog: backlog.clone(),
+            linger,
+            measured,
+        };
         let thread = thread::Builder::new().name("log".to_owned()).spawn(move || writer.run(&queue))?;
         Ok(Self { work, told, backlog, thread })
     }
@@ -188,6 +197,25 @@ struct Writer<S: Storage> {
     told: Arc<Told>,
     backlog: Backlog,
     linger: Duration,
+    measured: Measured,
+}
+
+/// Where the writer counts, and when an fsync is slow.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) slow: Duration,
+}
+
+impl Measured {
+    fn synchronized(&self, entries: u64, took: Duration) {
+        self.metrics.fsynctime.record_time(took);
+        self.metrics.sync_processor_batch_size.record(entries);
+        if took > self.slow {
+            self.metrics.fsync_threshold_exceed_count.one();
+            tracing::warn!(?took, "an fsync of the log was slow (fsync.warningthresholdms)");
+        }
+    }
 }
 
 impl<S: Storage> Writer<S> {
@@ -222,13 +250,18 @@ impl<S: Storage> Writer<S> {
                 Work::Ops(ops) => {
                     for (ticket, op) in ops {
                         group.size += size(&op);
+                        group.entries += u64::from(matches!(op, StoreOp::Append(_)));
                         self.one(op)?;
                         group.ticket = ticket;
                     }
                 }
             }
         }
+        let began = Instant::now();
         self.log.flush_and_sync()?;
+        if group.entries > 0 {
+            self.measured.synchronized(group.entries, began.elapsed());
+        }
         self.backlog.0.fetch_sub(group.size, Ordering::Relaxed);
         if group.ticket > 0 {
             self.told.durable.store(group.ticket, Ordering::Release);
@@ -283,6 +316,7 @@ enum Next {
 struct Group {
     ticket: u64,
     size: usize,
+    entries: u64,
 }
 
 struct Alarm {

@@ -150,6 +150,19 @@ fn files_that_can_not_be_followed_are_refused() {
         ("autopurge.snapRetainCount=1", "accept autopurge.snapRetainCount of 1: choose one from 3"),
         ("4lw.commands.whitelist=everything", "list words of four letters"),
         ("jute.maxbuffer=5", "accept jute.maxbuffer of 5"),
+        ("peerType=observer", "the server line of this member says participant"),
+        (
+            "peerType=participant\nserver.1=a:1:2:observer\nserver.2=b:1:2",
+            "the server line of this member says observer",
+        ),
+        (
+            "minSessionTimeout=9\nmaxSessionTimeout=8",
+            "minSessionTimeout of 9 ms above maxSessionTimeout of 8 ms",
+        ),
+        ("txnLogSizeLimitInKb=1", "accept txnLogSizeLimitInKb of 1: choose one from 4096"),
+        ("preAllocSize=4194304", "accept preAllocSize of 4194304: choose one from 0 to 1048576"),
+        ("admin.serverPort=1\nadmin.idleTimeout=0", "accept admin.idleTimeout of 0 ms: choose one from 1 ms"),
+        ("admin.serverPort=1\nadmin.commandURL=x", "admin.commandURL=x: it must begin with /"),
     ];
     for (text, message) in table {
         let error = configured(&format!("{base} {}", file(dir.path(), text))).expect_err(text);
@@ -161,4 +174,142 @@ fn files_that_can_not_be_followed_are_refused() {
     fs::write(dir.path().join("myid"), "one").expect("written");
     let error = configured(&format!("--data-dir {} {flag}", dir.path().display())).expect_err("no number");
     assert!(error.ends_with("it must hold this member's number and nothing else"), "{error}");
+}
+
+/// What kazoo 2.11's own test harness writes, without the keys of TLS.
+fn kazoos(dir: &Path, more: &str) -> String {
+    let data = dir.join("data");
+    fs::create_dir_all(&data).expect("a directory");
+    fs::write(data.join("myid"), "2").expect("written");
+    let servers: String =
+        (1..=3).map(|id| format!("server.{id}=localhost:2{id}001:2{id}002:participant\n")).collect();
+    format!(
+        "\ntickTime=2000\ndataDir={}\nclientPort=20010\n{more}maxClientCnxns=0\nadmin.serverPort=20013\n\
+         serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\n\
+         authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n\
+         4lw.commands.whitelist=*\nreconfigEnabled=true\nlocalSessionsEnabled=true\n\
+         localSessionsUpgradingEnabled=true\n{servers}\ninitLimit=4\nsyncLimit=2\npeerType=participant\n",
+        data.display()
+    )
+}
+
+#[test]
+fn the_files_of_kazoos_test_harness_are_followed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let flag = file(dir.path(), &kazoos(dir.path(), "")).replace("--config", "--zoo-cfg");
+    let config = configured(&format!(
+        "{flag} -Dreadonlymode.enabled=true -Dzookeeper.log.dir=/tmp -Dfile.encoding=UTF-8 \
+         -Dzookeeper.extendedTypesEnabled=true"
+    ))
+    .expect("possible");
+    assert_eq!((config.id, config.voters().len(), config.max_client_cnxns), (ServerId(2), 3, 0));
+    let admin = config.monitoring.admin.expect("a port was given");
+    assert_eq!(
+        (admin.address.to_string(), admin.command_url.as_str()),
+        ("0.0.0.0:20013".into(), "/commands")
+    );
+    let idle: Vec<_> = config.warnings.iter().filter_map(|line| line.split_whitespace().nth(2)).collect();
+    let expected = [
+        "readonlymode.enabled",
+        "serverCnxnFactory",
+        "authProvider.1",
+        "reconfigEnabled",
+        "localSessionsEnabled",
+        "localSessionsUpgradingEnabled",
+    ];
+    assert_eq!(idle, expected, "{:?}", config.warnings);
+}
+
+#[test]
+fn what_clients_may_do_is_read_in_every_spelling() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let flag = file(
+        dir.path(),
+        "dataDir=d\nclientPort=1\nzookeeper.skipACL=no\nznode.container.checkIntervalMs=500\n",
+    );
+    let config = configured(&format!(
+        "{flag} -Dzookeeper.skipACL=yes -Dzookeeper.extendedTypesEnabled=false \
+         -Dzookeeper.DigestAuthenticationProvider.superDigest=super:digest"
+    ))
+    .expect("possible");
+    let rules = config.rules;
+    assert!(rules.skip_acl && !rules.extended_types && !rules.enforce_quota);
+    assert_eq!(rules.super_digest.as_deref(), Some("super:digest"));
+    assert_eq!(rules.container_check, Duration::from_millis(500));
+    assert_eq!(config.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn keys_of_tls_are_refused_and_no_password_is_told() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let table = [
+        ("secureClientPort=20011\n", "accept secureClientPort=20011: TLS is not there yet"),
+        ("ssl.keyStore.password=apassword\n", "accept ssl.keyStore.password: TLS is not there yet"),
+    ];
+    for (line, message) in table {
+        let error = configured(&file(dir.path(), &kazoos(dir.path(), line))).expect_err(line);
+        assert!(error.starts_with(message), "{line}: {error}");
+    }
+}
+
+#[test]
+fn limits_are_zookeepers_keys() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let text = "maxCnxns=0\nglobalOutstandingLimit=500\nrequestThrottleLimit=900\nclientPortListenBacklog=7\n\
+                nio.sessionlessCnxnTimeout=1500\nminSessionTimeout=1000\nmaxSessionTimeout=90000\n\
+                preAllocSize=1024\ntxnLogSizeLimitInKb=8192\ncommitLogCount=300\nfsync.warningthresholdms=20\n\
+                connection_throttle_tokens=10\nconnection_throttle_weight_enabled=true\n\
+                connection_throttle_freeze_time=-1\nquorumListenOnAllIPs=true\n";
+    let flags = format!("--id 1 --data-dir d --client-addr a:1 {}", file(dir.path(), text));
+    let config = configured(&flags).expect("possible");
+    let limits = &config.limits;
+    assert_eq!((limits.connections, limits.outstanding, limits.requests), (usize::MAX, 500, 900));
+    assert_eq!((limits.backlog, limits.first_words), (7, Duration::from_millis(1500)));
+    assert_eq!(config.session_timeouts_ms, (1000, 90_000));
+    assert_eq!((config.log.preallocate_bytes, config.log.roll_bytes), (1 << 20, 8 << 20));
+    assert_eq!((config.commit_log_count, config.listen_on_all), (300, true));
+    let throttling = limits.throttling.as_ref().expect("tokens were given");
+    assert_eq!((throttling.tokens, throttling.new_session, throttling.renewed_session), (30, 3, 2));
+    assert_eq!(throttling.freeze, None);
+}
+
+#[test]
+fn properties_on_the_command_line_win_over_the_file_and_flags_over_both() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let flags =
+        format!("--id 1 --data-dir d --client-addr a:1 {}", file(dir.path(), "snapCount=50\ntickTime=100"));
+    let config =
+        configured(&format!("{flags} -Dzookeeper.snapCount=70 -Dzookeeper.tickTime=200")).expect("possible");
+    assert_eq!((config.snap_count, config.tick_time), (70, Duration::from_millis(200)));
+    assert_eq!(config.properties["snapCount"], "70");
+    let config = configured(&format!("{flags} -DsnapCount=70 --snap-count 80")).expect("possible");
+    assert_eq!(config.snap_count, 80);
+}
+
+#[test]
+fn the_servers_may_stand_in_a_file_of_their_own() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dynamic = dir.path().join("zoo.cfg.dynamic");
+    fs::write(&dynamic, "server.1=a:1:2;3\nserver.2=b:1:2;3\nversion=100000000\n").expect("written");
+    let text = format!("dynamicConfigFile={}\n", dynamic.display());
+    let config = configured(&format!("--id 2 --data-dir d {}", file(dir.path(), &text))).expect("possible");
+    assert_eq!((config.voters().len(), config.client_addr.port), (2, 3));
+}
+
+#[test]
+fn ports_to_look_at_the_member_are_opened_only_when_asked_for() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let monitoring = |text: &str| {
+        let flags = format!("--id 1 --data-dir d --client-addr a:1 {}", file(dir.path(), text));
+        configured(&flags).map(|config| config.monitoring)
+    };
+    assert_eq!(monitoring("").expect("possible"), node::config::Monitoring::default());
+    assert!(monitoring("admin.enableServer=true").expect("possible").admin.is_some());
+    assert!(monitoring("admin.enableServer=false\nadmin.serverPort=1").expect("possible").admin.is_none());
+    let prometheus =
+        "metricsProvider.className=org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider";
+    let metrics = monitoring(&format!("{prometheus}\nmetricsProvider.httpHost=127.0.0.1")).expect("possible");
+    assert_eq!(metrics.metrics.map(|address| address.to_string()).as_deref(), Some("127.0.0.1:7000"));
+    let error = monitoring("metricsProvider.className=Mine").expect_err("not known");
+    assert!(error.contains("metrics are Prometheus'"), "{error}");
 }

@@ -19,6 +19,7 @@ use crate::clients::Clients;
 use crate::divergence::Divergence;
 use crate::io::{ConnId, Effect, Event, Now, StoreOp};
 use crate::journal::Journal;
+use crate::look::DigestLog;
 use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
 use crate::tree::{Applied, Seen, Tree, TreeSnapshot};
@@ -86,6 +87,8 @@ pub(crate) struct Base<P: Plant> {
     durable: Zxid,
     last_snapshot: Zxid,
     since_snapshot: u64,
+    /// For operators: nothing is decided by it.
+    pub(crate) digests: DigestLog,
     /// Lookups since an epoch was established last.
     failed_lookups: u32,
     /// What the transaction that is being applied shows to watches; kept for its memory.
@@ -133,6 +136,7 @@ impl<P: Plant> Base<P> {
             waiting: VecDeque::new(),
             appended: VecDeque::new(),
             last_snapshot: image.zxid,
+            digests: DigestLog::default(),
             // What was recovered is counted when it is applied, like everything else.
             since_snapshot: 0,
             failed_lookups: 0,
@@ -355,6 +359,7 @@ impl<P: Plant> Base<P> {
             durable,
             last_snapshot,
             since_snapshot,
+            digests: _,
             failed_lookups,
             seen: _,
             filed_epoch,
@@ -390,6 +395,7 @@ impl<P: Plant> Base<P> {
         let walked = self.plant.has(Bug::SnapshotMissesChange).then(|| self.tree.snapshot());
         self.seen.clear();
         let applied = self.tree.apply_seen(&entry, &mut self.seen);
+        self.digests.note(entry.zxid(), self.tree.digest());
         if let Some(told) = self.divergence.compare(&self.tree, &entry) {
             self.tell(Event::Diverged { zxid: entry.zxid(), told, computed: self.tree.digest() });
         }

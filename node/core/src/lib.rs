@@ -26,6 +26,7 @@ pub mod io;
 mod journal;
 mod leader;
 mod learner;
+mod look;
 mod plant;
 mod planted;
 mod prep;
@@ -45,6 +46,7 @@ use node_wire::ids::{Epoch, ServerId};
 use node_wire::quorum::{Dialect, QuorumPacket};
 
 pub use journal::JOURNAL_ENTRIES;
+pub use look::LearnerView;
 pub use plant::{Bug, Clean, Plant, Planted};
 pub use rules::{CONTAINER_CHECK, ClientRules};
 pub use status::{Phase, Role, Status};
@@ -78,8 +80,10 @@ pub struct Config {
     pub observers: BTreeSet<ServerId>,
     /// Silence between our members after which one gives up on another.
     pub peer_timeout: Duration,
-    /// ZooKeeper's tickTime: bounds session time-outs (2 to 20 ticks).
+    /// ZooKeeper's tickTime.
     pub tick_time: Duration,
+    /// The shortest and the longest time-out of a session, in milliseconds; without them 2 and 20 ticks.
+    pub session_timeouts_ms: Option<(i32, i32)>,
     /// ZooKeeper's initLimit: how many ticks the taking over of a history may last.
     pub init_limit: u32,
     /// ZooKeeper's syncLimit: how many ticks a member of Apache ZooKeeper may be silent.
@@ -118,6 +122,9 @@ impl Config {
     }
 
     fn session_bounds(&self) -> TimeoutBounds {
+        if let Some((min_ms, max_ms)) = self.session_timeouts_ms {
+            return TimeoutBounds { min_ms, max_ms };
+        }
         let tick = i32::try_from(self.tick_time.as_millis()).unwrap_or(i32::MAX);
         TimeoutBounds { min_ms: tick.saturating_mul(2), max_ms: tick.saturating_mul(20) }
     }

@@ -80,6 +80,11 @@ impl SessionTracker {
         self.sessions.get_mut(&session)?.owner.replace(owner)
     }
 
+    /// How long each session has left.
+    pub(crate) fn deadlines(&self, at: Duration) -> Vec<(SessionId, Duration)> {
+        self.sessions.iter().map(|(id, session)| (*id, session.deadline.saturating_sub(at))).collect()
+    }
+
     /// Mixes in who lives, how long, and through whom. The queue follows from it, but for what is looked at in vain.
     pub(crate) fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
         let Self { sessions, queue: _ } = self;

@@ -1,9 +1,9 @@
 //! A look at a member from outside: for `srvr` and `mntr`, and for invariants.
 
-use bytestring::ByteString;
-use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
+use node_wire::ids::{Epoch, ServerId, Zxid};
 use node_wire::txn::Entry;
 
+use crate::leader::Leader;
 use crate::plant::Plant;
 use crate::tree::TreeSnapshot;
 use crate::{Member, RoleState};
@@ -65,6 +65,12 @@ pub struct Status {
     pub outstanding: usize,
     /// Followers that hold the epoch's history (of a leader; else 0).
     pub synced_followers: usize,
+    /// Observers that hold the epoch's history (of a leader; else 0).
+    pub synced_observers: usize,
+    /// Learners that are connected (of a leader; else 0).
+    pub learners: usize,
+    /// Syncs that wait for a quorum (of a leader; else 0).
+    pub pending_syncs: usize,
     /// Bytes of paths and data in the tree.
     pub data_size: u64,
     /// Watches of this member's clients.
@@ -78,6 +84,10 @@ impl<P: Plant> Member<P> {
             RoleState::Looking { .. } => (Role::Looking, Phase::Election, 0),
             RoleState::Following(learner) => (Role::Following(learner.leader()), learner.zab_phase(), 0),
             RoleState::Leading(leader) => (Role::Leading, leader.zab_phase(), leader.synced_followers()),
+        };
+        let leader = match &self.role {
+            RoleState::Leading(leader) => Some(&**leader),
+            RoleState::Looking { .. } | RoleState::Following(_) => None,
         };
         let counts = self.base.tree.counts();
         Status {
@@ -96,6 +106,9 @@ impl<P: Plant> Member<P> {
             clients: self.base.clients.connected(),
             outstanding: self.base.clients.outstanding(),
             synced_followers,
+            synced_observers: leader.map_or(0, Leader::synced_observers),
+            learners: leader.map_or(0, Leader::peers),
+            pending_syncs: leader.map_or(0, Leader::pending_syncs),
             data_size: counts.data_size,
             watches: self.base.clients.watch_count(),
         }
@@ -104,11 +117,6 @@ impl<P: Plant> Member<P> {
     /// The bugs planted in it.
     pub fn plant(&self) -> P {
         self.base.plant
-    }
-
-    /// Every watch of a client of this member: whose it is, and on which path.
-    pub fn watches(&self) -> Vec<(SessionId, ByteString)> {
-        self.base.clients.watches()
     }
 
     /// The committed tree.

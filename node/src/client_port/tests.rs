@@ -4,6 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::address::HostPort;
+use crate::desk::About;
 use crate::testing::{config, connect, from_client, listener, local};
 use node_wire::client::{ConnectResponse, OpCode, ReplyHeader, put_frame};
 use node_wire::ids::{SessionId, Zxid};
@@ -15,12 +16,19 @@ struct Harness {
 }
 
 async fn start(max_client_cnxns: u32) -> Harness {
+    start_with(|config| config.max_client_cnxns = max_client_cnxns).await
+}
+
+async fn start_with(change: impl FnOnce(&mut NodeConfig)) -> Harness {
     let (listener, addr) = listener().await;
     let mut config = config(1, &[]);
-    config.max_client_cnxns = max_client_cnxns;
+    change(&mut config);
     let inbox = Rc::new(Inbox::default());
-    let port = ClientPort::new(Rc::new(config), Rc::clone(&inbox), Backlog::default());
-    tokio::task::spawn_local(Rc::clone(&port).accept(listener));
+    let metrics = Arc::new(Metrics::new());
+    let about = Arc::new(About::new(config.clone(), addr.to_string()));
+    let desk = Desk::new(Rc::clone(&inbox), about, Arc::clone(&metrics));
+    let port = ClientPort::new(Rc::new(config), Rc::clone(&inbox), desk, metrics, Backlog::default());
+    port.start(listener);
     Harness { port, inbox, addr }
 }
 
@@ -275,5 +283,123 @@ fn a_word_outside_of_the_whitelist_is_told_so() {
         let mut stream = connect(&harness.addr).await;
         stream.write_all(b"dump").await.expect("written");
         assert_eq!(rest(&mut stream).await, b"dump is not executed because it is not in the whitelist.\n");
+    });
+}
+
+/// Lets everything happen that can.
+async fn settle() {
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[test]
+fn all_hosts_together_have_only_so_many_connections() {
+    local(async {
+        let harness = start_with(|config| config.limits.connections = 1).await;
+        let _first = harness.client().await;
+        let mut second = connect(&harness.addr).await;
+        assert_eq!(rest(&mut second).await, b"");
+        assert_eq!(harness.port.metrics.connection_rejected.get(), 1);
+    });
+}
+
+#[test]
+fn beyond_the_global_limit_clients_that_wait_for_answers_are_left_unread() {
+    local(async {
+        let harness = start_with(|config| config.limits.outstanding = 1).await;
+        let (mut a, a_client) = harness.client().await;
+        let (mut b, b_client) = harness.client().await;
+        a.write_all(&request_frame(1)).await.expect("written");
+        assert_eq!(harness.next_xid().await, 1);
+        b.write_all(&request_frame(2)).await.expect("written");
+        assert_eq!(harness.next_xid().await, 2, "it had nothing open");
+        b.write_all(&request_frame(3)).await.expect("written");
+        settle().await;
+        assert!(harness.inbox.is_empty(), "now it has");
+        harness.reply(b_client, &reply_frame(2));
+        assert_eq!(harness.next_xid().await, 3);
+        a.write_all(&request_frame(4)).await.expect("written");
+        settle().await;
+        assert!(harness.inbox.is_empty());
+        harness.reply(b_client, &reply_frame(3));
+        harness.reply(a_client, &reply_frame(1));
+        assert_eq!(harness.next_xid().await, 4);
+    });
+}
+
+#[test]
+fn a_connect_request_without_a_token_is_hung_up_on_before_the_core_hears_of_it() {
+    local(async {
+        let throttling = crate::config::Throttling {
+            tokens: 1,
+            fill_time: Duration::from_hours(1),
+            fill_count: 1,
+            freeze: None,
+            increase: 0.0,
+            decrease: 0.0,
+            decrease_ratio: 0.0,
+            new_session: 1,
+            renewed_session: 1,
+        };
+        let harness = start_with(|config| config.limits.throttling = Some(throttling)).await;
+        let _first = harness.client().await;
+        let mut second = connect(&harness.addr).await;
+        second.write_all(&connect_frame()).await.expect("written");
+        assert_eq!(rest(&mut second).await, b"");
+        assert!(harness.inbox.is_empty());
+    });
+}
+
+#[test]
+fn a_connection_that_says_nothing_is_closed_in_its_time() {
+    local(async {
+        let harness = start_with(|config| config.limits.first_words = Duration::from_millis(10)).await;
+        let mut silent = connect(&harness.addr).await;
+        assert_eq!(rest(&mut silent).await, b"");
+    });
+}
+
+#[test]
+fn a_draining_port_answers_what_it_has_read_and_reads_no_more() {
+    local(async {
+        let harness = start(0).await;
+        let (mut stream, client) = harness.client().await;
+        stream.write_all(&request_frame(1)).await.expect("written");
+        assert_eq!(harness.next_xid().await, 1);
+        harness.port.drain();
+        stream.write_all(&request_frame(2)).await.expect("written");
+        settle().await;
+        assert!(TcpStream::connect((harness.addr.host.as_str(), harness.addr.port)).await.is_err());
+        assert!(harness.inbox.is_empty() && !harness.port.is_drained());
+        harness.reply(client, &reply_frame(1));
+        assert!(harness.port.is_drained());
+        harness.port.close_all();
+        assert_eq!(rest(&mut stream).await, reply_frame(1));
+        drop(stream);
+        while !harness.port.is_deserted() {
+            tokio::task::yield_now().await;
+        }
+    });
+}
+
+#[test]
+fn each_connection_is_counted_until_it_is_told_to_forget() {
+    local(async {
+        let harness = start(0).await;
+        let (mut stream, client) = harness.client().await;
+        stream.write_all(&request_frame(7)).await.expect("written");
+        assert_eq!(harness.next_xid().await, 7);
+        harness.reply(client, &reply_frame(7));
+        let view = harness.port.connections().pop().expect("one");
+        assert_eq!((view.session, view.timeout_ms), (Some(SessionId(1)), 10_000));
+        assert_eq!((view.received, view.sent, view.outstanding), (2, 2, 0));
+        assert_eq!((view.last_operation, view.last_cxid, view.last_zxid), ("PING", Some(7), 1));
+        harness.port.reset_connections();
+        let view = harness.port.connections().pop().expect("one");
+        assert_eq!((view.session, view.received, view.sent), (Some(SessionId(1)), 0, 0));
+        assert_eq!(harness.port.traffic().answered, 2, "that is the server's");
+        harness.port.reset_traffic();
+        assert_eq!((harness.port.traffic().answered, harness.port.traffic().connections), (0, 1));
     });
 }

@@ -253,6 +253,7 @@ impl<P: Plant, const N: usize> World<P, N> {
             init_limit: INIT_LIMIT,
             sync_limit: SYNC_LIMIT,
             observers: [].into(),
+            session_timeouts_ms: None,
             journal_entries: node_core::JOURNAL_ENTRIES,
             snap_count: u64::MAX,
             last_counter: Zxid::LAST_COUNTER,

@@ -53,6 +53,9 @@ fn status(role: Role, epoch: u32, applied: Zxid) -> Status {
         clients: 0,
         outstanding: 0,
         synced_followers: 0,
+        synced_observers: 0,
+        learners: 0,
+        pending_syncs: 0,
         data_size: 0,
         watches: 0,
     }

@@ -340,6 +340,7 @@ impl<P: Plant> World<P> {
             init_limit: self.drawn.init_limit,
             sync_limit: self.drawn.init_limit,
             snap_count: self.drawn.snap_count,
+            session_timeouts_ms: None,
             journal_entries: self.drawn.journal_entries,
             last_counter: self.drawn.last_counter,
             clients: node_core::ClientRules::default(),

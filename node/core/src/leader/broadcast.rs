@@ -255,6 +255,7 @@ mod tests {
             init_limit: 10,
             sync_limit: 5,
             snap_count: 100_000,
+            session_timeouts_ms: None,
             journal_entries: crate::JOURNAL_ENTRIES,
             clients: crate::ClientRules::default(),
             last_counter: Zxid::LAST_COUNTER,

@@ -36,6 +36,7 @@ use node_wire::quorum::{
 use crate::base::{Base, Leave, Then};
 use crate::io::{ConnId, Effect, Event};
 use crate::learner::encode;
+use crate::look::LearnerView;
 use crate::plant::{Bug, Plant};
 use crate::prep::Outstanding;
 use crate::sessions::{Owner, SessionTracker};
@@ -173,6 +174,35 @@ impl Leader {
     pub(crate) fn synced_followers(&self) -> usize {
         let synchronized = |peer: &&Peer| peer.progress == Progress::Synchronized && !peer.observes;
         self.peers.values().filter(synchronized).count()
+    }
+
+    pub(crate) fn peers(&self) -> usize {
+        self.peers.len()
+    }
+
+    pub(crate) fn synced_observers(&self) -> usize {
+        let synchronized = |peer: &&Peer| peer.progress == Progress::Synchronized && peer.observes;
+        self.peers.values().filter(synchronized).count()
+    }
+
+    /// For operators: see [`Member::learners`](crate::Member::learners).
+    pub(crate) fn learners(&self) -> Vec<LearnerView> {
+        let view = |peer: &Peer| LearnerView {
+            server: peer.server,
+            observes: peer.observes,
+            synchronized: peer.progress == Progress::Synchronized,
+            acked: peer.acked,
+        };
+        self.peers.values().map(view).collect()
+    }
+
+    /// For operators: see [`Member::session_deadlines`](crate::Member::session_deadlines).
+    pub(crate) fn session_deadlines(&self, at: Duration) -> Vec<(SessionId, Duration)> {
+        self.sessions.deadlines(at)
+    }
+
+    pub(crate) fn pending_syncs(&self) -> usize {
+        self.rounds.waiting()
     }
 
     /// The role ends: learners look for another leader.

@@ -57,6 +57,11 @@ pub(crate) struct SyncRounds {
 }
 
 impl SyncRounds {
+    /// Those that wait for a round.
+    pub(super) fn waiting(&self) -> usize {
+        self.running.len() + self.next.len()
+    }
+
     pub(super) fn current(&self) -> i64 {
         self.round
     }

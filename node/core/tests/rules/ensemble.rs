@@ -129,6 +129,7 @@ impl Ensemble {
             init_limit: 10,
             sync_limit: 5,
             snap_count: self.snap_count.unwrap_or(100_000),
+            session_timeouts_ms: None,
             journal_entries: node_core::JOURNAL_ENTRIES,
             last_counter: Zxid::LAST_COUNTER,
             clients: self.rules.clone(),

@@ -1,8 +1,11 @@
 //! The configuration as it is meant: flags, environment and file put together, in this order of rank, defaults
 //! filled in, contradictions refused.
 //!
-//! A [`NodeConfig`] that exists is possible: nothing behind it checks again. Every refusal says what to do
-//! next, because whoever reads it has a member that does not start.
+//! A [`NodeConfig`] that exists is possible: nothing behind it checks again.
+
+mod error;
+mod limits;
+mod monitoring;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,14 +17,17 @@ use node_core::ClientRules;
 use node_wire::ids::ServerId;
 use node_wire::jute::limits::MAX_FRAME;
 
-use crate::address::{
-    AddressError, ById, DialLine, HostPort, ServerLine, ServerRole, UNSPECIFIED, server_id,
-};
+use crate::address::{ById, DialLine, HostPort, ServerLine, ServerRole, UNSPECIFIED, server_id};
 use crate::cli::Args;
 use crate::environment::{Environment, MY_ID};
 use crate::rules::client_rules;
 use crate::words::Whitelist;
 use crate::zoocfg::{WHITELIST, ZooCfg};
+
+pub use error::ConfigError;
+pub(crate) use error::is_secret;
+pub use limits::{ClientLimits, LogLimits, Throttling};
+pub use monitoring::{AdminServer, Monitoring};
 
 /// Silence between members after which one gives up on another.
 const DEFAULT_PEER_TIMEOUT: Duration = Duration::from_millis(250);
@@ -38,6 +44,8 @@ const DEFAULT_SNAP_COUNT: u64 = 100_000;
 const MIN_SNAP_COUNT: u64 = 2;
 const DEFAULT_MAX_CLIENT_CNXNS: u32 = 60;
 const DEFAULT_SNAP_RETAIN_COUNT: usize = 3;
+/// More would hold too much of the history in memory, whatever its transactions weigh.
+const MAX_COMMIT_LOG_COUNT: usize = 1 << 20;
 /// With fewer, one damaged snapshot would leave nothing.
 const MIN_SNAP_RETAIN_COUNT: usize = 3;
 /// A frame must hold a path and a header at least.
@@ -82,6 +90,20 @@ pub struct NodeConfig {
     pub jute_max_buffer: usize,
     /// What clients may do.
     pub rules: ClientRules,
+    /// What else clients may cost.
+    pub limits: ClientLimits,
+    /// The shortest and the longest time-out of a session, in milliseconds.
+    pub session_timeouts_ms: (i32, i32),
+    /// How log files grow.
+    pub log: LogLimits,
+    /// Committed transactions that are kept in memory for members that are behind.
+    pub commit_log_count: usize,
+    /// Listen to peers on every interface.
+    pub listen_on_all: bool,
+    /// Where the member is looked at.
+    pub monitoring: Monitoring,
+    /// What was said in ZooKeeper's keys, by their names.
+    pub properties: BTreeMap<String, String>,
     /// The four-letter words that are answered.
     pub words: Whitelist,
     /// Print transitions on stdout.
@@ -94,80 +116,6 @@ pub struct NodeConfig {
     pub die_with_parent: bool,
     /// What the operator should know; logged at the start.
     pub warnings: Vec<String>,
-}
-
-/// Why there is no configuration. Messages fit after "failed to".
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file can't be read.
-    #[error("read {path}: {source}", path = .path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A line of the file is no pair.
-    #[error("read line {number}, `{line}`: key=value is wanted")]
-    Line {
-        /// Counted from 1.
-        number: usize,
-        /// As it stands.
-        line: String,
-    },
-    /// A value is not of its key's kind.
-    #[error("read {key}={value}: {want} is wanted")]
-    Value {
-        /// The key.
-        key: String,
-        /// What it was given.
-        value: String,
-        /// What it takes.
-        want: &'static str,
-    },
-    /// A `server.` key without a number.
-    #[error("read the key {0}: a positive number must follow the dot")]
-    ServerKey(String),
-    /// A value that should be addresses.
-    #[error("read {key}: {source}")]
-    Address {
-        /// The key.
-        key: String,
-        /// What is wrong with it.
-        source: AddressError,
-    },
-    /// A variable of the environment is not of its kind.
-    #[error("read the variable {variable}: {reason}")]
-    Variable {
-        /// Its name.
-        variable: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// Two lines for one server.
-    #[error("accept two lines for server {0}: remove one")]
-    ServerTwice(ServerId),
-    /// Something that must be given was not.
-    #[error("find {0}")]
-    Missing(&'static str),
-    /// The myid file is not a number.
-    #[error("read {path}: it must hold this member's number and nothing else", path = .0.display())]
-    MyId(PathBuf),
-    /// A number is out of its bounds.
-    #[error("accept {what} of {value}: choose one from {min} to {max}")]
-    OutOfBounds {
-        /// Which setting.
-        what: String,
-        /// As given.
-        value: String,
-        /// The least that works.
-        min: String,
-        /// The most.
-        max: String,
-    },
-    /// Settings that can't hold together.
-    #[error("accept {0}")]
-    Impossible(String),
 }
 
 impl NodeConfig {
@@ -191,7 +139,17 @@ impl NodeConfig {
                 .parse()?,
         };
         environment.overrule(args);
-        let mut file = environment.cfg.clone().or(file);
+        let mut flags = ZooCfg::default();
+        for property in &args.properties {
+            let (name, value) = property.split_once('=').unwrap_or((property, ""));
+            flags.set_property(name.trim(), value.trim())?;
+        }
+        let mut file = flags.or(environment.cfg.clone()).or(file);
+        let dynamic = file.dynamic_config_file.as_deref().map(read_dynamic).transpose()?;
+        let mut file = match dynamic {
+            Some(dynamic) if args.servers.is_empty() => file.or(dynamic),
+            Some(_) | None => std::mem::take(&mut file),
+        };
         let data_dir = args.data_dir.clone().or(file.data_dir.take()).ok_or(ConfigError::Missing(
             "a data directory: give --data-dir, the variable ZOO_DATA_DIR or the key dataDir",
         ))?;
@@ -203,8 +161,12 @@ impl NodeConfig {
             Some(addr) => addr.clone(),
             None => client_addr(&environment, &file, &servers, id)?,
         };
+        let role = servers.get(&id).map_or(ServerRole::Participant, |line| line.role);
+        refuse_other_role(file.peer_type.as_deref(), role)?;
         let words = Whitelist::new(file.words.as_deref(), environment.name_of(WHITELIST));
-        let rules = client_rules(&file.rules, &servers)?;
+        let rules = client_rules(&file.properties, &servers)?;
+        let tick_time =
+            args.tick_time_ms.map(Duration::from_millis).or(file.tick_time).unwrap_or(DEFAULT_TICK_TIME);
         let config = Self {
             id,
             servers,
@@ -216,11 +178,7 @@ impl NodeConfig {
                 .map(Duration::from_millis)
                 .or(file.peer_timeout)
                 .unwrap_or(DEFAULT_PEER_TIMEOUT),
-            tick_time: args
-                .tick_time_ms
-                .map(Duration::from_millis)
-                .or(file.tick_time)
-                .unwrap_or(DEFAULT_TICK_TIME),
+            tick_time,
             init_limit: file.init_limit.unwrap_or(DEFAULT_INIT_LIMIT),
             sync_limit: file.sync_limit.unwrap_or(DEFAULT_SYNC_LIMIT),
             snap_count: args.snap_count.or(file.snap_count).unwrap_or(DEFAULT_SNAP_COUNT),
@@ -231,11 +189,18 @@ impl NodeConfig {
                 .unwrap_or(DEFAULT_MAX_CLIENT_CNXNS),
             jute_max_buffer: file.jute_max_buffer.unwrap_or(MAX_FRAME),
             rules,
+            limits: ClientLimits::new(&file),
+            session_timeouts_ms: limits::session_timeouts(&file, tick_time)?,
+            log: LogLimits::new(&file)?,
+            commit_log_count: file.commit_log_count.unwrap_or(node_core::JOURNAL_ENTRIES),
+            listen_on_all: file.listen_on_all.unwrap_or(false),
+            monitoring: Monitoring::new(&file)?,
             words: words.map_err(ConfigError::Impossible)?,
             events: args.events,
             note_synced: false,
             cut_to_synced: false,
             die_with_parent: false,
+            properties: file.properties,
             warnings: file.warnings,
         };
         config.check(&environment)?;
@@ -283,6 +248,9 @@ impl NodeConfig {
         bounds(named("initLimit"), self.init_limit, 1, u32::MAX, plain)?;
         bounds(named("syncLimit"), self.sync_limit, 1, u32::MAX, plain)?;
         bounds(named("snapCount"), self.snap_count, MIN_SNAP_COUNT, u64::MAX, plain)?;
+        bounds(named("commitLogCount"), self.commit_log_count, 1, MAX_COMMIT_LOG_COUNT, plain)?;
+        bounds(named("clientPortListenBacklog"), self.limits.backlog, 1, i32::MAX, plain)?;
+        bounds(named("globalOutstandingLimit"), self.limits.outstanding, 1, usize::MAX, plain)?;
         bounds(named("jute.maxbuffer"), self.jute_max_buffer, MIN_JUTE_MAX_BUFFER, MAX_FRAME, plain)?;
         if let Some(count) = self.snap_retain_count {
             let name = named("autopurge.snapRetainCount");
@@ -391,6 +359,31 @@ fn refuse_second_dir(data_dir: &Path, data_log_dir: Option<&Path>, name: &str) -
     }
 }
 
+/// The key says again what the own server line says.
+fn refuse_other_role(peer_type: Option<&str>, own: ServerRole) -> Result<(), ConfigError> {
+    let own = own.name();
+    match peer_type {
+        Some(role) if !role.eq_ignore_ascii_case(own) => Err(ConfigError::Unsupported {
+            key: "peerType".to_owned(),
+            value: role.to_owned(),
+            why: format!("the server line of this member says {own}: correct one of them"),
+        }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The server lines that ZooKeeper keeps apart when the ensemble may change.
+fn read_dynamic(path: &Path) -> Result<ZooCfg, ConfigError> {
+    let text =
+        fs::read_to_string(path).map_err(|source| ConfigError::File { path: path.to_path_buf(), source })?;
+    let mut dynamic = ZooCfg::default();
+    // Its last line is the number of this configuration.
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("version=")).collect();
+    let read: ZooCfg = lines.join("\n").parse()?;
+    dynamic.servers = read.servers;
+    Ok(dynamic)
+}
+
 fn own_id(
     args: &Args,
     environment: &Environment,
@@ -436,6 +429,11 @@ fn client_addr(
         && named.client_port.is_none()
     {
         return Ok(addr);
+    }
+    if let (None, Some(host)) = (said.client_port, &said.client_port_address) {
+        return Err(ConfigError::Impossible(format!(
+            "clientPortAddress={host} without a port: add the key clientPort"
+        )));
     }
     if let Some(port) = said.client_port {
         let host = said.client_port_address.clone().unwrap_or_else(|| UNSPECIFIED.to_owned());

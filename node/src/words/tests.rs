@@ -1,0 +1,226 @@
+//! The words' formats, line by line as ZooKeeper's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::*;
+use crate::desk::{About, Facts};
+use crate::metrics::Metrics;
+use crate::testing::config;
+use crate::view::{ConnectionView, Traffic, View};
+use node_core::{Phase, Role, Status};
+use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
+
+fn status() -> Status {
+    Status {
+        role: Role::Following(ServerId(3)),
+        observes: false,
+        phase: Phase::Broadcast,
+        established: true,
+        current_epoch: Epoch(2),
+        accepted_epoch: Epoch(2),
+        last_logged: Zxid(0x2_0000_0005),
+        last_applied: Zxid(0x2_0000_0004),
+        digest: -1,
+        znodes: 7,
+        sessions: 2,
+        ephemerals: 1,
+        clients: 2,
+        outstanding: 1,
+        synced_followers: 0,
+        synced_observers: 0,
+        learners: 0,
+        pending_syncs: 0,
+        data_size: 100,
+        watches: 0,
+    }
+}
+
+/// A look at a member of three.
+pub(crate) fn view() -> View {
+    View {
+        status: status(),
+        voters: 3,
+        traffic: Traffic { received: 3, sent: 2, connections: 1, ..Traffic::default() },
+        leads_for: None,
+        tree: None,
+        deadlines: Vec::new(),
+        watches: Vec::new(),
+        connections: Vec::new(),
+        digests: Vec::new(),
+        learners: Vec::new(),
+    }
+}
+
+fn facts(view: View) -> Facts {
+    let about = Arc::new(About::new(config(1, &[]), "127.0.0.1:2181".to_owned()));
+    Facts { view, about, metrics: Arc::new(Metrics::new()) }
+}
+
+fn said(word: Word, view: View) -> String {
+    answer(word, &facts(view))
+}
+
+fn listed(names: &[&str]) -> Result<Whitelist, String> {
+    let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+    Whitelist::new(Some(&names), "the list")
+}
+
+#[test]
+fn only_lower_case_letters_are_a_word() {
+    let words = Whitelist::new(None, "the list").expect("the default");
+    assert_eq!(words.question(*b"ruok"), Question::Ask(Word::Ruok));
+    assert_eq!(words.question([0, 0, 0, 45]), Question::NotAWord);
+    assert_eq!(words.question(*b"GET "), Question::NotAWord);
+    assert!(matches!(words.question(*b"kill"), Question::Refuse(_)));
+}
+
+#[test]
+fn the_whitelist_decides_and_without_one_only_what_reads_cheaply_is_answered() {
+    let words = listed(&["srvr", "dump", "what"]).expect("words");
+    assert_eq!(words.question(*b"srvr"), Question::Ask(Word::Srvr));
+    assert_eq!(words.question(*b"dump"), Question::Ask(Word::Dump));
+    assert!(matches!(words.question(*b"ruok"), Question::Refuse(_)));
+    let all = listed(&["*"]).expect("words");
+    let usual = Whitelist::new(None, "the list").expect("the default");
+    let answered = |list: &Whitelist| -> Vec<&str> {
+        let asked = Word::ALL.iter().filter(|word| {
+            let name = word.name().as_bytes().first_chunk::<4>().expect("four letters");
+            list.question(*name) == Question::Ask(**word)
+        });
+        asked.map(|word| word.name()).collect()
+    };
+    assert_eq!(answered(&usual), ["isro", "mntr", "ruok", "srvr", "stat"]);
+    assert_eq!(
+        answered(&all).join(" "),
+        "conf cons crst dirs dump envi gtmk hash isro mntr ruok srst srvr stat stmk wchc wchp wchs"
+    );
+    assert!(listed(&["server"]).is_err());
+}
+
+#[test]
+fn srvr_reads_as_zookeepers() {
+    let mut view = view();
+    view.traffic.answered_in(Duration::from_millis(2));
+    view.traffic.answered_in(Duration::from_millis(5));
+    let followers = format!(
+        "Zookeeper version: {VERSION}, built on unknown\nLatency min/avg/max: 2/3.5000/5\nReceived: 3\n\
+         Sent: 2\nConnections: 1\nOutstanding: 1\nZxid: 0x200000004\nMode: follower\nNode count: 7\n"
+    );
+    assert_eq!(said(Word::Srvr, view.clone()), followers);
+    view.status.role = Role::Leading;
+    let facts = facts(view);
+    facts.metrics.proposals.note(40);
+    facts.metrics.proposals.note(30);
+    let leaders = followers.replace("follower", "leader") + "Proposal sizes last/min/max: 30/30/40\n";
+    assert_eq!(answer(Word::Srvr, &facts), leaders);
+}
+
+fn client() -> ConnectionView {
+    ConnectionView {
+        remote: "127.0.0.1:5000".to_owned(),
+        is_read: true,
+        outstanding: 1,
+        received: 9,
+        sent: 8,
+        session: Some(SessionId(0x100)),
+        timeout_ms: 4000,
+        established_ms: 77,
+        last_operation: "GETD",
+        last_cxid: Some(31),
+        last_zxid: 0x2_0000_0004,
+        last_response_ms: 55,
+        last_latency: Duration::from_millis(1),
+        min_latency: Duration::ZERO,
+        avg_latency: Duration::from_micros(1500),
+        max_latency: Duration::from_millis(3),
+    }
+}
+
+#[test]
+fn connections_read_as_zookeepers_in_full_and_in_short() {
+    let nameless = ConnectionView { session: None, ..client() };
+    let view = View { connections: vec![client(), nameless], ..view() };
+    assert_eq!(
+        said(Word::Cons, view.clone()),
+        " /127.0.0.1:5000[1](queued=1,recved=9,sent=8,sid=0x100,lop=GETD,est=77,to=4000,lcxid=0x1f,\
+         lzxid=0x200000004,lresp=55,llat=1,minlat=0,avglat=1,maxlat=3)\n \
+         /127.0.0.1:5000[1](queued=1,recved=9,sent=8)\n\n"
+    );
+    let stat = said(Word::Stat, view);
+    assert!(stat.contains("\nClients:\n /127.0.0.1:5000[1](queued=1,recved=9,sent=8)\n"), "{stat}");
+    assert!(stat.contains("\n\nLatency min/avg/max: "), "{stat}");
+}
+
+#[test]
+fn conf_reads_as_zookeepers() {
+    let text = said(Word::Conf, view());
+    let expected = "clientPort=2181\nsecureClientPort=-1\ndataDir=unused/version-2\ndataDirSize=0\n\
+                    dataLogDir=unused/version-2\ndataLogSize=0\ntickTime=2000\nmaxClientCnxns=60\n\
+                    minSessionTimeout=4000\nmaxSessionTimeout=40000\nclientPortListenBacklog=1024\nserverId=1\n";
+    assert_eq!(text, expected);
+    assert_eq!(said(Word::Dirs, view()), "datadir_size: 0\nlogdir_size: 0\n");
+}
+
+#[test]
+fn watches_are_told_by_session_by_path_and_in_sum() {
+    let watches = [(2, "/a"), (1, "/b"), (2, "/b")];
+    let watches = watches.map(|(session, path)| (SessionId(session), path.into())).to_vec();
+    let view = View { watches, ..view() };
+    assert_eq!(said(Word::Wchs, view.clone()), "2 connections watching 2 paths\nTotal watches:3\n");
+    assert_eq!(said(Word::Wchc, view.clone()), "0x1\n\t/b\n0x2\n\t/a\n\t/b\n\n");
+    assert_eq!(said(Word::Wchp, view), "/a\n\t0x2\n/b\n\t0x1\n\t0x2\n\n");
+}
+
+#[test]
+fn digests_are_told_with_their_zxids() {
+    let view = View { digests: vec![(Zxid(0x1_0000_0080), -5), (Zxid(0x1_0000_0100), 6)], ..view() };
+    assert_eq!(said(Word::Hash, view), "100000080: -5\n100000100: 6\n");
+}
+
+#[test]
+fn sessions_end_at_the_end_of_a_tick() {
+    let left = [1, 2, 50_000].map(|ms| (SessionId(ms), Duration::from_millis(ms.unsigned_abs())));
+    let sets = answers::expiries(&left, Duration::from_secs(2));
+    assert!(sets.keys().all(|at| at % 2000 == 0) && sets.len() >= 2, "{sets:?}");
+    assert_eq!(sets.values().map(Vec::len).sum::<usize>(), 3);
+}
+
+#[test]
+fn mntr_has_a_tab_in_every_line_and_each_key_once() {
+    let text = said(Word::Mntr, view());
+    assert!(text.lines().all(|line| line.starts_with("zk_") && line.matches('\t').count() == 1), "{text}");
+    let keys: BTreeSet<_> = text.lines().map(|line| line.split('\t').next()).collect();
+    assert_eq!(keys.len(), text.lines().count(), "{text}");
+    for line in [
+        "zk_server_state\tfollower",
+        "zk_peer_state\tfollowing - broadcast",
+        "zk_packets_received\t3",
+        "zk_znode_count\t7",
+        "zk_min_client_response_size\t-1",
+        "zk_avg_readlatency\t0.0000",
+        "zk_p99_updatelatency\t0",
+        "zk_cnt_fsynctime\t0",
+        "zk_last_applied_zxid\t0x200000004",
+        "zk_tree_digest\t0xffffffffffffffff",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in {text}");
+    }
+    assert!(!text.contains("zk_synced_followers"), "a follower has none");
+}
+
+#[test]
+fn a_member_without_a_leader_says_so() {
+    let looking = || {
+        let mut view = view();
+        view.status = Status { established: false, role: Role::Looking, ..status() };
+        view
+    };
+    for word in [Word::Srvr, Word::Stat, Word::Mntr, Word::Cons, Word::Dump, Word::Wchs, Word::Conf] {
+        let text = said(word, looking());
+        assert_eq!(text, "This ZooKeeper instance is not currently serving requests\n");
+    }
+    assert_eq!(said(Word::Ruok, looking()), "imok");
+    assert_eq!(said(Word::Isro, looking()), "null");
+    assert!(said(Word::Envi, looking()).starts_with("Environment:\nzookeeper.version=3.8.0-"));
+}

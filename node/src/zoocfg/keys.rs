@@ -1,0 +1,437 @@
+//! Every key of ZooKeeper 3.8's configuration, and what becomes of it here.
+//!
+//! ZooKeeper reads some keys from zoo.cfg and turns all others into system properties with `zookeeper.` before
+//! their name; what was written for the command line (`-Dzookeeper.snapCount=...`) therefore works in the file
+//! without the prefix. Here one name stands for all spellings, and each has one of three fates: it is obeyed,
+//! it is accepted without effect and the reason is told, or the start is refused because whoever wrote it
+//! counts on something that this member would not do. `node keys` prints these tables.
+
+use std::fmt::Write;
+
+/// What a key does here, or why it does nothing.
+type About = (&'static str, &'static str);
+
+/// Keys that are obeyed.
+pub(crate) const OBEYED: &[About] = &[
+    (
+        "4lw.commands.whitelist",
+        "the four-letter words that are answered; without it ruok, srvr, stat, mntr and isro",
+    ),
+    ("DigestAuthenticationProvider.superDigest", "NAME:DIGEST of who may do everything"),
+    ("admin.commandURL", "where the admin server's commands begin"),
+    ("admin.enableServer", "the admin server; off unless this or another admin key asks for it"),
+    ("admin.idleTimeout", "milliseconds after which a silent connection to the admin server is closed"),
+    ("admin.serverAddress", "where the admin server listens"),
+    ("admin.serverPort", "its port"),
+    (
+        "autopurge.purgeInterval",
+        "0 keeps every snapshot and log; otherwise old ones go behind each new snapshot",
+    ),
+    ("autopurge.snapRetainCount", "how many snapshots are kept, with the log behind the oldest"),
+    ("clientPort", "where clients connect"),
+    ("clientPortAddress", "the interface for them"),
+    ("clientPortListenBacklog", "clients that may wait to be accepted"),
+    ("clientTcpKeepAlive", "the kernel probes silent clients"),
+    ("commitLogCount", "committed transactions kept in memory for members that are behind"),
+    (
+        "connection_throttle_decrease_ratio",
+        "free tokens, as a part of all, at which fewer clients are turned away",
+    ),
+    ("connection_throttle_drop_decrease", "how much fewer at a time"),
+    ("connection_throttle_drop_increase", "how many more are turned away at a time when no token is left"),
+    ("connection_throttle_fill_count", "tokens that come back at a time"),
+    ("connection_throttle_fill_time", "milliseconds until they do"),
+    (
+        "connection_throttle_freeze_time",
+        "milliseconds between changes of that probability; -1 turns nobody away by chance",
+    ),
+    ("connection_throttle_global_session_weight", "tokens that a new session costs"),
+    ("connection_throttle_local_session_weight", "counts for the size of the bucket, as in ZooKeeper"),
+    ("connection_throttle_renew_session_weight", "tokens that a session costs which comes back"),
+    ("connection_throttle_tokens", "tokens for connect requests; 0 for no limit"),
+    ("connection_throttle_weight_enabled", "sessions cost their weights instead of 1"),
+    ("dataDir", "where log, snapshots and epoch files are"),
+    ("dataLogDir", "only as dataDir: log and snapshots share one directory here"),
+    ("dynamicConfigFile", "a file with the server lines, read at the start"),
+    ("enforceQuota", "writes beyond a hard limit are refused"),
+    ("extendedTypesEnabled", "nodes with a time to live can be made; on unless it is switched off"),
+    ("fsync.warningthresholdms", "an fsync that takes longer is logged"),
+    ("globalOutstandingLimit", "requests under way beyond which busy clients are left unread"),
+    ("initLimit", "ticks in which a learner must have taken over its leader's history"),
+    ("jute.maxbuffer", "the longest request; up to 1048575"),
+    ("maxClientCnxns", "connections of one host, 0 for any number"),
+    ("maxCnxns", "connections of all hosts, 0 for any number"),
+    ("maxSessionTimeout", "the longest session time-out in milliseconds"),
+    (
+        "metricsProvider.className",
+        "Prometheus' opens its port; with the default and the null provider none is open",
+    ),
+    ("metricsProvider.httpHost", "where metrics are served"),
+    ("metricsProvider.httpPort", "their port"),
+    ("minSessionTimeout", "the shortest session time-out in milliseconds"),
+    ("nio.sessionlessCnxnTimeout", "milliseconds in which a connection must say what it wants"),
+    ("peerTimeout", "our own: silence between members after which one gives up on another"),
+    ("peerType", "must agree with the own server line"),
+    ("preAllocSize", "kilobytes by which a log file grows at a time"),
+    ("quorumListenOnAllIPs", "peers are listened to on every interface"),
+    ("request_throttle_max_requests", "requests under way beyond which no client is read, 0 for no limit"),
+    ("server.N", "a member: its addresses and its role"),
+    ("skipACL", "nobody is asked for permission"),
+    ("snapCount", "transactions between two snapshots"),
+    ("syncLimit", "towards Apache ZooKeeper's members; between ours peerTimeout rules"),
+    ("tickTime", "the unit of initLimit, syncLimit and session time-outs, in milliseconds"),
+    ("txnLogSizeLimitInKb", "a log file of this size is followed by a new one"),
+    (
+        "znode.container.checkIntervalMs",
+        "milliseconds between two looks for empty containers and expired nodes",
+    ),
+];
+
+/// Keys that are accepted and do nothing, and why.
+pub(crate) const IDLE: &[About] = &[
+    ("DigestAuthenticationProvider.digestAlg", "passwords are digested by SHA-1"),
+    ("DigestAuthenticationProvider.enabled", "digests are always taken"),
+    ("SASLAuthenticationProvider.superPassword", NO_SASL),
+    ("X509AuthenticationProvider.superUser", "there is no TLS yet"),
+    ("admin.httpVersion", "HTTP/1.1 is all there is"),
+    ("allowSaslFailedClients", NO_SASL),
+    ("audit.enable", "there is no audit log"),
+    ("audit.impl.class", "there is no audit log"),
+    ("authProvider.N", "world, auth, digest, ip and x509 are all there is"),
+    ("bitHashCacheSize", WATCHES),
+    ("closeSessionTxn.enabled", "the paths are always in the transaction"),
+    ("cnxTimeout", "peerTimeout rules"),
+    ("commitProcessor.maxCommitBatchSize", NO_THREADS),
+    ("commitProcessor.maxReadBatchSize", NO_THREADS),
+    ("commitProcessor.numWorkerThreads", NO_THREADS),
+    ("commitProcessor.shutdownTimeout", NO_THREADS),
+    ("connectToLearnerMasterLimit", "a learner dials until a leader takes it in or steps back"),
+    ("datadir.autocreate", "the data directory is created"),
+    ("db.autocreate", "an empty directory is a new member"),
+    ("digest.enabled", "the tree's digest is always kept"),
+    (
+        "electionPortBindRetry",
+        "a port that is taken stops the start; a name without an address is waited for",
+    ),
+    ("emulate353TTLNodes", "TTL nodes have the form of 3.5.4 and later"),
+    ("enableEagerACLCheck", "the leader judges every write"),
+    ("enforce.auth.schemes", "enforce.auth.enabled is refused"),
+    ("ensembleAuthName", "the scheme ensemble is not there"),
+    ("fastleader.maxNotificationInterval", ELECTION),
+    ("fastleader.minNotificationInterval", ELECTION),
+    ("flushDelay", "what waits for the disk together is written together"),
+    ("follower.skipLearnerRequestToNextProcessor", NO_THREADS),
+    ("forceSnapshotSync", "a testing aid of ZooKeeper's"),
+    ("forceSync", "everything is on disk before it is acknowledged, always"),
+    ("forward_learner_requests_to_commit_processor_disabled", NO_THREADS),
+    ("intBufferStartingSizeBytes", NO_CACHES),
+    ("jute.maxbuffer.extrasize", "transactions may be twice as long as a request"),
+    ("jvm.pause.info-threshold.ms", NO_JVM),
+    ("jvm.pause.monitor", NO_JVM),
+    ("jvm.pause.sleep.time.ms", NO_JVM),
+    ("jvm.pause.warn-threshold.ms", NO_JVM),
+    ("kerberos.canonicalizeHostNames", NO_SASL),
+    ("kerberos.removeHostFromPrincipal", NO_SASL),
+    ("kerberos.removeRealmFromPrincipal", NO_SASL),
+    ("kinit", NO_SASL),
+    ("largeRequestMaxBytes", "the window of each client and jute.maxbuffer bound its memory"),
+    ("largeRequestThreshold", "the window of each client and jute.maxbuffer bound its memory"),
+    ("leader.ackLoggingFrequency", "acknowledgements are not logged"),
+    ("leader.closeSocketAsync", NO_THREADS),
+    ("leader.maxConcurrentDiffSyncs", "learners are synchronized as they come"),
+    ("leader.maxConcurrentSnapSyncs", "learners are synchronized as they come"),
+    ("leader.maxTimeToWaitForEpoch", "discovery has a deadline of its own"),
+    ("leaderConnectDelayDuringRetryMs", "a learner dials at every tick of its core"),
+    ("leaderServes", "the leader serves clients"),
+    ("learner.asyncSending", "no send blocks"),
+    ("learner.closeSocketAsync", NO_THREADS),
+    ("letAnySaslUserDoX", NO_SASL),
+    ("localSessionsEnabled", "every session is the ensemble's"),
+    ("localSessionsUpgradingEnabled", "every session is the ensemble's"),
+    ("maxBatchSize", "what waits for the disk together is written together"),
+    ("maxGetChildrenResponseCacheSize", NO_CACHES),
+    ("maxInProcessingDeadWatchers", WATCHES),
+    ("maxResponseCacheSize", NO_CACHES),
+    ("maxWriteQueuePollTime", "what waits for the disk together is written together"),
+    ("messageTracker.BufferSize", "messages are not kept"),
+    ("messageTracker.Enabled", "messages are not kept"),
+    ("metricsProvider.exportJvmInfo", NO_JVM),
+    ("metricsProvider.maxQueueSize", NO_THREADS),
+    ("metricsProvider.numWorkerThreads", NO_THREADS),
+    ("metricsProvider.workerShutdownTimeoutMs", NO_THREADS),
+    ("multiAddress.enabled", "each member has one address"),
+    ("multiAddress.reachabilityCheckEnabled", "each member has one address"),
+    ("multiAddress.reachabilityCheckTimeoutMs", "each member has one address"),
+    ("netty.advancedFlowControl.enabled", "a client that does not read is not read"),
+    ("netty.server.earlyDropSecureConnectionHandshakes", "there is no TLS yet"),
+    ("netty.server.outstandingHandshake.limit", "there is no TLS yet"),
+    ("nio.directBufferBytes", NO_JVM),
+    ("nio.numSelectorThreads", NO_THREADS),
+    ("nio.numWorkerThreads", NO_THREADS),
+    ("nio.shutdownTimeout", NO_THREADS),
+    ("observer.election.DelayMs", ELECTION),
+    ("observer.reconnectDelayMs", ELECTION),
+    ("observer.syncEnabled", SYNC_ENABLED),
+    ("observerMaster.sizeLimit", "observers follow the leader"),
+    ("pathStats.delay", PATH_STATS),
+    ("pathStats.enabled", PATH_STATS),
+    ("pathStats.initialDelay", PATH_STATS),
+    ("pathStats.maxDepth", PATH_STATS),
+    ("pathStats.sampleRate", PATH_STATS),
+    ("pathStats.slotCapacity", PATH_STATS),
+    ("pathStats.slotDuration", PATH_STATS),
+    ("pathStats.topPathMax", PATH_STATS),
+    ("quorum.auth.kerberos.servicePrincipal", NO_SASL),
+    ("quorum.auth.learner.saslLoginContext", NO_SASL),
+    ("quorum.auth.server.saslLoginContext", NO_SASL),
+    ("quorum.cnxn.threads.size", NO_THREADS),
+    ("quorumCnxnTimeoutMs", "peerTimeout rules"),
+    ("readonlymode.enabled", "a member without a quorum serves nobody"),
+    ("reconfigEnabled", "the ensemble is what the configuration says"),
+    ("request_stale_connection_check", NO_STALE),
+    ("request_stale_latency_check", NO_STALE),
+    ("request_throttle_drop_stale", NO_STALE),
+    ("request_throttle_stall_time", "a client is read again as soon as there is room"),
+    ("request_throttler.shutdownTimeout", "a stopping member drains in bounded time"),
+    ("requireKerberosConfig", NO_SASL),
+    ("sasl.serverconfig", NO_SASL),
+    ("security.auth_to_local", NO_SASL),
+    ("serverCnxnFactory", "there is one kind of client port"),
+    ("snapSizeLimitInKb", "snapCount alone says when"),
+    (
+        "snapshot.compression.method",
+        "snapshots are written as they are; one that is compressed can't be read",
+    ),
+    ("snapshot.trust.empty", "a log without a snapshot starts from the empty tree"),
+    ("snapshotSizeFactor", "a learner gets the transactions that are in memory, or the tree"),
+    ("standaloneEnabled", "an ensemble of one is an ensemble"),
+    ("superUser", NO_SASL),
+    ("syncEnabled", SYNC_ENABLED),
+    ("tcpKeepAlive", "connections between members are always probed"),
+    ("throttled_op_wait_time", NO_STALE),
+    ("watchManagerName", WATCHES),
+    ("watcherCleanIntervalInSeconds", WATCHES),
+    ("watcherCleanThreadsNum", WATCHES),
+    ("watcherCleanThreshold", WATCHES),
+    ("znode.container.maxNeverUsedIntervalMs", "a container that never had a child is left alone"),
+    ("znode.container.maxPerMinute", "up to 10000 go at each look"),
+];
+
+const NO_SASL: &str = "SASL is not there";
+const NO_CACHES: &str = "answers are made anew and buffers are pooled by need";
+const NO_JVM: &str = "there is no Java";
+const NO_STALE: &str = "no request is ever dropped: a client is left unread instead";
+const NO_THREADS: &str = "there are no such threads";
+const WATCHES: &str = "watches are kept in one way";
+const ELECTION: &str = "elections have rules of their own";
+const PATH_STATS: &str = "paths are not counted";
+const SYNC_ENABLED: &str = "observers log and take snapshots";
+
+/// Keys that ask for what is not there, unless their value says that they don't; the value and the reason.
+pub(crate) const REFUSED: &[(&str, &str, &str)] = &[
+    ("admin.forceHttps", "false", NO_TLS),
+    ("admin.portUnification", "false", NO_TLS),
+    ("client.portUnification", "false", NO_TLS),
+    ("electionAlg", "3", "fast leader election (3) is the only one: remove the key"),
+    ("enforce.auth.enabled", "false", NO_CLIENT_AUTH),
+    ("group.N", "", MAJORITY),
+    ("metricsProvider.httpsPort", "", NO_TLS),
+    ("observerMasterPort", "0", "observers follow the leader and no other member: remove the key"),
+    ("oraclePath", "", "no oracle is asked, a majority decides: remove the key"),
+    ("portUnification", "false", NO_TLS),
+    ("quorum.auth.enableSasl", "false", NO_PEER_AUTH),
+    ("quorum.auth.learnerRequireSasl", "false", NO_PEER_AUTH),
+    ("quorum.auth.serverRequireSasl", "false", NO_PEER_AUTH),
+    ("secureClientPort", "0", NO_TLS),
+    ("secureClientPortAddress", "", NO_TLS),
+    ("sessionRequireClientSASLAuth", "false", NO_CLIENT_AUTH),
+    ("ssl.*", "", NO_TLS),
+    ("sslQuorum", "false", NO_TLS),
+    ("sslQuorumReloadCertFiles", "false", NO_TLS),
+    ("weight.N", "1", MAJORITY),
+];
+
+const NO_TLS: &str = "TLS is not there yet: remove the key, and keep the ports from whom they are not for";
+const NO_CLIENT_AUTH: &str = "clients can't be made to authenticate yet: remove the key";
+const NO_PEER_AUTH: &str = "members do not authenticate to each other yet: remove the key";
+const MAJORITY: &str = "every voter has the same weight and a majority decides: remove the key";
+
+/// Other spellings, by the documentation of 3.8 or by habit, and the one that stands for them.
+const ALIASES: &[(&str, &str)] = &[
+    ("connectionDecreaseRatio", "connection_throttle_decrease_ratio"),
+    ("connectionDropDecrease", "connection_throttle_drop_decrease"),
+    ("connectionDropIncrease", "connection_throttle_drop_increase"),
+    ("connectionFreezeTime", "connection_throttle_freeze_time"),
+    ("connectionMaxTokens", "connection_throttle_tokens"),
+    ("connectionTokenFillCount", "connection_throttle_fill_count"),
+    ("connectionTokenFillTime", "connection_throttle_fill_time"),
+    ("maxConcurrentDiffSyncs", "leader.maxConcurrentDiffSyncs"),
+    ("maxConcurrentSnapSyncs", "leader.maxConcurrentSnapSyncs"),
+    ("maxTimeToWaitForEpoch", "leader.maxTimeToWaitForEpoch"),
+    ("outstandingHandshake.limit", "netty.server.outstandingHandshake.limit"),
+    ("advancedFlowControlEnabled", "netty.advancedFlowControl.enabled"),
+    ("requestStaleConnectionCheck", "request_stale_connection_check"),
+    ("requestStaleLatencyCheck", "request_stale_latency_check"),
+    ("requestThrottleDropStale", "request_throttle_drop_stale"),
+    ("requestThrottleLimit", "request_throttle_max_requests"),
+    ("requestThrottleStallTime", "request_throttle_stall_time"),
+    ("throttledOpWaitTime", "throttled_op_wait_time"),
+];
+
+/// What ZooKeeper puts before the name of a key when it makes a system property of it.
+const PROPERTY_PREFIX: &str = "zookeeper.";
+
+/// Names that end in anything.
+const FAMILIES: &[(&str, &str)] = &[
+    ("server.", "server.N"),
+    ("group.", "group.N"),
+    ("weight.", "weight.N"),
+    ("authProvider.", "authProvider.N"),
+    ("ssl.", "ssl.*"),
+];
+
+/// The one name that stands for all spellings of a key.
+pub(crate) fn canonical(spelling: &str) -> &str {
+    let name = spelling.strip_prefix(PROPERTY_PREFIX).unwrap_or(spelling);
+    ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, stands_for)| stands_for)
+}
+
+/// The family that a key belongs to, or the key itself.
+pub(crate) fn family(key: &str) -> &str {
+    let found = FAMILIES.iter().find(|(prefix, _)| key.starts_with(prefix));
+    found.map_or(key, |(_, family)| family)
+}
+
+/// Why a key does nothing, if it is one of those.
+pub(crate) fn idle(key: &str) -> Option<&'static str> {
+    let key = family(key);
+    IDLE.iter().find(|(name, _)| *name == key).map(|(_, why)| *why)
+}
+
+/// Why a key with this value is refused, if it is.
+pub(crate) fn refused(key: &str, value: &str) -> Option<&'static str> {
+    let key = family(key);
+    let (_, harmless, why) = REFUSED.iter().find(|(name, _, _)| *name == key)?;
+    let harmless = value.is_empty() || (!harmless.is_empty() && value.eq_ignore_ascii_case(harmless));
+    (!harmless).then_some(why)
+}
+
+/// True for a key with a value that asks for nothing.
+pub(crate) fn is_known(key: &str) -> bool {
+    let key = family(key);
+    let known = |table: &[About]| table.iter().any(|(name, _)| *name == key);
+    known(OBEYED) || known(IDLE) || REFUSED.iter().any(|(name, _, _)| *name == key)
+}
+
+/// The known name that is nearest to a misspelt one, when it is near enough to be meant.
+pub(crate) fn nearest(key: &str) -> Option<&'static str> {
+    let about = OBEYED.iter().chain(IDLE).map(|(name, _)| *name);
+    let all =
+        about.chain(REFUSED.iter().map(|(name, _, _)| *name)).chain(ALIASES.iter().map(|(name, _)| *name));
+    let (distance, name) = all.map(|name| (distance(key, name), name)).min()?;
+    (distance <= MAX_DISTANCE.min(key.len() / 2)).then_some(name)
+}
+
+/// Letters that may be wrong in a name that is still recognized.
+const MAX_DISTANCE: usize = 4;
+
+/// Names that are longer are not compared.
+const MAX_NAME: usize = 80;
+
+/// Letters to insert, delete or replace, capitals for free.
+fn distance(a: &str, b: &str) -> usize {
+    if a.len() > MAX_NAME {
+        return usize::MAX;
+    }
+    let a: Vec<u8> = a.bytes().map(|byte| byte.to_ascii_lowercase()).collect();
+    let mut row: Vec<usize> = (0..=a.len()).collect();
+    for (i, b) in b.bytes().map(|byte| byte.to_ascii_lowercase()).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, a) in a.iter().enumerate() {
+            let replaced = diagonal + usize::from(*a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+/// All of it, for people.
+pub fn describe() -> String {
+    let mut text = String::from(
+        "Keys of zoo.cfg. Each may also be spelt with `zookeeper.` before it, be given as -Dkey=value, and stand \
+         in the variables JVMFLAGS and SERVER_JVMFLAGS as -Dzookeeper.key=value.\n",
+    );
+    section(&mut text, "Obeyed", OBEYED.iter().map(|(name, what)| (*name, what.to_string())));
+    section(&mut text, "Accepted without effect", IDLE.iter().map(|(name, why)| (*name, why.to_string())));
+    let refused = REFUSED.iter().map(|(name, harmless, why)| match *harmless {
+        "" => (*name, (*why).to_owned()),
+        harmless => (*name, format!("unless it is {harmless}: {why}")),
+    });
+    section(&mut text, "Refused", refused);
+    text
+}
+
+fn section<'a>(text: &mut String, title: &str, lines: impl Iterator<Item = (&'a str, String)>) {
+    // Writing to a String does not fail.
+    let _ = writeln!(text, "\n{title}:");
+    for (name, about) in lines {
+        let _ = writeln!(text, "  {name}\n      {about}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_key_stands_in_one_table_and_once() {
+        let about = OBEYED.iter().chain(IDLE).map(|(name, _)| *name);
+        let mut seen = BTreeSet::new();
+        for name in about.chain(REFUSED.iter().map(|(name, _, _)| *name)) {
+            assert!(seen.insert(name), "{name} twice");
+        }
+        for (alias, stands_for) in ALIASES {
+            assert!(!seen.contains(alias) && seen.contains(stands_for), "{alias}");
+        }
+    }
+
+    #[test]
+    fn every_spelling_has_one_name() {
+        let table = [
+            ("snapCount", "snapCount"),
+            ("zookeeper.snapCount", "snapCount"),
+            ("connectionMaxTokens", "connection_throttle_tokens"),
+            ("zookeeper.connection_throttle_tokens", "connection_throttle_tokens"),
+            ("jute.maxbuffer", "jute.maxbuffer"),
+        ];
+        for (spelling, name) in table {
+            assert_eq!(canonical(spelling), name, "{spelling}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_finds_the_one_that_is_meant_and_nonsense_none() {
+        let table = [
+            ("tickTimes", Some("tickTime")),
+            ("maxclientcnxn", Some("maxClientCnxns")),
+            ("autopurge.purgeIntervall", Some("autopurge.purgeInterval")),
+            ("4lw.command.whitelist", Some("4lw.commands.whitelist")),
+            ("x", None),
+            ("nothing.like.it", None),
+        ];
+        for (key, expected) in table {
+            assert_eq!(nearest(key), expected, "{key}");
+        }
+    }
+
+    #[test]
+    fn what_asks_for_nothing_is_not_refused() {
+        assert!(refused("sslQuorum", "true").is_some_and(|why| why.contains("TLS")));
+        assert_eq!(refused("sslQuorum", "false"), None);
+        assert!(refused("ssl.keyStore.location", "/a.jks").is_some());
+        assert!(refused("group.1", "1:2:3").is_some() && refused("weight.2", "1").is_none());
+        assert_eq!(refused("snapCount", "5"), None);
+    }
+}

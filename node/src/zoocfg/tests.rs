@@ -1,0 +1,128 @@
+//! Files as operators write them: what is read, warned of and refused.
+
+use super::*;
+
+#[test]
+fn zookeepers_keys_are_read() {
+    let cfg: ZooCfg = "\
+        # a comment\n\
+        tickTime = 2000\n\
+        initLimit=10\r\n\
+        syncLimit=5\n\
+        dataDir=/var/lib/zookeeper\n\
+        clientPort=2181\n\
+        clientPortAddress=127.0.0.1\n\
+        server.1=zoo1:2888:3888\n\
+        server.2=zoo2:2888:3888:participant;2181\n\
+        maxClientCnxns=0\n\
+        snapCount=1000\n\
+        4lw.commands.whitelist=ruok, srvr,\n\
+        autopurge.snapRetainCount=3\n\
+        autopurge.purgeInterval=1\n\
+        \n\
+        peerTimeout=1s\n"
+        .parse()
+        .expect("a sound file");
+    assert_eq!(cfg.tick_time, Some(Duration::from_secs(2)));
+    assert_eq!((cfg.init_limit, cfg.sync_limit), (Some(10), Some(5)));
+    assert_eq!(cfg.client_port_address.as_deref(), Some("127.0.0.1"));
+    assert_eq!(cfg.servers.len(), 2);
+    assert_eq!(cfg.words, Some(vec!["ruok".to_owned(), "srvr".to_owned()]));
+    assert_eq!(cfg.peer_timeout, Some(Duration::from_secs(1)));
+    assert_eq!(cfg.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn unknown_keys_are_warned_about_with_what_may_be_meant_and_idle_ones_with_the_reason() {
+    let cfg: ZooCfg = "tickTimes=1\nforceSync=no\nelectionAlg=3\nwhat.ever=1".parse().expect("warnings only");
+    assert_eq!(
+        cfg.warnings,
+        [
+            "the key tickTimes is not known and was skipped: is tickTime meant?",
+            "the key forceSync has no effect here: everything is on disk before it is acknowledged, always",
+            "the key what.ever is not known and was skipped: check its spelling",
+        ]
+    );
+}
+
+#[test]
+fn wrong_values_are_refused_with_what_was_wanted() {
+    let table = [
+        ("tickTime=fast", "read tickTime=fast: a number of milliseconds is wanted"),
+        ("clientPort=70000", "read clientPort=70000: a port number is wanted"),
+        ("maxSessionTimeout=x", "read maxSessionTimeout=x: a number of milliseconds is wanted"),
+        ("admin.enableServer=maybe", "read admin.enableServer=maybe: true or false is wanted"),
+        (
+            "connection_throttle_drop_increase=7",
+            "read connection_throttle_drop_increase=7: a number from 0 to 1 is wanted",
+        ),
+        ("peerTimeout=5m", "read peerTimeout=5m: a duration such as 250, 250ms or 1s is wanted"),
+        ("peerTimeout", "read line 1, `peerTimeout`: key=value is wanted"),
+        ("server.zero=a:1:2", "read the key server.zero: a positive number must follow the dot"),
+        ("server.1=a:1:2\nserver.1=a:1:2", "accept two lines for server 1: remove one"),
+    ];
+    for (text, message) in table {
+        let error = text.parse::<ZooCfg>().expect_err(text);
+        assert_eq!(plain(&error), message, "{text}");
+    }
+}
+
+/// Without the quotes that mark values in messages.
+fn plain(error: &ConfigError) -> String {
+    error.to_string()
+}
+
+#[test]
+fn a_key_is_the_same_in_every_spelling() {
+    for text in ["snapCount=7", "zookeeper.snapCount=7"] {
+        assert_eq!(text.parse::<ZooCfg>().expect(text).snap_count, Some(7), "{text}");
+    }
+    for text in
+        ["connectionMaxTokens=7", "connection_throttle_tokens=7", "zookeeper.connection_throttle_tokens=7"]
+    {
+        assert_eq!(text.parse::<ZooCfg>().expect(text).throttle_tokens, Some(7), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_refused_with_the_reason() {
+    let table = [
+        ("secureClientPort=2281", "accept secureClientPort=2281: TLS is not there yet"),
+        ("ssl.keyStore.location=/k.jks", "accept ssl.keyStore.location=/k.jks: TLS is not there yet"),
+        ("zookeeper.ssl.trustStore.location=/t", "TLS is not there yet"),
+        ("sslQuorum=true", "accept sslQuorum=true: TLS is not there yet"),
+        ("electionAlg=0", "fast leader election (3) is the only one"),
+        ("group.1=1:2", "every voter has the same weight"),
+        ("quorum.auth.enableSasl=true", "members do not authenticate"),
+    ];
+    for (text, message) in table {
+        let error = text.parse::<ZooCfg>().expect_err(text).to_string();
+        assert!(error.contains(message), "{text}: {error}");
+    }
+}
+
+#[test]
+fn each_key_that_is_read_is_told_to_be_obeyed() {
+    let told: Vec<&str> =
+        keys::OBEYED.iter().map(|(name, _)| *name).filter(|name| *name != "server.N").collect();
+    let mut read = [ZooCfg::KEYS, crate::rules::KEYS].concat();
+    read.sort_unstable();
+    assert_eq!(told, read);
+}
+
+#[test]
+fn of_javas_flags_only_zookeepers_mean_anything() {
+    let mut cfg = ZooCfg::default();
+    let flags = [
+        ("zookeeper.maxCnxns", "5"),
+        ("jute.maxbuffer", "2048"),
+        ("java.awt.headless", "true"),
+        ("zookeeper.log.dir", "/tmp"),
+        ("zookeeper.root.logger", "INFO,CONSOLE"),
+    ];
+    for (name, value) in flags {
+        cfg.set_property(name, value).expect(name);
+    }
+    assert_eq!((cfg.max_cnxns, cfg.jute_max_buffer), (Some(5), Some(2048)));
+    assert_eq!(cfg.warnings, Vec::<String>::new());
+}
