@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use workloads::Kind;
 
 use super::interrupt::Interrupt;
-use super::{Prepared, Stop};
+use super::{Prepared, Stop, describe};
 use crate::clock::{RunNs, nanoseconds};
 use crate::exit::Failure;
 use crate::judge::observed::Observed;
@@ -141,7 +140,7 @@ impl Workload<'_> {
     /// Until enough has succeeded since the last fault to tell that the ensemble recovered from it. A fault that
     /// was slow to heal leaves little of the time limit, and a run that ends there has shown nothing.
     async fn aftermath(&self) {
-        let functions = Kind::from_name(self.prepared.options.workload).unwrap_or_default().functions();
+        let functions = describe::kind(&self.prepared.options).functions();
         let shown = || self.shared.recorder.succeeded_in_calm(functions, MINIMUM_EACH);
         let deadline = Instant::now() + AFTERMATH;
         while !shown() && Instant::now() < deadline {

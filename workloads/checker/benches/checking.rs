@@ -31,18 +31,7 @@ const KINDS: [(&str, Options); 8] = [
     ("one stale read", Options { corrupt: Some((Corruption::Stale, 0.5)), ..PLAIN }),
 ];
 
-const PLAIN: Options = Options {
-    ops: OPS,
-    conc: 10,
-    keys: 1,
-    write: 0.5,
-    cas: 0.0,
-    info: 0.0,
-    think: 0.1,
-    latency_ns: 1e6,
-    seed: 7,
-    corrupt: None,
-};
+const PLAIN: Options = Options { ops: OPS, seed: 7, ..Options::USUAL };
 
 fn main() {
     divan::main();

@@ -58,20 +58,25 @@ pub(crate) struct Options {
     pub(crate) corrupt: Option<(Corruption, f64)>,
 }
 
+impl Options {
+    /// A thousand reads and writes of one register by ten clients.
+    pub(crate) const USUAL: Self = Self {
+        ops: 1000,
+        conc: 10,
+        keys: 1,
+        write: 0.5,
+        cas: 0.0,
+        info: 0.0,
+        think: 0.1,
+        latency_ns: 1e6,
+        seed: 1,
+        corrupt: None,
+    };
+}
+
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            ops: 1000,
-            conc: 10,
-            keys: 1,
-            write: 0.5,
-            cas: 0.0,
-            info: 0.0,
-            think: 0.1,
-            latency_ns: 1e6,
-            seed: 1,
-            corrupt: None,
-        }
+        Self::USUAL
     }
 }
 
