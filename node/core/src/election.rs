@@ -23,6 +23,11 @@
 //! candidate which died meanwhile would wait alone: it too begins a round. And a candidate may hear a quorum that does
 //! not hear it. Only time tells: a vote that led to nothing for [`STALEMATE`] goes to one whose quorum it completes.
 //!
+//! To hear a candidate is not to be heard by it. A member may count a quorum for one that lacks this very vote, and
+//! wait for its leadership in vain, again in every round, while others wait for the member itself. The sign is that the
+//! candidate *looks on* in the round in which it was elected. It is passed over from then on, until it leads, until an
+//! epoch is established with another, or until [`STALEMATE`] has shown that there is nobody else.
+//!
 //! An observer has no vote. It asks like one that started late, is answered by voters who do not count it, and joins the
 //! leader whom a quorum follows.
 //!
@@ -56,6 +61,9 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 /// How long a vote for another is kept that leads to nothing.
 const STALEMATE: Duration = Duration::from_secs(1);
+
+/// How long after a member decided its candidate may have sent what shows it looking.
+const NEWS: Duration = Duration::from_millis(100);
 
 /// A peer that looks is heard at least this often, and one that does not answers as often: see [`RESEND_MAX`].
 const AUDIBLE: Duration = Duration::from_millis(2500);
@@ -161,6 +169,12 @@ pub(crate) struct Election<P: Plant> {
     lookup: Option<Lookup>,
     /// The decided vote and our state, told to whoever looks.
     decided: Option<Vote>,
+    /// From when on whom we decided for should know that it is elected.
+    informed_at: Duration,
+    /// It looks on in that round all the same, as if it had not heard us.
+    looks_on: bool,
+    /// Whom we decided for in vain.
+    in_vain: BTreeSet<ServerId>,
     /// Votes of earlier rounds, for the planted bug that counts them. Always empty in a clean member.
     stale: BTreeMap<ServerId, Vote>,
 }
@@ -180,6 +194,9 @@ impl<P: Plant> Election<P> {
             peers,
             lookup: None,
             decided: None,
+            informed_at: Duration::ZERO,
+            looks_on: false,
+            in_vain: BTreeSet::new(),
             stale: BTreeMap::new(),
         }
     }
@@ -201,8 +218,12 @@ impl<P: Plant> Election<P> {
             peers,
             lookup,
             decided,
+            informed_at,
+            looks_on,
+            in_vain,
         } = self;
-        (stale, round, decided).hash(state);
+        decided.map(|_| until(*informed_at, at)).hash(state);
+        (stale, round, decided, looks_on, in_vain).hash(state);
         for (id, peer) in peers {
             let Peer { connected, suspect, heard_at: _, apache } = peer;
             (id, connected, suspect, apache).hash(state);
@@ -228,12 +249,14 @@ impl<P: Plant> Election<P> {
         }
     }
 
-    /// Begins a new round. Returns the leader if the member alone is a quorum.
+    /// Begins a new round, with or without a leader that was left, who may have never answered. Returns the leader if
+    /// the member alone is a quorum.
     pub(crate) fn start(
         &mut self,
         peer_epoch: Epoch,
         zxid: Zxid,
         left: Option<ServerId>,
+        unanswered: bool,
         at: Duration,
         out: &mut Outbox,
     ) -> Option<ServerId> {
@@ -245,7 +268,10 @@ impl<P: Plant> Election<P> {
             peer.heard_at = None;
         }
         let own = Vote { leader: self.me, zxid, peer_epoch, round: self.round };
-        self.decided = None;
+        let decided = self.decided.take();
+        if std::mem::take(&mut self.looks_on) && unanswered {
+            self.in_vain.extend(decided.map(|vote| vote.leader));
+        }
         let (proposal, ballots) = if self.plant.has(Bug::CountOtherRound) {
             self.with_stale_votes(own)
         } else {
@@ -284,6 +310,8 @@ impl<P: Plant> Election<P> {
     pub(crate) fn epoch_established(&mut self, epoch: Epoch, out: &mut Outbox) {
         let Some(vote) = &mut self.decided else { return };
         vote.peer_epoch = epoch;
+        self.looks_on = false;
+        self.in_vain.clear();
         if vote.leader == self.me {
             self.tell_all(out);
             for observer in &self.observers {
@@ -408,17 +436,36 @@ impl<P: Plant> Election<P> {
         let completed = |vote: &&Vote| {
             self.hears(vote.leader, at) && self.quorum.reached(voters_of(vote).into_iter().chain([self.me]))
         };
-        let Some(choice) = lookup.ballots.values().filter(completed).max_by_key(|vote| vote.rank(self.plant))
-        else {
-            return;
-        };
-        let choice = *choice;
+        let candidates = || lookup.ballots.values().filter(completed);
+        let of_promise = candidates().filter(|vote| !self.in_vain.contains(&vote.leader));
+        let choice = of_promise.max_by_key(|vote| vote.rank(self.plant)).copied();
+        // Nobody is left but those who were tried.
+        let choice = choice.or_else(|| candidates().max_by_key(|vote| vote.rank(self.plant)).copied());
+        let Some(choice) = choice else { return self.try_again(at, out) };
         let Some(lookup) = &mut self.lookup else { return };
         lookup.avoided = Some(lookup.proposal.leader);
         lookup.proposal = choice;
         lookup.ballots.insert(self.me, choice);
         lookup.changed(at);
         self.tell_all(out);
+    }
+
+    /// There is nobody but those for whom we decided in vain: they are candidates like others again.
+    fn try_again(&mut self, at: Duration, out: &mut Outbox) {
+        if self.in_vain.is_empty() {
+            return;
+        }
+        self.in_vain.clear();
+        let Some(lookup) = self.lookup.as_ref() else { return };
+        let heard = lookup.ballots.values().filter(|vote| self.hears(vote.leader, at));
+        let Some(best) = heard.max_by_key(|vote| vote.rank(self.plant)).copied() else { return };
+        let Some(lookup) = &mut self.lookup else { return };
+        if best.rank(self.plant) > lookup.proposal.rank(self.plant) && lookup.avoided != Some(best.leader) {
+            lookup.proposal = best;
+            lookup.ballots.insert(self.me, best);
+            lookup.changed(at);
+            self.tell_all(out);
+        }
     }
 
     /// A vote arrived. Returns the leader when it decides the election.
@@ -446,7 +493,14 @@ impl<P: Plant> Election<P> {
             return None;
         }
         self.stand_back_or_forth(at, out);
+        if notification.state == PeerState::Leading && notification.leader == from {
+            self.in_vain.remove(&from);
+        }
         if self.lookup.is_none() {
+            let elected = |vote: Vote| vote.leader == from && vote.round == notification.round;
+            if self.decided.is_some_and(elected) && at >= self.informed_at {
+                self.looks_on = notification.state == PeerState::Looking;
+            }
             // One that thinks it leads an older epoch is told too: nobody follows it, and it would wait in vain.
             let strays = notification.state == PeerState::Leading
                 && self
@@ -501,6 +555,7 @@ impl<P: Plant> Election<P> {
         if vote.rank(self.plant) > lookup.proposal.rank(self.plant)
             && hears_candidate
             && lookup.avoided != Some(vote.leader)
+            && !self.in_vain.contains(&vote.leader)
         {
             lookup.proposal = vote;
             changed = true;
@@ -549,7 +604,7 @@ impl<P: Plant> Election<P> {
                 supporters.push(self.me);
             }
             if self.quorum.reached(supporters.iter().copied()) {
-                return Some(self.decide(claim, out));
+                return Some(self.decide(claim, at, out));
             }
         }
         self.tally(at, out)
@@ -572,18 +627,19 @@ impl<P: Plant> Election<P> {
             self.peers.iter().all(|(voter, peer)| agrees(voter) || !peer.connected || peer.suspect);
         let settle_at = *lookup.settle_at.get_or_insert(at + SETTLE);
         if complete || at >= settle_at {
-            return Some(self.decide(proposal, out));
+            return Some(self.decide(proposal, at, out));
         }
         None
     }
 
-    fn decide(&mut self, vote: Vote, out: &mut Outbox) -> ServerId {
+    fn decide(&mut self, vote: Vote, at: Duration, out: &mut Outbox) -> ServerId {
         let lookup = self.lookup.take();
         if self.plant.has(Bug::CountOtherRound) {
             self.stale = lookup.as_ref().map(|lookup| lookup.ballots.clone()).unwrap_or_default();
         }
         self.round = vote.round;
         self.decided = Some(vote);
+        self.informed_at = at + NEWS;
         if self.observes {
             return vote.leader;
         }

@@ -121,6 +121,11 @@ impl Learner {
         self.leader
     }
 
+    /// True until the leader said a word.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        matches!(self.phase, Phase::Dialling | Phase::Discovery)
+    }
+
     pub(crate) fn established(&self) -> bool {
         self.phase == Phase::Broadcast
     }

@@ -263,7 +263,8 @@ impl<P: Plant> Member<P> {
         self.base.lookup_began();
         let (epoch, zxid) = (self.base.current_epoch, self.base.journal.last());
         let mut outbox = Outbox::new();
-        let decided = self.election.start(epoch, zxid, left, self.base.awake, &mut outbox);
+        let unanswered = matches!(&role, RoleState::Following(learner) if learner.is_unanswered());
+        let decided = self.election.start(epoch, zxid, left, unanswered, self.base.awake, &mut outbox);
         self.base.tell(Event::Looking { round: self.election.round(), left, reason });
         for (to, notification) in outbox {
             self.base.emit(Effect::Notify { to, notification });
