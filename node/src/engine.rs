@@ -247,6 +247,7 @@ impl<P: Plant> Engine<P> {
             leads_for: self.timeline.leads_for(),
             tree: want.tree.then(|| self.member.tree()),
             deadlines: if want.deadlines { self.member.session_deadlines() } else { Vec::new() },
+            local_deadlines: if want.deadlines { self.member.local_session_deadlines() } else { Vec::new() },
             watches: if want.watches { self.member.watches() } else { Vec::new() },
             connections: if want.connections { self.clients.connections() } else { Vec::new() },
             digests: if want.digests { self.member.digests() } else { Vec::new() },

@@ -91,7 +91,7 @@ impl Events {
                 Line::Synced { kind, peer: learner.0, zxid }
             }
             // For the operator's log alone.
-            Event::Diverged { .. } => return,
+            Event::Diverged { .. } | Event::ReadOnly => return,
         });
     }
 

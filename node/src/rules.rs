@@ -17,11 +17,23 @@ const SUPER_DIGEST: &str = "DigestAuthenticationProvider.superDigest";
 const SKIP_ACL: &str = "skipACL";
 const ENFORCE_QUOTA: &str = "enforceQuota";
 const EXTENDED_TYPES: &str = "extendedTypesEnabled";
+const LOCAL_SESSIONS: &str = "localSessionsEnabled";
+const LOCAL_UPGRADING: &str = "localSessionsUpgradingEnabled";
+const READ_ONLY_MODE: &str = "readonlymode.enabled";
 const CONTAINER_CHECK: &str = "znode.container.checkIntervalMs";
 
 /// The keys that are read here.
 #[cfg(test)]
-pub(crate) const KEYS: &[&str] = &[SUPER_DIGEST, SKIP_ACL, ENFORCE_QUOTA, EXTENDED_TYPES, CONTAINER_CHECK];
+pub(crate) const KEYS: &[&str] = &[
+    SUPER_DIGEST,
+    SKIP_ACL,
+    ENFORCE_QUOTA,
+    EXTENDED_TYPES,
+    LOCAL_SESSIONS,
+    LOCAL_UPGRADING,
+    READ_ONLY_MODE,
+    CONTAINER_CHECK,
+];
 
 /// The rules that some keys and the ensemble's servers make.
 pub(crate) fn client_rules(
@@ -34,6 +46,9 @@ pub(crate) fn client_rules(
         skip_acl: flag(said, SKIP_ACL, "yes")?.unwrap_or(usual.skip_acl),
         enforce_quota: flag(said, ENFORCE_QUOTA, "true")?.unwrap_or(usual.enforce_quota),
         extended_types: flag(said, EXTENDED_TYPES, "true")?.unwrap_or(usual.extended_types),
+        local_sessions: flag(said, LOCAL_SESSIONS, "true")?.unwrap_or(usual.local_sessions),
+        local_upgrading: flag(said, LOCAL_UPGRADING, "true")?.unwrap_or(usual.local_upgrading),
+        read_only_mode: flag(said, READ_ONLY_MODE, "true")?.unwrap_or(usual.read_only_mode),
         container_check: interval(said, CONTAINER_CHECK)?.unwrap_or(usual.container_check),
         membership: membership(servers),
     })
@@ -98,6 +113,9 @@ mod tests {
                 (SKIP_ACL, "yes"),
                 (ENFORCE_QUOTA, "true"),
                 (EXTENDED_TYPES, "false"),
+                (LOCAL_SESSIONS, "true"),
+                (LOCAL_UPGRADING, "true"),
+                (READ_ONLY_MODE, "true"),
                 (CONTAINER_CHECK, "500"),
             ],
             &[],
@@ -105,6 +123,7 @@ mod tests {
         .expect("sound rules");
         assert_eq!(rules.super_digest.as_deref(), Some("super:D/InIHSb7yEEbrWz8b9l71RjZJU="));
         assert!(rules.skip_acl && rules.enforce_quota && !rules.extended_types);
+        assert!(rules.local_sessions && rules.local_upgrading && rules.read_only_mode);
         assert_eq!(rules.container_check, Duration::from_millis(500));
     }
 

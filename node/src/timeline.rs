@@ -87,6 +87,7 @@ impl Timeline {
                 SyncKind::Diff | SyncKind::Trunc => metrics.diff_count.one(),
                 SyncKind::Snap => metrics.snap_count.one(),
             },
+            Event::ReadOnly => {}
             Event::Diverged { .. } => metrics.digest_mismatches_count.one(),
         }
     }

@@ -41,6 +41,8 @@ pub(crate) struct View {
     pub(crate) leads_for: Option<Duration>,
     pub(crate) tree: Option<TreeSnapshot>,
     pub(crate) deadlines: Vec<(SessionId, Duration)>,
+    /// Of sessions of this member alone.
+    pub(crate) local_deadlines: Vec<(SessionId, Duration)>,
     pub(crate) watches: Vec<(SessionId, ByteString)>,
     pub(crate) connections: Vec<ConnectionView>,
     pub(crate) digests: Vec<(Zxid, i64)>,

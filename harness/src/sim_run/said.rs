@@ -33,6 +33,8 @@ fn transition(event: &io::Event) -> Vec<Event> {
         io::Event::Synchronizing { .. } => vec![Said::Synced {}],
         // The judges of the simulator compare the trees themselves.
         io::Event::Diverged { .. } => Vec::new(),
+        // No run asks for it.
+        io::Event::ReadOnly => Vec::new(),
     };
     said.into_iter().map(Event::Said).collect()
 }

@@ -19,9 +19,12 @@ pub(crate) fn until(deadline: Duration, at: Duration) -> Duration {
 impl<P: Plant> Member<P> {
     /// Mixes in everything that can decide what this member does next.
     pub fn fingerprint(&self, state: &mut impl Hasher) {
-        let Self { base, attention: _, election, role, started } = self;
+        let Self { base, attention: _, election, role, looking_since, started } = self;
         let at = base.awake;
         started.hash(state);
+        if base.config.clients.read_only_mode {
+            at.saturating_sub(*looking_since).hash(state);
+        }
         base.fingerprint(state);
         election.fingerprint(at, state);
         match role {

@@ -246,6 +246,8 @@ pub enum Event {
         /// Which.
         epoch: Epoch,
     },
+    /// No leader was found for a while: the member serves reads until it takes part in an epoch again.
+    ReadOnly,
     /// The leader chose how to synchronize a learner.
     Synchronizing {
         /// The learner.

@@ -34,6 +34,7 @@ use crate::base::{Base, Leave, Then};
 use crate::clients::Ask;
 use crate::fingerprint::until;
 use crate::io::{ClientId, ConnId, Effect, Event};
+use crate::local;
 use crate::plant::{Bug, Plant};
 use crate::planted::Memory;
 use crate::silence::Silence;
@@ -518,7 +519,16 @@ impl Learner {
             self.memory.forwarded(request, base.awake);
         }
         let packet = match ask {
-            Ask::Forward(request) => request.into_packet(),
+            Ask::Forward(mut request) => {
+                if self.dialect == Dialect::Apache {
+                    local::without_mark(&mut request.auth);
+                }
+                request.into_packet()
+            }
+            Ask::Upgrade(creation, request) => {
+                base.send(conn, creation.into_packet());
+                request.into_packet()
+            }
             Ask::Revalidate(revalidate) => {
                 QuorumPacket::new(PacketType::Revalidate, -1, Some(encode(|w| revalidate.encode(w))))
             }

@@ -26,6 +26,7 @@ pub mod io;
 mod journal;
 mod leader;
 mod learner;
+mod local;
 mod look;
 mod plant;
 mod planted;
@@ -68,6 +69,9 @@ const PINGS_PER_TIMEOUT: u32 = 5;
 
 /// Connections of learners that are kept while we do not know yet that we lead.
 const MAX_PARKED: usize = 64;
+
+/// How long a member looks for a leader, at least, before it serves reads without one.
+const READ_ONLY_AFTER: Duration = Duration::from_secs(2);
 
 /// What a member must know about its ensemble and itself.
 #[derive(Clone, Debug)]
@@ -151,6 +155,8 @@ pub struct Member<P: Plant = Clean> {
     attention: Attention,
     election: Election<P>,
     role: RoleState,
+    /// Since when it looks for a leader, if it does.
+    looking_since: Duration,
     started: bool,
 }
 
@@ -164,6 +170,7 @@ impl<P: Plant> Member<P> {
             attention: Attention::new(now.mono),
             base,
             role: RoleState::Looking { parked: BTreeMap::new() },
+            looking_since: Duration::ZERO,
             started: false,
         }
     }
@@ -260,6 +267,7 @@ impl<P: Plant> Member<P> {
         if self.base.plant.has(Bug::StaleLogWriter) && !matches!(role, RoleState::Looking { .. }) {
             self.base.keep_old_writer();
         }
+        self.looking_since = self.base.awake;
         self.base.lookup_began();
         let (epoch, zxid) = (self.base.current_epoch, self.base.journal.last());
         let mut outbox = Outbox::new();
@@ -279,6 +287,10 @@ impl<P: Plant> Member<P> {
         let RoleState::Looking { parked } = std::mem::replace(&mut self.role, looking) else {
             unreachable!("only a member that looks takes part in an election");
         };
+        if self.base.clients.is_read_only() {
+            // They come back when there is somebody who takes their writes.
+            self.base.clients.close_all(&mut self.base.out);
+        }
         self.base.tell(Event::Elected { leader, round: self.election.round() });
         if leader == self.base.config.id {
             let slowest = self.election.slowest_voter();
@@ -332,6 +344,7 @@ impl<P: Plant> Member<P> {
 
     fn tick(&mut self) {
         let before = self.established();
+        self.base.clients.tick(self.base.awake, &mut self.base.out);
         let outcome = match &mut self.role {
             RoleState::Looking { parked } => {
                 let patience = self.base.discovery_timeout(self.election.slowest_voter());
@@ -346,6 +359,7 @@ impl<P: Plant> Member<P> {
                     self.base.emit(Effect::Close { conn });
                 }
                 self.elect(|election, at, outbox| election.tick(at, outbox));
+                self.serve_reads();
                 Ok(())
             }
             RoleState::Following(learner) => learner.tick(&mut self.base),
@@ -353,6 +367,19 @@ impl<P: Plant> Member<P> {
         };
         self.note_established(before);
         self.leave_if(outcome);
+    }
+
+    /// Begins to serve reads without a leader, when it was looked for long enough.
+    fn serve_reads(&mut self) {
+        let patience = READ_ONLY_AFTER.max(self.base.config.tick_time);
+        if self.base.config.clients.read_only_mode
+            && matches!(self.role, RoleState::Looking { .. })
+            && !self.base.clients.is_read_only()
+            && self.base.awake >= self.looking_since + patience
+        {
+            self.base.clients.begin_read_only();
+            self.base.tell(Event::ReadOnly);
+        }
     }
 
     fn stored(&mut self, ticket: u64) {
@@ -443,7 +470,7 @@ impl<P: Plant> Member<P> {
         request: &node_wire::client::ConnectRequest,
         who: Vec<node_wire::client::Id>,
     ) {
-        if !self.established() {
+        if !self.established() && !self.base.clients.is_read_only() {
             self.base.emit(Effect::CloseClient { client });
             return;
         }
@@ -454,7 +481,7 @@ impl<P: Plant> Member<P> {
     }
 
     fn client_request(&mut self, client: ClientId, request: node_wire::client::Request) {
-        if !self.established() {
+        if !self.established() && !self.base.clients.is_read_only() {
             // Closed when the role ended; this was still on its way.
             if self.base.plant.has(Bug::ReadDuringSync) {
                 self.answer_from_the_past(client, request);
@@ -465,10 +492,12 @@ impl<P: Plant> Member<P> {
             match &mut self.role {
                 RoleState::Looking { .. } => {}
                 RoleState::Following(learner) => {
-                    let timeout_ms = self.base.tree.session(session).unwrap_or_default();
-                    learner.touch(session, timeout_ms);
-                    if self.base.plant.has(Bug::FollowerExpires) {
-                        learner.memory.heard(session, timeout_ms, self.base.awake);
+                    // One that the ensemble does not know is local, or begins with a request that is under way.
+                    if let Some(timeout_ms) = self.base.tree.session(session) {
+                        learner.touch(session, timeout_ms);
+                        if self.base.plant.has(Bug::FollowerExpires) {
+                            learner.memory.heard(session, timeout_ms, self.base.awake);
+                        }
                     }
                 }
                 RoleState::Leading(leader) => leader.touch(session, self.base.awake),
@@ -517,6 +546,9 @@ impl<P: Plant> Member<P> {
             }
             RoleState::Leading(leader) => match ask {
                 Ask::Forward(request) => leader.request(&mut self.base, Owner::Local, request),
+                Ask::Upgrade(creation, request) => leader
+                    .request(&mut self.base, Owner::Local, creation)
+                    .and_then(|()| leader.request(&mut self.base, Owner::Local, request)),
                 Ask::Revalidate(revalidate) => {
                     leader.revalidate(&mut self.base, Owner::Local, &revalidate);
                     Ok(())

@@ -56,6 +56,11 @@ impl<P: Plant> Member<P> {
         }
     }
 
+    /// The sessions of this member alone and how long each has left to live.
+    pub fn local_session_deadlines(&self) -> Vec<(SessionId, Duration)> {
+        self.base.clients.local_sessions().deadlines()
+    }
+
     /// The learners of a leader; others have none.
     pub fn learners(&self) -> Vec<LearnerView> {
         match &self.role {

@@ -18,6 +18,12 @@ pub struct ClientRules {
     pub enforce_quota: bool,
     /// Nodes may have a time to live. ZooKeeper has this off unless it is asked for.
     pub extended_types: bool,
+    /// New sessions live on their member alone.
+    pub local_sessions: bool,
+    /// A local session becomes one of the ensemble when it creates an ephemeral, instead of being refused.
+    pub local_upgrading: bool,
+    /// Without a leader the member serves reads to clients that are content with that.
+    pub read_only_mode: bool,
     /// How often the leader looks for containers and nodes whose time is over.
     pub container_check: Duration,
     /// The text of `/zookeeper/config`: a line for each member, and the version. Empty where there is none to show.
@@ -31,6 +37,9 @@ impl Default for ClientRules {
             skip_acl: false,
             enforce_quota: false,
             extended_types: true,
+            local_sessions: false,
+            local_upgrading: false,
+            read_only_mode: false,
             container_check: CONTAINER_CHECK,
             membership: ByteString::new(),
         }

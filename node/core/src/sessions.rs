@@ -71,6 +71,20 @@ impl SessionTracker {
         }
     }
 
+    pub(crate) fn contains(&self, session: SessionId) -> bool {
+        self.sessions.contains_key(&session)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// The time-out of a session, as it was asked for.
+    pub(crate) fn timeout_ms(&self, session: SessionId) -> Option<i32> {
+        let timeout = self.sessions.get(&session)?.timeout;
+        Some(i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX))
+    }
+
     pub(crate) fn owner(&self, session: SessionId) -> Option<Owner> {
         self.sessions.get(&session)?.owner
     }

@@ -55,8 +55,12 @@ pub struct Status {
     pub digest: i64,
     /// Znodes, the root included.
     pub znodes: usize,
+    /// Without a leader it serves reads.
+    pub read_only: bool,
     /// Live sessions of the ensemble.
     pub sessions: usize,
+    /// Sessions of this member alone.
+    pub local_sessions: usize,
     /// Ephemeral znodes.
     pub ephemerals: usize,
     /// Clients connected to this member.
@@ -101,7 +105,9 @@ impl<P: Plant> Member<P> {
             last_applied: self.base.journal.applied(),
             digest: self.base.tree.digest(),
             znodes: counts.znodes,
+            read_only: self.base.clients.is_read_only(),
             sessions: counts.sessions,
+            local_sessions: self.base.clients.local_sessions().len(),
             ephemerals: counts.ephemerals,
             clients: self.base.clients.connected(),
             outstanding: self.base.clients.outstanding(),

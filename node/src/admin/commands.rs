@@ -119,7 +119,7 @@ pub(super) fn run(command: Command, facts: &Facts) -> Map<String, Value> {
             fields([("digests", view.digests.iter().map(digest).collect())])
         }
         Command::InitialConfiguration => fields([("initial_configuration", json!(initial(facts)))]),
-        Command::IsReadOnly => fields([("read_only", json!(false))]),
+        Command::IsReadOnly => fields([("read_only", json!(view.status.read_only))]),
         Command::LastSnapshot => match facts.about.last_snapshot() {
             Some((zxid, at)) => fields([("zxid", json!(format!("{:x}", zxid.0))), ("timestamp", json!(at))]),
             None => fields([("zxid", json!("ffffffffffffffff")), ("timestamp", json!(-1))]),
@@ -207,7 +207,9 @@ fn connection(view: &ConnectionView, brief: bool) -> Value {
 
 fn dump(facts: &Facts) -> Map<String, Value> {
     let tick = facts.about.config.tick_time;
-    let sets = expiries(&facts.view.deadlines, tick);
+    let view = &facts.view;
+    let deadlines: Vec<_> = view.deadlines.iter().chain(&view.local_deadlines).copied().collect();
+    let sets = expiries(&deadlines, tick);
     let sets: BTreeMap<i64, Vec<i64>> =
         sets.into_iter().map(|(at, ids)| (at, ids.into_iter().map(|id| id.0).collect())).collect();
     let mut owned: BTreeMap<String, Vec<&str>> = BTreeMap::new();

@@ -55,7 +55,8 @@ impl Admin {
             _ => {}
         }
         let made = self.desk.report(command.wants(), move |facts| {
-            if command.needs_a_leader() && !facts.view.status.established {
+            let status = &facts.view.status;
+            if command.needs_a_leader() && !status.established && !status.read_only {
                 let error = "This ZooKeeper instance is not currently serving requests";
                 return response(command.name(), Map::new(), Some(error));
             }

@@ -37,7 +37,7 @@ pub(crate) fn gauges(view: &View, metrics: &Metrics) -> Vec<(&'static str, f64)>
         ("ephemerals_count", size(status.ephemerals)),
         ("approximate_data_size", long(status.data_size)),
         ("global_sessions", size(status.sessions)),
-        ("local_sessions", 0.0),
+        ("local_sessions", size(status.local_sessions)),
         ("open_file_descriptor_count", open_files().map_or(-1.0, size)),
         ("max_file_descriptor_count", max_files().map_or(-1.0, long)),
         ("connection_drop_probability", traffic.drop_probability),

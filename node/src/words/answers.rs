@@ -21,11 +21,12 @@ const NOT_SERVING: &str = "This ZooKeeper instance is not currently serving requ
 /// The answer to one word.
 pub(crate) fn answer(word: Word, facts: &Facts) -> String {
     let view = &facts.view;
-    let serves = view.status.established;
+    let serves = view.status.established || view.status.read_only;
     match word {
         Word::Ruok => "imok".to_owned(),
         Word::Envi => envi(),
         Word::Isro if !serves => "null".to_owned(),
+        Word::Isro if view.status.read_only => "ro".to_owned(),
         Word::Isro => "rw".to_owned(),
         // The mask is the desk's.
         Word::Gtmk | Word::Stmk => String::new(),
@@ -53,6 +54,7 @@ pub(crate) fn mode(status: &Status, voters: usize) -> &'static str {
         Role::Leading => "leader",
         Role::Following(_) if status.observes => "observer",
         Role::Following(_) => "follower",
+        Role::Looking if status.read_only => "read-only",
         Role::Looking => "looking",
     }
 }
@@ -166,13 +168,12 @@ fn dump(facts: &Facts) -> String {
         return String::new();
     };
     report.line("SessionTracker dump:");
+    let local = facts.about.config.rules.local_sessions || !view.local_deadlines.is_empty();
+    if local {
+        session_sets(&mut report, "Local ", &view.local_deadlines, tick);
+    }
     if view.status.role == Role::Leading {
-        let sets = expiries(&view.deadlines, tick);
-        report.line(format_args!("Session Sets ({})/({}):", sets.len(), view.deadlines.len()));
-        for (at_ms, sessions) in &sets {
-            report.line(format_args!("{} expire at {}:", sessions.len(), java_date(*at_ms)));
-            sessions.iter().for_each(|session| report.line(format_args!("\t{:#x}", session.0)));
-        }
+        session_sets(&mut report, if local { "Global " } else { "" }, &view.deadlines, tick);
     } else {
         report.line(format_args!("Global Sessions({}):", view.status.sessions));
         for (session, timeout_ms) in tree.sessions() {
@@ -190,6 +191,15 @@ fn dump(facts: &Facts) -> String {
     }
     report.line("Connections dump:");
     report.finish()
+}
+
+fn session_sets(report: &mut Report, of: &str, deadlines: &[(SessionId, Duration)], tick: Duration) {
+    let sets = expiries(deadlines, tick);
+    report.line(format_args!("{of}Session Sets ({})/({}):", sets.len(), deadlines.len()));
+    for (at_ms, sessions) in &sets {
+        report.line(format_args!("{} expire at {}:", sessions.len(), java_date(*at_ms)));
+        sessions.iter().for_each(|session| report.line(format_args!("\t{:#x}", session.0)));
+    }
 }
 
 /// Sessions by the tick in which they end, in milliseconds since the Unix epoch.

@@ -23,7 +23,9 @@ fn status() -> Status {
         last_applied: Zxid(0x2_0000_0004),
         digest: -1,
         znodes: 7,
+        read_only: false,
         sessions: 2,
+        local_sessions: 0,
         ephemerals: 1,
         clients: 2,
         outstanding: 1,
@@ -45,6 +47,7 @@ pub(crate) fn view() -> View {
         leads_for: None,
         tree: None,
         deadlines: Vec::new(),
+        local_deadlines: Vec::new(),
         watches: Vec::new(),
         connections: Vec::new(),
         digests: Vec::new(),
@@ -223,4 +226,32 @@ fn a_member_without_a_leader_says_so() {
     assert_eq!(said(Word::Ruok, looking()), "imok");
     assert_eq!(said(Word::Isro, looking()), "null");
     assert!(said(Word::Envi, looking()).starts_with("Environment:\nzookeeper.version=3.8.0-"));
+}
+
+#[test]
+fn a_member_that_serves_reads_without_a_leader_says_so() {
+    let read_only = || {
+        let mut view = view();
+        view.status = Status { established: false, read_only: true, role: Role::Looking, ..status() };
+        view
+    };
+    assert_eq!(said(Word::Isro, read_only()), "ro");
+    assert!(said(Word::Srvr, read_only()).contains("\nMode: read-only\n"));
+    assert!(said(Word::Mntr, read_only()).contains("zk_server_state\tread-only\n"));
+}
+
+#[test]
+fn local_sessions_are_counted_and_dumped_apart() {
+    let mut view = view();
+    view.status.local_sessions = 1;
+    view.tree = Some(node_core::tree::Tree::default().snapshot());
+    view.local_deadlines = vec![(SessionId(0x77), Duration::from_secs(3))];
+    let text = said(Word::Mntr, view.clone());
+    assert!(text.contains("zk_global_sessions\t2\nzk_local_sessions\t1\n"), "{text}");
+    let text = said(Word::Dump, view);
+    let mut lines = text.lines().skip(1);
+    assert_eq!(lines.next(), Some("Local Session Sets (1)/(1):"));
+    assert!(lines.next().is_some_and(|line| line.starts_with("1 expire at ")));
+    assert_eq!(lines.next(), Some("\t0x77"));
+    assert_eq!(lines.next(), Some("Global Sessions(2):"));
 }

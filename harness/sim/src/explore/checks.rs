@@ -119,7 +119,10 @@ impl<P: Plant, const N: usize> World<P, N> {
         match event {
             Event::Established { leader, epoch } => self.check_established(place, *leader, *epoch),
             Event::Elected { leader, round } => self.check_votes(place, *leader, *round),
-            Event::Looking { .. } | Event::Synchronizing { .. } | Event::Diverged { .. } => Ok(()),
+            Event::Looking { .. }
+            | Event::ReadOnly
+            | Event::Synchronizing { .. }
+            | Event::Diverged { .. } => Ok(()),
         }
     }
 

@@ -150,6 +150,7 @@ fn told(event: &Event) -> String {
         Event::Established { leader, epoch } => {
             format!("holds epoch {} of s{} as established", epoch.0, leader.0)
         }
+        Event::ReadOnly => "serves reads without a leader".to_owned(),
         Event::Synchronizing { learner, how } => {
             format!("synchronizes s{} by {}", learner.0, format!("{how:?}").to_uppercase())
         }

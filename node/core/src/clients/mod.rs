@@ -8,12 +8,17 @@
 //! Which transaction answers which write is told by session and xid. A client that moved may count its xids
 //! anew, so nothing that its session proposed before the move may come after it is let in: the leader answers a
 //! revalidation only behind all that, and drops what comes later through the old member (see [`crate::sessions`]).
+//!
+//! Sessions of this member alone ([`crate::local`]) begin and end without the role, and so can be had without a leader.
+//! A *read-only* member serves them from what it has applied last, refuses what would change anything or ask a quorum,
+//! and says nothing of other sessions: it can't know whether they live.
 
 mod reads;
 mod reply;
 mod watches;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
@@ -22,11 +27,12 @@ use node_wire::ids::{ServerId, SessionId, Zxid};
 use node_wire::jute::{Reader, Writer};
 use node_wire::password::session_password;
 use node_wire::quorum::{ForwardedRequest, Revalidate};
-use node_wire::txn::Entry;
+use node_wire::txn::{Entry, Txn};
 
 use crate::ClientRules;
 use crate::access::authenticate;
 use crate::io::{ClientId, Effect, Now};
+use crate::local::{self, LocalSessions};
 use crate::tree::{Applied, Seen, Tree};
 use reads::{Local, is_local};
 use watches::Watches;
@@ -40,6 +46,8 @@ const MAX_QUEUE: usize = 65_536;
 pub(crate) enum Ask {
     /// Propose this, or forward it to the leader.
     Forward(ForwardedRequest),
+    /// The same with a session that becomes the ensemble's for it: first the one, then the other.
+    Upgrade(ForwardedRequest, ForwardedRequest),
     /// Ask whether this session lives, and take it over.
     Revalidate(Revalidate),
     /// Ask the leader's quorum how far it is.
@@ -68,6 +76,8 @@ enum Pending {
     Sync { xid: i32, path: ByteString, done: bool },
     /// Known already, told in its turn.
     Answer { xid: i32, error: ErrorCode },
+    /// The end of a local session.
+    Close { xid: i32 },
 }
 
 impl Pending {
@@ -96,6 +106,13 @@ pub(crate) struct Clients {
     watches: Watches,
     super_digest: Option<ByteString>,
     skip_acl: bool,
+    local: LocalSessions,
+    /// New sessions are local ones.
+    makes_local: bool,
+    /// A local session may become the ensemble's.
+    upgrades: bool,
+    /// There is no leader, and reads are served nevertheless.
+    read_only: bool,
 }
 
 /// Bounds on what a client may ask for as a session's time-out, in milliseconds.
@@ -117,6 +134,10 @@ impl Clients {
             watches: Watches::default(),
             super_digest: rules.super_digest.clone(),
             skip_acl: rules.skip_acl,
+            local: LocalSessions::default(),
+            makes_local: rules.local_sessions,
+            upgrades: rules.local_upgrading,
+            read_only: false,
         }
     }
 
@@ -157,18 +178,37 @@ impl Clients {
             self.close(id, out);
             return None;
         }
+        if self.read_only && request.read_only != Some(true) {
+            // It wants to write: let it look for another member.
+            out.push(Effect::CloseClient { client: id });
+            return None;
+        }
         let timeout_ms = request.timeout_ms.clamp(bounds.min_ms, bounds.max_ms);
         if request.session == SessionId::NONE {
             let session = self.new_session(tree);
+            if self.makes_local || self.read_only {
+                self.local.begin(session, timeout_ms);
+                self.go_on(id, session, who, request.last_zxid_seen, tree, out);
+                return None;
+            }
             self.admit(id, session, who, Phase::Creating, out);
-            let mut payload = BytesMut::with_capacity(4);
-            Writer::new(&mut payload).int(timeout_ms);
-            let op = OpCode::CreateSession.code();
-            let (payload, auth) = (payload.freeze(), Vec::new());
-            return Some(Ask::Forward(ForwardedRequest { session, cxid: 0, op, payload, auth }));
+            return Some(Ask::Forward(creation(session, timeout_ms)));
         }
         if request.password.as_ref() != session_password(request.session).as_slice() {
             out.push(Effect::Reply { client: id, frame: reply::expired() });
+            out.push(Effect::CloseClient { client: id });
+            return None;
+        }
+        if self.local.contains(request.session) {
+            self.go_on(id, request.session, who, request.last_zxid_seen, tree, out);
+            return None;
+        }
+        if self.read_only {
+            // Where sessions are local it was one of another member. Else only a leader can tell whether it lives.
+            let is_over = self.makes_local && tree.session(request.session).is_none();
+            if is_over && request.last_zxid_seen <= tree.zxid() {
+                out.push(Effect::Reply { client: id, frame: reply::expired() });
+            }
             out.push(Effect::CloseClient { client: id });
             return None;
         }
@@ -181,10 +221,59 @@ impl Clients {
         loop {
             self.next_session = self.next_session.wrapping_add(1);
             let session = SessionId(self.next_session);
-            if tree.session(session).is_none() && !self.by_session.contains_key(&session) {
+            if tree.session(session).is_none()
+                && !self.by_session.contains_key(&session)
+                && !self.local.contains(session)
+            {
                 return session;
             }
         }
+    }
+
+    /// A local session has its client here.
+    fn go_on(
+        &mut self,
+        id: ClientId,
+        session: SessionId,
+        who: Vec<Id>,
+        last_zxid_seen: Zxid,
+        tree: &Tree,
+        out: &mut Vec<Effect>,
+    ) {
+        if last_zxid_seen > tree.zxid() {
+            // It saw more than we have: it must not go back in time.
+            out.push(Effect::CloseClient { client: id });
+            return;
+        }
+        let Some(timeout_ms) = self.local.touch(session) else { return };
+        self.admit(id, session, who, Phase::Open, out);
+        let frame = reply::connected(session, timeout_ms, self.read_only);
+        out.push(Effect::Reply { client: id, frame });
+    }
+
+    // Local sessions, and reads without a leader.
+
+    /// Time passed: local sessions whose time is over end, and with them their connections.
+    pub(crate) fn tick(&mut self, at: Duration, out: &mut Vec<Effect>) {
+        self.local.advance(at);
+        for session in self.local.expire() {
+            if let Some(&id) = self.by_session.get(&session) {
+                self.close(id, out);
+            }
+        }
+    }
+
+    pub(crate) fn local_sessions(&self) -> &LocalSessions {
+        &self.local
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// There is no leader: from now on reads are served to whom that is enough.
+    pub(crate) fn begin_read_only(&mut self) {
+        self.read_only = true;
     }
 
     fn admit(&mut self, id: ClientId, session: SessionId, who: Vec<Id>, phase: Phase, out: &mut Vec<Effect>) {
@@ -217,7 +306,7 @@ impl Clients {
             client.phase = Phase::Open;
             // The session keeps the time-out it was created with; the leader counts that one.
             let timeout_ms = tree.session(session).unwrap_or(timeout_ms);
-            out.push(Effect::Reply { client: id, frame: reply::connected(session, timeout_ms) });
+            out.push(Effect::Reply { client: id, frame: reply::connected(session, timeout_ms, false) });
         }
     }
 
@@ -250,12 +339,38 @@ impl Clients {
         }
         let Request { xid, op, body } = request;
         let session = client.session;
+        let local = self.local.touch(session);
         let forward = |op: OpCode, payload: Bytes, auth: Vec<Id>| {
             let request = ForwardedRequest { session, cxid: xid, op: op.code(), payload, auth };
             (Pending::Write { xid, op }, Some(Ask::Forward(request)))
         };
         let (pending, ask) = match OpCode::from_code(op) {
-            Some(op) if is_write(op) => forward(op, body, client.who.clone()),
+            Some(op) if self.read_only && needs_a_leader(op) => {
+                (Pending::Answer { xid, error: ErrorCode::NotReadOnly }, None)
+            }
+            Some(op) if is_write(op) => match local {
+                None => forward(op, body, client.who.clone()),
+                Some(_) if !local::makes_ephemeral(op, &body) => {
+                    forward(op, body, client.who.iter().cloned().chain([local::mark()]).collect())
+                }
+                Some(_) if !self.upgrades => {
+                    (Pending::Answer { xid, error: ErrorCode::EphemeralOnLocalSession }, None)
+                }
+                Some(timeout_ms) => {
+                    // From here on it is the leader's to count.
+                    self.local.end(session);
+                    let request = ForwardedRequest {
+                        session,
+                        cxid: xid,
+                        op: op.code(),
+                        payload: body,
+                        auth: client.who.clone(),
+                    };
+                    let upgrade = Ask::Upgrade(creation(session, timeout_ms), request);
+                    (Pending::Write { xid, op }, Some(upgrade))
+                }
+            },
+            Some(OpCode::CloseSession) if local.is_some() => (Pending::Close { xid }, None),
             Some(op @ OpCode::CloseSession) => forward(op, Bytes::new(), Vec::new()),
             Some(OpCode::Sync) => match SyncRequest::decode(&mut Reader::new(body)) {
                 Ok(SyncRequest { path }) => (Pending::Sync { xid, path, done: false }, Some(Ask::Sync(id))),
@@ -328,6 +443,10 @@ impl Clients {
     pub(crate) fn about_to_apply(&mut self, entry: &Entry, tree: &Tree, out: &mut Vec<Effect>) {
         let Some(&id) = self.by_session.get(&entry.header.session) else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };
+        if is_moved(&entry.txn) {
+            // Asked through another member, perhaps before the sync came to the leader.
+            return;
+        }
         let write = client.queue.iter().position(|pending| matches!(pending, Pending::Write { .. }));
         let Some(write) = write
             .filter(|at| matches!(client.queue[*at], Pending::Write { xid, .. } if xid == entry.header.cxid))
@@ -362,7 +481,8 @@ impl Clients {
         if let Applied::SessionCreated { timeout_ms } = applied {
             if matches!(client.phase, Phase::Creating) {
                 client.phase = Phase::Open;
-                out.push(Effect::Reply { client: id, frame: reply::connected(header.session, *timeout_ms) });
+                let frame = reply::connected(header.session, *timeout_ms, false);
+                out.push(Effect::Reply { client: id, frame });
             }
             return;
         }
@@ -370,6 +490,12 @@ impl Clients {
             Some(Pending::Write { xid, op }) if *xid == header.cxid => Some((*xid, *op)),
             _ => None,
         };
+        if asked_here.is_some() && is_moved(&entry.txn) {
+            // The session has gone on elsewhere, or has come from where it asked this with the same number. In both cases
+            // the fate of what it asked here is unknown.
+            self.close(id, out);
+            return;
+        }
         if let Some((xid, op)) = asked_here {
             client.queue.pop_front();
             out.push(Effect::Reply { client: id, frame: reply::written(xid, entry.zxid(), op, applied) });
@@ -390,6 +516,13 @@ impl Clients {
                 Pending::Write { .. } | Pending::Sync { done: false, .. } => return,
                 Pending::Sync { xid, path, done: true } => reply::synced(*xid, tree.zxid(), path),
                 Pending::Answer { xid, error } => reply::plain(*xid, tree.zxid(), *error),
+                Pending::Close { xid } => {
+                    let frame = reply::plain(*xid, tree.zxid(), ErrorCode::Ok);
+                    out.push(Effect::Reply { client: id, frame });
+                    self.local.end(client.session);
+                    self.close(id, out);
+                    return;
+                }
                 Pending::Local { xid, op, body } => {
                     let (session, who) = (client.session, client.who.as_slice());
                     let (skip_acl, watches) = (self.skip_acl, &mut self.watches);
@@ -416,8 +549,12 @@ impl Clients {
         out.push(Effect::CloseClient { client: id });
     }
 
-    /// The member serves nobody any more: its clients go elsewhere, their sessions live on.
+    /// The member serves nobody any more: its clients go elsewhere, their sessions live on. Those that began only
+    /// because there was no leader end.
     pub(crate) fn close_all(&mut self, out: &mut Vec<Effect>) {
+        if std::mem::take(&mut self.read_only) && !self.makes_local {
+            self.local.clear();
+        }
         out.extend(self.clients.keys().map(|client| Effect::CloseClient { client: *client }));
         self.clients.clear();
         self.by_session.clear();
@@ -439,6 +576,24 @@ fn is_write(op: OpCode) -> bool {
             | OpCode::Check
             | OpCode::Multi
     )
+}
+
+/// True for what a member without a leader refuses.
+fn needs_a_leader(op: OpCode) -> bool {
+    is_write(op) || matches!(op, OpCode::Sync | OpCode::Reconfig | OpCode::DeleteContainer)
+}
+
+/// The leader's refusal of what came through a member that the session had left.
+fn is_moved(txn: &Txn) -> bool {
+    matches!(txn, Txn::Error { code } if *code == ErrorCode::SessionMoved.code())
+}
+
+/// The request that makes a session the ensemble's.
+fn creation(session: SessionId, timeout_ms: i32) -> ForwardedRequest {
+    let mut payload = BytesMut::with_capacity(4);
+    Writer::new(&mut payload).int(timeout_ms);
+    let op = OpCode::CreateSession.code();
+    ForwardedRequest { session, cxid: 0, op, payload: payload.freeze(), auth: Vec::new() }
 }
 
 fn prove(who: &mut Vec<Id>, body: Bytes, super_digest: Option<&ByteString>) -> Result<(), ErrorCode> {

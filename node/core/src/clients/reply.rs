@@ -35,18 +35,19 @@ pub(super) fn with_body(xid: i32, zxid: Zxid, room: usize, body: impl FnOnce(&mu
 }
 
 /// The answer to a connect request whose session stands.
-pub(super) fn connected(session: SessionId, timeout_ms: i32) -> Bytes {
+pub(super) fn connected(session: SessionId, timeout_ms: i32, read_only: bool) -> Bytes {
     let password = Bytes::copy_from_slice(&session_password(session));
-    frame(0, |w| connect_response(timeout_ms, session, password).encode(w))
+    let read_only = Some(read_only);
+    let response = ConnectResponse { protocol_version: 0, timeout_ms, session, password, read_only };
+    frame(0, |w| response.encode(w))
 }
 
 /// The answer to a connect request whose session is over: a time-out of zero.
 pub(super) fn expired() -> Bytes {
-    frame(0, |w| connect_response(0, SessionId::NONE, Bytes::from_static(&[0; 16])).encode(w))
-}
-
-fn connect_response(timeout_ms: i32, session: SessionId, password: Bytes) -> ConnectResponse {
-    ConnectResponse { protocol_version: 0, timeout_ms, session, password, read_only: Some(false) }
+    let (session, password) = (SessionId::NONE, Bytes::from_static(&[0; 16]));
+    let response =
+        ConnectResponse { protocol_version: 0, timeout_ms: 0, session, password, read_only: Some(false) };
+    frame(0, |w| response.encode(w))
 }
 
 /// The answer to a write whose transaction was applied.

@@ -16,6 +16,7 @@ use node_wire::txn::{Entry, Txn, TxnHeader};
 use super::{Leader, Phase, Progress, up_to_date};
 use crate::base::{Base, Leave, Then};
 use crate::io::{ConnId, Effect};
+use crate::local;
 use crate::plant::{Bug, Plant};
 use crate::prep::Case;
 use crate::sessions::Owner;
@@ -44,11 +45,38 @@ impl Leader {
         } else if self.sessions.owner(session).is_some_and(|known| known != owner)
             && !(base.plant.has(Bug::FollowerExpires) && request.cxid == 0)
         {
-            // Sent before the client moved. It must not take effect after what the client did since.
+            // Sent before the client moved. It must not take effect after what the client did since. A member of ours
+            // is told of the move and closes the connection; one of Apache ZooKeeper waits for a transaction, and takes
+            // this one for the reason to close.
+            if self.waits_for_refusals(owner) {
+                return self.refuse(base, &request, ErrorCode::SessionMoved);
+            }
             return Ok(());
         }
         self.sessions.touch(session, base.awake);
-        self.propose(base, &request)
+        let local = self.may_be_local(base, owner, &request);
+        self.propose(base, &request, local)
+    }
+
+    fn waits_for_refusals(&self, owner: Owner) -> bool {
+        self.dialect(owner) == Dialect::Apache
+    }
+
+    fn dialect(&self, owner: Owner) -> Dialect {
+        match owner {
+            Owner::Local => Dialect::Own,
+            Owner::Learner(conn) => self.peers.get(&conn).map_or(Dialect::Own, |peer| peer.dialect),
+        }
+    }
+
+    /// True for a request of a session that another member alone may know. A member of ours says so. Of those of Apache
+    /// ZooKeeper every session is believed that did not begin here, as it does itself.
+    fn may_be_local<P: Plant>(&self, base: &Base<P>, owner: Owner, request: &ForwardedRequest) -> bool {
+        base.config.clients.local_sessions
+            && match self.dialect(owner) {
+                Dialect::Own => local::is_marked(&request.auth),
+                Dialect::Apache => !local::is_from(request.session, base.config.id),
+            }
     }
 
     /// A session's time is over: closing it is a transaction like any other.
@@ -59,22 +87,39 @@ impl Leader {
         let payload = bytes::Bytes::new();
         let request =
             ForwardedRequest { session, cxid: 0, op: OpCode::CloseSession.code(), payload, auth: Vec::new() };
-        self.propose(base, &request)
+        self.propose(base, &request, false)
     }
 
+    fn next_zxid<P: Plant>(&self, base: &Base<P>) -> Result<Zxid, Leave> {
+        self.last_proposed
+            .next()
+            .filter(|zxid| zxid.counter() < base.config.last_counter)
+            .or_else(|| base.plant.has(Bug::ZxidRollover).then(|| beginning_after(self.last_proposed)))
+            .ok_or_else(|| Leave::because("the epoch's counter is used up, a new epoch is needed"))
+    }
+
+    /// Proposes that a request was refused, without a look at it.
+    fn refuse<P: Plant>(
+        &mut self,
+        base: &mut Base<P>,
+        request: &ForwardedRequest,
+        error: ErrorCode,
+    ) -> Result<(), Leave> {
+        let zxid = self.next_zxid(base)?;
+        let txn = Txn::Error { code: error.code() };
+        self.log(base, request, zxid, (txn.kind(), txn))
+    }
+
+    /// Proposes what becomes of a request. `local` says that its session may be one that another member alone knows.
     pub(super) fn propose<P: Plant>(
         &mut self,
         base: &mut Base<P>,
         request: &ForwardedRequest,
+        local: bool,
     ) -> Result<(), Leave> {
-        let zxid = self
-            .last_proposed
-            .next()
-            .filter(|zxid| zxid.counter() < base.config.last_counter)
-            .or_else(|| base.plant.has(Bug::ZxidRollover).then(|| beginning_after(self.last_proposed)))
-            .ok_or_else(|| Leave::because("the epoch's counter is used up, a new epoch is needed"))?;
+        let zxid = self.next_zxid(base)?;
         let (plant, rules, tree) = (base.plant, &base.config.clients, &base.tree);
-        let (kind, txn) = self.outstanding.transaction(Case { plant, rules, tree, request, zxid });
+        let (kind, txn) = self.outstanding.transaction(Case { plant, rules, tree, request, zxid, local });
         if base.plant.has(Bug::EarlyCasRefusal)
             && let Txn::Error { code } = txn
             && code == ErrorCode::BadVersion.code()
@@ -91,6 +136,17 @@ impl Leader {
         if let Txn::CloseSession { .. } = txn {
             self.sessions.remove(request.session);
         }
+        self.log(base, request, zxid, (kind, txn))
+    }
+
+    /// A proposal goes to every learner and onto the leader's own disk.
+    fn log<P: Plant>(
+        &mut self,
+        base: &mut Base<P>,
+        request: &ForwardedRequest,
+        zxid: Zxid,
+        (kind, txn): (i32, Txn),
+    ) -> Result<(), Leave> {
         let header =
             TxnHeader { session: request.session, cxid: request.cxid, zxid, time_ms: base.now.wall_ms, kind };
         self.look_ahead(base);

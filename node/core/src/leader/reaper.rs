@@ -27,7 +27,7 @@ impl Leader {
         }
         self.next_reaping = base.awake + base.config.clients.container_check;
         for path in left_alone(&base.tree, base.now.wall_ms) {
-            self.propose(base, &reaping(&path))?;
+            self.propose(base, &reaping(&path), false)?;
         }
         Ok(())
     }

@@ -51,6 +51,10 @@ impl Outstanding {
     ) -> Result<Txn, ErrorCode> {
         let CreateTtlRequest { path, data, acl, flags, ttl_ms } = request;
         let mode = Mode::from_flags(flags)?;
+        if mode.ephemeral && case.local && !self.session_lives(case.tree, case.request.session) {
+            // A session that nobody else knows owns nothing.
+            return Err(ErrorCode::SessionExpired);
+        }
         let owner = owner(case, op, mode, ttl_ms)?;
         // A sequential name may end in a slash: its number is the name.
         let slash = path.rfind('/').filter(|_| !path.contains('\0')).ok_or(ErrorCode::BadArguments)?;

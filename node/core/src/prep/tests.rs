@@ -41,7 +41,7 @@ impl Judge {
         let auth = vec![Id { scheme: ByteString::from_static("digest"), id }];
         let request = ForwardedRequest { session: SESSION, cxid: 1, op: op.code(), payload, auth };
         let (tree, rules) = (&self.tree, &ClientRules::default());
-        let case = Case { plant: Clean, rules, tree, request: &request, zxid };
+        let case = Case { plant: Clean, rules, tree, request: &request, zxid, local: false };
         let (kind, txn) = self.outstanding.transaction(case);
         let header = TxnHeader { session: SESSION, cxid: 1, zxid, time_ms: 0, kind };
         let applied = self.tree.apply(&Entry::new(header, txn.clone(), None));

@@ -16,6 +16,15 @@ use node_wire::jute::{Reader, Writer, limits::MAX_FRAME};
 use crate::history::dotted;
 use crate::show;
 
+/// What a client says when it connects.
+pub(crate) struct Wish {
+    pub(crate) timeout_ms: i32,
+    /// Instead of what it has seen.
+    pub(crate) seen: Option<Zxid>,
+    /// A member that serves reads alone would do.
+    pub(crate) read_only: bool,
+}
+
 /// One connection of a client.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -48,14 +57,14 @@ impl Client {
         }
     }
 
-    pub(crate) fn connect_request(&self, timeout_ms: i32, last_zxid: Option<Zxid>) -> ConnectRequest {
+    pub(crate) fn connect_request(&self, wish: Wish) -> ConnectRequest {
         ConnectRequest {
             protocol_version: 0,
-            last_zxid_seen: last_zxid.unwrap_or(self.last_zxid),
-            timeout_ms,
+            last_zxid_seen: wish.seen.unwrap_or(self.last_zxid),
+            timeout_ms: wish.timeout_ms,
             session: self.session,
             password: self.password.clone(),
-            read_only: Some(false),
+            read_only: Some(wish.read_only),
         }
     }
 
@@ -84,7 +93,8 @@ impl Client {
             }
             self.session = response.session;
             self.password = response.password;
-            return Ok(format!("session {} for {} ms", response.session, response.timeout_ms));
+            let how = if response.read_only == Some(true) { ", read-only" } else { "" };
+            return Ok(format!("session {} for {} ms{how}", response.session, response.timeout_ms));
         }
         let header = ReplyHeader::decode(&mut reader)?;
         if header.xid == XID_WATCH {

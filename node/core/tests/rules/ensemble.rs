@@ -14,7 +14,7 @@ use node_wire::election::Notification;
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::quorum::{PacketType, QuorumPacket};
 
-use crate::clients::Client;
+use crate::clients::{Client, Wish};
 use crate::disk::{self, Disk};
 use crate::history::dotted;
 use crate::show;
@@ -475,8 +475,7 @@ impl Ensemble {
         member: u64,
         of: Option<&str>,
         forged: bool,
-        timeout_ms: i32,
-        last_zxid: Option<Zxid>,
+        wish: Wish,
     ) -> Result<(), String> {
         self.next_client += 1;
         let id = ClientId(self.next_client);
@@ -485,7 +484,7 @@ impl Ensemble {
         if forged {
             client.forge_password();
         }
-        let request = client.connect_request(timeout_ms, last_zxid);
+        let request = client.connect_request(wish);
         self.clients.insert(name.to_owned(), client);
         self.step(member, Input::ClientConnect { client: id, request, who: Vec::new() });
         Ok(())

@@ -13,7 +13,8 @@
 //! sleep 1 · wake 1                       a process that is not scheduled
 //! vote 2 1 STATE leader=3 zxid=1.5 epoch=1 round=2      a puppet's vote, delivered at once
 //! dial 2 1 · say 2 1 KIND [zxid=] [current=] [server=]  a puppet's packet, delivered at once
-//! connect c 1 [of=d] [timeout=MS] [seen=ZXID] [forged=true]    a client; `of` resumes d's session
+//! say 2 1 request session=ID path=P [ephemeral=true] [local=true]   a create of a session, perhaps a local one
+//! connect c 1 [of=d] [timeout=MS] [seen=ZXID] [forged=true] [readonly=true]    a client; `of` resumes d's session
 //! create|set|get|multi|addwatch|.. c ..  its requests (see `requests`); lose c breaks its connection
 //! state [1] · durable 1 · tree 1 · pings on                    looks
 //! ```
@@ -25,11 +26,15 @@ use bytestring::ByteString;
 use goldenscript::{ArgumentConsumer, Command, Context};
 use node_core::Bug;
 use node_core::io::{Input, Recovered};
-use node_wire::client::Request;
+use node_wire::client::{Acl, CreateRequest, Id, OpCode, Request};
 use node_wire::election::{Notification, PeerState};
-use node_wire::ids::{Epoch, Round, ServerId, Zxid};
-use node_wire::quorum::{Dialect, LEARNER_PROTOCOL, LeaderInfo, LearnerInfo, PacketType, QuorumPacket};
+use node_wire::ids::{Epoch, Round, ServerId, SessionId, Zxid};
+use node_wire::quorum::{
+    Dialect, ForwardedRequest, LEARNER_PROTOCOL, LeaderInfo, LearnerInfo, PacketType, QuorumPacket,
+    Revalidate,
+};
 
+use crate::clients::Wish;
 use crate::ensemble::Ensemble;
 use crate::history::{entry, image, parse_zxid, parse_zxids};
 use crate::requests::{encode, request};
@@ -95,6 +100,16 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// `session=0x...`.
+    fn session(&mut self) -> Outcome<SessionId> {
+        let id = self
+            .0
+            .take_key("session")
+            .and_then(|id| id.strip_prefix("0x"))
+            .ok_or("session=0x.. is missing")?;
+        Ok(SessionId(i64::from_str_radix(id, 16)?))
+    }
+
     pub(crate) fn zxid(&mut self, key: &str) -> Outcome<Option<Zxid>> {
         Ok(self.0.take_key(key).map(parse_zxid).transpose()?)
     }
@@ -120,6 +135,9 @@ impl Runner {
             "ensemble" => {
                 self.ensemble.create(args.id()?, args.or("observers", 0)?, args.key("snap_count")?);
                 self.ensemble.rules.enforce_quota = args.or("enforce_quota", false)?;
+                self.ensemble.rules.local_sessions = args.or("local", false)?;
+                self.ensemble.rules.local_upgrading = args.or("upgrading", false)?;
+                self.ensemble.rules.read_only_mode = args.or("read_only", false)?;
                 self.ensemble.rules.super_digest = args.key::<String>("super")?.map(ByteString::from);
             }
             "member" => self.member(args)?,
@@ -231,11 +249,18 @@ impl Runner {
             }
             PacketType::AckEpoch => Some(encode(|w| w.int(current))),
             PacketType::Proposal => Some(entry(zxid).bytes),
+            PacketType::Revalidate => {
+                let (session, timeout_ms) = (args.session()?, 4000);
+                Some(encode(|w| Revalidate { session, timeout_ms }.encode(w)))
+            }
             _ => None,
         };
-        let raw = args.or("raw", zxid.to_wire())?;
+        let packet = match kind {
+            PacketType::Request => forwarded(args)?,
+            _ => QuorumPacket::new(kind, args.or("raw", zxid.to_wire())?, data),
+        };
         let conn = self.ensemble.wires.newest(from, to).ok_or("they are not connected")?;
-        self.ensemble.send(conn, QuorumPacket::new(kind, raw, data));
+        self.ensemble.send(conn, packet);
         Ok(self.ensemble.deliver(from, to, Some(1))?)
     }
 
@@ -247,7 +272,8 @@ impl Runner {
                 let forged = args.or("forged", false)?;
                 let timeout_ms = args.or("timeout", 4000)?;
                 let seen = args.zxid("seen")?;
-                return Ok(self.ensemble.connect(client, member, of, forged, timeout_ms, seen)?);
+                let wish = Wish { timeout_ms, seen, read_only: args.or("readonly", false)? };
+                return Ok(self.ensemble.connect(client, member, of, forged, wish)?);
             }
             "lose" => {
                 let (id, member) = self.ensemble.client(client).map(|client| (client.id, client.member))?;
@@ -267,4 +293,19 @@ impl Runner {
         self.ensemble.step(member, Input::ClientRequest { client: id, request: Request { xid, op, body } });
         Ok(())
     }
+}
+
+/// A member's word for a client: create a node.
+fn forwarded(args: &mut Args<'_>) -> Outcome<QuorumPacket> {
+    let session = args.session()?;
+    let create = CreateRequest {
+        path: ByteString::from(format!("/{}", args.0.take_key("path").unwrap_or_default())),
+        data: None,
+        acl: vec![Acl::world_anyone()],
+        flags: i32::from(args.or("ephemeral", false)?),
+    };
+    let id = |scheme, id| Id { scheme: ByteString::from_static(scheme), id: ByteString::from_static(id) };
+    let auth = if args.or("local", false)? { vec![id("session", "local")] } else { Vec::new() };
+    let (op, payload) = (OpCode::Create.code(), encode(|w| create.encode(w)));
+    Ok(ForwardedRequest { session, cxid: 1, op, payload, auth }.into_packet())
 }

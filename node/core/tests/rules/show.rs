@@ -33,6 +33,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::Looking { round, left: None, reason } => format!("looking in round {round}: {reason}"),
         Event::Elected { leader, round } => format!("elected {leader} in round {round}"),
         Event::Established { leader, epoch } => format!("established epoch {epoch} of {leader}"),
+        Event::ReadOnly => "serves reads without a leader".to_owned(),
         Event::Synchronizing { learner, how } => {
             format!("synchronizes {learner} by {}", format!("{how:?}").to_uppercase())
         }
