@@ -33,6 +33,7 @@ pub mod run;
 pub mod seed;
 pub mod sim_run;
 pub mod store;
+pub mod targets;
 pub mod worlds;
 
 use std::ffi::OsString;

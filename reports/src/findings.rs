@@ -66,12 +66,21 @@ pub fn verdict(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sent
     }
 }
 
+/// Which members of a mixed ensemble began as what.
+pub(crate) fn who_is_what(run: &RunInfo) -> String {
+    let java: Vec<String> = run.java.iter().map(|member| format!("n{member}")).collect();
+    let version =
+        run.versions.get("Apache ZooKeeper").map(|version| format!(" {version}")).unwrap_or_default();
+    format!("{} Apache ZooKeeper{version}, the others bundled", java.join(" "))
+}
+
 fn opening(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence {
     let members = {
         let n = run.nodes;
         let many = if n == 1 { "member" } else { "members" };
         match run.target.strip_prefix("image ") {
             Some(image) => format!("{} {many} of the image {image}", small_number(n)),
+            None if run.is_mixed() => format!("{} {many} ({})", small_number(n), who_is_what(run)),
             None => format!("{} {} {many}", small_number(n), run.target),
         }
     };

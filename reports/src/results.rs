@@ -38,8 +38,11 @@ pub struct RunInfo {
     /// Why that cluster: `asked for`, `auto: no Docker engine answers`.
     #[serde(default)]
     pub cluster_reason: String,
-    /// What was tested: `bundled`, `zookeeper 3.8.4`.
+    /// What was tested: `bundled`, `Apache ZooKeeper 3.8.0`.
     pub target: String,
+    /// The members that began as Apache ZooKeeper beside or instead of the bundled node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub java: Vec<u64>,
     /// Number of voting members.
     pub nodes: u32,
     /// Number of observers.
@@ -79,6 +82,14 @@ pub struct RunInfo {
     pub settings: BTreeMap<String, String>,
     /// The whole command line that repeats the run.
     pub repeat: String,
+}
+
+impl RunInfo {
+    /// Whether its members began as different kinds of servers.
+    pub fn is_mixed(&self) -> bool {
+        let java = u32::try_from(self.java.len()).unwrap_or(u32::MAX);
+        java > 0 && java < self.nodes
+    }
 }
 
 /// The machine that ran the harness.

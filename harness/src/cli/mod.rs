@@ -47,7 +47,7 @@ pub enum Command {
     Sim(Box<SimArgs>),
     /// Plant every known bug and show that the bench finds it
     Selftest(Box<SelftestArgs>),
-    /// List what can be named: nemeses, workloads, models, conditions, faults, plants
+    /// List what can be named: nemeses, workloads, targets, models, conditions, faults, plants
     List(ListArgs),
     /// Tell what works on this machine
     Doctor(DoctorArgs),
@@ -56,6 +56,9 @@ pub enum Command {
     /// A member of the process cluster
     #[command(hide = true)]
     Member(Box<MemberArgs>),
+    /// Another program that dies with the harness
+    #[command(hide = true)]
+    Become(BecomeArgs),
     /// The network of the process cluster
     #[command(hide = true)]
     Links,
@@ -99,18 +102,25 @@ pub struct RunArgs {
     /// Where members run: auto, process, docker, sim
     #[arg(long, value_name = "WHERE", default_value = "auto")]
     pub cluster: String,
-    /// What is tested: bundled
-    #[arg(long, value_name = "WHAT", default_value = "bundled")]
+    /// What is tested: node, zookeeper, or mixed:N, of which N members are Apache ZooKeeper
+    #[arg(long, value_name = "WHAT", default_value = "node")]
     pub target: String,
+    /// Apache ZooKeeper's class path as Java takes it [default: ZOOKEEPER_CLASSPATH, or where Debian's package is]
+    #[arg(long, value_name = "CLASSPATH")]
+    pub zookeeper: Option<String>,
+    /// The tick of Apache ZooKeeper's members, who give each other up after two of them [default: 500ms]
+    #[arg(long, value_name = "TIME")]
+    pub tick: Option<String>,
     /// What clients do
     #[arg(long, value_name = "NAME", default_value = "register")]
     pub workload: String,
     /// What is broken: `none`, or a list of nemeses that take turns
     #[arg(long, value_name = "LIST", default_value = "none")]
     pub nemesis: String,
-    /// From the onset of one fault to that of the next; each is held for half of it
-    #[arg(long, value_name = "TIME", default_value = "4s")]
-    pub interval: String,
+    /// From the onset of one fault to that of the next; each is held for half of it [default: 4s; with members of
+    /// Apache ZooKeeper, which take seconds to start, 8s]
+    #[arg(long, value_name = "TIME")]
+    pub interval: Option<String>,
     /// Operations per second over all clients, due at moments drawn from the seed
     #[arg(long, value_name = "N", default_value_t = 1000.0)]
     pub rate: f64,
@@ -178,7 +188,7 @@ pub struct ReportArgs {
 /// Flags of `list`.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
-    /// nemeses, workloads, models, conditions, faults or plants
+    /// nemeses, workloads, targets, models, conditions, faults or plants
     pub what: String,
 }
 
@@ -216,4 +226,15 @@ pub struct MemberArgs {
     /// The process with which it dies
     #[arg(long)]
     pub parent: Option<u32>,
+}
+
+/// Flags of a program that dies with the harness.
+#[derive(Clone, Debug, Args)]
+pub struct BecomeArgs {
+    /// The process with which it dies
+    #[arg(long)]
+    pub parent: u32,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub program: Vec<std::ffi::OsString>,
 }

@@ -12,6 +12,7 @@ use crate::cluster::ports::MAX_MEMBERS;
 use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Plan, schedule};
 use crate::seed;
+use crate::targets::Target;
 
 /// Above this the harness itself would be what is measured.
 const MAX_RATE: f64 = 200_000.0;
@@ -25,8 +26,12 @@ const SHORTEST_STEP: Duration = Duration::from_millis(100);
 const SHORTEST_RUN: Duration = Duration::from_secs(1);
 /// The bundled node takes no less: below that a busy machine would elect without need.
 const SHORTEST_PEER_TIMEOUT: Duration = Duration::from_millis(50);
+/// Below that a virtual machine that clears its memory is given up.
+const SHORTEST_TICK: Duration = Duration::from_millis(50);
+/// Apache ZooKeeper's usual 2 s would have every leader fault end before it is noticed.
+const TICK: Duration = Duration::from_millis(500);
 /// ZooKeeper's sessions last 2 to 20 ticks of 2 s.
-const SESSION_RANGE: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(40));
+pub(crate) const SESSION_RANGE: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(40));
 /// The longest name of a run.
 const MAX_NAME: usize = 80;
 
@@ -111,6 +116,12 @@ pub struct RunOptions {
     pub cluster: Where,
     /// What only members in containers are told.
     pub containers: Containers,
+    /// What is tested.
+    pub target: Target,
+    /// Apache ZooKeeper's class path, when one was named.
+    pub zookeeper: Option<String>,
+    /// Apache ZooKeeper's tick.
+    pub tick: Duration,
     /// The workload's name.
     pub workload: &'static str,
     /// The nemeses that take turns; none of them is a run without faults.
@@ -160,6 +171,7 @@ impl RunOptions {
     pub fn from_args(args: &RunArgs) -> Result<Self, Failure> {
         let seed = args.seed.unwrap_or_else(seed::fresh);
         let nemeses = Nemesis::parse_list(&args.nemesis).map_err(Failure::Usage)?;
+        let target = Target::parse(&args.target, nodes(args)?)?;
         let mut options = Self {
             nodes: nodes(args)?,
             cluster: cluster(&args.cluster)?,
@@ -168,8 +180,11 @@ impl RunOptions {
                 image_command: args.image_command.clone(),
                 publish: args.publish,
             },
+            target,
+            zookeeper: args.zookeeper.clone(),
+            tick: optional_time("--tick", args.tick.as_deref(), TICK)?,
             workload: workload(&args.workload)?,
-            interval: time("--interval", &args.interval)?,
+            interval: optional_time("--interval", args.interval.as_deref(), usual_interval(target))?,
             rate: args.rate,
             concurrency: args.concurrency,
             keys: args.keys,
@@ -191,6 +206,7 @@ impl RunOptions {
             nemeses,
         };
         not_here(args)?;
+        options.check_target(args)?;
         options.check_containers()?;
         options.check_fail_fast()?;
         options.check_load()?;
@@ -198,6 +214,59 @@ impl RunOptions {
         options.check_nemeses()?;
         options.repeat = options.command_line();
         Ok(options)
+    }
+
+    /// What a target can't be, or can't lose, is refused before it is looked for.
+    fn check_target(&self, args: &RunArgs) -> Result<(), Failure> {
+        let name = self.target.name();
+        if !self.target.has_java() {
+            if args.zookeeper.is_some() || args.tick.is_some() {
+                return Err(Failure::usage(
+                    "--zookeeper and --tick are for Apache ZooKeeper: add --target zookeeper or mixed:N",
+                ));
+            }
+            if self.nemeses.contains(&Nemesis::ReplaceRolling) {
+                return Err(Failure::usage(format!(
+                    "--nemesis {}: there is one kind of server only; add --target zookeeper or mixed:N",
+                    Nemesis::ReplaceRolling.name()
+                )));
+            }
+            return Ok(());
+        }
+        if matches!(self.cluster.name, "docker" | "sim") {
+            let how = match self.cluster.name {
+                "docker" => "write --cluster process, or --image NAME for a container of it",
+                _ => "write --cluster process",
+            };
+            return Err(Failure::usage(format!(
+                "--target {name}: members of Apache ZooKeeper are local processes; {how}"
+            )));
+        }
+        if self.containers.any() {
+            return Err(Failure::usage(format!(
+                "--target {name} is for local processes and --image for containers: leave one of them out"
+            )));
+        }
+        if let Some(bug) = self.plant {
+            return Err(Failure::usage(format!(
+                "--plant {}: bugs are planted in the bundled node only; leave out --target {name}",
+                bug.name()
+            )));
+        }
+        self.check_loss("Apache ZooKeeper")
+    }
+
+    /// Nobody but the bundled node tells what it has synced.
+    fn check_loss(&self, whose: &str) -> Result<(), Failure> {
+        let loses = |nemesis: &&Nemesis| nemesis.kills() && self.lose_unsynced.applies_to(**nemesis);
+        match self.nemeses.iter().find(loses) {
+            Some(nemesis) => Err(Failure::usage(format!(
+                "--nemesis {}: what {whose} has synced is not known, so it can't lose the rest; add \
+                 --lose-unsynced never",
+                nemesis.name()
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn check_containers(&self) -> Result<(), Failure> {
@@ -234,15 +303,7 @@ impl RunOptions {
                 bug.name()
             )));
         }
-        let loses = |nemesis: &&Nemesis| nemesis.kills() && self.lose_unsynced.applies_to(**nemesis);
-        if let Some(nemesis) = self.nemeses.iter().find(loses) {
-            return Err(Failure::usage(format!(
-                "--nemesis {}: what {image} has synced is not known, so it can't lose the rest; add \
-                 --lose-unsynced never",
-                nemesis.name()
-            )));
-        }
-        Ok(())
+        self.check_loss(image)
     }
 
     /// What would never be seen can't end a run.
@@ -306,6 +367,7 @@ impl RunOptions {
         at_least("--interval", self.interval, SHORTEST_INTERVAL)?;
         at_least("--op-timeout", self.op_timeout, Duration::from_millis(10))?;
         at_least("--peer-timeout", self.peer_timeout, SHORTEST_PEER_TIMEOUT)?;
+        at_least("--tick", self.tick, SHORTEST_TICK)?;
         let (shortest, longest) = SESSION_RANGE;
         if self.session_timeout < shortest || self.session_timeout > longest {
             return Err(Failure::usage(format!(
@@ -389,13 +451,16 @@ impl RunOptions {
             flag("cluster", self.cluster.name.to_owned(), "auto");
         }
         let Containers { image, image_command, publish } = &self.containers;
+        flag("target", self.target.name(), "node");
+        flag("zookeeper", self.zookeeper.clone().unwrap_or_default(), "");
+        flag("tick", span::show(self.tick), &span::show(TICK));
         flag("image", image.clone().unwrap_or_default(), "");
         for word in image_command {
             flag("image-command", word.clone(), "");
         }
         flag("publish", publish.map(|address| address.to_string()).unwrap_or_default(), "");
         flag("workload", self.workload.to_owned(), "register");
-        flag("interval", span::show(self.interval), "4s");
+        flag("interval", span::show(self.interval), &span::show(usual_interval(self.target)));
         flag("rate", self.rate.to_string(), "1000");
         flag("concurrency", self.concurrency.to_string(), "20");
         flag("keys", self.keys.to_string(), "5");
@@ -428,12 +493,6 @@ fn nodes(args: &RunArgs) -> Result<u32, Failure> {
 fn not_here(args: &RunArgs) -> Result<(), Failure> {
     if args.observers > 0 {
         return Err(Failure::usage("--observers: this build has voting members only; leave the flag out"));
-    }
-    if args.target != "bundled" {
-        return Err(Failure::usage(format!(
-            "--target {}: this build tests the bundled node only; leave the flag out",
-            args.target
-        )));
     }
     Ok(())
 }
@@ -473,6 +532,15 @@ pub(crate) fn plant(text: Option<&str>) -> Result<Option<Bug>, Failure> {
             names.join(", ")
         ))
     })
+}
+
+/// From onset to onset, when nobody says.
+fn usual_interval(target: Target) -> Duration {
+    Duration::from_secs(if target.has_java() { 8 } else { 4 })
+}
+
+fn optional_time(flag: &str, text: Option<&str>, usual: Duration) -> Result<Duration, Failure> {
+    text.map_or(Ok(usual), |text| time(flag, text))
 }
 
 fn time(flag: &str, text: &str) -> Result<Duration, Failure> {
@@ -524,6 +592,7 @@ mod tests {
         let options = meant("--seed 7").expect("defaults");
         assert_eq!((options.nodes, options.concurrency, options.keys), (5, 20, 5));
         assert_eq!(options.interval, Duration::from_secs(4));
+        assert_eq!(meant("--target zookeeper").expect("a run").interval, Duration::from_secs(8));
         assert_eq!(options.time_limit, Duration::from_secs(30));
         assert!(options.nemeses.is_empty());
         assert_eq!(options.name, "register-none");
@@ -534,7 +603,8 @@ mod tests {
     fn the_command_that_repeats_a_run_means_the_same_run() {
         let flags = "--nemesis kill-one,pause-leader --nodes 3 --interval 2500ms --rate 12.5 --seed 99 \
                      --plant commit-alone --lose-unsynced always --time-limit 2m";
-        for flags in [flags.to_owned(), format!("{flags} --overlap")] {
+        let java = "--target mixed:2 --zookeeper x.jar:y.jar --tick 1s --nemesis replace-rolling --interval 6s --seed 3";
+        for flags in [flags.to_owned(), format!("{flags} --overlap"), java.to_owned()] {
             let options = meant(&flags).expect("a run");
             let again = meant(options.repeat.strip_prefix("harness run").expect("a run")).expect("the same");
             assert_eq!(format!("{options:?}"), format!("{again:?}"));
@@ -559,7 +629,17 @@ mod tests {
             ("--image zookeeper --plant commit-alone", "bundled node only"),
             ("--image zookeeper --nemesis kill-all", "--lose-unsynced never"),
             ("--cluster proces", "did you mean `process`?"),
-            ("--target zookeeper", "bundled node only"),
+            ("--target zookeper", "did you mean `zookeeper`?"),
+            ("--target mixed:5", "all of them is --target zookeeper"),
+            ("--target zookeeper --cluster docker", "--image NAME for a container"),
+            ("--target mixed:2 --cluster sim", "write --cluster process"),
+            ("--target zookeeper --image x", "leave one of them out"),
+            ("--target mixed:2 --plant commit-alone", "bundled node only"),
+            ("--target zookeeper --nemesis kill-all", "--lose-unsynced never"),
+            ("--target zookeeper --tick 10ms", "at least 50ms"),
+            ("--tick 1s", "add --target zookeeper"),
+            ("--zookeeper x.jar", "add --target zookeeper"),
+            ("--nemesis replace-rolling", "add --target zookeeper or mixed:N"),
             ("--observers 1", "voting members only"),
             ("--overlap", "two nemeses at least"),
             ("--overlap --nemesis kill-one", "two nemeses at least"),

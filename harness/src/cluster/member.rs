@@ -64,6 +64,11 @@ impl Member {
         Ok(())
     }
 
+    /// Where its words go.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
     /// Notes something about its process at this moment.
     pub(super) fn note(&self, event: Event) {
         self.place.note(event);

@@ -14,19 +14,24 @@ pub mod process;
 pub mod procfs;
 pub mod spawner;
 
+mod launch;
 mod member;
+mod observer;
 mod process_clock;
 mod voice;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::time::Duration;
 
 use node_wire::ids::ServerId;
 use reports::results::Reach;
 
 use crate::events::EventLog;
 use crate::links::protocol::{Count, Pair, ProbeRound};
+use crate::targets::Server;
 
 /// What a cluster's methods give: boxed, so that a cluster can be chosen while running.
 pub type Async<'a, T> = Pin<Box<dyn Future<Output = anyhow::Result<T>> + Send + 'a>>;
@@ -44,11 +49,14 @@ pub enum FaultClass {
     Pause,
     /// Shifts of the wall clock.
     Clock,
+    /// An orderly end, and a new start as the other kind of server on the same data.
+    Replace,
 }
 
 impl FaultClass {
     /// Every class.
-    pub const ALL: [Self; 5] = [Self::Partition, Self::Reject, Self::Kill, Self::Pause, Self::Clock];
+    pub const ALL: [Self; 6] =
+        [Self::Partition, Self::Reject, Self::Kill, Self::Pause, Self::Clock, Self::Replace];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
@@ -58,6 +66,7 @@ impl FaultClass {
             Self::Kill => "kill",
             Self::Pause => "pause",
             Self::Clock => "clock",
+            Self::Replace => "replace",
         }
     }
 }
@@ -221,6 +230,14 @@ pub fn matrix(round: &ProbeRound, members: &[ServerId]) -> Vec<Vec<Reach>> {
     members.iter().map(|from| members.iter().map(|to| reach(from, to)).collect()).collect()
 }
 
+/// How long a member may take to say who it is.
+const WHO_PATIENCE: Duration = Duration::from_millis(500);
+
+async fn who_answers(address: SocketAddr) -> Option<(Server, String)> {
+    let answer = tokio::time::timeout(WHO_PATIENCE, node_client::four_letter_word(address, "srvr")).await;
+    Server::who_answered(&answer.ok()?.ok()?)
+}
+
 /// A place where members run.
 pub trait Cluster: Send + Sync {
     /// Its name on the command line.
@@ -247,6 +264,28 @@ pub trait Cluster: Send + Sync {
 
     /// Starts these again, first losing what was not synced if asked to.
     fn restart<'a>(&'a self, members: &'a [ServerId], lose_unsynced: bool) -> Async<'a, ()>;
+
+    /// Asks these to end, as an operator does. Done when they are asked.
+    fn retire<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+        let _ = members;
+        Box::pin(async { anyhow::bail!("the {} cluster has one kind of server", self.name()) })
+    }
+
+    /// Starts these again, when they have ended, as this kind of server on the data that they left.
+    fn restart_as<'a>(&'a self, members: &'a [ServerId], server: Server) -> Async<'a, ()> {
+        let _ = (members, server);
+        Box::pin(async { anyhow::bail!("the {} cluster has one kind of server", self.name()) })
+    }
+
+    /// What each member begins as; nobody is named where all are of one kind that nothing replaces.
+    fn servers(&self) -> BTreeMap<ServerId, Server> {
+        BTreeMap::new()
+    }
+
+    /// Who answers at a member's client port by its own word, and its version; none when nobody serves there.
+    fn who_answers(&self, member: ServerId) -> Async<'_, Option<(Server, String)>> {
+        Box::pin(async move { Ok(who_answers(self.client_address(member)).await) })
+    }
 
     /// Stops the processes of these.
     fn pause<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()>;

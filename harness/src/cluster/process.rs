@@ -1,7 +1,8 @@
 //! The cluster of child processes on loopback: it needs no root, no Docker, nothing installed.
 //!
 //! Every member is this very executable under its hidden subcommand `member`, so nothing else has to be
-//! built. Every ordered pair of members speaks through a link of its own ([`crate::links`]), and wall clocks are
+//! built; with `--target zookeeper` or `mixed:N` some or all run Apache ZooKeeper instead ([`crate::targets`]), behind
+//! the same links and with the same end. Every ordered pair of members speaks through a link of its own ([`crate::links`]), and wall clocks are
 //! shifted by tracing ([`harness_clock`]). Children are in
 //! process groups of their own, so that Ctrl-C reaches the harness alone, which then heals in order; they
 //! ask the kernel to die with the harness, whatever kills it.
@@ -9,10 +10,8 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -21,20 +20,25 @@ use node_core::Bug;
 use node_wire::ids::ServerId;
 use rustix::process::Signal;
 
+use super::launch::{Seat, child};
 use super::member::Member;
+use super::observer::{self, Watched};
 use super::ports::PortPlan;
 use super::process_clock::Clocks;
 use super::spawner::Spawner;
 use super::{Async, ClockReading, Cluster, Cut, FaultClass, PortState, ProcessState, Severing, Traffic};
-use crate::clock::{RunClock, whole_milliseconds};
+use crate::clock::RunClock;
 use crate::events::{self, Event, EventLog};
 use crate::links::handle::Links;
 use crate::links::protocol::{LinkSpec, Pair, ProbeRound};
 use crate::links::rules::Rule;
-use crate::store::lock::TOKEN_VARIABLE;
+use crate::targets::Server;
+use crate::targets::java::Java;
 
 /// How long the ensemble may take to serve after its processes were started.
 const START_PATIENCE: Duration = Duration::from_secs(20);
+/// The same with virtual machines, which take their time.
+const JAVA_START_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a killed process may take to be reaped.
 const SIGNAL_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a member may take to end when asked politely.
@@ -55,6 +59,21 @@ pub struct MemberSettings {
     pub folder: PathBuf,
     /// What names the run in the environment of its processes.
     pub token: String,
+    /// Apache ZooKeeper, when members run as it.
+    pub java: Option<JavaMembers>,
+}
+
+/// What only members of Apache ZooKeeper are told.
+#[derive(Clone, Debug)]
+pub struct JavaMembers {
+    /// Where it is.
+    pub java: Java,
+    /// Who begins as it.
+    pub members: Vec<ServerId>,
+    /// ZooKeeper's tickTime, for members of both kinds.
+    pub tick: Duration,
+    /// The shortest and the longest session that members of both kinds grant.
+    pub sessions: (Duration, Duration),
 }
 
 /// A port of the block that was chosen is taken after all. Another block may do.
@@ -82,6 +101,10 @@ pub struct ProcessCluster {
     spawner: Spawner,
     clock: RunClock,
     clocks: Clocks,
+    /// What each member runs as, where not all are of one kind for ever.
+    servers: Arc<Mutex<BTreeMap<ServerId, Server>>>,
+    /// What asks those that don't tell.
+    observer: Mutex<Option<tokio::task::AbortHandle>>,
     /// The cuts in force, by fault. Held until the links follow, so that rules arrive in the order in which they
     /// were decided.
     cuts: tokio::sync::Mutex<BTreeMap<String, Cut>>,
@@ -99,6 +122,14 @@ impl ProcessCluster {
                 .with_context(|| format!("creating {}", folder.display()))?;
             members.insert(*id, Member::new(*id, folder, clock, events.clone()));
         }
+        let kind = |id: &ServerId| match &settings.java {
+            Some(java) if java.members.contains(id) => Server::Zookeeper,
+            Some(_) | None => Server::Node,
+        };
+        let servers = match settings.java {
+            Some(_) => ids.iter().map(|id| (*id, kind(id))).collect(),
+            None => BTreeMap::new(),
+        };
         let executable = own_executable()?;
         let spawner = Spawner::start().context("starting a thread")?;
         Ok(Self {
@@ -112,6 +143,8 @@ impl ProcessCluster {
             spawner,
             clock,
             clocks: Clocks::default(),
+            servers: Arc::new(Mutex::new(servers)),
+            observer: Mutex::default(),
             cuts: tokio::sync::Mutex::default(),
         })
     }
@@ -141,45 +174,44 @@ impl ProcessCluster {
     }
 
     fn link_specs(&self) -> Vec<LinkSpec> {
-        self.pairs()
-            .flat_map(|pair| {
-                let (quorum, election) = self.ports.link(pair);
-                [
-                    LinkSpec { pair, listen: quorum, target: self.ports.quorum(pair.to) },
-                    LinkSpec { pair, listen: election, target: self.ports.election(pair.to) },
-                ]
-            })
-            .collect()
+        let is_translated = self.settings.java.is_some();
+        let specs = |pair: Pair| {
+            let (quorum, election) = self.ports.link(pair);
+            let (_, back) = self.ports.link(pair.back());
+            let spec =
+                LinkSpec { pair, listen: quorum, target: self.ports.quorum(pair.to), introduces: None };
+            // Apache ZooKeeper dials back at the address that it is told; the bundled node knows its links.
+            let introduces = is_translated.then_some(back);
+            [spec, LinkSpec { listen: election, target: self.ports.election(pair.to), introduces, ..spec }]
+        };
+        self.pairs().flat_map(specs).collect()
     }
 
-    fn member_command(&self, id: ServerId, lose_unsynced: bool) -> Command {
-        let mut command = child(&self.executable, "member", &self.settings.token);
-        let data = self.settings.folder.join("nodes").join(id.0.to_string()).join("data");
-        command.arg("--parent").arg(std::process::id().to_string());
-        command.arg("--id").arg(id.0.to_string()).arg("--data-dir").arg(data);
-        command.arg("--client-addr").arg(self.ports.client(id).to_string());
-        command.arg("--peer-timeout-ms").arg(whole_milliseconds(self.settings.peer_timeout).to_string());
-        // All clients of a run come from one address, and they crowd together when members are down.
-        command.args(["--max-client-cnxns", "0", "--events", "--note-synced"]);
-        for server in &self.ids {
-            let (quorum, election) = (self.ports.quorum(*server), self.ports.election(*server));
-            command.arg("--server").arg(format!("{}={quorum}:{}", server.0, election.port()));
-            if *server != id {
-                let (quorum, election) = self.ports.link(Pair::new(id, *server));
-                command.arg("--dial").arg(format!("{}={quorum},{election}", server.0));
-            }
+    fn plan(&self, id: ServerId) -> Seat<'_> {
+        Seat {
+            executable: &self.executable,
+            settings: &self.settings,
+            ports: &self.ports,
+            members: &self.ids,
+            id,
         }
-        if let Some(bug) = self.settings.plant {
-            command.arg("--plant").arg(bug.name());
-        }
-        if lose_unsynced {
-            command.arg("--cut-unsynced");
-        }
-        command
+    }
+
+    /// What a member runs as, or ran as last.
+    fn server(&self, id: ServerId) -> Server {
+        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        servers.get(&id).copied().unwrap_or(Server::Node)
     }
 
     fn spawn(&self, id: ServerId, lose_unsynced: bool) -> anyhow::Result<()> {
-        self.member(id)?.spawn(&self.spawner, self.member_command(id, lose_unsynced))
+        let command = match self.server(id) {
+            Server::Node => self.plan(id).node(lose_unsynced),
+            Server::Zookeeper if lose_unsynced => bail!(
+                "what Apache ZooKeeper has synced is not known, so it can't lose the rest: use --lose-unsynced never"
+            ),
+            Server::Zookeeper => self.plan(id).zookeeper()?,
+        };
+        self.member(id)?.spawn(&self.spawner, command)
     }
 
     /// Starts a member again, with its clock as it was.
@@ -201,7 +233,13 @@ impl ProcessCluster {
         for id in &self.ids {
             self.spawn(*id, false)?;
         }
-        let in_time = self.events.wait(START_PATIENCE, events::settled).await;
+        let patience = if self.settings.java.is_some() {
+            self.observe();
+            JAVA_START_PATIENCE
+        } else {
+            START_PATIENCE
+        };
+        let in_time = self.events.wait(patience, events::settled).await;
         let views = self.events.views();
         if let Some((id, _)) = views.iter().find(|(_, view)| !view.running) {
             let words = self.member(*id)?.last_words();
@@ -213,11 +251,33 @@ impl ProcessCluster {
         if !in_time {
             bail!(
                 "the ensemble does not serve {} s after its start: {}",
-                START_PATIENCE.as_secs(),
+                patience.as_secs(),
                 events::laggards(&views)
             );
         }
         Ok(())
+    }
+
+    /// Has those that don't tell what they are be asked, for as long as the cluster lives.
+    fn observe(&self) {
+        let watched = self.members.iter().map(|(id, member)| {
+            let (id, servers) = (*id, Arc::clone(&self.servers));
+            let is_silent = move || {
+                let servers = servers.lock().unwrap_or_else(PoisonError::into_inner);
+                servers.get(&id) == Some(&Server::Zookeeper)
+            };
+            let address = self.ports.client(id);
+            Watched { place: member.place().clone(), address, is_silent: Arc::new(is_silent) }
+        });
+        let task = tokio::spawn(observer::observe(watched.collect()));
+        let mut observer = self.observer.lock().unwrap_or_else(PoisonError::into_inner);
+        *observer = Some(task.abort_handle());
+    }
+
+    fn stop_observing(&self) {
+        if let Some(observer) = self.observer.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            observer.abort();
+        }
     }
 
     async fn ask_port(&self, id: ServerId) -> PortState {
@@ -241,6 +301,10 @@ impl Cluster for ProcessCluster {
         match class {
             FaultClass::Partition | FaultClass::Reject | FaultClass::Kill | FaultClass::Pause => Ok(()),
             FaultClass::Clock => self.clocks.can(),
+            FaultClass::Replace if self.settings.java.is_some() => Ok(()),
+            FaultClass::Replace => {
+                Err("there is one kind of server only: add --target zookeeper or mixed:N".to_owned())
+            }
         }
     }
 
@@ -279,6 +343,33 @@ impl Cluster for ProcessCluster {
             }
             Ok(())
         })
+    }
+
+    fn retire<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+        Box::pin(async move {
+            for id in members {
+                self.member(*id)?.signal(Signal::TERM);
+            }
+            Ok(())
+        })
+    }
+
+    fn restart_as<'a>(&'a self, members: &'a [ServerId], server: Server) -> Async<'a, ()> {
+        Box::pin(async move {
+            for id in members {
+                self.member(*id)?.ended(SIGNAL_PATIENCE).await?;
+                let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+                servers.insert(*id, server);
+            }
+            for id in members {
+                self.start_again(*id, false).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn servers(&self) -> BTreeMap<ServerId, Server> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn pause<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
@@ -361,6 +452,7 @@ impl Cluster for ProcessCluster {
 
     fn stop(&self) -> Async<'_, ()> {
         Box::pin(async move {
+            self.stop_observing();
             for member in self.members.values() {
                 // A stopped process takes the polite signal only when it goes on.
                 member.signal(Signal::TERM);
@@ -397,6 +489,7 @@ fn rules(cuts: &BTreeMap<String, Cut>, pairs: &[Pair]) -> Vec<(Pair, Rule)> {
 impl Drop for ProcessCluster {
     /// Whatever led here, a panic too: no process stays.
     fn drop(&mut self) {
+        self.stop_observing();
         for member in self.members.values() {
             member.signal(Signal::KILL);
         }
@@ -408,11 +501,4 @@ impl Drop for ProcessCluster {
 fn own_executable() -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe().context("finding this executable")?;
     if path.exists() { Ok(path) } else { Ok(PathBuf::from("/proc/self/exe")) }
-}
-
-/// A child of this run: recognisable by its environment, in a process group of its own.
-fn child(executable: &std::path::Path, subcommand: &str, token: &str) -> Command {
-    let mut command = Command::new(executable);
-    command.arg(subcommand).env(TOKEN_VARIABLE, token).process_group(0);
-    command
 }

@@ -1,5 +1,9 @@
 //! A member's words, wherever it runs: each line is stamped when it comes, understood as far as it can be,
 //! and kept in `events.jsonl` beside the member's log.
+//!
+//! The bundled node says what happens as JSON. Apache ZooKeeper only logs, and of its log three words are understood:
+//! LOOKING, when it has left its leader or never had one, LEADING and FOLLOWING, when its vote is decided. When an epoch
+//! stands and whether it serves is asked from outside ([`super::observer`]).
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -9,7 +13,7 @@ use anyhow::Context;
 use node_wire::ids::ServerId;
 
 use crate::clock::{RunClock, RunNs};
-use crate::events::{Event, EventLog, Said, Stamped};
+use crate::events::{Event, EventLog, Said, Stamped, Stand};
 
 /// A line longer than this is cut.
 pub(super) const MAX_LINE_BYTES: u64 = 64 * 1024;
@@ -47,7 +51,7 @@ impl Place {
 
     /// What takes the lines of one of its processes.
     pub(super) fn voice(&self) -> anyhow::Result<Voice> {
-        Ok(Voice { lines: append(&self.folder.join("events.jsonl"))?, place: self.clone() })
+        Ok(Voice { lines: append(&self.folder.join("events.jsonl"))?, log: self.log()?, place: self.clone() })
     }
 
     /// The end of its log, for a message.
@@ -62,6 +66,7 @@ impl Place {
 pub(super) struct Voice {
     place: Place,
     lines: File,
+    log: File,
 }
 
 impl Voice {
@@ -69,13 +74,57 @@ impl Voice {
     pub(super) fn take(&mut self, line: &[u8]) {
         let time = self.place.clock.now();
         let parsed = serde_json::from_slice::<serde_json::Value>(line);
-        let Ok(serde_json::Value::Object(mut fields)) = parsed else { return };
+        let Ok(serde_json::Value::Object(mut fields)) = parsed else { return self.take_logged(time, line) };
         if let Ok(said) = serde_json::from_value::<Said>(serde_json::Value::Object(fields.clone())) {
             self.place.note_at(time, Event::Said(said));
         }
         // What cannot be written down is lost for the reader of the folder only; the run goes on.
         fields.insert("time".to_owned(), time.into());
         let _ = writeln!(self.lines, "{}", serde_json::Value::Object(fields));
+    }
+
+    /// Takes a line that is no event of the bundled node: it belongs into the log.
+    fn take_logged(&mut self, time: RunNs, line: &[u8]) {
+        let _ = self.log.write_all(line);
+        let Some(state) = logged_state(line) else { return };
+        let left = match self.place.events.views().get(&self.place.id).map(|view| view.stand) {
+            Some(Stand::Established { leader, .. }) => Some(leader.0),
+            Some(Stand::Looking) | None => None,
+        };
+        let said = match state {
+            PeerState::Looking => Said::Looking { left },
+            PeerState::Leading => Said::Elected { leader: self.place.id.0 },
+            // Whom it follows is not in the line.
+            PeerState::Following => return,
+        };
+        self.place.note_at(time, Event::Said(said.clone()));
+        if let Ok(serde_json::Value::Object(mut fields)) = serde_json::to_value(said) {
+            fields.insert("time".to_owned(), time.into());
+            let _ = writeln!(self.lines, "{}", serde_json::Value::Object(fields));
+        }
+    }
+}
+
+/// What a member of Apache ZooKeeper says it is when that changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PeerState {
+    Looking,
+    Leading,
+    Following,
+}
+
+/// The state in a line of Apache ZooKeeper's log, however the line begins.
+fn logged_state(line: &[u8]) -> Option<PeerState> {
+    let line = std::str::from_utf8(line).ok()?.trim_end();
+    let (before, state) = line.rsplit_once(" - ")?;
+    if !before.ends_with("QuorumPeer") {
+        return None;
+    }
+    match state {
+        "LOOKING" => Some(PeerState::Looking),
+        "LEADING" => Some(PeerState::Leading),
+        "FOLLOWING" => Some(PeerState::Following),
+        _ => None,
     }
 }
 
@@ -86,4 +135,49 @@ pub(super) fn append(path: &Path) -> anyhow::Result<File> {
         .append(true)
         .open(path)
         .with_context(|| format!("opening {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(folder: &Path) -> Place {
+        let events = EventLog::new(&[ServerId(1)]);
+        Place { id: ServerId(1), folder: folder.to_owned(), clock: RunClock::start(), events }
+    }
+
+    #[test]
+    fn the_states_of_apache_zookeeper_are_told_from_all_else_that_it_logs() {
+        let state = |line: &str| logged_state(line.as_bytes());
+        let thread =
+            "2026-11-22T15:20:01.123 [QuorumPeer[myid=1](plain=[127.0.0.1]:1)(secure=disabled)] INFO";
+        let peer = "org.apache.zookeeper.server.quorum.QuorumPeer";
+        assert_eq!(state(&format!("{thread} {peer} - LOOKING\n")), Some(PeerState::Looking));
+        assert_eq!(state(&format!("{thread} {peer} - LEADING\n")), Some(PeerState::Leading));
+        assert_eq!(state(&format!("{thread} {peer} - FOLLOWING\n")), Some(PeerState::Following));
+        assert_eq!(state(&format!("{thread} {peer} - LEADING - LEADER ELECTION TOOK - 1 MS\n")), None);
+        assert_eq!(state(&format!("{thread} org.apache.zookeeper.server.Client - LOOKING\n")), None);
+    }
+
+    #[test]
+    fn a_logged_line_is_kept_and_its_news_noted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = place(folder.path());
+        let mut voice = place.voice().expect("a voice");
+        place.note(Event::Spawned);
+        place.note(Event::Said(Said::Established { leader: 3, epoch: 7 }));
+        voice.take(b"x INFO org.apache.zookeeper.server.quorum.QuorumPeer - LOOKING\n");
+        voice.take(b"an exception\n");
+        voice.take(b"x INFO org.apache.zookeeper.server.quorum.QuorumPeer - LEADING\n");
+        let said: Vec<Event> =
+            place.events.events().into_iter().skip(2).map(|stamped| stamped.event).collect();
+        assert_eq!(
+            said,
+            [Event::Said(Said::Looking { left: Some(3) }), Event::Said(Said::Elected { leader: 1 })]
+        );
+        let log = std::fs::read_to_string(folder.path().join("log")).expect("a log");
+        assert_eq!(log.lines().count(), 3);
+        let lines = std::fs::read_to_string(folder.path().join("events.jsonl")).expect("events");
+        assert!(lines.starts_with("{\"event\":\"looking\",\"left\":3,\"time\":"), "{lines}");
+    }
 }

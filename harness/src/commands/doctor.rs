@@ -15,6 +15,7 @@ use super::print;
 use crate::cluster::ports;
 use crate::cluster::procfs::Identity;
 use crate::exit::{Exit, Failure};
+use crate::targets::java::Java;
 
 /// How often each thing is measured; the median is told.
 const SAMPLES: usize = 51;
@@ -43,6 +44,7 @@ pub fn doctor(store: &Path) -> Result<Exit, Failure> {
     }
     // What is not needed for every run is told, and no reason for another exit status.
     text.push_str(&line(&clocks()));
+    text.push_str(&line(&zookeeper()));
     text.push_str("for `--cluster docker`:\n");
     text.push_str(&line(&engine()));
     print(&text)?;
@@ -59,6 +61,23 @@ fn clocks() -> Finding {
     match harness_clock::available() {
         Ok(()) => Finding { sound: true, what: "clocks", words: "can be shifted in one process".to_owned() },
         Err(why) => Finding { sound: false, what: "clocks", words: format!("no clock-bump: {why}") },
+    }
+}
+
+/// What `--target zookeeper` and `mixed:N` need.
+fn zookeeper() -> Finding {
+    match Java::find(None) {
+        Ok(java) => Finding {
+            sound: true,
+            what: "zookeeper",
+            words: format!(
+                "Apache ZooKeeper {} on Java {} ({})",
+                java.zookeeper, java.version, java.class_path
+            ),
+        },
+        Err(why) => {
+            Finding { sound: false, what: "zookeeper", words: format!("no --target zookeeper: {why}") }
+        }
     }
 }
 

@@ -8,15 +8,17 @@ use crate::cli::suggest;
 use crate::cluster::FaultClass;
 use crate::exit::{Exit, Failure};
 use crate::nemesis::Nemesis;
+use crate::targets::Target;
 
 /// What there is to list.
-const KINDS: [&str; 6] = ["nemeses", "workloads", "models", "conditions", "faults", "plants"];
+const KINDS: [&str; 7] = ["nemeses", "workloads", "targets", "models", "conditions", "faults", "plants"];
 
 /// Prints the list.
 pub fn list(what: &str) -> Result<Exit, Failure> {
     let rows = match what {
         "nemeses" | "nemesis" => nemeses(),
         "workloads" | "workload" => workloads(),
+        "targets" | "target" => targets(),
         "models" | "model" => models(),
         "conditions" | "condition" => conditions(),
         "faults" | "fault" => faults(),
@@ -50,6 +52,10 @@ fn workloads() -> Vec<Row> {
     workloads::WORKLOADS.iter().map(|workload| (workload.name, workload.summary.to_owned())).collect()
 }
 
+fn targets() -> Vec<Row> {
+    Target::LIST.into_iter().map(|(name, about)| (name, about.to_owned())).collect()
+}
+
 fn models() -> Vec<Row> {
     ModelName::ALL.into_iter().map(|model| (model.name(), model.about())).collect()
 }
@@ -73,6 +79,10 @@ fn faults() -> Vec<Row> {
              synced; process, docker"
         }
         FaultClass::Pause => "SIGSTOP, and SIGCONT when the fault is healed; process, docker",
+        FaultClass::Replace => {
+            "SIGTERM, and a start as the other kind of server on the same data when the fault is healed; process, with \
+             --target zookeeper or mixed:N"
+        }
         FaultClass::Clock => {
             "the wall clock of one process is shifted, again after a restart; monotonic time and waits are not; \
              process, docker: x86-64 and the right to ptrace"
@@ -96,7 +106,7 @@ mod tests {
 
     #[test]
     fn every_list_has_rows_and_an_unknown_one_is_refused() {
-        for rows in [nemeses(), workloads(), models(), conditions(), faults(), plants()] {
+        for rows in [nemeses(), workloads(), targets(), models(), conditions(), faults(), plants()] {
             assert!(
                 !rows.is_empty() && rows.iter().all(|(name, about)| !name.is_empty() && !about.is_empty())
             );

@@ -1,10 +1,9 @@
 //! `harness member`, hidden: the bundled node inside the harness, with what only a test bench may ask of it.
 
-use anyhow::{Context, anyhow};
 use node::NodeConfig;
 use node_core::{Bug, Clean, Planted};
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
+use super::stand_in::die_with;
 use crate::cli::MemberArgs;
 use crate::exit::{Exit, Failure};
 
@@ -28,12 +27,4 @@ pub fn member(args: &MemberArgs) -> Result<Exit, Failure> {
         Some(bug) => node::run(config, Planted(bug)),
     }?;
     Ok(Exit::Done)
-}
-
-/// Asks the kernel to kill this process when its harness ends, and ends now if that has happened already.
-fn die_with(parent: u32) -> anyhow::Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL))
-        .context("asking for a signal when the harness ends")?;
-    let expected = i32::try_from(parent).ok().and_then(Pid::from_raw);
-    if getppid() == expected { Ok(()) } else { Err(anyhow!("the harness that started this member is gone")) }
 }

@@ -15,6 +15,7 @@ pub mod report;
 pub mod run;
 pub mod selftest;
 pub mod sim;
+pub mod stand_in;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -45,6 +46,7 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Doctor(args) => doctor::doctor(&args.store),
         Command::Clean(args) => clean::clean(&args.store),
         Command::Member(args) => member::member(&args),
+        Command::Become(args) => stand_in::become_program(&args),
         Command::Links => links::links(),
         Command::ClockTarget => clock_target::clock_target(),
         #[cfg(feature = "docker")]

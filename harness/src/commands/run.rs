@@ -64,7 +64,8 @@ pub(crate) fn make(order: Order, progress: &Progress) -> Result<(RunFolder, Judg
     let start = jiff::Timestamp::now();
     let Fresh { folder, lock } = RunFolder::create(&options.store, &options.name, start)?;
     let (token, progress) = (lock.token().to_owned(), progress.clone());
-    let prepared = Prepared { options, schedule, repeats, folder, start, token, progress };
+    let java = site.as_ref().and_then(run::site::Site::java).cloned();
+    let prepared = Prepared { options, schedule, repeats, folder, start, token, progress, java };
     let outcome = runtime.block_on(run::execute(&prepared, site, &interrupt));
     // Tasks that hang on a member must not keep the command.
     runtime.shutdown_background();

@@ -146,16 +146,17 @@ fn epoch_after(fault: &FaultRecord, to: u64, events: &[Stamped]) -> Option<u32> 
         .find(|epoch| fault.epoch_before.is_none_or(|before| *epoch > before))
 }
 
+fn ends_processes(fault: &FaultRecord) -> bool {
+    fault.kind.starts_with("kill") || fault.kind == Nemesis::ReplaceRolling.name()
+}
+
 /// No member's process ended but by a fault.
 fn nobody_died(faults: &[FaultRecord], events: &[Stamped]) -> CheckResult {
     let killed_by_us = |stamped: &Stamped| {
         faults.iter().any(|fault| {
             let by_then = fault.asked_ns <= stamped.time;
             let not_yet_healed = fault.healed_ns.is_none_or(|healed| stamped.time <= healed);
-            fault.kind.starts_with("kill")
-                && by_then
-                && not_yet_healed
-                && fault.targets.contains(&stamped.node.0)
+            ends_processes(fault) && by_then && not_yet_healed && fault.targets.contains(&stamped.node.0)
         })
     };
     let mut deaths = Vec::new();

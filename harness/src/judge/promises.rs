@@ -120,7 +120,7 @@ pub(super) fn sides(fault: &FaultRecord, members: &[u64]) -> Vec<Vec<u64>> {
             let rest = members.iter().copied().filter(|member| !fault.targets.contains(member)).collect();
             vec![fault.targets.clone(), rest]
         }
-        Some(FaultClass::Kill | FaultClass::Clock) | None => Vec::new(),
+        Some(FaultClass::Kill | FaultClass::Replace | FaultClass::Clock) | None => Vec::new(),
     }
 }
 

@@ -25,6 +25,7 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
+use super::introduction::Introduction;
 use super::rules::{Lane, Rule};
 use crate::num::wide;
 
@@ -58,9 +59,18 @@ pub enum Fate {
     BackRefused,
 }
 
-/// Carries one accepted connection to `target`. `out` is the lane of what the dialling side says.
-pub async fn carry(near: TcpStream, target: SocketAddr, out: Arc<Lane>, back: Arc<Lane>) -> Fate {
-    match try_carry(&near, target, &out, &back).await {
+/// Where a connection leads.
+#[derive(Clone, Copy, Debug)]
+pub struct Far {
+    /// The target.
+    pub target: SocketAddr,
+    /// What the dialling side's introduction names instead of its own address.
+    pub introduces: Option<SocketAddr>,
+}
+
+/// Carries one accepted connection to its far end. `out` is the lane of what the dialling side says.
+pub async fn carry(near: TcpStream, far: Far, out: Arc<Lane>, back: Arc<Lane>) -> Fate {
+    match try_carry(&near, far, &out, &back).await {
         Ok(()) | Err(Broken::Apart) => Fate::Apart,
         Err(Broken::Refused(lane)) if std::ptr::eq(lane, &raw const *out) => Fate::OutRefused,
         Err(Broken::Refused(_)) => Fate::BackRefused,
@@ -69,7 +79,7 @@ pub async fn carry(near: TcpStream, target: SocketAddr, out: Arc<Lane>, back: Ar
 
 async fn try_carry<'a>(
     near: &TcpStream,
-    target: SocketAddr,
+    Far { target, introduces }: Far,
     out: &'a Lane,
     back: &'a Lane,
 ) -> Result<(), Broken<'a>> {
@@ -89,7 +99,8 @@ async fn try_carry<'a>(
     // Without this, small packets wait for each other's acknowledgements and elections look slower.
     let _ = near.set_nodelay(true);
     let _ = far.set_nodelay(true);
-    let there = Pump::new(near, &far, out);
+    let mut there = Pump::new(near, &far, out);
+    there.introduction = introduces.map(Introduction::naming);
     let here = Pump::new(&far, near, back);
     let ended = tokio::try_join!(there.run(back), here.run(out));
     if ended.is_err() {
@@ -199,6 +210,8 @@ struct Pump<'s, 'l> {
     /// When the FIN or the reset came; it is delayed like a byte.
     ended_at: Option<Instant>,
     buffer: Vec<u8>,
+    /// What becomes of the first words.
+    introduction: Option<Introduction>,
 }
 
 impl<'s, 'l> Pump<'s, 'l> {
@@ -213,6 +226,7 @@ impl<'s, 'l> Pump<'s, 'l> {
             end: End::Open,
             ended_at: None,
             buffer,
+            introduction: None,
         }
     }
 
@@ -294,17 +308,31 @@ impl<'s, 'l> Pump<'s, 'l> {
         match self.reader.try_read(&mut self.buffer) {
             Ok(0) => self.finish(End::Fin, rule),
             Ok(length) => {
-                self.queued += length;
-                self.lane.waiting.fetch_add(wide(length), Ordering::Relaxed);
-                let bytes = Bytes::copy_from_slice(&self.buffer[..length]);
-                self.queue.push_back((Instant::now() + rule.delay(), bytes));
+                let said = &self.buffer[..length];
+                let bytes = match &mut self.introduction {
+                    Some(introduction) => Bytes::from(introduction.pass(said)),
+                    None => Bytes::copy_from_slice(said),
+                };
+                self.enqueue(bytes, rule);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => self.finish(End::Reset, rule),
         }
     }
 
+    fn enqueue(&mut self, bytes: Bytes, rule: Rule) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.queued += bytes.len();
+        self.lane.waiting.fetch_add(wide(bytes.len()), Ordering::Relaxed);
+        self.queue.push_back((Instant::now() + rule.delay(), bytes));
+    }
+
     fn finish(&mut self, end: End, rule: Rule) {
+        if let Some(mut introduction) = self.introduction.take() {
+            self.enqueue(Bytes::from(introduction.rest()), rule);
+        }
         self.end = end;
         self.ended_at = Some(Instant::now() + rule.delay());
     }

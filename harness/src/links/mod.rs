@@ -12,7 +12,7 @@
 //! The process holds a lease. When its harness falls silent it heals everything by itself and goes.
 //!
 //! - [`rules`]: what may be done to a direction, and what is counted.
-//! - [`forward`]: one connection.
+//! - [`forward`]: one connection; `introduction`: the one thing in it that is translated.
 //! - [`probe`]: who reaches whom, one way at a time.
 //! - [`protocol`]: the lines on standard input and output.
 //! - [`server`]: the process.
@@ -24,6 +24,8 @@ pub mod probe;
 pub mod protocol;
 pub mod rules;
 pub mod server;
+
+mod introduction;
 
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::forward::{Fate, carry};
+use super::forward::{Far, Fate, carry};
 use super::protocol::{Pair, ProbeRound, Probed};
 use super::rules::{Board, Lane};
 
@@ -92,7 +92,8 @@ impl Prober {
     ) -> Option<TcpStream> {
         let pair_of_ends = tokio::time::timeout(SEND_PATIENCE, self.ends());
         let (mut dialled, near) = pair_of_ends.await.ok()??;
-        carriers.spawn(carry(near, self.sink_address, out, back));
+        let far = Far { target: self.sink_address, introduces: None };
+        carriers.spawn(carry(near, far, out, back));
         let mut token = Vec::with_capacity(TOKEN_BYTES);
         for number in [self.round, pair.from.0, pair.to.0] {
             token.extend_from_slice(&number.to_be_bytes());

@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-use super::forward::{Fate, carry};
+use super::forward::{Far, Fate, carry};
 use super::probe::Prober;
 use super::protocol::{Answer, Command, LinkSpec, Outcome, Request};
 use super::rules::{Board, Lane, Mode};
@@ -179,8 +179,9 @@ async fn listen(spec: LinkSpec, listener: TcpListener, out: Arc<Lane>, back: Arc
                 let (out, back) = (Arc::clone(&out), Arc::clone(&back));
                 tokio::spawn(async move {
                     let _permit = permit;
+                    let far = Far { target: spec.target, introduces: spec.introduces };
                     // Not in `carry`, which carries probes too: what is counted is what members felt.
-                    match carry(stream, spec.target, Arc::clone(&out), Arc::clone(&back)).await {
+                    match carry(stream, far, Arc::clone(&out), Arc::clone(&back)).await {
                         Fate::Apart => {}
                         Fate::OutRefused => out.count_refused(),
                         Fate::BackRefused => back.count_refused(),

@@ -48,8 +48,12 @@ impl Bench {
         let server = tokio::spawn(serve(input, output, lease));
         let (answers, commands) = tokio::io::split(ours);
         let mut bench = Self { commands, answers: BufReader::new(answers), server, target, link, next: 1 };
-        let spec =
-            LinkSpec { pair: there(), listen: link, target: bench.target.local_addr().expect("bound") };
+        let spec = LinkSpec {
+            pair: there(),
+            listen: link,
+            target: bench.target.local_addr().expect("bound"),
+            introduces: None,
+        };
         let outcome = bench.ask(Command::Start { links: vec![spec] }).await;
         assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
         bench
@@ -347,7 +351,7 @@ async fn renewals_keep_the_lease_and_are_not_answered() {
 async fn a_port_that_is_taken_is_named_and_a_rule_for_nobody_is_refused() {
     let mut bench = Bench::start(LONG_LEASE).await;
     let taken = bench.target.local_addr().expect("bound");
-    let spec = LinkSpec { pair: there(), listen: taken, target: taken };
+    let spec = LinkSpec { pair: there(), listen: taken, target: taken, introduces: None };
     let outcome = bench.ask(Command::Set { rules: vec![(Pair::from((8, 9)), Rule::HOLD)] }).await;
     assert!(matches!(outcome, Outcome::Refused(_)), "{outcome:?}");
     assert_eq!(bench.ask(Command::Start { links: vec![spec] }).await, Outcome::Busy(taken));

@@ -33,11 +33,13 @@ pub enum Nemesis {
     PauseLeader,
     /// Shifts one member's wall clock.
     ClockBump,
+    /// Replaces one member after the other by the other kind of server, and back.
+    ReplaceRolling,
 }
 
 impl Nemesis {
     /// Every nemesis, in the order of `list`.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::PartitionLeader,
         Self::PartitionHalves,
         Self::PartitionOne,
@@ -50,6 +52,7 @@ impl Nemesis {
         Self::KillAll,
         Self::PauseLeader,
         Self::ClockBump,
+        Self::ReplaceRolling,
     ];
 
     /// The name of doing nothing.
@@ -70,6 +73,7 @@ impl Nemesis {
             Self::KillAll => "kill-all",
             Self::PauseLeader => "pause-leader",
             Self::ClockBump => "clock-bump",
+            Self::ReplaceRolling => "replace-rolling",
         }
     }
 
@@ -92,6 +96,9 @@ impl Nemesis {
             Self::ClockBump => {
                 "shifts one member's wall clock by 0.1 to 262 s either way; the leader's every other time"
             }
+            Self::ReplaceRolling => {
+                "ends one member and starts the other kind of server on its data, the leader last, and then back"
+            }
         }
     }
 
@@ -111,7 +118,8 @@ impl Nemesis {
             | Self::PartitionRing
             | Self::PartitionBridge
             | Self::KillOne
-            | Self::ClockBump => false,
+            | Self::ClockBump
+            | Self::ReplaceRolling => false,
         }
     }
 
@@ -125,7 +133,9 @@ impl Nemesis {
             Self::PartitionBridge => (3, "a bridge stands between two others"),
             Self::PartitionRing => (4, "with three a ring of majorities is a bridge: take partition-bridge"),
             Self::PauseLeader => (3, "with fewer nobody can take over from a paused leader"),
-            Self::KillLeader | Self::KillOne | Self::KillAll | Self::ClockBump => (1, ""),
+            Self::KillLeader | Self::KillOne | Self::KillAll | Self::ClockBump | Self::ReplaceRolling => {
+                (1, "")
+            }
         }
     }
 
@@ -142,6 +152,7 @@ impl Nemesis {
             Self::KillLeader | Self::KillOne | Self::KillAll => FaultClass::Kill,
             Self::PauseLeader => FaultClass::Pause,
             Self::ClockBump => FaultClass::Clock,
+            Self::ReplaceRolling => FaultClass::Replace,
         }
     }
 

@@ -80,9 +80,9 @@ impl InForce {
         }
     }
 
-    /// The members whose processes are killed.
+    /// The members whose processes were ended.
     pub fn killed(&self) -> Vec<ServerId> {
-        self.members_of(|action| matches!(action, Action::Kill { .. }))
+        self.members_of(|action| matches!(action, Action::Kill { .. } | Action::Replace { .. }))
     }
 
     /// The members whose processes are stopped.
@@ -92,7 +92,10 @@ impl InForce {
 
     /// Both: who neither speaks nor listens, whatever the network does.
     pub fn absent(&self) -> Vec<ServerId> {
-        self.members_of(|action| matches!(action, Action::Kill { .. } | Action::Pause { .. }))
+        let is_away = |action: &Action| {
+            matches!(action, Action::Kill { .. } | Action::Replace { .. } | Action::Pause { .. })
+        };
+        self.members_of(is_away)
     }
 
     fn members_of(&self, of: impl Fn(&Action) -> bool) -> Vec<ServerId> {
@@ -101,9 +104,10 @@ impl InForce {
             .values()
             .filter(|action| of(action))
             .flat_map(|action| match action {
-                Action::Kill { members } | Action::Pause { members } | Action::Clock { members, .. } => {
-                    members.clone()
-                }
+                Action::Kill { members }
+                | Action::Replace { members, .. }
+                | Action::Pause { members }
+                | Action::Clock { members, .. } => members.clone(),
                 Action::Cut(_) => Vec::new(),
             })
             .collect();

@@ -5,7 +5,7 @@
 //! ensemble for some milliseconds, in which another fault may come or go: it is drawn up against the ledger as it
 //! stood, and counts as a refutation only when the ledger still stands like that afterwards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use node_wire::ids::ServerId;
@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use super::PlannedFault;
 use super::in_force::InForce;
 use super::target::{self, Action, Resolved, Scene};
+use crate::targets::Server;
 
 /// The ledger of one run.
 #[derive(Debug)]
@@ -32,6 +33,10 @@ struct Inner {
     changing: u32,
     /// Whether a quorum remained ever since a fault came into force.
     quorum_held: BTreeMap<String, bool>,
+    /// What each member runs as, where kinds of servers replace each other.
+    servers: BTreeMap<ServerId, Server>,
+    /// The members that were replaced in this round.
+    replaced: BTreeSet<ServerId>,
 }
 
 impl Inner {
@@ -44,10 +49,28 @@ impl Inner {
     }
 }
 
+impl Inner {
+    /// What is about to run as something else; when all were replaced, a round begins anew.
+    fn note_replaced(&mut self, action: &Action, all: usize) {
+        let Action::Replace { members, by } = action else { return };
+        self.servers.extend(members.iter().map(|member| (*member, *by)));
+        self.replaced.extend(members);
+        if self.replaced.len() == all {
+            self.replaced.clear();
+        }
+    }
+}
+
 impl Ledger {
     /// A ledger in which nothing is in force.
     pub fn new(members: &[ServerId]) -> Self {
         Self { members: members.to_vec(), inner: Mutex::default(), version: watch::Sender::new(0) }
+    }
+
+    /// The same, with what each member runs as.
+    pub fn with_servers(self, servers: BTreeMap<ServerId, Server>) -> Self {
+        self.lock().servers = servers;
+        self
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -67,7 +90,13 @@ impl Ledger {
         let (resolved, beside) = {
             let mut inner = self.lock();
             let in_force = inner.with_coming();
-            let scene = Scene { members: &self.members, leader, in_force: &in_force };
+            let scene = Scene {
+                members: &self.members,
+                leader,
+                in_force: &in_force,
+                servers: &inner.servers,
+                replaced: &inner.replaced,
+            };
             let resolved = target::resolve(fault, &scene)?;
             inner.coming.insert(fault.id.clone(), resolved.action.clone());
             inner.changing += 1;
@@ -140,6 +169,7 @@ impl Change<'_> {
     pub fn is_in_force(self) {
         let mut inner = self.ledger.lock();
         if let Some(action) = inner.coming.remove(&self.fault) {
+            inner.note_replaced(&action, self.ledger.members.len());
             inner.in_force.insert(&self.fault, action);
             inner.quorum_held.insert(self.fault.clone(), true);
         }

@@ -57,7 +57,7 @@ impl Runner {
         mut stop: watch::Receiver<bool>,
     ) -> anyhow::Result<()> {
         let runner = Arc::new(self);
-        let ledger = Arc::new(Ledger::new(runner.cluster.members()));
+        let ledger = Arc::new(Ledger::new(runner.cluster.members()).with_servers(runner.cluster.servers()));
         let (halt, halted) = watch::channel(false);
         let mut lanes = JoinSet::new();
         for faults in schedule.lanes() {
@@ -204,6 +204,7 @@ impl Lane {
         match &resolved.action {
             Action::Cut(cut) => before = cluster.cut(&fault.id, cut).await?,
             Action::Kill { members } => cluster.kill(members).await?,
+            Action::Replace { members, .. } => cluster.retire(members).await?,
             Action::Pause { members } => cluster.pause(members).await?,
             Action::Clock { members, offset_ns } => cluster.shift_clock(members, *offset_ns).await?,
         }
@@ -289,6 +290,10 @@ impl Lane {
                 cluster.restart(members, lose).await?;
                 let how = if lose { ", their logs cut back to what was synced" } else { "" };
                 Ok(Some(format!("{} started again{how}", plural(members.len(), "member"))))
+            }
+            Action::Replace { members, by } => {
+                cluster.restart_as(members, *by).await?;
+                Ok(Some(format!("started again as {by}")))
             }
             Action::Pause { members } => {
                 cluster.resume(members).await?;
@@ -390,7 +395,7 @@ impl Lane {
 pub(crate) fn injected_detail(resolved: &Resolved, epoch: Option<u32>, beside: Vec<String>) -> FaultDetail {
     let clock_offset_ns = match &resolved.action {
         Action::Clock { offset_ns, .. } => Some(*offset_ns),
-        Action::Cut(_) | Action::Kill { .. } | Action::Pause { .. } => None,
+        Action::Cut(_) | Action::Kill { .. } | Action::Replace { .. } | Action::Pause { .. } => None,
     };
     let numbers = |side: &[ServerId]| side.iter().map(|member| member.0).collect();
     FaultDetail {

@@ -4,6 +4,7 @@
 //! faults overlap: a process that another fault holds dead or stopped is nobody's target, so that each fault stays
 //! what it says and can be proven and healed by itself.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use node_wire::ids::ServerId;
@@ -16,6 +17,7 @@ use super::{Nemesis, PlannedFault, topology};
 use crate::clock::nanoseconds;
 use crate::cluster::{Cut, Severing};
 use crate::links::protocol::Pair;
+use crate::targets::Server;
 
 /// The shortest and the longest shift of a clock. Jepsen draws 2 to the power of 2 to 18 milliseconds; what is
 /// below a tenth of a second is within what members forgive each other anyway.
@@ -30,6 +32,13 @@ pub enum Action {
     Kill {
         /// Whom.
         members: Vec<ServerId>,
+    },
+    /// Have these end in order, and another kind of server take their place.
+    Replace {
+        /// Whom.
+        members: Vec<ServerId>,
+        /// What comes.
+        by: Server,
     },
     /// SIGSTOP to these.
     Pause {
@@ -54,6 +63,10 @@ pub struct Scene<'a> {
     pub leader: Option<ServerId>,
     /// What else is in force, or about to be.
     pub in_force: &'a InForce,
+    /// What each member runs as, where kinds of servers replace each other.
+    pub servers: &'a BTreeMap<ServerId, Server>,
+    /// The members that were replaced since the last round of replacements ended.
+    pub replaced: &'a BTreeSet<ServerId>,
 }
 
 /// A fault with its targets.
@@ -100,6 +113,7 @@ pub fn resolve(fault: &PlannedFault, scene: &Scene<'_>) -> Option<Resolved> {
             let whose = if fault.turn.is_multiple_of(2) { leader.unwrap_or(any) } else { any };
             scene.bump(whose, draw_bump_ns(&mut rng))
         }
+        Nemesis::ReplaceRolling => scene.replace_next(&there, &mut rng)?,
     };
     Some(resolved)
 }
@@ -181,6 +195,21 @@ impl Scene<'_> {
         let action = Action::Kill { members: targets.to_vec() };
         // The dead have no clients, so nobody is divided from anybody.
         self.resolved(targets.to_vec(), action, Vec::new(), format!("kill {}", self.names(targets)))
+    }
+
+    /// The next member of a round: any follower that is still to come, and the leader when nobody else is, as
+    /// operators do.
+    fn replace_next(&self, there: &[ServerId], rng: &mut ChaCha8Rng) -> Option<Resolved> {
+        let to_come: Vec<ServerId> =
+            there.iter().copied().filter(|member| !self.replaced.contains(member)).collect();
+        let followers: Vec<ServerId> =
+            to_come.iter().copied().filter(|member| Some(*member) != self.leader).collect();
+        let target = followers.choose(rng).or(to_come.first()).copied()?;
+        let server = *self.servers.get(&target)?;
+        let by = server.other();
+        let action = Action::Replace { members: vec![target], by };
+        let sentence = format!("replace {}, {server}, by {by}", self.names(&[target]));
+        Some(self.resolved(vec![target], action, Vec::new(), sentence))
     }
 
     fn pause(&self, targets: &[ServerId]) -> Resolved {

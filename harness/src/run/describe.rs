@@ -7,13 +7,17 @@ use anyhow::Context;
 use reports::results::{Host, RunInfo};
 use workloads::{Kind, Params, Workload};
 
-use super::Prepared;
+use super::{Prepared, java_members};
 use crate::cli::options::RunOptions;
 use crate::cli::span;
 use crate::clock::whole_milliseconds;
 use crate::exit::Failure;
+use crate::judge::promises::BUNDLED;
 use crate::nemesis::{Nemesis, Schedule};
+use crate::num::index;
 use crate::seed;
+use crate::targets::Target;
+use crate::targets::zoo_cfg::{HEAP, INIT_LIMIT, SYNC_LIMIT};
 
 /// The form of the history's lines.
 pub(crate) const HISTORY_FORMAT: u32 = 1;
@@ -54,6 +58,7 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         ("session timeout".to_owned(), span::show(session_timeout(options))),
         ("fault held for".to_owned(), format!("{}ms", schedule.hold_ms)),
     ]);
+    settings.extend(java_settings(prepared));
     if let Some(folder) = &prepared.repeats {
         settings.insert(REPEATS.to_owned(), folder.clone());
         settings.insert(AS_A_RUN.to_owned(), options.command_line());
@@ -66,17 +71,12 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         name: options.name.clone(),
         started_utc: prepared.start.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         seed: options.seed,
-        versions: BTreeMap::from([
-            ("harness".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
-            ("history format".to_owned(), HISTORY_FORMAT.to_string()),
-        ]),
+        versions: versions(prepared),
         host: host(),
         cluster: options.cluster.name.to_owned(),
         cluster_reason: options.cluster.reason.clone(),
-        target: match &options.containers.image {
-            Some(image) => format!("image {image}"),
-            None => crate::judge::promises::BUNDLED.to_owned(),
-        },
+        target: target(prepared),
+        java: java_members(options).into_iter().map(|member| member.0).collect(),
         nodes: options.nodes,
         observers: 0,
         workload: options.workload.to_owned(),
@@ -94,6 +94,39 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         settings,
         repeat: options.repeat.clone(),
     }
+}
+
+fn versions(prepared: &Prepared) -> BTreeMap<String, String> {
+    let mut versions = BTreeMap::from([
+        ("harness".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("history format".to_owned(), HISTORY_FORMAT.to_string()),
+    ]);
+    if let Some(java) = &prepared.java {
+        versions.insert("Apache ZooKeeper".to_owned(), java.zookeeper.clone());
+        versions.insert("Java".to_owned(), java.version.clone());
+    }
+    versions
+}
+
+/// What is tested, as the sentence of the verdict names it.
+fn target(prepared: &Prepared) -> String {
+    let options = &prepared.options;
+    let version = prepared.java.as_ref().map(|java| java.zookeeper.as_str()).unwrap_or_default();
+    match (&options.containers.image, options.target) {
+        (Some(image), _) => format!("image {image}"),
+        (None, Target::Node) => BUNDLED.to_owned(),
+        (None, Target::Zookeeper) => format!("Apache ZooKeeper {version}"),
+        (None, Target::Mixed { .. }) => format!("bundled and Apache ZooKeeper {version}"),
+    }
+}
+
+/// What members of Apache ZooKeeper are told beside what all are.
+fn java_settings(prepared: &Prepared) -> Vec<(String, String)> {
+    let (options, Some(java)) = (&prepared.options, &prepared.java) else { return Vec::new() };
+    let pair = |name: &str, value: String| (name.to_owned(), value);
+    let limits =
+        format!("tick {}, initLimit {INIT_LIMIT}, syncLimit {SYNC_LIMIT}; {HEAP}", span::show(options.tick));
+    vec![pair("Apache ZooKeeper", limits), pair("class path", java.class_path.clone())]
 }
 
 /// The seed, and everything drawn from it that can be said in advance.
@@ -120,6 +153,14 @@ pub(super) fn first_lines(prepared: &Prepared) {
         progress.say(&format!("the schedule of {folder}"));
     }
     progress.say(&format!("faults: {}", faults_in_words(schedule, SPELLED_OUT)));
+    if let Some(java) = &prepared.java {
+        let all = java_members(options);
+        let names: Vec<String> = all.iter().map(|member| format!("n{}", member.0)).collect();
+        let who =
+            if all.len() == index(u64::from(options.nodes)) { "all".to_owned() } else { names.join(" ") };
+        let (zookeeper, version) = (&java.zookeeper, &java.version);
+        progress.say(&format!("Apache ZooKeeper {zookeeper} on Java {version}: {who}"));
+    }
     if let Some(bug) = options.plant {
         progress.say(&format!("planted: {}", bug.name()));
     }

@@ -16,13 +16,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
+use node_wire::ids::ServerId;
 use tokio::sync::watch;
 
-use crate::cli::options::RunOptions;
+use crate::cli::options::{RunOptions, SESSION_RANGE};
 use crate::clock::RunClock;
 use crate::cluster::Cluster;
 use crate::cluster::ports;
-use crate::cluster::process::{MemberSettings, PortClash, ProcessCluster};
+use crate::cluster::process::{JavaMembers, MemberSettings, PortClash, ProcessCluster};
 use crate::events;
 use crate::exit::Failure;
 use crate::judge::observed::Observed;
@@ -34,6 +35,7 @@ use crate::num::wide;
 use crate::progress::Progress;
 use crate::sim_run;
 use crate::store::RunFolder;
+use crate::targets::java::Java;
 use interrupt::Interrupt;
 use site::Site;
 use workload::Workload;
@@ -61,6 +63,8 @@ pub struct Prepared {
     pub token: String,
     /// Where it is told.
     pub progress: Progress,
+    /// Apache ZooKeeper, where the target has members of it.
+    pub java: Option<Java>,
 }
 
 /// Runs it, in the simulator when there is no site. Afterwards its folder holds everything that the verdict is drawn
@@ -127,7 +131,7 @@ async fn start_cluster(
         }
         prepared.progress.say(&format!("{clash}; another block is tried"));
         prepared.folder.drop_data().context("removing the members' data")?;
-        site = Site::Process(ports::take(prepared.options.nodes, None)?);
+        site = Site::Process(ports::take(prepared.options.nodes, None)?, prepared.java.clone());
     }
     Err(anyhow!("no attempt was made to start the ensemble").into())
 }
@@ -135,7 +139,7 @@ async fn start_cluster(
 /// A cluster without members yet.
 async fn make_cluster(prepared: &Prepared, site: Site, clock: RunClock) -> Result<Arc<dyn Cluster>, Failure> {
     match site {
-        Site::Process(ports) => Ok(Arc::new(ProcessCluster::create(settings(prepared), ports, clock)?)),
+        Site::Process(ports, _) => Ok(Arc::new(ProcessCluster::create(settings(prepared), ports, clock)?)),
         #[cfg(feature = "docker")]
         Site::Docker(engine) => {
             use crate::cli::options::Containers;
@@ -150,7 +154,7 @@ async fn make_cluster(prepared: &Prepared, site: Site, clock: RunClock) -> Resul
 /// Whether the target promises no more of a read than its session's order: whatever image it is, it is not known to
 /// promise more than ZooKeeper does.
 fn may_be_stale(options: &RunOptions) -> bool {
-    options.containers.image.is_some()
+    options.containers.image.is_some() || options.target.reads_may_be_stale()
 }
 
 fn settings(prepared: &Prepared) -> MemberSettings {
@@ -160,7 +164,18 @@ fn settings(prepared: &Prepared) -> MemberSettings {
         plant: prepared.options.plant,
         folder: prepared.folder.path().to_owned(),
         token: prepared.token.clone(),
+        java: prepared.java.clone().map(|java| JavaMembers {
+            java,
+            members: java_members(&prepared.options),
+            tick: prepared.options.tick,
+            sessions: SESSION_RANGE,
+        }),
     }
+}
+
+/// Who begins as Apache ZooKeeper.
+fn java_members(options: &RunOptions) -> Vec<ServerId> {
+    options.target.java_members(options.nodes, options.seed)
 }
 
 /// A fault that the cluster can't do is refused before anything starts, never skipped.

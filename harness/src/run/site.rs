@@ -8,11 +8,12 @@ use crate::cli::options::RunOptions;
 use crate::cluster::docker::{self, Engine};
 use crate::cluster::ports::{self, PortPlan};
 use crate::exit::Failure;
+use crate::targets::java::Java;
 
 /// A place that was looked at and found fit.
 pub enum Site {
-    /// Ports of this machine that were free a moment ago.
-    Process(PortPlan),
+    /// Ports of this machine that were free a moment ago, and Apache ZooKeeper where the target has members of it.
+    Process(PortPlan, Option<Java>),
     /// An engine that answers.
     #[cfg(feature = "docker")]
     Docker(Engine),
@@ -28,8 +29,21 @@ pub async fn settle(options: &mut RunOptions) -> Result<Option<Site>, Failure> {
     }))
 }
 
+impl Site {
+    /// Apache ZooKeeper, where the target has members of it.
+    pub fn java(&self) -> Option<&Java> {
+        match self {
+            Self::Process(_, java) => java.as_ref(),
+            #[cfg(feature = "docker")]
+            Self::Docker(_) => None,
+        }
+    }
+}
+
 fn as_processes(options: &RunOptions) -> Result<Site, Failure> {
-    Ok(Site::Process(ports::take(options.nodes, options.base_port)?))
+    let java = options.target.has_java().then(|| Java::find(options.zookeeper.as_deref())).transpose();
+    let java = java.map_err(|why| Failure::usage(format!("--target {}: {why}", options.target.name())))?;
+    Ok(Site::Process(ports::take(options.nodes, options.base_port)?, java))
 }
 
 /// `auto` said no to containers for this reason.
@@ -50,6 +64,9 @@ async fn in_containers(_options: &mut RunOptions) -> Result<Site, Failure> {
 async fn automatic(options: &mut RunOptions) -> Result<Site, Failure> {
     if options.base_port.is_some() {
         return fall_back(options, "--base-port is for local processes".to_owned());
+    }
+    if options.target.has_java() {
+        return fall_back(options, format!("--target {} is for local processes", options.target.name()));
     }
     let asked_for = options.containers.any();
     let engine = match Engine::find().await {

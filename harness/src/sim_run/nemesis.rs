@@ -312,6 +312,7 @@ fn inject(
             let loses = hands.prepared.options.lose_unsynced.applies_to(fault.kind);
             members.iter().for_each(|member| world.kill(*member, loses));
         }
+        Action::Replace { .. } => anyhow::bail!("the simulator has one kind of server"),
         Action::Pause { members } => members.iter().for_each(|member| world.pause(*member)),
         Action::Clock { members, offset_ns } => {
             members.iter().for_each(|member| world.shift_clock(*member, offset_ns / 1_000_000));
@@ -362,6 +363,7 @@ fn heal(
             let how = if lose { ", their logs cut back to what was synced" } else { "" };
             Some(format!("{} started again{how}", plural(members.len(), "member")))
         }
+        Action::Replace { .. } => anyhow::bail!("the simulator has one kind of server"),
         Action::Pause { members } => {
             members.iter().for_each(|member| world.resume(*member));
             None

@@ -57,7 +57,7 @@ pub(super) fn bites(world: &dyn Ensemble, action: &Action, in_force: &InForce, m
                 Severing::Reject => network.and(Seen::new(true, "connections are reset".to_owned())),
             }
         }
-        Action::Kill { members } => are(world, members, Process::Gone),
+        Action::Kill { members } | Action::Replace { members, .. } => are(world, members, Process::Gone),
         Action::Pause { members } => are(world, members, Process::Paused),
         Action::Clock { members: whose, .. } => clocks(world, whose, in_force, members),
     };
@@ -88,7 +88,9 @@ pub(super) fn is_gone(
     } else {
         let part = match action {
             Action::Cut(_) => network(world, rest, members),
-            Action::Kill { members: whom } | Action::Pause { members: whom } => {
+            Action::Kill { members: whom }
+            | Action::Replace { members: whom, .. }
+            | Action::Pause { members: whom } => {
                 let absent = rest.absent();
                 let there: Vec<ServerId> =
                     whom.iter().copied().filter(|member| !absent.contains(member)).collect();

@@ -3,7 +3,7 @@
 use super::Input;
 use super::markup::Markup;
 use super::verdict::{command, started};
-use crate::findings::{Sentence, shortened};
+use crate::findings::{Sentence, shortened, who_is_what};
 use crate::numbers::{bytes, count, duration, memory, ms, rate, setting_ms};
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
@@ -107,6 +107,9 @@ fn cluster(input: &Input<'_>) -> Pairs {
         pair("target", &run.target),
         pair("members", format!("{}, {} observers", run.nodes, run.observers)),
     ];
+    if run.is_mixed() {
+        out.push(pair("of them", who_is_what(run)));
+    }
     out.extend(pairs(&run.settings));
     out
 }

@@ -204,7 +204,8 @@ fn title(fault: &FaultRecord) -> String {
 
 pub(super) fn members(m: &mut Markup, input: &Input<'_>) {
     for (id, own) in input.spans.iter().rev() {
-        lane(m, "member", &format!("n{id}"), "", |m| {
+        let kind = if input.run.is_mixed() && input.run.java.contains(id) { "Java" } else { "" };
+        lane(m, "member", &format!("n{id}"), kind, |m| {
             m.el("div", &[("class", "clip")], |m| {
                 let crowded = own.len() > MOST_SPANS;
                 for span in own {

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
@@ -22,9 +22,10 @@ use super::engine::Engine;
 use super::holder::{CLIENT_PORT, Holder, Plan, dialled, mount_points};
 use super::member::Member;
 use super::trouble::Trouble;
-use super::{image, keep, observer};
+use super::{image, keep};
 use crate::clock::{RunClock, RunNs, whole_milliseconds};
 use crate::cluster::Cut;
+use crate::cluster::observer::{self, Watched};
 use crate::cluster::process::MemberSettings;
 use crate::cluster::voice::Place;
 use crate::events::{self, EventLog};
@@ -222,7 +223,8 @@ impl DockerCluster {
         let members = self
             .members
             .iter()
-            .filter_map(|(id, member)| Some((member.place.clone(), *self.clients.get(id)?)));
+            .filter_map(|(id, member)| Some((member.place.clone(), *self.clients.get(id)?)))
+            .map(|(place, address)| Watched { place, address, is_silent: Arc::new(|| true) });
         let task = self.belongings.engine().spawn(observer::observe(members.collect()));
         let mut observer = self.observer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         *observer = Some(task.abort_handle());

@@ -165,6 +165,7 @@ impl Cluster for DockerCluster {
         match class {
             FaultClass::Partition | FaultClass::Reject | FaultClass::Kill | FaultClass::Pause => Ok(()),
             FaultClass::Clock => self.clocks.clone(),
+            FaultClass::Replace => Err("its members are of one kind".to_owned()),
         }
     }
 

@@ -14,7 +14,7 @@
 //! - [`elf`], `image`: this executable as an image of its own.
 //! - `labels`, [`inventory`], `belongings`, [`sweep`]: what is ours, and that it goes.
 //! - `container`, `agent`, `holder`, `member`, `bodies`: the parts of a member.
-//! - `observer`: roles of members that don't tell; `keep`: their data; `trouble`: what broke.
+//! - `keep`: their data; `trouble`: what broke.
 //! - [`ensemble`]: all of it put together; `faults`: what the run does with it.
 
 pub mod elf;
@@ -34,7 +34,6 @@ mod image;
 mod keep;
 mod labels;
 mod member;
-mod observer;
 mod trouble;
 
 pub use engine::{Engine, NoEngine};

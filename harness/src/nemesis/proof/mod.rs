@@ -64,7 +64,7 @@ pub async fn bites(
 ) -> anyhow::Result<Proof> {
     let mut proof = match action {
         Action::Cut(cut) => network::cut_bites(cluster, cut, before, in_force).await?,
-        Action::Kill { members } => {
+        Action::Kill { members } | Action::Replace { members, .. } => {
             let wanted = |state: &ProcessState| matches!(state, ProcessState::Gone(_));
             processes::are(cluster, members, wanted, PortState::Refuses).await?
         }
@@ -88,6 +88,7 @@ pub async fn is_gone(cluster: &dyn Cluster, action: &Action, rest: &InForce) -> 
         let well = all_is_well(cluster).await?;
         match action {
             Action::Clock { members, .. } => well.and(clocks::are_as_asked(cluster, members, rest).await),
+            Action::Replace { members, by } => well.and(processes::answer_as(cluster, members, *by).await?),
             Action::Cut(_) | Action::Kill { .. } | Action::Pause { .. } => well,
         }
     } else {
@@ -118,7 +119,7 @@ async fn part_is_gone(cluster: &dyn Cluster, action: &Action, rest: &InForce) ->
     let there = |members: &[_]| members.iter().copied().filter(|member| !absent.contains(member)).collect();
     let proof = match action {
         Action::Cut(_) => network::is_as_expected(cluster, rest).await?,
-        Action::Kill { members } | Action::Pause { members } => {
+        Action::Kill { members } | Action::Replace { members, .. } | Action::Pause { members } => {
             let members: Vec<_> = there(members);
             let running = processes::run(cluster, &members, true).await?;
             // A clock that was shifted when its member was killed is shifted in the new process too.
@@ -130,6 +131,13 @@ async fn part_is_gone(cluster: &dyn Cluster, action: &Action, rest: &InForce) ->
             }
         }
         Action::Clock { members, .. } => clocks::are_as_asked(cluster, members, rest).await,
+    };
+    let proof = match action {
+        Action::Replace { members, by } => {
+            let members: Vec<_> = there(members);
+            proof.and(processes::answer_as(cluster, &members, *by).await?)
+        }
+        Action::Cut(_) | Action::Kill { .. } | Action::Pause { .. } | Action::Clock { .. } => proof,
     };
     Ok(proof.and(Proof::new(true, format!("{} still in force", rest.names().join(" ")))))
 }

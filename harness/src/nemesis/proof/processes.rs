@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use node_wire::ids::ServerId;
 
 use super::super::in_force::InForce;
-use super::{GLANCE, PATIENCE, Proof};
+use super::{GLANCE, PATIENCE, Proof, RECOVERY_PATIENCE as SERVES_PATIENCE};
 use crate::cluster::{Cluster, PortState, ProcessState};
+use crate::targets::Server;
 
 /// Waits until the processes of `members` are as wanted, then asks their ports.
 pub(super) async fn are(
@@ -52,6 +53,30 @@ pub(super) async fn run(
     }
     let all = members.len();
     Ok(Proof::new(answering == all, format!("{answering} of {all} processes run and answer")))
+}
+
+/// Whether those that were replaced answer as the kind of server that was to come.
+pub(super) async fn answer_as(
+    cluster: &dyn Cluster,
+    members: &[ServerId],
+    by: Server,
+) -> anyhow::Result<Proof> {
+    let mut holds = true;
+    let mut words = Vec::new();
+    for member in members {
+        let deadline = Instant::now() + SERVES_PATIENCE;
+        let mut seen = cluster.who_answers(*member).await?;
+        while seen.is_none() && Instant::now() < deadline {
+            tokio::time::sleep(GLANCE).await;
+            seen = cluster.who_answers(*member).await?;
+        }
+        holds &= seen.as_ref().is_some_and(|(server, _)| *server == by);
+        words.push(match seen {
+            Some((server, version)) => format!("n{} serves as {server}, {version}", member.0),
+            None => format!("n{} does not say who it is", member.0),
+        });
+    }
+    Ok(Proof::new(holds, words.join("; ")))
 }
 
 /// Silence proves something only beside somebody who answers.

@@ -2,6 +2,9 @@
 
 use super::*;
 
+static ONE_KIND: BTreeMap<ServerId, Server> = BTreeMap::new();
+static NOBODY: BTreeSet<ServerId> = BTreeSet::new();
+
 const DRAWS: u64 = 60;
 
 fn members(count: u64) -> Vec<ServerId> {
@@ -18,7 +21,13 @@ fn planned(kind: Nemesis, draw: u64) -> PlannedFault {
 
 fn on(kind: Nemesis, draw: u64, members: &[ServerId], leader: Option<u64>) -> Option<Resolved> {
     let in_force = InForce::default();
-    let scene = Scene { members, leader: leader.map(ServerId), in_force: &in_force };
+    let scene = Scene {
+        members,
+        leader: leader.map(ServerId),
+        in_force: &in_force,
+        servers: &ONE_KIND,
+        replaced: &NOBODY,
+    };
     resolve(&planned(kind, draw), &scene)
 }
 
@@ -43,7 +52,8 @@ fn both_ways(pairs: &[Pair]) -> bool {
 
 /// Every kind on every size on which it is allowed, with every leader and many draws.
 fn everything(mut look: impl FnMut(Nemesis, &[ServerId], ServerId, &Resolved)) {
-    for kind in Nemesis::ALL {
+    // A replacement needs other kinds of servers, and has a test of its own.
+    for kind in Nemesis::ALL.into_iter().filter(|kind| *kind != Nemesis::ReplaceRolling) {
         for count in u64::from(kind.fewest_nodes().0)..=9 {
             let members = members(count);
             for draw in 0..DRAWS {
@@ -240,7 +250,13 @@ fn a_process_that_another_fault_holds_is_nobodys_target() {
     let members = five();
     let mut in_force = InForce::only("F1", &Action::Kill { members: vec![ServerId(1)] });
     in_force.insert("F2", Action::Pause { members: vec![ServerId(3)] });
-    let scene = |leader| Scene { members: &members, leader, in_force: &in_force };
+    let scene = |leader| Scene {
+        members: &members,
+        leader,
+        in_force: &in_force,
+        servers: &ONE_KIND,
+        replaced: &NOBODY,
+    };
     for draw in 0..DRAWS {
         for kind in [Nemesis::KillOne, Nemesis::PartitionOne, Nemesis::ClockBump, Nemesis::KillAll] {
             let fault = resolve(&planned(kind, draw), &scene(Some(ServerId(3)))).expect("someone is there");
@@ -251,7 +267,8 @@ fn a_process_that_another_fault_holds_is_nobodys_target() {
     }
     let mut all = in_force.clone();
     all.insert("F3", Action::Kill { members: vec![ServerId(2), ServerId(4), ServerId(5)] });
-    let nobody = Scene { members: &members, leader: None, in_force: &all };
+    let nobody =
+        Scene { members: &members, leader: None, in_force: &all, servers: &ONE_KIND, replaced: &NOBODY };
     assert_eq!(resolve(&planned(Nemesis::KillOne, 1), &nobody), None);
 }
 
@@ -259,8 +276,45 @@ fn a_process_that_another_fault_holds_is_nobodys_target() {
 fn what_remains_of_a_quorum_is_counted_with_the_other_faults() {
     let members = five();
     let in_force = InForce::only("F1", &Action::Kill { members: vec![ServerId(1), ServerId(2)] });
-    let scene = Scene { members: &members, leader: Some(ServerId(4)), in_force: &in_force };
+    let scene = Scene {
+        members: &members,
+        leader: Some(ServerId(4)),
+        in_force: &in_force,
+        servers: &ONE_KIND,
+        replaced: &NOBODY,
+    };
     let fault = resolve(&planned(Nemesis::PartitionLeader, 1), &scene).expect("a leader");
     assert!(fault.majority_side.is_empty());
     assert!(fault.leader_fault);
+}
+
+#[test]
+fn a_rolling_replacement_takes_followers_first_and_every_member_once() {
+    let members = [1, 2, 3].map(ServerId);
+    let in_force = InForce::default();
+    let servers = BTreeMap::from([
+        (ServerId(1), Server::Zookeeper),
+        (ServerId(2), Server::Zookeeper),
+        (ServerId(3), Server::Node),
+    ]);
+    let mut replaced = BTreeSet::new();
+    for turn in 0..3 {
+        let scene = Scene {
+            members: &members,
+            leader: Some(ServerId(2)),
+            in_force: &in_force,
+            servers: &servers,
+            replaced: &replaced,
+        };
+        let resolved = resolve(&planned(Nemesis::ReplaceRolling, turn), &scene).expect("somebody is to come");
+        let target = resolved.targets[0];
+        assert_eq!(target == ServerId(2), turn == 2, "the leader comes last");
+        assert_eq!(resolved.leader_fault, turn == 2);
+        let by = servers[&target].other();
+        assert_eq!(resolved.action, Action::Replace { members: vec![target], by });
+        assert!(replaced.insert(target), "{target:?} twice in a round");
+    }
+    let nobody_knows =
+        Scene { members: &members, leader: None, in_force: &in_force, servers: &ONE_KIND, replaced: &NOBODY };
+    assert_eq!(resolve(&planned(Nemesis::ReplaceRolling, 0), &nobody_knows), None);
 }

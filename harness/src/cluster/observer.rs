@@ -1,0 +1,243 @@
+//! The roles of members that don't tell: each is asked `srvr`, again and again, from outside.
+//!
+//! What is seen this way is coarser than what the bundled node says by itself: an election shorter than the
+//! period may be missed, and its phases are as wide as the period.
+//!
+//! Every member is asked by a task of its own, because one that is silent must not delay the news of the others. What is
+//! told is held against what the log of events says already, so that a member whose process was replaced meanwhile is
+//! told of again. Two things in the answers mislead, and are not believed: a leader that has just begun shows a zxid of
+//! the epoch before for a moment, and a follower shows one until the first write of the new epoch reaches it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use node_client::four_letter_word;
+use node_wire::ids::{Epoch, ServerId};
+use tokio::task::JoinSet;
+
+use crate::cluster::voice::Place;
+use crate::events::{Event, Said, Stamped, Stand, View};
+
+/// How often a member is asked.
+const PERIOD: Duration = Duration::from_millis(20);
+/// How long one may take to answer.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How long one may be silent, running, before it counts as not serving: a virtual machine that clears its memory, or
+/// waits for a processor, is still what it was.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// A member that is watched.
+pub(super) struct Watched {
+    /// Whose it is and where it is told.
+    pub(super) place: Place,
+    /// Its client port.
+    pub(super) address: SocketAddr,
+    /// Whether it must be asked at this moment; one that tells by itself need not be.
+    pub(super) is_silent: Arc<dyn Fn() -> bool + Send + Sync>,
+}
+
+/// What a member says it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Role {
+    leads: bool,
+    epoch: Epoch,
+}
+
+/// What came of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Serves(Role),
+    /// It answers that it serves nobody, or refuses.
+    ServesNobody,
+    /// Nothing, in time.
+    Nothing,
+}
+
+/// Asks until the task is ended.
+pub(super) async fn observe(members: Vec<Watched>) {
+    let mut asking = JoinSet::new();
+    for member in members {
+        asking.spawn(member.watch());
+    }
+    while asking.join_next().await.is_some() {}
+}
+
+impl Watched {
+    async fn watch(self) {
+        let mut tick = tokio::time::interval(PERIOD);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut silent_since: Option<Instant> = None;
+        loop {
+            tick.tick().await;
+            let Some(before) = self.view().filter(|view| view.running && !view.paused) else { continue };
+            if !(self.is_silent)() {
+                continue;
+            }
+            let asked = Instant::now();
+            let mut answer = ask(self.address).await;
+            // What happened meanwhile makes the answer one of the past.
+            if self.view().as_ref() != Some(&before) {
+                continue;
+            }
+            if answer == Answer::Nothing {
+                let since = *silent_since.get_or_insert(asked);
+                if since.elapsed() < SILENCE {
+                    continue;
+                }
+                answer = Answer::ServesNobody;
+            } else {
+                silent_since = None;
+            }
+            self.tell(before.stand, answer);
+        }
+    }
+
+    fn view(&self) -> Option<View> {
+        self.place.events.views().remove(&self.place.id)
+    }
+
+    fn tell(&self, before: Stand, answer: Answer) {
+        let news = |said| self.place.note(Event::Said(said));
+        match answer {
+            Answer::Nothing => {}
+            Answer::ServesNobody => {
+                if let Stand::Established { leader, .. } = before {
+                    news(Said::Looking { left: Some(leader.0) });
+                }
+            }
+            Answer::Serves(role) => {
+                if !is_news(self.place.id, role, before) {
+                    return;
+                }
+                let reigns = reigns(&self.place.events.events());
+                let leaders = leaders(&self.place.events.views());
+                if let Some((leader, epoch)) = joined(self.place.id, role, &reigns, &leaders) {
+                    news(Said::Established { leader: leader.0, epoch: epoch.0 });
+                    news(Said::Serving {});
+                }
+            }
+        }
+    }
+}
+
+/// Who established which epoch, as far as its leader said so.
+fn reigns(events: &[Stamped]) -> BTreeMap<Epoch, ServerId> {
+    let mut reigns = BTreeMap::new();
+    for stamped in events {
+        if let Event::Said(Said::Established { leader, epoch }) = stamped.event
+            && leader == stamped.node.0
+        {
+            reigns.entry(Epoch(epoch)).or_insert(stamped.node);
+        }
+    }
+    reigns
+}
+
+/// Who leads at this moment, by the members' own word.
+fn leaders(views: &BTreeMap<ServerId, View>) -> BTreeMap<Epoch, ServerId> {
+    let leads = |(id, view): (&ServerId, &View)| match view.stand {
+        Stand::Established { leader, epoch, .. } if leader == *id && view.running => Some((epoch, *id)),
+        Stand::Established { .. } | Stand::Looking => None,
+    };
+    views.iter().filter_map(leads).collect()
+}
+
+/// Whether a role is more than what is known of a member.
+fn is_news(member: ServerId, role: Role, before: Stand) -> bool {
+    match before {
+        Stand::Established { leader, epoch, serving: true } if role.leads => {
+            (leader, epoch) != (member, role.epoch)
+        }
+        // Nobody changes its leader without serving nobody in between, so whoever serves on follows on.
+        Stand::Established { leader, epoch, serving: true } => leader == member || role.epoch > epoch,
+        Stand::Established { .. } | Stand::Looking => true,
+    }
+}
+
+/// The leader and the epoch that a member is found to have joined; none while that is not clear.
+fn joined(
+    member: ServerId,
+    role: Role,
+    reigns: &BTreeMap<Epoch, ServerId>,
+    leaders: &BTreeMap<Epoch, ServerId>,
+) -> Option<(ServerId, Epoch)> {
+    if role.leads {
+        let is_anothers = reigns.get(&role.epoch).is_some_and(|leader| *leader != member);
+        return (!is_anothers).then_some((member, role.epoch));
+    }
+    let (epoch, leader) = leaders.iter().rfind(|(_, leader)| **leader != member)?;
+    (role.epoch <= *epoch).then_some((*leader, *epoch))
+}
+
+async fn ask(address: SocketAddr) -> Answer {
+    match tokio::time::timeout(PATIENCE, four_letter_word(address, "srvr")).await {
+        Err(_) => Answer::Nothing,
+        Ok(Ok(answer)) if answer.trim().is_empty() => Answer::Nothing,
+        Ok(Ok(answer)) => read(&answer).map_or(Answer::ServesNobody, Answer::Serves),
+        Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => Answer::ServesNobody,
+        Ok(Err(_)) => Answer::Nothing,
+    }
+}
+
+/// Reads what `srvr` says; none of a member that serves nobody.
+fn read(answer: &str) -> Option<Role> {
+    let field = |name: &str| answer.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let leads = match field("Mode:")? {
+        "leader" => true,
+        "follower" => false,
+        _ => return None,
+    };
+    let zxid = u64::from_str_radix(field("Zxid:")?.strip_prefix("0x")?, 16).ok()?;
+    Some(Role { leads, epoch: Epoch(u32::try_from(zxid >> 32).ok()?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(u32, u64)]) -> BTreeMap<Epoch, ServerId> {
+        pairs.iter().map(|(epoch, id)| (Epoch(*epoch), ServerId(*id))).collect()
+    }
+
+    fn follows(leader: u64, epoch: u32) -> Stand {
+        Stand::Established { leader: ServerId(leader), epoch: Epoch(epoch), serving: true }
+    }
+
+    fn role(leads: bool, epoch: u32) -> Role {
+        Role { leads, epoch: Epoch(epoch) }
+    }
+
+    #[test]
+    fn the_answer_to_srvr_is_understood() {
+        let answer =
+            "Zookeeper version: 3.9.3\nLatency min/avg/max: 0/0.0/0\nZxid: 0x300000007\nMode: leader\n";
+        assert_eq!(read(answer), Some(role(true, 3)));
+        assert_eq!(read("This ZooKeeper instance is not currently serving requests\n"), None);
+        assert_eq!(read("Mode: follower\nZxid: yes\n"), None);
+    }
+
+    #[test]
+    fn a_leader_is_told_once_and_not_by_the_zxid_of_the_epoch_before() {
+        let found = |role| joined(ServerId(2), role, &of(&[(4, 1)]), &of(&[]));
+        assert_eq!(found(role(true, 4)), None, "epoch 4 is another's");
+        assert_eq!(found(role(true, 5)), Some((ServerId(2), Epoch(5))));
+        assert!(is_news(ServerId(2), role(true, 5), Stand::Looking));
+        assert!(!is_news(ServerId(2), role(true, 5), follows(2, 5)));
+    }
+
+    #[test]
+    fn a_follower_joins_the_newest_leader_and_stays_while_it_serves() {
+        let reigns = of(&[(4, 1), (5, 2)]);
+        let found = |role| joined(ServerId(3), role, &reigns, &reigns);
+        let is_news = |role, before| is_news(ServerId(3), role, before);
+        // Its zxid is still that of the epoch before.
+        assert_eq!(found(role(false, 4)), Some((ServerId(2), Epoch(5))));
+        assert!(!is_news(role(false, 4), follows(1, 4)), "it has not looked for another since");
+        assert!(is_news(role(false, 5), follows(1, 4)));
+        assert_eq!(found(role(false, 5)), Some((ServerId(2), Epoch(5))));
+        assert!(!is_news(role(false, 5), follows(2, 5)));
+        assert_eq!(found(role(false, 6)), None, "its leader has not been heard yet");
+    }
+}

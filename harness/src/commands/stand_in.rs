@@ -1,0 +1,29 @@
+//! `harness become`, hidden: becomes another program that dies with the harness.
+//!
+//! A program that knows nothing of us can't ask the kernel to be killed when its parent ends. What is asked before
+//! `execve` holds after it, so this process asks and then becomes the program, under the same id.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use anyhow::{Context, anyhow};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+
+use crate::cli::BecomeArgs;
+use crate::exit::{Exit, Failure};
+
+/// Becomes the program. Comes back only when that fails.
+pub fn become_program(args: &BecomeArgs) -> Result<Exit, Failure> {
+    die_with(args.parent)?;
+    let (program, rest) = args.program.split_first().ok_or_else(|| Failure::usage("name a program"))?;
+    let error = Command::new(program).args(rest).exec();
+    Err(anyhow::Error::new(error).context(format!("running {}", program.display())).into())
+}
+
+/// Asks the kernel to kill this process when its harness ends, and ends now if that has happened already.
+pub(super) fn die_with(parent: u32) -> anyhow::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .context("asking for a signal when the harness ends")?;
+    let expected = i32::try_from(parent).ok().and_then(Pid::from_raw);
+    if getppid() == expected { Ok(()) } else { Err(anyhow!("the harness that started this member is gone")) }
+}
