@@ -60,8 +60,16 @@ fn check<'a>(results: &'a Value, name: &str) -> &'a Value {
 fn apache_zookeeper_is_broken_proven_and_judged_by_what_it_promises() {
     let Some(_machine) = machine() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let faults =
-        ["--target", "zookeeper", "--nemesis", "kill-leader,partition-leader", "--time-limit", "20s"];
+    let faults = [
+        "--target",
+        "zookeeper",
+        "--nemesis",
+        "kill-leader,partition-leader",
+        "--interval",
+        "12s",
+        "--time-limit",
+        "32s",
+    ];
     let output = run(folder.path(), &faults);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let results = json(folder.path(), "results.json");
@@ -88,7 +96,7 @@ fn members_of_a_mixed_ensemble_are_replaced_by_the_other_kind_while_it_serves() 
     let Some(_machine) = machine() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let faults =
-        ["--target", "mixed:1", "--nemesis", "replace-rolling", "--time-limit", "20s", "--seed", "5"];
+        ["--target", "mixed:1", "--nemesis", "replace-rolling", "--time-limit", "30s", "--seed", "5"];
     let output = run(folder.path(), &faults);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let results = json(folder.path(), "results.json");

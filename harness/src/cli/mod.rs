@@ -118,7 +118,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "LIST", default_value = "none")]
     pub nemesis: String,
     /// From the onset of one fault to that of the next; each is held for half of it [default: 4s; with members of
-    /// Apache ZooKeeper, which take seconds to start, 8s]
+    /// Apache ZooKeeper, which take seconds to start, 10s]
     #[arg(long, value_name = "TIME")]
     pub interval: Option<String>,
     /// Operations per second over all clients, due at moments drawn from the seed

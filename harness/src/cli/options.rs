@@ -536,7 +536,7 @@ pub(crate) fn plant(text: Option<&str>) -> Result<Option<Bug>, Failure> {
 
 /// From onset to onset, when nobody says.
 fn usual_interval(target: Target) -> Duration {
-    Duration::from_secs(if target.has_java() { 8 } else { 4 })
+    Duration::from_secs(if target.has_java() { 10 } else { 4 })
 }
 
 fn optional_time(flag: &str, text: Option<&str>, usual: Duration) -> Result<Duration, Failure> {
@@ -592,7 +592,7 @@ mod tests {
         let options = meant("--seed 7").expect("defaults");
         assert_eq!((options.nodes, options.concurrency, options.keys), (5, 20, 5));
         assert_eq!(options.interval, Duration::from_secs(4));
-        assert_eq!(meant("--target zookeeper").expect("a run").interval, Duration::from_secs(8));
+        assert_eq!(meant("--target zookeeper").expect("a run").interval, Duration::from_secs(10));
         assert_eq!(options.time_limit, Duration::from_secs(30));
         assert!(options.nemeses.is_empty());
         assert_eq!(options.name, "register-none");
