@@ -240,6 +240,7 @@ impl Leader {
             // The history that the epoch began with was sent with its COMMITs already.
             if zxid > self.initial {
                 self.tell_committed(base, &entry);
+                self.answer_in_order(base, zxid);
             }
             self.outstanding.applied(zxid);
             if applied == Applied::SessionClosed {

@@ -8,6 +8,11 @@
 //! behind the COMMITs up to the index. Syncs that arrive while a round is under way share the next one. (In
 //! Apache ZooKeeper sync asks nobody, so that sync-then-read is not linearizable there: ZOOKEEPER-1675.)
 //!
+//! **A sync that a Java follower forwards** is answered as its own leaders do: behind the COMMIT of all that was proposed
+//! when it came, and before any other. Such a follower keeps one queue of what it forwarded, writes and syncs alike, and
+//! takes what comes back for the head of it. A SYNC behind a later COMMIT, as a round would send it, matches nothing:
+//! the sync stays at the head, and no client of that follower is answered again.
+//!
 //! **Revalidation.** A session that moves must find at its new member everything that it proposed through the old
 //! one, and nothing of it may follow later. So the answer waits until all that is proposed is committed. That a
 //! session is not known is said behind a round of PINGs only: it may have begun in an epoch that deposed this
@@ -16,7 +21,7 @@
 use std::collections::VecDeque;
 
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::quorum::{PacketType, QuorumPacket, Revalidate, Revalidated};
+use node_wire::quorum::{Dialect, PacketType, QuorumPacket, Revalidate, Revalidated};
 
 use super::Leader;
 use crate::base::Base;
@@ -54,12 +59,14 @@ pub(crate) struct SyncRounds {
     /// Those that came since it began.
     next: Vec<Waiter>,
     barriers: VecDeque<(Zxid, Owner, SessionId, bool)>,
+    /// Java followers whose sync goes out behind the COMMIT of a zxid.
+    in_order: VecDeque<(Zxid, ConnId)>,
 }
 
 impl SyncRounds {
-    /// Those that wait for a round.
+    /// Those that wait for a round, or for their place.
     pub(super) fn waiting(&self) -> usize {
-        self.running.len() + self.next.len()
+        self.running.len() + self.next.len() + self.in_order.len()
     }
 
     pub(super) fn current(&self) -> i64 {
@@ -70,6 +77,7 @@ impl SyncRounds {
         self.running.retain(|waiter| !waiter.is_of(conn));
         self.next.retain(|waiter| !waiter.is_of(conn));
         self.barriers.retain(|(_, owner, ..)| *owner != Owner::Learner(conn));
+        self.in_order.retain(|(_, of)| *of != conn);
     }
 }
 
@@ -80,8 +88,28 @@ impl Leader {
     }
 
     pub(super) fn remote_sync<P: Plant>(&mut self, base: &mut Base<P>, owner: Owner) {
-        if let Owner::Learner(conn) = owner {
-            self.sync(base, Waiter::Learner(conn));
+        let Owner::Learner(conn) = owner else { return };
+        match self.peers.get(&conn).map(|peer| peer.dialect) {
+            Some(Dialect::Apache) if self.has_uncommitted(base) => {
+                self.rounds.in_order.push_back((self.last_proposed, conn));
+            }
+            Some(Dialect::Apache) => answer(base, Waiter::Learner(conn)),
+            Some(Dialect::Own) | None => self.sync(base, Waiter::Learner(conn)),
+        }
+    }
+
+    /// Whether something of this epoch was proposed and is not committed.
+    fn has_uncommitted<P: Plant>(&self, base: &Base<P>) -> bool {
+        self.last_proposed > base.journal.applied() && self.last_proposed.counter() > 0
+    }
+
+    /// The COMMIT of a zxid went out, and nothing behind it yet: the syncs of Java followers that have their place here.
+    pub(super) fn answer_in_order<P: Plant>(&mut self, base: &mut Base<P>, committed: Zxid) {
+        while let Some(&(zxid, conn)) = self.rounds.in_order.front()
+            && zxid <= committed
+        {
+            self.rounds.in_order.pop_front();
+            answer(base, Waiter::Learner(conn));
         }
     }
 
@@ -146,7 +174,7 @@ impl Leader {
         {
             moved(base, before, session);
         }
-        if self.last_proposed > base.journal.applied() && self.last_proposed.counter() > 0 {
+        if self.has_uncommitted(base) {
             self.rounds.barriers.push_back((self.last_proposed, owner, session, valid));
         } else {
             self.answer_revalidation(base, owner, session, valid);
