@@ -295,8 +295,11 @@ impl Runner {
     }
 }
 
-/// A member's word for a client: create a node.
+/// A member's word for a client: create a node, or a sync.
 fn forwarded(args: &mut Args<'_>) -> Outcome<QuorumPacket> {
+    if args.or("sync", false)? {
+        return Ok(sync().into_packet());
+    }
     let session = args.session()?;
     let create = CreateRequest {
         path: ByteString::from(format!("/{}", args.0.take_key("path").unwrap_or_default())),
@@ -308,4 +311,10 @@ fn forwarded(args: &mut Args<'_>) -> Outcome<QuorumPacket> {
     let auth = if args.or("local", false)? { vec![id("session", "local")] } else { Vec::new() };
     let (op, payload) = (OpCode::Create.code(), encode(|w| create.encode(w)));
     Ok(ForwardedRequest { session, cxid: 1, op, payload, auth }.into_packet())
+}
+
+/// A sync of somebody's, as a puppet forwards it.
+fn sync() -> ForwardedRequest {
+    let op = OpCode::Sync.code();
+    ForwardedRequest { session: SessionId(1), cxid: 1, op, payload: bytes::Bytes::new(), auth: Vec::new() }
 }
