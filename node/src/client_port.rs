@@ -1,6 +1,7 @@
 //! The client port: sessions' connections, and four-letter words.
 //!
-//! A connection begins with a connect request or with a word. Behind a connect request nothing is read until
+//! A connection begins with a handshake of TLS where the port asks for one, and then with a connect request or
+//! with a word. Behind a connect request nothing is read until
 //! it is answered; from then on requests are handed to the core as they come and answers go out in batches.
 //! What one client may cost is bounded on every side: the length of a frame, the requests that are open, the
 //! bytes that wait to be read by it, the connections of its host. Whoever breaks a bound or the protocol loses
@@ -35,6 +36,9 @@ use crate::metrics::Metrics;
 use crate::net::{ACCEPT_PAUSE, keep_client_alive};
 use crate::outbox::Outbox;
 use crate::store::Backlog;
+use crate::tls::channel::Channel;
+use crate::tls::doorman::Doorman;
+use crate::tls::{ClientTls, Guard, HANDSHAKE};
 use crate::view::{ConnectionView, Traffic};
 use crate::words::{Question, Word};
 use connection::{Connection, Kind, Open, xid};
@@ -78,8 +82,17 @@ pub(crate) struct ClientPort {
     throttle: RefCell<Option<Throttle>>,
     /// Nobody is taken in and nothing is read any more.
     draining: Cell<bool>,
-    acceptor: RefCell<Option<AbortHandle>>,
+    acceptors: RefCell<Vec<AbortHandle>>,
+    /// Where there is TLS, with the handshakes that are under way.
+    secure: Option<Secure>,
     traffic: RefCell<Traffic>,
+}
+
+/// Handshakes with clients.
+struct Secure {
+    tls: Arc<ClientTls>,
+    doorman: Doorman,
+    under_way: Cell<usize>,
 }
 
 /// What ends a connection from our side.
@@ -93,6 +106,10 @@ enum Refusal {
     Silent,
     #[error("too many connect requests (connection_throttle_tokens)")]
     Throttled,
+    #[error("too many handshakes (netty.server.outstandingHandshake.limit)")]
+    TooManyHandshakes,
+    #[error("failed to shake hands: {0}")]
+    Handshake(io::Error),
 }
 
 impl ClientPort {
@@ -102,10 +119,16 @@ impl ClientPort {
         desk: Rc<Desk>,
         metrics: Arc<Metrics>,
         disk: Backlog,
-    ) -> Rc<Self> {
+    ) -> io::Result<Rc<Self>> {
         let started = Instant::now();
+        let secure = match &config.security.clients {
+            None => None,
+            Some(tls) => {
+                Some(Secure { tls: Arc::clone(tls), doorman: Doorman::start()?, under_way: Cell::new(0) })
+            }
+        };
         let throttle = config.limits.throttling.clone().map(|throttling| Throttle::new(throttling, started));
-        Rc::new(Self {
+        Ok(Rc::new(Self {
             config,
             inbox,
             desk,
@@ -121,21 +144,22 @@ impl ClientPort {
             held_back: Cell::new(false),
             throttle: RefCell::new(throttle),
             draining: Cell::new(false),
-            acceptor: RefCell::default(),
+            acceptors: RefCell::default(),
+            secure,
             traffic: RefCell::default(),
-        })
+        }))
     }
 
     /// Takes clients in, until the port is drained.
-    pub(crate) fn start(self: &Rc<Self>, listener: TcpListener) {
-        let task = tokio::task::spawn_local(Rc::clone(self).accept(listener));
-        *self.acceptor.borrow_mut() = Some(task.abort_handle());
+    pub(crate) fn start(self: &Rc<Self>, listener: TcpListener, guard: Guard) {
+        let task = tokio::task::spawn_local(Rc::clone(self).accept(listener, guard));
+        self.acceptors.borrow_mut().push(task.abort_handle());
     }
 
-    async fn accept(self: Rc<Self>, listener: TcpListener) {
+    async fn accept(self: Rc<Self>, listener: TcpListener, guard: Guard) {
         loop {
             match listener.accept().await {
-                Ok((stream, from)) => self.admit(stream, from),
+                Ok((stream, from)) => self.admit(stream, from, guard),
                 Err(error) => {
                     tracing::warn!(%error, "failed to accept a client");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -144,7 +168,7 @@ impl ClientPort {
         }
     }
 
-    fn admit(self: &Rc<Self>, stream: TcpStream, from: SocketAddr) {
+    fn admit(self: &Rc<Self>, stream: TcpStream, from: SocketAddr, guard: Guard) {
         let host = from.ip();
         let limit = self.config.max_client_cnxns;
         let of_host = self.hosts.borrow().get(&host).copied().unwrap_or(0);
@@ -168,7 +192,12 @@ impl ClientPort {
         *self.hosts.borrow_mut().entry(host).or_default() += 1;
         let port = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            port.serve(stream, from).await;
+            match port.let_through(stream, guard).await {
+                Ok((stream, channel, who)) => port.serve(stream, channel, from, who).await,
+                Err(refusal) => {
+                    tracing::debug!(%from, %refusal, "closed a connection before it said anything")
+                }
+            }
             port.dismiss(host);
         });
     }
@@ -184,13 +213,52 @@ impl ClientPort {
         }
     }
 
+    /// Shakes hands where that is asked for. Gives what is left to talk on, and who the certificate says it is.
+    async fn let_through(
+        &self,
+        stream: TcpStream,
+        guard: Guard,
+    ) -> Result<(TcpStream, Option<Channel>, Vec<Id>), Refusal> {
+        let Some(Secure { tls, doorman, under_way }) = &self.secure else {
+            return Ok((stream, None, Vec::new()));
+        };
+        let is_secure = match guard {
+            Guard::Plain => false,
+            Guard::Secure => true,
+            Guard::Either => {
+                let patience = self.config.limits.first_words;
+                let mut first = [0];
+                let peeked = tokio::time::timeout(patience, stream.peek(&mut first)).await;
+                peeked.map_err(|_| Refusal::Silent)?? > 0 && first == [HANDSHAKE]
+            }
+        };
+        if !is_secure {
+            return Ok((stream, None, Vec::new()));
+        }
+        if under_way.get() >= tls.handshakes {
+            self.metrics.tls_handshake_exceeded.one();
+            return Err(Refusal::TooManyHandshakes);
+        }
+        under_way.set(under_way.get() + 1);
+        let welcomed = doorman.welcome(stream, Arc::clone(tls.server()), tls.patience).await;
+        under_way.set(under_way.get() - 1);
+        let (stream, connection) = welcomed.map_err(|error| {
+            self.metrics.unsuccessful_handshake.one();
+            Refusal::Handshake(error)
+        })?;
+        let who = tls.identities(&connection);
+        Ok((stream, Some(Channel::new(connection)), who))
+    }
+
     /// One connection's life.
-    async fn serve(&self, stream: TcpStream, from: SocketAddr) {
+    async fn serve(&self, stream: TcpStream, channel: Option<Channel>, from: SocketAddr, who: Vec<Id>) {
         self.last.set(self.last.get() + 1);
         let client = ClientId(self.last.get());
         let (mut reader, writer) = stream.into_split();
-        let connection = Rc::new(Connection::new(Outbox::new(writer, MAX_WAITING), from, wall_ms()));
-        if let Err(refusal) = self.converse(client, from.ip(), &connection, &mut reader).await {
+        let outbox = Outbox::new(writer, channel, MAX_WAITING);
+        let connection = Rc::new(Connection::new(outbox, from, wall_ms()));
+        let who = std::iter::once(address_of(from.ip())).chain(who).collect();
+        if let Err(refusal) = self.converse(client, who, &connection, &mut reader).await {
             tracing::debug!(?client, %refusal, "closed a client's connection");
         }
         self.lose(client);
@@ -202,7 +270,7 @@ impl ClientPort {
     async fn converse(
         &self,
         client: ClientId,
-        host: IpAddr,
+        who: Vec<Id>,
         connection: &Rc<Connection>,
         reader: &mut OwnedReadHalf,
     ) -> Result<(), Refusal> {
@@ -219,7 +287,7 @@ impl ClientPort {
         connection.received();
         connection.open.borrow_mut().push_back(Open::connect(now));
         self.open.set(self.open.get() + 1);
-        self.inbox.put_client(Input::ClientConnect { client, request, who: vec![address_of(host)] });
+        self.inbox.put_client(Input::ClientConnect { client, request, who });
         if !connection.outbox.until(|| connection.welcomed.get()).await? {
             return Ok(());
         }
@@ -358,9 +426,7 @@ impl ClientPort {
     /// Takes nobody in and reads nothing any more.
     pub(crate) fn drain(&self) {
         self.draining.set(true);
-        if let Some(acceptor) = self.acceptor.borrow_mut().take() {
-            acceptor.abort();
-        }
+        self.acceptors.borrow_mut().drain(..).for_each(|acceptor| acceptor.abort());
     }
 
     /// True when every request that was read is answered and every answer written.

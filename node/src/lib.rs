@@ -12,6 +12,7 @@
 //! | `desk`, `view`, `admin`, `http`, `metrics`, `timeline` | what operators ask, and what is counted for them |
 //! | `election_port`, `quorum_port`, `client_port`, [`words`] | the three ports |
 //! | `outbox`, [`net`], `names` | what sockets have in common |
+//! | [`tls`] | key stores, handshakes and certificates |
 //! | `events` | transitions as JSON lines |
 //! | [`probe`], [`print`](mod@print) | asking a member, and reading its files, instead of being one |
 //!
@@ -44,6 +45,7 @@ mod store;
 #[cfg(test)]
 mod testing;
 mod timeline;
+pub mod tls;
 mod view;
 pub mod words;
 pub mod zoocfg;
@@ -74,6 +76,7 @@ use crate::quorum_port::QuorumPort;
 use crate::snapshots::Snapshots;
 use crate::store::{LAZY_SYNC, Measured, Store};
 use crate::timeline::Timeline;
+use crate::tls::Guard;
 
 /// Runs a member until SIGTERM or SIGINT, which end it well.
 ///
@@ -214,8 +217,12 @@ fn start<P: Plant>(
         Rc::clone(&desk),
         Arc::clone(&metrics),
         store.backlog(),
-    );
-    clients.start(client_listener);
+    )
+    .context("failed to start the thread for handshakes")?;
+    clients.start(client_listener, config.security.guard);
+    if let Some(listener) = listeners.secure {
+        clients.start(adopt(listener)?, Guard::Secure);
+    }
     if let (Some(listener), Some(admin)) = (listeners.admin, config.monitoring.admin.clone()) {
         let server = Rc::new(Admin::new(Rc::clone(&desk)));
         tokio::task::spawn_local(http::serve(adopt(listener)?, admin.idle_timeout, server));

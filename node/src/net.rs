@@ -31,6 +31,8 @@ const NAME_PAUSE: Duration = Duration::from_millis(100);
 pub struct Listeners {
     /// For clients.
     pub client: std::net::TcpListener,
+    /// For clients with TLS, where they have a port of their own.
+    pub secure: Option<std::net::TcpListener>,
     /// For learners and for votes; an ensemble of one has neither.
     pub peers: Option<PeerListeners>,
     /// For the admin server, where there is one.
@@ -55,6 +57,10 @@ impl Listeners {
     /// When one is taken or the address is not ours; [`Nameless`] when a name has no address.
     pub fn bind(config: &NodeConfig) -> anyhow::Result<Self> {
         let client = listen_with(&config.client_addr, "clients", config.limits.backlog)?;
+        let secure = config.security.secure_addr.as_ref();
+        let secure = secure
+            .map(|address| listen_with(address, "clients with TLS", config.limits.backlog))
+            .transpose()?;
         let where_for_peers = |address: &HostPort| match config.listen_on_all {
             true => HostPort::new(UNSPECIFIED, address.port),
             false => address.clone(),
@@ -69,7 +75,7 @@ impl Listeners {
         let monitoring = &config.monitoring;
         let admin = monitoring.admin.as_ref().map(|admin| listen(&admin.address, "the admin server"));
         let metrics = monitoring.metrics.as_ref().map(|address| listen(address, "metrics"));
-        Ok(Self { client, peers, admin: admin.transpose()?, metrics: metrics.transpose()? })
+        Ok(Self { client, secure, peers, admin: admin.transpose()?, metrics: metrics.transpose()? })
     }
 
     /// The same, but a name of our own that has no address yet is waited for: where a service gives names to

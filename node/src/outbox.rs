@@ -5,6 +5,9 @@
 //! is left to the connection's own task, which waits for room. A connection that takes nothing for too long is
 //! ended at a limit, because memory is not a place to keep what a peer does not want.
 //!
+//! A connection with TLS seals what it writes and opens what it reads on the way; the queue is the same. One
+//! without knows of it by a branch that is never taken.
+//!
 //! Two things are not plain bytes. A snapshot is encoded on another thread; its place in the order is kept by
 //! a gap, which holds back what comes behind it. And a connection that is to be closed is first written out:
 //! then the end is announced, and what still arrives is read and dropped for a moment, because closing a
@@ -21,6 +24,8 @@ use socket2::SockRef;
 use tokio::io::AsyncReadExt;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
+
+use crate::tls::channel::Channel;
 
 /// How long a closed connection may take to drain, and the other side to hang up.
 const LINGER: Duration = Duration::from_secs(1);
@@ -56,6 +61,8 @@ enum Fate {
 #[derive(Debug)]
 pub(crate) struct Outbox {
     socket: OwnedWriteHalf,
+    /// Where the connection has TLS.
+    channel: Option<Box<Channel>>,
     segments: RefCell<VecDeque<Segment>>,
     /// Bytes in open segments.
     waiting: Cell<usize>,
@@ -74,9 +81,11 @@ pub(crate) struct Outbox {
 pub(crate) struct Overflow;
 
 impl Outbox {
-    pub(crate) fn new(socket: OwnedWriteHalf, limit: usize) -> Self {
+    /// For a connection of which the handshake, where it has TLS, is done.
+    pub(crate) fn new(socket: OwnedWriteHalf, channel: Option<Channel>, limit: usize) -> Self {
         Self {
             socket,
+            channel: channel.map(Box::new),
             segments: RefCell::new(VecDeque::new()),
             waiting: Cell::new(0),
             limit,
@@ -147,13 +156,23 @@ impl Outbox {
 
     /// True when the socket is full.
     fn write_out(&self) -> io::Result<bool> {
+        match &self.channel {
+            None => self.write_segments(|bytes| self.socket.try_write(bytes)),
+            Some(channel) => {
+                let full = self.write_segments(|bytes| channel.write(bytes, &self.socket))?;
+                Ok(full || channel.flush(&self.socket)?)
+            }
+        }
+    }
+
+    fn write_segments(&self, write: impl Fn(&[u8]) -> io::Result<usize>) -> io::Result<bool> {
         let mut segments = self.segments.borrow_mut();
         while let Some(front) = segments.front_mut() {
             let written = match front {
                 Segment::Open(buffer) if buffer.is_empty() => Ok(0),
                 Segment::Shared(bytes) if bytes.is_empty() => Ok(0),
-                Segment::Open(buffer) => self.socket.try_write(buffer),
-                Segment::Shared(bytes) => self.socket.try_write(bytes),
+                Segment::Open(buffer) => write(buffer),
+                Segment::Shared(bytes) => write(bytes),
                 Segment::Gap => return Ok(false),
             };
             match written {
@@ -232,7 +251,7 @@ impl Outbox {
             self.unread.set(!may_read);
             tokio::select! {
                 biased;
-                read = reader.read_buf(received), if may_read => return read.map(|count| count > 0),
+                read = self.receive(reader, received), if may_read => return read.map(|count| count > 0),
                 () = self.changed.notified() => {}
                 ready = self.socket.writable(), if self.blocked.get() => {
                     ready?;
@@ -241,6 +260,24 @@ impl Outbox {
             }
         }
         Ok(false)
+    }
+
+    /// Waits for bytes. None only at the end.
+    async fn receive(&self, reader: &mut OwnedReadHalf, received: &mut BytesMut) -> io::Result<usize> {
+        let Some(channel) = &self.channel else { return reader.read_buf(received).await };
+        let mut count = channel.fetch(received)?;
+        while count == 0 && !channel.is_ended() {
+            reader.readable().await?;
+            count = match channel.read(reader, received) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                read => read?,
+            };
+            if !channel.is_flushed() {
+                // The protocol itself had something to say.
+                self.flush();
+            }
+        }
+        Ok(count)
     }
 
     /// Waits for a condition that comes true with a poke, and writes what waits meanwhile. False when the
@@ -287,6 +324,11 @@ impl Outbox {
                 },
             }
         }
+        if let Some(channel) = &self.channel {
+            channel.close();
+            // The end of a stream that says so cannot be mistaken for one that somebody cut. It is small.
+            let _ = channel.flush(&self.socket);
+        }
         if SockRef::from(self.socket.as_ref()).shutdown(Shutdown::Write).is_err() {
             return;
         }
@@ -301,11 +343,13 @@ impl Outbox {
     }
 
     fn is_written(&self) -> bool {
-        self.segments.borrow().iter().all(|segment| match segment {
-            Segment::Open(buffer) => buffer.is_empty(),
-            Segment::Shared(bytes) => bytes.is_empty(),
-            Segment::Gap => false,
-        })
+        let has_left = self.channel.as_ref().is_none_or(|channel| channel.is_flushed());
+        has_left
+            && self.segments.borrow().iter().all(|segment| match segment {
+                Segment::Open(buffer) => buffer.is_empty(),
+                Segment::Shared(bytes) => bytes.is_empty(),
+                Segment::Gap => false,
+            })
     }
 }
 

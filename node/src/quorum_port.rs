@@ -130,7 +130,7 @@ impl QuorumPort {
         self.last.set(self.last.get() + 1);
         let conn = ConnId(self.last.get());
         let (reader, writer) = stream.into_split();
-        let outbox = Rc::new(Outbox::new(writer, MAX_WAITING));
+        let outbox = Rc::new(Outbox::new(writer, None, MAX_WAITING));
         self.connections.borrow_mut().insert(conn, Rc::clone(&outbox));
         self.inbox.put_peer(tell(conn));
         let port = Rc::clone(self);

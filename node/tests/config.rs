@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use node::NodeConfig;
+use node::tls::Guard;
 use node_wire::ids::ServerId;
 
 #[derive(Debug, Parser)]
@@ -240,16 +241,20 @@ fn what_clients_may_do_is_read_in_every_spelling() {
 }
 
 #[test]
-fn keys_of_tls_are_refused_and_no_password_is_told() {
+fn clients_with_tls_have_a_place_of_their_own_and_no_password_is_told() {
     let dir = tempfile::tempdir().expect("a directory");
-    let table = [
-        ("secureClientPort=20011\n", "accept secureClientPort=20011: TLS is not there yet"),
-        ("ssl.keyStore.password=apassword\n", "accept ssl.keyStore.password: TLS is not there yet"),
-    ];
-    for (line, message) in table {
-        let error = configured(&file(dir.path(), &kazoos(dir.path(), line))).expect_err(line);
-        assert!(error.starts_with(message), "{line}: {error}");
-    }
+    let stores = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stores");
+    let keys = format!(
+        "secureClientPort=20014\nssl.keyStore.location={stores}/member.jks\nssl.keyStore.password=secret\n\
+         ssl.trustStore.location={stores}/trust.jks\nssl.trustStore.password=secret\n"
+    );
+    let config = configured(&file(dir.path(), &kazoos(dir.path(), &keys))).expect("possible");
+    assert_eq!((config.client_addr.port, config.security.guard), (20_010, Guard::Plain));
+    assert_eq!(config.security.secure_addr.as_ref().expect("another place").port, 20_014);
+    assert!(!format!("{:?}", config.security).contains("\"secret\""));
+    let wrong = keys.replace("keyStore.password=secret", "keyStore.password=apassword");
+    let error = configured(&file(dir.path(), &kazoos(dir.path(), &wrong))).expect_err("another password");
+    assert!(error.contains("the password does not open it") && !error.contains("apassword"), "{error}");
 }
 
 #[test]

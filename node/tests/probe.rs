@@ -1,5 +1,7 @@
 //! `node --ruok` and `node --serving`: what a health check in an image relies on.
 
+#[path = "common/alone.rs"]
+mod alone;
 mod common;
 
 use std::io::{Read, Write};

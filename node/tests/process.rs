@@ -1,5 +1,7 @@
 //! The binary: how it starts, what it tells, and how it ends.
 
+#[path = "common/alone.rs"]
+mod alone;
 mod common;
 
 use std::fs;

@@ -23,12 +23,14 @@ async fn start_with(change: impl FnOnce(&mut NodeConfig)) -> Harness {
     let (listener, addr) = listener().await;
     let mut config = config(1, &[]);
     change(&mut config);
+    let guard = config.security.guard;
     let inbox = Rc::new(Inbox::default());
     let metrics = Arc::new(Metrics::new());
     let about = Arc::new(About::new(config.clone(), addr.to_string()));
     let desk = Desk::new(Rc::clone(&inbox), about, Arc::clone(&metrics));
     let port = ClientPort::new(Rc::new(config), Rc::clone(&inbox), desk, metrics, Backlog::default());
-    port.start(listener);
+    let port = port.expect("started");
+    port.start(listener, guard);
     Harness { port, inbox, addr }
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use node_wire::ids::ServerId;
 
 use crate::address::AddressError;
+use crate::tls::TlsError;
 
 /// Why there is no configuration. Messages fit after "failed to".
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +88,9 @@ pub enum ConfigError {
         /// Why not, and what to do.
         why: String,
     },
+    /// Keys and stores that make no TLS.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// Settings that can't hold together.
     #[error("accept {0}")]
     Impossible(String),

@@ -6,6 +6,7 @@
 mod error;
 mod limits;
 mod monitoring;
+mod security;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,6 +29,7 @@ pub use error::ConfigError;
 pub(crate) use error::is_secret;
 pub use limits::{ClientLimits, LogLimits, Throttling};
 pub use monitoring::{AdminServer, Monitoring};
+pub use security::Security;
 
 /// Silence between members after which one gives up on another.
 const DEFAULT_PEER_TIMEOUT: Duration = Duration::from_millis(250);
@@ -56,6 +58,8 @@ const VERSION_DIR: &str = "version-2";
 const MY_ID_FILE: &str = "myid";
 /// The number of a member that has no peers.
 const LONE_ID: ServerId = ServerId(1);
+/// What is to be done about it.
+const NO_CLIENT_ADDR: &str = "an address for clients: give --client-addr, the key clientPort, or a port behind `;` in the server's line";
 /// Where ZooKeeper's clients look.
 pub(crate) const DEFAULT_CLIENT_PORT: u16 = 2181;
 
@@ -72,6 +76,8 @@ pub struct NodeConfig {
     pub data_dir: PathBuf,
     /// Where clients connect.
     pub client_addr: HostPort,
+    /// Whether they need TLS for it, and where else they may connect.
+    pub security: Security,
     /// Silence between members after which one gives up on another.
     pub peer_timeout: Duration,
     /// ZooKeeper's tickTime.
@@ -157,10 +163,12 @@ impl NodeConfig {
         let flagged = by_id(&args.servers)?;
         let servers = if flagged.is_empty() { std::mem::take(&mut file.servers) } else { flagged };
         let id = own_id(args, &environment, &data_dir, servers.is_empty())?;
-        let client_addr = match &args.client_addr {
-            Some(addr) => addr.clone(),
+        let plain = match &args.client_addr {
+            Some(addr) => Some(addr.clone()),
             None => client_addr(&environment, &file, &servers, id)?,
         };
+        let (client_addr, security) =
+            Security::new(plain, &file)?.ok_or(ConfigError::Missing(NO_CLIENT_ADDR))?;
         let role = servers.get(&id).map_or(ServerRole::Participant, |line| line.role);
         refuse_other_role(file.peer_type.as_deref(), role)?;
         let words = Whitelist::new(file.words.as_deref(), environment.name_of(WHITELIST));
@@ -173,6 +181,7 @@ impl NodeConfig {
             dial: by_id(&args.dial)?,
             data_dir,
             client_addr,
+            security,
             peer_timeout: args
                 .peer_timeout_ms
                 .map(Duration::from_millis)
@@ -417,18 +426,19 @@ fn read_my_id(data_dir: &Path) -> Result<Option<ServerId>, ConfigError> {
     }
 }
 
-/// Where clients connect when no flag says it. `said` is what environment and file say together.
+/// Where clients connect without TLS when no flag says it. `said` is what environment and file say together. The
+/// usual place is not opened beside one with TLS: whoever asks for that alone wants no other.
 fn client_addr(
     environment: &Environment,
     said: &ZooCfg,
     servers: &BTreeMap<ServerId, ServerLine>,
     id: ServerId,
-) -> Result<HostPort, ConfigError> {
+) -> Result<Option<HostPort>, ConfigError> {
     let named = &environment.cfg;
     if let Some(addr) = named.servers.get(&id).and_then(|line| line.client.clone())
         && named.client_port.is_none()
     {
-        return Ok(addr);
+        return Ok(Some(addr));
     }
     if let (None, Some(host)) = (said.client_port, &said.client_port_address) {
         return Err(ConfigError::Impossible(format!(
@@ -437,15 +447,13 @@ fn client_addr(
     }
     if let Some(port) = said.client_port {
         let host = said.client_port_address.clone().unwrap_or_else(|| UNSPECIFIED.to_owned());
-        return Ok(HostPort::new(host, port));
+        return Ok(Some(HostPort::new(host, port)));
     }
     // The image of 3.4 listens there whatever its servers' lines say; theirs say nothing of clients.
-    let usual = servers.is_empty() || !named.servers.is_empty();
+    let usual = (servers.is_empty() || !named.servers.is_empty()) && security::secure_addr(said).is_none();
     let usual = usual.then(|| HostPort::new(UNSPECIFIED, DEFAULT_CLIENT_PORT));
     let own = servers.get(&id).and_then(|line| line.client.clone());
-    own.or(usual).ok_or(ConfigError::Missing(
-        "an address for clients: give --client-addr, the key clientPort, or a port behind `;` in the server's line",
-    ))
+    Ok(own.or(usual))
 }
 
 /// Old snapshots are removed behind each new one; an interval of 0, said outright, keeps them all.

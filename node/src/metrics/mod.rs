@@ -165,7 +165,9 @@ metrics! {
         request_throttle_wait_count,
         response_bytes,
         snap_count,
+        tls_handshake_exceeded,
         unrecoverable_error_count,
+        unsuccessful_handshake,
     }
     times {
         dbinittime: Basic,

@@ -12,7 +12,7 @@ async fn pair(limit: usize) -> (Rc<Outbox>, OwnedReadHalf, TcpStream) {
     let (listener, addr) = listener().await;
     let (ours, theirs) = tokio::join!(connect(&addr), listener.accept());
     let (reader, writer) = ours.into_split();
-    (Rc::new(Outbox::new(writer, limit)), reader, theirs.expect("accepted").0)
+    (Rc::new(Outbox::new(writer, None, limit)), reader, theirs.expect("accepted").0)
 }
 
 fn put(outbox: &Outbox, bytes: &[u8]) -> Result<(), Overflow> {

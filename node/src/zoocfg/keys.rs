@@ -18,6 +18,10 @@ pub(crate) const OBEYED: &[About] = &[
         "the four-letter words that are answered; without it ruok, srvr, stat, mntr and isro",
     ),
     ("DigestAuthenticationProvider.superDigest", "NAME:DIGEST of who may do everything"),
+    (
+        "X509AuthenticationProvider.superUser",
+        "the subject of the certificate that makes a client the superuser",
+    ),
     ("admin.commandURL", "where the admin server's commands begin"),
     ("admin.enableServer", "the admin server; off unless this or another admin key asks for it"),
     ("admin.idleTimeout", "milliseconds after which a silent connection to the admin server is closed"),
@@ -28,6 +32,7 @@ pub(crate) const OBEYED: &[About] = &[
         "0 keeps every snapshot and log; otherwise old ones go behind each new snapshot",
     ),
     ("autopurge.snapRetainCount", "how many snapshots are kept, with the log behind the oldest"),
+    ("client.portUnification", "clients with TLS and without come to the same port"),
     ("clientPort", "where clients connect"),
     ("clientPortAddress", "the interface for them"),
     ("clientPortListenBacklog", "clients that may wait to be accepted"),
@@ -71,6 +76,10 @@ pub(crate) const OBEYED: &[About] = &[
     ("metricsProvider.httpHost", "where metrics are served"),
     ("metricsProvider.httpPort", "their port"),
     ("minSessionTimeout", "the shortest session time-out in milliseconds"),
+    (
+        "netty.server.outstandingHandshake.limit",
+        "handshakes of clients that may be under way, -1 for any number",
+    ),
     ("nio.sessionlessCnxnTimeout", "milliseconds in which a connection must say what it wants"),
     ("peerTimeout", "our own: silence between members after which one gives up on another"),
     ("peerType", "must agree with the own server line"),
@@ -81,9 +90,25 @@ pub(crate) const OBEYED: &[About] = &[
         "without a leader for 2 s, or a tick if that is longer, reads are served to clients that are content with that",
     ),
     ("request_throttle_max_requests", "requests under way beyond which no client is read, 0 for no limit"),
+    ("secureClientPort", "where clients with TLS connect; without clientPort no others do"),
+    ("secureClientPortAddress", "the interface for them"),
     ("server.N", "a member: its addresses and its role"),
     ("skipACL", "nobody is asked for permission"),
     ("snapCount", "transactions between two snapshots"),
+    ("ssl.ciphersuites", "the suites that are offered, in this order; those that are not there are left out"),
+    ("ssl.clientAuth", "need, want or none: whether a client must show a certificate"),
+    ("ssl.enabledProtocols", "TLSv1.3, TLSv1.2 or both"),
+    ("ssl.handshakeDetectionTimeoutMillis", "how long a handshake may take"),
+    ("ssl.hostnameVerification", "whether members' certificates must name their hosts; of clients none must"),
+    ("ssl.keyStore.location", "the store with the member's key and certificate: JKS, PKCS12 or PEM"),
+    ("ssl.keyStore.password", "its password"),
+    ("ssl.keyStore.passwordPath", "a file with its password"),
+    ("ssl.keyStore.type", "JKS, PKCS12 or PEM; without it the file tells"),
+    ("ssl.protocol", "TLSv1.2 or TLSv1.3 allows that version alone, TLS both"),
+    ("ssl.trustStore.location", "the store with the certificates that are trusted"),
+    ("ssl.trustStore.password", "its password"),
+    ("ssl.trustStore.passwordPath", "a file with its password"),
+    ("ssl.trustStore.type", "JKS, PKCS12 or PEM; without it the file tells"),
     ("syncLimit", "towards Apache ZooKeeper's members; between ours peerTimeout rules"),
     ("tickTime", "the unit of initLimit, syncLimit and session time-outs, in milliseconds"),
     ("txnLogSizeLimitInKb", "a log file of this size is followed by a new one"),
@@ -98,7 +123,6 @@ pub(crate) const IDLE: &[About] = &[
     ("DigestAuthenticationProvider.digestAlg", "passwords are digested by SHA-1"),
     ("DigestAuthenticationProvider.enabled", "digests are always taken"),
     ("SASLAuthenticationProvider.superPassword", NO_SASL),
-    ("X509AuthenticationProvider.superUser", "there is no TLS yet"),
     ("admin.httpVersion", "HTTP/1.1 is all there is"),
     ("allowSaslFailedClients", NO_SASL),
     ("audit.enable", "there is no audit log"),
@@ -167,8 +191,7 @@ pub(crate) const IDLE: &[About] = &[
     ("multiAddress.reachabilityCheckEnabled", "each member has one address"),
     ("multiAddress.reachabilityCheckTimeoutMs", "each member has one address"),
     ("netty.advancedFlowControl.enabled", "a client that does not read is not read"),
-    ("netty.server.earlyDropSecureConnectionHandshakes", "there is no TLS yet"),
-    ("netty.server.outstandingHandshake.limit", "there is no TLS yet"),
+    ("netty.server.earlyDropSecureConnectionHandshakes", "connections are taken in when the log is open"),
     ("nio.directBufferBytes", NO_JVM),
     ("nio.numSelectorThreads", NO_THREADS),
     ("nio.numWorkerThreads", NO_THREADS),
@@ -234,27 +257,32 @@ const SYNC_ENABLED: &str = "observers log and take snapshots";
 pub(crate) const REFUSED: &[(&str, &str, &str)] = &[
     ("admin.forceHttps", "false", NO_TLS),
     ("admin.portUnification", "false", NO_TLS),
-    ("client.portUnification", "false", NO_TLS),
     ("electionAlg", "3", "fast leader election (3) is the only one: remove the key"),
     ("enforce.auth.enabled", "false", NO_CLIENT_AUTH),
     ("group.N", "", MAJORITY),
     ("metricsProvider.httpsPort", "", NO_TLS),
     ("observerMasterPort", "0", "observers follow the leader and no other member: remove the key"),
     ("oraclePath", "", "no oracle is asked, a majority decides: remove the key"),
-    ("portUnification", "false", NO_TLS),
+    ("portUnification", "false", NO_PEER_TLS),
     ("quorum.auth.enableSasl", "false", NO_PEER_AUTH),
     ("quorum.auth.learnerRequireSasl", "false", NO_PEER_AUTH),
     ("quorum.auth.serverRequireSasl", "false", NO_PEER_AUTH),
-    ("secureClientPort", "0", NO_TLS),
-    ("secureClientPortAddress", "", NO_TLS),
     ("sessionRequireClientSASLAuth", "false", NO_CLIENT_AUTH),
-    ("ssl.*", "", NO_TLS),
-    ("sslQuorum", "false", NO_TLS),
-    ("sslQuorumReloadCertFiles", "false", NO_TLS),
+    ("sslQuorum", "false", NO_PEER_TLS),
+    ("sslQuorumReloadCertFiles", "false", NO_PEER_TLS),
+    ("ssl.authProvider", "x509", "x509 is the only one: remove the key"),
+    ("ssl.context.supplier.class", "", "there are no Java classes: name key stores instead"),
+    ("ssl.crl", "false", NO_REVOCATION),
+    ("ssl.ocsp", "false", NO_REVOCATION),
+    ("ssl.quorum.*", "", NO_PEER_TLS),
     ("weight.N", "1", MAJORITY),
 ];
 
-const NO_TLS: &str = "TLS is not there yet: remove the key, and keep the ports from whom they are not for";
+const NO_TLS: &str = "operators' ports have no TLS: remove the key, and keep them from whom they are not for";
+const NO_PEER_TLS: &str =
+    "members speak without TLS yet: remove the key, and keep their ports from whom they are not for";
+const NO_REVOCATION: &str =
+    "no lists of revoked certificates are asked: remove the key, and trust only who is";
 const NO_CLIENT_AUTH: &str = "clients can't be made to authenticate yet: remove the key";
 const NO_PEER_AUTH: &str = "members do not authenticate to each other yet: remove the key";
 const MAJORITY: &str = "every voter has the same weight and a majority decides: remove the key";
@@ -286,11 +314,11 @@ const PROPERTY_PREFIX: &str = "zookeeper.";
 
 /// Names that end in anything.
 const FAMILIES: &[(&str, &str)] = &[
+    ("ssl.quorum.", "ssl.quorum.*"),
     ("server.", "server.N"),
     ("group.", "group.N"),
     ("weight.", "weight.N"),
     ("authProvider.", "authProvider.N"),
-    ("ssl.", "ssl.*"),
 ];
 
 /// The one name that stands for all spellings of a key.
@@ -433,7 +461,7 @@ mod tests {
     fn what_asks_for_nothing_is_not_refused() {
         assert!(refused("sslQuorum", "true").is_some_and(|why| why.contains("TLS")));
         assert_eq!(refused("sslQuorum", "false"), None);
-        assert!(refused("ssl.keyStore.location", "/a.jks").is_some());
+        assert!(refused("ssl.crl", "true").is_some() && refused("ssl.keyStore.location", "/a.jks").is_none());
         assert!(refused("group.1", "1:2:3").is_some() && refused("weight.2", "1").is_none());
         assert_eq!(refused("snapCount", "5"), None);
     }

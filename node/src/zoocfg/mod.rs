@@ -89,6 +89,12 @@ zoo_cfg! {
     client_port: u16 = "clientPort" by port;
     /// On which interface.
     client_port_address: String = "clientPortAddress" by text;
+    /// Where clients with TLS connect; 0 for nowhere.
+    secure_client_port: u16 = "secureClientPort" by port;
+    /// On which interface.
+    secure_client_port_address: String = "secureClientPortAddress" by text;
+    /// Whether clients with TLS may come where those without do.
+    client_unification: bool = "client.portUnification" by flag;
     /// How many may wait.
     listen_backlog: i32 = "clientPortListenBacklog" by |key, value| number(key, value, "a number of clients");
     /// Whether the kernel probes silent clients.

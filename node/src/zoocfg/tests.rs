@@ -87,10 +87,9 @@ fn a_key_is_the_same_in_every_spelling() {
 #[test]
 fn what_is_not_there_is_refused_with_the_reason() {
     let table = [
-        ("secureClientPort=2281", "accept secureClientPort=2281: TLS is not there yet"),
-        ("ssl.keyStore.location=/k.jks", "accept ssl.keyStore.location=/k.jks: TLS is not there yet"),
-        ("zookeeper.ssl.trustStore.location=/t", "TLS is not there yet"),
-        ("sslQuorum=true", "accept sslQuorum=true: TLS is not there yet"),
+        ("admin.forceHttps=true", "accept admin.forceHttps=true: operators' ports have no TLS"),
+        ("ssl.crl=true", "no lists of revoked certificates"),
+        ("zookeeper.ssl.context.supplier.class=a.B", "there are no Java classes"),
         ("electionAlg=0", "fast leader election (3) is the only one"),
         ("group.1=1:2", "every voter has the same weight"),
         ("quorum.auth.enableSasl=true", "members do not authenticate"),
@@ -105,7 +104,10 @@ fn what_is_not_there_is_refused_with_the_reason() {
 fn each_key_that_is_read_is_told_to_be_obeyed() {
     let told: Vec<&str> =
         keys::OBEYED.iter().map(|(name, _)| *name).filter(|name| *name != "server.N").collect();
-    let mut read = [ZooCfg::KEYS, crate::rules::KEYS].concat();
+    let (stores, others) = crate::tls::KEYS;
+    let keys: Vec<&str> = [ZooCfg::KEYS, crate::rules::KEYS, others].concat();
+    let mut read: Vec<String> = keys.into_iter().map(str::to_owned).collect();
+    read.extend(stores.iter().map(|name| format!("ssl.{name}")));
     read.sort_unstable();
     assert_eq!(told, read);
 }

@@ -1,7 +1,6 @@
 //! A member as a child process: started, listened to, and killed when its test ends.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
@@ -19,16 +18,9 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// An ensemble of one in `dir`, by way of a command that ends in the node's own.
-    pub(crate) fn spawn(mut command: Command, dir: &Path, client: &str, more: &[&str]) -> Self {
-        let mut child = command
-            .args(["--id", "1", "--events", "--client-addr", client, "--data-dir"])
-            .arg(dir)
-            .args(more)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("started");
+    /// Whatever a command starts that tells its events.
+    pub(crate) fn listen(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
         let (sender, events) = mpsc::channel();
         std::thread::spawn(move || {
@@ -40,11 +32,6 @@ impl Node {
             }
         });
         Self { child, events }
-    }
-
-    /// An ensemble of one in `dir`, on any free port.
-    pub(crate) fn start(dir: &Path) -> Self {
-        Self::spawn(Command::new(NODE), dir, "127.0.0.1:0", &[])
     }
 
     /// The next event of that name.

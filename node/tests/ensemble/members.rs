@@ -94,7 +94,8 @@ impl Ensemble {
         let clone = |listener: &TcpListener| listener.try_clone().expect("a second descriptor");
         let peers = (self.ports.len() > 1)
             .then(|| PeerListeners { quorum: clone(&ports.quorum), election: clone(&ports.election) });
-        let listeners = Listeners { client: clone(&ports.client), peers, admin: None, metrics: None };
+        let listeners =
+            Listeners { client: clone(&ports.client), secure: None, peers, admin: None, metrics: None };
         let (stop, stopped) = oneshot::channel::<()>();
         let run = move || {
             node::run_until(config, Clean, listeners, || {

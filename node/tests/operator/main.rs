@@ -1,5 +1,7 @@
 //! What operators see of a member: words, the admin server, metrics, and how it stops. Over real sockets.
 
+#[path = "../common/alone.rs"]
+mod alone;
 #[path = "../common/mod.rs"]
 mod common;
 mod print;
