@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
 use node_core::io::{ClientId, Input};
-use node_wire::client::{ConnectRequest, Id, Request, XID_WATCH, take_frame};
+use node_wire::client::{ConnectRequest, Id, OpCode, Request, SaslPacket, XID_WATCH, take_frame};
 use node_wire::ids::SessionId;
 use node_wire::jute::{DecodeError, Reader};
 use tokio::net::tcp::OwnedReadHalf;
@@ -37,7 +37,7 @@ use crate::net::{ACCEPT_PAUSE, keep_client_alive};
 use crate::outbox::Outbox;
 use crate::store::Backlog;
 use crate::tls::channel::Channel;
-use crate::tls::doorman::Doorman;
+use crate::tls::doorman::{Doorman, Side};
 use crate::tls::{ClientTls, Guard, HANDSHAKE};
 use crate::view::{ConnectionView, Traffic};
 use crate::words::{Question, Word};
@@ -119,16 +119,15 @@ impl ClientPort {
         desk: Rc<Desk>,
         metrics: Arc<Metrics>,
         disk: Backlog,
-    ) -> io::Result<Rc<Self>> {
+    ) -> Rc<Self> {
         let started = Instant::now();
-        let secure = match &config.security.clients {
-            None => None,
-            Some(tls) => {
-                Some(Secure { tls: Arc::clone(tls), doorman: Doorman::start()?, under_way: Cell::new(0) })
-            }
-        };
+        let secure = config.security.clients.as_ref().map(|tls| Secure {
+            tls: Arc::clone(tls),
+            doorman: Doorman::default(),
+            under_way: Cell::new(0),
+        });
         let throttle = config.limits.throttling.clone().map(|throttling| Throttle::new(throttling, started));
-        Ok(Rc::new(Self {
+        Rc::new(Self {
             config,
             inbox,
             desk,
@@ -147,7 +146,7 @@ impl ClientPort {
             acceptors: RefCell::default(),
             secure,
             traffic: RefCell::default(),
-        }))
+        })
     }
 
     /// Takes clients in, until the port is drained.
@@ -240,7 +239,8 @@ impl ClientPort {
             return Err(Refusal::TooManyHandshakes);
         }
         under_way.set(under_way.get() + 1);
-        let welcomed = doorman.welcome(stream, Arc::clone(tls.server()), tls.patience).await;
+        let side = Side::Accepts(Arc::clone(tls.server()));
+        let welcomed = doorman.welcome(stream, side, tls.patience).await;
         under_way.set(under_way.get() - 1);
         let (stream, connection) = welcomed.map_err(|error| {
             self.metrics.unsuccessful_handshake.one();
@@ -386,9 +386,27 @@ impl ClientPort {
             connection.received();
             connection.open.borrow_mut().push_back(Open { since: now, op: request.op, xid: request.xid });
             self.open.set(self.open.get() + 1);
-            self.inbox.put_client(Input::ClientRequest { client, request });
+            let input = match OpCode::from_code(request.op) {
+                Some(OpCode::Sasl) => self.exchange(client, connection, request)?,
+                Some(_) | None => Input::ClientRequest { client, request },
+            };
+            self.inbox.put_client(input);
         }
         Ok(())
+    }
+
+    /// Answers a token of a SASL exchange. The core hears what came of it, in the order of requests.
+    fn exchange(
+        &self,
+        client: ClientId,
+        connection: &Connection,
+        request: Request,
+    ) -> Result<Input, Refusal> {
+        let Request { xid, body, .. } = request;
+        let token = SaslPacket::decode(&mut Reader::new(body))?.token.unwrap_or_default();
+        let users = self.config.security.users.as_deref();
+        let proof = connection.sasl.borrow_mut().step(users, &token, crate::sasl::nonce);
+        Ok(Input::ClientProof { client, xid, proof })
     }
 
     /// The connection broke: the core is told, unless it closed it.

@@ -24,8 +24,7 @@ use node_wire::client::{put_frame, take_frame};
 use node_wire::election::{Hello, MAX_NOTIFICATION, Notification};
 use node_wire::ids::ServerId;
 use node_wire::jute::{DecodeError, Writer};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -34,6 +33,9 @@ use crate::config::NodeConfig;
 use crate::inbox::Inbox;
 use crate::names::Names;
 use crate::net::{ACCEPT_PAUSE, tune_peer, user_timeout};
+use crate::outbox::Outbox;
+use crate::tls::doorman::Doorman;
+use crate::tls::peers::Link;
 
 /// Pause after the first failed dial, doubled by each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -43,6 +45,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Connections that may be saying hello at once; more are dropped.
 const MAX_STRANGERS: usize = 64;
+
+/// Bytes that may wait for a peer. Votes are small, and a connection that takes none is of no use.
+const MAX_WAITING: usize = 1 << 20;
 
 /// Room made for each read. A notification is some tens of bytes, and rarely a configuration.
 const READ_CHUNK: usize = 4 << 10;
@@ -74,6 +79,7 @@ pub(crate) struct ElectionPort {
     peers: BTreeMap<ServerId, Peer>,
     strangers: Cell<usize>,
     last_connection: Cell<u64>,
+    doorman: Doorman,
 }
 
 /// Why a connection ended other than by its end.
@@ -101,6 +107,7 @@ impl ElectionPort {
             peers,
             strangers: Cell::new(0),
             last_connection: Cell::new(0),
+            doorman: Doorman::default(),
         })
     }
 
@@ -145,17 +152,20 @@ impl ElectionPort {
     }
 
     /// Someone dialled: take the connection over or dial back.
-    async fn welcome(self: &Rc<Self>, mut stream: TcpStream) -> Result<(), Broken> {
+    async fn welcome(self: &Rc<Self>, stream: TcpStream) -> Result<(), Broken> {
         tune_peer(&stream, user_timeout(self.config.peer_timeout))?;
-        let mut received = BytesMut::new();
-        let hello = tokio::time::timeout(self.patience(), read_hello(&mut stream, &mut received))
-            .await
-            .map_err(|_| Broken::Silent)??;
+        let link = match &self.config.security.peers {
+            None => (stream, None),
+            Some(tls) => tls.accepted(&self.doorman, stream, self.config.hosts()).await?,
+        };
+        let mut wire = Wire::new(link);
+        let hello =
+            tokio::time::timeout(self.patience(), wire.hello()).await.map_err(|_| Broken::Silent)??;
         let Some(hello) = hello else { return Ok(()) };
         let id = hello.server;
         let peer = self.peers.get(&id).ok_or(Broken::Unknown(id))?;
         if id > self.config.id {
-            self.install(id, peer, stream, received);
+            self.install(id, peer, wire);
         } else if !peer.dialling.get() && !self.is_fresh(peer) {
             // A peer that has a connection does not dial, so ours is dead on its side. But a dial that is on its
             // way must be left alone, and so must a connection that just came: the peer asked before it knew of
@@ -177,7 +187,7 @@ impl ElectionPort {
     }
 
     /// Makes a connection the present one. The task that reads from it is started.
-    fn install(self: &Rc<Self>, id: ServerId, peer: &Peer, stream: TcpStream, received: BytesMut) {
+    fn install(self: &Rc<Self>, id: ServerId, peer: &Peer, wire: Wire) {
         self.retire(id, peer);
         self.last_connection.set(self.last_connection.get() + 1);
         let number = self.last_connection.get();
@@ -190,7 +200,7 @@ impl ElectionPort {
         self.inbox.put_peer(Input::ElectionConnected { peer: id });
         let port = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            let connection = Connection { id, number, stream, received, changed };
+            let connection = Connection { id, number, wire, changed };
             if let Err(error) = port.serve(connection).await {
                 tracing::debug!(peer = %id, %error, "an election connection broke");
             }
@@ -212,13 +222,13 @@ impl ElectionPort {
 
     /// One connection's life: until it breaks or is no longer the present one.
     async fn serve(&self, connection: Connection) -> Result<(), Broken> {
-        let Connection { id, number, stream, received, changed } = connection;
-        let (reader, writer) = stream.into_split();
+        let Connection { id, number, wire, changed } = connection;
+        let Wire { reader, outbox, received } = wire;
         let Some(peer) = self.peers.get(&id) else { return Ok(()) };
         let present = || peer.present.get() == number;
         tokio::select! {
-            result = self.hear(id, reader, received, present) => result,
-            result = speak(peer, writer, &changed, present) => result,
+            result = self.hear(id, reader, &outbox, received, present) => result,
+            () = speak(peer, &outbox, &changed, present) => Ok(()),
         }
     }
 
@@ -226,6 +236,7 @@ impl ElectionPort {
         &self,
         from: ServerId,
         mut reader: OwnedReadHalf,
+        outbox: &Outbox,
         mut received: BytesMut,
         present: impl Fn() -> bool,
     ) -> Result<(), Broken> {
@@ -241,8 +252,7 @@ impl ElectionPort {
                 }
             }
             self.inbox.make_room().await;
-            received.reserve(READ_CHUNK);
-            if reader.read_buf(&mut received).await? == 0 {
+            if !outbox.read(&mut reader, &mut received, READ_CHUNK, || true).await? {
                 return Ok(());
             }
         }
@@ -296,24 +306,36 @@ impl ElectionPort {
 
     async fn dial_once(self: &Rc<Self>, id: ServerId, peer: &Peer) -> Result<Dialled, Broken> {
         let target = self.config.election_target(id).ok_or(Broken::Unknown(id))?;
-        let mut stream = self.names.dial(target, self.patience()).await?;
+        let stream = self.names.dial(target, self.patience()).await?;
         if peer.present.get() != 0 {
             // The peer was faster.
             return Ok(Dialled::Kept);
         }
         tune_peer(&stream, user_timeout(self.config.peer_timeout))?;
+        let link = match &self.config.security.peers {
+            None => (stream, None),
+            Some(tls) => {
+                let host = self.config.servers.get(&id).map_or("", |line| line.election.host.as_str());
+                tls.dialled(&self.doorman, stream, host).await?
+            }
+        };
+        if peer.present.get() != 0 {
+            return Ok(Dialled::Kept);
+        }
         let own = self.config.servers.get(&self.config.id).ok_or(Broken::Unknown(self.config.id))?;
         let address = (own.election.host.clone(), own.election.port);
         let hello = Hello { server: self.config.id, addresses: vec![address] };
-        let mut bytes = BytesMut::new();
-        hello.encode(&mut Writer::new(&mut bytes));
-        // A few bytes into an empty socket: this does not wait.
-        stream.write_all(&bytes).await?;
+        let mut wire = Wire::new(link);
+        // A few bytes into an empty queue and an empty socket: this does not wait.
+        let _ = wire.outbox.append(|buffer| hello.encode(&mut Writer::new(buffer)));
+        wire.outbox.flush();
         if id > self.config.id {
-            stream.shutdown().await?;
+            // The peer hangs up when it has read this; nobody need wait for it.
+            wire.outbox.close();
+            tokio::task::spawn_local(async move { wire.outbox.linger(&mut wire.reader).await });
             return Ok(Dialled::Asked);
         }
-        self.install(id, peer, stream, BytesMut::new());
+        self.install(id, peer, wire);
         Ok(Dialled::Kept)
     }
 
@@ -331,45 +353,54 @@ enum Dialled {
     Asked,
 }
 
+/// A connection as bytes.
+struct Wire {
+    reader: OwnedReadHalf,
+    outbox: Outbox,
+    received: BytesMut,
+}
+
+impl Wire {
+    fn new((stream, channel): Link) -> Self {
+        let (reader, writer) = stream.into_split();
+        Self { reader, outbox: Outbox::new(writer, channel, MAX_WAITING), received: BytesMut::new() }
+    }
+
+    /// The first message of whoever dialled, or none when it hung up.
+    async fn hello(&mut self) -> Result<Option<Hello>, Broken> {
+        loop {
+            if let Some(hello) = Hello::decode(&mut self.received)? {
+                return Ok(Some(hello));
+            }
+            if !self.outbox.read(&mut self.reader, &mut self.received, READ_CHUNK, || true).await? {
+                return Ok(None);
+            }
+        }
+    }
+}
+
 /// A connection on its way to its task.
 struct Connection {
     id: ServerId,
     number: u64,
-    stream: TcpStream,
-    received: BytesMut,
+    wire: Wire,
     changed: Rc<Notify>,
 }
 
 /// Sends the last notification whenever there is a new one.
-async fn speak(
-    peer: &Peer,
-    mut writer: OwnedWriteHalf,
-    changed: &Notify,
-    present: impl Fn() -> bool,
-) -> Result<(), Broken> {
-    while present() {
+async fn speak(peer: &Peer, outbox: &Outbox, changed: &Notify, present: impl Fn() -> bool) {
+    while present() && outbox.is_alive() {
         if peer.unsent.replace(false) {
             let last = peer.last.borrow().clone();
             if let Some(frame) = last {
-                writer.write_all(&frame).await?;
+                if outbox.append(|buffer| buffer.extend_from_slice(&frame)).is_err() {
+                    return;
+                }
+                outbox.flush();
                 continue;
             }
         }
         changed.notified().await;
-    }
-    Ok(())
-}
-
-/// The first message of whoever dialled, or none when it hung up.
-async fn read_hello(stream: &mut TcpStream, received: &mut BytesMut) -> Result<Option<Hello>, Broken> {
-    loop {
-        if let Some(hello) = Hello::decode(received)? {
-            return Ok(Some(hello));
-        }
-        received.reserve(READ_CHUNK);
-        if stream.read_buf(received).await? == 0 {
-            return Ok(None);
-        }
     }
 }
 

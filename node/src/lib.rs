@@ -13,6 +13,7 @@
 //! | `election_port`, `quorum_port`, `client_port`, [`words`] | the three ports |
 //! | `outbox`, [`net`], `names` | what sockets have in common |
 //! | [`tls`] | key stores, handshakes and certificates |
+//! | [`sasl`] | who clients prove to be |
 //! | `events` | transitions as JSON lines |
 //! | [`probe`], [`print`](mod@print) | asking a member, and reading its files, instead of being one |
 //!
@@ -40,6 +41,7 @@ pub mod print;
 pub mod probe;
 mod quorum_port;
 mod rules;
+pub mod sasl;
 mod snapshots;
 mod store;
 #[cfg(test)]
@@ -76,7 +78,10 @@ use crate::quorum_port::QuorumPort;
 use crate::snapshots::Snapshots;
 use crate::store::{LAZY_SYNC, Measured, Store};
 use crate::timeline::Timeline;
-use crate::tls::Guard;
+use crate::tls::{Guard, PeerTls};
+
+/// How often the stores of the members' TLS are looked at, where they may change.
+const STORE_LOOK: Duration = Duration::from_secs(1);
 
 /// Runs a member until SIGTERM or SIGINT, which end it well.
 ///
@@ -144,6 +149,24 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
             _ = interrupt.recv() => tracing::info!("stopping on SIGINT"),
         }
     })
+}
+
+/// Looks at the stores of the members' TLS again and again, if that was asked for, and reads them when they changed.
+async fn reload_when_written(tls: Arc<PeerTls>, config: Rc<NodeConfig>) {
+    let mut written = tls.written();
+    while !written.is_empty() {
+        tokio::time::sleep(STORE_LOOK).await;
+        let now = tls.written();
+        if now == written {
+            continue;
+        }
+        written = now;
+        match tls.reload(&config.properties) {
+            Ok(()) => tracing::info!("read the stores of the members' TLS again (sslQuorumReloadCertFiles)"),
+            // A file may be half written: then it changes once more.
+            Err(error) => tracing::error!("failed to {error}; the members' TLS stays as it was"),
+        }
+    }
 }
 
 fn open_log(config: &NodeConfig) -> anyhow::Result<(Log<FileStorage>, Recovered)> {
@@ -217,8 +240,7 @@ fn start<P: Plant>(
         Rc::clone(&desk),
         Arc::clone(&metrics),
         store.backlog(),
-    )
-    .context("failed to start the thread for handshakes")?;
+    );
     clients.start(client_listener, config.security.guard);
     if let Some(listener) = listeners.secure {
         clients.start(adopt(listener)?, Guard::Secure);
@@ -230,6 +252,9 @@ fn start<P: Plant>(
     if let Some(listener) = listeners.metrics {
         let server = Rc::new(MetricsPage::new(Rc::clone(&desk)));
         tokio::task::spawn_local(http::serve(adopt(listener)?, http::USUAL_IDLE, server));
+    }
+    if let Some(tls) = &config.security.peers {
+        tokio::task::spawn_local(reload_when_written(Arc::clone(tls), Rc::clone(&config)));
     }
     if let Some(peers) = listeners.peers {
         tokio::task::spawn_local(Rc::clone(&quorum).accept(adopt(peers.quorum)?));

@@ -18,6 +18,7 @@ use crate::address::{HostPort, UNSPECIFIED};
 use crate::cli::Args;
 use crate::config::{ConfigError, DEFAULT_CLIENT_PORT, NodeConfig};
 use crate::environment::Environment;
+use crate::tls::Guard;
 
 /// Everything together: name, connection and answer. A member that is slower than this serves nobody well.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -143,6 +144,11 @@ impl Probe {
 /// Where the member listens that these settings would start.
 fn client_addr(args: &Args, environment: &Environment) -> Result<HostPort, ConfigError> {
     match NodeConfig::from_args_in(args, environment.clone()) {
+        Ok(config) if config.security.guard == Guard::Secure => Err(ConfigError::Impossible(
+            "a question to a member that serves clients with TLS alone: add clientPort, with \
+             clientPortAddress=127.0.0.1 where nobody else may come"
+                .to_owned(),
+        )),
         Ok(config) => Ok(config.client_addr),
         // The member may have been started with flags that a health check does not see.
         Err(ConfigError::Missing(_)) => {

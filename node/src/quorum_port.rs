@@ -10,7 +10,9 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -28,6 +30,9 @@ use crate::inbox::Inbox;
 use crate::names::Names;
 use crate::net::{ACCEPT_PAUSE, tune_peer, user_timeout};
 use crate::outbox::Outbox;
+use crate::tls::PeerTls;
+use crate::tls::doorman::Doorman;
+use crate::tls::peers::Link;
 
 /// Bytes that may wait for a peer, a snapshot's not counted. A follower that is this far behind is better
 /// served by a synchronization of its own.
@@ -36,6 +41,9 @@ const MAX_WAITING: usize = 64 << 20;
 /// Connections at once, in both directions. Learners that come back before their old connections broke need
 /// more than one each.
 const MAX_CONNECTIONS: usize = 256;
+
+/// Handshakes of TLS at once; more are dropped.
+const MAX_STRANGERS: usize = 64;
 
 /// Room made for each read.
 const READ_CHUNK: usize = 128 << 10;
@@ -54,6 +62,9 @@ pub(crate) struct QuorumPort {
     connections: RefCell<HashMap<ConnId, Rc<Outbox>>>,
     dirty: RefCell<Vec<Rc<Outbox>>>,
     last: Cell<u64>,
+    doorman: Doorman,
+    /// Handshakes of TLS that are under way.
+    strangers: Cell<usize>,
 }
 
 /// Who dialled a connection.
@@ -74,6 +85,8 @@ impl QuorumPort {
             connections: RefCell::default(),
             dirty: RefCell::default(),
             last: Cell::new(0),
+            doorman: Doorman::default(),
+            strangers: Cell::new(0),
         })
     }
 
@@ -82,7 +95,11 @@ impl QuorumPort {
         loop {
             match listener.accept().await {
                 Ok((stream, from)) => {
-                    let added = self.add(stream, Direction::In, |conn| Input::Accepted { conn });
+                    let let_in = |link| self.add(link, Direction::In, |conn| Input::Accepted { conn });
+                    let added = match &self.config.security.peers {
+                        None => let_in((stream, None)),
+                        Some(tls) => self.let_in_with(Arc::clone(tls), stream, from),
+                    };
                     if let Err(error) = added {
                         tracing::warn!(%from, %error, "refused a connection on the quorum port");
                     }
@@ -93,6 +110,30 @@ impl QuorumPort {
                 }
             }
         }
+    }
+
+    /// Shakes hands with a learner, beside everything else.
+    fn let_in_with(
+        self: &Rc<Self>,
+        tls: Arc<PeerTls>,
+        stream: TcpStream,
+        from: SocketAddr,
+    ) -> io::Result<()> {
+        if self.strangers.get() >= MAX_STRANGERS {
+            return Err(io::Error::new(io::ErrorKind::QuotaExceeded, "too many handshakes"));
+        }
+        self.strangers.set(self.strangers.get() + 1);
+        let port = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            let accepted = tls.accepted(&port.doorman, stream, port.config.hosts()).await;
+            port.strangers.set(port.strangers.get() - 1);
+            let added =
+                accepted.and_then(|link| port.add(link, Direction::In, |conn| Input::Accepted { conn }));
+            if let Err(error) = added {
+                tracing::warn!(%from, %error, "refused a connection on the quorum port");
+            }
+        });
+        Ok(())
     }
 
     /// Dials a leader once and tells the core what became of it.
@@ -114,12 +155,19 @@ impl QuorumPort {
             .quorum_target(leader)
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not a peer in the configuration"))?;
         let stream = self.names.dial(target, self.config.peer_timeout).await?;
-        self.add(stream, Direction::Out, |conn| Input::Dialled { leader, conn })
+        let link = match &self.config.security.peers {
+            None => (stream, None),
+            Some(tls) => {
+                let host = self.config.servers.get(&leader).map_or("", |line| line.quorum.host.as_str());
+                tls.dialled(&self.doorman, stream, host).await?
+            }
+        };
+        self.add(link, Direction::Out, |conn| Input::Dialled { leader, conn })
     }
 
     fn add(
         self: &Rc<Self>,
-        stream: TcpStream,
+        (stream, channel): Link,
         direction: Direction,
         tell: impl FnOnce(ConnId) -> Input,
     ) -> io::Result<()> {
@@ -130,7 +178,7 @@ impl QuorumPort {
         self.last.set(self.last.get() + 1);
         let conn = ConnId(self.last.get());
         let (reader, writer) = stream.into_split();
-        let outbox = Rc::new(Outbox::new(writer, None, MAX_WAITING));
+        let outbox = Rc::new(Outbox::new(writer, channel, MAX_WAITING));
         self.connections.borrow_mut().insert(conn, Rc::clone(&outbox));
         self.inbox.put_peer(tell(conn));
         let port = Rc::clone(self);

@@ -51,6 +51,7 @@ pub(crate) fn client_rules(
         read_only_mode: flag(said, READ_ONLY_MODE, "true")?.unwrap_or(usual.read_only_mode),
         container_check: interval(said, CONTAINER_CHECK)?.unwrap_or(usual.container_check),
         membership: membership(servers),
+        ..usual
     })
 }
 

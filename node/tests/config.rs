@@ -213,7 +213,6 @@ fn the_files_of_kazoos_test_harness_are_followed() {
     let expected = [
         "readonlymode.enabled",
         "serverCnxnFactory",
-        "authProvider.1",
         "reconfigEnabled",
         "localSessionsEnabled",
         "localSessionsUpgradingEnabled",

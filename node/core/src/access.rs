@@ -46,7 +46,9 @@ fn is_meant(entry: &Acl, id: &Id) -> bool {
     entry.scheme == id.scheme
         && match &*entry.scheme {
             IP => is_in_network(&id.id, &entry.id),
-            DIGEST | X509 | SASL => entry.id == id.id,
+            DIGEST | X509 => entry.id == id.id,
+            // Whoever proves to be `super` is meant by every entry of this scheme, as in ZooKeeper.
+            SASL => entry.id == id.id || id.id == SUPER,
             _ => false,
         }
 }
@@ -116,6 +118,25 @@ pub(crate) fn authenticate(
         // Known from the connection already, or not to be had on it.
         IP | X509 if who.iter().any(|id| id.scheme == scheme) => Ok(()),
         _ => Err(ErrorCode::AuthFailed),
+    }
+}
+
+/// Adds what the driver found a client to be.
+pub(crate) fn accept(who: &mut Vec<Id>, shown: Vec<Id>) -> Result<(), ErrorCode> {
+    shown.into_iter().try_for_each(|id| add(who, id))
+}
+
+/// True when a client may ask for something: it has an identity of one of these schemes, or none is required.
+pub(crate) fn is_let_in(required: &[ByteString], who: &[Id]) -> bool {
+    required.is_empty() || who.iter().any(|id| required.contains(&id.scheme))
+}
+
+/// What a client hears whose SASL exchange failed.
+pub(crate) fn failed_sasl(required: &[ByteString]) -> ErrorCode {
+    if required.iter().any(|scheme| scheme == SASL) {
+        ErrorCode::SessionClosedRequireSaslAuth
+    } else {
+        ErrorCode::AuthFailed
     }
 }
 
@@ -237,6 +258,16 @@ mod tests {
         ] {
             assert_eq!(fix_up(bad.clone(), &[id(IP, "10.0.0.1")]), Err(ErrorCode::InvalidAcl), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn who_proves_to_be_super_by_sasl_is_meant_by_every_entry_of_sasl() {
+        let acl = [entry(PERM_READ, SASL, "ann")];
+        assert!(
+            permits(&acl, PERM_READ, &[id(SASL, "ann")]) && permits(&acl, PERM_READ, &[id(SASL, "super")])
+        );
+        assert!(!permits(&acl, PERM_READ, &[id(SASL, "bob")]));
+        assert!(!permits(&[entry(PERM_READ, DIGEST, "ann")], PERM_READ, &[id(SASL, "super")]));
     }
 
     #[test]

@@ -134,11 +134,36 @@ pub enum Input {
         /// What is asked.
         request: Request,
     },
+    /// A token of a client's SASL exchange came, and the driver, which leads the exchange, says what of it.
+    ClientProof {
+        /// Where it came from.
+        client: ClientId,
+        /// The request's.
+        xid: i32,
+        /// What came of it.
+        proof: Proof,
+    },
     /// A client's connection broke.
     ClientLost {
         /// Which.
         client: ClientId,
     },
+}
+
+/// What came of a client's token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// The exchange goes on, or has succeeded.
+    Token {
+        /// What the client is answered.
+        token: Option<Bytes>,
+        /// Who it has shown to be; nobody before the end.
+        who: Vec<Id>,
+    },
+    /// It failed.
+    Failed,
+    /// It failed, and the configuration lets such clients stay as nobody in particular.
+    Tolerated,
 }
 
 /// An operation for the store's one queue.

@@ -55,7 +55,7 @@ pub use status::{Phase, Role, Status};
 use base::{Base, Leave};
 use clients::{Ask, TimeoutBounds};
 use election::{Election, Outbox};
-use io::{ClientId, ConnId, Effect, Event, Input, Now, Recovered};
+use io::{ClientId, ConnId, Effect, Event, Input, Now, Proof, Recovered};
 use leader::Leader;
 use learner::Learner;
 use sessions::Owner;
@@ -221,6 +221,7 @@ impl<P: Plant> Member<P> {
             Input::PeerLost { conn } => self.peer_lost(conn),
             Input::ClientConnect { client, request, who } => self.client_connect(client, &request, who),
             Input::ClientRequest { client, request } => self.client_request(client, request),
+            Input::ClientProof { client, xid, proof } => self.client_proof(client, xid, proof),
             Input::ClientLost { client } => self.client_lost(client),
         }
     }
@@ -480,6 +481,31 @@ impl<P: Plant> Member<P> {
         self.ask(ask);
     }
 
+    /// A client was heard of.
+    fn touch(&mut self, client: ClientId) {
+        let Some(session) = self.base.clients.session(client) else { return };
+        match &mut self.role {
+            RoleState::Looking { .. } => {}
+            RoleState::Following(learner) => {
+                // One that the ensemble does not know is local, or begins with a request that is under way.
+                if let Some(timeout_ms) = self.base.tree.session(session) {
+                    learner.touch(session, timeout_ms);
+                    if self.base.plant.has(Bug::FollowerExpires) {
+                        learner.memory.heard(session, timeout_ms, self.base.awake);
+                    }
+                }
+            }
+            RoleState::Leading(leader) => leader.touch(session, self.base.awake),
+        }
+    }
+
+    fn client_proof(&mut self, client: ClientId, xid: i32, proof: Proof) {
+        if self.established() {
+            self.touch(client);
+            self.base.clients.proof(client, xid, proof, &self.base.tree, &mut self.base.out);
+        }
+    }
+
     fn client_request(&mut self, client: ClientId, request: node_wire::client::Request) {
         if !self.established() && !self.base.clients.is_read_only() {
             // Closed when the role ended; this was still on its way.
@@ -488,21 +514,7 @@ impl<P: Plant> Member<P> {
             }
             return;
         }
-        if let Some(session) = self.base.clients.session(client) {
-            match &mut self.role {
-                RoleState::Looking { .. } => {}
-                RoleState::Following(learner) => {
-                    // One that the ensemble does not know is local, or begins with a request that is under way.
-                    if let Some(timeout_ms) = self.base.tree.session(session) {
-                        learner.touch(session, timeout_ms);
-                        if self.base.plant.has(Bug::FollowerExpires) {
-                            learner.memory.heard(session, timeout_ms, self.base.awake);
-                        }
-                    }
-                }
-                RoleState::Leading(leader) => leader.touch(session, self.base.awake),
-            }
-        }
+        self.touch(client);
         let ask = self.base.clients.request(client, request, &self.base.tree, &mut self.base.out);
         if self.base.plant.has(Bug::EarlyCasRefusal)
             && let Some(Ask::Forward(request)) = &ask

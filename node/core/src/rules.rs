@@ -12,6 +12,8 @@ pub const CONTAINER_CHECK: Duration = Duration::from_secs(60);
 pub struct ClientRules {
     /// The identity, `super:DIGEST`, whose password makes a client the superuser; nobody is without it.
     pub super_digest: Option<ByteString>,
+    /// The schemes of which a client must have an identity before it may ask anything; none where anybody may.
+    pub required_schemes: Vec<ByteString>,
     /// Access control lists are kept and not looked at.
     pub skip_acl: bool,
     /// Quotas with hard limits refuse what exceeds them.
@@ -34,6 +36,7 @@ impl Default for ClientRules {
     fn default() -> Self {
         Self {
             super_digest: None,
+            required_schemes: Vec::new(),
             skip_acl: false,
             enforce_quota: false,
             extended_types: true,

@@ -10,6 +10,7 @@ use node_wire::client::OpCode;
 use node_wire::ids::SessionId;
 
 use crate::outbox::Outbox;
+use crate::sasl::Exchange;
 use crate::view::ConnectionView;
 
 /// What a request is to whoever measures.
@@ -65,6 +66,7 @@ pub(super) struct Connection {
     pub(super) answered: RefCell<Vec<Open>>,
     /// The connect request was answered.
     pub(super) welcomed: Cell<bool>,
+    pub(super) sasl: RefCell<Exchange>,
     remote: SocketAddr,
     established_ms: i64,
     session: Cell<SessionId>,
@@ -94,6 +96,7 @@ impl Connection {
             open: RefCell::default(),
             answered: RefCell::default(),
             welcomed: Cell::new(false),
+            sasl: RefCell::default(),
             remote,
             established_ms,
             session: Cell::new(SessionId::NONE),

@@ -29,7 +29,6 @@ async fn start_with(change: impl FnOnce(&mut NodeConfig)) -> Harness {
     let about = Arc::new(About::new(config.clone(), addr.to_string()));
     let desk = Desk::new(Rc::clone(&inbox), about, Arc::clone(&metrics));
     let port = ClientPort::new(Rc::new(config), Rc::clone(&inbox), desk, metrics, Backlog::default());
-    let port = port.expect("started");
     port.start(listener, guard);
     Harness { port, inbox, addr }
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use node_wire::ids::ServerId;
 
 use crate::address::AddressError;
+use crate::sasl::SaslError;
 use crate::tls::TlsError;
 
 /// Why there is no configuration. Messages fit after "failed to".
@@ -91,6 +92,9 @@ pub enum ConfigError {
     /// Keys and stores that make no TLS.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// Users that can't be read.
+    #[error(transparent)]
+    Sasl(#[from] SaslError),
     /// Settings that can't hold together.
     #[error("accept {0}")]
     Impossible(String),

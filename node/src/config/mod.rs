@@ -29,6 +29,8 @@ pub use error::ConfigError;
 pub(crate) use error::is_secret;
 pub use limits::{ClientLimits, LogLimits, Throttling};
 pub use monitoring::{AdminServer, Monitoring};
+#[cfg(test)]
+pub(crate) use security::KEYS as SECURITY_KEYS;
 pub use security::Security;
 
 /// Silence between members after which one gives up on another.
@@ -172,7 +174,9 @@ impl NodeConfig {
         let role = servers.get(&id).map_or(ServerRole::Participant, |line| line.role);
         refuse_other_role(file.peer_type.as_deref(), role)?;
         let words = Whitelist::new(file.words.as_deref(), environment.name_of(WHITELIST));
-        let rules = client_rules(&file.properties, &servers)?;
+        let mut rules = client_rules(&file.properties, &servers)?;
+        rules.required_schemes = security.required_schemes(&file.properties)?;
+        file.warnings.extend(Security::warnings(&file.properties));
         let tick_time =
             args.tick_time_ms.map(Duration::from_millis).or(file.tick_time).unwrap_or(DEFAULT_TICK_TIME);
         let config = Self {
@@ -236,6 +240,11 @@ impl NodeConfig {
 
     fn with_role(&self, role: ServerRole) -> BTreeSet<ServerId> {
         self.servers.iter().filter(|(_, line)| line.role == role).map(|(id, _)| *id).collect()
+    }
+
+    /// The hosts of the ensemble.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &str> {
+        self.servers.values().flat_map(|line| [line.quorum.host.as_str(), line.election.host.as_str()])
     }
 
     /// Where to dial a peer's election port.

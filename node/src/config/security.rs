@@ -1,11 +1,34 @@
-//! Who is let in, and how connections are kept from others: TLS on the ports.
+//! Who is let in, and how connections are kept from others: TLS on the ports, and what clients must prove.
 
 use std::sync::Arc;
 
+use bytestring::ByteString;
+
 use super::ConfigError;
 use crate::address::{HostPort, UNSPECIFIED};
-use crate::tls::{ClientTls, Guard};
+use crate::sasl::Users;
+use crate::tls::{ClientTls, Guard, PeerTls, Properties};
 use crate::zoocfg::ZooCfg;
+
+const ENFORCE: &str = "enforce.auth.enabled";
+const ENFORCED_SCHEMES: &str = "enforce.auth.schemes";
+const REQUIRE_SASL: &str = "sessionRequireClientSASLAuth";
+
+/// The keys that are read here.
+#[cfg(test)]
+pub(crate) const KEYS: &[&str] = &[ENFORCE, ENFORCED_SCHEMES, REQUIRE_SASL];
+
+/// Schemes of which a client can have an identity.
+const SCHEMES: [&str; 4] = ["digest", "ip", SASL, "x509"];
+const SASL: &str = "sasl";
+
+/// Classes of ZooKeeper's whose schemes are there.
+const PROVIDERS: [&str; 4] = [
+    "DigestAuthenticationProvider",
+    "IPAuthenticationProvider",
+    "SASLAuthenticationProvider",
+    "X509AuthenticationProvider",
+];
 
 /// Where clients are let in, and how.
 #[derive(Clone, Debug)]
@@ -16,6 +39,10 @@ pub struct Security {
     pub secure_addr: Option<HostPort>,
     /// TLS for clients, where one of the two has it.
     pub clients: Option<Arc<ClientTls>>,
+    /// TLS between members, where they have it.
+    pub peers: Option<Arc<PeerTls>>,
+    /// Who may prove a name by SASL; none where nobody can.
+    pub users: Option<Arc<Users>>,
 }
 
 impl Security {
@@ -42,7 +69,63 @@ impl Security {
         }
         let has_tls = guard != Guard::Plain || secure_addr.is_some();
         let clients = if has_tls { Some(Arc::new(ClientTls::new(&file.properties)?)) } else { None };
-        Ok(Some((addr, Self { guard, secure_addr, clients })))
+        let flag = |said: Option<bool>| said.unwrap_or(false);
+        let (dials, unified) = (flag(file.ssl_quorum), flag(file.quorum_unification));
+        let peers =
+            PeerTls::new(&file.properties, dials, unified, flag(file.ssl_quorum_reload))?.map(Arc::new);
+        let users = Users::new(&file.properties)?.map(Arc::new);
+        Ok(Some((addr, Self { guard, secure_addr, clients, peers, users })))
+    }
+
+    /// The schemes of which each client must prove an identity before it is served.
+    pub(super) fn required_schemes(&self, said: &Properties) -> Result<Vec<ByteString>, ConfigError> {
+        let flag = |key: &str| match said.get(key).map(|value| value.to_ascii_lowercase()).as_deref() {
+            None | Some("" | "false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(value) => Err(ConfigError::Value {
+                key: key.to_owned(),
+                value: value.to_owned(),
+                want: "true or false",
+            }),
+        };
+        let schemes = match (flag(REQUIRE_SASL)?, flag(ENFORCE)?) {
+            (true, _) => SASL,
+            (false, true) => said.get(ENFORCED_SCHEMES).map_or("", String::as_str),
+            (false, false) => return Ok(Vec::new()),
+        };
+        let schemes: Vec<&str> =
+            schemes.split(',').map(str::trim).filter(|scheme| !scheme.is_empty()).collect();
+        let impossible = |message: String| Err(ConfigError::Impossible(message));
+        if schemes.is_empty() {
+            return impossible(format!(
+                "{ENFORCE}=true without {ENFORCED_SCHEMES}: say which schemes are wanted"
+            ));
+        }
+        if let Some(unknown) = schemes.iter().find(|scheme| !SCHEMES.contains(scheme)) {
+            return impossible(format!(
+                "{ENFORCED_SCHEMES} with {unknown}: choose from {}",
+                SCHEMES.join(", ")
+            ));
+        }
+        if schemes == [SASL] && self.users.is_none() {
+            return impossible(
+                "only clients that prove a name by SASL where nobody can: add \
+                 authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider, and \
+                 -Djava.security.auth.login.config=FILE with a section Server"
+                    .to_owned(),
+            );
+        }
+        Ok(schemes.into_iter().map(ByteString::from).collect())
+    }
+
+    /// What the operator should know of providers that are not there.
+    pub(super) fn warnings(said: &Properties) -> Vec<String> {
+        let unknown = said.iter().filter(|(key, class)| {
+            key.starts_with("authProvider.") && !PROVIDERS.iter().any(|known| class.ends_with(known))
+        });
+        unknown
+            .map(|(key, class)| format!("{key}={class} has no effect: there are no Java classes here"))
+            .collect()
     }
 }
 

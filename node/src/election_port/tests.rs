@@ -60,8 +60,12 @@ async fn heard(stream: &mut TcpStream) -> Notification {
 async fn greeted(listener: &TcpListener) -> (TcpStream, Hello) {
     let (mut stream, _) = listener.accept().await.expect("a connection");
     let mut received = BytesMut::new();
-    let hello = read_hello(&mut stream, &mut received).await.expect("sound").expect("a hello");
-    (stream, hello)
+    loop {
+        if let Some(hello) = Hello::decode(&mut received).expect("a hello") {
+            return (stream, hello);
+        }
+        assert_ne!(stream.read_buf(&mut received).await.expect("a read"), 0, "hung up");
+    }
 }
 
 /// Waits until the other side hung up.

@@ -5,7 +5,9 @@
 //! | `settings` | what the keys say |
 //! | `store` | key stores: JKS, PKCS#12, PEM |
 //! | `certificate`, `subject` | what a certificate says |
+//! | `hosts` | whether a certificate is made out to a host |
 //! | `verifier` | whose certificate is believed |
+//! | `peers` | the two ends of connections between members |
 //! | `doorman` | handshakes, on a thread of their own |
 //! | `channel` | an established connection: bytes in, bytes out |
 //! | `stream` | the same as a stream, for votes |
@@ -22,6 +24,8 @@ mod certificate;
 pub(crate) mod channel;
 pub(crate) mod doorman;
 mod error;
+mod hosts;
+pub(crate) mod peers;
 mod settings;
 mod store;
 mod subject;
@@ -37,6 +41,7 @@ use rustls::sign::SingleCertAndKey;
 use rustls::{CommonState, ServerConfig};
 
 pub use error::{StoreError, TlsError};
+pub use peers::PeerTls;
 pub(crate) use settings::Properties;
 use settings::Settings;
 use verifier::{ClientAuth, OfClients, Trust};

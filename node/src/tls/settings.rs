@@ -92,6 +92,14 @@ impl<'a> Settings<'a> {
         }
     }
 
+    pub(super) fn verifies_names(&self) -> Result<bool, TlsError> {
+        match self.get("hostnameVerification").map(str::to_ascii_lowercase).as_deref() {
+            None | Some("true") => Ok(true),
+            Some("false") => Ok(false),
+            Some(value) => Err(self.wrong("hostnameVerification", value, "true or false")),
+        }
+    }
+
     pub(super) fn patience(&self) -> Result<Duration, TlsError> {
         let name = "handshakeDetectionTimeoutMillis";
         let Some(value) = self.get(name) else { return Ok(DEFAULT_PATIENCE) };

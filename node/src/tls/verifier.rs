@@ -39,9 +39,10 @@ pub(super) enum ClientAuth {
 #[derive(Debug)]
 pub(super) struct Trust {
     trusted: Vec<CertificateDer<'static>>,
+    pub(super) roots: Arc<RootCertStore>,
     of_clients: Arc<dyn ClientCertVerifier>,
     subjects: Vec<DistinguishedName>,
-    algorithms: WebPkiSupportedAlgorithms,
+    pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl Trust {
@@ -55,15 +56,17 @@ impl Trust {
             roots.add(certificate.clone())?;
         }
         let subjects = roots.subjects();
-        let of_clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
-            .build()
-            .map_err(|error| Error::General(error.to_string()))?;
+        let roots = Arc::new(roots);
+        let of_clients =
+            WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(provider))
+                .build()
+                .map_err(|error| Error::General(error.to_string()))?;
         let algorithms = provider.signature_verification_algorithms;
-        Ok(Self { trusted, of_clients, subjects, algorithms })
+        Ok(Self { trusted, roots, of_clients, subjects, algorithms })
     }
 
     /// Judges a certificate, and lets the library judge what is neither of the two kinds above.
-    fn judge(
+    pub(super) fn judge(
         &self,
         leaf: &CertificateDer<'_>,
         now: UnixTime,
@@ -113,7 +116,7 @@ impl Trust {
             })
     }
 
-    fn tls12(
+    pub(super) fn tls12(
         &self,
         message: &[u8],
         leaf: &CertificateDer<'_>,
@@ -125,7 +128,7 @@ impl Trust {
         }
     }
 
-    fn tls13(
+    pub(super) fn tls13(
         &self,
         message: &[u8],
         leaf: &CertificateDer<'_>,

@@ -18,6 +18,7 @@ pub(crate) const OBEYED: &[About] = &[
         "the four-letter words that are answered; without it ruok, srvr, stat, mntr and isro",
     ),
     ("DigestAuthenticationProvider.superDigest", "NAME:DIGEST of who may do everything"),
+    ("SASLAuthenticationProvider.superPassword", "the password of the user super, instead of the file's"),
     (
         "X509AuthenticationProvider.superUser",
         "the subject of the certificate that makes a client the superuser",
@@ -27,6 +28,11 @@ pub(crate) const OBEYED: &[About] = &[
     ("admin.idleTimeout", "milliseconds after which a silent connection to the admin server is closed"),
     ("admin.serverAddress", "where the admin server listens"),
     ("admin.serverPort", "its port"),
+    ("allowSaslFailedClients", "clients that fail to authenticate by SASL may stay"),
+    (
+        "authProvider.N",
+        "SASLAuthenticationProvider lets clients authenticate by SASL; digest, ip and x509 are always there",
+    ),
     (
         "autopurge.purgeInterval",
         "0 keeps every snapshot and log; otherwise old ones go behind each new snapshot",
@@ -58,11 +64,14 @@ pub(crate) const OBEYED: &[About] = &[
     ("dataDir", "where log, snapshots and epoch files are"),
     ("dataLogDir", "only as dataDir: log and snapshots share one directory here"),
     ("dynamicConfigFile", "a file with the server lines, read at the start"),
+    ("enforce.auth.enabled", "clients must have an identity of one of enforce.auth.schemes"),
+    ("enforce.auth.schemes", "digest, ip, sasl, x509"),
     ("enforceQuota", "writes beyond a hard limit are refused"),
     ("extendedTypesEnabled", "nodes with a time to live can be made; on unless it is switched off"),
     ("fsync.warningthresholdms", "an fsync that takes longer is logged"),
     ("globalOutstandingLimit", "requests under way beyond which busy clients are left unread"),
     ("initLimit", "ticks in which a learner must have taken over its leader's history"),
+    ("java.security.auth.login.config", "the JAAS file with the users for SASL (DIGEST-MD5)"),
     ("jute.maxbuffer", "the longest request; up to 1048575"),
     ("localSessionsEnabled", "new sessions live on their member alone"),
     ("localSessionsUpgradingEnabled", "and become the ensemble's when they create an ephemeral"),
@@ -83,6 +92,7 @@ pub(crate) const OBEYED: &[About] = &[
     ("nio.sessionlessCnxnTimeout", "milliseconds in which a connection must say what it wants"),
     ("peerTimeout", "our own: silence between members after which one gives up on another"),
     ("peerType", "must agree with the own server line"),
+    ("portUnification", "members take connections with TLS and without"),
     ("preAllocSize", "kilobytes by which a log file grows at a time"),
     ("quorumListenOnAllIPs", "peers are listened to on every interface"),
     (
@@ -90,25 +100,47 @@ pub(crate) const OBEYED: &[About] = &[
         "without a leader for 2 s, or a tick if that is longer, reads are served to clients that are content with that",
     ),
     ("request_throttle_max_requests", "requests under way beyond which no client is read, 0 for no limit"),
+    ("sasl.serverconfig", "the section of it with the users, Server without it"),
     ("secureClientPort", "where clients with TLS connect; without clientPort no others do"),
     ("secureClientPortAddress", "the interface for them"),
     ("server.N", "a member: its addresses and its role"),
+    ("sessionRequireClientSASLAuth", "clients must authenticate by SASL"),
     ("skipACL", "nobody is asked for permission"),
     ("snapCount", "transactions between two snapshots"),
     ("ssl.ciphersuites", "the suites that are offered, in this order; those that are not there are left out"),
     ("ssl.clientAuth", "need, want or none: whether a client must show a certificate"),
     ("ssl.enabledProtocols", "TLSv1.3, TLSv1.2 or both"),
     ("ssl.handshakeDetectionTimeoutMillis", "how long a handshake may take"),
-    ("ssl.hostnameVerification", "whether members' certificates must name their hosts; of clients none must"),
+    ("ssl.hostnameVerification", "has nothing to verify: no client must name its host"),
     ("ssl.keyStore.location", "the store with the member's key and certificate: JKS, PKCS12 or PEM"),
     ("ssl.keyStore.password", "its password"),
     ("ssl.keyStore.passwordPath", "a file with its password"),
     ("ssl.keyStore.type", "JKS, PKCS12 or PEM; without it the file tells"),
     ("ssl.protocol", "TLSv1.2 or TLSv1.3 allows that version alone, TLS both"),
+    (
+        "ssl.quorum.ciphersuites",
+        "the suites that are offered, in this order; those that are not there are left out",
+    ),
+    ("ssl.quorum.clientAuth", "need, want or none: whether a member that dials must show a certificate"),
+    ("ssl.quorum.enabledProtocols", "TLSv1.3, TLSv1.2 or both"),
+    ("ssl.quorum.handshakeDetectionTimeoutMillis", "how long a handshake may take"),
+    ("ssl.quorum.hostnameVerification", "whether members' certificates must name their hosts"),
+    ("ssl.quorum.keyStore.location", "the store with the member's key and certificate: JKS, PKCS12 or PEM"),
+    ("ssl.quorum.keyStore.password", "its password"),
+    ("ssl.quorum.keyStore.passwordPath", "a file with its password"),
+    ("ssl.quorum.keyStore.type", "JKS, PKCS12 or PEM; without it the file tells"),
+    ("ssl.quorum.protocol", "TLSv1.2 or TLSv1.3 allows that version alone, TLS both"),
+    ("ssl.quorum.trustStore.location", "the store with the certificates that are trusted"),
+    ("ssl.quorum.trustStore.password", "its password"),
+    ("ssl.quorum.trustStore.passwordPath", "a file with its password"),
+    ("ssl.quorum.trustStore.type", "JKS, PKCS12 or PEM; without it the file tells"),
     ("ssl.trustStore.location", "the store with the certificates that are trusted"),
     ("ssl.trustStore.password", "its password"),
     ("ssl.trustStore.passwordPath", "a file with its password"),
     ("ssl.trustStore.type", "JKS, PKCS12 or PEM; without it the file tells"),
+    ("sslQuorum", "members dial each other with TLS, and without portUnification take nothing else"),
+    ("sslQuorumReloadCertFiles", "the stores for members are read again when they change"),
+    ("superUser", "the user of SASL who may do everything; superUser.N for more"),
     ("syncLimit", "towards Apache ZooKeeper's members; between ours peerTimeout rules"),
     ("tickTime", "the unit of initLimit, syncLimit and session time-outs, in milliseconds"),
     ("txnLogSizeLimitInKb", "a log file of this size is followed by a new one"),
@@ -122,12 +154,9 @@ pub(crate) const OBEYED: &[About] = &[
 pub(crate) const IDLE: &[About] = &[
     ("DigestAuthenticationProvider.digestAlg", "passwords are digested by SHA-1"),
     ("DigestAuthenticationProvider.enabled", "digests are always taken"),
-    ("SASLAuthenticationProvider.superPassword", NO_SASL),
     ("admin.httpVersion", "HTTP/1.1 is all there is"),
-    ("allowSaslFailedClients", NO_SASL),
     ("audit.enable", "there is no audit log"),
     ("audit.impl.class", "there is no audit log"),
-    ("authProvider.N", "world, auth, digest, ip and x509 are all there is"),
     ("bitHashCacheSize", WATCHES),
     ("closeSessionTxn.enabled", "the paths are always in the transaction"),
     ("cnxTimeout", "peerTimeout rules"),
@@ -145,7 +174,6 @@ pub(crate) const IDLE: &[About] = &[
     ),
     ("emulate353TTLNodes", "TTL nodes have the form of 3.5.4 and later"),
     ("enableEagerACLCheck", "the leader judges every write"),
-    ("enforce.auth.schemes", "enforce.auth.enabled is refused"),
     ("ensembleAuthName", "the scheme ensemble is not there"),
     ("fastleader.maxNotificationInterval", ELECTION),
     ("fastleader.minNotificationInterval", ELECTION),
@@ -160,10 +188,10 @@ pub(crate) const IDLE: &[About] = &[
     ("jvm.pause.monitor", NO_JVM),
     ("jvm.pause.sleep.time.ms", NO_JVM),
     ("jvm.pause.warn-threshold.ms", NO_JVM),
-    ("kerberos.canonicalizeHostNames", NO_SASL),
-    ("kerberos.removeHostFromPrincipal", NO_SASL),
-    ("kerberos.removeRealmFromPrincipal", NO_SASL),
-    ("kinit", NO_SASL),
+    ("kerberos.canonicalizeHostNames", NO_KERBEROS),
+    ("kerberos.removeHostFromPrincipal", NO_KERBEROS),
+    ("kerberos.removeRealmFromPrincipal", NO_KERBEROS),
+    ("kinit", NO_KERBEROS),
     ("largeRequestMaxBytes", "the window of each client and jute.maxbuffer bound its memory"),
     ("largeRequestThreshold", "the window of each client and jute.maxbuffer bound its memory"),
     ("leader.ackLoggingFrequency", "acknowledgements are not logged"),
@@ -175,7 +203,7 @@ pub(crate) const IDLE: &[About] = &[
     ("leaderServes", "the leader serves clients"),
     ("learner.asyncSending", "no send blocks"),
     ("learner.closeSocketAsync", NO_THREADS),
-    ("letAnySaslUserDoX", NO_SASL),
+    ("letAnySaslUserDoX", "a list means whom it names"),
     ("maxBatchSize", "what waits for the disk together is written together"),
     ("maxGetChildrenResponseCacheSize", NO_CACHES),
     ("maxInProcessingDeadWatchers", WATCHES),
@@ -208,9 +236,9 @@ pub(crate) const IDLE: &[About] = &[
     ("pathStats.slotCapacity", PATH_STATS),
     ("pathStats.slotDuration", PATH_STATS),
     ("pathStats.topPathMax", PATH_STATS),
-    ("quorum.auth.kerberos.servicePrincipal", NO_SASL),
-    ("quorum.auth.learner.saslLoginContext", NO_SASL),
-    ("quorum.auth.server.saslLoginContext", NO_SASL),
+    ("quorum.auth.kerberos.servicePrincipal", NO_KERBEROS),
+    ("quorum.auth.learner.saslLoginContext", NO_KERBEROS),
+    ("quorum.auth.server.saslLoginContext", NO_KERBEROS),
     ("quorum.cnxn.threads.size", NO_THREADS),
     ("quorumCnxnTimeoutMs", "peerTimeout rules"),
     ("reconfigEnabled", "the ensemble is what the configuration says"),
@@ -219,9 +247,12 @@ pub(crate) const IDLE: &[About] = &[
     ("request_throttle_drop_stale", NO_STALE),
     ("request_throttle_stall_time", "a client is read again as soon as there is room"),
     ("request_throttler.shutdownTimeout", "a stopping member drains in bounded time"),
-    ("requireKerberosConfig", NO_SASL),
-    ("sasl.serverconfig", NO_SASL),
-    ("security.auth_to_local", NO_SASL),
+    (
+        "requireClientAuthScheme",
+        "ZooKeeper does not read it either: sessionRequireClientSASLAuth=true makes clients authenticate",
+    ),
+    ("requireKerberosConfig", NO_KERBEROS),
+    ("security.auth_to_local", NO_KERBEROS),
     ("serverCnxnFactory", "there is one kind of client port"),
     ("snapSizeLimitInKb", "snapCount alone says when"),
     (
@@ -231,7 +262,6 @@ pub(crate) const IDLE: &[About] = &[
     ("snapshot.trust.empty", "a log without a snapshot starts from the empty tree"),
     ("snapshotSizeFactor", "a learner gets the transactions that are in memory, or the tree"),
     ("standaloneEnabled", "an ensemble of one is an ensemble"),
-    ("superUser", NO_SASL),
     ("syncEnabled", SYNC_ENABLED),
     ("tcpKeepAlive", "connections between members are always probed"),
     ("throttled_op_wait_time", NO_STALE),
@@ -243,7 +273,7 @@ pub(crate) const IDLE: &[About] = &[
     ("znode.container.maxPerMinute", "up to 10000 go at each look"),
 ];
 
-const NO_SASL: &str = "SASL is not there";
+const NO_KERBEROS: &str = "there is no Kerberos";
 const NO_CACHES: &str = "answers are made anew and buffers are pooled by need";
 const NO_JVM: &str = "there is no Java";
 const NO_STALE: &str = "no request is ever dropped: a client is left unread instead";
@@ -258,32 +288,26 @@ pub(crate) const REFUSED: &[(&str, &str, &str)] = &[
     ("admin.forceHttps", "false", NO_TLS),
     ("admin.portUnification", "false", NO_TLS),
     ("electionAlg", "3", "fast leader election (3) is the only one: remove the key"),
-    ("enforce.auth.enabled", "false", NO_CLIENT_AUTH),
     ("group.N", "", MAJORITY),
     ("metricsProvider.httpsPort", "", NO_TLS),
     ("observerMasterPort", "0", "observers follow the leader and no other member: remove the key"),
     ("oraclePath", "", "no oracle is asked, a majority decides: remove the key"),
-    ("portUnification", "false", NO_PEER_TLS),
     ("quorum.auth.enableSasl", "false", NO_PEER_AUTH),
     ("quorum.auth.learnerRequireSasl", "false", NO_PEER_AUTH),
     ("quorum.auth.serverRequireSasl", "false", NO_PEER_AUTH),
-    ("sessionRequireClientSASLAuth", "false", NO_CLIENT_AUTH),
-    ("sslQuorum", "false", NO_PEER_TLS),
-    ("sslQuorumReloadCertFiles", "false", NO_PEER_TLS),
     ("ssl.authProvider", "x509", "x509 is the only one: remove the key"),
     ("ssl.context.supplier.class", "", "there are no Java classes: name key stores instead"),
     ("ssl.crl", "false", NO_REVOCATION),
     ("ssl.ocsp", "false", NO_REVOCATION),
-    ("ssl.quorum.*", "", NO_PEER_TLS),
+    ("ssl.quorum.context.supplier.class", "", "there are no Java classes: name key stores instead"),
+    ("ssl.quorum.crl", "false", NO_REVOCATION),
+    ("ssl.quorum.ocsp", "false", NO_REVOCATION),
     ("weight.N", "1", MAJORITY),
 ];
 
 const NO_TLS: &str = "operators' ports have no TLS: remove the key, and keep them from whom they are not for";
-const NO_PEER_TLS: &str =
-    "members speak without TLS yet: remove the key, and keep their ports from whom they are not for";
 const NO_REVOCATION: &str =
     "no lists of revoked certificates are asked: remove the key, and trust only who is";
-const NO_CLIENT_AUTH: &str = "clients can't be made to authenticate yet: remove the key";
 const NO_PEER_AUTH: &str = "members do not authenticate to each other yet: remove the key";
 const MAJORITY: &str = "every voter has the same weight and a majority decides: remove the key";
 
@@ -314,11 +338,11 @@ const PROPERTY_PREFIX: &str = "zookeeper.";
 
 /// Names that end in anything.
 const FAMILIES: &[(&str, &str)] = &[
-    ("ssl.quorum.", "ssl.quorum.*"),
     ("server.", "server.N"),
     ("group.", "group.N"),
     ("weight.", "weight.N"),
     ("authProvider.", "authProvider.N"),
+    ("superUser.", "superUser"),
 ];
 
 /// The one name that stands for all spellings of a key.
@@ -459,8 +483,8 @@ mod tests {
 
     #[test]
     fn what_asks_for_nothing_is_not_refused() {
-        assert!(refused("sslQuorum", "true").is_some_and(|why| why.contains("TLS")));
-        assert_eq!(refused("sslQuorum", "false"), None);
+        assert!(refused("admin.forceHttps", "true").is_some_and(|why| why.contains("TLS")));
+        assert_eq!(refused("admin.forceHttps", "false"), None);
         assert!(refused("ssl.crl", "true").is_some() && refused("ssl.keyStore.location", "/a.jks").is_none());
         assert!(refused("group.1", "1:2:3").is_some() && refused("weight.2", "1").is_none());
         assert_eq!(refused("snapCount", "5"), None);

@@ -95,6 +95,12 @@ zoo_cfg! {
     secure_client_port_address: String = "secureClientPortAddress" by text;
     /// Whether clients with TLS may come where those without do.
     client_unification: bool = "client.portUnification" by flag;
+    /// Whether members dial each other with TLS.
+    ssl_quorum: bool = "sslQuorum" by flag;
+    /// Whether members take connections with TLS and without.
+    quorum_unification: bool = "portUnification" by flag;
+    /// Whether the stores of the members' TLS are read again when they change.
+    ssl_quorum_reload: bool = "sslQuorumReloadCertFiles" by flag;
     /// How many may wait.
     listen_backlog: i32 = "clientPortListenBacklog" by |key, value| number(key, value, "a number of clients");
     /// Whether the kernel probes silent clients.

@@ -103,11 +103,12 @@ fn what_is_not_there_is_refused_with_the_reason() {
 #[test]
 fn each_key_that_is_read_is_told_to_be_obeyed() {
     let told: Vec<&str> =
-        keys::OBEYED.iter().map(|(name, _)| *name).filter(|name| *name != "server.N").collect();
+        keys::OBEYED.iter().map(|(name, _)| *name).filter(|name| !name.ends_with(".N")).collect();
     let (stores, others) = crate::tls::KEYS;
-    let keys: Vec<&str> = [ZooCfg::KEYS, crate::rules::KEYS, others].concat();
+    let keys: Vec<&str> =
+        [ZooCfg::KEYS, crate::rules::KEYS, crate::config::SECURITY_KEYS, crate::sasl::KEYS, others].concat();
     let mut read: Vec<String> = keys.into_iter().map(str::to_owned).collect();
-    read.extend(stores.iter().map(|name| format!("ssl.{name}")));
+    read.extend(stores.iter().flat_map(|name| [format!("ssl.{name}"), format!("ssl.quorum.{name}")]));
     read.sort_unstable();
     assert_eq!(told, read);
 }

@@ -1,8 +1,10 @@
-//! Who is let in: TLS with stores as operators make them, certificates as identities. Over real sockets, against
-//! the binary.
+//! Who is let in: TLS with stores as operators make them, certificates as identities, names proven by SASL, and
+//! members that know each other. Over real sockets, against the binary.
 
 #[path = "../common/mod.rs"]
 mod common;
 mod member;
+mod peers;
+mod sasl;
 mod talk;
 mod tls;

@@ -44,10 +44,15 @@ impl Member {
     /// Starts one with these keys, and waits until it serves.
     pub(crate) fn start(keys: &str, flags: &[&str]) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let node = Node::listen(command(dir.path(), keys, flags));
+        let node = start_in(dir.path(), keys, flags);
         node.event("serving");
         Self { node, _dir: dir }
     }
+}
+
+/// Starts one that keeps its files here, and does not wait for it.
+pub(crate) fn start_in(dir: &Path, keys: &str, flags: &[&str]) -> Node {
+    Node::listen(command(dir, keys, flags))
 }
 
 /// What a member says that does not start.

@@ -233,6 +233,9 @@ impl<P: Plant> World<P> {
             Input::ClientRequest { client, request } => {
                 ("client-request", [client.0, u64::from(request.xid.cast_unsigned())])
             }
+            Input::ClientProof { client, xid, .. } => {
+                ("client-proof", [client.0, u64::from(xid.cast_unsigned())])
+            }
             Input::ClientLost { client } => ("client-lost", [client.0, 0]),
         };
         self.line(host, verb, figures, || describe(input));
@@ -271,6 +274,7 @@ fn describe(input: &Input) -> String {
         Input::ClientRequest { client, request } => {
             format!("{}: xid {} op {}", client.0, request.xid, request.op)
         }
+        Input::ClientProof { client, xid, .. } => format!("{}: xid {xid}", client.0),
         Input::ClientLost { client } => client.0.to_string(),
     }
 }

@@ -136,7 +136,9 @@ impl<P: Plant> World<P> {
                 // Its end is closed already; it was the newest of those that are left, or older.
                 Transition::Loses { host, peer: self.peer_at(*conn), old: self.older(*conn) }
             }
-            Input::ClientConnect { client, .. } | Input::ClientRequest { client, .. } => {
+            Input::ClientConnect { client, .. }
+            | Input::ClientRequest { client, .. }
+            | Input::ClientProof { client, .. } => {
                 let (client, old) = self.client_at(*client);
                 Transition::Hears { host, client, old }
             }

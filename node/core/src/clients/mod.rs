@@ -30,8 +30,8 @@ use node_wire::quorum::{ForwardedRequest, Revalidate};
 use node_wire::txn::{Entry, Txn};
 
 use crate::ClientRules;
-use crate::access::authenticate;
-use crate::io::{ClientId, Effect, Now};
+use crate::access::{accept, authenticate, failed_sasl, is_let_in};
+use crate::io::{ClientId, Effect, Now, Proof};
 use crate::local::{self, LocalSessions};
 use crate::tree::{Applied, Seen, Tree};
 use reads::{Local, is_local};
@@ -78,6 +78,8 @@ enum Pending {
     Answer { xid: i32, error: ErrorCode },
     /// The end of a local session.
     Close { xid: i32 },
+    /// The next token of a SASL exchange.
+    Token { xid: i32, token: Option<Bytes> },
 }
 
 impl Pending {
@@ -105,6 +107,7 @@ pub(crate) struct Clients {
     by_session: BTreeMap<SessionId, ClientId>,
     watches: Watches,
     super_digest: Option<ByteString>,
+    required_schemes: Vec<ByteString>,
     skip_acl: bool,
     local: LocalSessions,
     /// New sessions are local ones.
@@ -133,6 +136,7 @@ impl Clients {
             by_session: BTreeMap::new(),
             watches: Watches::default(),
             super_digest: rules.super_digest.clone(),
+            required_schemes: rules.required_schemes.clone(),
             skip_acl: rules.skip_acl,
             local: LocalSessions::default(),
             makes_local: rules.local_sessions,
@@ -338,6 +342,12 @@ impl Clients {
             return None;
         }
         let Request { xid, op, body } = request;
+        if op != OpCode::Auth.code() && !is_let_in(&self.required_schemes, &client.who) {
+            let error = ErrorCode::SessionClosedRequireSaslAuth;
+            out.push(Effect::Reply { client: id, frame: reply::plain(xid, Zxid::ZERO, error) });
+            self.close(id, out);
+            return None;
+        }
         let session = client.session;
         let local = self.local.touch(session);
         let forward = |op: OpCode, payload: Bytes, auth: Vec<Id>| {
@@ -392,6 +402,32 @@ impl Clients {
         client.queue.push_back(pending);
         self.drain(id, tree, out);
         ask
+    }
+
+    /// A client went on with its SASL exchange.
+    pub(crate) fn proof(&mut self, id: ClientId, xid: i32, proof: Proof, tree: &Tree, out: &mut Vec<Effect>) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        if !matches!(client.phase, Phase::Open) || client.queue.len() >= MAX_QUEUE {
+            self.close(id, out);
+            return;
+        }
+        let error = failed_sasl(&self.required_schemes);
+        let token = match proof {
+            Proof::Token { token, who } => accept(&mut client.who, who).map(|()| token),
+            Proof::Tolerated if error == ErrorCode::AuthFailed => Ok(None),
+            Proof::Tolerated | Proof::Failed => Err(error),
+        };
+        match token {
+            Ok(token) => {
+                client.queue.push_back(Pending::Token { xid, token });
+                self.drain(id, tree, out);
+            }
+            Err(error) => {
+                // As with a password that proves nothing: told at once, and nothing else.
+                out.push(Effect::Reply { client: id, frame: reply::no_token(xid, error) });
+                self.close(id, out);
+            }
+        }
     }
 
     /// True when a write of this session waits for its transaction here.
@@ -523,6 +559,7 @@ impl Clients {
                     self.close(id, out);
                     return;
                 }
+                Pending::Token { xid, token } => reply::token(*xid, tree.zxid(), token.as_ref()),
                 Pending::Local { xid, op, body } => {
                     let (session, who) = (client.session, client.who.as_slice());
                     let (skip_acl, watches) = (self.skip_acl, &mut self.watches);

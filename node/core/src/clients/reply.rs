@@ -4,8 +4,8 @@ use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
 use node_wire::client::{
     ConnectResponse, Create2Response, CreateResponse, ErrorCode, EventType, KeeperState, MultiResponse,
-    MultiResult, OpCode, ReplyHeader, SetAclResponse, SetDataResponse, SyncResponse, WatcherEvent, XID_WATCH,
-    put_frame,
+    MultiResult, OpCode, ReplyHeader, SaslPacket, SetAclResponse, SetDataResponse, SyncResponse,
+    WatcherEvent, XID_WATCH, put_frame,
 };
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::Writer;
@@ -71,6 +71,20 @@ pub(super) fn written(xid: i32, zxid: Zxid, op: OpCode, applied: &Applied) -> By
 
 pub(super) fn synced(xid: i32, zxid: Zxid, path: &ByteString) -> Bytes {
     with_body(xid, zxid, path.len(), |w| SyncResponse { path: path.clone() }.encode(w))
+}
+
+/// The next token of a SASL exchange.
+pub(super) fn token(xid: i32, zxid: Zxid, token: Option<&Bytes>) -> Bytes {
+    let room = token.map_or(0, Bytes::len);
+    with_body(xid, zxid, room, |w| SaslPacket { token: token.cloned() }.encode(w))
+}
+
+/// The end of a SASL exchange that failed. Alone among refusals it has a body, and Java's client reads it.
+pub(super) fn no_token(xid: i32, error: ErrorCode) -> Bytes {
+    frame(0, |w| {
+        ReplyHeader { xid, zxid: Zxid::ZERO, err: error.code() }.encode(w);
+        SaslPacket { token: None }.encode(w);
+    })
 }
 
 /// Something that a watch saw.

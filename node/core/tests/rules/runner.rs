@@ -1,7 +1,7 @@
 //! The commands of the scripts. Paths are written without their leading slash.
 //!
 //! ```text
-//! ensemble 3 [observers=K] [snap_count=N] [enforce_quota=true] [super=DIGEST]
+//! ensemble 3 [observers=K] [snap_count=N] [enforce_quota=true] [super=DIGEST] [require=SCHEME]
 //!                                        the voters 1 to 3 and the observers behind them, all with empty disks
 //! member 1 [accepted=E] [current=E] [image="1.1-1.3"] [log="1.4 2.1"] [plant=BUG]     what its disk holds
 //! start 1 2 3 · crash 1 · puppet 2       run members; a puppet only says what the script says
@@ -16,16 +16,18 @@
 //! say 2 1 request session=ID path=P [ephemeral=true] [local=true]   a create of a session, perhaps a local one
 //! connect c 1 [of=d] [timeout=MS] [seen=ZXID] [forged=true] [readonly=true]    a client; `of` resumes d's session
 //! create|set|get|multi|addwatch|.. c ..  its requests (see `requests`); lose c breaks its connection
+//! sasl c token|proves|fails|tolerated [USER]             what the driver says of its SASL exchange
 //! state [1] · durable 1 · tree 1 · pings on                    looks
 //! ```
 
 use std::error::Error;
 use std::str::FromStr;
 
+use bytes::Bytes;
 use bytestring::ByteString;
 use goldenscript::{ArgumentConsumer, Command, Context};
 use node_core::Bug;
-use node_core::io::{Input, Recovered};
+use node_core::io::{Input, Proof, Recovered};
 use node_wire::client::{Acl, CreateRequest, Id, OpCode, Request};
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, SessionId, Zxid};
@@ -139,6 +141,8 @@ impl Runner {
                 self.ensemble.rules.local_upgrading = args.or("upgrading", false)?;
                 self.ensemble.rules.read_only_mode = args.or("read_only", false)?;
                 self.ensemble.rules.super_digest = args.key::<String>("super")?.map(ByteString::from);
+                let required = args.key::<String>("require")?.map(ByteString::from);
+                self.ensemble.rules.required_schemes = required.into_iter().collect();
             }
             "member" => self.member(args)?,
             "start" | "puppet" => self.ensemble.start(&args.ids()?, name == "puppet")?,
@@ -281,6 +285,7 @@ impl Runner {
                 self.ensemble.step(member, Input::ClientLost { client: id });
                 return Ok(());
             }
+            "sasl" => return self.sasl(client, args),
             _ => {}
         }
         let (op, about, body) = request(name, args)?;
@@ -291,6 +296,25 @@ impl Runner {
         let Request { xid, op, body } = connection.request(op, &about, |w| w.raw(&body));
         let (id, member) = (connection.id, connection.member);
         self.ensemble.step(member, Input::ClientRequest { client: id, request: Request { xid, op, body } });
+        Ok(())
+    }
+
+    fn sasl(&mut self, client: &str, args: &mut Args<'_>) -> Outcome {
+        let token = Some(Bytes::from_static(b"token"));
+        let proof = match args.word()? {
+            "token" => Proof::Token { token, who: Vec::new() },
+            "proves" => {
+                let (scheme, id) = (ByteString::from_static("sasl"), ByteString::from(args.word()?));
+                Proof::Token { token, who: vec![Id { scheme, id }] }
+            }
+            "fails" => Proof::Failed,
+            "tolerated" => Proof::Tolerated,
+            other => return Err(format!("{other} is nothing that comes of an exchange").into()),
+        };
+        let connection = self.ensemble.client(client)?;
+        let xid = connection.request(OpCode::Sasl, "", |_| {}).xid;
+        let (id, member) = (connection.id, connection.member);
+        self.ensemble.step(member, Input::ClientProof { client: id, xid, proof });
         Ok(())
     }
 }
