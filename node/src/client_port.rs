@@ -33,7 +33,7 @@ use crate::config::NodeConfig;
 use crate::desk::Desk;
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
-use crate::net::{ACCEPT_PAUSE, keep_client_alive};
+use crate::net::{ACCEPT_PAUSE, Seldom, keep_client_alive};
 use crate::outbox::Outbox;
 use crate::store::Backlog;
 use crate::tls::channel::Channel;
@@ -52,6 +52,10 @@ const SLOW_READER: usize = 1 << 20;
 
 /// Answers that may wait for a client at all. Requests that were open already can add to the bound above.
 const MAX_WAITING: usize = 64 << 20;
+
+/// Answers that may wait for all clients together; beyond it the next that reads nothing loses its connection. Bounds
+/// for each alone would let a few hosts have all the memory there is.
+const MAX_WAITING_TOGETHER: usize = 256 << 20;
 
 /// How long a stopping member waits for its clients' last requests.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
@@ -85,6 +89,7 @@ pub(crate) struct ClientPort {
     acceptors: RefCell<Vec<AbortHandle>>,
     /// Where there is TLS, with the handshakes that are under way.
     secure: Option<Secure>,
+    refusals: Seldom,
     traffic: RefCell<Traffic>,
 }
 
@@ -145,6 +150,7 @@ impl ClientPort {
             draining: Cell::new(false),
             acceptors: RefCell::default(),
             secure,
+            refusals: Seldom::default(),
             traffic: RefCell::default(),
         })
     }
@@ -172,14 +178,18 @@ impl ClientPort {
         let limit = self.config.max_client_cnxns;
         let of_host = self.hosts.borrow().get(&host).copied().unwrap_or(0);
         if limit != 0 && of_host >= limit {
-            tracing::warn!(%host, "refused a client: its host has {limit} connections (maxClientCnxns)");
             self.metrics.connection_rejected.one();
+            if let Some(more) = self.refusals.say() {
+                tracing::warn!(%host, more, "refused a client: its host has {limit} connections (maxClientCnxns)");
+            }
             return;
         }
         let limit = self.config.limits.connections;
         if self.sockets.get() >= limit {
-            tracing::warn!(%host, "refused a client: there are {limit} connections (maxCnxns)");
             self.metrics.connection_rejected.one();
+            if let Some(more) = self.refusals.say() {
+                tracing::warn!(%host, more, "refused a client: there are {limit} connections (maxCnxns)");
+            }
             return;
         }
         if self.config.limits.keep_alive {
@@ -255,7 +265,7 @@ impl ClientPort {
         self.last.set(self.last.get() + 1);
         let client = ClientId(self.last.get());
         let (mut reader, writer) = stream.into_split();
-        let outbox = Outbox::new(writer, channel, MAX_WAITING);
+        let outbox = Outbox::new(writer, channel, self.max_waiting());
         let connection = Rc::new(Connection::new(outbox, from, wall_ms()));
         let who = std::iter::once(address_of(from.ip())).chain(who).collect();
         if let Err(refusal) = self.converse(client, who, &connection, &mut reader).await {
@@ -265,6 +275,11 @@ impl ClientPort {
         self.open.set(self.open.get().saturating_sub(connection.open.borrow().len()));
         self.metrics.connection_drop_count.one();
         connection.outbox.linger(&mut reader).await;
+    }
+
+    /// Answers that may wait for one client: at least a few of the longest.
+    fn max_waiting(&self) -> usize {
+        MAX_WAITING.max(4 * self.config.jute_max_buffer)
     }
 
     async fn converse(
@@ -469,8 +484,10 @@ impl ClientPort {
     pub(crate) fn reply(&self, client: ClientId, frame: &Bytes) {
         let Some(connection) = self.connections.borrow().get(&client).cloned() else { return };
         self.settle(&connection, frame);
-        if connection.outbox.append(|buffer| buffer.extend_from_slice(frame)).is_err() {
-            tracing::warn!(?client, "closed a client that reads nothing: {MAX_WAITING} bytes wait for it");
+        let before = connection.outbox.waiting();
+        let too_much = connection.outbox.append(|buffer| buffer.extend_from_slice(frame)).is_err();
+        if too_much || self.is_one_too_many(before, connection.outbox.waiting()) {
+            tracing::warn!(?client, waiting = before, "closed a client that does not read its answers");
             self.lose(client);
             connection.outbox.kill();
             return;
@@ -478,6 +495,17 @@ impl ClientPort {
         if connection.outbox.make_dirty() {
             self.dirty.borrow_mut().push(connection);
         }
+    }
+
+    /// True when the answers that wait for all clients are too many, for one to whom much has just been added. All are
+    /// looked at each time that a client's own pass another step, so that whoever reads costs nothing.
+    fn is_one_too_many(&self, before: usize, after: usize) -> bool {
+        if before / SLOW_READER == after / SLOW_READER || before < SLOW_READER {
+            return false;
+        }
+        let connections = self.connections.borrow();
+        let together: usize = connections.values().map(|connection| connection.outbox.waiting()).sum();
+        together > MAX_WAITING_TOGETHER
     }
 
     /// Counts an answer against its request.

@@ -44,20 +44,23 @@ impl About {
         self.client_addr.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or_default()
     }
 
-    /// Bytes of all files in the directory of log and snapshots.
+    /// Bytes of all files in the directory of snapshots, which may be that of the log.
     pub(crate) fn data_size(&self) -> u64 {
-        let Ok(entries) = fs::read_dir(self.config.log_dir()) else { return 0 };
-        let metadata = entries.filter_map(|entry| entry.ok()?.metadata().ok());
-        metadata.filter(fs::Metadata::is_file).map(|file| file.len()).sum()
+        size_of(&self.config.version_dir())
+    }
+
+    /// Bytes of all files in the directory of the log.
+    pub(crate) fn log_size(&self) -> u64 {
+        size_of(&self.config.log_dir())
     }
 
     /// The newest snapshot, and when it was written in seconds since the Unix epoch.
     pub(crate) fn last_snapshot(&self) -> Option<(Zxid, u64)> {
-        let entries = fs::read_dir(self.config.log_dir()).ok()?;
+        let entries = fs::read_dir(self.config.version_dir()).ok()?;
         let named = entries.filter_map(|entry| {
             let entry = entry.ok()?;
             match FileName::parse(entry.file_name().to_str()?)? {
-                FileName::Snapshot(zxid) => Some((zxid, entry)),
+                FileName::Snapshot(zxid) | FileName::Compressed(zxid, _) => Some((zxid, entry)),
                 FileName::Log(_) => None,
             }
         });
@@ -65,6 +68,12 @@ impl About {
         let modified = entry.metadata().ok()?.modified().ok()?;
         Some((zxid, modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs()))
     }
+}
+
+fn size_of(dir: &std::path::Path) -> u64 {
+    let Ok(entries) = fs::read_dir(dir) else { return 0 };
+    let metadata = entries.filter_map(|entry| entry.ok()?.metadata().ok());
+    metadata.filter(fs::Metadata::is_file).map(|file| file.len()).sum()
 }
 
 /// What answers are made of.

@@ -32,7 +32,7 @@ use tokio::time::Instant;
 use crate::config::NodeConfig;
 use crate::inbox::Inbox;
 use crate::names::Names;
-use crate::net::{ACCEPT_PAUSE, tune_peer, user_timeout};
+use crate::net::{ACCEPT_PAUSE, Seldom, tune_peer, user_timeout};
 use crate::outbox::Outbox;
 use crate::tls::doorman::Doorman;
 use crate::tls::peers::Link;
@@ -80,6 +80,7 @@ pub(crate) struct ElectionPort {
     strangers: Cell<usize>,
     last_connection: Cell<u64>,
     doorman: Doorman,
+    refusals: Seldom,
 }
 
 /// Why a connection ended other than by its end.
@@ -108,6 +109,7 @@ impl ElectionPort {
             strangers: Cell::new(0),
             last_connection: Cell::new(0),
             doorman: Doorman::default(),
+            refusals: Seldom::default(),
         })
     }
 
@@ -142,7 +144,11 @@ impl ElectionPort {
                         port.strangers.set(port.strangers.get() - 1);
                     });
                 }
-                Ok((_, from)) => tracing::warn!(%from, "dropped a connection on the election port: too many"),
+                Ok((_, from)) => {
+                    if let Some(more) = self.refusals.say() {
+                        tracing::warn!(%from, more, "dropped a connection on the election port: too many");
+                    }
+                }
                 Err(error) => {
                     tracing::warn!(%error, "failed to accept a connection on the election port");
                     tokio::time::sleep(ACCEPT_PAUSE).await;

@@ -34,6 +34,10 @@ const PEER_PORTION: usize = 1024;
 /// Inputs of clients in one turn. With a few microseconds for each, peers wait no longer than a millisecond.
 const CLIENT_PORTION: usize = 128;
 
+/// Bytes of answers in one turn. Answers are as long as nodes are: a client that asks for much at once must not make peers
+/// wait for their heartbeats.
+const ANSWER_PORTION: usize = 4 << 20;
+
 /// How long a stopping member waits for clients to hang up, once they were told to.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -70,6 +74,8 @@ pub(crate) struct Batch {
     told: u64,
     next_tick: Duration,
     disk_was_high: bool,
+    /// Bytes of answers so far.
+    answered: usize,
 }
 
 impl<P: Plant> Engine<P> {
@@ -161,7 +167,11 @@ impl<P: Plant> Engine<P> {
     }
 
     fn take_from_clients(&mut self) -> Result<(), Halted> {
+        self.batch.answered = 0;
         for _ in 0..CLIENT_PORTION {
+            if self.batch.answered >= ANSWER_PORTION {
+                break;
+            }
             let Some(input) = self.inbox.next_from_client() else { break };
             self.step(input)?;
         }
@@ -196,7 +206,10 @@ impl<P: Plant> Engine<P> {
             Effect::Send { conn, packet } => self.quorum.send(conn, &packet),
             Effect::SendImage { conn, snapshot } => self.quorum.send_image(conn, snapshot),
             Effect::Close { conn } => self.quorum.close(conn),
-            Effect::Reply { client, frame } => self.clients.reply(client, &frame),
+            Effect::Reply { client, frame } => {
+                self.batch.answered += frame.len();
+                self.clients.reply(client, &frame);
+            }
             Effect::CloseClient { client } => self.clients.close(client),
             Effect::Event(event) => self.tell(&event),
             Effect::Halt { reason } => return Err(Halted(reason)),
@@ -209,8 +222,8 @@ impl<P: Plant> Engine<P> {
         let zxid = status.last_logged;
         match event {
             Event::Diverged { zxid, told, computed } => tracing::error!(
-                "the tree is not the leader's: its digest after {zxid} is {computed:x} instead of {told:x}; let this \
-                 member copy the history of the others"
+                "the tree is not what the leader, or the snapshot that was read, says it is: its digest after {zxid} is \
+                 {computed:x} instead of {told:x}; let this member copy the history of the others"
             ),
             _ => tracing::info!(%zxid, ?event),
         }

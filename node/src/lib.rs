@@ -93,9 +93,23 @@ pub fn run<P: Plant>(config: NodeConfig, plant: P) -> anyhow::Result<()> {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
             .context("failed to ask for a signal when the parent ends")?;
     }
+    raise_descriptor_limit();
     // First of all: a port that is taken must leave the disk untouched.
     let listeners = Listeners::bind_when_named(&config)?;
     run_until(config, plant, listeners, stop_signal)
+}
+
+/// A client costs a descriptor, and shells give few by default. The system's own bound stays; the Java machine does the
+/// same for Apache ZooKeeper.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        let all = Rlimit { current: limit.maximum, maximum: limit.maximum };
+        if let Err(error) = setrlimit(Resource::Nofile, all) {
+            tracing::warn!(%error, "failed to raise the number of files that may be open");
+        }
+    }
 }
 
 /// Runs a member on sockets that are bound already, until the future that `stop` makes is done.
@@ -170,12 +184,17 @@ async fn reload_when_written(tls: Arc<PeerTls>, config: Rc<NodeConfig>) {
 }
 
 fn open_log(config: &NodeConfig) -> anyhow::Result<(Log<FileStorage>, Recovered)> {
-    let dir = config.log_dir();
-    let storage = FileStorage::open(&dir).map_err(|error| match error.kind() {
+    let dir = config.version_dir();
+    let opened = match config.log_dir() {
+        log_dir if log_dir == dir => FileStorage::open(&dir),
+        log_dir => FileStorage::open_apart(&dir, log_dir),
+    };
+    let storage = opened.map_err(|error| match error.kind() {
         io::ErrorKind::ResourceBusy => anyhow::anyhow!(
-            "failed to open the data directory {}: another process uses it; stop that one first",
+            "failed to open the data directory {}: another process uses it ({error}); stop that one first",
             dir.display()
         ),
+        io::ErrorKind::InvalidData => anyhow::anyhow!("failed to tell log and snapshots apart: {error}"),
         _ => {
             anyhow::Error::new(error).context(format!("failed to open the data directory {}", dir.display()))
         }
@@ -226,7 +245,7 @@ fn start<P: Plant>(
     let measured = Measured { metrics: Arc::clone(&metrics), slow: config.log.fsync_warning };
     let store = Store::start(log, config.snap_retain_count, inbox.wake(), linger, measured)
         .context("failed to start the log's writer")?;
-    let snapshots = Snapshots::new(storage, store.snapshot_done(), Arc::clone(&metrics));
+    let snapshots = Snapshots::new(storage, config.compression, store.snapshot_done(), Arc::clone(&metrics));
 
     let quorum = QuorumPort::new(Rc::clone(&config), Rc::clone(&inbox));
     let election = ElectionPort::new(Rc::clone(&config), Rc::clone(&inbox));
@@ -277,6 +296,7 @@ fn start<P: Plant>(
         last_counter: node_wire::ids::Zxid::LAST_COUNTER,
         clients: config.rules.clone(),
     };
+    let written = recovered.digest;
     let recovered = node_core::io::Recovered {
         accepted_epoch: recovered.accepted_epoch,
         current_epoch: recovered.current_epoch,
@@ -284,7 +304,10 @@ fn start<P: Plant>(
         entries: recovered.entries,
     };
     let timeline = Timeline::new(config.id, recovered.image.zxid);
-    let member = Member::new(core, recovered, clock.now(), plant);
+    let mut member = Member::new(core, recovered, clock.now(), plant);
+    if let Some(written) = written {
+        member.expect_digest(written);
+    }
     let batch = Batch::default();
     Ok(Engine {
         member,

@@ -1,5 +1,6 @@
 //! Sockets: listening, and the options that decide how soon a dead connection is noticed.
 
+use std::cell::Cell;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
@@ -22,6 +23,9 @@ const PROBE_EVERY: Duration = Duration::from_secs(1);
 
 /// How long a name on which to listen may be without an address when the member starts.
 const NAME_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Between two lines about the same thing.
+const SAY_EVERY: Duration = Duration::from_secs(1);
 
 /// Pause before such a name is looked up again.
 const NAME_PAUSE: Duration = Duration::from_millis(100);
@@ -160,6 +164,27 @@ fn try_listen(
     Err(last)
 }
 
+/// Lets something be said once a second, however often it happens: a flood of strangers must not become a flood of
+/// lines.
+#[derive(Debug, Default)]
+pub(crate) struct Seldom {
+    said: Cell<Option<Instant>>,
+    kept: Cell<u64>,
+}
+
+impl Seldom {
+    /// How often it happened unsaid since it was said last, when it may be said again.
+    pub(crate) fn say(&self) -> Option<u64> {
+        let now = Instant::now();
+        if self.said.get().is_some_and(|said| now - said < SAY_EVERY) {
+            self.kept.set(self.kept.get() + 1);
+            return None;
+        }
+        self.said.set(Some(now));
+        Some(self.kept.take())
+    }
+}
+
 /// Hands a bound listener to the runtime.
 pub(crate) fn adopt(listener: std::net::TcpListener) -> anyhow::Result<tokio::net::TcpListener> {
     listener.set_nonblocking(true).context("failed to set up a listening socket")?;
@@ -191,6 +216,15 @@ pub(crate) fn user_timeout(peer_timeout: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_happens_often_is_said_seldom() {
+        let seldom = Seldom::default();
+        assert_eq!(seldom.say(), Some(0));
+        assert_eq!((seldom.say(), seldom.say()), (None, None));
+        seldom.said.set(Instant::now().checked_sub(SAY_EVERY));
+        assert_eq!(seldom.say(), Some(2));
+    }
 
     #[test]
     fn a_name_without_an_address_is_told_apart_from_an_address_that_is_not_ours() {

@@ -20,7 +20,7 @@ use node_core::io::{ConnId, Input};
 use node_core::tree::TreeSnapshot;
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::jute::{DecodeError, Writer};
-use node_wire::quorum::{PacketType, QuorumPacket, decode_packet};
+use node_wire::quorum::{PacketType, QuorumPacket, decode_packet_within};
 use node_wire::snapshot::stream::{StreamDecoder, encode_stream};
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream};
@@ -28,7 +28,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::config::NodeConfig;
 use crate::inbox::Inbox;
 use crate::names::Names;
-use crate::net::{ACCEPT_PAUSE, tune_peer, user_timeout};
+use crate::net::{ACCEPT_PAUSE, Seldom, tune_peer, user_timeout};
 use crate::outbox::Outbox;
 use crate::tls::PeerTls;
 use crate::tls::doorman::Doorman;
@@ -37,6 +37,11 @@ use crate::tls::peers::Link;
 /// Bytes that may wait for a peer, a snapshot's not counted. A follower that is this far behind is better
 /// served by a synchronization of its own.
 const MAX_WAITING: usize = 64 << 20;
+
+/// The same where requests may be longer than usual: some transactions of the longest kind.
+fn max_waiting(jute_max_buffer: usize) -> usize {
+    MAX_WAITING.max(8 * jute_max_buffer)
+}
 
 /// Connections at once, in both directions. Learners that come back before their old connections broke need
 /// more than one each.
@@ -65,6 +70,8 @@ pub(crate) struct QuorumPort {
     doorman: Doorman,
     /// Handshakes of TLS that are under way.
     strangers: Cell<usize>,
+    refusals: Seldom,
+    breaches: Seldom,
 }
 
 /// Who dialled a connection.
@@ -87,6 +94,8 @@ impl QuorumPort {
             last: Cell::new(0),
             doorman: Doorman::default(),
             strangers: Cell::new(0),
+            refusals: Seldom::default(),
+            breaches: Seldom::default(),
         })
     }
 
@@ -100,8 +109,10 @@ impl QuorumPort {
                         None => let_in((stream, None)),
                         Some(tls) => self.let_in_with(Arc::clone(tls), stream, from),
                     };
-                    if let Err(error) = added {
-                        tracing::warn!(%from, %error, "refused a connection on the quorum port");
+                    if let Err(error) = added
+                        && let Some(more) = self.refusals.say()
+                    {
+                        tracing::warn!(%from, %error, more, "refused a connection on the quorum port");
                     }
                 }
                 Err(error) => {
@@ -178,7 +189,7 @@ impl QuorumPort {
         self.last.set(self.last.get() + 1);
         let conn = ConnId(self.last.get());
         let (reader, writer) = stream.into_split();
-        let outbox = Rc::new(Outbox::new(writer, channel, MAX_WAITING));
+        let outbox = Rc::new(Outbox::new(writer, channel, max_waiting(self.config.jute_max_buffer)));
         self.connections.borrow_mut().insert(conn, Rc::clone(&outbox));
         self.inbox.put_peer(tell(conn));
         let port = Rc::clone(self);
@@ -192,7 +203,9 @@ impl QuorumPort {
             Ok(()) => {}
             Err(Broken::Socket(error)) => tracing::info!(?conn, %error, "a connection between members broke"),
             Err(Broken::Malformed(error)) => {
-                tracing::warn!(?conn, "closed a connection between members: failed to {error}");
+                if let Some(more) = self.breaches.say() {
+                    tracing::warn!(?conn, more, "closed a connection between members: failed to {error}");
+                }
             }
         }
         self.lose(conn);
@@ -230,7 +243,10 @@ impl QuorumPort {
                 *image = None;
                 self.inbox.put_peer(Input::Image { conn, image: whole });
             } else {
-                let Some(mut packet) = decode_packet(received)? else { return Ok(()) };
+                let Some(mut packet) = decode_packet_within(received, 2 * self.config.jute_max_buffer)?
+                else {
+                    return Ok(());
+                };
                 packet.data = packet.data.map(apart);
                 if packet.kind == PacketType::Snap && direction == Direction::Out {
                     *image = Some(StreamDecoder::new(Zxid::from_wire(packet.zxid)));
@@ -255,7 +271,8 @@ impl QuorumPort {
         if appended.is_err() {
             tracing::warn!(
                 ?conn,
-                "closed a connection between members that takes nothing: {MAX_WAITING} bytes wait"
+                waiting = outbox.waiting(),
+                "closed a connection between members that takes nothing"
             );
             self.lose(conn);
             outbox.kill();

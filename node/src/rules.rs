@@ -39,6 +39,7 @@ pub(crate) const KEYS: &[&str] = &[
 pub(crate) fn client_rules(
     said: &BTreeMap<String, String>,
     servers: &BTreeMap<ServerId, ServerLine>,
+    max_buffer: usize,
 ) -> Result<ClientRules, ConfigError> {
     let usual = ClientRules::default();
     Ok(ClientRules {
@@ -50,6 +51,7 @@ pub(crate) fn client_rules(
         local_upgrading: flag(said, LOCAL_UPGRADING, "true")?.unwrap_or(usual.local_upgrading),
         read_only_mode: flag(said, READ_ONLY_MODE, "true")?.unwrap_or(usual.read_only_mode),
         container_check: interval(said, CONTAINER_CHECK)?.unwrap_or(usual.container_check),
+        max_buffer,
         membership: membership(servers),
         ..usual
     })
@@ -103,7 +105,7 @@ mod tests {
         let said = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let servers =
             servers.iter().map(|(id, line)| (ServerId(*id), line.parse().expect("a line"))).collect();
-        client_rules(&said, &servers)
+        client_rules(&said, &servers, node_wire::jute::limits::MAX_FRAME)
     }
 
     #[test]

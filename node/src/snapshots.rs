@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use node_core::tree::TreeSnapshot;
 use node_log::{FileStorage, write_digested_snapshot};
+use node_wire::logfile::Compression;
 
 use crate::metrics::Metrics;
 use crate::store::{SnapshotDone, wait_for};
@@ -22,14 +23,21 @@ const FAREWELL: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Snapshots {
     storage: FileStorage,
+    /// How they are compressed.
+    method: Option<Compression>,
     done: SnapshotDone,
     metrics: Arc<Metrics>,
     present: Option<JoinHandle<()>>,
 }
 
 impl Snapshots {
-    pub(crate) fn new(storage: FileStorage, done: SnapshotDone, metrics: Arc<Metrics>) -> Self {
-        Self { storage, done, metrics, present: None }
+    pub(crate) fn new(
+        storage: FileStorage,
+        method: Option<Compression>,
+        done: SnapshotDone,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self { storage, method, done, metrics, present: None }
     }
 
     pub(crate) fn take(&mut self, snapshot: TreeSnapshot) {
@@ -38,10 +46,12 @@ impl Snapshots {
             return;
         }
         let (storage, done, metrics) = (self.storage.clone(), self.done.clone(), Arc::clone(&self.metrics));
+        let method = self.method;
         let spawned = thread::Builder::new().name("snapshot".to_owned()).spawn(move || {
             let zxid = snapshot.zxid();
             let began = Instant::now();
-            match write_digested_snapshot(&storage, &snapshot.to_image(), snapshot.tree().digest()) {
+            let digest = snapshot.tree().digest();
+            match write_digested_snapshot(&storage, &snapshot.to_image(), digest, method) {
                 Ok(()) => {
                     tracing::info!(%zxid, "wrote a snapshot");
                     metrics.snapshottime.record_time(began.elapsed());

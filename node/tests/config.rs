@@ -8,6 +8,7 @@ use clap::Parser;
 use node::NodeConfig;
 use node::tls::Guard;
 use node_wire::ids::ServerId;
+use node_wire::logfile::Compression;
 
 #[derive(Debug, Parser)]
 struct Cli {
@@ -46,6 +47,19 @@ fn defaults_are_zookeepers_but_for_detection() {
     assert_eq!(config.snap_retain_count, Some(3));
     assert_eq!(config.voters(), [1, 2, 3].map(ServerId).into());
     assert_eq!(config.log_dir(), Path::new("d/version-2"));
+}
+
+#[test]
+fn the_log_may_lie_apart_and_snapshots_be_compressed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let flags = "--id 1 --data-dir d --client-addr a:1";
+    let cfg = file(dir.path(), "dataLogDir=/fast\nsnapshot.compression.method=gz\njute.maxbuffer=4194304\n");
+    let config = configured(&format!("{flags} {cfg}")).expect("possible");
+    assert_eq!((config.version_dir(), config.log_dir()), ("d/version-2".into(), "/fast/version-2".into()));
+    assert_eq!(config.compression, Some(Compression::Gz));
+    assert_eq!((config.jute_max_buffer, config.rules.max_buffer), (4 << 20, 4 << 20));
+    let config = configured(&format!("{flags} {}", file(dir.path(), "snapshot.compression.method=\n")));
+    assert_eq!(config.expect("possible").compression, None);
 }
 
 #[test]
@@ -145,7 +159,11 @@ fn files_that_can_not_be_followed_are_refused() {
     let dir = tempfile::tempdir().expect("a directory");
     let base = "--id 1 --data-dir d --client-addr a:1";
     let table = [
-        ("dataDir=d\ndataLogDir=e", "log and snapshots share one directory here, remove it"),
+        (
+            "snapshot.compression.method=zip",
+            "read snapshot.compression.method=zip: gz, snappy, or nothing is wanted",
+        ),
+        ("jute.maxbuffer=67108865", "accept jute.maxbuffer of 67108865: choose one from 1024 to 67108864"),
         ("server.1=a:1:2:learner", "`learner` is not a role of a server"),
         ("initLimit=0", "accept initLimit of 0: choose one from 1"),
         ("autopurge.snapRetainCount=1", "accept autopurge.snapRetainCount of 1: choose one from 3"),

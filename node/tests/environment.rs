@@ -133,7 +133,6 @@ fn a_wrong_variable_is_named_with_what_to_do() {
         (("ZOO_CFG_EXTRA", "snapCount=1"), "accept ZOO_CFG_EXTRA's snapCount of 1: choose one from 2 "),
         (("ZOO_CFG_EXTRA", "snapCount"), "read the variable ZOO_CFG_EXTRA: `snapCount`: key=value is wanted"),
         (("ZOO_4LW_COMMANDS_WHITELIST", "all"), "`all` in ZOO_4LW_COMMANDS_WHITELIST: list words of four"),
-        (("ZOO_DATA_LOG_DIR", "/datalog"), "accept a ZOO_DATA_LOG_DIR of its own (/datalog)"),
         (
             ("ZOO_SERVERS", "zoo1:2888:3888"),
             "read the variable ZOO_SERVERS: `zoo1:2888:3888` is not server.N=HOST:QUORUMPORT:ELECTIONPORT",

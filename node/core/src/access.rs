@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use bytestring::ByteString;
 use node_wire::client::{Acl, ErrorCode, Id, PERM_ADMIN};
 use node_wire::credentials::digest_identity;
+use node_wire::jute::Jute;
 
 /// Identities of one client. More would only make its requests longer: each carries them to the leader.
 const MAX_IDENTITIES: usize = 64;
@@ -54,8 +55,8 @@ fn is_meant(entry: &Acl, id: &Id) -> bool {
 }
 
 /// The list that a client sets, made fit to be stored: doubles are left out, and the scheme `auth` becomes every
-/// identity that the client has proven.
-pub(crate) fn fix_up(acl: Vec<Acl>, who: &[Id]) -> Result<Vec<Acl>, ErrorCode> {
+/// identity that the client has proven. It takes `room` bytes at most.
+pub(crate) fn fix_up(acl: Vec<Acl>, who: &[Id], room: usize) -> Result<Vec<Acl>, ErrorCode> {
     if let [entry] = acl.as_slice()
         && is_anyone(entry)
     {
@@ -63,26 +64,33 @@ pub(crate) fn fix_up(acl: Vec<Acl>, who: &[Id]) -> Result<Vec<Acl>, ErrorCode> {
         return Ok(acl);
     }
     let mut fixed: Vec<Acl> = Vec::with_capacity(acl.len());
+    let mut room = room;
     let mut seen = std::collections::BTreeSet::new();
     for entry in acl.into_iter().filter(|entry| seen.insert(entry.clone())) {
         if entry.scheme == AUTH {
-            let proven = who.iter().filter(|id| is_proven(id));
             let before = fixed.len();
-            fixed.extend(proven.map(|id| Acl {
-                perms: entry.perms,
-                scheme: id.scheme.clone(),
-                id: id.id.clone(),
-            }));
+            for id in who.iter().filter(|id| is_proven(id)) {
+                let entry = Acl { perms: entry.perms, scheme: id.scheme.clone(), id: id.id.clone() };
+                take_room(&mut room, &entry)?;
+                fixed.push(entry);
+            }
             if fixed.len() == before {
                 return Err(ErrorCode::InvalidAcl);
             }
         } else if is_anyone(&entry) || is_sound(&entry) {
+            take_room(&mut room, &entry)?;
             fixed.push(entry);
         } else {
             return Err(ErrorCode::InvalidAcl);
         }
     }
     if fixed.is_empty() { Err(ErrorCode::InvalidAcl) } else { Ok(fixed) }
+}
+
+fn take_room(room: &mut usize, entry: &Acl) -> Result<(), ErrorCode> {
+    let len = Acl::MIN_LEN + entry.scheme.len() + entry.id.len();
+    *room = room.checked_sub(len).ok_or(ErrorCode::InvalidAcl)?;
+    Ok(())
 }
 
 /// An address is only where somebody speaks from, not who.
@@ -256,7 +264,11 @@ mod tests {
             vec![entry(PERM_ALL, AUTH, "")],
             vec![entry(PERM_ALL, "", "")],
         ] {
-            assert_eq!(fix_up(bad.clone(), &[id(IP, "10.0.0.1")]), Err(ErrorCode::InvalidAcl), "{bad:?}");
+            assert_eq!(
+                fix_up(bad.clone(), &[id(IP, "10.0.0.1")], 1000),
+                Err(ErrorCode::InvalidAcl),
+                "{bad:?}"
+            );
         }
     }
 
@@ -275,7 +287,15 @@ mod tests {
         let who = [id(IP, "10.0.0.1"), id(DIGEST, "ann:digest"), id(X509, "CN=ann"), Id::superuser()];
         let acl = vec![entry(PERM_READ, AUTH, "ignored"), entry(PERM_READ, AUTH, "ignored")];
         let fixed = vec![entry(PERM_READ, DIGEST, "ann:digest"), entry(PERM_READ, X509, "CN=ann")];
-        assert_eq!(fix_up(acl, &who), Ok(fixed));
+        assert_eq!(fix_up(acl, &who, 1000), Ok(fixed));
+    }
+
+    #[test]
+    fn a_short_list_does_not_become_a_long_one() {
+        let who: Vec<Id> = (0..MAX_IDENTITIES).map(|number| id(DIGEST, &format!("{number:060}:x"))).collect();
+        let acl: Vec<Acl> = (0..60_000).map(|perms| entry(perms, AUTH, "")).collect();
+        assert_eq!(fix_up(acl.clone(), &who, 1 << 20), Err(ErrorCode::InvalidAcl));
+        assert_eq!(fix_up(acl[..9].to_vec(), &who, 1 << 20).map(|fixed| fixed.len()), Ok(9 * MAX_IDENTITIES));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use node_wire::ids::{Epoch, Zxid};
 use node_wire::quorum::{Dialect, QuorumPacket};
-use node_wire::snapshot::Image;
+use node_wire::snapshot::{Image, ZxidDigest};
 use node_wire::txn::Entry;
 
 use crate::Config;
@@ -399,10 +399,23 @@ impl<P: Plant> Base<P> {
         if let Some(told) = self.divergence.compare(&self.tree, &entry) {
             self.tell(Event::Diverged { zxid: entry.zxid(), told, computed: self.tree.digest() });
         }
+        self.compare_with_snapshot();
         self.clients.applied(&entry, &applied, &self.seen, &self.tree, &mut self.out);
         self.since_snapshot += 1;
         self.maybe_snapshot(walked);
         Some((entry, applied))
+    }
+
+    /// Compares with what the writer of the snapshot had, once the tree stands there.
+    pub(crate) fn compare_with_snapshot(&mut self) {
+        if let Some(told) = self.divergence.compare_written(&self.tree) {
+            self.tell(Event::Diverged { zxid: self.tree.zxid(), told, computed: self.tree.digest() });
+        }
+    }
+
+    /// What the writer of the snapshot had.
+    pub(crate) fn expect_digest(&mut self, written: ZxidDigest) {
+        self.divergence = Divergence::of(Some(written));
     }
 
     /// Takes a snapshot when it is due and all of it is durable in the log: a snapshot that was ahead of the log

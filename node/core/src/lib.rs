@@ -45,6 +45,7 @@ use node_wire::client::ErrorCode;
 use node_wire::election::Notification;
 use node_wire::ids::{Epoch, ServerId};
 use node_wire::quorum::{Dialect, QuorumPacket};
+use node_wire::snapshot::ZxidDigest;
 
 pub use journal::JOURNAL_ENTRIES;
 pub use look::LearnerView;
@@ -175,6 +176,12 @@ impl<P: Plant> Member<P> {
         }
     }
 
+    /// What the writer of the recovered snapshot had as its digest, to be compared when the tree stands there. Given
+    /// before the first step, if at all.
+    pub fn expect_digest(&mut self, written: ZxidDigest) {
+        self.base.expect_digest(written);
+    }
+
     /// One fact in, its effects out, appended in order.
     pub fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
         self.base.now = now;
@@ -182,6 +189,7 @@ impl<P: Plant> Member<P> {
         std::mem::swap(&mut self.base.out, out);
         if !self.started {
             self.started = true;
+            self.base.compare_with_snapshot();
             self.look(None, "started".to_owned());
         }
         self.take(input);

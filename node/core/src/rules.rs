@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytestring::ByteString;
+use node_wire::jute::limits::MAX_FRAME;
 
 /// How often the leader looks for containers and nodes whose time is over.
 pub const CONTAINER_CHECK: Duration = Duration::from_secs(60);
@@ -28,8 +29,27 @@ pub struct ClientRules {
     pub read_only_mode: bool,
     /// How often the leader looks for containers and nodes whose time is over.
     pub container_check: Duration,
+    /// `jute.maxbuffer`: the longest request in bytes. A transaction may be twice as long.
+    pub max_buffer: usize,
     /// The text of `/zookeeper/config`: a line for each member, and the version. Empty where there is none to show.
     pub membership: ByteString,
+}
+
+/// What a transaction has besides what a client asked for: headers, a digest, the numbers of sequential names.
+const TRANSACTION_HEADROOM: usize = 1024;
+
+impl ClientRules {
+    /// The longest access control list. `auth` stands for every identity of its client, so that a short request can
+    /// ask for a list of any length.
+    pub(crate) fn max_list(&self) -> usize {
+        self.max_buffer.saturating_sub(TRANSACTION_HEADROOM)
+    }
+
+    /// The longest that the parts of a transaction may be together. One that is longer could be neither sent nor
+    /// read back from the log, by nobody in the ensemble.
+    pub(crate) fn max_parts(&self) -> usize {
+        (2 * self.max_buffer).saturating_sub(TRANSACTION_HEADROOM)
+    }
 }
 
 impl Default for ClientRules {
@@ -44,6 +64,7 @@ impl Default for ClientRules {
             local_upgrading: false,
             read_only_mode: false,
             container_check: CONTAINER_CHECK,
+            max_buffer: MAX_FRAME,
             membership: ByteString::new(),
         }
     }

@@ -5,12 +5,13 @@
 //! the same code runs on files ([`FileStorage`]) and on a disk in memory that crashes when told to
 //! ([`MemStorage`]).
 //!
-//! The files are ZooKeeper's, by name and by byte, in one flat directory (its `version-2`):
+//! The files are ZooKeeper's, by name and by byte, in one flat directory (its `version-2`), or the logs in one of their
+//! own ([`FileStorage::open_apart`]):
 //!
 //! | file | holds | written |
 //! |---|---|---|
 //! | `log.<zxid>` | entries, the first one's zxid in the name | by appending; one write and one synchronization for all that waits |
-//! | `snapshot.<zxid>` | the tree after that entry | under a temporary name, then renamed |
+//! | `snapshot.<zxid>` | the tree after that entry; compressed with `.gz` or `.snappy` behind it | under a temporary name, then renamed |
 //! | `acceptedEpoch`, `currentEpoch` | a decimal number each | likewise |
 //! | `install.<zxid>` | a tree that replaces the history; ours, and only there while that goes on | likewise |
 //! | `synced` | the synchronized position, for the test bench; ours | in place, never synchronized |
@@ -23,9 +24,10 @@
 //!
 //! It does not know what an entry means, decide when to take a snapshot, or run anything in the background:
 //! calls block until the disk has answered. It never tries a failed synchronization again; the idea that one
-//! may lie the second time is from the PostgreSQL developers' fsync findings of 2018. It keeps no more of
-//! ZooKeeper's format than [`node_wire`] reads: no compressed snapshots.
+//! may lie the second time is from the PostgreSQL developers' fsync findings of 2018. Snapshots may be compressed
+//! as ZooKeeper's are ([`decompress`]).
 
+mod compressed;
 mod durable;
 mod epochs;
 mod error;
@@ -39,6 +41,7 @@ mod snapshots;
 mod storage;
 mod synced;
 
+pub use compressed::{compress, decompress, decompressing};
 pub use error::{Evidence, LogError};
 pub use log::{Log, LogOptions, SyncedPosition};
 pub use recovery::{Recovered, Repairs, TornTail};

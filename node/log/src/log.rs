@@ -13,8 +13,8 @@ use crate::storage::Storage;
 use crate::synced::{Mark, Note};
 use crate::{durable, names, opening, records, rewrite, snapshots};
 
-/// One write to a log file never exceeds this many bytes: [`Log::append`] flushes first. The largest record
-/// fits.
+/// One write to a log file never exceeds this many bytes: [`Log::append`] flushes first. Only a record that is longer
+/// by itself does, and is written alone.
 pub(crate) const MAX_BATCH_BYTES: usize = 4 << 20;
 
 /// How a log is kept.

@@ -4,6 +4,7 @@
 //! sorting the names does not sort the zxids. Whatever else lies in the directory is left alone.
 
 use node_wire::ids::Zxid;
+use node_wire::logfile::Compression;
 pub(crate) use node_wire::logfile::{FileName, log_name as log, snapshot_name as snapshot};
 
 use crate::epochs::{ACCEPTED, CURRENT};
@@ -44,18 +45,36 @@ pub(crate) fn is_history(name: &str) -> bool {
     FileName::parse(name).is_some()
 }
 
+/// Whether this is a log file, or one on its way to be: what lies in the directory for logs, where there is one.
+pub(crate) fn is_log(name: &str) -> bool {
+    matches!(FileName::parse(name.strip_suffix(TEMPORARY).unwrap_or(name)), Some(FileName::Log(_)))
+}
+
+/// How a snapshot is compressed, by its name.
+pub(crate) fn compression(name: &str) -> Option<Compression> {
+    match FileName::parse(name) {
+        Some(FileName::Compressed(_, method)) => Some(method),
+        Some(FileName::Log(_) | FileName::Snapshot(_)) | None => None,
+    }
+}
+
+/// The name of a snapshot that is compressed by this method, if any.
+pub(crate) fn snapshot_by(zxid: Zxid, method: Option<Compression>) -> String {
+    method.map_or_else(|| snapshot(zxid), |method| FileName::Compressed(zxid, method).to_string())
+}
+
 /// The log files, oldest first.
 pub(crate) fn logs(names: &[String]) -> Vec<(Zxid, String)> {
     of_kind(names, |name| match name {
         FileName::Log(first) => Some(first),
-        FileName::Snapshot(_) => None,
+        FileName::Snapshot(_) | FileName::Compressed(..) => None,
     })
 }
 
 /// The snapshots, oldest first.
 pub(crate) fn snapshots(names: &[String]) -> Vec<(Zxid, String)> {
     of_kind(names, |name| match name {
-        FileName::Snapshot(zxid) => Some(zxid),
+        FileName::Snapshot(zxid) | FileName::Compressed(zxid, _) => Some(zxid),
         FileName::Log(_) => None,
     })
 }

@@ -41,9 +41,10 @@ pub(crate) fn open<S: Storage>(storage: &S) -> Result<(Opened<S::File>, Recovere
 
     let last = history.last();
     let opened = Opened { epochs, last, end: end_of(storage, &history)? };
+    let digest = history.digest;
     let (image, entries) = history.into_parts();
     let (accepted_epoch, current_epoch) = (epochs.accepted, epochs.current);
-    Ok((opened, Recovered { accepted_epoch, current_epoch, image, entries, repairs }))
+    Ok((opened, Recovered { accepted_epoch, current_epoch, image, digest, entries, repairs }))
 }
 
 fn remove_temporary<S: Storage>(storage: &S, listed: &[String]) -> Result<Vec<String>, LogError> {
@@ -78,11 +79,14 @@ fn cut_torn_tail<S: Storage>(storage: &S, history: &mut History) -> Result<Optio
 ///
 /// To synchronize it is not enough. When the last synchronization of that process failed, the kernel shows
 /// the bytes, takes them for stored, and will not store them. So everything that was in the last write is
-/// written again; earlier files are safe, because the writer stops at its first failure.
+/// written again; earlier files are safe, because the writer stops at its first failure. A record that is longer than
+/// the usual write was written alone.
 fn make_durable<S: Storage>(storage: &S, file: &LogFile) -> Result<(), LogError> {
     let name = &file.name;
     let end = usize::try_from(file.end).unwrap_or(usize::MAX).min(file.content.len());
-    let start = end.saturating_sub(MAX_BATCH_BYTES);
+    let before_last = file.records.iter().rev().nth(1).map_or(0, |record| record.end);
+    let before_last = usize::try_from(before_last).unwrap_or(0);
+    let start = end.saturating_sub(MAX_BATCH_BYTES).min(before_last);
     let offset = u64::try_from(start).unwrap_or(u64::MAX);
     let mut handle = storage.open(name).map_err(LogError::io("open", name))?;
     let again = &file.content[start..end];

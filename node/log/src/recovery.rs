@@ -14,7 +14,7 @@
 //! forget too. One case can't be told apart and counts as interrupted: damage to the very last record.
 
 use node_wire::ids::{Epoch, Zxid};
-use node_wire::snapshot::Image;
+use node_wire::snapshot::{Image, SnapshotFile, ZxidDigest};
 use node_wire::txn::Entry;
 
 use crate::error::{Evidence, LogError};
@@ -32,6 +32,8 @@ pub struct Recovered {
     pub current_epoch: Epoch,
     /// The newest sound snapshot; empty for a new member.
     pub image: Image,
+    /// The digest of the tree that its writer had at that zxid, which for a fuzzy snapshot lies behind its own.
+    pub digest: Option<ZxidDigest>,
     /// Every logged entry behind the snapshot, ascending.
     pub entries: Vec<Entry>,
     /// What had to be put in order, for the operator.
@@ -69,6 +71,8 @@ pub struct TornTail {
 pub(crate) struct History {
     /// The base; empty when there is no snapshot.
     pub(crate) image: Image,
+    /// The digest that stands in it.
+    pub(crate) digest: Option<ZxidDigest>,
     /// Log files from the one that may hold the base's own entry to the last. At most the last is torn.
     pub(crate) files: Vec<LogFile>,
     /// The file before the first of them, not read.
@@ -80,7 +84,7 @@ pub(crate) struct History {
 impl History {
     /// Reads the history from the newest sound snapshot at or before `limit`.
     pub(crate) fn read<S: Storage>(storage: &S, names: &[String], limit: Zxid) -> Result<Self, LogError> {
-        let (image, damaged) = snapshots::newest_sound(storage, names, limit)?;
+        let (SnapshotFile { image, digest }, damaged) = snapshots::newest_sound(storage, names, limit)?;
         let base = image.zxid;
         let logs = names::logs(names);
         let start = logs.iter().rposition(|(first, _)| *first <= base).unwrap_or(0);
@@ -93,7 +97,7 @@ impl History {
         check_seams(&files, base)?;
         let damaged_snapshots =
             damaged.iter().map(|(_, name, reason)| (name.clone(), reason.clone())).collect();
-        let history = Self { image, files, earlier, damaged_snapshots };
+        let history = Self { image, digest, files, earlier, damaged_snapshots };
         for (zxid, file, reason) in damaged {
             if !history.records().any(|entry| entry.zxid() == zxid) {
                 return Err(LogError::DamagedSnapshot { file, reason });

@@ -1,10 +1,13 @@
 //! Snapshot files: writing them beside a running log, finding a sound one, and throwing old ones away.
 
+use bytes::BytesMut;
 use node_wire::digest::DIGEST_VERSION;
 use node_wire::ids::Zxid;
+use node_wire::logfile::Compression;
 use node_wire::snapshot::file::{FileEncoder, decode_file};
-use node_wire::snapshot::{Image, ZxidDigest};
+use node_wire::snapshot::{Image, SnapshotFile, ZxidDigest};
 
+use crate::compressed::{Compressor, decompress};
 use crate::durable;
 use crate::error::LogError;
 use crate::names;
@@ -25,10 +28,35 @@ pub fn write_snapshot<S: Storage>(storage: &S, image: &Image) -> Result<(), LogE
     write_as(storage, &names::snapshot(image.zxid), image, None)
 }
 
-/// As [`write_snapshot`], with the digest of the tree behind it: whoever reads the file compares.
-pub fn write_digested_snapshot<S: Storage>(storage: &S, image: &Image, digest: i64) -> Result<(), LogError> {
+/// As [`write_snapshot`], with the digest of the tree behind it (whoever reads the file compares), and compressed if so
+/// desired.
+pub fn write_digested_snapshot<S: Storage>(
+    storage: &S,
+    image: &Image,
+    digest: i64,
+    method: Option<Compression>,
+) -> Result<(), LogError> {
     let digest = ZxidDigest { zxid: image.zxid, version: DIGEST_VERSION, digest };
-    write_as(storage, &names::snapshot(image.zxid), image, Some(digest))
+    let name = names::snapshot_by(image.zxid, method);
+    let Some(method) = method else { return write_as(storage, &name, image, Some(digest)) };
+    let mut encoder = FileEncoder::new(image, Some(digest));
+    let mut compressor = Compressor::new(method);
+    let mut failure = None;
+    let mut plain = BytesMut::new();
+    durable::replace_by(storage, &name, |buffer| {
+        plain.clear();
+        let more = encoder.fill(&mut plain, PIECE_BYTES);
+        match compressor.piece(&plain, !more) {
+            Ok(piece) => buffer.extend_from_slice(&piece),
+            Err(error) => failure = Some(error),
+        }
+        more && failure.is_none()
+    })?;
+    // Into memory nothing fails; a file that is not whole would be stepped over at the next start, and told.
+    match failure {
+        None => Ok(()),
+        Some(reason) => Err(LogError::DamagedSnapshot { file: name, reason }),
+    }
 }
 
 /// Writes a tree into a file of any name, durably and all at once.
@@ -92,15 +120,15 @@ pub(crate) fn newest_sound<S: Storage>(
     storage: &S,
     listed: &[String],
     limit: Zxid,
-) -> Result<(Image, Vec<DamagedFile>), LogError> {
+) -> Result<(SnapshotFile, Vec<DamagedFile>), LogError> {
     let mut damaged = Vec::new();
     for (zxid, name) in names::snapshots(listed).into_iter().rev().filter(|(zxid, _)| *zxid <= limit) {
         match read(storage, zxid, &name)? {
-            Ok(image) => return Ok((image, damaged)),
+            Ok(file) => return Ok((file, damaged)),
             Err(reason) => damaged.push((zxid, name, reason)),
         }
     }
-    Ok((Image::default(), damaged))
+    Ok((SnapshotFile { image: Image::default(), digest: None }, damaged))
 }
 
 /// Reads a snapshot; the inner error says what is wrong with it.
@@ -108,7 +136,13 @@ pub(crate) fn read<S: Storage>(
     storage: &S,
     zxid: Zxid,
     name: &str,
-) -> Result<Result<Image, String>, LogError> {
+) -> Result<Result<SnapshotFile, String>, LogError> {
     let content = storage.read(name).map_err(LogError::io("read", name))?;
-    Ok(decode_file(content, zxid).map(|file| file.image).map_err(|error| format!("failed to {error}")))
+    let content = match names::compression(name) {
+        None => Ok(content),
+        Some(method) => decompress(&content, method),
+    };
+    Ok(content
+        .and_then(|content| decode_file(content, zxid).map_err(|error| error.to_string()))
+        .map_err(|error| format!("failed to {error}")))
 }

@@ -107,8 +107,8 @@ pub(super) fn run(command: Command, facts: &Facts) -> Map<String, Value> {
         Command::Configuration => configuration(facts),
         Command::Connections => connections(&view.connections, false),
         Command::Dirs => {
-            let size = facts.about.data_size();
-            fields([("datadir_size", json!(size)), ("logdir_size", json!(size))])
+            let about = &facts.about;
+            fields([("datadir_size", json!(about.data_size())), ("logdir_size", json!(about.log_size()))])
         }
         Command::Dump => dump(facts),
         Command::Environment => {
@@ -160,11 +160,10 @@ pub(super) fn run(command: Command, facts: &Facts) -> Map<String, Value> {
 
 fn configuration(facts: &Facts) -> Map<String, Value> {
     let (about, config) = (&facts.about, &facts.about.config);
-    let dir = json!(config.log_dir().display().to_string());
     fields([
         ("client_port", json!(about.client_port())),
-        ("data_dir", dir.clone()),
-        ("data_log_dir", dir),
+        ("data_dir", json!(config.version_dir().display().to_string())),
+        ("data_log_dir", json!(config.log_dir().display().to_string())),
         ("tick_time", json!(millis(config.tick_time))),
         ("max_client_cnxns", json!(config.max_client_cnxns)),
         ("min_session_timeout", json!(config.session_timeouts_ms.0)),
@@ -303,7 +302,7 @@ fn observers(facts: &Facts) -> Map<String, Value> {
 fn server_stats(facts: &Facts) -> Map<String, Value> {
     let (view, metrics) = (&facts.view, &facts.metrics);
     let (status, traffic) = (&view.status, &view.traffic);
-    let size = facts.about.data_size();
+    let about = &facts.about;
     let sizes = |(last, min, max): (i64, i64, i64)| json!({"last_buffer_size": last, "min_buffer_size": min, "max_buffer_size": max});
     let responses = sizes(metrics.responses.get());
     let stats = json!({
@@ -316,8 +315,8 @@ fn server_stats(facts: &Facts) -> Map<String, Value> {
         "last_processed_zxid": status.last_applied.0,
         "server_state": mode(status, view.voters),
         "num_alive_client_connections": traffic.connections,
-        "data_dir_size": size,
-        "log_dir_size": size,
+        "data_dir_size": about.data_size(),
+        "log_dir_size": about.log_size(),
         "fsync_threshold_exceed_count": metrics.fsync_threshold_exceed_count.get(),
         "uptime": millis(metrics.uptime()),
         "provider_null": false,

@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use node_core::ClientRules;
 use node_wire::ids::ServerId;
-use node_wire::jute::limits::MAX_FRAME;
+use node_wire::jute::limits::{LARGEST_FRAME, MAX_FRAME};
+use node_wire::logfile::Compression;
 
 use crate::address::{ById, DialLine, HostPort, ServerLine, ServerRole, UNSPECIFIED, server_id};
 use crate::cli::Args;
@@ -74,8 +75,12 @@ pub struct NodeConfig {
     pub servers: BTreeMap<ServerId, ServerLine>,
     /// Where to dial a peer instead of where its line says.
     pub dial: BTreeMap<ServerId, DialLine>,
-    /// The directory with `myid` and the lock; the log is in a directory below it.
+    /// The directory with `myid`; snapshots and epoch files are in a directory below it, and so is the log.
     pub data_dir: PathBuf,
+    /// The directory below which the log is instead.
+    pub data_log_dir: Option<PathBuf>,
+    /// How snapshots are compressed.
+    pub compression: Option<Compression>,
     /// Where clients connect.
     pub client_addr: HostPort,
     /// Whether they need TLS for it, and where else they may connect.
@@ -161,7 +166,7 @@ impl NodeConfig {
         let data_dir = args.data_dir.clone().or(file.data_dir.take()).ok_or(ConfigError::Missing(
             "a data directory: give --data-dir, the variable ZOO_DATA_DIR or the key dataDir",
         ))?;
-        refuse_second_dir(&data_dir, file.data_log_dir.as_deref(), environment.name_of("dataLogDir"))?;
+        let data_log_dir = file.data_log_dir.take();
         let flagged = by_id(&args.servers)?;
         let servers = if flagged.is_empty() { std::mem::take(&mut file.servers) } else { flagged };
         let id = own_id(args, &environment, &data_dir, servers.is_empty())?;
@@ -174,7 +179,8 @@ impl NodeConfig {
         let role = servers.get(&id).map_or(ServerRole::Participant, |line| line.role);
         refuse_other_role(file.peer_type.as_deref(), role)?;
         let words = Whitelist::new(file.words.as_deref(), environment.name_of(WHITELIST));
-        let mut rules = client_rules(&file.properties, &servers)?;
+        let jute_max_buffer = file.jute_max_buffer.unwrap_or(MAX_FRAME);
+        let mut rules = client_rules(&file.properties, &servers, jute_max_buffer)?;
         rules.required_schemes = security.required_schemes(&file.properties)?;
         file.warnings.extend(Security::warnings(&file.properties));
         let tick_time =
@@ -184,6 +190,8 @@ impl NodeConfig {
             servers,
             dial: by_id(&args.dial)?,
             data_dir,
+            data_log_dir,
+            compression: file.compression.flatten(),
             client_addr,
             security,
             peer_timeout: args
@@ -200,7 +208,7 @@ impl NodeConfig {
                 .max_client_cnxns
                 .or(file.max_client_cnxns)
                 .unwrap_or(DEFAULT_MAX_CLIENT_CNXNS),
-            jute_max_buffer: file.jute_max_buffer.unwrap_or(MAX_FRAME),
+            jute_max_buffer,
             rules,
             limits: ClientLimits::new(&file),
             session_timeouts_ms: limits::session_timeouts(&file, tick_time)?,
@@ -220,9 +228,14 @@ impl NodeConfig {
         Ok(config)
     }
 
-    /// Where the log, the snapshots and the epoch files are.
-    pub fn log_dir(&self) -> PathBuf {
+    /// Where the snapshots and the epoch files are.
+    pub fn version_dir(&self) -> PathBuf {
         self.data_dir.join(VERSION_DIR)
+    }
+
+    /// Where the log is: in the same place, unless `dataLogDir` names another.
+    pub fn log_dir(&self) -> PathBuf {
+        self.data_log_dir.as_ref().unwrap_or(&self.data_dir).join(VERSION_DIR)
     }
 
     /// The voters. A member without peers is one.
@@ -269,7 +282,7 @@ impl NodeConfig {
         bounds(named("commitLogCount"), self.commit_log_count, 1, MAX_COMMIT_LOG_COUNT, plain)?;
         bounds(named("clientPortListenBacklog"), self.limits.backlog, 1, i32::MAX, plain)?;
         bounds(named("globalOutstandingLimit"), self.limits.outstanding, 1, usize::MAX, plain)?;
-        bounds(named("jute.maxbuffer"), self.jute_max_buffer, MIN_JUTE_MAX_BUFFER, MAX_FRAME, plain)?;
+        bounds(named("jute.maxbuffer"), self.jute_max_buffer, MIN_JUTE_MAX_BUFFER, LARGEST_FRAME, plain)?;
         if let Some(count) = self.snap_retain_count {
             let name = named("autopurge.snapRetainCount");
             bounds(name, count, MIN_SNAP_RETAIN_COUNT, usize::MAX, plain)?;
@@ -363,18 +376,6 @@ fn by_id<T: Clone>(lines: &[ById<T>]) -> Result<BTreeMap<ServerId, T>, ConfigErr
         }
     }
     Ok(map)
-}
-
-/// ZooKeeper can keep its log on a disk apart. Here snapshots are written in the background and never stand
-/// in the log's way, so one directory is enough; but whoever asked for two should not find one.
-fn refuse_second_dir(data_dir: &Path, data_log_dir: Option<&Path>, name: &str) -> Result<(), ConfigError> {
-    match data_log_dir {
-        Some(log_dir) if log_dir != data_dir => Err(ConfigError::Impossible(format!(
-            "a {name} of its own ({}): log and snapshots share one directory here, remove it",
-            log_dir.display()
-        ))),
-        _ => Ok(()),
-    }
 }
 
 /// The key says again what the own server line says.

@@ -1,11 +1,13 @@
 //! A snapshot, node by node.
 //!
 //! The parts of the format are the wire's; the order is told here once more, because the wire's own reader keeps
-//! the whole tree, which a file that is only looked at need not have. Nodes are not checked to be a tree.
+//! the whole tree, which a file that is only looked at need not have. Nodes are not checked to be a tree. Of a file that
+//! is compressed places are those in what comes out.
 
 use std::fs::File;
 use std::io;
 
+use node_log::decompressing;
 use node_wire::client::Acl;
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::{DecodeError, Reader};
@@ -23,7 +25,7 @@ const END: &str = "/";
 
 /// Reads a snapshot and gives a line for everything in it; the length of what is sound, or where it is not.
 pub(super) fn read(file: File, as_json: bool, sink: &mut Sink<'_>) -> io::Result<Result<u64, Damage>> {
-    let mut source = Source::new(file);
+    let mut source = Source::new(decompressing(file)?);
     let mut walk = Walk { source: &mut source, as_json, sink };
     match walk.all() {
         Ok(()) => Ok(Ok(source.offset())),

@@ -1,6 +1,5 @@
 //! A file of any length, read in pieces as large as what is being read.
 
-use std::fs::File;
 use std::io::{self, Read};
 
 use bytes::{Bytes, BytesMut};
@@ -12,15 +11,15 @@ const PIECE: usize = 64 << 10;
 
 /// What is between the last value that was taken and the end of what was read.
 pub(super) struct Source {
-    file: File,
+    file: Box<dyn Read>,
     window: Bytes,
     offset: u64,
     checksum: Adler32,
 }
 
 impl Source {
-    pub(super) fn new(file: File) -> Self {
-        Self { file, window: Bytes::new(), offset: 0, checksum: Adler32::new() }
+    pub(super) fn new(file: impl Read + 'static) -> Self {
+        Self { file: Box::new(file), window: Bytes::new(), offset: 0, checksum: Adler32::new() }
     }
 
     /// Where the next value begins.

@@ -86,14 +86,13 @@ fn peer_state(status: &Status) -> String {
 
 fn conf(facts: &Facts) -> String {
     let (about, config) = (&facts.about, &facts.about.config);
-    let (dir, size) = (config.log_dir(), about.data_size());
     let mut report = Report::default();
     report.pair("clientPort", about.client_port());
     report.pair("secureClientPort", -1);
-    report.pair("dataDir", dir.display());
-    report.pair("dataDirSize", size);
-    report.pair("dataLogDir", dir.display());
-    report.pair("dataLogSize", size);
+    report.pair("dataDir", config.version_dir().display());
+    report.pair("dataDirSize", about.data_size());
+    report.pair("dataLogDir", config.log_dir().display());
+    report.pair("dataLogSize", about.log_size());
     report.pair("tickTime", config.tick_time.as_millis());
     report.pair("maxClientCnxns", config.max_client_cnxns);
     report.pair("minSessionTimeout", config.session_timeouts_ms.0);
@@ -157,8 +156,8 @@ fn cons(view: &View) -> String {
 }
 
 fn dirs(facts: &Facts) -> String {
-    let size = facts.about.data_size();
-    format!("datadir_size: {size}\nlogdir_size: {size}\n")
+    let about = &facts.about;
+    format!("datadir_size: {}\nlogdir_size: {}\n", about.data_size(), about.log_size())
 }
 
 fn dump(facts: &Facts) -> String {

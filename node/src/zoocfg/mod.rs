@@ -15,11 +15,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use node_wire::ids::ServerId;
+use node_wire::logfile::Compression;
 
 use crate::address::{ServerLine, server_id};
 use crate::config::ConfigError;
 use values::{
-    connections, duration, flag, kilobytes, list, milliseconds, number, path, port, probability, text,
+    compression, connections, duration, flag, kilobytes, list, milliseconds, number, path, port, probability,
+    text,
 };
 
 /// The four-letter words that are answered.
@@ -81,7 +83,7 @@ zoo_cfg! {
     sync_limit: u32 = "syncLimit" by |key, value| number(key, value, "a number of ticks");
     /// Where the files are.
     data_dir: PathBuf = "dataDir" by path;
-    /// Where the log would be.
+    /// Where the log is, if not there.
     data_log_dir: PathBuf = "dataLogDir" by path;
     /// A file with the server lines.
     dynamic_config_file: PathBuf = "dynamicConfigFile" by path;
@@ -153,6 +155,8 @@ zoo_cfg! {
     commit_log_count: usize = "commitLogCount" by |key, value| number(key, value, "a number of transactions");
     /// When an fsync is slow.
     fsync_warning: Duration = "fsync.warningthresholdms" by milliseconds;
+    /// How snapshots are compressed.
+    compression: Option<Compression> = "snapshot.compression.method" by compression;
     /// How many snapshots are kept.
     snap_retain_count: usize = "autopurge.snapRetainCount" by |key, value| number(key, value, "a number of snapshots");
     /// In hours.

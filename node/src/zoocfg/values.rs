@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use node_wire::logfile::Compression;
+
 use crate::config::ConfigError;
 
 /// A number of any kind; `want` says which to the operator.
@@ -22,6 +24,14 @@ pub(super) fn milliseconds(key: &str, value: &str) -> Result<Duration, ConfigErr
 pub(super) fn kilobytes(key: &str, value: &str) -> Result<u64, ConfigError> {
     let kilobytes: u32 = number(key, value, "a number of kilobytes")?;
     Ok(u64::from(kilobytes) << 10)
+}
+
+/// A method, or nothing for none.
+pub(super) fn compression(key: &str, value: &str) -> Result<Option<Compression>, ConfigError> {
+    match Compression::from_name(value) {
+        None if !value.is_empty() => Err(wrong(key, value, "gz, snappy, or nothing")),
+        method => Ok(method),
+    }
 }
 
 pub(super) fn port(key: &str, value: &str) -> Result<u16, ConfigError> {

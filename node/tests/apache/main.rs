@@ -6,6 +6,7 @@ mod members;
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use bytes::Bytes;
 use node_client::{Client, ConnectOptions};
 use tokio::time::{Instant, timeout};
 
-use members::{Kind, Members, PATIENCE, installed};
+use members::{Kind, Members, PATIENCE, SNAPPY, installed};
 
 /// Java members log the digest at every zxid that this divides.
 const DIGEST_INTERVAL: u64 = 128;
@@ -127,7 +128,7 @@ fn assert_no_divergence(members: &Members, ids: impl IntoIterator<Item = u64>) {
             let line = line.to_lowercase();
             line.contains("digest mismatch")
                 || line.contains("digests are not matching")
-                || line.contains("not the leader's")
+                || line.contains("is not what the leader")
         });
         assert_eq!(line, None, "member {id}");
     }
@@ -138,37 +139,60 @@ fn a_directory_is_opened_by_one_after_the_other() {
     if !installed() {
         return;
     }
+    for first in [Kind::Apache, Kind::Node] {
+        one_after_the_other(first, "");
+    }
+}
+
+#[test]
+fn a_log_that_lies_apart_and_snapshots_that_are_compressed_are_opened_by_one_after_the_other() {
+    if !installed() {
+        return;
+    }
+    one_after_the_other(Kind::Apache, "dataLogDir=logs\nsnapshot.compression.method=gz\n");
+    one_after_the_other(Kind::Node, "dataLogDir=logs\nsnapshot.compression.method=gz\n");
+    if Path::new(SNAPPY).exists() {
+        one_after_the_other(Kind::Apache, "snapshot.compression.method=snappy\n");
+        one_after_the_other(Kind::Node, "snapshot.compression.method=snappy\n");
+    }
+}
+
+/// One kind of member, the other, and the first again, over the same directory with these keys.
+fn one_after_the_other(first: Kind, more: &str) {
     run(async {
-        for first in [Kind::Apache, Kind::Node] {
-            let second = if first == Kind::Node { Kind::Apache } else { Kind::Node };
-            let mut members = Members::new(1, 0);
-            let mut paths = BTreeSet::new();
-            for (turn, kind) in [first, second, first].into_iter().enumerate() {
-                members.start(1, kind);
-                leader(&members).await;
-                let client = connect(&members.client_addr(1)).await;
-                let found = client.get_children("/").await.expect("read").value;
-                let found: BTreeSet<String> = found.iter().map(ToString::to_string).collect();
-                assert!(paths.is_subset(&found), "{kind:?} lacks what was written before turn {turn}");
-                // Beyond a snapshot, and behind it.
-                for number in 0..250 {
-                    let path = format!("/{turn}-{number}");
-                    client.create(path.clone(), "x", 0).await.expect("created");
-                    match number % 3 {
-                        0 => drop(client.set_data(path.clone(), "y", 0).await.expect("set")),
-                        1 => drop(client.delete(path.clone(), 0).await.expect("deleted")),
-                        _ => {}
-                    }
-                    if number % 3 != 1 {
-                        paths.insert(path[1..].to_owned());
-                    }
+        let second = if first == Kind::Node { Kind::Apache } else { Kind::Node };
+        let mut members = Members::new(1, 0);
+        members.configure(1, more);
+        let mut paths = BTreeSet::new();
+        for (turn, kind) in [first, second, first].into_iter().enumerate() {
+            members.start(1, kind);
+            leader(&members).await;
+            let client = connect(&members.client_addr(1)).await;
+            let found = client.get_children("/").await.expect("read").value;
+            let found: BTreeSet<String> = found.iter().map(ToString::to_string).collect();
+            assert!(paths.is_subset(&found), "{kind:?} lacks what was written before turn {turn}");
+            // Beyond a snapshot, and behind it.
+            for number in 0..250 {
+                let path = format!("/{turn}-{number}");
+                client.create(path.clone(), "x", 0).await.expect("created");
+                match number % 3 {
+                    0 => drop(client.set_data(path.clone(), "y", 0).await.expect("set")),
+                    1 => drop(client.delete(path.clone(), 0).await.expect("deleted")),
+                    _ => {}
                 }
-                client.create("/ephemeral", "", 1).await.expect("created");
-                client.close_session().await.expect("closed");
-                members.stop(1).await;
+                if number % 3 != 1 {
+                    paths.insert(path[1..].to_owned());
+                }
             }
-            assert_no_divergence(&members, [1]);
+            client.create("/ephemeral", "", 1).await.expect("created");
+            client.close_session().await.expect("closed");
+            members.stop(1).await;
+            let method = more.lines().find_map(|line| line.strip_prefix("snapshot.compression.method="));
+            let snapshots = members.snapshots(1);
+            let named = |name: &String| method.is_none_or(|method| name.ends_with(&format!(".{method}")));
+            assert!(snapshots.iter().any(named), "{kind:?} wrote {snapshots:?}");
         }
+        assert_no_divergence(&members, [1]);
     });
 }
 

@@ -20,6 +20,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// What Debian's packages install.
 const JARS: [&str; 2] = ["/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar"];
 
+/// What Apache ZooKeeper needs to compress snapshots so. Only a suggestion of its package.
+pub(crate) const SNAPPY: &str = "/usr/share/java/snappy-java.jar";
+
 /// The lowest and the highest port.
 const PORTS: std::ops::Range<u16> = 11_000..31_000;
 
@@ -71,6 +74,20 @@ impl Members {
             fs::write(members.home(id).join("zoo.cfg"), members.configuration(id, all)).expect("written");
         }
         members
+    }
+
+    /// Adds lines to a member's configuration.
+    pub(crate) fn configure(&self, id: u64, more: &str) {
+        let path = self.home(id).join("zoo.cfg");
+        let text = fs::read_to_string(&path).expect("written before");
+        fs::write(path, text + more).expect("written");
+    }
+
+    /// The names of a member's snapshots.
+    pub(crate) fn snapshots(&self, id: u64) -> Vec<String> {
+        let listed = fs::read_dir(self.data(id).join("version-2")).expect("a directory");
+        let names = listed.map(|file| file.expect("a file").file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with("snapshot.")).collect()
     }
 
     fn home(&self, id: u64) -> PathBuf {
@@ -125,7 +142,12 @@ impl Members {
             }
             Kind::Apache => {
                 let mut command = Command::new("java");
-                command.args(["-Xmx256m", "-Dzookeeper.snapCount=100", "-cp", &JARS.join(":")]);
+                command.args([
+                    "-Xmx256m",
+                    "-Dzookeeper.snapCount=100",
+                    "-cp",
+                    &[&JARS[..], &[SNAPPY]].concat().join(":"),
+                ]);
                 command.arg("org.apache.zookeeper.server.quorum.QuorumPeerMain").arg(cfg);
                 command
             }

@@ -83,6 +83,13 @@ impl Ensemble {
         self.ports[&id].client.local_addr().expect("bound")
     }
 
+    /// Where a member listens for learners and for votes.
+    #[allow(dead_code, reason = "for those who come from outside")]
+    pub(crate) fn peer_addrs(&self, id: u64) -> (SocketAddr, SocketAddr) {
+        let Ports { quorum, election, .. } = &self.ports[&id];
+        (quorum.local_addr().expect("bound"), election.local_addr().expect("bound"))
+    }
+
     pub(crate) fn running(&self) -> Vec<u64> {
         self.running.keys().copied().collect()
     }

@@ -208,7 +208,7 @@ fn parse_address(address: &str) -> Result<(String, u16), DecodeError> {
         Some(inner) => inner.strip_suffix(']').ok_or(BAD)?,
         None => host,
     };
-    if host.is_empty() {
+    if host.is_empty() || host.contains(['[', ']']) {
         return Err(BAD);
     }
     Ok((host.to_owned(), port.parse().map_err(|_| BAD)?))

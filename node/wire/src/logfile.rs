@@ -172,21 +172,55 @@ pub enum FileName {
     Log(Zxid),
     /// A snapshot, by the last zxid in it.
     Snapshot(Zxid),
+    /// A snapshot that was compressed.
+    Compressed(Zxid, Compression),
+}
+
+/// How a snapshot is compressed: the methods of ZooKeeper's `snapshot.compression.method`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Compression {
+    /// RFC 1952.
+    Gz,
+    /// Snappy, in the stream form of its Java library.
+    Snappy,
+}
+
+impl Compression {
+    /// Both of them.
+    pub const ALL: [Compression; 2] = [Compression::Gz, Compression::Snappy];
+
+    /// Its name in the configuration, and behind the dot of a file's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Compression::Gz => "gz",
+            Compression::Snappy => "snappy",
+        }
+    }
+
+    /// By its name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Compression> {
+        Compression::ALL.into_iter().find(|method| method.name() == name)
+    }
 }
 
 const LOG_PREFIX: &str = "log";
 const SNAPSHOT_PREFIX: &str = "snapshot";
 
 impl FileName {
-    /// What a name stands for. Names that we would not write ourselves stand for nothing: among them are
-    /// snapshots that ZooKeeper compressed, which we can't read.
+    /// What a name stands for. Names that we would not write ourselves stand for nothing.
     #[must_use]
     pub fn parse(name: &str) -> Option<FileName> {
-        let (prefix, hex) = name.split_once('.')?;
+        let (prefix, rest) = name.split_once('.')?;
+        let (hex, method) = rest.split_once('.').map_or((rest, None), |(hex, method)| (hex, Some(method)));
         let zxid = Zxid(u64::from_str_radix(hex, 16).ok()?);
         let parsed = match prefix {
             LOG_PREFIX => FileName::Log(zxid),
-            SNAPSHOT_PREFIX => FileName::Snapshot(zxid),
+            SNAPSHOT_PREFIX => match method {
+                None => FileName::Snapshot(zxid),
+                Some(method) => FileName::Compressed(zxid, Compression::from_name(method)?),
+            },
             _ => return None,
         };
         (parsed.to_string() == name).then_some(parsed)
@@ -198,6 +232,9 @@ impl std::fmt::Display for FileName {
         match self {
             FileName::Log(zxid) => write!(f, "{LOG_PREFIX}.{:x}", zxid.0),
             FileName::Snapshot(zxid) => write!(f, "{SNAPSHOT_PREFIX}.{:x}", zxid.0),
+            FileName::Compressed(zxid, method) => {
+                write!(f, "{SNAPSHOT_PREFIX}.{:x}.{}", zxid.0, method.name())
+            }
         }
     }
 }

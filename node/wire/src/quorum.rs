@@ -14,11 +14,11 @@ use bytes::{Bytes, BytesMut};
 
 use crate::client::{Id, codes};
 use crate::ids::{ServerId, SessionId};
-use crate::jute::limits::MAX_BUFFER;
+use crate::jute::limits::MAX_FRAME;
 use crate::jute::{DecodeError, Reader, Scan, Writer, record};
 
-/// The most data of a packet; what ZooKeeper's reader allows.
-pub const MAX_PACKET_DATA: usize = MAX_BUFFER;
+/// The most data of a packet, unless `jute.maxbuffer` says otherwise: twice a frame, as ZooKeeper's reader allows.
+pub const MAX_PACKET_DATA: usize = 2 * MAX_FRAME;
 /// The most identities in a packet.
 pub const MAX_AUTH_INFO: usize = 256;
 /// The longest scheme or name of an identity.
@@ -110,20 +110,31 @@ impl QuorumPacket {
 /// # Errors
 /// When the bytes are not a packet. The stream can't be followed any further then.
 pub fn decode_packet(buffer: &mut BytesMut) -> Result<Option<QuorumPacket>, DecodeError> {
-    let Some(len) = scan_packet(buffer)? else { return Ok(None) };
+    decode_packet_within(buffer, MAX_PACKET_DATA)
+}
+
+/// As [`decode_packet`], where a packet may have so many bytes of data.
+///
+/// # Errors
+/// As for [`decode_packet`].
+pub fn decode_packet_within(
+    buffer: &mut BytesMut,
+    max_data: usize,
+) -> Result<Option<QuorumPacket>, DecodeError> {
+    let Some(len) = scan_packet(buffer, max_data)? else { return Ok(None) };
     let mut r = Reader::new(buffer.split_to(len).freeze());
     let kind = PacketType::try_from(r.int()?)?;
     Ok(Some(QuorumPacket { kind, zxid: r.long()?, data: r.buffer()?, auth: r.read()? }))
 }
 
 /// How long the packet at the front is, if it is there whole.
-fn scan_packet(bytes: &[u8]) -> Result<Option<usize>, DecodeError> {
+fn scan_packet(bytes: &[u8], max_data: usize) -> Result<Option<usize>, DecodeError> {
     let mut scan = Scan::new(bytes);
     let Some(kind) = scan.int() else { return Ok(None) };
     // A stream that is not ours is refused at its first bytes, not after waiting for what they seem to
     // announce.
     PacketType::try_from(kind)?;
-    if scan.long().is_none() || scan.buffer(MAX_PACKET_DATA)?.is_none() {
+    if scan.long().is_none() || scan.buffer(max_data)?.is_none() {
         return Ok(None);
     }
     let Some(identities) = scan.length(MAX_AUTH_INFO)? else { return Ok(None) };

@@ -155,6 +155,30 @@ impl Txn {
         op.code()
     }
 
+    /// How many bytes [`Txn::encode`] appends.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        let string = |string: &ByteString| 4 + string.len();
+        let buffer = |data: &Option<Bytes>| 4 + data.as_ref().map_or(0, Bytes::len);
+        let list = |acl: &[Acl]| -> usize {
+            4 + acl.iter().map(|entry| Acl::MIN_LEN + entry.scheme.len() + entry.id.len()).sum::<usize>()
+        };
+        match self {
+            Txn::CreateSession { .. } | Txn::Error { .. } => 4,
+            Txn::CloseSession { paths } => {
+                paths.as_ref().map_or(0, |paths| 4 + paths.iter().map(string).sum::<usize>())
+            }
+            Txn::Create { path, data, acl, .. } => string(path) + buffer(data) + list(acl) + 1 + 4,
+            Txn::CreateContainer { path, data, acl, .. } => string(path) + buffer(data) + list(acl) + 4,
+            Txn::CreateTtl { path, data, acl, .. } => string(path) + buffer(data) + list(acl) + 4 + 8,
+            Txn::Delete { path } => string(path),
+            Txn::SetData { path, data, .. } => string(path) + buffer(data) + 4,
+            Txn::SetAcl { path, acl, .. } => string(path) + list(acl) + 4,
+            Txn::Check { path, .. } => string(path) + 4,
+            Txn::Multi { txns } => 4 + txns.iter().map(|(_, body)| MIN_MULTI_TXN + body.len()).sum::<usize>(),
+        }
+    }
+
     /// Appends the body.
     pub fn encode(&self, w: &mut Writer<'_>) {
         match self {

@@ -116,6 +116,8 @@ pub(crate) struct Clients {
     upgrades: bool,
     /// There is no leader, and reads are served nevertheless.
     read_only: bool,
+    /// How long the results of a multiRead may be together.
+    max_results: usize,
 }
 
 /// Bounds on what a client may ask for as a session's time-out, in milliseconds.
@@ -142,6 +144,7 @@ impl Clients {
             makes_local: rules.local_sessions,
             upgrades: rules.local_upgrading,
             read_only: false,
+            max_results: rules.max_parts(),
         }
     }
 
@@ -562,8 +565,9 @@ impl Clients {
                 Pending::Token { xid, token } => reply::token(*xid, tree.zxid(), token.as_ref()),
                 Pending::Local { xid, op, body } => {
                     let (session, who) = (client.session, client.who.as_slice());
-                    let (skip_acl, watches) = (self.skip_acl, &mut self.watches);
-                    let mut local = Local { client: id, session, who, skip_acl, tree, watches };
+                    let (skip_acl, max_results) = (self.skip_acl, self.max_results);
+                    let watches = &mut self.watches;
+                    let mut local = Local { client: id, session, who, skip_acl, max_results, tree, watches };
                     local.answer(*xid, *op, body, out)
                 }
             };

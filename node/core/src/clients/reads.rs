@@ -15,7 +15,7 @@ use node_wire::ids::SessionId;
 use node_wire::jute::{DecodeError, Reader};
 
 use super::reply;
-use super::watches::{Earlier, MAX_WATCHED, Place, Watches, Which};
+use super::watches::{Earlier, Place, Watches, Which};
 use crate::access::{permits, shown_to, user_of};
 use crate::io::{ClientId, Effect};
 use crate::tree::{Tree, Znode};
@@ -26,6 +26,8 @@ pub(super) struct Local<'a> {
     pub(super) session: SessionId,
     pub(super) who: &'a [Id],
     pub(super) skip_acl: bool,
+    /// How long the results of a multiRead may be together.
+    pub(super) max_results: usize,
     pub(super) tree: &'a Tree,
     pub(super) watches: &'a mut Watches,
 }
@@ -100,17 +102,14 @@ impl Local<'_> {
         }
     }
 
-    fn has_room(&self, watches: usize) -> Result<(), ErrorCode> {
-        if self.watches.watched(self.client) + watches > MAX_WATCHED {
-            return Err(ErrorCode::ThrottledOp);
-        }
-        Ok(())
+    fn has_room<'a>(&self, more: impl Iterator<Item = &'a ByteString>) -> Result<(), ErrorCode> {
+        if self.watches.has_room(self.client, more) { Ok(()) } else { Err(ErrorCode::ThrottledOp) }
     }
 
     /// exists, getData and both getChildren.
     fn read(&mut self, xid: i32, op: OpCode, body: &mut Reader) -> Answer {
         let PathWatch { path, watch } = PathWatch::decode(body).map_err(malformed)?;
-        self.has_room(usize::from(watch))?;
+        self.has_room(watch.then_some(&path).into_iter())?;
         let zxid = self.tree.zxid();
         let (frame, place) = match op {
             OpCode::Exists => {
@@ -181,9 +180,11 @@ impl Local<'_> {
         reply::with_body(xid, self.tree.zxid(), 0, |w| WhoAmIResponse { clients }.encode(w))
     }
 
-    /// Each has a result of its own: one that is refused does not stop the others.
+    /// Each has a result of its own: one that is refused does not stop the others. What a short request may ask for
+    /// is bounded: it can name the same large node thousands of times.
     fn multi_read(&self, xid: i32, body: &mut Reader) -> Answer {
         let MultiRequest { ops } = MultiRequest::decode(body).map_err(malformed)?;
+        let mut room = self.max_results;
         let mut results = Vec::with_capacity(ops.len());
         for op in ops {
             let result = match op {
@@ -202,6 +203,10 @@ impl Local<'_> {
                 | MultiOp::SetData(_)
                 | MultiOp::Check(_) => return Err(ErrorCode::MarshallingError),
             };
+            let result = result.and_then(|result| {
+                room = room.checked_sub(bytes_in(&result)).ok_or(ErrorCode::MarshallingError)?;
+                Ok(result)
+            });
             results.push(result.unwrap_or_else(|error| MultiResult::Error { err: error.code() }));
         }
         Ok(Some(reply::with_body(xid, self.tree.zxid(), 0, |w| MultiResponse { results }.encode(w))))
@@ -211,7 +216,7 @@ impl Local<'_> {
         let AddWatchRequest { path, mode } = AddWatchRequest::decode(body).map_err(malformed)?;
         let mode = AddWatchMode::from_code(mode).ok_or(ErrorCode::MarshallingError)?;
         validate_path(&path).map_err(|_| ErrorCode::BadArguments)?;
-        self.has_room(1)?;
+        self.has_room(std::iter::once(&path))?;
         self.watches.add(self.client, &path, mode);
         Ok(Some(reply::with_body(xid, self.tree.zxid(), 0, |w| ErrorResponse { err: 0 }.encode(w))))
     }
@@ -244,9 +249,23 @@ impl Local<'_> {
             persistent: all.persistent_watches,
             recursive: all.persistent_recursive_watches,
         };
-        self.has_room(earlier.len())?;
+        self.has_room(earlier.paths())?;
         self.watches.restore(self.client, earlier, self.tree, out);
         Ok(None)
+    }
+}
+
+/// What is long in a result.
+fn bytes_in(result: &MultiResult) -> usize {
+    match result {
+        MultiResult::GetData { data, .. } => data.as_ref().map_or(0, Bytes::len),
+        MultiResult::GetChildren { children } => children.iter().map(|name| 4 + name.len()).sum(),
+        MultiResult::Create { .. }
+        | MultiResult::Create2 { .. }
+        | MultiResult::Delete
+        | MultiResult::SetData { .. }
+        | MultiResult::Check
+        | MultiResult::Error { .. } => 0,
     }
 }
 
@@ -255,4 +274,43 @@ type Answer = Result<Option<Bytes>, ErrorCode>;
 
 fn malformed(_: DecodeError) -> ErrorCode {
     ErrorCode::MarshallingError
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::BytesMut;
+    use node_wire::client::ReplyHeader;
+    use node_wire::ids::Zxid;
+    use node_wire::jute::Writer;
+    use node_wire::txn::{Entry, Txn, TxnHeader};
+
+    use super::*;
+
+    #[test]
+    fn a_short_request_for_much_is_answered_as_far_as_it_goes() {
+        let mut tree = Tree::default();
+        let data = Bytes::from(vec![7; 100_000]);
+        let path = ByteString::from_static("/zookeeper");
+        let txn = Txn::SetData { path, data: Some(data.clone()), version: 1 };
+        let (session, zxid, kind) = (SessionId(1), Zxid(1), txn.kind());
+        tree.apply(&Entry::new(TxnHeader { session, cxid: 1, zxid, time_ms: 0, kind }, txn, None));
+        let look =
+            || MultiOp::GetData(PathWatch { path: ByteString::from_static("/zookeeper"), watch: false });
+        let mut body = BytesMut::new();
+        MultiRequest { ops: (0..1000).map(|_| look()).collect() }.encode(&mut Writer::new(&mut body));
+        let watches = &mut Watches::default();
+        let (client, session, max_results) = (ClientId(1), SessionId(1), 1 << 20);
+        let mut local =
+            Local { client, session, who: &[], skip_acl: false, max_results, tree: &tree, watches };
+        let frame = local.answer(1, OpCode::MultiRead, &body.freeze(), &mut Vec::new());
+        assert!(frame.len() < 1_200_000, "{} bytes", frame.len());
+        let mut r = Reader::new(frame.slice(4..));
+        let header = ReplyHeader::decode(&mut r).expect("a header");
+        assert_eq!((header.xid, header.zxid, header.err), (1, zxid, 0));
+        let results = MultiResponse::decode(&mut r).expect("results").results;
+        let refused = MultiResult::Error { err: ErrorCode::MarshallingError.code() };
+        assert_eq!(results.len(), 1000);
+        assert!(matches!(&results[9], MultiResult::GetData { data: Some(read), .. } if *read == data));
+        assert!(results[10..].iter().all(|result| *result == refused));
+    }
 }

@@ -22,6 +22,9 @@ use crate::tree::{Seen, Tree, parent_of};
 /// Paths that one connection may watch. One that wants more is closed: memory is not the client's to spend.
 pub(super) const MAX_WATCHED: usize = 1 << 20;
 
+/// Bytes that these paths may have together.
+pub(super) const MAX_WATCHED_BYTES: usize = 64 << 20;
+
 /// The watches of one place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Kinds {
@@ -92,18 +95,25 @@ pub(super) struct Earlier {
 }
 
 impl Earlier {
-    /// How many paths at most.
-    pub(super) fn len(&self) -> usize {
+    /// All paths, some perhaps more than once.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &ByteString> {
         let Self { seen: _, data, exist, children, persistent, recursive } = self;
-        [data, exist, children, persistent, recursive].iter().map(|paths| paths.len()).sum()
+        [data, exist, children, persistent, recursive].into_iter().flatten()
     }
+}
+
+/// The paths that a connection watches.
+#[derive(Clone, Debug, Default, Hash)]
+struct Watched {
+    paths: BTreeSet<ByteString>,
+    bytes: usize,
 }
 
 /// All watches of this member's clients.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Watches {
     by_path: BTreeMap<ByteString, BTreeMap<ClientId, Watch>>,
-    by_client: BTreeMap<ClientId, BTreeSet<ByteString>>,
+    by_client: BTreeMap<ClientId, Watched>,
     /// Paths with a watch that reaches below, once for each client.
     recursive: usize,
 }
@@ -154,14 +164,17 @@ impl Watches {
         })
     }
 
-    /// How many paths a connection watches.
-    pub(super) fn watched(&self, client: ClientId) -> usize {
-        self.by_client.get(&client).map_or(0, BTreeSet::len)
+    /// True when a connection may watch these paths beside those that it watches.
+    pub(super) fn has_room<'a>(&self, client: ClientId, more: impl Iterator<Item = &'a ByteString>) -> bool {
+        let before =
+            self.by_client.get(&client).map_or((0, 0), |watched| (watched.paths.len(), watched.bytes));
+        let (count, bytes) = more.fold(before, |(count, bytes), path| (count + 1, bytes + path.len()));
+        count <= MAX_WATCHED && bytes <= MAX_WATCHED_BYTES
     }
 
     /// A connection is gone, and its watches with it.
     pub(super) fn forget(&mut self, client: ClientId) {
-        for path in self.by_client.remove(&client).unwrap_or_default() {
+        for path in self.by_client.remove(&client).unwrap_or_default().paths {
             self.drop_at(client, &path);
         }
     }
@@ -171,6 +184,11 @@ impl Watches {
     }
 
     fn change(&mut self, client: ClientId, path: &ByteString, change: impl FnOnce(&mut Watch)) {
+        // An own copy, once for all: a slice of a request would keep all of it alive as long as the watch.
+        let path = match self.by_path.get_key_value(path) {
+            Some((path, _)) => path.clone(),
+            None => ByteString::from(path.to_string()),
+        };
         let clients = self.by_path.entry(path.clone()).or_default();
         let watch = clients.entry(client).or_default();
         let before = watch.is_recursive();
@@ -178,10 +196,14 @@ impl Watches {
         let (after, is_empty) = (watch.is_recursive(), watch.is_empty());
         self.recursive = self.recursive + usize::from(after) - usize::from(before);
         if is_empty {
-            self.drop_at(client, path);
-            self.drop_of(client, path);
+            self.drop_at(client, &path);
+            self.drop_of(client, &path);
         } else {
-            self.by_client.entry(client).or_default().insert(path.clone());
+            let watched = self.by_client.entry(client).or_default();
+            let len = path.len();
+            if watched.paths.insert(path) {
+                watched.bytes += len;
+            }
         }
     }
 
@@ -196,9 +218,11 @@ impl Watches {
     }
 
     fn drop_of(&mut self, client: ClientId, path: &ByteString) {
-        if let Some(paths) = self.by_client.get_mut(&client) {
-            paths.remove(path);
-            if paths.is_empty() {
+        if let Some(watched) = self.by_client.get_mut(&client) {
+            if watched.paths.remove(path) {
+                watched.bytes -= path.len();
+            }
+            if watched.paths.is_empty() {
                 self.by_client.remove(&client);
             }
         }
@@ -302,12 +326,13 @@ impl Watches {
 
     /// How many there are, each path once for each client.
     pub(super) fn count(&self) -> usize {
-        self.by_client.values().map(BTreeSet::len).sum()
+        self.by_client.values().map(|watched| watched.paths.len()).sum()
     }
 
     /// Who watches which paths.
     pub(super) fn all(&self) -> impl Iterator<Item = (ClientId, &ByteString)> + '_ {
-        self.by_client.iter().flat_map(|(client, paths)| paths.iter().map(|path| (*client, path)))
+        let all = self.by_client.iter();
+        all.flat_map(|(client, watched)| watched.paths.iter().map(|path| (*client, path)))
     }
 }
 

@@ -32,6 +32,9 @@ use crate::tree::{SharedAcl, Tree, parent_of};
 /// What stands for no time to live.
 const NO_TTL: i64 = -1;
 
+/// A part of a multi that is refused: a kind, a length and an error.
+const REFUSED_PART: usize = 4 + 4 + 4;
+
 /// How a path will look when all that is proposed is applied.
 #[derive(Clone, Debug, Hash)]
 struct Record {
@@ -138,6 +141,10 @@ impl Outstanding {
     fn judge<P: Plant>(&mut self, case: Case<'_, P>) -> Result<Txn, ErrorCode> {
         let request = case.request;
         let op = OpCode::from_code(request.op).ok_or(ErrorCode::Unimplemented)?;
+        if request.payload.len() > case.rules.max_buffer {
+            // No client can ask so much; who forwards it is none of ours.
+            return Err(ErrorCode::MarshallingError);
+        }
         let mut body = Reader::new(request.payload.clone());
         if op == OpCode::CreateSession {
             let timeout_ms = body.int().map_err(malformed)?;
@@ -185,6 +192,8 @@ impl Outstanding {
         let changes = self.changes.len();
         self.undo = Some(Vec::new());
         let mut refused = false;
+        // Each part has room as a refusal already.
+        let mut room = case.rules.max_parts().saturating_sub(request.ops.len() * REFUSED_PART);
         let mut txns = Vec::with_capacity(request.ops.len());
         for op in request.ops {
             let op = as_in_a_multi(op);
@@ -193,14 +202,16 @@ impl Outstanding {
                 let txn = refusal(ErrorCode::RuntimeInconsistency);
                 (txn.kind(), txn)
             } else {
-                match self.one(case, Single::Op(op)) {
-                    Ok(txn) => (kind, txn),
-                    Err(error) => {
-                        refused = true;
-                        let txn = refusal(error);
-                        (txn.kind(), txn)
-                    }
-                }
+                let judged = self.one(case, Single::Op(op)).and_then(|txn| {
+                    // Of lists that a few bytes stand for.
+                    room = room.checked_sub(txn.encoded_len()).ok_or(ErrorCode::MarshallingError)?;
+                    Ok((kind, txn))
+                });
+                judged.unwrap_or_else(|error| {
+                    refused = true;
+                    let txn = refusal(error);
+                    (txn.kind(), txn)
+                })
             };
             txns.push((kind, encode(|w| txn.encode(w))));
         }
@@ -234,7 +245,17 @@ impl Outstanding {
             }
         }
         self.closing_sessions.insert(session, case.zxid);
-        Txn::CloseSession { paths: Some(paths.into_iter().collect()) }
+        // Whoever applies it deletes everything that is the session's. The list is for members that come later and
+        // find some of it gone; as much of it as a transaction can hold has to do.
+        let mut room = case.rules.max_parts();
+        let paths = paths.into_iter().take_while(|path| match room.checked_sub(4 + path.len()) {
+            Some(left) => {
+                room = left;
+                true
+            }
+            None => false,
+        });
+        Txn::CloseSession { paths: Some(paths.collect()) }
     }
 
     /// How a path will look, whether it exists then or not. `None` when nobody ever spoke of it.

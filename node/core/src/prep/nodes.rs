@@ -59,7 +59,7 @@ impl Outstanding {
         // A sequential name may end in a slash: its number is the name.
         let slash = path.rfind('/').filter(|_| !path.contains('\0')).ok_or(ErrorCode::BadArguments)?;
         let parent_path = ByteString::from(&path[..slash.max(1)]);
-        let acl = fix_up(acl, case.who())?;
+        let acl = fix_up(acl, case.who(), case.rules.max_list())?;
         let mut parent = self.existing(case.tree, &parent_path)?;
         case.demand(&parent, PERM_CREATE)?;
         let path = if mode.sequential {
@@ -182,7 +182,7 @@ impl Outstanding {
     ) -> Result<Txn, ErrorCode> {
         let SetAclRequest { path, acl, version } = request;
         validate_path(&path).map_err(|_| ErrorCode::BadArguments)?;
-        let acl = fix_up(acl, case.who())?;
+        let acl = fix_up(acl, case.who(), case.rules.max_list())?;
         let mut record = self.existing(case.tree, &path)?;
         case.demand(&record, PERM_ADMIN)?;
         record.aversion = next_version(version, record.aversion)?;

@@ -177,3 +177,67 @@ fn the_records_of_a_refused_multi_are_those_from_before_it() {
     assert!(matches!(applied, Applied::Several(parts) if parts.len() == 4));
     assert_eq!(format!("{:?}", judge.outstanding), before);
 }
+
+/// The longest that one request may be, in these tests.
+const SMALL: usize = 64 << 10;
+
+#[test]
+fn a_multi_of_short_lists_that_mean_long_ones_is_refused() {
+    let rules = ClientRules { max_buffer: SMALL, ..ClientRules::default() };
+    let auth: Vec<Id> = (0..64)
+        .map(|number| Id {
+            scheme: ByteString::from_static("digest"),
+            id: ByteString::from(format!("{number:060}:x")),
+        })
+        .collect();
+    let everybody = vec![Acl { perms: 1, scheme: ByteString::from_static("auth"), id: ByteString::new() }];
+    let create = |number: usize| {
+        let path = ByteString::from(format!("/{number}"));
+        MultiOp::Create(CreateRequest { path, data: None, acl: everybody.clone(), flags: 0 })
+    };
+    let judge = Judge::new();
+    let mut outstanding = judge.outstanding.clone();
+    let mut take = |numbers: std::ops::Range<usize>, counter: u32| {
+        let payload = encode(|w| MultiRequest { ops: numbers.map(create).collect() }.encode(w));
+        assert!(payload.len() < SMALL, "a request of usual length");
+        let op = OpCode::Multi.code();
+        let request = ForwardedRequest { session: SESSION, cxid: 1, op, payload, auth: auth.clone() };
+        let zxid = Zxid::new(Epoch(1), counter);
+        let case = Case { plant: Clean, rules: &rules, tree: &judge.tree, request: &request, zxid };
+        let (_, txn) = outstanding.transaction(case);
+        assert!(txn.encoded_len() <= 2 * SMALL, "what is proposed can be read back");
+        let Txn::Multi { txns } = txn else { panic!("a multi stays one") };
+        txns.iter().any(|(kind, _)| *kind == OpCode::Error.code())
+    };
+    assert!(!take(0..4, 2));
+    assert!(take(10..1010, 3), "it takes sixty times as much as it says");
+    assert!(!take(10..14, 4), "nothing of it is left");
+}
+
+#[test]
+fn a_session_ends_however_long_the_paths_of_its_nodes_are() {
+    let mut judge = Judge::new();
+    let name = "n".repeat(500);
+    for number in 0..200 {
+        let request = new(&format!("/{name}{number}"), 1);
+        judge.take(OpCode::Create, encode(|w| request.encode(w)));
+    }
+    let rules = ClientRules { max_buffer: 32 << 10, ..ClientRules::default() };
+    let (op, payload) = (OpCode::CloseSession.code(), Bytes::new());
+    let request = ForwardedRequest { session: SESSION, cxid: 1, op, payload, auth: Vec::new() };
+    let zxid = Zxid::new(Epoch(1), 1000);
+    let case = Case { plant: Clean, rules: &rules, tree: &judge.tree, request: &request, zxid };
+    let (kind, txn) = judge.outstanding.transaction(case);
+    assert!(txn.encoded_len() <= 2 * rules.max_buffer, "{} bytes", txn.encoded_len());
+    let header = TxnHeader { session: SESSION, cxid: 1, zxid, time_ms: 0, kind };
+    judge.tree.apply(&Entry::new(header, txn, None));
+    assert_eq!(judge.tree.counts().ephemerals, 0, "those that were not listed too");
+}
+
+#[test]
+fn a_request_that_no_client_can_send_is_refused() {
+    let mut judge = Judge::new();
+    let long = CreateRequest { data: Some(Bytes::from(vec![0; 1 << 20])), ..new("/a", 0) };
+    let (kind, _, _) = judge.take(OpCode::Create, encode(|w| long.encode(w)));
+    assert_eq!(kind, OpCode::Error.code());
+}

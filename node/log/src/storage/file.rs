@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::Storage;
+use crate::names;
 
 /// The file whose advisory lock says that a process owns the directory.
 const LOCK_FILE: &str = "lock";
@@ -24,16 +25,22 @@ pub struct FileStorage {
 
 #[derive(Debug)]
 struct Shared {
+    /// For all files but the logs.
+    main: Directory,
+    /// For the logs, where they lie apart.
+    logs: Option<Directory>,
+}
+
+#[derive(Debug)]
+struct Directory {
     path: PathBuf,
-    directory: File,
+    handle: File,
     /// Held for its lock only.
     _lock: File,
 }
 
-impl FileStorage {
-    /// Opens a directory, and creates it (with its parents) where it is missing.
-    pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
-        let path = path.into();
+impl Directory {
+    fn open(path: PathBuf) -> io::Result<Self> {
         create_durably(&path)?;
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join(LOCK_FILE))?;
         match lock.try_lock() {
@@ -44,17 +51,68 @@ impl FileStorage {
             }
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let directory = File::open(&path)?;
-        Ok(Self { shared: Arc::new(Shared { path, directory, _lock: lock }) })
+        let handle = File::open(&path)?;
+        Ok(Self { path, handle, _lock: lock })
     }
 
-    /// The directory.
+    /// The names of its files.
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for item in fs::read_dir(&self.path)? {
+            let item = item?;
+            // A name that is not UTF-8 is none of ours, and neither is a directory.
+            if let (Ok(name), true) = (item.file_name().into_string(), item.file_type()?.is_file()) {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+}
+
+impl FileStorage {
+    /// Opens a directory, and creates it (with its parents) where it is missing.
+    pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
+        let main = Directory::open(path.into())?;
+        Ok(Self { shared: Arc::new(Shared { main, logs: None }) })
+    }
+
+    /// As [`FileStorage::open`], with the logs in a directory of their own, as ZooKeeper's `dataLogDir` has them. Files
+    /// that lie in the wrong one of the two are refused, as ZooKeeper refuses them: whoever began with one directory
+    /// and then named two would start without a part of the history.
+    pub fn open_apart(path: impl Into<PathBuf>, logs: impl Into<PathBuf>) -> io::Result<Self> {
+        let (main, logs) = (Directory::open(path.into())?, Directory::open(logs.into())?);
+        let misplaced = |at: &Directory, what: &str, other: &Directory, names: Vec<String>| match names
+            .first()
+        {
+            None => Ok(()),
+            Some(name) => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!(
+                    "{} has the {what} {name}: move it and all others to {}, or name one directory for both",
+                    at.path.display(),
+                    other.path.display()
+                ),
+            )),
+        };
+        let mut astray = main.list()?;
+        astray.retain(|name| names::is_log(name));
+        misplaced(&main, "log", &logs, astray)?;
+        let mut astray = logs.list()?;
+        astray.retain(|name| names::is_history(name) && !names::is_log(name));
+        misplaced(&logs, "snapshot", &main, astray)?;
+        Ok(Self { shared: Arc::new(Shared { main, logs: Some(logs) }) })
+    }
+
+    /// The directory; where logs lie apart, that of all other files.
     pub fn path(&self) -> &Path {
-        &self.shared.path
+        &self.shared.main.path
     }
 
     fn at(&self, name: &str) -> PathBuf {
-        self.shared.path.join(name)
+        match &self.shared.logs {
+            Some(logs) if names::is_log(name) => logs.path.join(name),
+            Some(_) | None => self.shared.main.path.join(name),
+        }
     }
 }
 
@@ -85,13 +143,10 @@ impl Storage for FileStorage {
     type File = File;
 
     fn list(&self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for item in fs::read_dir(&self.shared.path)? {
-            let item = item?;
-            // A name that is not UTF-8 is none of ours, and neither is a directory.
-            if let (Ok(name), true) = (item.file_name().into_string(), item.file_type()?.is_file()) {
-                names.push(name);
-            }
+        let mut names = self.shared.main.list()?;
+        if let Some(logs) = &self.shared.logs {
+            names.retain(|name| !names::is_log(name));
+            names.extend(logs.list()?.into_iter().filter(|name| names::is_log(name)));
         }
         names.sort();
         Ok(names)
@@ -134,6 +189,7 @@ impl Storage for FileStorage {
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        self.shared.directory.sync_all()
+        self.shared.main.handle.sync_all()?;
+        self.shared.logs.as_ref().map_or(Ok(()), |logs| logs.handle.sync_all())
     }
 }

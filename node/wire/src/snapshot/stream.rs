@@ -12,7 +12,7 @@ use bytestring::ByteString;
 use super::{Image, MAX_IMAGE_ITEMS, NodeRecord, StatPersisted};
 use crate::client::{Acl, validate_path};
 use crate::ids::{SessionId, Zxid};
-use crate::jute::limits::{MAX_BUFFER, MAX_FRAME};
+use crate::jute::limits::{LARGEST_FRAME, MAX_BUFFER};
 use crate::jute::{DecodeError, Jute, Reader, Scan, Writer, bounded_length};
 
 /// What follows the tree on the wire.
@@ -23,7 +23,7 @@ const END_OF_NODES: &str = "/";
 const ROOT: &str = "/";
 
 /// The most entries of one list: no request could have set more.
-const MAX_ACL_ENTRIES: usize = MAX_FRAME / Acl::MIN_LEN;
+const MAX_ACL_ENTRIES: usize = LARGEST_FRAME / Acl::MIN_LEN;
 
 /// A session and a timeout.
 const SESSION_LEN: usize = 8 + 4;

@@ -13,7 +13,7 @@ use node_wire::election::{Hello, Notification};
 use node_wire::ids::{Epoch, ServerId, Zxid};
 use node_wire::jute::{DecodeError, Jute, Reader};
 use node_wire::logfile::{
-    FileName, HEADER_LEN, Record, RecordReader, TornReason, encode_header, encode_record,
+    Compression, FileName, HEADER_LEN, Record, RecordReader, TornReason, encode_header, encode_record,
 };
 use node_wire::quorum::{ForwardedRequest, LearnerInfo, MAX_PACKET_DATA, PingTouches, decode_packet};
 use node_wire::snapshot::file::{SnapshotError, decode_file, encode_file};
@@ -263,7 +263,9 @@ fn every_length_between_the_known_notifications_is_refused() {
 
 #[test]
 fn hellos_with_bad_addresses_are_refused() {
-    for addresses in ["", "host", "host:", ":1", "host:65536", "host:-1", "[::1:1", "a:1|", "a:1||b:2"] {
+    for addresses in
+        ["", "host", "host:", ":1", "host:65536", "host:-1", "[::1:1", "a:1|", "a:1||b:2", "[[::1]:1", "a]:1"]
+    {
         let mut hello = BytesMut::from(written(|w| {
             w.long(-65535);
             w.long(1);
@@ -360,8 +362,20 @@ fn zeros_end_a_log_only_when_nothing_is_behind_them() {
 fn names_that_we_do_not_write_are_not_ours() {
     assert_eq!(FileName::parse("log.100000001"), Some(FileName::Log(Zxid(0x1_0000_0001))));
     assert_eq!(FileName::parse("snapshot.0"), Some(FileName::Snapshot(Zxid::ZERO)));
-    for name in ["log", "log.", "log.x", "log.1.gz", "log.01", "log.A", "log.+1", "snapshot.1.snappy", "myid"]
-    {
+    let gz = FileName::Compressed(Zxid(0x1f), Compression::Gz);
+    assert_eq!(FileName::parse("snapshot.1f.gz"), Some(gz));
+    for name in [
+        "log",
+        "log.",
+        "log.x",
+        "log.1.gz",
+        "log.01",
+        "log.A",
+        "log.+1",
+        "snapshot.1.zip",
+        "snapshot.1.gz.gz",
+        "myid",
+    ] {
         assert_eq!(FileName::parse(name), None, "{name}");
     }
 }

@@ -106,3 +106,22 @@ fn the_watches_of_a_connection_go_with_it() {
     assert_eq!(told(&mut watches, EventType::NodeDataChanged, "/a"), [BOB]);
     assert_eq!((watches.recursive, watches.by_path.len(), watches.by_client.len()), (0, 0, 0));
 }
+
+#[test]
+fn a_connection_watches_so_many_bytes_and_no_more() {
+    let mut watches = Watches::default();
+    let client = ClientId(1);
+    let long = |number: usize| ByteString::from(format!("/{number}{}", "p".repeat(1 << 20)));
+    let mut count = 0;
+    while watches.has_room(client, std::iter::once(&long(count))) {
+        watches.once(client, &long(count), Place::Data);
+        watches.once(client, &long(count), Place::Children);
+        count += 1;
+    }
+    assert_eq!(count, 63, "two watches at a path are one path");
+    assert!(watches.has_room(ClientId(2), std::iter::once(&long(0))), "others have room of their own");
+    assert!(watches.remove(client, &long(7), Which::Any));
+    assert!(watches.has_room(client, std::iter::once(&long(count))));
+    watches.forget(client);
+    assert_eq!((watches.count(), watches.all().count()), (0, 0));
+}

@@ -1,0 +1,372 @@
+//! Hostile clients against three members, and what a client that behaves notices of it.
+//!
+//! ```text
+//! cargo run --release -p node --example hostile -- [--port 27000] [--seconds 5] [ATTACK...]
+//! ```
+//!
+//! The members are processes of the `node` binary beside this program. A client of each of two members writes and reads
+//! at a fixed rate; a latency counts from when its operation was due. For every attack a line tells its 50th and 99th
+//! percentile and its maximum before, during and after, the memory of the members (resident, in MiB: before, the most
+//! during it, after), and what the attackers were told. Ten thousand connections need as many descriptors on both
+//! sides: `ulimit -n 25000`.
+
+#[path = "../tests/hostile/attacks.rs"]
+mod attacks;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use node_client::{Client, ConnectOptions};
+use node_wire::ids::ServerId;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// Operations of each client that behaves, in a second.
+const RATE: u32 = 100;
+
+/// Everything that can be done to them, in the order in which it is done.
+const ATTACKS: &[&str] =
+    &["nothing", "half", "gigabyte", "watches", "connections", "slow", "flood", "strangers", "liar"];
+
+fn main() -> anyhow::Result<()> {
+    let mut port = 27_000;
+    let mut seconds = 5;
+    let mut asked = Vec::new();
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut number =
+            || words.next().and_then(|number| number.parse().ok()).context("a number is missing");
+        match word.as_str() {
+            "--port" => port = number()?,
+            "--seconds" => seconds = number()?,
+            attack if ATTACKS.contains(&attack) => asked.push(attack.to_owned()),
+            other => bail!("unknown: {other}; attacks are {}", ATTACKS.join(", ")),
+        }
+    }
+    if asked.is_empty() {
+        asked = ATTACKS.iter().map(|attack| (*attack).to_owned()).collect();
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(run(u16::try_from(port)?, Duration::from_secs(seconds), &asked))
+}
+
+async fn run(port: u16, time: Duration, asked: &[String]) -> anyhow::Result<()> {
+    println!(
+        "{:<12} {:>24} {:>24} {:>24}  memory of the members in MiB (before, most, after)",
+        "attack", "before: 50% 99% max ms", "during", "after"
+    );
+    for attack in asked {
+        // New members for each, so that none inherits what another has left.
+        let members = Members::start(port)?;
+        let bench = Arc::new(Bench::new(&members).await?);
+        let (before, memory_before) = (bench.measure(time).await, members.memory());
+        let watcher = Most::watch(&members);
+        let during = bench.measure(time);
+        let (during, (said, held)) = tokio::join!(during, strike(attack, &members, time));
+        let most = watcher.finish().await;
+        drop(held);
+        let after = bench.measure(time).await;
+        let memory = std::iter::zip(memory_before, std::iter::zip(most, members.memory()));
+        let memory: Vec<String> =
+            memory.map(|(before, (most, after))| format!("{before}/{most}/{after}")).collect();
+        println!("{attack:<12} {before:>24} {during:>24} {after:>24}  {}", memory.join(" "));
+        println!("{:<12} {said}", "");
+        members.check()?;
+    }
+    Ok(())
+}
+
+/// Three processes and their directory.
+struct Members {
+    children: Vec<Child>,
+    clients: Vec<SocketAddr>,
+    quorum: Vec<SocketAddr>,
+    election: Vec<SocketAddr>,
+    _dir: tempfile::TempDir,
+}
+
+impl Members {
+    fn start(port: u16) -> anyhow::Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let at = |offset: u16| -> Vec<SocketAddr> {
+            (0..3).map(|id| SocketAddr::from(([127, 0, 0, 1], port + offset + id))).collect()
+        };
+        let (clients, quorum, election) = (at(0), at(10), at(20));
+        let mut members = Self { children: Vec::new(), clients, quorum, election, _dir: dir };
+        for id in 0..3 {
+            let mut command = Command::new(node()?);
+            command
+                .args(["--id", &(id + 1).to_string(), "--client-addr", &members.clients[id].to_string()])
+                .args(["--max-client-cnxns", "0", "-D", "zookeeper.maxCnxns=0"])
+                .arg("--data-dir")
+                .arg(members._dir.path().join(id.to_string()))
+                .env("RUST_LOG", std::env::var("RUST_LOG").unwrap_or_else(|_| "error".to_owned()))
+                .stdout(Stdio::null());
+            for peer in 0..3 {
+                let (quorum, election) = (members.quorum[peer], members.election[peer]);
+                command.args(["--server", &format!("{}={quorum}:{}", peer + 1, election.port())]);
+            }
+            members.children.push(command.spawn().context("failed to start a member")?);
+        }
+        Ok(members)
+    }
+
+    fn memory(&self) -> Vec<u64> {
+        self.children.iter().map(|child| resident(child.id())).collect()
+    }
+
+    fn check(mut self) -> anyhow::Result<()> {
+        for child in &mut self.children {
+            if let Some(status) = child.try_wait()? {
+                bail!("a member ended by itself: {status}");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Members {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            // It may have ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The binary that was built with this example.
+fn node() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let folder = own.parent().and_then(std::path::Path::parent).context("an example has a folder")?;
+    let node = folder.join("node");
+    if !node.exists() {
+        bail!("no {}: build the binary first (cargo build --release -p node)", node.display());
+    }
+    Ok(node)
+}
+
+/// Resident memory of a process in MiB.
+fn resident(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) >> 10
+}
+
+/// Looks at memory until it is told to stop.
+struct Most {
+    stop: Arc<AtomicBool>,
+    task: tokio::task::JoinHandle<Vec<u64>>,
+}
+
+impl Most {
+    fn watch(members: &Members) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let ids: Vec<u32> = members.children.iter().map(Child::id).collect();
+        let told = Arc::clone(&stop);
+        let task = tokio::spawn(async move {
+            let mut most = vec![0; ids.len()];
+            while !told.load(Ordering::Relaxed) {
+                for (most, id) in most.iter_mut().zip(&ids) {
+                    *most = resident(*id).max(*most);
+                }
+                sleep(Duration::from_millis(20)).await;
+            }
+            most
+        });
+        Self { stop, task }
+    }
+
+    async fn finish(self) -> Vec<u64> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.task.await.unwrap_or_default()
+    }
+}
+
+/// Clients that behave, one at each of the first two members.
+struct Bench {
+    clients: Vec<Client>,
+}
+
+impl Bench {
+    async fn new(members: &Members) -> anyhow::Result<Self> {
+        let mut clients = Vec::new();
+        for addr in &members.clients {
+            let deadline = Instant::now() + Duration::from_secs(30);
+            clients.push(loop {
+                match node_client::connect(addr, ConnectOptions::default()).await {
+                    Ok(client) => break client,
+                    Err(error) if Instant::now() > deadline => return Err(error.into()),
+                    Err(_) => sleep(Duration::from_millis(20)).await,
+                }
+            });
+        }
+        clients[0].create("/behaved", "0", 0).await?;
+        clients[0].create("/large", vec![7; 1_000_000], 0).await?;
+        Ok(Self { clients })
+    }
+
+    /// Half writes and half reads at a fixed rate, for so long.
+    async fn measure(self: &Arc<Self>, time: Duration) -> Figures {
+        let figures = Arc::new(Mutex::new(Figures::default()));
+        let mut under_way = JoinSet::new();
+        let started = Instant::now();
+        let mut number = 0;
+        while started.elapsed() < time {
+            let due = started + Duration::from_secs(1) * number / RATE;
+            sleep_until(due).await;
+            for client in &self.clients[..2] {
+                let (client, figures) = (client.clone(), Arc::clone(&figures));
+                under_way.spawn(async move {
+                    let work = async {
+                        if number.is_multiple_of(2) {
+                            client.set_data("/behaved", "1", -1).await.is_ok()
+                        } else {
+                            client.get_data("/behaved").await.is_ok()
+                        }
+                    };
+                    let done = timeout(Duration::from_secs(10), work).await.unwrap_or(false);
+                    let mut figures = figures.lock().unwrap_or_else(PoisonError::into_inner);
+                    if done { figures.latencies.push(due.elapsed()) } else { figures.failed += 1 }
+                });
+            }
+            number += 1;
+        }
+        while under_way.join_next().await.is_some() {}
+        let figures = figures.lock().unwrap_or_else(PoisonError::into_inner);
+        figures.clone()
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Figures {
+    latencies: Vec<Duration>,
+    failed: usize,
+}
+
+impl std::fmt::Display for Figures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut sorted = self.latencies.clone();
+        sorted.sort();
+        let at = |percent: usize| {
+            let place = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+            sorted.get(place).map_or(0.0, |latency| latency.as_secs_f64() * 1000.0)
+        };
+        let failed = if self.failed > 0 { format!(" {} failed", self.failed) } else { String::new() };
+        f.pad(&format!("{:.1} {:.1} {:.1}{failed}", at(50), at(99), at(100)))
+    }
+}
+
+/// Whatever holds an attack up until it is dropped.
+type Held = Vec<Box<dyn std::any::Any>>;
+
+fn hold<T: 'static>(held: &mut Held, what: T) {
+    held.push(Box::new(what));
+}
+
+/// Strikes, and goes on or stands for so long. Answers with what the attackers were told.
+async fn strike(attack: &str, members: &Members, time: Duration) -> (String, Held) {
+    let mut held: Held = Vec::new();
+    let addr = members.clients[0];
+    let until = Instant::now() + time;
+    let said = match attack {
+        "half" => {
+            let mut count = 0;
+            for _ in 0..500 {
+                if let Ok(both) = attacks::half_a_frame(addr).await {
+                    hold(&mut held, both);
+                    count += 1;
+                }
+            }
+            format!("{count} halves of a frame behind a session, and as many of a connect request, stand")
+        }
+        "gigabyte" => {
+            let mut count = 0;
+            while Instant::now() < until {
+                count += usize::from(attacks::gigabyte(addr).await.is_ok());
+            }
+            format!("{count} times twice a gigabyte was announced, each connection was closed")
+        }
+        "watches" => match attacks::watches(addr, 1_100_000, 20_000).await {
+            Ok((attacker, taken)) => {
+                hold(&mut held, attacker);
+                format!("{taken} watches were taken, the next 20000 refused (ThrottledOp)")
+            }
+            Err(error) => format!("the connection broke: {error}"),
+        },
+        "connections" => {
+            let mut lanes = JoinSet::new();
+            for _ in 0..10 {
+                lanes.spawn(attacks::connections(addr, 1000));
+            }
+            let mut count = 0;
+            while let Some(Ok(lane)) = lanes.join_next().await {
+                count += lane.len();
+                hold(&mut held, lane);
+            }
+            format!("{count} connections with a session each stand")
+        }
+        "slow" => {
+            for _ in 0..20 {
+                if let Ok(attacker) = attacks::slow_reader(addr, "/large", 400).await {
+                    hold(&mut held, attacker);
+                }
+            }
+            let open = node_client::four_letter_word(addr, "stat").await.unwrap_or_default();
+            let open = open.lines().filter(|line| line.trim_start().starts_with("/127.0.0.1")).count();
+            format!(
+                "{} asked for 400 MB each and read nothing; {open} connections of all are open",
+                held.len()
+            )
+        }
+        "flood" => {
+            let mut lanes = JoinSet::new();
+            for _ in 0..8 {
+                lanes.spawn(async move {
+                    let mut count = 0;
+                    while Instant::now() < until {
+                        count += attacks::flood(addr, 20).await;
+                    }
+                    count
+                });
+            }
+            let mut count = 0;
+            while let Some(Ok(lane)) = lanes.join_next().await {
+                count += lane;
+            }
+            format!("{count} connections came and went, half of them with a session")
+        }
+        "strangers" => {
+            let mut count = 0;
+            while Instant::now() < until {
+                for (election, quorum) in std::iter::zip(&members.election, &members.quorum) {
+                    count += attacks::strangers(*election, *quorum, 10).await.len();
+                }
+            }
+            format!("{count} strangers spoke on the ports between members")
+        }
+        "liar" => {
+            let mut count = 0;
+            while Instant::now() < until {
+                for (id, (election, quorum)) in (1..).zip(std::iter::zip(&members.election, &members.quorum))
+                {
+                    let claims = ServerId(if id == 2 { 3 } else { 2 });
+                    if let Ok(both) = attacks::liar(*election, *quorum, claims).await {
+                        hold(&mut held, both);
+                        count += 1;
+                    }
+                }
+                sleep(Duration::from_millis(100)).await;
+            }
+            format!("{count} times a liar said that he was server 2 or 3, on both ports")
+        }
+        _ => String::new(),
+    };
+    sleep_until(until).await;
+    (said, held)
+}
