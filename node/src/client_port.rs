@@ -28,12 +28,13 @@ use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
+use crate::address::HostPort;
 use crate::clock::wall_ms;
 use crate::config::NodeConfig;
 use crate::desk::Desk;
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
-use crate::net::{ACCEPT_PAUSE, Seldom, keep_client_alive};
+use crate::net::{ACCEPT_PAUSE, Seldom, adopt, keep_client_alive, listen_with};
 use crate::outbox::Outbox;
 use crate::store::Backlog;
 use crate::tls::channel::Channel;
@@ -86,10 +87,12 @@ pub(crate) struct ClientPort {
     throttle: RefCell<Option<Throttle>>,
     /// Nobody is taken in and nothing is read any more.
     draining: Cell<bool>,
-    acceptors: RefCell<Vec<AbortHandle>>,
+    acceptors: RefCell<Vec<(Guard, AbortHandle)>>,
     /// Where there is TLS, with the handshakes that are under way.
     secure: Option<Secure>,
     refusals: Seldom,
+    /// Where clients connect who need no TLS.
+    port: Cell<u16>,
     traffic: RefCell<Traffic>,
 }
 
@@ -151,14 +154,37 @@ impl ClientPort {
             acceptors: RefCell::default(),
             secure,
             refusals: Seldom::default(),
+            port: Cell::new(0),
             traffic: RefCell::default(),
         })
     }
 
     /// Takes clients in, until the port is drained.
     pub(crate) fn start(self: &Rc<Self>, listener: TcpListener, guard: Guard) {
+        if guard != Guard::Secure {
+            self.port.set(listener.local_addr().map_or(0, |address| address.port()));
+        }
         let task = tokio::task::spawn_local(Rc::clone(self).accept(listener, guard));
-        self.acceptors.borrow_mut().push(task.abort_handle());
+        self.acceptors.borrow_mut().push((guard, task.abort_handle()));
+    }
+
+    /// Takes clients in at another address, and where it is told that it does. `None` where it does already, or no more,
+    /// or takes in none without TLS: the address in a server's line is that of the port without it.
+    ///
+    /// # Errors
+    /// When the address can't be had. Clients are taken in as before then.
+    pub(crate) fn listen_elsewhere(self: &Rc<Self>, address: &HostPort) -> anyhow::Result<Option<String>> {
+        if self.draining.get() || address.port == self.port.get() {
+            return Ok(None);
+        }
+        let plain = self.acceptors.borrow().iter().position(|(guard, _)| *guard != Guard::Secure);
+        let Some(plain) = plain else { return Ok(None) };
+        let listener = adopt(listen_with(address, "clients", self.config.limits.backlog)?)?;
+        let listening = listener.local_addr()?.to_string();
+        let (guard, acceptor) = self.acceptors.borrow_mut().remove(plain);
+        acceptor.abort();
+        self.start(listener, guard);
+        Ok(Some(listening))
     }
 
     async fn accept(self: Rc<Self>, listener: TcpListener, guard: Guard) {
@@ -459,7 +485,7 @@ impl ClientPort {
     /// Takes nobody in and reads nothing any more.
     pub(crate) fn drain(&self) {
         self.draining.set(true);
-        self.acceptors.borrow_mut().drain(..).for_each(|acceptor| acceptor.abort());
+        self.acceptors.borrow_mut().drain(..).for_each(|(_, acceptor)| acceptor.abort());
     }
 
     /// True when every request that was read is answered and every answer written.

@@ -13,12 +13,13 @@
 //! the same reason).
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use node_core::Reconfiguration;
 use node_core::io::Input;
 use node_wire::client::{put_frame, take_frame};
 use node_wire::election::{Hello, MAX_NOTIFICATION, Notification};
@@ -29,6 +30,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::address::HostPort;
+use crate::book::Book;
 use crate::config::NodeConfig;
 use crate::inbox::Inbox;
 use crate::names::Names;
@@ -69,14 +72,19 @@ struct Peer {
     redial: Notify,
     /// A connection is on its way, or the peer was asked for one.
     dialling: Cell<bool>,
+    /// It is in the book: a connection with it is kept up.
+    invited: Cell<bool>,
+    /// Somebody keeps it up.
+    attended: Cell<bool>,
 }
 
 /// The connections with all peers.
 pub(crate) struct ElectionPort {
     config: Rc<NodeConfig>,
+    book: Rc<Book>,
     inbox: Rc<Inbox>,
     names: Names,
-    peers: BTreeMap<ServerId, Peer>,
+    peers: RefCell<BTreeMap<ServerId, Rc<Peer>>>,
     strangers: Cell<usize>,
     last_connection: Cell<u64>,
     doorman: Doorman,
@@ -98,11 +106,11 @@ enum Broken {
 
 impl ElectionPort {
     /// For every peer in the configuration.
-    pub(crate) fn new(config: Rc<NodeConfig>, inbox: Rc<Inbox>) -> Rc<Self> {
-        let peers = config.servers.keys().filter(|id| **id != config.id).map(|id| (*id, Peer::default()));
-        let peers = peers.collect();
+    pub(crate) fn new(config: Rc<NodeConfig>, book: Rc<Book>, inbox: Rc<Inbox>) -> Rc<Self> {
+        let peers = RefCell::default();
         Rc::new(Self {
             config,
+            book,
             inbox,
             names: Names::default(),
             peers,
@@ -116,14 +124,55 @@ impl ElectionPort {
     /// Starts to accept and to dial.
     pub(crate) fn start(self: &Rc<Self>, listener: TcpListener) {
         tokio::task::spawn_local(Rc::clone(self).accept(listener));
-        for id in self.peers.keys().copied() {
-            tokio::task::spawn_local(Rc::clone(self).keep_dialling(id));
+        self.adapt();
+    }
+
+    /// Keeps up connections with those who are in the book, and with nobody else. What a stranger began is left to it.
+    pub(crate) fn adapt(self: &Rc<Self>) {
+        let known: BTreeSet<ServerId> =
+            self.book.ids().into_iter().filter(|id| *id != self.config.id).collect();
+        let gone: Vec<ServerId> = {
+            let peers = self.peers.borrow();
+            let left = peers.iter().filter(|(id, peer)| peer.invited.get() && !known.contains(id));
+            left.map(|(id, _)| *id).collect()
+        };
+        for id in gone {
+            if let Some(peer) = self.peer(id) {
+                // It may have to be told how the ensemble went on without it: its connection stays while it lasts.
+                peer.invited.set(false);
+                peer.redial.notify_one();
+                self.forget_if_idle(id, &peer);
+            }
+        }
+        for id in known {
+            let peer = self.peer(id).unwrap_or_else(|| self.add(id));
+            peer.invited.set(true);
+            if !peer.attended.replace(true) {
+                tokio::task::spawn_local(Rc::clone(self).keep_dialling(id, peer));
+            }
+        }
+    }
+
+    fn peer(&self, id: ServerId) -> Option<Rc<Peer>> {
+        self.peers.borrow().get(&id).cloned()
+    }
+
+    fn add(&self, id: ServerId) -> Rc<Peer> {
+        let peer = Rc::new(Peer::default());
+        self.peers.borrow_mut().insert(id, Rc::clone(&peer));
+        peer
+    }
+
+    /// A stranger without a connection is nobody.
+    fn forget_if_idle(&self, id: ServerId, peer: &Peer) {
+        if !peer.invited.get() && peer.present.get() == 0 {
+            self.peers.borrow_mut().remove(&id);
         }
     }
 
     /// Replaces the vote for a peer and sends it as soon as that is possible.
     pub(crate) fn notify(&self, to: ServerId, notification: &Notification) {
-        let Some(peer) = self.peers.get(&to) else { return };
+        let Some(peer) = self.peer(to) else { return };
         let mut frame = BytesMut::new();
         put_frame(&mut frame, |w| notification.encode(w));
         peer.last.replace(Some(frame.freeze()));
@@ -162,24 +211,54 @@ impl ElectionPort {
         tune_peer(&stream, user_timeout(self.config.peer_timeout))?;
         let link = match &self.config.security.peers {
             None => (stream, None),
-            Some(tls) => tls.accepted(&self.doorman, stream, self.config.hosts()).await?,
+            Some(tls) => tls.accepted(&self.doorman, stream, &self.book.hosts()).await?,
         };
         let mut wire = Wire::new(link);
         let hello =
             tokio::time::timeout(self.patience(), wire.hello()).await.map_err(|_| Broken::Silent)??;
         let Some(hello) = hello else { return Ok(()) };
         let id = hello.server;
-        let peer = self.peers.get(&id).ok_or(Broken::Unknown(id))?;
+        let Some(peer) = self.peer(id) else { return self.welcome_stranger(hello, wire).await };
         if id > self.config.id {
-            self.install(id, peer, wire);
-        } else if !peer.dialling.get() && !self.is_fresh(peer) {
+            self.install(id, &peer, wire);
+        } else if !peer.invited.get() {
+            return self.dial_back(hello, &peer).await;
+        } else if !peer.dialling.get() && !self.is_fresh(&peer) {
             // A peer that has a connection does not dial, so ours is dead on its side. But a dial that is on its
             // way must be left alone, and so must a connection that just came: the peer asked before it knew of
             // it, and two members with a slow network between them would never meet.
-            self.retire(id, peer);
+            self.retire(id, &peer);
             peer.redial.notify_one();
         }
         Ok(())
+    }
+
+    /// Where the ensemble may change, who is not in it may ask how it stands: a newcomer, or one that was removed.
+    async fn welcome_stranger(self: &Rc<Self>, hello: Hello, wire: Wire) -> Result<(), Broken> {
+        let id = hello.server;
+        let changes = matches!(self.config.rules.reconfig, Reconfiguration::On { .. });
+        let strangers = self.peers.borrow().values().filter(|peer| !peer.invited.get()).count();
+        if !changes || id == self.config.id || strangers >= MAX_STRANGERS {
+            return Err(Broken::Unknown(id));
+        }
+        let peer = self.add(id);
+        if id > self.config.id {
+            self.install(id, &peer, wire);
+            return Ok(());
+        }
+        self.dial_back(hello, &peer).await
+    }
+
+    /// A stranger with a smaller number said where it is, and waits for our call.
+    async fn dial_back(self: &Rc<Self>, hello: Hello, peer: &Peer) -> Result<(), Broken> {
+        let id = hello.server;
+        let target = hello.addresses.into_iter().next().map(|(host, port)| HostPort::new(host, port));
+        let dialled = match target {
+            Some(target) if peer.present.get() == 0 => self.dial_at(id, &target, peer).await.map(|_| ()),
+            Some(_) | None => Ok(()),
+        };
+        self.forget_if_idle(id, peer);
+        dialled
     }
 
     /// True for a connection that is younger than a peer's question for one may be.
@@ -210,10 +289,11 @@ impl ElectionPort {
             if let Err(error) = port.serve(connection).await {
                 tracing::debug!(peer = %id, %error, "an election connection broke");
             }
-            let Some(peer) = port.peers.get(&id) else { return };
+            let Some(peer) = port.peer(id) else { return };
             if peer.present.get() == number {
-                port.retire(id, peer);
+                port.retire(id, &peer);
                 peer.redial.notify_one();
+                port.forget_if_idle(id, &peer);
             }
         });
     }
@@ -230,11 +310,11 @@ impl ElectionPort {
     async fn serve(&self, connection: Connection) -> Result<(), Broken> {
         let Connection { id, number, wire, changed } = connection;
         let Wire { reader, outbox, received } = wire;
-        let Some(peer) = self.peers.get(&id) else { return Ok(()) };
+        let Some(peer) = self.peer(id) else { return Ok(()) };
         let present = || peer.present.get() == number;
         tokio::select! {
             result = self.hear(id, reader, &outbox, received, present) => result,
-            () = speak(peer, &outbox, &changed, present) => Ok(()),
+            () = speak(&peer, &outbox, &changed, present) => Ok(()),
         }
     }
 
@@ -265,10 +345,10 @@ impl ElectionPort {
     }
 
     /// Sees to it that there is a connection, for ever.
-    async fn keep_dialling(self: Rc<Self>, id: ServerId) {
-        let Some(peer) = self.peers.get(&id) else { return };
+    async fn keep_dialling(self: Rc<Self>, id: ServerId, peer: Rc<Peer>) {
+        let peer = &*peer;
         let mut pause = FIRST_PAUSE;
-        loop {
+        while peer.invited.get() {
             if peer.present.get() != 0 {
                 peer.redial.notified().await;
                 if peer.present.get() != 0 {
@@ -308,10 +388,20 @@ impl ElectionPort {
             // Cut short when a connection comes or the peer asks for one.
             let _ = tokio::time::timeout(wait, peer.redial.notified()).await;
         }
+        peer.attended.set(false);
     }
 
     async fn dial_once(self: &Rc<Self>, id: ServerId, peer: &Peer) -> Result<Dialled, Broken> {
-        let target = self.config.election_target(id).ok_or(Broken::Unknown(id))?;
+        let target = self.book.election_target(id).ok_or(Broken::Unknown(id))?;
+        self.dial_at(id, &target, peer).await
+    }
+
+    async fn dial_at(
+        self: &Rc<Self>,
+        id: ServerId,
+        target: &HostPort,
+        peer: &Peer,
+    ) -> Result<Dialled, Broken> {
         let stream = self.names.dial(target, self.patience()).await?;
         if peer.present.get() != 0 {
             // The peer was faster.
@@ -321,13 +411,14 @@ impl ElectionPort {
         let link = match &self.config.security.peers {
             None => (stream, None),
             Some(tls) => {
-                let host = self.config.servers.get(&id).map_or("", |line| line.election.host.as_str());
-                tls.dialled(&self.doorman, stream, host).await?
+                let host = self.book.line(id).map_or_else(|| target.host.clone(), |line| line.election.host);
+                tls.dialled(&self.doorman, stream, &host).await?
             }
         };
         if peer.present.get() != 0 {
             return Ok(Dialled::Kept);
         }
+        // One that was removed is still where it was.
         let own = self.config.servers.get(&self.config.id).ok_or(Broken::Unknown(self.config.id))?;
         let address = (own.election.host.clone(), own.election.port);
         let hello = Hello { server: self.config.id, addresses: vec![address] };

@@ -15,7 +15,10 @@ use std::time::{Duration, Instant};
 
 use node_core::io::{Effect, Event, Input, StoreOp};
 use node_core::{Bug, Member, Plant, TICK};
+use node_wire::membership::Membership;
 
+use crate::address::HostPort;
+use crate::book::Book;
 use crate::client_port::{ClientPort, DRAIN};
 use crate::clock::Clock;
 use crate::election_port::ElectionPort;
@@ -59,7 +62,9 @@ pub(crate) struct Engine<P: Plant> {
     pub(crate) events: Events,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) timeline: Timeline,
-    pub(crate) voters: usize,
+    pub(crate) book: Rc<Book>,
+    /// Where clients connect by our server line, if it says so.
+    pub(crate) own_client: Option<HostPort>,
     /// Where clients connect, as it is told.
     pub(crate) client_addr: String,
     pub(crate) batch: Batch,
@@ -211,10 +216,33 @@ impl<P: Plant> Engine<P> {
                 self.clients.reply(client, &frame);
             }
             Effect::CloseClient { client } => self.clients.close(client),
+            Effect::Ensemble { active, joining } => {
+                self.book.update(&active, joining);
+                self.election.adapt();
+                self.move_clients(&active);
+            }
             Effect::Event(event) => self.tell(&event),
             Effect::Halt { reason } => return Err(Halted(reason)),
         }
         Ok(())
+    }
+
+    /// Clients may be told to connect elsewhere. Those that are connected stay.
+    fn move_clients(&mut self, active: &Membership) {
+        let said = active.servers.get(&self.member.id()).and_then(|line| line.client.clone());
+        if said.is_none() || said == self.own_client {
+            return;
+        }
+        self.own_client.clone_from(&said);
+        let Some(target) = said else { return };
+        match self.clients.listen_elsewhere(&target) {
+            Ok(Some(listening)) => {
+                tracing::info!(address = listening, "clients connect elsewhere now");
+                self.client_addr = listening;
+            }
+            Ok(None) => {}
+            Err(error) => tracing::error!("clients still connect at {}: {error:#}", self.client_addr),
+        }
     }
 
     fn tell(&mut self, event: &Event) {
@@ -255,7 +283,8 @@ impl<P: Plant> Engine<P> {
         let status = self.member.status();
         self.timeline.applied(status.last_applied, &self.metrics);
         let view = View {
-            voters: self.voters,
+            voters: status.voters,
+            servers: self.book.active(),
             traffic: self.clients.traffic(),
             leads_for: self.timeline.leads_for(),
             tree: want.tree.then(|| self.member.tree()),

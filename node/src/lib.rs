@@ -14,6 +14,7 @@
 //! | `outbox`, [`net`], `names` | what sockets have in common |
 //! | [`tls`] | key stores, handshakes and certificates |
 //! | [`sasl`] | who clients prove to be |
+//! | `book`, `dynamic` | who is in the ensemble, and where; the files that say so |
 //! | `events` | transitions as JSON lines |
 //! | [`probe`], [`print`](mod@print) | asking a member, and reading its files, instead of being one |
 //!
@@ -22,11 +23,13 @@
 
 pub mod address;
 mod admin;
+mod book;
 pub mod cli;
 mod client_port;
 mod clock;
 pub mod config;
 mod desk;
+mod dynamic;
 mod election_port;
 mod engine;
 pub mod environment;
@@ -64,10 +67,12 @@ use node_log::{FileStorage, Log, LogOptions, Recovered, Repairs, write_snapshot}
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::{Admin, MetricsPage};
+use crate::book::Book;
 use crate::client_port::ClientPort;
 use crate::clock::Clock;
 pub use crate::config::{ConfigError, NodeConfig};
 use crate::desk::{About, Desk};
+use crate::dynamic::DynamicFile;
 use crate::election_port::ElectionPort;
 use crate::engine::{Batch, Engine};
 use crate::events::Events;
@@ -243,12 +248,14 @@ fn start<P: Plant>(
     let last = log.last_zxid();
     let linger = if plant.has(Bug::AckBeforeFsync) { LAZY_SYNC } else { Duration::ZERO };
     let measured = Measured { metrics: Arc::clone(&metrics), slow: config.log.fsync_warning };
-    let store = Store::start(log, config.snap_retain_count, inbox.wake(), linger, measured)
+    let dynamic = config.zoo_cfg.as_deref().map(|zoo_cfg| DynamicFile::new(config.id, zoo_cfg));
+    let store = Store::start(log, dynamic, config.snap_retain_count, inbox.wake(), linger, measured)
         .context("failed to start the log's writer")?;
     let snapshots = Snapshots::new(storage, config.compression, store.snapshot_done(), Arc::clone(&metrics));
 
-    let quorum = QuorumPort::new(Rc::clone(&config), Rc::clone(&inbox));
-    let election = ElectionPort::new(Rc::clone(&config), Rc::clone(&inbox));
+    let book = Rc::new(Book::new(&config));
+    let quorum = QuorumPort::new(Rc::clone(&config), Rc::clone(&book), Rc::clone(&inbox));
+    let election = ElectionPort::new(Rc::clone(&config), Rc::clone(&book), Rc::clone(&inbox));
     let client_listener = adopt(listeners.client)?;
     let client_addr = client_listener.local_addr().context("failed to read the client port")?.to_string();
     let about = Arc::new(About::new((*config).clone(), client_addr.clone()));
@@ -321,7 +328,8 @@ fn start<P: Plant>(
         events,
         metrics,
         timeline,
-        voters: config.voters().len(),
+        own_client: config.servers.get(&config.id).and_then(|line| line.client.clone()),
+        book,
         client_addr,
         batch,
     })

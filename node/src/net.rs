@@ -120,7 +120,7 @@ fn listen(address: &HostPort, whom: &'static str) -> anyhow::Result<std::net::Tc
     listen_with(address, whom, BACKLOG)
 }
 
-fn listen_with(
+pub(crate) fn listen_with(
     address: &HostPort,
     whom: &'static str,
     backlog: i32,

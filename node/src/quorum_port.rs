@@ -25,6 +25,7 @@ use node_wire::snapshot::stream::{StreamDecoder, encode_stream};
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::book::Book;
 use crate::config::NodeConfig;
 use crate::inbox::Inbox;
 use crate::names::Names;
@@ -62,6 +63,7 @@ const MIN_DIAL: Duration = Duration::from_millis(10);
 /// All connections of the quorum port.
 pub(crate) struct QuorumPort {
     config: Rc<NodeConfig>,
+    book: Rc<Book>,
     inbox: Rc<Inbox>,
     names: Names,
     connections: RefCell<HashMap<ConnId, Rc<Outbox>>>,
@@ -84,9 +86,10 @@ enum Direction {
 }
 
 impl QuorumPort {
-    pub(crate) fn new(config: Rc<NodeConfig>, inbox: Rc<Inbox>) -> Rc<Self> {
+    pub(crate) fn new(config: Rc<NodeConfig>, book: Rc<Book>, inbox: Rc<Inbox>) -> Rc<Self> {
         Rc::new(Self {
             config,
+            book,
             inbox,
             names: Names::default(),
             connections: RefCell::default(),
@@ -136,7 +139,7 @@ impl QuorumPort {
         self.strangers.set(self.strangers.get() + 1);
         let port = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            let accepted = tls.accepted(&port.doorman, stream, port.config.hosts()).await;
+            let accepted = tls.accepted(&port.doorman, stream, &port.book.hosts()).await;
             port.strangers.set(port.strangers.get() - 1);
             let added =
                 accepted.and_then(|link| port.add(link, Direction::In, |conn| Input::Accepted { conn }));
@@ -162,15 +165,16 @@ impl QuorumPort {
 
     async fn try_dial(self: &Rc<Self>, leader: ServerId) -> io::Result<()> {
         let target = self
-            .config
+            .book
             .quorum_target(leader)
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not a peer in the configuration"))?;
-        let stream = self.names.dial(target, self.config.peer_timeout).await?;
+        let stream = self.names.dial(&target, self.config.peer_timeout).await?;
         let link = match &self.config.security.peers {
             None => (stream, None),
             Some(tls) => {
-                let host = self.config.servers.get(&leader).map_or("", |line| line.quorum.host.as_str());
-                tls.dialled(&self.doorman, stream, host).await?
+                let host =
+                    self.book.line(leader).map_or_else(|| target.host.clone(), |line| line.quorum.host);
+                tls.dialled(&self.doorman, stream, &host).await?
             }
         };
         self.add(link, Direction::Out, |conn| Input::Dialled { leader, conn })

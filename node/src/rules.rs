@@ -3,12 +3,12 @@
 //! ZooKeeper reads most of these as system properties, which a zoo.cfg sets by naming them.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::time::Duration;
 
 use bytestring::ByteString;
-use node_core::ClientRules;
-use node_wire::ids::ServerId;
+use node_core::{ClientRules, Reconfiguration};
+use node_wire::ids::{ServerId, Zxid};
+use node_wire::membership::Membership;
 
 use crate::address::ServerLine;
 use crate::config::ConfigError;
@@ -22,6 +22,9 @@ const LOCAL_UPGRADING: &str = "localSessionsUpgradingEnabled";
 const READ_ONLY_MODE: &str = "readonlymode.enabled";
 const CONTAINER_CHECK: &str = "znode.container.checkIntervalMs";
 
+const RECONFIG: &str = "reconfigEnabled";
+const STANDALONE: &str = "standaloneEnabled";
+
 /// The keys that are read here.
 #[cfg(test)]
 pub(crate) const KEYS: &[&str] = &[
@@ -33,6 +36,8 @@ pub(crate) const KEYS: &[&str] = &[
     LOCAL_UPGRADING,
     READ_ONLY_MODE,
     CONTAINER_CHECK,
+    RECONFIG,
+    STANDALONE,
 ];
 
 /// The rules that some keys and the ensemble's servers make.
@@ -40,6 +45,7 @@ pub(crate) fn client_rules(
     said: &BTreeMap<String, String>,
     servers: &BTreeMap<ServerId, ServerLine>,
     max_buffer: usize,
+    version: Zxid,
 ) -> Result<ClientRules, ConfigError> {
     let usual = ClientRules::default();
     Ok(ClientRules {
@@ -52,7 +58,8 @@ pub(crate) fn client_rules(
         read_only_mode: flag(said, READ_ONLY_MODE, "true")?.unwrap_or(usual.read_only_mode),
         container_check: interval(said, CONTAINER_CHECK)?.unwrap_or(usual.container_check),
         max_buffer,
-        membership: membership(servers),
+        membership: membership(servers, version),
+        reconfig: reconfiguration(said, servers)?,
         ..usual
     })
 }
@@ -78,23 +85,27 @@ fn wrong(key: &str, value: &str, want: &'static str) -> ConfigError {
     ConfigError::Value { key: key.to_owned(), value: value.to_owned(), want }
 }
 
-/// What `/zookeeper/config` holds: the servers as clients read them, and a version that only a reconfiguration
-/// would change. A member that stands alone has nothing to show.
-fn membership(servers: &BTreeMap<ServerId, ServerLine>) -> ByteString {
+/// What `/zookeeper/config` holds at first: the servers as clients read them, and a version that only a
+/// reconfiguration changes. A member that stands alone has nothing to show.
+fn membership(servers: &BTreeMap<ServerId, ServerLine>, version: Zxid) -> ByteString {
     if servers.is_empty() {
         return ByteString::new();
     }
-    let mut text = String::new();
-    for (id, ServerLine { quorum, election, role, client }) in servers {
-        // Writing into a string does not fail.
-        let _ = write!(text, "server.{id}={quorum}:{}:{}", election.port, role.name());
-        if let Some(client) = client {
-            let _ = write!(text, ";{client}");
-        }
-        text.push('\n');
-    }
-    text.push_str("version=0");
-    ByteString::from(text)
+    ByteString::from(Membership { servers: servers.clone(), version }.to_string())
+}
+
+/// Whether the ensemble may change while it serves.
+fn reconfiguration(
+    said: &BTreeMap<String, String>,
+    servers: &BTreeMap<ServerId, ServerLine>,
+) -> Result<Reconfiguration, ConfigError> {
+    let enabled = flag(said, RECONFIG, "true")?.unwrap_or(false);
+    let standalone = flag(said, STANDALONE, "true")?.unwrap_or(true);
+    Ok(match (enabled, servers.is_empty()) {
+        (false, _) => Reconfiguration::Off,
+        (true, true) => Reconfiguration::Alone,
+        (true, false) => Reconfiguration::On { standalone },
+    })
 }
 
 #[cfg(test)]
@@ -105,7 +116,7 @@ mod tests {
         let said = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let servers =
             servers.iter().map(|(id, line)| (ServerId(*id), line.parse().expect("a line"))).collect();
-        client_rules(&said, &servers, node_wire::jute::limits::MAX_FRAME)
+        client_rules(&said, &servers, node_wire::jute::limits::MAX_FRAME, Zxid::ZERO)
     }
 
     #[test]

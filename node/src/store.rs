@@ -15,8 +15,10 @@ use std::time::{Duration, Instant};
 
 use node_core::io::StoreOp;
 use node_log::{FileStorage, Log, LogError, Storage};
+use node_wire::membership::Membership;
 use tokio::sync::Notify;
 
+use crate::dynamic::DynamicFile;
 use crate::metrics::Metrics;
 
 /// Bytes that may wait for the disk before clients are left unread.
@@ -97,6 +99,7 @@ impl Store {
     /// before each fsync: nothing in a sound member, see [`LAZY_SYNC`].
     pub(crate) fn start(
         log: Log<FileStorage>,
+        dynamic: Option<DynamicFile>,
         keep_snapshots: Option<usize>,
         wake: Arc<Notify>,
         linger: Duration,
@@ -107,6 +110,7 @@ impl Store {
         let backlog = Backlog::default();
         let writer = Writer {
             log,
+            dynamic,
             keep_snapshots,
             told: Arc::clone(&told),
             backlog: backlog.clone(),
@@ -186,13 +190,16 @@ fn size(op: &StoreOp) -> usize {
             StoreOp::Truncate(_)
             | StoreOp::Install(_)
             | StoreOp::AcceptedEpoch(_)
-            | StoreOp::CurrentEpoch(_) => 0,
+            | StoreOp::CurrentEpoch(_)
+            | StoreOp::Membership(_) => 0,
         }
 }
 
 /// The thread.
 struct Writer<S: Storage> {
     log: Log<S>,
+    /// The operator's files, where the membership is kept.
+    dynamic: Option<DynamicFile>,
     keep_snapshots: Option<usize>,
     told: Arc<Told>,
     backlog: Backlog,
@@ -290,8 +297,21 @@ impl<S: Storage> Writer<S> {
                 self.log.flush_and_sync()?;
                 self.log.set_current_epoch(epoch)?;
             }
+            StoreOp::Membership(membership) => self.keep(&membership),
         }
         Ok(())
+    }
+
+    /// Where the operator's files can't be written, the log still knows: a start takes longer, and no promise breaks.
+    fn keep(&self, membership: &Membership) {
+        let Some(dynamic) = &self.dynamic else { return };
+        if let Err(error) = dynamic.write(membership) {
+            tracing::error!(
+                "failed to write down the membership of version {:x}: {error}; let this member write there, or \
+                 correct the server lines by hand",
+                membership.version.0
+            );
+        }
     }
 
     fn after_snapshot(&mut self) -> Result<(), LogError> {

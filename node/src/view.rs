@@ -3,12 +3,15 @@
 //! The member's task makes it between two batches and does no more than copy what was asked for: the tree is
 //! a clone that shares everything. Text and JSON are made elsewhere.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytestring::ByteString;
 use node_core::tree::TreeSnapshot;
 use node_core::{LearnerView, Status};
 use node_wire::ids::{SessionId, Zxid};
+
+use crate::book::Servers;
 
 /// What a question is about, beyond the status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +39,8 @@ pub(crate) struct Want {
 pub(crate) struct View {
     pub(crate) status: Status,
     pub(crate) voters: usize,
+    /// Members of the membership that rules.
+    pub(crate) servers: Arc<Servers>,
     pub(crate) traffic: Traffic,
     /// How long it has led an established epoch, if it does.
     pub(crate) leads_for: Option<Duration>,

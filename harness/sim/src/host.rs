@@ -124,6 +124,8 @@ pub(crate) fn carry_out(log: &mut Log<MemStorage>, batch: &[(u64, StoreOp)]) -> 
             StoreOp::Install(image) => log.install(image)?,
             StoreOp::AcceptedEpoch(epoch) => log.set_accepted_epoch(*epoch)?,
             StoreOp::CurrentEpoch(epoch) => log.set_current_epoch(*epoch)?,
+            // Nothing keeps it: what is in the log must be enough for whoever starts again.
+            StoreOp::Membership(_) => {}
         }
     }
     if batch.iter().any(|(_, op)| matches!(op, StoreOp::Append(_))) {

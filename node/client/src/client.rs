@@ -6,7 +6,8 @@ use bytes::Bytes;
 use bytestring::ByteString;
 use node_wire::client::{
     Acl, ChildrenResponse, Create2Response, CreateRequest, CreateResponse, DeleteRequest, ExistsResponse,
-    GetDataResponse, OpCode, PathWatch, SetDataRequest, SetDataResponse, Stat, SyncRequest, SyncResponse,
+    GetDataResponse, OpCode, PathWatch, ReconfigRequest, SetDataRequest, SetDataResponse, Stat, SyncRequest,
+    SyncResponse,
 };
 use node_wire::client::{Children2Response, ErrorCode};
 use node_wire::ids::Zxid;
@@ -115,6 +116,23 @@ impl Client {
     pub async fn delete(&self, path: impl Into<ByteString>, version: i32) -> Result<Reply<()>, OpError> {
         let request = DeleteRequest { path: path.into(), version };
         self.call(OpCode::Delete, |w| request.encode(w), |_| Ok(())).await
+    }
+
+    /// Changes the ensemble: server lines that join or change, numbers of those that leave, each list with commas, at a
+    /// version of the membership or at any (-1). Gives the new membership and its Stat.
+    ///
+    /// # Errors
+    /// See [`OpError`].
+    pub async fn reconfig(
+        &self,
+        joining: &str,
+        leaving: &str,
+        version: i64,
+    ) -> Result<Reply<GetDataResponse>, OpError> {
+        let said = |list: &str| (!list.is_empty()).then(|| ByteString::from(list));
+        let (joining, leaving) = (said(joining), said(leaving));
+        let request = ReconfigRequest { joining, leaving, members: None, config_version: version };
+        self.call(OpCode::Reconfig, |w| request.encode(w), GetDataResponse::decode).await
     }
 
     /// The Stat of a znode, or `None` where there is none, which the server calls an error.

@@ -9,7 +9,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use node_wire::ids::{Epoch, Zxid};
+use bytestring::ByteString;
+use node_wire::ids::{Epoch, ServerId, Zxid};
 use node_wire::quorum::{Dialect, QuorumPacket};
 use node_wire::snapshot::{Image, ZxidDigest};
 use node_wire::txn::Entry;
@@ -17,6 +18,7 @@ use node_wire::txn::Entry;
 use crate::Config;
 use crate::clients::Clients;
 use crate::divergence::Divergence;
+use crate::ensemble::{Changed, Ensemble, membership_of};
 use crate::io::{ConnId, Effect, Event, Now, StoreOp};
 use crate::journal::Journal;
 use crate::look::DigestLog;
@@ -31,11 +33,13 @@ const MAX_PATIENCE_DOUBLINGS: u32 = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Leave {
     pub(crate) reason: String,
+    /// Who is to lead instead, if that is settled: it is followed without an election.
+    pub(crate) successor: Option<ServerId>,
 }
 
 impl Leave {
     pub(crate) fn because(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into() }
+        Self { reason: reason.into(), successor: None }
     }
 }
 
@@ -67,6 +71,9 @@ pub(crate) struct Base<P: Plant> {
     pub(crate) plant: P,
     pub(crate) config: Config,
     pub(crate) quorum: Quorum,
+    pub(crate) ensemble: Ensemble,
+    /// The ensemble changed, and neither the election nor the driver knows.
+    pub(crate) ensemble_changed: bool,
     pub(crate) now: Now,
     /// Time in which this process was awake; all deadlines run on it.
     pub(crate) awake: Duration,
@@ -112,15 +119,20 @@ impl<P: Plant> Base<P> {
         now: Now,
         plant: P,
     ) -> Self {
-        let quorum = if plant.has(Bug::HalfQuorum) {
-            Quorum::of_half(config.voters.clone())
-        } else {
-            Quorum::new(config.voters.clone())
-        };
+        let mut ensemble = Ensemble::new(&config);
+        let mut tree = tree_of(image, &config, &ensemble, plant);
+        let mut changed = ensemble.take_from(&tree);
+        for entry in &entries {
+            changed = changed.max(ensemble.logged(entry));
+        }
+        ensemble.show_in(&mut tree);
+        let quorum = ensemble.quorum(&config, plant);
         let journal = Journal::new(image.zxid, entries, config.journal_entries);
-        Self {
+        let mut base = Self {
             plant,
             quorum,
+            ensemble_changed: ensemble.changes,
+            ensemble,
             now,
             awake: Duration::ZERO,
             accepted_epoch: accepted,
@@ -128,7 +140,7 @@ impl<P: Plant> Base<P> {
             highest_told: Epoch::ZERO,
             durable: journal.last(),
             journal,
-            tree: tree_of(image, &config, plant),
+            tree,
             clients: Clients::new(config.id, &config.clients, now),
             out: Vec::new(),
             next_ticket: 0,
@@ -145,7 +157,29 @@ impl<P: Plant> Base<P> {
             divergence: Divergence::default(),
             left_to_old_writer: Vec::new(),
             config,
+        };
+        if changed == Changed::Active {
+            base.keep_membership();
         }
+        base
+    }
+
+    /// Who is in the ensemble changed, perhaps.
+    pub(crate) fn adapt(&mut self, changed: Changed) {
+        match changed {
+            Changed::Nothing => return,
+            Changed::Quorum => {}
+            Changed::Active => {
+                self.ensemble.show_in(&mut self.tree);
+                self.keep_membership();
+            }
+        }
+        self.quorum = self.ensemble.quorum(&self.config, self.plant);
+        self.ensemble_changed = true;
+    }
+
+    fn keep_membership(&mut self) {
+        self.store(StoreOp::Membership(Arc::new(self.ensemble.active().clone())));
     }
 
     pub(crate) fn emit(&mut self, effect: Effect) {
@@ -198,6 +232,8 @@ impl<P: Plant> Base<P> {
             self.file_epoch(entry.zxid().epoch());
         }
         self.journal.push(entry.clone());
+        let changed = self.ensemble.logged(&entry);
+        self.adapt(changed);
         let zxid = entry.zxid();
         let ticket = self.store(StoreOp::Append(entry));
         self.appended.push_back((ticket, zxid));
@@ -258,6 +294,8 @@ impl<P: Plant> Base<P> {
         if !self.journal.truncate(zxid) {
             return false;
         }
+        let changed = self.ensemble.truncated(zxid);
+        self.adapt(changed);
         if !self.plant.has(Bug::TruncNotAtAll) {
             self.store(StoreOp::Truncate(zxid));
         }
@@ -291,9 +329,12 @@ impl<P: Plant> Base<P> {
         }
     }
 
-    /// Replaces everything by a leader's snapshot.
-    pub(crate) fn install(&mut self, image: Image) {
-        self.tree = tree_of(&image, &self.config, self.plant);
+    /// Replaces everything by a leader's snapshot. A leader of ours has nothing in its tree that is not committed.
+    pub(crate) fn install(&mut self, image: Image, leader: Dialect) {
+        self.tree = tree_of(&image, &self.config, &self.ensemble, self.plant);
+        let changed = self.ensemble.installed(&self.tree, leader == Dialect::Own);
+        self.adapt(changed);
+        self.ensemble.show_in(&mut self.tree);
         self.divergence = Divergence::default();
         self.journal.reset(image.zxid);
         self.appended.clear();
@@ -342,7 +383,10 @@ impl<P: Plant> Base<P> {
         let Self {
             plant: _,
             config: _,
+            // Follows from the next one.
             quorum: _,
+            ensemble,
+            ensemble_changed,
             now: _,
             awake: _,
             accepted_epoch,
@@ -368,6 +412,8 @@ impl<P: Plant> Base<P> {
             left_to_old_writer,
         } = self;
         (accepted_epoch, current_epoch, highest_told).hash(state);
+        ensemble.fingerprint(state);
+        ensemble_changed.hash(state);
         journal.fingerprint(state);
         (tree.zxid(), tree.digest()).hash(state);
         for session in tree.sessions() {
@@ -395,6 +441,10 @@ impl<P: Plant> Base<P> {
         let walked = self.plant.has(Bug::SnapshotMissesChange).then(|| self.tree.snapshot());
         self.seen.clear();
         let applied = self.tree.apply_seen(&entry, &mut self.seen);
+        if let Some(membership) = membership_of(&entry) {
+            let changed = self.ensemble.activate(membership);
+            self.adapt(changed);
+        }
         self.digests.note(entry.zxid(), self.tree.digest());
         if let Some(told) = self.divergence.compare(&self.tree, &entry) {
             self.tell(Event::Diverged { zxid: entry.zxid(), told, computed: self.tree.digest() });
@@ -438,9 +488,15 @@ impl<P: Plant> Base<P> {
 }
 
 /// The tree of a snapshot.
-fn tree_of<P: Plant>(image: &Image, config: &Config, plant: P) -> Tree {
+fn tree_of<P: Plant>(image: &Image, config: &Config, ensemble: &Ensemble, plant: P) -> Tree {
     let mut tree = Tree::from_image(image);
-    tree.show_membership(&config.clients.membership);
+    if ensemble.changes {
+        // It may know better than we do.
+        tree.show_membership(&ByteString::new());
+        ensemble.show_in(&mut tree);
+    } else {
+        tree.show_membership(&config.clients.membership);
+    }
     if plant.has(Bug::EphemeralSurvives) {
         tree.forget_owners();
     }

@@ -31,6 +31,10 @@
 //! An observer has no vote. It asks like one that started late, is answered by voters who do not count it, and joins the
 //! leader whom a quorum follows.
 //!
+//! Where the ensemble may change ([`crate::ensemble`]), votes carry the membership that rules, and who is in none votes
+//! with nobody to count it. An election then needs a quorum of every membership that has a say; to join a leader that stands,
+//! one of either is enough.
+//!
 //! An election is a matter of liveness only. Two members may both think they won; discovery lets at most one of
 //! them establish an epoch.
 
@@ -38,11 +42,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
+use bytes::Bytes;
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 use node_wire::quorum::Dialect;
 
 use crate::Config;
+use crate::ensemble::Ensemble;
 use crate::fingerprint::until;
 use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
@@ -106,7 +112,7 @@ struct Peer {
     suspect: bool,
     /// When it was heard last, in the present lookup.
     heard_at: Option<Duration>,
-    /// It is a member of Apache ZooKeeper: its votes carry the ensemble's configuration, which ours leave out.
+    /// It is a member of Apache ZooKeeper, as its votes show.
     apache: bool,
 }
 
@@ -163,6 +169,8 @@ pub(crate) struct Election<P: Plant> {
     me: ServerId,
     observes: bool,
     observers: BTreeSet<ServerId>,
+    /// The membership that rules, where it may change: votes carry it.
+    membership: Option<Bytes>,
     quorum: Quorum,
     round: Round,
     peers: BTreeMap<ServerId, Peer>,
@@ -175,6 +183,8 @@ pub(crate) struct Election<P: Plant> {
     looks_on: bool,
     /// Whom we decided for in vain.
     in_vain: BTreeSet<ServerId>,
+    /// That was no election: a reconfiguration named the leader.
+    designated: bool,
     /// Votes of earlier rounds, for the planted bug that counts them. Always empty in a clean member.
     stale: BTreeMap<ServerId, Vote>,
 }
@@ -189,6 +199,7 @@ impl<P: Plant> Election<P> {
             me,
             observes: config.observes(),
             observers: config.observers.clone(),
+            membership: None,
             quorum,
             round: Round(0),
             peers,
@@ -197,8 +208,32 @@ impl<P: Plant> Election<P> {
             informed_at: Duration::ZERO,
             looks_on: false,
             in_vain: BTreeSet::new(),
+            designated: false,
             stale: BTreeMap::new(),
         }
+    }
+
+    /// The ensemble changes, or may change from here on. What is known of those that stay is kept.
+    ///
+    /// Who is in no membership that it knows votes like anybody else: there may be one, which it does not know, by which
+    /// its vote is needed, and elsewhere nobody counts it.
+    pub(crate) fn reconfigure(&mut self, ensemble: &Ensemble, quorum: Quorum, observes: bool) {
+        let (me, known) = (self.me, std::mem::take(&mut self.peers));
+        let voters = quorum.voters().filter(|voter| *voter != me);
+        self.peers = voters.map(|voter| (voter, known.get(&voter).copied().unwrap_or_default())).collect();
+        self.observes = observes;
+        self.observers = ensemble.active().observers();
+        self.membership = Some(ensemble.active().to_bytes());
+        self.quorum = quorum;
+    }
+
+    /// Who leads next is settled. Returns it, as if it had been elected.
+    pub(crate) fn designate(&mut self, leader: ServerId, peer_epoch: Epoch, zxid: Zxid) -> ServerId {
+        self.round = Round(self.round.0 + 1);
+        self.lookup = None;
+        self.designated = true;
+        self.decided = Some(Vote { leader, zxid, peer_epoch, round: self.round });
+        leader
     }
 
     pub(crate) fn round(&self) -> Round {
@@ -210,8 +245,10 @@ impl<P: Plant> Election<P> {
         let Self {
             plant: _,
             me: _,
+            // These follow from the ensemble, which is mixed in elsewhere.
             observes: _,
             observers: _,
+            membership: _,
             quorum: _,
             stale,
             round,
@@ -221,9 +258,10 @@ impl<P: Plant> Election<P> {
             informed_at,
             looks_on,
             in_vain,
+            designated,
         } = self;
         decided.map(|_| until(*informed_at, at)).hash(state);
-        (stale, round, decided, looks_on, in_vain).hash(state);
+        (stale, round, decided, looks_on, in_vain, designated).hash(state);
         for (id, peer) in peers {
             let Peer { connected, suspect, heard_at: _, apache } = peer;
             (id, connected, suspect, apache).hash(state);
@@ -272,6 +310,7 @@ impl<P: Plant> Election<P> {
         if std::mem::take(&mut self.looks_on) && unanswered {
             self.in_vain.extend(decided.map(|vote| vote.leader));
         }
+        self.designated = false;
         let (proposal, ballots) = if self.plant.has(Bug::CountOtherRound) {
             self.with_stale_votes(own)
         } else {
@@ -320,9 +359,10 @@ impl<P: Plant> Election<P> {
         }
     }
 
-    /// True when the connection to a peer is known to be gone.
+    /// True when the connection to a peer is known to be gone. That says nothing of one that a reconfiguration made the
+    /// leader: a member of Apache ZooKeeper begins its elections anew then.
     pub(crate) fn is_gone(&self, peer: ServerId) -> bool {
-        self.peers.get(&peer).is_some_and(|peer| !peer.connected)
+        !self.designated && self.peers.get(&peer).is_some_and(|peer| !peer.connected)
     }
 
     /// How a voter speaks, by its votes.
@@ -468,6 +508,11 @@ impl<P: Plant> Election<P> {
         }
     }
 
+    /// An observer, or where the ensemble may change anybody else who is no voter.
+    fn has_no_vote(&self, server: ServerId) -> bool {
+        self.observers.contains(&server) || self.membership.is_some() && !self.peers.contains_key(&server)
+    }
+
     /// A vote arrived. Returns the leader when it decides the election.
     pub(crate) fn heard(
         &mut self,
@@ -476,9 +521,12 @@ impl<P: Plant> Election<P> {
         at: Duration,
         out: &mut Outbox,
     ) -> Option<ServerId> {
-        if self.observers.contains(&from) {
+        if self.has_no_vote(from) {
             // It wants to know whom to follow, and has no vote. One that follows asks nothing.
-            if notification.state == PeerState::Looking {
+            // Who is none of us may think that it votes, and answer: so it is told once we have a leader.
+            if notification.state == PeerState::Looking
+                && (self.lookup.is_none() || self.observers.contains(&from))
+            {
                 self.tell(from, out);
             }
             return None;
@@ -487,7 +535,7 @@ impl<P: Plant> Election<P> {
         peer.suspect = false;
         peer.connected = true;
         peer.heard_at = Some(at);
-        peer.apache = notification.config.is_some();
+        peer.apache = notification.dialect == Dialect::Apache;
         // A vote for a stranger would never be led: not counted, as if it had not come.
         if !self.quorum.contains(notification.leader) {
             return None;
@@ -603,7 +651,7 @@ impl<P: Plant> Election<P> {
             if same_round {
                 supporters.push(self.me);
             }
-            if self.quorum.reached(supporters.iter().copied()) {
+            if self.quorum.reached_by_either(supporters.iter().copied()) {
                 return Some(self.decide(claim, at, out));
             }
         }
@@ -676,7 +724,8 @@ impl<P: Plant> Election<P> {
             zxid: vote.zxid,
             round: if state == PeerState::Looking { self.round } else { vote.round },
             peer_epoch: vote.peer_epoch,
-            config: None,
+            config: self.membership.clone(),
+            dialect: Dialect::Own,
         };
         out.push((to, notification));
     }

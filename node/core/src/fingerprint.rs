@@ -5,9 +5,11 @@
 //! the member's own clock, and tickets relative to the last one that is durable. Each part lists all of its fields,
 //! so that a new one is not forgotten.
 
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
+use crate::io::ConnId;
 use crate::plant::Plant;
 use crate::{Member, Parked, RoleState};
 
@@ -16,10 +18,19 @@ pub(crate) fn until(deadline: Duration, at: Duration) -> Duration {
     deadline.saturating_sub(at)
 }
 
+fn waiting(parked: &BTreeMap<ConnId, Parked>, at: Duration, state: &mut impl Hasher) {
+    for (conn, Parked { since, packets }) in parked {
+        (conn, at.saturating_sub(*since), packets.len()).hash(state);
+        for packet in packets {
+            (packet.kind.code(), packet.zxid, &packet.data).hash(state);
+        }
+    }
+}
+
 impl<P: Plant> Member<P> {
     /// Mixes in everything that can decide what this member does next.
     pub fn fingerprint(&self, state: &mut impl Hasher) {
-        let Self { base, attention: _, election, role, looking_since, started } = self;
+        let Self { base, attention: _, election, role, looking_since, started, early } = self;
         let at = base.awake;
         started.hash(state);
         if base.config.clients.read_only_mode {
@@ -27,15 +38,11 @@ impl<P: Plant> Member<P> {
         }
         base.fingerprint(state);
         election.fingerprint(at, state);
+        waiting(early, at, state);
         match role {
             RoleState::Looking { parked } => {
                 state.write_u8(0);
-                for (conn, Parked { since, packets }) in parked {
-                    (conn, at.saturating_sub(*since), packets.len()).hash(state);
-                    for packet in packets {
-                        (packet.kind.code(), packet.zxid, &packet.data).hash(state);
-                    }
-                }
+                waiting(parked, at, state);
             }
             RoleState::Following(learner) => {
                 state.write_u8(1);

@@ -12,6 +12,7 @@
 //!    measures that itself and blames no peer for it.
 //! 5. After [`Effect::Halt`] nothing more is carried out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use bytes::Bytes;
 use node_wire::client::{ConnectRequest, Id, Request};
 use node_wire::election::Notification;
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
+use node_wire::membership::{Membership, ServerLine};
 use node_wire::quorum::QuorumPacket;
 use node_wire::snapshot::Image;
 use node_wire::txn::Entry;
@@ -179,6 +181,9 @@ pub enum StoreOp {
     AcceptedEpoch(Epoch),
     /// Write the currentEpoch file.
     CurrentEpoch(Epoch),
+    /// Write down the membership that rules, where the member's configuration is kept. Where it is kept nowhere this
+    /// may be left undone: a start with an older one is slower and no danger.
+    Membership(Arc<Membership>),
 }
 
 /// An intent of the member.
@@ -235,6 +240,13 @@ pub enum Effect {
     CloseClient {
         /// Which.
         client: ClientId,
+    },
+    /// Who is in the ensemble, or about to be, and where: at the start, and whenever it changes.
+    Ensemble {
+        /// The membership that rules.
+        active: Arc<Membership>,
+        /// Members of one that is proposed: they are dialled before they are in.
+        joining: BTreeMap<ServerId, ServerLine>,
     },
     /// Tell whoever watches.
     Event(Event),

@@ -21,9 +21,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
 use node_wire::jute::{Reader, Writer};
+use node_wire::membership::Membership;
 use node_wire::quorum::{
     Dialect, LEARNER_PROTOCOL, LeaderInfo, LearnerInfo, PacketType, PingTouches, QuorumPacket, Revalidated,
 };
@@ -32,6 +33,7 @@ use node_wire::txn::Entry;
 
 use crate::base::{Base, Leave, Then};
 use crate::clients::Ask;
+use crate::ensemble::Changed;
 use crate::fingerprint::until;
 use crate::io::{ClientId, ConnId, Effect, Event};
 use crate::local;
@@ -67,6 +69,10 @@ pub(crate) struct Learner {
     /// How the leader speaks: as its votes show, then as it says itself.
     dialect: Dialect,
     conn: Option<ConnId>,
+    /// We said that we observe: the leader tells us of what is committed, and asks nothing.
+    observes: bool,
+    /// The membership that rules once the leader's epoch stands, as NEWLEADER says.
+    offered: Option<Membership>,
     phase: Phase,
     epoch: Epoch,
     /// Everything up to here is committed, as the leader said.
@@ -104,6 +110,8 @@ impl Learner {
             leader,
             dialect,
             conn: None,
+            observes: base.ensemble.i_observe(&base.config),
+            offered: None,
             phase: Phase::Dialling,
             epoch: Epoch::ZERO,
             committed: Zxid::ZERO,
@@ -151,6 +159,8 @@ impl Learner {
             leader,
             dialect,
             conn,
+            observes,
+            offered,
             phase,
             epoch,
             committed,
@@ -164,6 +174,7 @@ impl Learner {
             memory,
         } = self;
         (leader, dialect, conn, phase, epoch, committed, early).hash(state);
+        (observes, offered).hash(state);
         (until(*deadline, at), redial_at.map(|redial_at| until(redial_at, at))).hash(state);
         silence.fingerprint(at, state);
         (syncs, touched, lost, behind).hash(state);
@@ -189,10 +200,12 @@ impl Learner {
         self.phase = Phase::Discovery;
         self.redial_at = None;
         let (server, protocol, dialect) = (base.config.id, LEARNER_PROTOCOL, Dialect::Own);
-        let info = LearnerInfo { server, protocol, config_version: 0, dialect };
+        let config_version = base.ensemble.active().version.to_wire();
+        let info = LearnerInfo { server, protocol, config_version, dialect };
         let data = encode(|w| info.encode(w));
         let zxid = Zxid::new(base.accepted_epoch, 0).to_wire();
-        let kind = if base.config.observes() { PacketType::ObserverInfo } else { PacketType::FollowerInfo };
+        self.observes = base.ensemble.i_observe(&base.config);
+        let kind = if self.observes { PacketType::ObserverInfo } else { PacketType::FollowerInfo };
         base.send(conn, QuorumPacket::new(kind, zxid, Some(data)));
     }
 
@@ -274,9 +287,18 @@ impl Learner {
     ) -> Result<(), Leave> {
         match kind {
             PacketType::Proposal => self.proposal(base, packet.data),
-            PacketType::Commit => self.commit(base, zxid),
-            PacketType::Inform if base.config.observes() => self.inform(base, packet.data),
+            PacketType::Commit => self.commit(base, zxid, None),
+            PacketType::CommitAndActivate if base.ensemble.changes => {
+                let (successor, _) = designated(packet.data)?;
+                self.commit(base, zxid, Some(successor))
+            }
+            PacketType::Inform if self.observes => self.inform(base, packet.data, None),
+            PacketType::InformAndActivate if self.observes && base.ensemble.changes => {
+                let (successor, entry) = designated(packet.data)?;
+                self.inform(base, Some(entry), Some(successor))
+            }
             PacketType::NewLeader if self.phase == Phase::Synchronizing => {
+                self.offered = packet.data.and_then(|data| Membership::from_bytes(&data).ok());
                 self.new_leader(base, zxid.epoch())
             }
             PacketType::UpToDate if self.phase == Phase::Acknowledging => self.up_to_date(base, zxid),
@@ -306,7 +328,7 @@ impl Learner {
             return Err(Leave::because(format!("epoch {epoch} is beyond what the wire can carry")));
         }
         // An observer's promise counts for nothing, so nothing keeps it from an older leader that still stands.
-        if epoch < base.accepted_epoch && !base.config.observes() {
+        if epoch < base.accepted_epoch && !self.observes {
             let accepted = base.accepted_epoch;
             return Err(Leave::because(format!(
                 "epoch {epoch} is older than epoch {accepted}, which we accepted"
@@ -374,7 +396,7 @@ impl Learner {
             return Err(Leave::because(format!("unexpected snapshot while {:?}", self.phase)));
         }
         self.committed = image.zxid;
-        base.install(image);
+        base.install(image, self.dialect);
         self.synchronize(base);
         Ok(())
     }
@@ -413,17 +435,28 @@ impl Learner {
     }
 
     /// An observer hears of a transaction when it is committed, and acknowledges nothing.
-    fn inform<P: Plant>(&mut self, base: &mut Base<P>, data: Option<Bytes>) -> Result<(), Leave> {
+    fn inform<P: Plant>(
+        &mut self,
+        base: &mut Base<P>,
+        data: Option<Bytes>,
+        successor: Option<ServerId>,
+    ) -> Result<(), Leave> {
         let entry = decode(data)?;
         let zxid = entry.zxid();
         if zxid <= base.journal.last() {
             return Err(Leave::because(format!("INFORM {zxid} is not after {}", base.journal.last())));
         }
         base.append(entry, None);
-        self.commit(base, zxid)
+        self.commit(base, zxid, successor)
     }
 
-    fn commit<P: Plant>(&mut self, base: &mut Base<P>, zxid: Zxid) -> Result<(), Leave> {
+    /// Something is committed; where that is another membership, somebody else may be the one to lead it.
+    fn commit<P: Plant>(
+        &mut self,
+        base: &mut Base<P>,
+        zxid: Zxid,
+        successor: Option<ServerId>,
+    ) -> Result<(), Leave> {
         if base.plant.has(Bug::LostCommitInSync) && self.phase == Phase::Acknowledging {
             self.planted.lost.get_or_insert(zxid);
             return Ok(());
@@ -433,9 +466,28 @@ impl Learner {
         }
         self.committed = self.committed.max(zxid);
         if self.phase == Phase::Broadcast && !self.planted.behind {
+            let before = base.ensemble.active().version;
             while base.apply_next(self.committed).is_some() {}
+            if base.ensemble.active().version != before {
+                return self.fits(base, successor);
+            }
         }
         Ok(())
+    }
+
+    /// Another membership rules. Whether we go on as we are, and whom we follow.
+    fn fits<P: Plant>(&self, base: &Base<P>, successor: Option<ServerId>) -> Result<(), Leave> {
+        let leader = successor.unwrap_or(self.leader);
+        let reason = if leader != self.leader {
+            "another member leads the new membership"
+        } else if !base.ensemble.leads(leader) {
+            return Err(Leave::because("the leader is not in the new membership"));
+        } else if self.observes != base.ensemble.i_observe(&base.config) {
+            "our place in the ensemble is another"
+        } else {
+            return Ok(());
+        };
+        Err(Leave { successor: Some(leader), ..Leave::because(reason) })
     }
 
     fn new_leader<P: Plant>(&mut self, base: &mut Base<P>, epoch: Epoch) -> Result<(), Leave> {
@@ -468,10 +520,17 @@ impl Learner {
         }
         let lost = self.planted.lost.map_or(committed, |lost| Zxid(lost.0 - 1));
         match self.dialect {
-            Dialect::Own => self.commit(base, committed.min(lost))?,
-            Dialect::Apache => self.commit(base, self.committed.min(lost))?,
+            Dialect::Own => self.commit(base, committed.min(lost), None)?,
+            Dialect::Apache => self.commit(base, self.committed.min(lost), None)?,
         }
+        let before = base.ensemble.active().version;
+        let shown = base.ensemble.take_from(&base.tree);
+        let offered = self.offered.take().map_or(Changed::Nothing, |offered| base.ensemble.activate(offered));
+        base.adapt(shown.max(offered));
         ack(base, conn, Zxid::new(self.epoch, 0));
+        if base.ensemble.active().version != before {
+            self.fits(base, None)?;
+        }
         base.tell(Event::Established { leader: self.leader, epoch: self.epoch });
         Ok(())
     }
@@ -540,6 +599,16 @@ impl Learner {
         };
         base.send(conn, packet);
     }
+}
+
+/// Who is to lead the new membership, and what follows behind that.
+fn designated(data: Option<Bytes>) -> Result<(ServerId, Bytes), Leave> {
+    let mut data = data.unwrap_or_default();
+    let bad = || Leave::because("a commit of a membership that names no leader");
+    let id = i64::from_be_bytes(*data.first_chunk().ok_or_else(bad)?);
+    data.advance(8);
+    let id = u64::try_from(id).map_err(|_| bad())?;
+    Ok((ServerId(id), data))
 }
 
 fn decode(data: Option<Bytes>) -> Result<Entry, Leave> {

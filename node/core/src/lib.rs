@@ -21,6 +21,7 @@ mod base;
 mod clients;
 mod divergence;
 mod election;
+mod ensemble;
 mod fingerprint;
 pub mod io;
 mod journal;
@@ -39,23 +40,26 @@ mod status;
 pub mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use node_wire::client::ErrorCode;
 use node_wire::election::Notification;
 use node_wire::ids::{Epoch, ServerId};
+use node_wire::membership::Membership;
 use node_wire::quorum::{Dialect, QuorumPacket};
 use node_wire::snapshot::ZxidDigest;
 
 pub use journal::JOURNAL_ENTRIES;
 pub use look::LearnerView;
 pub use plant::{Bug, Clean, Plant, Planted};
-pub use rules::{CONTAINER_CHECK, ClientRules};
+pub use rules::{CONTAINER_CHECK, ClientRules, Reconfiguration};
 pub use status::{Phase, Role, Status};
 
 use base::{Base, Leave};
 use clients::{Ask, TimeoutBounds};
 use election::{Election, Outbox};
+use ensemble::Changed;
 use io::{ClientId, ConnId, Effect, Event, Input, Now, Proof, Recovered};
 use leader::Leader;
 use learner::Learner;
@@ -79,7 +83,8 @@ const READ_ONLY_AFTER: Duration = Duration::from_secs(2);
 pub struct Config {
     /// Itself.
     pub id: ServerId,
-    /// All voting members, itself included if it votes.
+    /// All voting members, itself included if it votes. Where the ensemble may change, the membership in `clients`
+    /// rules instead of these two.
     pub voters: BTreeSet<ServerId>,
     /// Members that follow without a vote.
     pub observers: BTreeSet<ServerId>,
@@ -149,6 +154,32 @@ enum RoleState {
     Leading(Box<Leader>),
 }
 
+/// A learner says one thing before it is answered; it is kept until we know that we lead.
+fn keep<P: Plant>(
+    parked: &mut BTreeMap<ConnId, Parked>,
+    conn: ConnId,
+    packet: QuorumPacket,
+    base: &mut Base<P>,
+) {
+    let Some(waiting) = parked.get_mut(&conn) else { return };
+    if waiting.packets.is_empty() {
+        waiting.packets.push(packet);
+    } else {
+        parked.remove(&conn);
+        base.emit(Effect::Close { conn });
+    }
+}
+
+/// Whoever waited for this long does better to look for a leader again.
+fn close_old<P: Plant>(parked: &mut BTreeMap<ConnId, Parked>, patience: Duration, base: &mut Base<P>) {
+    let awake = base.awake;
+    let old = parked.iter().filter(|(_, parked)| awake > parked.since + patience).map(|(conn, _)| *conn);
+    for conn in old.collect::<Vec<_>>() {
+        parked.remove(&conn);
+        base.emit(Effect::Close { conn });
+    }
+}
+
 /// One member. `P` are the bugs planted in it: none, unless a test bench says otherwise.
 #[derive(Clone)]
 pub struct Member<P: Plant = Clean> {
@@ -159,6 +190,8 @@ pub struct Member<P: Plant = Clean> {
     /// Since when it looks for a leader, if it does.
     looking_since: Duration,
     started: bool,
+    /// Connections that came while we followed: where a leader is designated, others may hear of it first.
+    early: BTreeMap<ConnId, Parked>,
 }
 
 impl<P: Plant> Member<P> {
@@ -173,6 +206,7 @@ impl<P: Plant> Member<P> {
             role: RoleState::Looking { parked: BTreeMap::new() },
             looking_since: Duration::ZERO,
             started: false,
+            early: BTreeMap::new(),
         }
     }
 
@@ -193,6 +227,7 @@ impl<P: Plant> Member<P> {
             self.look(None, "started".to_owned());
         }
         self.take(input);
+        self.ensemble_changed();
         std::mem::swap(&mut self.base.out, out);
     }
 
@@ -248,6 +283,7 @@ impl<P: Plant> Member<P> {
     }
 
     fn notification(&mut self, from: ServerId, notification: &Notification) {
+        self.hear_of_ensemble(notification);
         self.elect(|election, at, outbox| election.heard(from, notification, at, outbox));
         if matches!(self.role, RoleState::Leading(_))
             && !self.established()
@@ -257,11 +293,71 @@ impl<P: Plant> Member<P> {
         }
     }
 
+    /// A vote carries the membership that rules where it comes from. Who looks takes over a later one than its own, and
+    /// begins anew; who has a leader hears of it from there.
+    fn hear_of_ensemble(&mut self, notification: &Notification) {
+        let (true, RoleState::Looking { .. }, Some(config)) =
+            (self.base.ensemble.changes, &self.role, &notification.config)
+        else {
+            return;
+        };
+        let Ok(membership) = Membership::from_bytes(config) else { return };
+        let changed = self.base.ensemble.activate(membership);
+        self.base.adapt(changed);
+        if changed == Changed::Active {
+            self.look(None, "a later membership was heard of".to_owned());
+        }
+    }
+
+    /// Tells the election and the driver who is in the ensemble, if that changed.
+    fn ensemble_changed(&mut self) {
+        if !std::mem::take(&mut self.base.ensemble_changed) {
+            return;
+        }
+        let ensemble = &self.base.ensemble;
+        let observes = ensemble.i_observe(&self.base.config);
+        self.election.reconfigure(ensemble, self.base.quorum.clone(), observes);
+        let (active, joining) = (Arc::new(ensemble.active().clone()), ensemble.joining());
+        self.base.emit(Effect::Ensemble { active, joining });
+    }
+
     /// Leaves whatever it was and looks for a leader.
     fn look(&mut self, left: Option<ServerId>, reason: String) {
+        let unanswered = self.leave_role();
+        self.ensemble_changed();
+        self.base.lookup_began();
+        let (epoch, zxid) = (self.base.current_epoch, self.base.journal.last());
+        let mut outbox = Outbox::new();
+        let decided = self.election.start(epoch, zxid, left, unanswered, self.base.awake, &mut outbox);
+        self.base.tell(Event::Looking { round: self.election.round(), left, reason });
+        for (to, notification) in outbox {
+            self.base.emit(Effect::Notify { to, notification });
+        }
+        if let Some(leader) = decided {
+            self.elected(leader);
+        }
+    }
+
+    /// Leaves whatever it was and goes to a leader that needs no election.
+    fn go_over(&mut self, left: ServerId, successor: ServerId, reason: String) {
+        self.leave_role();
+        self.ensemble_changed();
+        self.base.lookup_began();
+        let (epoch, zxid) = (self.base.current_epoch, self.base.journal.last());
+        let leader = self.election.designate(successor, epoch, zxid);
+        self.base.tell(Event::Looking { round: self.election.round(), left: Some(left), reason });
+        self.elected(leader);
+    }
+
+    /// Nothing of a role survives it. True when it followed a leader that never answered.
+    fn leave_role(&mut self) -> bool {
+        self.looking_since = self.base.awake;
         self.base.forget_waiting();
-        let looking = RoleState::Looking { parked: BTreeMap::new() };
-        let role = std::mem::replace(&mut self.role, looking);
+        let mut waiting = std::mem::take(&mut self.early);
+        if let RoleState::Looking { parked } = &mut self.role {
+            waiting.append(parked);
+        }
+        let role = std::mem::replace(&mut self.role, RoleState::Looking { parked: waiting });
         match &role {
             RoleState::Looking { .. } => {}
             RoleState::Following(learner) => learner.close(&mut self.base),
@@ -276,19 +372,7 @@ impl<P: Plant> Member<P> {
         if self.base.plant.has(Bug::StaleLogWriter) && !matches!(role, RoleState::Looking { .. }) {
             self.base.keep_old_writer();
         }
-        self.looking_since = self.base.awake;
-        self.base.lookup_began();
-        let (epoch, zxid) = (self.base.current_epoch, self.base.journal.last());
-        let mut outbox = Outbox::new();
-        let unanswered = matches!(&role, RoleState::Following(learner) if learner.is_unanswered());
-        let decided = self.election.start(epoch, zxid, left, unanswered, self.base.awake, &mut outbox);
-        self.base.tell(Event::Looking { round: self.election.round(), left, reason });
-        for (to, notification) in outbox {
-            self.base.emit(Effect::Notify { to, notification });
-        }
-        if let Some(leader) = decided {
-            self.elected(leader);
-        }
+        matches!(&role, RoleState::Following(learner) if learner.is_unanswered())
     }
 
     fn elected(&mut self, leader: ServerId) {
@@ -320,13 +404,16 @@ impl<P: Plant> Member<P> {
     }
 
     fn leave_if(&mut self, outcome: Result<(), Leave>) {
-        let Err(Leave { reason }) = outcome else { return };
+        let Err(Leave { reason, successor }) = outcome else { return };
         let left = match &self.role {
             RoleState::Looking { .. } => return,
             RoleState::Following(learner) => learner.leader(),
             RoleState::Leading(_) => self.base.config.id,
         };
-        self.look(Some(left), reason);
+        match successor {
+            Some(successor) => self.go_over(left, successor, reason),
+            None => self.look(Some(left), reason),
+        }
     }
 
     /// Tells the election once that the epoch stands: late starters compare it.
@@ -357,21 +444,16 @@ impl<P: Plant> Member<P> {
         let outcome = match &mut self.role {
             RoleState::Looking { parked } => {
                 let patience = self.base.discovery_timeout(self.election.slowest_voter());
-                let awake = self.base.awake;
-                let old: Vec<ConnId> = parked
-                    .iter()
-                    .filter(|(_, parked)| awake > parked.since + patience)
-                    .map(|(conn, _)| *conn)
-                    .collect();
-                for conn in old {
-                    parked.remove(&conn);
-                    self.base.emit(Effect::Close { conn });
-                }
+                close_old(parked, patience, &mut self.base);
                 self.elect(|election, at, outbox| election.tick(at, outbox));
                 self.serve_reads();
                 Ok(())
             }
-            RoleState::Following(learner) => learner.tick(&mut self.base),
+            RoleState::Following(learner) => {
+                let patience = self.base.discovery_timeout(self.election.slowest_voter());
+                close_old(&mut self.early, patience, &mut self.base);
+                learner.tick(&mut self.base)
+            }
             RoleState::Leading(leader) => leader.tick(&mut self.base),
         };
         self.note_established(before);
@@ -425,6 +507,9 @@ impl<P: Plant> Member<P> {
                 parked.insert(conn, Parked { since: self.base.awake, packets: Vec::new() });
             }
             RoleState::Leading(leader) => leader.accepted(&self.base, conn),
+            RoleState::Following(_) if self.base.ensemble.changes && self.early.len() < MAX_PARKED => {
+                self.early.insert(conn, Parked { since: self.base.awake, packets: Vec::new() });
+            }
             RoleState::Looking { .. } | RoleState::Following(_) => self.base.emit(Effect::Close { conn }),
         }
     }
@@ -433,19 +518,14 @@ impl<P: Plant> Member<P> {
         let before = self.established();
         let outcome = match &mut self.role {
             RoleState::Looking { parked } => {
-                if let Some(waiting) = parked.get_mut(&conn) {
-                    // A learner says one thing before it is answered.
-                    if waiting.packets.is_empty() {
-                        waiting.packets.push(packet);
-                    } else {
-                        parked.remove(&conn);
-                        self.base.emit(Effect::Close { conn });
-                    }
-                }
+                keep(parked, conn, packet, &mut self.base);
                 Ok(())
             }
             RoleState::Following(learner) if learner.is_at(conn) => learner.packet(&mut self.base, packet),
-            RoleState::Following(_) => Ok(()),
+            RoleState::Following(_) => {
+                keep(&mut self.early, conn, packet, &mut self.base);
+                Ok(())
+            }
             RoleState::Leading(leader) => leader.packet(&mut self.base, conn, packet),
         };
         self.note_established(before);
@@ -461,7 +541,10 @@ impl<P: Plant> Member<P> {
             RoleState::Following(learner) if learner.is_at(conn) => {
                 Err(Leave::because("the connection to the leader broke"))
             }
-            RoleState::Following(_) => Ok(()),
+            RoleState::Following(_) => {
+                self.early.remove(&conn);
+                Ok(())
+            }
             RoleState::Leading(leader) => {
                 leader.lost(conn);
                 // Not only at the next tick: who has no quorum must not go on serving.

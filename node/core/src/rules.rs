@@ -8,6 +8,21 @@ use node_wire::jute::limits::MAX_FRAME;
 /// How often the leader looks for containers and nodes whose time is over.
 pub const CONTAINER_CHECK: Duration = Duration::from_secs(60);
 
+/// Whether the ensemble may change while it serves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reconfiguration {
+    /// It is what the configuration says.
+    #[default]
+    Off,
+    /// It might, if this member were not alone: there is nobody to agree with.
+    Alone,
+    /// By the request `reconfig`.
+    On {
+        /// An ensemble of one is none (`standaloneEnabled`): two voters must stay.
+        standalone: bool,
+    },
+}
+
 /// What a member is told about its clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientRules {
@@ -33,6 +48,8 @@ pub struct ClientRules {
     pub max_buffer: usize,
     /// The text of `/zookeeper/config`: a line for each member, and the version. Empty where there is none to show.
     pub membership: ByteString,
+    /// Whether that may change.
+    pub reconfig: Reconfiguration,
 }
 
 /// What a transaction has besides what a client asked for: headers, a digest, the numbers of sequential names.
@@ -66,6 +83,7 @@ impl Default for ClientRules {
             container_check: CONTAINER_CHECK,
             max_buffer: MAX_FRAME,
             membership: ByteString::new(),
+            reconfig: Reconfiguration::Off,
         }
     }
 }

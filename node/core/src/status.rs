@@ -1,6 +1,7 @@
 //! A look at a member from outside: for `srvr` and `mntr`, and for invariants.
 
 use node_wire::ids::{Epoch, ServerId, Zxid};
+use node_wire::membership::Membership;
 use node_wire::txn::Entry;
 
 use crate::leader::Leader;
@@ -39,6 +40,8 @@ pub struct Status {
     pub role: Role,
     /// It has no vote.
     pub observes: bool,
+    /// How many have one, by the membership that rules.
+    pub voters: usize,
     /// Its phase.
     pub phase: Phase,
     /// True from the establishing of an epoch to its end: the member serves.
@@ -96,7 +99,8 @@ impl<P: Plant> Member<P> {
         let counts = self.base.tree.counts();
         Status {
             role,
-            observes: self.base.config.observes(),
+            observes: !self.base.quorum.contains(self.base.config.id),
+            voters: self.base.quorum.active_voters(),
             phase,
             established: self.established_epoch().is_some(),
             current_epoch: self.base.current_epoch,
@@ -118,6 +122,16 @@ impl<P: Plant> Member<P> {
             data_size: counts.data_size,
             watches: self.base.clients.watch_count(),
         }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> ServerId {
+        self.base.config.id
+    }
+
+    /// The membership that rules. Without a server in it where the ensemble can't change.
+    pub fn membership(&self) -> &Membership {
+        self.base.ensemble.active()
     }
 
     /// The bugs planted in it.

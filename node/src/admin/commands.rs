@@ -353,7 +353,7 @@ fn voting_view(facts: &Facts) -> Value {
             "learner_type": line.role.name(),
         })
     };
-    let voters = facts.about.config.servers.iter().filter(|(_, line)| line.role == ServerRole::Participant);
+    let voters = facts.view.servers.iter().filter(|(_, line)| line.role == ServerRole::Participant);
     Value::Object(voters.map(|(id, line)| (id.to_string(), server(line))).collect())
 }
 

@@ -21,6 +21,7 @@ use node_wire::logfile::Compression;
 
 use crate::address::{ById, DialLine, HostPort, ServerLine, ServerRole, UNSPECIFIED, server_id};
 use crate::cli::Args;
+use crate::dynamic::version_of;
 use crate::environment::{Environment, MY_ID};
 use crate::rules::client_rules;
 use crate::words::Whitelist;
@@ -103,6 +104,8 @@ pub struct NodeConfig {
     pub jute_max_buffer: usize,
     /// What clients may do.
     pub rules: ClientRules,
+    /// The zoo.cfg in which the membership is kept when it changes.
+    pub zoo_cfg: Option<PathBuf>,
     /// What else clients may cost.
     pub limits: ClientLimits,
     /// The shortest and the longest time-out of a session, in milliseconds.
@@ -168,6 +171,7 @@ impl NodeConfig {
         ))?;
         let data_log_dir = file.data_log_dir.take();
         let flagged = by_id(&args.servers)?;
+        let from_file = flagged.is_empty() && environment.cfg.servers.is_empty();
         let servers = if flagged.is_empty() { std::mem::take(&mut file.servers) } else { flagged };
         let id = own_id(args, &environment, &data_dir, servers.is_empty())?;
         let plain = match &args.client_addr {
@@ -180,7 +184,9 @@ impl NodeConfig {
         refuse_other_role(file.peer_type.as_deref(), role)?;
         let words = Whitelist::new(file.words.as_deref(), environment.name_of(WHITELIST));
         let jute_max_buffer = file.jute_max_buffer.unwrap_or(MAX_FRAME);
-        let mut rules = client_rules(&file.properties, &servers, jute_max_buffer)?;
+        let version = file.dynamic_config_file.as_deref().filter(|_| from_file).and_then(version_of);
+        let mut rules =
+            client_rules(&file.properties, &servers, jute_max_buffer, version.unwrap_or_default())?;
         rules.required_schemes = security.required_schemes(&file.properties)?;
         file.warnings.extend(Security::warnings(&file.properties));
         let tick_time =
@@ -210,6 +216,7 @@ impl NodeConfig {
                 .unwrap_or(DEFAULT_MAX_CLIENT_CNXNS),
             jute_max_buffer,
             rules,
+            zoo_cfg: args.config.clone().filter(|_| from_file),
             limits: ClientLimits::new(&file),
             session_timeouts_ms: limits::session_timeouts(&file, tick_time)?,
             log: LogLimits::new(&file)?,
@@ -255,23 +262,6 @@ impl NodeConfig {
         self.servers.iter().filter(|(_, line)| line.role == role).map(|(id, _)| *id).collect()
     }
 
-    /// The hosts of the ensemble.
-    pub(crate) fn hosts(&self) -> impl Iterator<Item = &str> {
-        self.servers.values().flat_map(|line| [line.quorum.host.as_str(), line.election.host.as_str()])
-    }
-
-    /// Where to dial a peer's election port.
-    pub(crate) fn election_target(&self, peer: ServerId) -> Option<&HostPort> {
-        let line = self.servers.get(&peer)?;
-        Some(self.dial.get(&peer).map_or(&line.election, |dial| &dial.election))
-    }
-
-    /// Where to dial a peer's quorum port.
-    pub(crate) fn quorum_target(&self, peer: ServerId) -> Option<&HostPort> {
-        let line = self.servers.get(&peer)?;
-        Some(self.dial.get(&peer).map_or(&line.quorum, |dial| &dial.quorum))
-    }
-
     fn check(&self, environment: &Environment) -> Result<(), ConfigError> {
         let named = |key| environment.name_of(key);
         bounds(named("peerTimeout"), self.peer_timeout, MIN_PEER_TIMEOUT, MAX_PEER_TIMEOUT, in_ms)?;
@@ -302,6 +292,13 @@ impl NodeConfig {
         }
         let impossible = |message: String| Err(ConfigError::Impossible(message));
         let Some(own) = self.servers.get(&self.id) else {
+            if !self.rules.membership.ends_with("version=0") {
+                return impossible(format!(
+                    "member {} in an ensemble without it, since a reconfiguration removed it: let it join anew, with \
+                     the lines of all members and its own in the configuration",
+                    self.id
+                ));
+            }
             return impossible(format!(
                 "member {} in an ensemble without it: add a line for server {} or correct the id",
                 self.id, self.id

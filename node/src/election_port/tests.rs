@@ -4,10 +4,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::address::HostPort;
+use crate::book::Book;
 use crate::config::NodeConfig;
 use crate::testing::{config, connect, from_peer, listener, local};
 use node_wire::election::PeerState;
 use node_wire::ids::{Epoch, Round, Zxid};
+use node_wire::quorum::Dialect;
 
 fn vote(round: u64) -> Notification {
     Notification {
@@ -17,6 +19,7 @@ fn vote(round: u64) -> Notification {
         round: Round(round),
         peer_epoch: Epoch(1),
         config: None,
+        dialect: Dialect::Own,
     }
 }
 
@@ -40,7 +43,8 @@ fn start(id: u64, own: TcpListener, all: &[(u64, &HostPort)]) -> (Rc<ElectionPor
 
 fn start_with(config: NodeConfig, own: TcpListener) -> (Rc<ElectionPort>, Rc<Inbox>) {
     let inbox = Rc::new(Inbox::default());
-    let port = ElectionPort::new(Rc::new(config), Rc::clone(&inbox));
+    let book = Rc::new(Book::new(&config));
+    let port = ElectionPort::new(Rc::new(config), book, Rc::clone(&inbox));
     port.start(own);
     (port, inbox)
 }

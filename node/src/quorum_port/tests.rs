@@ -4,6 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::address::HostPort;
+use crate::book::Book;
 use crate::testing::{config, connect, from_peer, listener, local};
 use node_wire::snapshot::{Image, NodeRecord, OPEN_ACL, StatPersisted};
 
@@ -24,7 +25,8 @@ fn port(peer: &HostPort) -> (Rc<QuorumPort>, Rc<Inbox>) {
     if let Some(line) = config.servers.get_mut(&ServerId(2)) {
         line.quorum = peer.clone();
     }
-    (QuorumPort::new(Rc::new(config), Rc::clone(&inbox)), inbox)
+    let book = Rc::new(Book::new(&config));
+    (QuorumPort::new(Rc::new(config), book, Rc::clone(&inbox)), inbox)
 }
 
 /// A learner's connection, as both sides have it.

@@ -144,11 +144,11 @@ impl PeerTls {
     }
 
     /// Makes a connection that somebody dialled what it should be. `hosts` are those of the ensemble.
-    pub(crate) async fn accepted<'a>(
+    pub(crate) async fn accepted(
         &self,
         doorman: &Doorman,
         stream: TcpStream,
-        hosts: impl Iterator<Item = &'a str>,
+        hosts: &[String],
     ) -> io::Result<Link> {
         if self.guard == Guard::Either {
             let mut first = [0];
@@ -161,7 +161,7 @@ impl PeerTls {
         let peer = stream.peer_addr()?.ip();
         let side = Side::Accepts(Arc::clone(&self.contexts().server));
         let (stream, connection) = doorman.welcome(stream, side, self.patience).await?;
-        self.check(&connection, peer, hosts)?;
+        self.check(&connection, peer, hosts.iter().map(String::as_str))?;
         Ok((stream, Some(Channel::new(connection))))
     }
 

@@ -15,6 +15,7 @@ fn status() -> Status {
     Status {
         role: Role::Following(ServerId(3)),
         observes: false,
+        voters: 3,
         phase: Phase::Broadcast,
         established: true,
         current_epoch: Epoch(2),
@@ -43,6 +44,7 @@ pub(crate) fn view() -> View {
     View {
         status: status(),
         voters: 3,
+        servers: Arc::default(),
         traffic: Traffic { received: 3, sent: 2, connections: 1, ..Traffic::default() },
         leads_for: None,
         tree: None,

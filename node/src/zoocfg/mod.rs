@@ -246,7 +246,9 @@ impl ZooCfg {
 
     fn set_server(&mut self, key: &str, id: &str, value: &str) -> Result<(), ConfigError> {
         let id = server_id(id).ok_or_else(|| ConfigError::ServerKey(key.to_owned()))?;
-        let line = value.parse().map_err(|source| ConfigError::Address { key: key.to_owned(), source })?;
+        let line = value
+            .parse::<ServerLine>()
+            .map_err(|source| ConfigError::Address { key: key.to_owned(), source: source.into() })?;
         match self.servers.insert(id, line) {
             None => Ok(()),
             Some(_) => Err(ConfigError::ServerTwice(id)),

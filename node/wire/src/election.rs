@@ -8,11 +8,14 @@
 //! 40 bytes with it, and from 44 bytes on with the ensemble's configuration. All are read. A notification
 //! with a configuration is written in the newest form. One without is written in the 40-byte form: ZooKeeper
 //! parses an empty configuration too, and where `standaloneEnabled` is false that ends the thread that
-//! receives votes. Members of ours leave the configuration out, and know those of Apache ZooKeeper by theirs.
+//! receives votes. Members of ours leave the configuration out where it never changes. Where it may they send it
+//! under a version of their own, which ZooKeeper takes for one later than it knows; so a configuration under the
+//! usual version tells a member of Apache ZooKeeper.
 //!
 //! ZooKeeper orders votes as signed numbers and we as unsigned ones. Negative numbers are refused here, so
 //! that the two orders are one; all but the smallest, which stands for no vote where an observer looks for a
-//! leader. It is read as 0, which is nobody's number.
+//! leader, and -1 as round and epoch, which a member of Apache ZooKeeper says that went to its leader without an
+//! election (a reconfiguration named it). Both are read as 0: nobody's number, and no round and no epoch.
 
 use std::net::Ipv6Addr;
 
@@ -21,6 +24,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use crate::client::codes;
 use crate::ids::{Epoch, Round, ServerId, Zxid};
 use crate::jute::{DecodeError, Reader, Writer, bounded_length};
+use crate::quorum::Dialect;
 
 /// The longest frame of a notification.
 pub const MAX_NOTIFICATION: usize = 512 * 1024;
@@ -40,8 +44,13 @@ const HELLO_HEADER: usize = 8 + 8 + 4;
 /// What an observer of Apache ZooKeeper sends in each part of a vote.
 const NO_VOTE: i64 = i64::MIN;
 
+/// What a member of Apache ZooKeeper has for round and epoch when there was no election.
+const NO_ELECTION: i64 = -1;
+
 /// The form of a notification with a configuration.
 const NOTIFICATION_V2: i32 = 2;
+/// The form with a configuration as members of ours write it: "node".
+const NOTIFICATION_OWN: i32 = 0x6e6f_6465;
 /// The form before it.
 const NOTIFICATION_V1: i32 = 1;
 /// The length without epoch, version and configuration.
@@ -130,8 +139,10 @@ pub struct Notification {
     pub round: Round,
     /// The current epoch of whom it votes for.
     pub peer_epoch: Epoch,
-    /// The ensemble as the sender knows it, as text.
+    /// The ensemble as the sender knows it, as text: a [`Membership`](crate::membership::Membership).
     pub config: Option<Bytes>,
+    /// How the sender speaks. Only a vote with a configuration tells one of Apache ZooKeeper.
+    pub dialect: Dialect,
 }
 
 impl Notification {
@@ -144,7 +155,10 @@ impl Notification {
         w.long(i64::from(self.peer_epoch.0));
         match &self.config {
             Some(config) => {
-                w.int(NOTIFICATION_V2);
+                w.int(match self.dialect {
+                    Dialect::Own => NOTIFICATION_OWN,
+                    Dialect::Apache => NOTIFICATION_V2,
+                });
                 w.buffer(config);
             }
             None => w.int(NOTIFICATION_V1),
@@ -162,23 +176,29 @@ impl Notification {
         let state = PeerState::try_from(r.int()?)?;
         let leader = ServerId(decode_vote("leader", r.long()?)?);
         let zxid = Zxid(decode_vote("zxid of a vote", r.long()?)?);
-        let round = Round(decode_unsigned("election round", r.long()?)?);
-        let (peer_epoch, config) = if len == NOTIFICATION_V0_LEN {
-            (zxid.epoch(), None)
+        let round = Round(match r.long()? {
+            NO_ELECTION => 0,
+            round => decode_unsigned("election round", round)?,
+        });
+        let (peer_epoch, (config, dialect)) = if len == NOTIFICATION_V0_LEN {
+            (zxid.epoch(), (None, Dialect::Own))
         } else {
             (decode_epoch(r.long()?)?, decode_config(len, &mut r)?)
         };
-        Ok(Notification { state, leader, zxid, round, peer_epoch, config })
+        Ok(Notification { state, leader, zxid, round, peer_epoch, config, dialect })
     }
 }
 
-fn decode_config(len: usize, r: &mut Reader) -> Result<Option<Bytes>, DecodeError> {
+fn decode_config(len: usize, r: &mut Reader) -> Result<(Option<Bytes>, Dialect), DecodeError> {
     let version = r.int()?;
     if len == NOTIFICATION_V1_LEN || version < NOTIFICATION_V2 {
-        return Ok(None);
+        return Ok((None, Dialect::Own));
     }
     let config = r.buffer()?.ok_or(DecodeError::NegativeLength(-1))?;
-    Ok((!config.is_empty()).then_some(config))
+    let config = (!config.is_empty()).then_some(config);
+    let dialect =
+        if config.is_none() || version == NOTIFICATION_OWN { Dialect::Own } else { Dialect::Apache };
+    Ok((config, dialect))
 }
 
 /// Part of a vote, which observers do not have.
@@ -187,7 +207,7 @@ fn decode_vote(what: &'static str, wire: i64) -> Result<u64, DecodeError> {
 }
 
 fn decode_epoch(wire: i64) -> Result<Epoch, DecodeError> {
-    if wire == NO_VOTE {
+    if wire == NO_VOTE || wire == NO_ELECTION {
         return Ok(Epoch::ZERO);
     }
     u32::try_from(wire).map(Epoch).map_err(|_| DecodeError::OutOfRange { what: "epoch", value: wire })

@@ -28,6 +28,7 @@ pub mod ephemeral;
 pub mod ids;
 pub mod jute;
 pub mod logfile;
+pub mod membership;
 pub mod password;
 pub mod quorum;
 pub mod snapshot;

@@ -6,7 +6,7 @@ use node_core::{Member, Plant, Role, TICK};
 use node_wire::client::ConnectRequest;
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, SessionId, Zxid};
-use node_wire::quorum::PacketType;
+use node_wire::quorum::{Dialect, PacketType};
 
 use super::checks::Finding;
 use super::transition::Transition;
@@ -214,8 +214,15 @@ impl<P: Plant, const N: usize> World<P, N> {
                 break;
             }
             let state = PeerState::Looking;
-            let notification =
-                Notification { state, leader: server(leader), zxid, round, peer_epoch, config: None };
+            let notification = Notification {
+                state,
+                leader: server(leader),
+                zxid,
+                round,
+                peer_epoch,
+                config: None,
+                dialect: Dialect::Own,
+            };
             self.step(at, Input::Notification { from: server(peer), notification })?;
         }
         Ok(())
@@ -341,6 +348,7 @@ impl<P: Plant, const N: usize> World<P, N> {
             }
             Effect::SendImage { conn, snapshot } => self.send(conn, Cargo::Image(snapshot)),
             Effect::Close { conn } => self.close(conn),
+            Effect::Ensemble { .. } => {}
             Effect::Event(event) => {
                 if let node_core::io::Event::Looking { round, .. } = &event {
                     self.host(at).round = *round;

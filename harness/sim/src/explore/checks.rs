@@ -63,7 +63,8 @@ impl<P: Plant, const N: usize> World<P, N> {
             StoreOp::Truncate(_)
             | StoreOp::Install(_)
             | StoreOp::AcceptedEpoch(_)
-            | StoreOp::CurrentEpoch(_) => Ok(()),
+            | StoreOp::CurrentEpoch(_)
+            | StoreOp::Membership(_) => Ok(()),
         }
     }
 

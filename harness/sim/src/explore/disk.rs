@@ -70,6 +70,7 @@ impl Durable {
                 }
                 self.current = *epoch;
             }
+            StoreOp::Membership(_) => {}
         }
         Ok(())
     }
@@ -166,6 +167,7 @@ impl Hash for Disk {
                 StoreOp::Install(image) => (2_u8, image.zxid).hash(state),
                 StoreOp::AcceptedEpoch(epoch) => (3_u8, epoch).hash(state),
                 StoreOp::CurrentEpoch(epoch) => (4_u8, epoch).hash(state),
+                StoreOp::Membership(membership) => (5_u8, membership).hash(state),
             }
         }
     }

@@ -13,7 +13,7 @@ use node_core::tree::TreeSnapshot;
 use node_core::{Config, Member, Plant, Role};
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
-use node_wire::quorum::QuorumPacket;
+use node_wire::quorum::{Dialect, QuorumPacket};
 
 use super::checks::Ghost;
 use super::digest::{self, Digest};
@@ -60,7 +60,7 @@ pub(super) struct Vote {
 
 impl From<&Notification> for Vote {
     fn from(notification: &Notification) -> Self {
-        let Notification { state, leader, zxid, round, peer_epoch, config: _ } = notification;
+        let Notification { state, leader, zxid, round, peer_epoch, config: _, dialect: _ } = notification;
         Self { state: *state, leader: *leader, zxid: *zxid, round: *round, epoch: *peer_epoch }
     }
 }
@@ -68,7 +68,7 @@ impl From<&Notification> for Vote {
 impl From<Vote> for Notification {
     fn from(vote: Vote) -> Self {
         let Vote { state, leader, zxid, round, epoch } = vote;
-        Self { state, leader, zxid, round, peer_epoch: epoch, config: None }
+        Self { state, leader, zxid, round, peer_epoch: epoch, config: None, dialect: Dialect::Own }
     }
 }
 

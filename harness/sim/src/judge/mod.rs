@@ -160,7 +160,10 @@ impl Judge {
                 }
             }
             StoreOp::CurrentEpoch(epoch) => self.views[host].epoch = *epoch,
-            StoreOp::Truncate(_) | StoreOp::Install(_) | StoreOp::AcceptedEpoch(_) => {}
+            StoreOp::Truncate(_)
+            | StoreOp::Install(_)
+            | StoreOp::AcceptedEpoch(_)
+            | StoreOp::Membership(_) => {}
         }
         if let StoreOp::CurrentEpoch(epoch) = op
             && leads
@@ -181,7 +184,7 @@ impl Judge {
                 view.current = *epoch;
                 return self.check_vouching(host, *epoch);
             }
-            StoreOp::Append(_) | StoreOp::Truncate(_) | StoreOp::Install(_) => {}
+            StoreOp::Append(_) | StoreOp::Truncate(_) | StoreOp::Install(_) | StoreOp::Membership(_) => {}
         }
         Ok(())
     }

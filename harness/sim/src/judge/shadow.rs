@@ -42,7 +42,7 @@ impl Shadow {
             StoreOp::Append(entry) => self.marks.push(Mark::of(entry)),
             StoreOp::Truncate(zxid) => self.marks.truncate(self.upper(*zxid)),
             StoreOp::Install(image) => *self = Self { base: image.zxid, marks: Vec::new() },
-            StoreOp::AcceptedEpoch(_) | StoreOp::CurrentEpoch(_) => {}
+            StoreOp::AcceptedEpoch(_) | StoreOp::CurrentEpoch(_) | StoreOp::Membership(_) => {}
         }
     }
 

@@ -39,6 +39,7 @@ fn found(accepted: Epoch, interrupted: Option<&StoreOp>) -> Found<'_> {
 fn status(role: Role, epoch: u32, applied: Zxid) -> Status {
     Status {
         observes: false,
+        voters: 3,
         role,
         phase: Phase::Broadcast,
         established: true,

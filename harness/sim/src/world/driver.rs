@@ -159,6 +159,8 @@ impl<P: Plant> World<P> {
                 self.reply(client, frame);
             }
             Effect::CloseClient { client } => self.close_client(client),
+            // A wire goes to whoever the core names; there is no book.
+            Effect::Ensemble { .. } => {}
             Effect::Event(event) => self.told(host, &event),
             Effect::Halt { reason } => {
                 let id = self.server(host).0;
@@ -212,6 +214,7 @@ impl<P: Plant> World<P> {
             StoreOp::Install(image) => ("install", image.zxid.0),
             StoreOp::AcceptedEpoch(epoch) => ("accepted-epoch", u64::from(epoch.0)),
             StoreOp::CurrentEpoch(epoch) => ("current-epoch", u64::from(epoch.0)),
+            StoreOp::Membership(membership) => ("membership", membership.version.0),
         };
         self.line(host, verb, [figure, ticket], || format!("{figure:#x} ticket {ticket}"));
     }

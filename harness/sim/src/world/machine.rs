@@ -118,7 +118,10 @@ impl<P: Plant> World<P> {
             match op {
                 StoreOp::Truncate(_) => self.counters.truncations += 1,
                 StoreOp::Install(_) => self.counters.installs += 1,
-                StoreOp::Append(_) | StoreOp::AcceptedEpoch(_) | StoreOp::CurrentEpoch(_) => {}
+                StoreOp::Append(_)
+                | StoreOp::AcceptedEpoch(_)
+                | StoreOp::CurrentEpoch(_)
+                | StoreOp::Membership(_) => {}
             }
         }
         if self.trap_stored(host, &batch) {

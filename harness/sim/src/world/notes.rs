@@ -47,6 +47,7 @@ impl<P: Plant> World<P> {
                 let conn = usize::try_from(client.0).expect("connections are few");
                 format!("s{me} closes c{}", self.client_conns[conn].client + 1)
             }
+            Effect::Ensemble { active, .. } => format!("s{me} is in the ensemble of {}", active.version),
             Effect::Event(event) => format!("s{me} {}", told(event)),
             Effect::Halt { reason } => format!("s{me} stops: {reason}"),
         }
@@ -137,6 +138,7 @@ fn store(op: &StoreOp) -> String {
         StoreOp::Install(image) => format!("installs the tree of {}", image.zxid),
         StoreOp::AcceptedEpoch(epoch) => format!("writes acceptedEpoch {}", epoch.0),
         StoreOp::CurrentEpoch(epoch) => format!("writes currentEpoch {}", epoch.0),
+        StoreOp::Membership(membership) => format!("writes the membership of {}", membership.version),
     }
 }
 

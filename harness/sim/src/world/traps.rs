@@ -133,7 +133,10 @@ impl<P: Plant> World<P> {
         match op {
             StoreOp::Install(_) => self.closes(host, Trap::Installing),
             StoreOp::Truncate(_) => self.closes(host, Trap::Truncating),
-            StoreOp::Append(_) | StoreOp::AcceptedEpoch(_) | StoreOp::CurrentEpoch(_) => false,
+            StoreOp::Append(_)
+            | StoreOp::AcceptedEpoch(_)
+            | StoreOp::CurrentEpoch(_)
+            | StoreOp::Membership(_) => false,
         }
     }
 
@@ -145,7 +148,9 @@ impl<P: Plant> World<P> {
             Some((_, StoreOp::Append(_))) => {
                 self.phase(host) == Some(Phase::Synchronization) && self.closes(host, Trap::Appended)
             }
-            Some((_, StoreOp::Truncate(_) | StoreOp::AcceptedEpoch(_))) | None => false,
+            Some((_, StoreOp::Truncate(_) | StoreOp::AcceptedEpoch(_) | StoreOp::Membership(_))) | None => {
+                false
+            }
         };
         if closes {
             self.crash(host);

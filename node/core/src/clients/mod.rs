@@ -616,6 +616,7 @@ fn is_write(op: OpCode) -> bool {
             | OpCode::SetAcl
             | OpCode::Check
             | OpCode::Multi
+            | OpCode::Reconfig
     )
 }
 

@@ -3,9 +3,9 @@
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
 use node_wire::client::{
-    ConnectResponse, Create2Response, CreateResponse, ErrorCode, EventType, KeeperState, MultiResponse,
-    MultiResult, OpCode, ReplyHeader, SaslPacket, SetAclResponse, SetDataResponse, SyncResponse,
-    WatcherEvent, XID_WATCH, put_frame,
+    ConnectResponse, Create2Response, CreateResponse, ErrorCode, EventType, GetDataResponse, KeeperState,
+    MultiResponse, MultiResult, OpCode, ReplyHeader, SaslPacket, SetAclResponse, SetDataResponse,
+    SyncResponse, WatcherEvent, XID_WATCH, put_frame,
 };
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::Writer;
@@ -60,6 +60,9 @@ pub(super) fn written(xid: i32, zxid: Zxid, op: OpCode, applied: &Applied) -> By
         Applied::DataSet { stat } | Applied::Checked { stat } => {
             with_body(xid, zxid, 0, |w| SetDataResponse { stat: *stat }.encode(w))
         }
+        Applied::Reconfigured { text, stat } => with_body(xid, zxid, text.len(), |w| {
+            GetDataResponse { data: Some(text.clone()), stat: *stat }.encode(w);
+        }),
         Applied::AclSet { stat } => with_body(xid, zxid, 0, |w| SetAclResponse { stat: *stat }.encode(w)),
         Applied::Several(parts) => several(xid, zxid, parts),
         Applied::Deleted | Applied::SessionClosed | Applied::SessionCreated { .. } => {
@@ -110,6 +113,7 @@ fn several(xid: i32, zxid: Zxid, parts: &[(i32, Applied)]) -> Bytes {
         Applied::Refused(error) => MultiResult::Error { err: error.code() },
         // No part of any multi.
         Applied::AclSet { .. }
+        | Applied::Reconfigured { .. }
         | Applied::Several(_)
         | Applied::SessionCreated { .. }
         | Applied::SessionClosed => MultiResult::Error { err: ErrorCode::SystemError.code() },

@@ -9,7 +9,7 @@
 //! of the epoch perhaps before NEWLEADER (ZOOKEEPER-4685). Neither counts before its ACK of NEWLEADER.
 
 use node_wire::client::{ErrorCode, OpCode};
-use node_wire::ids::{Epoch, SessionId, Zxid};
+use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
 use node_wire::quorum::{Dialect, ForwardedRequest, PacketType, QuorumPacket};
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
@@ -118,8 +118,11 @@ impl Leader {
         local: bool,
     ) -> Result<(), Leave> {
         let zxid = self.next_zxid(base)?;
-        let (plant, rules, tree) = (base.plant, &base.config.clients, &base.tree);
-        let (kind, txn) = self.outstanding.transaction(Case { plant, rules, tree, request, zxid, local });
+        let membership = self.new_membership(base, request, zxid);
+        let (plant, rules, tree, membership) =
+            (base.plant, &base.config.clients, &base.tree, membership.as_ref());
+        let (kind, txn) =
+            self.outstanding.transaction(Case { plant, rules, tree, membership, request, zxid, local });
         if base.plant.has(Bug::EarlyCasRefusal)
             && let Txn::Error { code } = txn
             && code == ErrorCode::BadVersion.code()
@@ -214,32 +217,48 @@ impl Leader {
         if self.phase != Phase::Broadcast {
             return Ok(());
         }
-        let mut positions: Vec<Zxid> = self
+        let positions: Vec<(ServerId, Zxid)> = self
             .peers
             .values()
             .filter(|peer| peer.progress == Progress::Synchronized && !peer.observes)
-            .map(|peer| peer.acked)
-            .chain([self.durable])
+            .filter_map(|peer| Some((peer.server?, peer.acked)))
+            .chain([(base.config.id, self.durable)])
             .collect();
-        let reached = if base.plant.has(Bug::CommitAlone) {
-            self.last_proposed
-        } else {
-            base.quorum.reached_zxid(&mut positions)
-        };
-        if reached > base.journal.applied() {
-            self.apply_up_to(base, reached);
+        // More than once where a membership is among what is committed: what is behind it needs the new one alone.
+        loop {
+            let reached = if base.plant.has(Bug::CommitAlone) {
+                self.last_proposed
+            } else {
+                self.commit_index(base, &positions)
+            };
+            let applied = base.journal.applied();
+            if reached <= applied {
+                return Ok(());
+            }
+            self.apply_up_to(base, reached)?;
             self.release_barriers(base);
+            if base.journal.applied() == applied {
+                // A position may be the beginning of an epoch, which is no transaction.
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
-    /// Commits in order: tells the learners, applies, answers.
-    pub(super) fn apply_up_to<P: Plant>(&mut self, base: &mut Base<P>, zxid: Zxid) {
-        while let Some((entry, applied)) = base.apply_next(zxid) {
+    /// Commits in order: tells the learners, applies, answers. Behind a membership that another one is to lead nothing
+    /// more is committed here.
+    pub(super) fn apply_up_to<P: Plant>(&mut self, base: &mut Base<P>, up_to: Zxid) -> Result<(), Leave> {
+        loop {
+            let before = base.ensemble.pending().map(|_| base.ensemble.active().servers.clone());
+            let Some((entry, applied)) = base.apply_next(up_to) else { break };
             let zxid = entry.zxid();
             // The history that the epoch began with was sent with its COMMITs already.
             if zxid > self.initial {
-                self.tell_committed(base, &entry);
+                match before {
+                    Some(before) if matches!(applied, Applied::Reconfigured { .. }) => {
+                        self.activated(base, &entry, &before)?;
+                    }
+                    Some(_) | None => self.tell_committed(base, &entry),
+                }
                 self.answer_in_order(base, zxid);
             }
             self.outstanding.applied(zxid);
@@ -248,6 +267,7 @@ impl Leader {
             }
         }
         self.share(&base.tree);
+        Ok(())
     }
 }
 
@@ -293,7 +313,6 @@ fn beginning_after(zxid: Zxid) -> Zxid {
 mod tests {
     use std::time::Duration;
 
-    use node_wire::ids::ServerId;
     use node_wire::snapshot::Image;
 
     use super::*;

@@ -19,6 +19,7 @@ mod ahead;
 mod broadcast;
 mod fingerprint;
 mod reaper;
+mod reconfig;
 mod rounds;
 mod sync;
 
@@ -355,11 +356,7 @@ impl Leader {
         let info = LearnerInfo::decode(&mut Reader::new(packet.data.clone().unwrap_or_default()));
         let accepted = Zxid::from_wire(packet.zxid).epoch();
         let observes = packet.kind == PacketType::ObserverInfo;
-        let belongs = |server: ServerId| {
-            let known =
-                if observes { base.config.observers.contains(&server) } else { base.quorum.contains(server) };
-            known && server != base.config.id
-        };
+        let belongs = |server: ServerId| base.ensemble.welcomes(server, observes, &base.quorum, &base.config);
         let (server, dialect) = match info {
             // Epochs are signed on the wire; a negative one would be beyond all others here.
             Ok(info) if packet.zxid >= 0 && belongs(info.server) => (info.server, info.dialect),
@@ -389,9 +386,12 @@ impl Leader {
                     Dialect::Apache => base.config.init_timeout(),
                 };
         }
-        base.highest_told = base.highest_told.max(accepted);
+        let votes = !observes && base.quorum.contains(server);
+        if votes || !base.ensemble.changes {
+            base.highest_told = base.highest_told.max(accepted);
+        }
         match self.epoch {
-            Some(epoch) if accepted > epoch && !observes => Err(Leave::because(format!(
+            Some(epoch) if accepted > epoch && votes => Err(Leave::because(format!(
                 "member {server} accepted epoch {accepted}, beyond our epoch {epoch}"
             ))),
             Some(epoch) => {
@@ -441,9 +441,11 @@ impl Leader {
         let last = Zxid::from_wire(packet.zxid);
         // -1: promised before, so it does not count. Else it must not be ahead of us.
         let counts = u32::try_from(current).ok().map(Epoch);
-        let observes = self.peers.get(&conn).is_some_and(|peer| peer.observes);
+        let votes = self.peers.get(&conn).is_some_and(|peer| {
+            !peer.observes && peer.server.is_some_and(|server| base.quorum.contains(server))
+        });
         if let Some(current) = counts
-            && !observes
+            && votes
             && self.phase == Phase::Discovery
             && is_ahead(base, current, last)
         {
@@ -510,8 +512,9 @@ impl Leader {
         {
             return Ok(());
         }
+        self.apply_up_to(base, self.initial)?;
+        self.activate_offer(base);
         self.phase = Phase::Broadcast;
-        self.apply_up_to(base, self.initial);
         // A new leader knows nothing of when it heard of a session: each has its whole time-out.
         for (session, timeout_ms) in base.tree.sessions() {
             self.sessions.add(session, timeout_ms, None, base.awake);
@@ -522,6 +525,9 @@ impl Leader {
             }
         }
         base.tell(Event::Established { leader: base.config.id, epoch });
+        if !base.ensemble.leads(base.config.id) {
+            return Err(Leave::because("the membership that was finished has another leader"));
+        }
         self.try_commit(base)
     }
 

@@ -69,7 +69,8 @@ impl Leader {
                 });
             }
         }
-        send(base, conn, PacketType::NewLeader, Zxid::new(epoch, 0));
+        let offer = self.offer(base).map(|membership| membership.to_bytes());
+        base.send(conn, QuorumPacket::new(PacketType::NewLeader, Zxid::new(epoch, 0).to_wire(), offer));
     }
 }
 

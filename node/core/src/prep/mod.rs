@@ -16,15 +16,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytestring::ByteString;
 use node_wire::client::{
     CREATE_CONTAINER, CheckVersionRequest, CreateRequest, CreateTtlRequest, DeleteRequest, ErrorCode, Id,
-    MultiOp, MultiRequest, OpCode, SetAclRequest, SetDataRequest,
+    MultiOp, MultiRequest, OpCode, PERM_WRITE, SetAclRequest, SetDataRequest,
 };
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::{DecodeError, Reader};
+use node_wire::membership::Membership;
 use node_wire::quorum::ForwardedRequest;
 use node_wire::txn::Txn;
 
 use crate::ClientRules;
 use crate::access::permits;
+use crate::ensemble::CONFIG_NODE;
 use crate::learner::encode;
 use crate::plant::Plant;
 use crate::tree::{SharedAcl, Tree, parent_of};
@@ -71,6 +73,8 @@ pub(crate) struct Case<'a, P> {
     pub(crate) plant: P,
     pub(crate) rules: &'a ClientRules,
     pub(crate) tree: &'a Tree,
+    /// The membership that a reconfig asks for, as the leader judges it.
+    pub(crate) membership: Option<&'a Result<Membership, ErrorCode>>,
     pub(crate) request: &'a ForwardedRequest,
     /// It is proposed as this: the records count on it.
     pub(crate) zxid: Zxid,
@@ -158,6 +162,7 @@ impl Outstanding {
             return Err(ErrorCode::SessionExpired);
         }
         match op {
+            OpCode::Reconfig => self.reconfig(case),
             OpCode::CloseSession => Ok(self.close_session(case)),
             OpCode::Multi => {
                 let request = MultiRequest::decode(&mut body).map_err(malformed)?;
@@ -226,6 +231,19 @@ impl Outstanding {
             }
         }
         Txn::Multi { txns }
+    }
+
+    /// The ensemble becomes another. Whether it can is the leader's judgement; here is whether the client may.
+    fn reconfig<P: Plant>(&mut self, case: Case<'_, P>) -> Result<Txn, ErrorCode> {
+        /// ZooKeeper gives the node no other, however often it changes.
+        const VERSION: i32 = -1;
+        let membership = case.membership.ok_or(ErrorCode::Unimplemented)?.as_ref().map_err(|error| *error)?;
+        let record = self.existing(case.tree, CONFIG_NODE)?;
+        case.demand(&record, PERM_WRITE)?;
+        let (path, data) = (ByteString::from_static(CONFIG_NODE), membership.to_bytes());
+        let record = Record { version: VERSION, length: data.len(), ..record };
+        self.change(path.clone(), record, case.zxid);
+        Ok(Txn::SetData { path, data: Some(data), version: VERSION })
     }
 
     fn close_session<P: Plant>(&mut self, case: Case<'_, P>) -> Txn {

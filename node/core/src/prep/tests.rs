@@ -41,7 +41,8 @@ impl Judge {
         let auth = vec![Id { scheme: ByteString::from_static("digest"), id }];
         let request = ForwardedRequest { session: SESSION, cxid: 1, op: op.code(), payload, auth };
         let (tree, rules) = (&self.tree, &ClientRules::default());
-        let case = Case { plant: Clean, rules, tree, request: &request, zxid, local: false };
+        let case =
+            Case { plant: Clean, rules, tree, membership: None, request: &request, zxid, local: false };
         let (kind, txn) = self.outstanding.transaction(case);
         let header = TxnHeader { session: SESSION, cxid: 1, zxid, time_ms: 0, kind };
         let applied = self.tree.apply(&Entry::new(header, txn.clone(), None));
@@ -203,7 +204,15 @@ fn a_multi_of_short_lists_that_mean_long_ones_is_refused() {
         let op = OpCode::Multi.code();
         let request = ForwardedRequest { session: SESSION, cxid: 1, op, payload, auth: auth.clone() };
         let zxid = Zxid::new(Epoch(1), counter);
-        let case = Case { plant: Clean, rules: &rules, tree: &judge.tree, request: &request, zxid };
+        let case = Case {
+            plant: Clean,
+            rules: &rules,
+            tree: &judge.tree,
+            membership: None,
+            request: &request,
+            zxid,
+            local: false,
+        };
         let (_, txn) = outstanding.transaction(case);
         assert!(txn.encoded_len() <= 2 * SMALL, "what is proposed can be read back");
         let Txn::Multi { txns } = txn else { panic!("a multi stays one") };
@@ -226,7 +235,15 @@ fn a_session_ends_however_long_the_paths_of_its_nodes_are() {
     let (op, payload) = (OpCode::CloseSession.code(), Bytes::new());
     let request = ForwardedRequest { session: SESSION, cxid: 1, op, payload, auth: Vec::new() };
     let zxid = Zxid::new(Epoch(1), 1000);
-    let case = Case { plant: Clean, rules: &rules, tree: &judge.tree, request: &request, zxid };
+    let case = Case {
+        plant: Clean,
+        rules: &rules,
+        tree: &judge.tree,
+        membership: None,
+        request: &request,
+        zxid,
+        local: false,
+    };
     let (kind, txn) = judge.outstanding.transaction(case);
     assert!(txn.encoded_len() <= 2 * rules.max_buffer, "{} bytes", txn.encoded_len());
     let header = TxnHeader { session: SESSION, cxid: 1, zxid, time_ms: 0, kind };

@@ -28,6 +28,13 @@ pub enum Applied {
         /// Its new Stat.
         stat: Stat,
     },
+    /// The ensemble is another now.
+    Reconfigured {
+        /// The text of `/zookeeper/config`.
+        text: Bytes,
+        /// Its new Stat.
+        stat: Stat,
+    },
     /// A znode's access control list was replaced.
     AclSet {
         /// Its new Stat.
@@ -92,7 +99,12 @@ impl Tree {
             Txn::Delete { path } => self.delete(header, path, seen).map(|()| Applied::Deleted),
             Txn::SetData { path, data, version } => {
                 let stat = self.set_data(header, path, data.as_ref(), *version, seen)?;
-                Ok(Applied::DataSet { stat })
+                match data {
+                    Some(text) if header.kind == OpCode::Reconfig.code() => {
+                        Ok(Applied::Reconfigured { text: text.clone(), stat })
+                    }
+                    Some(_) | None => Ok(Applied::DataSet { stat }),
+                }
             }
             Txn::SetAcl { path, acl, version } => {
                 self.set_acl(path, acl, *version).map(|stat| Applied::AclSet { stat })

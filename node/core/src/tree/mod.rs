@@ -27,7 +27,7 @@ use bytestring::ByteString;
 use imbl::{OrdMap, OrdSet};
 use node_wire::client::{Acl, ErrorCode, EventType, PERM_READ, Stat};
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::snapshot::{Image, NodeRecord, StatPersisted};
+use node_wire::snapshot::{Image, NodeRecord, OPEN_ACL, StatPersisted};
 
 pub use acl::AclCache;
 pub(crate) use acl::SharedAcl;
@@ -189,9 +189,11 @@ impl Tree {
         if !membership.is_empty() {
             self.set_silently(CONFIG, membership.as_bytes().clone());
         }
-        // Everybody may read it, and nobody but the superuser write.
-        let acl = [Acl { perms: PERM_READ, ..Acl::world_anyone() }];
-        let _ = self.set_acl(CONFIG, &acl, -1);
+        // Everybody may read it, and nobody but the superuser write, until somebody says otherwise.
+        if self.node(CONFIG).is_some_and(|node| node.acl == OPEN_ACL) {
+            let acl = [Acl { perms: PERM_READ, ..Acl::world_anyone() }];
+            let _ = self.set_acl(CONFIG, &acl, -1);
+        }
     }
 
     /// The Stat of a path as clients see it.

@@ -12,6 +12,7 @@ use node_wire::client::{
 };
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::{Reader, Writer, limits::MAX_FRAME};
+use node_wire::membership::Membership;
 
 use crate::history::dotted;
 use crate::show;
@@ -141,6 +142,11 @@ impl Client {
                 format!("[{}]", clients.collect::<Vec<_>>().join(" "))
             }
             OpCode::Exists => show::stat(&ExistsResponse::decode(&mut reader)?.stat),
+            OpCode::Reconfig => {
+                let response = GetDataResponse::decode(&mut reader)?;
+                let membership = Membership::from_bytes(&response.data.unwrap_or_default())?;
+                format!("{} {}", show::ensemble(&membership, &BTreeMap::new()), show::stat(&response.stat))
+            }
             OpCode::GetData => {
                 let response = GetDataResponse::decode(&mut reader)?;
                 format!("{:?} {}", show::text(response.data.as_deref()), show::stat(&response.stat))

@@ -44,6 +44,8 @@ impl Disk {
             }
             StoreOp::AcceptedEpoch(epoch) => self.durable.accepted_epoch = epoch,
             StoreOp::CurrentEpoch(epoch) => self.durable.current_epoch = epoch,
+            // A restart finds the configuration that it began with: what is in the log must be enough.
+            StoreOp::Membership(_) => {}
         }
         Some((ticket, line))
     }
@@ -67,5 +69,6 @@ pub(crate) fn show(op: &StoreOp) -> String {
         StoreOp::Install(image) => format!("install snapshot {}", dotted(image.zxid)),
         StoreOp::AcceptedEpoch(epoch) => format!("acceptedEpoch {epoch}"),
         StoreOp::CurrentEpoch(epoch) => format!("currentEpoch {epoch}"),
+        StoreOp::Membership(membership) => format!("membership {}", dotted(membership.version)),
     }
 }

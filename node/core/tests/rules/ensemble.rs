@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use node_core::io::{ClientId, ConnId, Effect, Input, Now, Recovered};
 use node_core::tree::TreeSnapshot;
-use node_core::{Bug, Clean, Config, Member, Plant, Planted, Status, TICK};
+use node_core::{Bug, Clean, ClientRules, Config, Member, Plant, Planted, Reconfiguration, Status, TICK};
 use node_wire::election::Notification;
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::quorum::{PacketType, QuorumPacket};
@@ -67,8 +67,10 @@ pub(crate) struct Ensemble {
     pub(crate) clients: BTreeMap<String, Client>,
     mono: Duration,
     snap_count: Option<u64>,
-    pub(crate) rules: node_core::ClientRules,
+    pub(crate) rules: ClientRules,
     voters: u64,
+    /// Where the ensemble may change: those beyond this number are not in it at first.
+    members_at_first: u64,
     pub(crate) show_pings: bool,
     next_client: u64,
     out: String,
@@ -96,6 +98,30 @@ impl Ensemble {
             let host = Host { core: None, plant: None, disk, puppet: false, asleep: false };
             self.hosts.insert(id, host);
         }
+    }
+
+    /// Lets the ensemble change, with so many beside it who may join. They are started with what they know: those who
+    /// are in, and themselves.
+    pub(crate) fn may_change(&mut self, newcomers: u64) {
+        self.rules.reconfig = Reconfiguration::On { standalone: false };
+        self.members_at_first = u64::try_from(self.hosts.len()).expect("few");
+        for id in self.members_at_first + 1..=self.members_at_first + newcomers {
+            let disk = Disk::new(Recovered::default());
+            self.hosts.insert(id, Host { core: None, plant: None, disk, puppet: false, asleep: false });
+        }
+    }
+
+    /// The membership that a member is started with.
+    fn membership(&self, id: u64) -> String {
+        let line = |id: u64| {
+            let role =
+                if id > self.voters && id <= self.members_at_first { "observer" } else { "participant" };
+            format!("server.{id}=host{id}:2888:3888:{role};2181\n")
+        };
+        let lines: String =
+            self.hosts.keys().filter(|known| **known <= self.members_at_first).copied().map(line).collect();
+        let own = if id > self.members_at_first { line(id) } else { String::new() };
+        format!("{lines}{own}version=0")
     }
 
     fn host(&mut self, id: u64) -> Result<&mut Host, String> {
@@ -132,7 +158,12 @@ impl Ensemble {
             session_timeouts_ms: None,
             journal_entries: node_core::JOURNAL_ENTRIES,
             last_counter: Zxid::LAST_COUNTER,
-            clients: self.rules.clone(),
+            clients: match self.rules.reconfig {
+                Reconfiguration::On { .. } => {
+                    ClientRules { membership: self.membership(id).into(), ..self.rules.clone() }
+                }
+                Reconfiguration::Off | Reconfiguration::Alone => self.rules.clone(),
+            },
         }
     }
 
@@ -414,6 +445,9 @@ impl Ensemble {
                 let (name, client) = self.client_of(client);
                 client.open = false;
                 self.line(format!("{id} => {name} connection closed"));
+            }
+            Effect::Ensemble { active, joining } => {
+                self.line(format!("{id} {}", show::ensemble(&active, &joining)))
             }
             Effect::Event(event) => self.line(format!("{id} {}", show::event(&event))),
             Effect::Halt { .. } => unreachable!("handled before"),

@@ -68,3 +68,8 @@ fn the_rules_of_zab_hold() {
 fn the_rules_of_the_client_port_hold() {
     run_all("clients");
 }
+
+#[test]
+fn the_rules_of_reconfiguration_hold() {
+    run_all("reconfig");
+}

@@ -9,14 +9,15 @@
 //! multiread c get:PATH children:PATH ...
 //! addwatch c PATH [recursive=true] · removewatch|checkwatch c PATH [kind=any|data|children]
 //! setwatches c [seen=ZXID] [data=PATHS] [exist=PATHS] [children=PATHS] [persistent=PATHS] [recursive=PATHS]
+//! reconfig c [join=IDS] [observe=IDS] [leave=IDS] [all=IDS] [line=SERVERLINE] [version=N]
 //! ```
 
 use bytes::Bytes;
 use bytestring::ByteString;
 use node_wire::client::{
     Acl, AddWatchRequest, AuthPacket, CheckVersionRequest, CreateRequest, CreateTtlRequest, DeleteRequest,
-    MultiOp, MultiRequest, OpCode, PathOnly, PathWatch, SetAclRequest, SetDataRequest, SetWatches2,
-    SyncRequest, WatchesRequest,
+    MultiOp, MultiRequest, OpCode, PathOnly, PathWatch, ReconfigRequest, SetAclRequest, SetDataRequest,
+    SetWatches2, SyncRequest, WatchesRequest,
 };
 use node_wire::ids::Zxid;
 use node_wire::jute::Writer;
@@ -70,6 +71,7 @@ pub(crate) fn request(name: &str, args: &mut Args<'_>) -> Outcome<(OpCode, Strin
             let body = SyncRequest { path: ByteString::from_static("/") };
             (OpCode::Sync, String::new(), encode(|w| body.encode(w)))
         }
+        "reconfig" => reconfig(args)?,
         "whoami" => (OpCode::WhoAmI, String::new(), Bytes::new()),
         "ping" => (OpCode::Ping, String::new(), Bytes::new()),
         "close" => (OpCode::CloseSession, String::new(), Bytes::new()),
@@ -79,6 +81,26 @@ pub(crate) fn request(name: &str, args: &mut Args<'_>) -> Outcome<(OpCode, Strin
         }
         _ => return Err(format!("no command {name}").into()),
     })
+}
+
+fn reconfig(args: &mut Args<'_>) -> Outcome<(OpCode, String, Bytes)> {
+    let line = |role: &str, id: &str| format!("server.{id}=host{id}:2888:3888:{role};2181");
+    let mut lines = |key: &str, role: &str| -> Option<Vec<String>> {
+        Some(args.0.take_key(key)?.split(',').map(|id| line(role, id)).collect())
+    };
+    let (join, observe, all) =
+        (lines("join", "participant"), lines("observe", "observer"), lines("all", "participant"));
+    let text = |lines: Vec<String>| (!lines.is_empty()).then(|| ByteString::from(lines.join(",")));
+    let literal = args.0.take_key("line").map(str::to_owned);
+    let joining =
+        [join.unwrap_or_default(), observe.unwrap_or_default(), literal.into_iter().collect()].concat();
+    let body = ReconfigRequest {
+        joining: text(joining),
+        leaving: args.0.take_key("leave").map(ByteString::from),
+        members: all.and_then(text),
+        config_version: args.zxid("version")?.map_or(-1, Zxid::to_wire),
+    };
+    Ok((OpCode::Reconfig, String::new(), encode(|w| body.encode(w))))
 }
 
 fn create(args: &mut Args<'_>) -> Outcome<(OpCode, String, Bytes)> {

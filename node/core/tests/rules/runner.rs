@@ -136,6 +136,9 @@ impl Runner {
         match name {
             "ensemble" => {
                 self.ensemble.create(args.id()?, args.or("observers", 0)?, args.key("snap_count")?);
+                if let Some(newcomers) = args.key("newcomers")? {
+                    self.ensemble.may_change(newcomers);
+                }
                 self.ensemble.rules.enforce_quota = args.or("enforce_quota", false)?;
                 self.ensemble.rules.local_sessions = args.or("local", false)?;
                 self.ensemble.rules.local_upgrading = args.or("upgrading", false)?;
@@ -226,6 +229,7 @@ impl Runner {
             round: Round(args.or("round", 1)?),
             peer_epoch: Epoch(args.or("epoch", 0)?),
             config: None,
+            dialect: Dialect::Own,
         };
         self.ensemble.vote(from, to, notification);
         Ok(self.ensemble.deliver(from, to, Some(1))?)

@@ -1,12 +1,15 @@
 //! Effects as lines that a reader of the protocol understands.
 
+use std::collections::BTreeMap;
+
 use node_core::Role;
 use node_core::Status;
 use node_core::io::Event;
 use node_wire::client::{CreateRequest, DeleteRequest, ErrorCode, MultiResult, OpCode, SetDataRequest, Stat};
 use node_wire::election::Notification;
-use node_wire::ids::Zxid;
+use node_wire::ids::{ServerId, Zxid};
 use node_wire::jute::Reader;
+use node_wire::membership::{Membership, ServerLine};
 use node_wire::quorum::{
     ForwardedRequest, LearnerInfo, PacketType, PingTouches, QuorumPacket, Revalidate, Revalidated,
 };
@@ -77,7 +80,14 @@ pub(crate) fn packet(packet: &QuorumPacket, from_leader: bool) -> String {
             let server = LearnerInfo::decode(&mut reader).map(|info| info.server.0).unwrap_or_default();
             format!("{kind} of {server} accepted={}", zxid.epoch())
         }
+        PacketType::NewLeader if !data.is_empty() => {
+            let offer = Membership::from_bytes(&data).map(|offer| ensemble(&offer, &BTreeMap::new()));
+            format!("{kind} epoch={} {}", zxid.epoch(), offer.unwrap_or_else(|error| error.to_string()))
+        }
         PacketType::LeaderInfo | PacketType::NewLeader => format!("{kind} epoch={}", zxid.epoch()),
+        PacketType::CommitAndActivate | PacketType::InformAndActivate => {
+            format!("{kind} {} leader={}", dotted(zxid), reader.long().unwrap_or(-1))
+        }
         PacketType::AckEpoch => {
             let current = reader.int().unwrap_or(i32::MIN);
             format!("{kind} current={current} last={}", dotted(zxid))
@@ -131,6 +141,10 @@ pub(crate) fn txn(entry: &Entry) -> String {
         Txn::Create { path, data, ephemeral, .. } => {
             let kind = if *ephemeral { "create ephemeral" } else { "create" };
             format!("{kind} {path} {:?}", text(data.as_deref()))
+        }
+        Txn::SetData { data: Some(data), .. } if entry.header.kind == OpCode::Reconfig.code() => {
+            let next = Membership::from_bytes(data).map(|next| ensemble(&next, &BTreeMap::new()));
+            next.unwrap_or_else(|error| error.to_string())
         }
         Txn::SetData { path, data, version } => {
             format!("set {path} {:?} version={version}", text(data.as_deref()))
@@ -197,6 +211,21 @@ pub(crate) fn stat(stat: &Stat) -> String {
     );
     if stat.ephemeral_owner.0 != 0 {
         line += &format!(" owner={}", stat.ephemeral_owner);
+    }
+    line
+}
+
+/// Who is in the ensemble.
+pub(crate) fn ensemble(active: &Membership, joining: &BTreeMap<ServerId, ServerLine>) -> String {
+    let list =
+        |ids: &mut dyn Iterator<Item = ServerId>| ids.map(|id| id.to_string()).collect::<Vec<_>>().join(" ");
+    let mut line =
+        format!("ensemble {} votes=[{}]", dotted(active.version), list(&mut active.voters().into_iter()));
+    if !active.observers().is_empty() {
+        line += &format!(" observes=[{}]", list(&mut active.observers().into_iter()));
+    }
+    if !joining.is_empty() {
+        line += &format!(" joining=[{}]", list(&mut joining.keys().copied()));
     }
     line
 }

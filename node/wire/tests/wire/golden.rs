@@ -139,11 +139,17 @@ fn notifications_with_and_without_a_configuration() {
         round: Round(9),
         peer_epoch: Epoch(2),
         config: Some(Bytes::from_static(b"version=0")),
+        dialect: Dialect::Apache,
     };
     assert_eq!(Notification::decode(unhex(with)), Ok(notification.clone()));
     assert_eq!(written(|w| notification.encode(w)), unhex(with));
 
-    let notification = Notification { state: PeerState::Leading, config: None, ..notification };
+    let own = Notification { dialect: Dialect::Own, ..notification.clone() };
+    let own_with = with.replacen("00000002 00000009", "6e6f6465 00000009", 1);
+    assert_eq!(Notification::decode(unhex(&own_with)), Ok(own.clone()));
+    assert_eq!(written(|w| own.encode(w)), unhex(&own_with));
+
+    let notification = Notification { state: PeerState::Leading, config: None, ..own };
     assert_eq!(Notification::decode(unhex(without)), Ok(notification.clone()));
     assert_eq!(written(|w| notification.encode(w)), unhex(without));
     assert_eq!(Notification::decode(unhex(oldest)), Ok(notification));

@@ -10,7 +10,7 @@ use node_wire::client::{
     validate_path, validate_sequential_path,
 };
 use node_wire::election::{Hello, Notification};
-use node_wire::ids::{Epoch, ServerId, Zxid};
+use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 use node_wire::jute::{DecodeError, Jute, Reader};
 use node_wire::logfile::{
     Compression, FileName, HEADER_LEN, Record, RecordReader, TornReason, encode_header, encode_record,
@@ -242,8 +242,11 @@ fn negative_votes_are_refused() {
     assert_eq!((none.leader, none.zxid, none.peer_epoch), (ServerId(0), Zxid::ZERO, Epoch::ZERO));
     assert!(notification(-1, 1, 1, 1).is_err());
     assert!(notification(1, -1, 1, 1).is_err());
-    assert!(notification(1, 1, -1, 1).is_err());
-    assert!(notification(1, 1, 1, -1).is_err());
+    assert!(notification(1, 1, -2, 1).is_err());
+    assert!(notification(1, 1, 1, -2).is_err());
+    // Nor has one that went to its leader without an election a round.
+    let designated = notification(1, 1, -1, -1).expect("a reconfiguration names leaders");
+    assert_eq!((designated.round, designated.peer_epoch), (Round(0), Epoch::ZERO));
     assert!(notification(1, 1, 1, i64::from(u32::MAX) + 1).is_err());
 }
 

@@ -171,10 +171,12 @@ proptest! {
         round in positive(),
         epoch: u32,
         config in data(),
+        apache in any::<bool>(),
     ) {
         let config = config.filter(|config| !config.is_empty());
         let (leader, zxid, round, peer_epoch) = (ServerId(leader), Zxid(zxid), Round(round), Epoch(epoch));
-        let notification = Notification { state, leader, zxid, round, peer_epoch, config };
+        let dialect = if apache && config.is_some() { Dialect::Apache } else { Dialect::Own };
+        let notification = Notification { state, leader, zxid, round, peer_epoch, config, dialect };
         prop_assert_eq!(Notification::decode(written(|w| notification.encode(w))), Ok(notification));
     }
 
