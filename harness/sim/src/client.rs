@@ -20,6 +20,7 @@ use workloads::{Action, Invocation};
 use crate::dice::Dice;
 use crate::network::HostIndex;
 use crate::pipe::Pipe;
+use crate::scout::{Quest, Scout};
 use crate::time::Time;
 
 /// A client's timer.
@@ -58,6 +59,8 @@ pub(crate) enum Purpose {
     Close,
     /// The end of the session, when all is over.
     Goodbye,
+    /// What a scout asks.
+    Quest,
 }
 
 /// A session, as a client remembers it.
@@ -115,6 +118,8 @@ pub(crate) struct Client {
     pub(crate) gone: bool,
     /// What it usually waits between two operations.
     pub(crate) think_us: u64,
+    /// What it is as a scout.
+    pub(crate) scout: Scout,
     /// Its own chance.
     pub(crate) dice: Dice,
 }
@@ -137,13 +142,14 @@ impl Client {
             plan: 0,
             gone: false,
             think_us,
+            scout: Scout::default(),
             dice,
         }
     }
 
     /// True while an operation is open.
     pub(crate) fn is_busy(&self) -> bool {
-        self.open.is_some()
+        self.open.is_some() || !self.scout.open.is_empty()
     }
 
     fn request(&mut self, op: OpCode, purpose: Purpose, body: impl FnOnce(&mut Writer<'_>)) -> Bytes {
@@ -188,6 +194,17 @@ impl Client {
     fn set_data(&mut self, path: &str, data: &Bytes, version: i32) -> Bytes {
         let set = SetDataRequest { path: path.into(), data: Some(data.clone()), version };
         self.request(OpCode::SetData, Purpose::Write, |w| set.encode(w))
+    }
+
+    /// The frame of a quest.
+    pub(crate) fn quest(&mut self, quest: Quest) -> Bytes {
+        let seen = self.session.as_ref().map_or(Zxid::ZERO, |session| session.seen);
+        let watching = self.scout.watching.clone();
+        let (op, body) = quest.request(seen, &watching);
+        let frame = self.request(op, Purpose::Quest, &*body);
+        drop(body);
+        self.scout.open.push_back(quest);
+        frame
     }
 
     /// The frame that ends the session.

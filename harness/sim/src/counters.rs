@@ -42,6 +42,12 @@ counters! {
     steps,
     /// Epochs that were established.
     elections,
+    /// What scouts asked and were answered.
+    quests,
+    /// Events of watches that clients were told.
+    events,
+    /// Changes of several nodes at once, those that were refused too.
+    multis,
     /// Entries that were committed.
     commits,
     /// Learners synchronized by DIFF.

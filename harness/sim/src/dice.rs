@@ -43,6 +43,8 @@ pub(crate) enum Part {
     Observers,
     /// Which workloads the clients do.
     Chores,
+    /// Scouts, and what goes by itself.
+    Scouts,
     /// A workload's generator.
     Load(u64),
 }
@@ -70,6 +72,7 @@ impl Dice {
             Part::Minority => u64::MAX - 1,
             Part::Epochs => u64::MAX - 3,
             Part::Observers => u64::MAX - 5,
+            Part::Scouts => u64::MAX - 7,
             Part::Chores => WORKLOADS,
             Part::Load(load) => WORKLOADS + 1 + load,
         });

@@ -72,6 +72,12 @@ pub struct Drawn {
     pub visitors: usize,
     /// The zxid counter that ends an epoch.
     pub last_counter: u32,
+    /// Clients that watch, change several nodes at once and make nodes that go by themselves.
+    pub scouts: usize,
+    /// How often a leader looks for such nodes.
+    pub(crate) reaping_ms: u64,
+    /// How long such a node lives.
+    pub(crate) mortal_ms: u64,
 }
 
 /// A kind of fault is left out of a world with this probability.
@@ -85,6 +91,15 @@ const OBSERVED: Chance = Chance(3_000);
 
 /// Observers of an ensemble at most.
 const MOST_OBSERVERS: usize = 2;
+
+/// A world has scouts with this probability.
+const SCOUTED: Chance = Chance(4_000);
+
+/// Scouts at most.
+const MOST_SCOUTS: usize = 3;
+
+/// How often a leader looks for what goes by itself, where nobody makes such nodes.
+const SELDOM_MS: u64 = 60_000;
 
 /// A world is a siege with this probability.
 const SIEGE: Chance = Chance(600);
@@ -179,7 +194,11 @@ impl Drawn {
             session_timeout_ms: dice.scale(400, 6_000),
             visitors: dice.index(3),
             last_counter: Zxid::LAST_COUNTER,
+            scouts: 0,
+            reaping_ms: SELDOM_MS,
+            mortal_ms: 0,
         }
+        .with_scouts(&mut Dice::part(seed, Part::Scouts))
         .with_short_epochs(&mut Dice::part(seed, Part::Epochs))
         .with_observers(&mut Dice::part(seed, Part::Observers))
     }
@@ -190,6 +209,21 @@ impl Drawn {
             self.observers = dice.index(MOST_OBSERVERS) + 1;
         }
         self
+    }
+
+    /// Some worlds have scouts.
+    fn with_scouts(mut self, dice: &mut Dice) -> Self {
+        if dice.chance(SCOUTED) {
+            self.scouts = dice.index(MOST_SCOUTS) + 1;
+            self.reaping_ms = dice.scale(50, 1_000);
+            self.mortal_ms = dice.scale(20, 2_000);
+        }
+        self
+    }
+
+    /// All clients.
+    pub(crate) fn everybody(&self) -> usize {
+        self.clients + self.visitors + self.scouts
     }
 
     /// All members, with and without a vote.
@@ -205,7 +239,8 @@ impl Drawn {
             let writers = busy * u64::from(100 - self.read_percent) / 100 + 1;
             let visitors = u64::try_from(self.visitors).unwrap_or(u64::MAX);
             let write_us = self.think_us + 2 * self.link_us.0 + self.fsync_us.0;
-            let a_turn = (writers + visitors) * (2 * self.patient_us + TURN_US) / write_us;
+            let scouts = u64::try_from(self.scouts).unwrap_or(u64::MAX);
+            let a_turn = (writers + visitors + scouts) * (2 * self.patient_us + TURN_US) / write_us;
             self.last_counter = u32::try_from(a_turn + dice.scale(64, 512)).unwrap_or(Zxid::LAST_COUNTER);
         }
         self
@@ -284,6 +319,13 @@ impl fmt::Display for Drawn {
             self.session_timeout_ms,
             self.visitors
         )?;
+        if self.scouts > 0 {
+            writeln!(
+                f,
+                "  {} scouts: nodes live for {} ms, leaders look for them every {} ms",
+                self.scouts, self.mortal_ms, self.reaping_ms
+            )?;
+        }
         write!(
             f,
             "  faults: from {} us for {} us, one every {} us lasting {} us:",

@@ -94,6 +94,12 @@ rules! {
     Requests = "requests done once", true;
     /// A leader's proposals are numbered within its epoch, from one upwards without gaps.
     Numbering = "numbering", true;
+    /// A client is told of every change that it watches, once, before any reply that shows it and not before it happened.
+    Watches = "watches", false;
+    /// A multi is done as a whole or not at all.
+    Whole = "multi whole", false;
+    /// A container or a node with a time to live goes when it is time, by the leader alone.
+    Reaping = "reaping", true;
     /// A healed ensemble elects, serves and converges in bounded time.
     Liveness = "liveness", false;
     /// The committed sequence and the clients' history tell the same story. When they do not, the bench is wrong.

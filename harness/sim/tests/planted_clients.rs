@@ -102,3 +102,20 @@ fn bugs_of_sessions_are_seen_outside() {
         is_seen_outside(bug);
     }
 }
+
+#[test]
+fn what_watches_must_be_told_is_demanded_of_clients() {
+    for bug in [Bug::WatchAfterReply, Bug::WatchForgetsPast, Bug::WatchNotSpent] {
+        assert_eq!(first(bug, WITHIN_OUTSIDE, false), Some(Rule::Watches), "{bug}");
+    }
+}
+
+#[test]
+fn a_multi_that_is_done_in_part_is_seen_by_clients() {
+    assert_eq!(first(Bug::MultiInPart, WITHIN_OUTSIDE, false), Some(Rule::Whole));
+}
+
+#[test]
+fn a_node_that_is_reaped_though_it_was_written_is_found_inside() {
+    assert_eq!(first(Bug::TtlFromBirth, WITHIN_INSIDE, true), Some(Rule::Reaping));
+}

@@ -450,7 +450,7 @@ impl<P: Plant> Base<P> {
             self.tell(Event::Diverged { zxid: entry.zxid(), told, computed: self.tree.digest() });
         }
         self.compare_with_snapshot();
-        self.clients.applied(&entry, &applied, &self.seen, &self.tree, &mut self.out);
+        self.tell_clients(&entry, &applied);
         self.since_snapshot += 1;
         self.maybe_snapshot(walked);
         Some((entry, applied))
@@ -466,6 +466,20 @@ impl<P: Plant> Base<P> {
     /// What the writer of the snapshot had.
     pub(crate) fn expect_digest(&mut self, written: ZxidDigest) {
         self.divergence = Divergence::of(Some(written));
+    }
+
+    /// Watches first, then whoever asked; unless a planted bug has it otherwise.
+    fn tell_clients(&mut self, entry: &Entry, applied: &Applied) {
+        let (clients, tree, out) = (&mut self.clients, &self.tree, &mut self.out);
+        if self.plant.has(Bug::WatchNotSpent) {
+            clients.tell_for_ever(&self.seen, out);
+        } else if !self.plant.has(Bug::WatchAfterReply) {
+            clients.tell(&self.seen, out);
+        }
+        clients.applied(entry, applied, tree, out);
+        if self.plant.has(Bug::WatchAfterReply) {
+            clients.tell(&self.seen, out);
+        }
     }
 
     /// Takes a snapshot when it is due and all of it is durable in the log: a snapshot that was ahead of the log

@@ -606,6 +606,8 @@ impl<P: Plant> Member<P> {
             return;
         }
         self.touch(client);
+        let request =
+            if self.base.plant.has(Bug::WatchForgetsPast) { planted::without_past(request) } else { request };
         let ask = self.base.clients.request(client, request, &self.base.tree, &mut self.base.out);
         if self.base.plant.has(Bug::EarlyCasRefusal)
             && let Some(Ask::Forward(request)) = &ask

@@ -160,6 +160,25 @@ zoo! {
     /// A follower lets sessions expire that it has not heard of, wherever their clients are by now.
     FollowerExpires = "follower-expires", "expiry by others than the leader",
         "a follower lets a session expire";
+
+    // Watches, multi, and what goes by itself.
+    /// Events leave behind the answers: whoever asked for a change learns of it before its own watch does, and whoever
+    /// reads it too.
+    WatchAfterReply = "watch-after-reply", "events behind answers",
+        "a watch is told behind the reply that shows the change";
+    /// Watches that are left again on another member count from now on: what changed since the client looked is told to
+    /// nobody.
+    WatchForgetsPast = "watch-forgets-past", "a failover that loses events",
+        "setWatches does not tell what changed meanwhile";
+    /// A watch that is to be told once stays where it was.
+    WatchNotSpent = "watch-not-spent", "one-time watches that are not",
+        "a one-time watch is told again";
+    /// A multi that is refused keeps what was judged before the part that was refused.
+    MultiInPart = "multi-in-part", "ZOOKEEPER-1624",
+        "a multi is applied up to the part that is refused";
+    /// A time to live counts from the node's making: writing it does not keep it alive.
+    TtlFromBirth = "ttl-from-birth", "ctime taken for mtime",
+        "a node with a time to live is reaped though it was written";
 }
 
 impl Bug {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use bytes::Bytes;
-use node_wire::client::OpCode;
+use bytes::{Bytes, BytesMut};
+use node_wire::client::{OpCode, Request};
 use node_wire::ids::SessionId;
 use node_wire::quorum::ForwardedRequest;
 
@@ -89,6 +89,18 @@ impl Memory {
             forward(base, conn, &ForwardedRequest { session, cxid: 0, op, payload, auth: Vec::new() });
         }
     }
+}
+
+/// The planted bug: watches that are left again count from now on.
+pub(crate) fn without_past(request: Request) -> Request {
+    let ops = [OpCode::SetWatches.code(), OpCode::SetWatches2.code()];
+    if !ops.contains(&request.op) || request.body.len() < 8 {
+        return request;
+    }
+    let mut body = BytesMut::with_capacity(request.body.len());
+    body.extend_from_slice(&i64::MAX.to_be_bytes());
+    body.extend_from_slice(&request.body[8..]);
+    Request { body: body.freeze(), ..request }
 }
 
 fn forward<P: Plant>(base: &mut Base<P>, conn: ConnId, request: &ForwardedRequest) {

@@ -5,12 +5,14 @@
 //! specification (`zookeeper-specifications/protocol-spec/Zab.tla`) where it has the property: [`leadership1`],
 //! [`leadership2`], [`prefix_consistency`], [`integrity`], [`agreement`], [`total_order`], [`local_primary_order`],
 //! [`global_primary_order`], [`primary_integrity`]. The specification has no disks, trees and clients; beside it stand
-//! [`durability`], [`recovery`], [`same_tree`], [`epochs`], [`vouching`], [`serving`], [`sessions`] and [`requests`].
+//! [`durability`], [`recovery`], [`same_tree`], [`epochs`], [`vouching`], [`serving`], [`sessions`], [`requests`] and
+//! [`chronicle`].
 //! And [`story`] asks whether inside and outside tell the same.
 //!
 //! It never looks at a member's own data structures except through `Status`, and knows nothing of time.
 
 mod agreement;
+mod chronicle;
 mod durability;
 mod epochs;
 mod global_primary_order;
@@ -41,6 +43,7 @@ use node_wire::txn::Entry;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::trace::Mixer;
+use chronicle::Chronicle;
 use prefix_consistency::Committed;
 pub(crate) use recovery::Found;
 use requests::Requests;
@@ -99,6 +102,7 @@ pub(crate) struct Judge {
     entries: BTreeMap<Zxid, Entry>,
     sessions: Sessions,
     requests: Requests,
+    chronicle: Chronicle,
 }
 
 fn server(host: HostIndex) -> ServerId {
@@ -127,6 +131,7 @@ impl Judge {
             entries: BTreeMap::new(),
             sessions: Sessions::default(),
             requests: Requests::default(),
+            chronicle: Chronicle::default(),
         }
     }
 

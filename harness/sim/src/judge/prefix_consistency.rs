@@ -82,6 +82,7 @@ impl Judge {
                     if let Some(entry) = self.entries.get(&mark.zxid) {
                         self.sessions.commit(entry)?;
                         self.requests.commit(entry)?;
+                        self.chronicle.commit(entry)?;
                     }
                 }
             }

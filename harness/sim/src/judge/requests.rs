@@ -33,7 +33,16 @@ fn found(sentence: String) -> Finding {
 fn writes(op: i32) -> bool {
     matches!(
         OpCode::from_code(op),
-        Some(OpCode::Create | OpCode::Create2 | OpCode::Delete | OpCode::SetData | OpCode::CloseSession)
+        Some(
+            OpCode::Create
+                | OpCode::Create2
+                | OpCode::CreateContainer
+                | OpCode::CreateTtl
+                | OpCode::Delete
+                | OpCode::SetData
+                | OpCode::Multi
+                | OpCode::CloseSession
+        )
     )
 }
 
@@ -42,6 +51,13 @@ impl Requests {
     pub(super) fn commit(&mut self, entry: &Entry) -> Finding {
         let (zxid, header) = (entry.zxid(), &entry.header);
         let request = (header.session, header.cxid);
+        if header.session == SessionId::NONE && header.cxid == 0 {
+            // A leader removes what goes by itself; whether it was time for that is judged elsewhere.
+            return match entry.txn {
+                Txn::Delete { .. } | Txn::Error { .. } => Ok(()),
+                _ => found(format!("{zxid} was asked for in the name of no session")),
+            };
+        }
         if header.cxid == 0 {
             // The two that no client's request stands behind: it connects, or it was silent for too long.
             return match entry.txn {

@@ -10,6 +10,8 @@ use checker::history::{Function, Value};
 use workloads::action::{CreateMode, Reading, decode_list, encode, encode_list, encode_name};
 use workloads::{Action, Invocation, Kind};
 
+use crate::scout::Quest;
+
 /// Something that a client does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
@@ -17,6 +19,8 @@ pub(crate) enum Deed {
     Operation(Kind, Box<Invocation>),
     /// The end of the session, when all is over for the client.
     Goodbye,
+    /// What a scout does.
+    Quest(Quest),
 }
 
 /// The largest key that a script may name.
@@ -34,7 +38,11 @@ fn letter(kind: Kind) -> char {
 
 impl fmt::Display for Deed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Operation(kind, invocation) = self else { return f.write_str("goodbye") };
+        let (kind, invocation) = match self {
+            Self::Operation(kind, invocation) => (kind, invocation),
+            Self::Goodbye => return f.write_str("goodbye"),
+            Self::Quest(quest) => return write!(f, "scout {quest}"),
+        };
         let place = Place { kind: *kind, key: invocation.key };
         match (invocation.f, &invocation.value) {
             (Function::Read, _) => write!(f, "read {place}"),
@@ -121,6 +129,7 @@ impl Deed {
     pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
         Ok(match words {
             ["goodbye"] => Self::Goodbye,
+            ["scout", quest @ ..] => Self::Quest(Quest::parse(quest)?),
             ["close"] => Self::Operation(Kind::Ephemeral, Box::new(Invocation::close())),
             ["abandon"] => Self::Operation(Kind::Ephemeral, Box::new(Invocation::abandon())),
             ["read", place] => {

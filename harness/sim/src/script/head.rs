@@ -61,7 +61,7 @@ const LAST_COUNTER: u64 = 0xffff_ffff;
 const JOURNAL_ENTRIES: u64 = 4_096;
 
 /// What members and clients are told before they begin.
-pub(crate) const SETTINGS: [Setting; 10] = [
+pub(crate) const SETTINGS: [Setting; 11] = [
     Setting {
         name: "observers",
         unit: "",
@@ -135,6 +135,15 @@ pub(crate) const SETTINGS: [Setting; 10] = [
         set: |drawn, ms| drawn.session_timeout_ms = ms,
     },
     Setting {
+        name: "reaping",
+        unit: "ms",
+        usual: 60_000,
+        most: 1_000_000,
+        counts: false,
+        get: |drawn| drawn.reaping_ms,
+        set: |drawn, ms| drawn.reaping_ms = ms.max(1),
+    },
+    Setting {
         name: "last-counter",
         unit: "",
         usual: LAST_COUNTER,
@@ -164,7 +173,7 @@ impl Head {
     /// The settings of a drawn world.
     pub(crate) fn of(drawn: &Drawn, outside: bool) -> Self {
         let settings = std::array::from_fn(|index| (SETTINGS[index].get)(drawn));
-        let (members, clients) = (drawn.members, drawn.clients + drawn.visitors);
+        let (members, clients) = (drawn.members, drawn.everybody());
         Self { members, clients, prompt: Prompt::default(), outside, settings }
     }
 
@@ -181,6 +190,7 @@ impl Head {
         drawn.members = self.members;
         drawn.clients = self.clients;
         drawn.visitors = 0;
+        drawn.scouts = 0;
         drawn.siege = false;
         drawn.pace_ppm = 0;
         for (setting, value) in SETTINGS.iter().zip(self.settings) {

@@ -487,6 +487,7 @@ impl<P: Plant> World<P> {
                 self.invoke(index, job, invocation);
             }
             Deed::Goodbye => self.say_goodbye(index),
+            Deed::Quest(quest) => self.seek(index, quest.clone()),
         }
         true
     }

@@ -346,7 +346,10 @@ impl<P: Plant> World<P> {
             session_timeouts_ms: None,
             journal_entries: self.drawn.journal_entries,
             last_counter: self.drawn.last_counter,
-            clients: node_core::ClientRules::default(),
+            clients: node_core::ClientRules {
+                container_check: Duration::from_millis(self.drawn.reaping_ms),
+                ..node_core::ClientRules::default()
+            },
         };
         let machine = &mut self.hosts[host];
         machine.life += 1;

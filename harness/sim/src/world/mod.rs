@@ -12,7 +12,7 @@
 //!   way to an epoch.
 //! - [`progress`]: what must go on in spite of them.
 //! - [`population`]: clients' connections; [`operations`]: what they do there; [`record`] and [`history`]: what they
-//!   leave, and its judgement; [`sessions`]: whether those end as they must.
+//!   leave, and its judgement; [`sessions`]: whether those end as they must; [`scouts`]: clients that watch.
 //! - [`planned`]: a calm world whose faults and operations come from outside, for `harness run --cluster sim`.
 //! - [`stages`]: chaos, then healing, then what must hold afterwards; [`minority`]: and what must hold before all
 //!   are back.
@@ -37,6 +37,7 @@ mod population;
 mod progress;
 mod record;
 mod recorder;
+mod scouts;
 mod sessions;
 mod sloppy;
 mod stages;
@@ -199,7 +200,7 @@ impl<P: Plant> World<P> {
             client_conns: Vec::new(),
             record,
             judge: Judge::of(drawn.members, drawn.observers),
-            ears: Ears::new(drawn.hosts(), drawn.clients + drawn.visitors),
+            ears: Ears::new(drawn.hosts(), drawn.everybody()),
             faults: BTreeMap::new(),
             next_fault: 0,
             traps: Vec::new(),

@@ -4,7 +4,8 @@ use checker::history::{Function, Value};
 use node_core::io::{Effect, Event, Input, StoreOp};
 use node_core::{Plant, Role};
 use node_wire::client::{
-    ConnectResponse, CreateRequest, ErrorCode, OpCode, PathWatch, ReplyHeader, SetDataRequest, XID_PING,
+    ConnectResponse, CreateRequest, ErrorCode, EventType, OpCode, PathWatch, ReplyHeader, SetDataRequest,
+    WatcherEvent, XID_PING, XID_WATCH,
 };
 use node_wire::election::Notification;
 use node_wire::ids::Zxid;
@@ -239,6 +240,13 @@ fn reply(client: usize, frame: bytes::Bytes, greeted: bool) -> String {
     }
     match ReplyHeader::decode(&mut reader) {
         Ok(header) if header.xid == XID_PING => String::new(),
+        Ok(header) if header.xid == XID_WATCH => match WatcherEvent::decode(&mut reader) {
+            Ok(event) => {
+                let kind = EventType::from_code(event.kind).unwrap_or(EventType::None);
+                format!("c{client} sees {kind:?} of {}", event.path)
+            }
+            Err(failure) => format!("c{client} sees: {failure}"),
+        },
         Ok(header) if header.err == 0 => format!("c{client} is answered at {}", header.zxid),
         Ok(header) => format!("c{client} is refused at {}: {}", header.zxid, error(header.err)),
         Err(failure) => format!("c{client} is answered: {failure}"),

@@ -17,6 +17,7 @@ use workloads::{Action, Answer, Invocation, Kind};
 use super::{World, notes};
 use crate::client::{self, Open, Purpose, Wake};
 use crate::outcome::Rule;
+use crate::scout::Quest;
 use crate::script::{Deed, Transition};
 use crate::time::Time;
 
@@ -33,6 +34,14 @@ impl<P: Plant> World<P> {
         }
         if self.record.closing {
             self.say_goodbye(index);
+            return;
+        }
+        if self.clients[index].scout.only {
+            if self.record.quiet {
+                self.set_timer(index, IDLE_US, Wake::Act);
+            } else {
+                self.scouts(index);
+            }
             return;
         }
         match self.next_operation(index) {
@@ -172,7 +181,12 @@ impl<P: Plant> World<P> {
 
     pub(super) fn on_reply(&mut self, index: usize, frame: Bytes) {
         let (header, body) = client::reply(frame);
-        if header.xid == XID_WATCH || header.xid == XID_PING {
+        if header.xid == XID_WATCH {
+            self.scout_is_told(index, body);
+            return;
+        }
+        if header.xid == XID_PING {
+            self.explain(index, header.zxid, false);
             return;
         }
         let client = &mut self.clients[index];
@@ -184,6 +198,9 @@ impl<P: Plant> World<P> {
             self.convict(Rule::Answer, format!("client {index} got reply {} before {xid}", header.xid));
             return;
         }
+        let resumes = purpose == Purpose::Quest && client.scout.open.front() == Some(&Quest::Resume);
+        self.explain(index, header.zxid, resumes);
+        let client = &mut self.clients[index];
         let Some(session) = &mut client.session else { return };
         if header.zxid < session.seen {
             let sentence =
@@ -199,6 +216,10 @@ impl<P: Plant> World<P> {
     fn take_reply(&mut self, index: usize, purpose: Purpose, header: ReplyHeader, body: Reader) {
         if purpose == Purpose::Goodbye {
             self.leave(index);
+            return;
+        }
+        if purpose == Purpose::Quest {
+            self.scout_is_answered(index, header, body);
             return;
         }
         let answer = match answer_of(purpose, header, body) {
@@ -273,7 +294,7 @@ pub(super) fn answer_of(
     }
     let malformed = |error| format!("a malformed answer: {error}");
     Ok(match purpose {
-        Purpose::Sync | Purpose::Nothing | Purpose::Goodbye => None,
+        Purpose::Sync | Purpose::Nothing | Purpose::Goodbye | Purpose::Quest => None,
         Purpose::Create => {
             let path = CreateResponse::decode(&mut body).map_err(malformed)?.path;
             Some(Answer::Created { path, zxid })

@@ -18,6 +18,7 @@ use crate::host::Source;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::pipe::Pipe;
+use crate::scout::Scout;
 use crate::script::Transition;
 
 /// Between a lost connection and the next attempt, at most.
@@ -27,9 +28,13 @@ impl<P: Plant> World<P> {
     /// Lets the clients come in.
     pub(super) fn populate(&mut self) {
         let (scribes, all) = (self.drawn.clients, self.drawn.clients + self.drawn.visitors);
-        for index in 0..all {
+        for index in 0..self.drawn.everybody() {
             let chores = &self.record.chores;
-            let kinds = if index < scribes { chores.clients.clone() } else { chores.visitors.clone() };
+            let kinds = match index {
+                _ if index >= all => Vec::new(),
+                _ if index < scribes => chores.clients.clone(),
+                _ => chores.visitors.clone(),
+            };
             let jobs = self.record.jobs(&kinds);
             // Busy ones make operations overlap; patient ones ask for the first time when much has happened.
             let patient = index % 2 == 1;
@@ -37,6 +42,10 @@ impl<P: Plant> World<P> {
             let part = Part::Client(u64::try_from(index).expect("clients are few"));
             let dice = Dice::part(self.drawn.seed, part);
             self.clients.push(Client::new(jobs, index % self.hosts.len(), think_us, dice));
+            if index >= all {
+                self.clients[index].scout = Scout::new();
+                self.clients[index].think_us = self.drawn.think_us;
+            }
             if self.reduction.clients.contains(&index) {
                 self.clients[index].gone = true;
                 continue;
@@ -289,6 +298,7 @@ impl<P: Plant> World<P> {
                 self.note_leaving(index, &told);
             }
             self.clients[index].session = None;
+            self.clients[index].scout.watching.forget();
             self.hang_up(index);
             self.on_lost(index, "session expired");
             return;
@@ -316,7 +326,10 @@ impl<P: Plant> World<P> {
         }
         self.clients[index].ready = true;
         self.plan(1000, Event::Client { client: index, plan: 0, wake: Wake::Ping { conn } });
-        self.think(index);
+        self.clients[index].scout.watching.moves();
+        if !self.resume_watches(index) {
+            self.think(index);
+        }
     }
 
     pub(super) fn think(&mut self, index: usize) {
@@ -328,6 +341,7 @@ impl<P: Plant> World<P> {
     /// The connection is gone, or there was none: what was open is lost, and the next one is tried elsewhere.
     pub(super) fn on_lost(&mut self, index: usize, reason: &str) {
         self.clients[index].awaited.clear();
+        self.clients[index].scout.open.clear();
         self.complete(index, &Answer::Lost { reason: reason.to_owned() });
         let members = self.hosts.len();
         let client = &mut self.clients[index];

@@ -30,6 +30,9 @@ const READ_DELAYS: u64 = 16;
 /// Session time-outs within which an abandoned session is gone, however often its clock was started anew.
 const SESSION_TIMEOUTS: u64 = 3;
 
+/// Looks of a leader within which a node is gone whose time is over, with its time.
+const REAPINGS: u64 = 3;
+
 /// Ticks that bound a session's time-out, as in ZooKeeper.
 const MAX_SESSION_TICKS: u64 = 20;
 
@@ -74,6 +77,15 @@ impl<P: Plant> World<P> {
 
     pub(super) fn session_bound_us(&self) -> u64 {
         SESSION_TIMEOUTS * MAX_SESSION_TICKS * self.drawn.tick_time_ms * 1000 + self.service_bound_us()
+    }
+
+    /// A leader has looked for what goes by itself, and looked again.
+    fn reaping_bound_us(&self) -> u64 {
+        if self.drawn.scouts == 0 {
+            0
+        } else {
+            REAPINGS * (self.drawn.reaping_ms + self.drawn.mortal_ms) * 1000
+        }
     }
 
     /// Ends chaos.
@@ -149,7 +161,9 @@ impl<P: Plant> World<P> {
             Stage::Serving { .. } => {
                 self.record.begin_finals();
                 let reads = self.record.finals_left() * self.read_bound_us();
-                Stage::Converging { until: self.now + self.service_bound_us() + reads }
+                Stage::Converging {
+                    until: self.now + self.service_bound_us() + reads + self.reaping_bound_us(),
+                }
             }
             Stage::Converging { .. } => {
                 self.write_down(|_| Transition::Look(Target::Acknowledged));
@@ -167,6 +181,9 @@ impl<P: Plant> World<P> {
     pub(super) fn check_acknowledged(&mut self) {
         let finding = self.judge.check_acknowledged();
         self.judged(finding);
+        if let Some(sentence) = self.parted_twins() {
+            self.convict(Rule::Whole, sentence);
+        }
         self.check_sessions();
     }
 
@@ -221,7 +238,7 @@ impl<P: Plant> World<P> {
         if statuses.iter().any(|status| status.digest != statuses[0].digest) {
             return Some(format!("the members' trees at {everything} differ"));
         }
-        None
+        self.not_reaped()
     }
 
     /// Who still has a session, if anybody has.

@@ -67,6 +67,11 @@ pub(super) fn of(bug: Bug) -> Result<Recipe, &'static str> {
         | Bug::TruncNotAtAll
         | Bug::ZxidReuse
         | Bug::SnapshotMissesChange => Err(CHOSEN_STEP),
+        Bug::WatchAfterReply | Bug::WatchForgetsPast | Bug::WatchNotSpent => {
+            Err("needs clients that watch, and what they must be told")
+        }
+        Bug::MultiInPart => Err("needs clients that change several nodes at once"),
+        Bug::TtlFromBirth => Err("needs nodes with a time to live, and the leader's clock"),
         Bug::ZxidRollover => Err("needs four thousand million transactions, or a counter that ends early"),
     }
 }

@@ -503,17 +503,20 @@ impl Clients {
         self.drain(id, tree, out);
     }
 
-    /// A transaction was applied: whoever asked for it here is answered.
-    /// Watches come first: no reply shows a change before its event.
-    pub(crate) fn applied(
-        &mut self,
-        entry: &Entry,
-        applied: &Applied,
-        seen: &[Seen],
-        tree: &Tree,
-        out: &mut Vec<Effect>,
-    ) {
+    /// A transaction was applied: whoever watches is told. Before any reply that shows it.
+    pub(crate) fn tell(&mut self, seen: &[Seen], out: &mut Vec<Effect>) {
         self.watches.tell(seen, out);
+    }
+
+    /// The planted bug: no watch is spent.
+    pub(crate) fn tell_for_ever(&mut self, seen: &[Seen], out: &mut Vec<Effect>) {
+        let before = self.watches.clone();
+        self.watches.tell(seen, out);
+        self.watches = before;
+    }
+
+    /// A transaction was applied, and whoever watches was told: whoever asked for it here is answered.
+    pub(crate) fn applied(&mut self, entry: &Entry, applied: &Applied, tree: &Tree, out: &mut Vec<Effect>) {
         let header = &entry.header;
         let Some(&id) = self.by_session.get(&header.session) else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };

@@ -12,7 +12,7 @@ use node_wire::ephemeral::EphemeralType;
 
 use super::Leader;
 use crate::base::{Base, Leave};
-use crate::plant::Plant;
+use crate::plant::{Bug, Plant};
 use crate::prep::reaping;
 use crate::tree::Tree;
 
@@ -26,19 +26,23 @@ impl Leader {
             return Ok(());
         }
         self.next_reaping = base.awake + base.config.clients.container_check;
-        for path in left_alone(&base.tree, base.now.wall_ms) {
+        for path in left_alone(&base.tree, base.now.wall_ms, base.plant.has(Bug::TtlFromBirth)) {
             self.propose(base, &reaping(&path), false)?;
         }
         Ok(())
     }
 }
 
-fn left_alone(tree: &Tree, now_ms: i64) -> Vec<ByteString> {
+/// A planted bug counts lives `from_birth`.
+fn left_alone(tree: &Tree, now_ms: i64, from_birth: bool) -> Vec<ByteString> {
     let is_over = |path: &&ByteString| {
         let Some(node) = tree.node(path).filter(|node| node.children.is_empty()) else { return false };
         match EphemeralType::of(node.stat.ephemeral_owner) {
             EphemeralType::Container => node.stat.cversion > 0,
-            EphemeralType::Ttl { ttl_ms } => now_ms.saturating_sub(node.stat.mtime) > ttl_ms,
+            EphemeralType::Ttl { ttl_ms } => {
+                let since = if from_birth { node.stat.ctime } else { node.stat.mtime };
+                now_ms.saturating_sub(since) > ttl_ms
+            }
             EphemeralType::Void | EphemeralType::Normal(_) => false,
         }
     };

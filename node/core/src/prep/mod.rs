@@ -28,7 +28,7 @@ use crate::ClientRules;
 use crate::access::permits;
 use crate::ensemble::CONFIG_NODE;
 use crate::learner::encode;
-use crate::plant::Plant;
+use crate::plant::{Bug, Plant};
 use crate::tree::{SharedAcl, Tree, parent_of};
 
 /// What stands for no time to live.
@@ -221,7 +221,9 @@ impl Outstanding {
             txns.push((kind, encode(|w| txn.encode(w))));
         }
         let undo = self.undo.take().unwrap_or_default();
-        if refused {
+        if refused && case.plant.has(Bug::MultiInPart) {
+            txns.retain(|(kind, _)| *kind != refusal(ErrorCode::Ok).kind());
+        } else if refused {
             self.changes.truncate(changes);
             for (path, before) in undo.into_iter().rev() {
                 match before {

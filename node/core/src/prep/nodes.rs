@@ -134,6 +134,10 @@ impl Outstanding {
         if record.children > 0 {
             return Err(ErrorCode::NotEmpty);
         }
+        if self.records.contains_key(&path) {
+            // Written since the leader looked: what is under way keeps it alive.
+            return Err(ErrorCode::BadVersion);
+        }
         match EphemeralType::of(record.owner) {
             EphemeralType::Container | EphemeralType::Ttl { .. } => {}
             EphemeralType::Void | EphemeralType::Normal(_) => return Err(ErrorCode::BadVersion),

@@ -23,6 +23,8 @@ const SNAP_COUNT: u64 = 100_000;
 const PREALLOCATE_BYTES: u64 = 16 << 10;
 const ROLL_BYTES: u64 = 1 << 20;
 
+const REAPING_MS: u64 = 60_000;
+
 /// The calm climate of a setting.
 pub(super) fn of(setting: &Setting) -> Drawn {
     Drawn {
@@ -68,5 +70,8 @@ pub(super) fn of(setting: &Setting) -> Drawn {
         op_timeout_us: setting.operation_timeout_us,
         session_timeout_ms: setting.session_timeout_ms,
         visitors: 0,
+        scouts: 0,
+        reaping_ms: REAPING_MS,
+        mortal_ms: 0,
     }
 }

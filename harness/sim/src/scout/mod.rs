@@ -1,0 +1,96 @@
+//! Scouts: clients that look and are told.
+//!
+//! The workloads ask what operations did. A scout asks for what nobody's history shows: it leaves watches of every kind,
+//! leaves them again on another member, sends several changes as one, and makes nodes that are to go by themselves. Their
+//! nodes are below `/w`, away from those of the workloads.
+//!
+//! [`Quest`] is what a scout asks for, [`Watching`] what it must be told. Scouts are drawn by dice of their own: worlds
+//! without them are what they were.
+
+mod quest;
+mod watching;
+
+use std::collections::VecDeque;
+
+pub(crate) use quest::{Quest, ROOT, TWINS, below};
+pub(crate) use watching::{Change, Watching};
+
+use crate::dice::{Chance, Dice};
+
+/// What a client is as a scout. Clients of workloads have it too, and leave it empty.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scout {
+    /// It does nothing else.
+    pub(crate) only: bool,
+    /// Asked and not answered, in order.
+    pub(crate) open: VecDeque<Quest>,
+    pub(crate) watching: Watching,
+    /// What is still to be made before it begins.
+    prepared: usize,
+    next: i64,
+}
+
+/// The nodes that every scout makes sure of first.
+const GROUND: [&str; 6] = ["", "a", "b", "d", "m0", "m1"];
+
+/// Nodes that quests are about: those that are there, and those that come and go.
+const PLACES: [&str; 7] = ["a", "b", "d/0", "d/1", "d/2", "k0", "t0"];
+
+const LISTED: [&str; 4] = ["", "d", "k0", "k1"];
+
+/// How often a quest leaves a watch.
+const WATCHES: Chance = Chance(5_000);
+
+impl Scout {
+    /// One that begins.
+    pub(crate) fn new() -> Self {
+        Self { only: true, ..Self::default() }
+    }
+
+    /// What it asks for next.
+    pub(crate) fn quest(&mut self, dice: &mut Dice, client: usize, ttl_ms: u64) -> Quest {
+        if let Some(place) = GROUND.get(self.prepared) {
+            self.prepared += 1;
+            return Quest::Make((*place).to_owned());
+        }
+        if dice.chance(WATCHES) {
+            return watch(dice);
+        }
+        self.next += 1;
+        // No value is written twice.
+        let value = self.next * 64 + i64::try_from(client).unwrap_or(0);
+        change(dice, value, ttl_ms)
+    }
+}
+
+fn watch(dice: &mut Dice) -> Quest {
+    let place = PLACES[dice.index(PLACES.len())].to_owned();
+    match dice.between(0, 11) {
+        0..=4 => Quest::Look(place),
+        5..=7 => Quest::Exists(place),
+        8 | 9 => Quest::List(LISTED[dice.index(LISTED.len())].to_owned()),
+        10 => Quest::Follow(place),
+        _ => Quest::FollowAll("d".to_owned()),
+    }
+}
+
+fn change(dice: &mut Dice, value: i64, ttl_ms: u64) -> Quest {
+    let child = format!("d/{}", dice.index(3));
+    let number = dice.index(2);
+    match dice.between(0, 19) {
+        0..=3 => Quest::Put((if number == 0 { "a" } else { "b" }).to_owned(), value),
+        4..=6 => Quest::Make(child),
+        7 | 8 => Quest::Drop(child),
+        9 => Quest::Put(child, value),
+        10 | 11 => Quest::Both(value),
+        12 | 13 => Quest::Break(value),
+        14 | 15 => Quest::Pair,
+        16 => Quest::Contain(format!("k{number}")),
+        17 => match dice.index(3) {
+            0 => Quest::Drop(format!("k{number}/x")),
+            _ => Quest::Make(format!("k{number}/x")),
+        },
+        18 => Quest::Mortal(format!("t{number}"), ttl_ms),
+        _ => Quest::Put(format!("t{number}"), value),
+    }
+}

@@ -1,0 +1,265 @@
+//! What a scout asks for: in words, as a request, and what its answer changes.
+
+use std::fmt;
+
+use bytes::Bytes;
+use bytestring::ByteString;
+use node_wire::client::{
+    Acl, AddWatchMode, AddWatchRequest, CREATE_CONTAINER, CREATE_TTL, CheckVersionRequest, CreateRequest,
+    CreateTtlRequest, DeleteRequest, MultiOp, MultiRequest, OpCode, PathWatch, SetDataRequest, SetWatches2,
+};
+use node_wire::ids::Zxid;
+use node_wire::jute::Writer;
+
+use super::Watching;
+
+/// Below it is everything of scouts.
+pub(crate) const ROOT: &str = "/w";
+
+/// The two nodes that are only ever changed together.
+pub(crate) const TWINS: [&str; 2] = ["m0", "m1"];
+
+/// A version that no node has here.
+const NO_VERSION: i32 = 1_000_000;
+
+/// The longest place that a script may name.
+const MAX_PLACE: usize = 16;
+
+/// Something that a scout asks for, with its place below [`ROOT`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Quest {
+    /// Makes a node.
+    Make(String),
+    /// Writes one.
+    Put(String, i64),
+    /// Deletes one.
+    Drop(String),
+    /// Reads one and leaves a watch.
+    Look(String),
+    /// Asks whether one is there and leaves a watch.
+    Exists(String),
+    /// Lists the children of one and leaves a watch.
+    List(String),
+    /// Leaves a watch that stays.
+    Follow(String),
+    /// Leaves a watch that stays and reaches below.
+    FollowAll(String),
+    /// Leaves all watches again on another connection.
+    Resume,
+    /// Writes both twins.
+    Both(i64),
+    /// The same, with something between that is refused.
+    Break(i64),
+    /// Reads both twins at once.
+    Pair,
+    /// Makes a container.
+    Contain(String),
+    /// Makes a node that lives for so many milliseconds.
+    Mortal(String, u64),
+}
+
+/// The path of a place.
+pub(crate) fn below(place: &str) -> String {
+    if place.is_empty() { ROOT.to_owned() } else { format!("{ROOT}/{place}") }
+}
+
+impl fmt::Display for Quest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |place: &str| if place.is_empty() { ".".to_owned() } else { place.to_owned() };
+        match self {
+            Self::Make(place) => write!(f, "make {}", shown(place)),
+            Self::Put(place, value) => write!(f, "put {} {value}", shown(place)),
+            Self::Drop(place) => write!(f, "drop {}", shown(place)),
+            Self::Look(place) => write!(f, "look {}", shown(place)),
+            Self::Exists(place) => write!(f, "exists {}", shown(place)),
+            Self::List(place) => write!(f, "list {}", shown(place)),
+            Self::Follow(place) => write!(f, "follow {}", shown(place)),
+            Self::FollowAll(place) => write!(f, "follow-all {}", shown(place)),
+            Self::Resume => f.write_str("resume"),
+            Self::Both(value) => write!(f, "both {value}"),
+            Self::Break(value) => write!(f, "break {value}"),
+            Self::Pair => f.write_str("pair"),
+            Self::Contain(place) => write!(f, "contain {}", shown(place)),
+            Self::Mortal(place, ttl_ms) => write!(f, "mortal {} {ttl_ms}", shown(place)),
+        }
+    }
+}
+
+fn place(word: &str) -> Result<String, String> {
+    let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'/';
+    let empty_part = word.split('/').any(str::is_empty);
+    match word {
+        "." => Ok(String::new()),
+        _ if word.len() <= MAX_PLACE && word.bytes().all(is_fine) && !empty_part => Ok(word.to_owned()),
+        _ => Err(format!("a place as a, d/0 or . for all, of at most {MAX_PLACE} letters")),
+    }
+}
+
+fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
+    word.parse().map_err(|_| "a number".to_owned())
+}
+
+impl Quest {
+    /// The quest that these words describe.
+    pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
+        Ok(match words {
+            ["make", at] => Self::Make(place(at)?),
+            ["put", at, value] => Self::Put(place(at)?, number(value)?),
+            ["drop", at] => Self::Drop(place(at)?),
+            ["look", at] => Self::Look(place(at)?),
+            ["exists", at] => Self::Exists(place(at)?),
+            ["list", at] => Self::List(place(at)?),
+            ["follow", at] => Self::Follow(place(at)?),
+            ["follow-all", at] => Self::FollowAll(place(at)?),
+            ["resume"] => Self::Resume,
+            ["both", value] => Self::Both(number(value)?),
+            ["break", value] => Self::Break(number(value)?),
+            ["pair"] => Self::Pair,
+            ["contain", at] => Self::Contain(place(at)?),
+            ["mortal", at, ttl_ms] => Self::Mortal(place(at)?, number::<u32>(ttl_ms)?.into()),
+            _ => {
+                return Err(
+                    "scout make P, put P N, drop P, look P, exists P, list P, follow P, follow-all P, \
+                            resume, both N, break N, pair, contain P or mortal P MS"
+                        .to_owned(),
+                );
+            }
+        })
+    }
+
+    /// True for what becomes a transaction.
+    pub(crate) fn changes(&self) -> bool {
+        match self {
+            Self::Make(_)
+            | Self::Put(..)
+            | Self::Drop(_)
+            | Self::Both(_)
+            | Self::Break(_)
+            | Self::Contain(_)
+            | Self::Mortal(..) => true,
+            Self::Look(_)
+            | Self::Exists(_)
+            | Self::List(_)
+            | Self::Follow(_)
+            | Self::FollowAll(_)
+            | Self::Resume
+            | Self::Pair => false,
+        }
+    }
+
+    /// Its operation and body. `seen` is what the session has seen.
+    pub(crate) fn request(
+        &self,
+        seen: Zxid,
+        watching: &Watching,
+    ) -> (OpCode, Box<dyn Fn(&mut Writer<'_>) + '_>) {
+        match self {
+            Self::Make(place) => {
+                let create = create(place, 0);
+                (OpCode::Create, Box::new(move |w| create.encode(w)))
+            }
+            Self::Contain(place) => {
+                let create = create(place, CREATE_CONTAINER);
+                (OpCode::CreateContainer, Box::new(move |w| create.encode(w)))
+            }
+            Self::Mortal(place, ttl_ms) => {
+                let CreateRequest { path, data, acl, .. } = create(place, 0);
+                let ttl_ms = i64::try_from(*ttl_ms).unwrap_or(i64::MAX);
+                let create = CreateTtlRequest { path, data, acl, flags: CREATE_TTL, ttl_ms };
+                (OpCode::CreateTtl, Box::new(move |w| create.encode(w)))
+            }
+            Self::Put(place, value) => {
+                let set = put(place, *value);
+                (OpCode::SetData, Box::new(move |w| set.encode(w)))
+            }
+            Self::Drop(place) => {
+                let delete = DeleteRequest { path: path(place), version: -1 };
+                (OpCode::Delete, Box::new(move |w| delete.encode(w)))
+            }
+            Self::Look(place) => (OpCode::GetData, watched(place)),
+            Self::Exists(place) => (OpCode::Exists, watched(place)),
+            Self::List(place) => (OpCode::GetChildren, watched(place)),
+            Self::Follow(place) => (OpCode::AddWatch, followed(place, AddWatchMode::Persistent)),
+            Self::FollowAll(place) => (OpCode::AddWatch, followed(place, AddWatchMode::PersistentRecursive)),
+            Self::Resume => {
+                let all = watching.again(seen);
+                (OpCode::SetWatches2, Box::new(move |w: &mut Writer<'_>| SetWatches2::encode(&all, w)))
+            }
+            Self::Both(value) => multi(OpCode::Multi, vec![twin(0, *value), twin(1, *value)]),
+            Self::Break(value) => {
+                let check = CheckVersionRequest { path: path(TWINS[0]), version: NO_VERSION };
+                multi(OpCode::Multi, vec![twin(0, *value), MultiOp::Check(check), twin(1, *value)])
+            }
+            Self::Pair => {
+                let read = |place| MultiOp::GetData(PathWatch { path: path(place), watch: false });
+                multi(OpCode::MultiRead, TWINS.map(read).into())
+            }
+        }
+    }
+}
+
+fn path(place: &str) -> ByteString {
+    ByteString::from(below(place))
+}
+
+fn create(place: &str, flags: i32) -> CreateRequest {
+    CreateRequest { path: path(place), data: Some(Bytes::new()), acl: vec![Acl::world_anyone()], flags }
+}
+
+fn put(place: &str, value: i64) -> SetDataRequest {
+    SetDataRequest { path: path(place), data: Some(Bytes::from(value.to_string())), version: -1 }
+}
+
+fn twin(index: usize, value: i64) -> MultiOp {
+    MultiOp::SetData(put(TWINS[index], value))
+}
+
+type Body<'a> = Box<dyn Fn(&mut Writer<'_>) + 'a>;
+
+fn watched(place: &str) -> Body<'_> {
+    let read = PathWatch { path: path(place), watch: true };
+    Box::new(move |w| read.encode(w))
+}
+
+fn followed(place: &str, mode: AddWatchMode) -> Body<'_> {
+    let add = AddWatchRequest { path: path(place), mode: mode.code() };
+    Box::new(move |w| add.encode(w))
+}
+
+fn multi<'a>(op: OpCode, ops: Vec<MultiOp>) -> (OpCode, Body<'a>) {
+    let request = MultiRequest { ops };
+    (op, Box::new(move |w| request.encode(w)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_quest_is_read_as_it_is_written() {
+        let a = || "d/1".to_owned();
+        for quest in [
+            Quest::Make(String::new()),
+            Quest::Put(a(), -3),
+            Quest::Drop(a()),
+            Quest::Look(a()),
+            Quest::Exists(a()),
+            Quest::List(a()),
+            Quest::Follow(a()),
+            Quest::FollowAll(a()),
+            Quest::Resume,
+            Quest::Both(1),
+            Quest::Break(2),
+            Quest::Pair,
+            Quest::Contain(a()),
+            Quest::Mortal(a(), 70),
+        ] {
+            let text = quest.to_string();
+            let words: Vec<&str> = text.split(' ').collect();
+            assert_eq!(Quest::parse(&words), Ok(quest), "{text}");
+        }
+        for wrong in [vec!["make", "a//b"], vec!["look", "/a"], vec!["put", "a"], vec!["fly"]] {
+            assert!(Quest::parse(&wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What scouts do in a world, and what is made of their answers ([`crate::scout`]).
+
+use bytes::Bytes;
+use node_core::Plant;
+use node_wire::client::{ErrorCode, EventType, MultiResponse, MultiResult, ReplyHeader, WatcherEvent};
+use node_wire::ids::Zxid;
+use node_wire::jute::Reader;
+
+use super::World;
+use crate::outcome::Rule;
+use crate::scout::{Quest, TWINS, below};
+use crate::script::{Deed, Transition};
+
+impl<P: Plant> World<P> {
+    /// A scout's next quest.
+    pub(super) fn scouts(&mut self, index: usize) {
+        let ttl_ms = self.drawn.mortal_ms;
+        let client = &mut self.clients[index];
+        let quest = client.scout.quest(&mut client.dice, index, ttl_ms);
+        self.seek(index, quest);
+    }
+
+    /// A client that comes back leaves its watches again before it does anything else.
+    pub(super) fn resume_watches(&mut self, index: usize) -> bool {
+        let resumes = self.clients[index].scout.only && !self.clients[index].scout.watching.is_empty();
+        if resumes {
+            self.seek(index, Quest::Resume);
+        }
+        resumes
+    }
+
+    /// A client asks.
+    pub(super) fn seek(&mut self, index: usize, quest: Quest) {
+        self.write_down(|_| Transition::Asks { client: index, deed: Deed::Quest(quest.clone()) });
+        let client = &mut self.clients[index];
+        if quest != Quest::Resume && client.scout.watching.seen().is_none() {
+            // It has not left them again: they are given up.
+            client.scout.watching.forget();
+        }
+        let frame = client.quest(quest);
+        self.ask(index, vec![frame]);
+    }
+
+    /// An event came.
+    pub(super) fn scout_is_told(&mut self, index: usize, mut body: Reader) {
+        let Ok(event) = WatcherEvent::decode(&mut body) else {
+            self.convict(Rule::Answer, format!("client {index} got a malformed event"));
+            return;
+        };
+        self.counters.events += 1;
+        let kind = EventType::from_code(event.kind);
+        self.line_of_event(index, kind, &event.path);
+        self.clients[index].scout.watching.is_told((event.kind, event.path));
+    }
+
+    fn line_of_event(&mut self, index: usize, kind: Option<EventType>, path: &str) {
+        let client = u64::try_from(index).unwrap_or(u64::MAX);
+        let code = kind.map_or(0, |kind| u64::from(kind.code().cast_unsigned()));
+        self.world_line("event", [client, code], || format!("c{index} {kind:?} {path}"));
+    }
+
+    /// A reply of this place came: what was told before it is what had happened up to there.
+    pub(super) fn explain(&mut self, index: usize, zxid: Zxid, resumes: bool) {
+        if !resumes && self.clients[index].scout.watching.rests(zxid) {
+            return;
+        }
+        if zxid > self.judge.last_committed() {
+            // From a member that left its role in the same step: the sequence is not known so far.
+            self.clients[index].scout.watching.forget();
+            self.clients[index].scout.watching.moves();
+            return;
+        }
+        let client = &mut self.clients[index];
+        let watching = &mut client.scout.watching;
+        let judge = &self.judge;
+        let outcome = match (watching.seen(), resumes) {
+            (Some(seen), false) => watching.shown(zxid, judge.changes_between(seen, zxid)),
+            (_, true) => {
+                let since = client.session.as_ref().map_or(Zxid::ZERO, |session| session.seen);
+                watching.resumed(zxid, since, |path| judge.standing(path, zxid))
+            }
+            (None, false) => watching.shown(zxid, &[]),
+        };
+        match outcome {
+            Ok(_) => {}
+            Err(sentence) => self.convict(Rule::Watches, format!("client {index} {sentence}")),
+        }
+    }
+
+    /// A quest is answered.
+    pub(super) fn scout_is_answered(&mut self, index: usize, header: ReplyHeader, body: Reader) {
+        let Some(quest) = self.clients[index].scout.open.pop_front() else { return };
+        self.counters.quests += 1;
+        self.clients[index].served += 1;
+        if quest.changes() && header.err == 0 {
+            let finding = self.judge.acknowledged(header.zxid);
+            self.judged(finding);
+        }
+        self.learn(index, &quest, header, body);
+        self.think(index);
+    }
+
+    fn learn(&mut self, index: usize, quest: &Quest, header: ReplyHeader, body: Reader) {
+        let watching = &mut self.clients[index].scout.watching;
+        let there = header.err == 0;
+        match quest {
+            Quest::Look(place) if there => watching.data(below(place).into()),
+            Quest::Exists(place) if there => watching.data(below(place).into()),
+            Quest::Exists(place) if header.err == ErrorCode::NoNode.code() => {
+                watching.absent(below(place).into());
+            }
+            Quest::List(place) if there => watching.children(below(place).into()),
+            Quest::Follow(place) if there => watching.persistent(below(place).into()),
+            Quest::FollowAll(place) if there => watching.recursive(below(place).into()),
+            Quest::Pair if there => self.check_twins(index, header.zxid, body),
+            Quest::Both(_) | Quest::Break(_) => self.counters.multis += 1,
+            _ => {}
+        }
+    }
+
+    /// Both twins as one read shows them.
+    fn check_twins(&mut self, index: usize, zxid: Zxid, mut body: Reader) {
+        let Ok(MultiResponse { results }) = MultiResponse::decode(&mut body) else {
+            self.convict(Rule::Answer, format!("client {index} got a malformed answer to a multiRead"));
+            return;
+        };
+        let values: Vec<&Bytes> = results
+            .iter()
+            .filter_map(|result| match result {
+                MultiResult::GetData { data, .. } => data.as_ref(),
+                _ => None,
+            })
+            .collect();
+        if let [first, second] = values.as_slice()
+            && first != second
+        {
+            let sentence = format!(
+                "client {index} read at {zxid} what was written together: {first:?} beside {second:?}"
+            );
+            self.convict(Rule::Whole, sentence);
+        }
+    }
+
+    /// In every member's tree the twins are the same.
+    pub(super) fn parted_twins(&self) -> Option<String> {
+        let running = self.hosts.iter().filter_map(|host| Some((host.id, host.process.as_ref()?)));
+        for (id, process) in running {
+            let image = process.member.tree().to_image();
+            let data_of = |path: String| {
+                image.nodes.iter().find(|node| *node.path == *path).map(|node| node.data.clone())
+            };
+            let [first, second] = TWINS.map(|twin| data_of(below(twin)));
+            if first.is_some() && second.is_some() && first != second {
+                return Some(format!("server {} holds a half of what was written together", id.0));
+            }
+        }
+        None
+    }
+
+    /// What should have gone by itself, by the leader's clock.
+    pub(super) fn not_reaped(&self) -> Option<String> {
+        let leader = self.hosts.iter().find(|host| {
+            let leads = |status: node_core::Status| status.role == node_core::Role::Leading;
+            host.process.as_ref().is_some_and(|process| leads(process.member.status()))
+        })?;
+        let wall_ms = leader.clock.read(self.now).wall_ms;
+        let path = self.judge.overdue(wall_ms)?;
+        Some(format!("{path} is still there, though its time is over"))
+    }
+}
