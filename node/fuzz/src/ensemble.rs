@@ -132,6 +132,7 @@ impl World {
             Effect::TakeSnapshot(_)
             | Effect::Reply { .. }
             | Effect::CloseClient { .. }
+            | Effect::Ensemble { .. }
             | Effect::Event(_) => {}
         }
     }

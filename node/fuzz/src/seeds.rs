@@ -425,12 +425,13 @@ fn packets_seeds() -> Vec<Seed> {
 }
 
 fn votes() -> Vec<(String, Notification)> {
-    let vote = |state, leader, config| Notification {
+    let vote = |state, leader, config: Option<Bytes>| Notification {
         state,
         leader: ServerId(leader),
         zxid: Zxid::new(Epoch(1), 1),
         round: Round(2),
         peer_epoch: Epoch(1),
+        dialect: if config.is_some() { Dialect::Apache } else { Dialect::Own },
         config,
     };
     let config =

@@ -148,11 +148,7 @@ impl Quest {
     }
 
     /// Its operation and body. `seen` is what the session has seen.
-    pub(crate) fn request(
-        &self,
-        seen: Zxid,
-        watching: &Watching,
-    ) -> (OpCode, Box<dyn Fn(&mut Writer<'_>) + '_>) {
+    pub(crate) fn request(&self, seen: Zxid, watching: &Watching) -> (OpCode, Body<'_>) {
         match self {
             Self::Make(place) => {
                 let create = create(place, 0);
@@ -214,7 +210,7 @@ fn twin(index: usize, value: i64) -> MultiOp {
     MultiOp::SetData(put(TWINS[index], value))
 }
 
-type Body<'a> = Box<dyn Fn(&mut Writer<'_>) + 'a>;
+pub(crate) type Body<'a> = Box<dyn Fn(&mut Writer<'_>) + 'a>;
 
 fn watched(place: &str) -> Body<'_> {
     let read = PathWatch { path: path(place), watch: true };

@@ -123,6 +123,7 @@ impl Stand {
                 | Effect::Notify { .. }
                 | Effect::Send { .. }
                 | Effect::SendImage { .. }
+                | Effect::Ensemble { .. }
                 | Effect::Event(_) => {}
             }
         }
