@@ -26,7 +26,7 @@
 //! To hear a candidate is not to be heard by it. A member may count a quorum for one that lacks this very vote, and
 //! wait for its leadership in vain, again in every round, while others wait for the member itself. The sign is that the
 //! candidate *looks on* in the round in which it was elected. It is passed over from then on, until it leads, until an
-//! epoch is established with another, or until [`STALEMATE`] has shown that there is nobody else.
+//! epoch is established with another, or until [`FORGIVENESS`] is over and there is nobody else.
 //!
 //! An observer has no vote. It asks like one that started late, is answered by voters who do not count it, and joins the
 //! leader whom a quorum follows.
@@ -70,6 +70,10 @@ const STALEMATE: Duration = Duration::from_secs(1);
 
 /// How long after a member decided its candidate may have sent what shows it looking.
 const NEWS: Duration = Duration::from_millis(100);
+
+/// How long a candidate is passed over for whom one decided in vain, where there is no other. Shorter than [`STALEMATE`]:
+/// else that candidate would vote for us in the moment in which we vote for it.
+const FORGIVENESS: Duration = Duration::from_millis(500);
 
 /// A peer that looks is heard at least this often, and one that does not answers as often: see [`RESEND_MAX`].
 const AUDIBLE: Duration = Duration::from_millis(2500);
@@ -282,6 +286,7 @@ impl<P: Plant> Election<P> {
             } = lookup;
             (candidacy, own, proposal, avoided, ballots, settled).hash(state);
             (until(*began + PATIENCE, at), until(*began + STALEMATE, at)).hash(state);
+            (!in_vain.is_empty()).then(|| until(*began + FORGIVENESS, at)).hash(state);
             settle_at.map(|settle_at| until(settle_at, at)).hash(state);
             (until(*resend_at, at), resend_after).hash(state);
         }
@@ -462,7 +467,8 @@ impl<P: Plant> Election<P> {
 
     /// Our candidate has no quorum, and somebody else lacks nothing but our vote.
     fn end_stalemate(&mut self, at: Duration, out: &mut Outbox) {
-        let Some(lookup) = self.lookup.as_ref().filter(|lookup| at >= lookup.began + STALEMATE) else {
+        let first = if self.in_vain.is_empty() { STALEMATE } else { FORGIVENESS };
+        let Some(lookup) = self.lookup.as_ref().filter(|lookup| at >= lookup.began + first) else {
             return;
         };
         let voters_of = |vote: &Vote| {
@@ -476,13 +482,12 @@ impl<P: Plant> Election<P> {
         let completed = |vote: &&Vote| {
             self.hears(vote.leader, at) && self.quorum.reached(voters_of(vote).into_iter().chain([self.me]))
         };
-        let candidates = || lookup.ballots.values().filter(completed);
-        let of_promise = candidates().filter(|vote| !self.in_vain.contains(&vote.leader));
-        let choice = of_promise.max_by_key(|vote| vote.rank(self.plant)).copied();
-        // Nobody is left but those who were tried.
-        let choice = choice.or_else(|| candidates().max_by_key(|vote| vote.rank(self.plant)).copied());
-        let Some(choice) = choice else { return self.try_again(at, out) };
-        let Some(lookup) = &mut self.lookup else { return };
+        let of_promise = lookup.ballots.values().filter(|vote| !self.in_vain.contains(&vote.leader));
+        let choice = of_promise.filter(completed).max_by_key(|vote| vote.rank(self.plant)).copied();
+        let Some(choice) = choice else { return self.forgive(at, out) };
+        let Some(lookup) = self.lookup.as_mut().filter(|lookup| at >= lookup.began + STALEMATE) else {
+            return;
+        };
         lookup.avoided = Some(lookup.proposal.leader);
         lookup.proposal = choice;
         lookup.ballots.insert(self.me, choice);
@@ -491,7 +496,7 @@ impl<P: Plant> Election<P> {
     }
 
     /// There is nobody but those for whom we decided in vain: they are candidates like others again.
-    fn try_again(&mut self, at: Duration, out: &mut Outbox) {
+    fn forgive(&mut self, at: Duration, out: &mut Outbox) {
         if self.in_vain.is_empty() {
             return;
         }
