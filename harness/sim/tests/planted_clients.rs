@@ -78,7 +78,7 @@ fn an_ephemeral_that_dies_before_its_session_is_found_inside() {
 
 #[test]
 fn a_session_that_a_follower_lets_expire_is_found_inside() {
-    let rules = rules(Bug::FollowerExpires, 20);
+    let rules = rules(Bug::FollowerExpires, 60);
     assert!(rules.contains(&Rule::Expiry), "{rules:?}");
 }
 

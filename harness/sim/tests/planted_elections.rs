@@ -23,7 +23,8 @@ fn an_election_that_ignores_peer_epochs_is_found() {
 
 #[test]
 fn votes_of_another_round_that_are_counted_are_found() {
-    convicted(Bug::CountOtherRound, 200, &[Rule::Liveness]);
+    // Who is elected in vain is passed over the next time, and that mends most of what this bug does.
+    convicted(Bug::CountOtherRound, 1_000, &[Rule::Liveness]);
 }
 
 #[test]

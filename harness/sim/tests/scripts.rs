@@ -77,6 +77,7 @@ fn every_part_of_a_script_is_a_script() {
 fn first_seed(bug: Bug) -> u64 {
     match bug {
         Bug::IgnorePeerEpoch => 391,
+        Bug::CountOtherRound => 285,
         Bug::HalfQuorum => 28,
         Bug::StaleLogWriter => 53,
         Bug::TrustInterruptedSnap => 34,
@@ -119,7 +120,7 @@ fn a_failing_seed_shrinks_to_what_a_person_can_read() {
         (Bug::CommitAlone, 7, false),
         (Bug::EpochForgotten, 1, true),
         (Bug::TruncNotAtAll, 7, true),
-        (Bug::SequentialTwice, 1, false),
+        (Bug::SequentialTwice, 0, false),
         (Bug::NoAbdication, 0, true),
     ] {
         let options = Options { plant: Some(bug), look_inside, ..Options::default() };
