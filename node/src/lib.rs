@@ -62,7 +62,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use node_core::tree::Tree;
-use node_core::{Bug, Config, Member, Plant};
+use node_core::{Bug, Config, Member, Plant, SnapCount};
 use node_log::{FileStorage, Log, LogOptions, Recovered, Repairs, write_snapshot};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -220,7 +220,7 @@ fn open_log(config: &NodeConfig) -> anyhow::Result<(Log<FileStorage>, Recovered)
     }
     if recovered.image.nodes.is_empty() {
         // Apache ZooKeeper takes a log without a snapshot for the remains of something broken.
-        write_snapshot(log.storage(), &Tree::default().to_image()).map_err(failed)?;
+        write_snapshot(log.storage(), Tree::default().contents()).map_err(failed)?;
     }
     tracing::info!(
         last = %log.last_zxid(),
@@ -229,6 +229,16 @@ fn open_log(config: &NodeConfig) -> anyhow::Result<(Log<FileStorage>, Recovered)
         "opened the log"
     );
     Ok((log, recovered))
+}
+
+/// Members of one ensemble begin their snapshots at different transactions, so that most are undisturbed by one. The
+/// first comes up to a half earlier, as ZooKeeper draws it by lot.
+fn snap_count(config: &NodeConfig) -> SnapCount {
+    let entries = config.snap_count;
+    let among = u64::try_from(config.servers.len().max(1)).unwrap_or(u64::MAX);
+    let before = config.servers.keys().filter(|id| **id < config.id).count();
+    let head_start = entries / 2 / among * u64::try_from(before).unwrap_or(0);
+    SnapCount { entries, grows: config.snap_count_grows, head_start }
 }
 
 /// Puts the parts together. Runs inside of the runtime.
@@ -249,9 +259,15 @@ fn start<P: Plant>(
     let linger = if plant.has(Bug::AckBeforeFsync) { LAZY_SYNC } else { Duration::ZERO };
     let measured = Measured { metrics: Arc::clone(&metrics), slow: config.log.fsync_warning };
     let dynamic = config.zoo_cfg.as_deref().map(|zoo_cfg| DynamicFile::new(config.id, zoo_cfg));
-    let store = Store::start(log, dynamic, config.snap_retain_count, inbox.wake(), linger, measured)
+    let store = Store::start(log, dynamic, inbox.wake(), linger, measured)
         .context("failed to start the log's writer")?;
-    let snapshots = Snapshots::new(storage, config.compression, store.snapshot_done(), Arc::clone(&metrics));
+    let snapshots = Snapshots::new(
+        storage,
+        config.compression,
+        config.snap_retain_count,
+        store.snapshot_done(),
+        Arc::clone(&metrics),
+    );
 
     let book = Rc::new(Book::new(&config));
     let quorum = QuorumPort::new(Rc::clone(&config), Rc::clone(&book), Rc::clone(&inbox));
@@ -297,7 +313,7 @@ fn start<P: Plant>(
         tick_time: config.tick_time,
         init_limit: config.init_limit,
         sync_limit: config.sync_limit,
-        snap_count: config.snap_count,
+        snap_count: snap_count(&config),
         session_timeouts_ms: Some(config.session_timeouts_ms),
         journal_entries: config.commit_log_count,
         last_counter: node_wire::ids::Zxid::LAST_COUNTER,

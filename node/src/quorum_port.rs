@@ -320,7 +320,7 @@ impl QuorumPort {
 
 fn encode_image(snapshot: &TreeSnapshot) -> Bytes {
     let mut buffer = BytesMut::new();
-    encode_stream(&snapshot.to_image(), &mut buffer);
+    encode_stream(snapshot.contents(), &mut buffer);
     buffer.freeze()
 }
 

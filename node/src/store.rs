@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use node_core::io::StoreOp;
 use node_log::{FileStorage, Log, LogError, Storage};
+use node_wire::ids::Zxid;
 use node_wire::membership::Membership;
 use tokio::sync::Notify;
 
@@ -48,8 +49,8 @@ pub(crate) type Ticketed = (u64, StoreOp);
 
 enum Work {
     Ops(Vec<Ticketed>),
-    /// A snapshot was written: begin a new file, remove what nobody needs.
-    Snapshot,
+    /// A snapshot was written: begin a new file, remove what nobody needs beside the snapshot at this zxid.
+    Snapshot(Option<Zxid>),
     /// Finish what is queued and end. The end of the queue alone would not do: a snapshot that is still being
     /// written holds it open.
     Stop,
@@ -84,9 +85,10 @@ pub(crate) struct Store {
 pub(crate) struct SnapshotDone(Sender<Work>);
 
 impl SnapshotDone {
-    pub(crate) fn tell(&self) {
+    /// `base` is the oldest one to be kept, if older ones may go.
+    pub(crate) fn tell(&self, base: Option<Zxid>) {
         // A writer that is gone purges nothing any more.
-        let _ = self.0.send(Work::Snapshot);
+        let _ = self.0.send(Work::Snapshot(base));
     }
 }
 
@@ -100,7 +102,6 @@ impl Store {
     pub(crate) fn start(
         log: Log<FileStorage>,
         dynamic: Option<DynamicFile>,
-        keep_snapshots: Option<usize>,
         wake: Arc<Notify>,
         linger: Duration,
         measured: Measured,
@@ -108,15 +109,8 @@ impl Store {
         let (work, queue) = mpsc::channel();
         let told = Arc::new(Told { durable: AtomicU64::new(0), failure: Mutex::new(None), wake });
         let backlog = Backlog::default();
-        let writer = Writer {
-            log,
-            dynamic,
-            keep_snapshots,
-            told: Arc::clone(&told),
-            backlog: backlog.clone(),
-            linger,
-            measured,
-        };
+        let writer =
+            Writer { log, dynamic, told: Arc::clone(&told), backlog: backlog.clone(), linger, measured };
         let thread = thread::Builder::new().name("log".to_owned()).spawn(move || writer.run(&queue))?;
         Ok(Self { work, told, backlog, thread })
     }
@@ -200,7 +194,6 @@ struct Writer<S: Storage> {
     log: Log<S>,
     /// The operator's files, where the membership is kept.
     dynamic: Option<DynamicFile>,
-    keep_snapshots: Option<usize>,
     told: Arc<Told>,
     backlog: Backlog,
     linger: Duration,
@@ -247,12 +240,12 @@ impl<S: Storage> Writer<S> {
 
     /// Carries out one piece of work and all that waits behind it.
     fn carry_out(&mut self, first: Work, queue: &Receiver<Work>) -> Result<Next, LogError> {
-        let mut snapshot = false;
+        let mut snapshot = None;
         let mut next = Next::Go;
         let mut group = Group::default();
         for work in std::iter::once(first).chain(queue.try_iter()) {
             match work {
-                Work::Snapshot => snapshot = true,
+                Work::Snapshot(base) => snapshot = Some(base),
                 Work::Stop => next = Next::Stop,
                 Work::Ops(ops) => {
                     for (ticket, op) in ops {
@@ -274,8 +267,8 @@ impl<S: Storage> Writer<S> {
             self.told.durable.store(group.ticket, Ordering::Release);
             self.told.wake.notify_one();
         }
-        if snapshot {
-            self.after_snapshot()?;
+        if let Some(base) = snapshot {
+            self.after_snapshot(base)?;
         }
         Ok(next)
     }
@@ -314,10 +307,10 @@ impl<S: Storage> Writer<S> {
         }
     }
 
-    fn after_snapshot(&mut self) -> Result<(), LogError> {
+    fn after_snapshot(&mut self, base: Option<Zxid>) -> Result<(), LogError> {
         self.log.roll()?;
-        let Some(keep) = self.keep_snapshots else { return Ok(()) };
-        let removed = self.log.purge(keep)?;
+        let Some(base) = base else { return Ok(()) };
+        let removed = self.log.purge_before(base)?;
         if !removed.is_empty() {
             tracing::info!(?removed, "removed old snapshots and logs");
         }

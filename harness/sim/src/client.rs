@@ -212,8 +212,8 @@ impl Client {
         self.request(OpCode::CloseSession, Purpose::Goodbye, |_| {})
     }
 
-    /// The frame that opens a session, or asks for the old one.
-    pub(crate) fn connect(&self, timeout_ms: i32) -> Bytes {
+    /// The frame that opens a session, or asks for the old one. A scout may be content to read.
+    pub(crate) fn connect(&self, timeout_ms: i32, read_only: bool) -> Bytes {
         let fresh = Session {
             id: SessionId::NONE,
             password: Bytes::from_static(&[0; 16]),
@@ -227,7 +227,7 @@ impl Client {
             timeout_ms: session.timeout_ms,
             session: session.id,
             password: session.password.clone(),
-            read_only: Some(false),
+            read_only: Some(read_only),
         };
         framed(|w| request.encode(w))
     }

@@ -48,6 +48,20 @@ counters! {
     events,
     /// Changes of several nodes at once, those that were refused too.
     multis,
+    /// Writes of sessions that live on their member alone.
+    local_writes,
+    /// Answers of members without a leader.
+    lone_answers,
+    /// Times that clients read what was counted below a path.
+    usages,
+    /// Writes that were refused for want of room.
+    beyond_limits,
+    /// Changes of the ensemble that clients asked for and were told to be done.
+    reconfigurations,
+    /// The same, refused.
+    unreconfigured,
+    /// Memberships that were committed.
+    memberships,
     /// Entries that were committed.
     commits,
     /// Learners synchronized by DIFF.

@@ -45,6 +45,10 @@ pub(crate) enum Part {
     Chores,
     /// Scouts, and what goes by itself.
     Scouts,
+    /// Whether the ensemble changes.
+    Changes,
+    /// Sessions of one member, and reads without a leader.
+    Lone,
     /// A workload's generator.
     Load(u64),
 }
@@ -73,6 +77,8 @@ impl Dice {
             Part::Epochs => u64::MAX - 3,
             Part::Observers => u64::MAX - 5,
             Part::Scouts => u64::MAX - 7,
+            Part::Changes => u64::MAX - 9,
+            Part::Lone => u64::MAX - 11,
             Part::Chores => WORKLOADS,
             Part::Load(load) => WORKLOADS + 1 + load,
         });

@@ -115,6 +115,10 @@ impl Scenario {
         drawn.journal_entries = if self == Self::Install { 2 } else { JOURNAL_ENTRIES };
         drawn.last_counter = Zxid::LAST_COUNTER;
         drawn.scouts = 0;
+        drawn.local = false;
+        drawn.read_only = false;
+        drawn.changes = false;
+        drawn.operators = 0;
         drawn.siege = false;
         drawn.preallocate_bytes = if self == Self::Append { 2_048 } else { 0 };
         drawn.roll_bytes = if matches!(self, Self::Roll | Self::Snapshot) { 512 } else { 1 << 20 };

@@ -74,6 +74,22 @@ pub struct Drawn {
     pub last_counter: u32,
     /// Clients that watch, change several nodes at once and make nodes that go by themselves.
     pub scouts: usize,
+    /// Sessions live on their member alone, until they own something.
+    pub local: bool,
+    /// Members without a leader serve reads to scouts.
+    pub read_only: bool,
+    /// Scouts set limits and try them.
+    pub limits: bool,
+    /// The ensemble may change while it serves.
+    pub changes: bool,
+    /// Clients that change it.
+    pub operators: usize,
+    /// Members without a vote are in no membership at first.
+    pub strangers: bool,
+    /// One voter may be all that is left.
+    pub alone: bool,
+    /// What usually lies between two changes.
+    pub(crate) turnover_us: u64,
     /// How often a leader looks for such nodes.
     pub(crate) reaping_ms: u64,
     /// How long such a node lives.
@@ -97,6 +113,12 @@ const SCOUTED: Chance = Chance(4_000);
 
 /// Scouts at most.
 const MOST_SCOUTS: usize = 3;
+
+/// Members have sessions of their own with this probability; and serve without a leader, where there are scouts.
+const LONE: Chance = Chance(1_500);
+
+/// The ensemble of a world changes with this probability.
+const CHANGING: Chance = Chance(2_500);
 
 /// How often a leader looks for what goes by itself, where nobody makes such nodes.
 const SELDOM_MS: u64 = 60_000;
@@ -195,12 +217,22 @@ impl Drawn {
             visitors: dice.index(3),
             last_counter: Zxid::LAST_COUNTER,
             scouts: 0,
+            local: false,
+            read_only: false,
+            limits: false,
+            changes: false,
+            operators: 0,
+            strangers: false,
+            alone: false,
+            turnover_us: 0,
             reaping_ms: SELDOM_MS,
             mortal_ms: 0,
         }
         .with_scouts(&mut Dice::part(seed, Part::Scouts))
         .with_short_epochs(&mut Dice::part(seed, Part::Epochs))
         .with_observers(&mut Dice::part(seed, Part::Observers))
+        .with_changes(&mut Dice::part(seed, Part::Changes))
+        .with_lone_members(&mut Dice::part(seed, Part::Lone))
     }
 
     /// Some ensembles have observers.
@@ -211,19 +243,40 @@ impl Drawn {
         self
     }
 
+    /// Some ensembles change. Where there are not three members there is little to change.
+    fn with_changes(mut self, dice: &mut Dice) -> Self {
+        if dice.chance(CHANGING) && self.hosts() > 2 {
+            self.changes = true;
+            self.operators = 1;
+            self.strangers = dice.chance(HALF);
+            // A single voter among others stays single where two must be left.
+            self.alone = dice.chance(HALF) || self.members == 1;
+            self.turnover_us = dice.scale(40_000, 1_000_000);
+        }
+        self
+    }
+
+    /// Some members have sessions of their own, and some serve without a leader.
+    fn with_lone_members(mut self, dice: &mut Dice) -> Self {
+        self.local = dice.chance(LONE);
+        self.read_only = dice.chance(LONE) && self.scouts > 0;
+        self
+    }
+
     /// Some worlds have scouts.
     fn with_scouts(mut self, dice: &mut Dice) -> Self {
         if dice.chance(SCOUTED) {
             self.scouts = dice.index(MOST_SCOUTS) + 1;
             self.reaping_ms = dice.scale(50, 1_000);
             self.mortal_ms = dice.scale(20, 2_000);
+            self.limits = dice.chance(HALF);
         }
         self
     }
 
     /// All clients.
     pub(crate) fn everybody(&self) -> usize {
-        self.clients + self.visitors + self.scouts
+        self.clients + self.visitors + self.scouts + self.operators
     }
 
     /// All members, with and without a vote.
@@ -322,8 +375,25 @@ impl fmt::Display for Drawn {
         if self.scouts > 0 {
             writeln!(
                 f,
-                "  {} scouts: nodes live for {} ms, leaders look for them every {} ms",
-                self.scouts, self.mortal_ms, self.reaping_ms
+                "  {} scouts: nodes live for {} ms, leaders look for them every {} ms{}",
+                self.scouts,
+                self.mortal_ms,
+                self.reaping_ms,
+                if self.limits { ", some are limited" } else { "" }
+            )?;
+        }
+        if self.local || self.read_only {
+            let local = if self.local { "  sessions are local" } else { "" };
+            let read_only = if self.read_only { "  reads are served without a leader" } else { "" };
+            writeln!(f, "{local}{read_only}")?;
+        }
+        if self.changes {
+            writeln!(
+                f,
+                "  the ensemble changes every {} us{}{}",
+                self.turnover_us,
+                if self.strangers { ", those without a vote are in none at first" } else { "" },
+                if self.alone { ", one voter may be left alone" } else { "" }
             )?;
         }
         write!(

@@ -17,6 +17,11 @@ impl Drawn {
                 range(u64::try_from(self.journal_entries).unwrap_or(u64::MAX), &[1, 10, 100, 4_096]),
             ),
             ("clients", range(u64::try_from(self.clients).unwrap_or(u64::MAX), &[2, 5, 9])),
+            ("scouts", self.scouts.to_string()),
+            ("local sessions", if self.local { "yes" } else { "no" }.to_owned()),
+            ("reads without a leader", if self.read_only { "yes" } else { "no" }.to_owned()),
+            ("limits", if self.limits { "yes" } else { "no" }.to_owned()),
+            ("changing ensembles", if self.changes { "yes" } else { "no" }.to_owned()),
             ("visitors", self.visitors.to_string()),
             ("reads", format!("{}%", self.read_percent)),
             ("peer time-out, ms", range(self.peer_timeout_ms, &[100, 200, 300, 401])),
@@ -64,7 +69,12 @@ mod tests {
             (0..200).flat_map(|seed| Drawn::of_seed(seed).words()).collect();
         classes.sort();
         classes.dedup();
-        assert!((20..80).contains(&classes.len()), "{classes:?}");
+        assert!(classes.len() >= 20, "{classes:?}");
+        // Faults are of as many classes as there are kinds.
+        let of_one = |subject| classes.iter().filter(|(other, _)| *other == subject).count();
+        for (subject, _) in classes.iter().filter(|(subject, _)| *subject != "faults") {
+            assert!(of_one(*subject) <= 8, "{subject} falls into {} classes", of_one(*subject));
+        }
         assert_eq!((range(7, &[5, 9]), range(9, &[5, 9])), ("5 to 8".to_owned(), "9 and more".to_owned()));
     }
 }

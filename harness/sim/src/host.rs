@@ -146,6 +146,8 @@ pub(crate) struct Process<P: Plant> {
     pub(crate) role: Role,
     pub(crate) phase: Phase,
     pub(crate) established: bool,
+    /// It serves reads without a leader.
+    pub(crate) alone: bool,
     /// The last operation that it gave its store was a truncation.
     pub(crate) truncated: bool,
     /// Pauses that are not over.

@@ -94,6 +94,10 @@ rules! {
     Requests = "requests done once", true;
     /// A leader's proposals are numbered within its epoch, from one upwards without gaps.
     Numbering = "numbering", true;
+    /// What a quota counts is there, and nothing goes beyond its hard limits.
+    Quotas = "quotas", false;
+    /// A membership changes by quorums of the old and of the new one; none that ruled is lost, or is two.
+    Membership = "memberships", true;
     /// A client is told of every change that it watches, once, before any reply that shows it and not before it happened.
     Watches = "watches", false;
     /// A multi is done as a whole or not at all.

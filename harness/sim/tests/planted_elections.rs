@@ -29,7 +29,8 @@ fn votes_of_another_round_that_are_counted_are_found() {
 
 #[test]
 fn a_quorum_of_half_is_found() {
-    convicted(Bug::HalfQuorum, 200, &[Rule::Durability, Rule::Leadership1, Rule::Leadership2]);
+    let rules = [Rule::Durability, Rule::Leadership1, Rule::Leadership2, Rule::Membership];
+    convicted(Bug::HalfQuorum, 200, &rules);
 }
 
 #[test]

@@ -49,6 +49,12 @@ fn the_clean_member_breaks_no_promise_and_much_happens() {
         ("ephemerals", counters.visits),
         ("elements of sets", counters.adds),
         ("elements of lists", counters.appends),
+        ("changes of ensembles", counters.reconfigurations),
+        ("changes that were refused", counters.unreconfigured),
+        ("memberships", counters.memberships),
+        ("looks at what a quota counts", counters.usages),
+        ("writes beyond hard limits", counters.beyond_limits),
+        ("writes of local sessions", counters.local_writes),
     ] {
         assert!(count >= SEEDS / 20, "{name}: only {count} in {SEEDS} seeds");
     }
@@ -64,6 +70,7 @@ fn the_clean_member_breaks_no_promise_and_much_happens() {
         ("bad snapshots that were stepped over", counters.skipped_snapshots),
         ("epochs that were used up", counters.full_epochs),
         ("sieges", counters.sieges_led),
+        ("answers of members without a leader", counters.lone_answers),
     ] {
         assert!(count >= SEEDS / 100, "{name}: only {count} in {SEEDS} seeds");
     }

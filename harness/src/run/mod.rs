@@ -42,6 +42,9 @@ use workload::Workload;
 
 /// Other blocks of ports that are tried when one is taken under our hands.
 const PORT_ATTEMPTS: u32 = 3;
+
+/// How long the cause of a failure may take to be known behind it.
+const CAUSE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long members may take to serve again after the workload.
 pub(crate) const RECOVERY_PATIENCE: Duration = Duration::from_secs(20);
 /// The same after an interrupt: somebody waits.
@@ -221,8 +224,15 @@ async fn live(
         end(prepared, &shared, next_process, interrupt, observed).await
     };
     let outcome = tokio::select! {
-        outcome = outcome => outcome,
-        broken = cluster.broken() => Err(anyhow!("the cluster broke: {}", broken?).into()),
+        outcome = outcome => match outcome {
+            Ok(()) => Ok(()),
+            // Clients may notice first. What they notice explains nothing.
+            Err(failure) => match tokio::time::timeout(CAUSE_PATIENCE, cluster.broken()).await {
+                Ok(Ok(what)) => Err(broke(&what)),
+                Ok(Err(_)) | Err(_) => Err(failure),
+            },
+        },
+        broken = cluster.broken() => Err(broke(&broken?)),
     };
     // Sealed whatever happened: what it holds is true.
     let sealed = writer.finish();
@@ -230,6 +240,10 @@ async fn live(
     outcome?;
     sealed?;
     Ok(())
+}
+
+fn broke(what: &str) -> Failure {
+    anyhow!("the cluster broke: {what}").into()
 }
 
 /// After the workload: all members serve again, and are read a last time.

@@ -15,7 +15,6 @@ use node_wire::quorum::{Dialect, QuorumPacket};
 use node_wire::snapshot::{Image, ZxidDigest};
 use node_wire::txn::Entry;
 
-use crate::Config;
 use crate::clients::Clients;
 use crate::divergence::Divergence;
 use crate::ensemble::{Changed, Ensemble, membership_of};
@@ -25,6 +24,7 @@ use crate::look::DigestLog;
 use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
 use crate::tree::{Applied, Seen, Tree, TreeSnapshot};
+use crate::{Config, SnapCount};
 
 /// The patience of discovery is doubled at most this often.
 const MAX_PATIENCE_DOUBLINGS: u32 = 4;
@@ -121,9 +121,12 @@ impl<P: Plant> Base<P> {
     ) -> Self {
         let mut ensemble = Ensemble::new(&config);
         let mut tree = tree_of(image, &config, &ensemble, plant);
-        let mut changed = ensemble.take_from(&tree);
-        for entry in &entries {
-            changed = changed.max(ensemble.logged(entry));
+        let mut changed = Changed::Nothing;
+        if !plant.has(Bug::MembershipForgotten) {
+            changed = ensemble.take_from(&tree);
+            for entry in &entries {
+                changed = changed.max(ensemble.logged(entry));
+            }
         }
         ensemble.show_in(&mut tree);
         let quorum = ensemble.quorum(&config, plant);
@@ -150,7 +153,7 @@ impl<P: Plant> Base<P> {
             last_snapshot: image.zxid,
             digests: DigestLog::default(),
             // What was recovered is counted when it is applied, like everything else.
-            since_snapshot: 0,
+            since_snapshot: config.snap_count.head_start,
             failed_lookups: 0,
             seen: Vec::new(),
             filed_epoch: accepted,
@@ -488,10 +491,9 @@ impl<P: Plant> Base<P> {
     /// A planted bug has `walked` the tree before its last change was made, and names the snapshot after it.
     fn maybe_snapshot(&mut self, walked: Option<TreeSnapshot>) {
         let applied = self.tree.zxid();
-        if self.since_snapshot < self.config.snap_count
-            || applied <= self.last_snapshot
-            || applied > self.durable
-        {
+        let SnapCount { entries, grows, head_start: _ } = self.config.snap_count;
+        let due = if grows { entries.max(self.tree.len()) } else { entries };
+        if self.since_snapshot < due || applied <= self.last_snapshot || applied > self.durable {
             return;
         }
         self.since_snapshot = 0;
@@ -513,6 +515,9 @@ fn tree_of<P: Plant>(image: &Image, config: &Config, ensemble: &Ensemble, plant:
     }
     if plant.has(Bug::EphemeralSurvives) {
         tree.forget_owners();
+    }
+    if plant.has(Bug::QuotaForgotten) {
+        tree.forget_quotas();
     }
     tree
 }

@@ -31,9 +31,9 @@
 //! An observer has no vote. It asks like one that started late, is answered by voters who do not count it, and joins the
 //! leader whom a quorum follows.
 //!
-//! Where the ensemble may change ([`crate::ensemble`]), votes carry the membership that rules, and who is in none votes
-//! with nobody to count it. An election then needs a quorum of every membership that has a say; to join a leader that stands,
-//! one of either is enough.
+//! Where the ensemble may change ([`crate::ensemble`]), votes carry the membership that rules, and who has no vote in it votes
+//! with nobody to count it: a change that gives it one may be known to others alone. An election then needs a quorum of every
+//! membership that has a say; to join a leader that stands, one of either is enough.
 //!
 //! An election is a matter of liveness only. Two members may both think they won; discovery lets at most one of
 //! them establish an epoch.
@@ -219,15 +219,20 @@ impl<P: Plant> Election<P> {
 
     /// The ensemble changes, or may change from here on. What is known of those that stay is kept.
     ///
-    /// Who is in no membership that it knows votes like anybody else: there may be one, which it does not know, by which
-    /// its vote is needed, and elsewhere nobody counts it.
-    pub(crate) fn reconfigure(&mut self, ensemble: &Ensemble, quorum: Quorum, observes: bool) {
+    /// Who has no vote in any membership that it knows votes like anybody else: there may be one, which it does not know, by
+    /// which its vote is needed, and elsewhere nobody counts it. So does an observer: what would give it a vote is proposed
+    /// to voters alone.
+    pub(crate) fn reconfigure(&mut self, ensemble: &Ensemble, quorum: Quorum) {
+        self.observes = false;
+        let observers = ensemble.active().observers().into_iter();
+        self.observers = observers.filter(|observer| !quorum.contains(*observer)).collect();
+        let knew = self.membership.replace(ensemble.active().to_bytes());
+        if self.plant.has(Bug::OldVotersElect) && knew.is_some() {
+            return;
+        }
         let (me, known) = (self.me, std::mem::take(&mut self.peers));
         let voters = quorum.voters().filter(|voter| *voter != me);
         self.peers = voters.map(|voter| (voter, known.get(&voter).copied().unwrap_or_default())).collect();
-        self.observes = observes;
-        self.observers = ensemble.active().observers();
-        self.membership = Some(ensemble.active().to_bytes());
         self.quorum = quorum;
     }
 

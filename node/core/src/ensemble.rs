@@ -93,16 +93,20 @@ impl Ensemble {
         let active = quorum(self.active.voters());
         match &self.pending {
             None => active,
+            Some(_) if plant.has(Bug::ReconfigByOld) => active,
+            Some((_, pending)) if plant.has(Bug::NewcomerCounts) => quorum(pending.voters()),
             Some((_, pending)) => active.and_next(quorum(pending.voters())),
         }
     }
 
-    /// Who gets what is committed and has no say in it. Where memberships change the active one says so.
+    /// Who gets what is committed and has no say in it. While a membership is pending, a vote in either is one: who is to
+    /// lose it may be the one whose vote decides whether that happens.
     pub(crate) fn observes(&self, server: ServerId, config: &Config) -> bool {
         if !self.changes {
             return config.observers.contains(&server);
         }
         self.latest().role(server) == Some(ServerRole::Observer)
+            && self.active.role(server) != Some(ServerRole::Participant)
     }
 
     /// True when this member announces itself as an observer.

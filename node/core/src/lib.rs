@@ -78,6 +78,26 @@ const MAX_PARKED: usize = 64;
 /// How long a member looks for a leader, at least, before it serves reads without one.
 const READ_ONLY_AFTER: Duration = Duration::from_secs(2);
 
+/// When a snapshot is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapCount {
+    /// Log entries between two snapshots.
+    pub entries: u64,
+    /// Where there are more znodes than that, as many entries as there are znodes: then a snapshot costs each entry the same
+    /// whatever the tree's size, and a start takes at most as long for the log as for the tree.
+    pub grows: bool,
+    /// Entries that pass for logged when the member starts. Members of an ensemble log the same; with the same count they
+    /// would all write at the same time.
+    pub head_start: u64,
+}
+
+impl From<u64> for SnapCount {
+    /// So many entries, from the first on.
+    fn from(entries: u64) -> Self {
+        Self { entries, grows: false, head_start: 0 }
+    }
+}
+
 /// What a member must know about its ensemble and itself.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -98,8 +118,8 @@ pub struct Config {
     pub init_limit: u32,
     /// ZooKeeper's syncLimit: how many ticks a member of Apache ZooKeeper may be silent.
     pub sync_limit: u32,
-    /// Log entries between two snapshots.
-    pub snap_count: u64,
+    /// When a snapshot is due.
+    pub snap_count: SnapCount,
     /// Committed entries that are kept in memory for learners that are behind: [`JOURNAL_ENTRIES`], or less in a
     /// world that is too short to leave so many behind. A learner that lacks more is sent the whole tree.
     pub journal_entries: usize,
@@ -315,8 +335,7 @@ impl<P: Plant> Member<P> {
             return;
         }
         let ensemble = &self.base.ensemble;
-        let observes = ensemble.i_observe(&self.base.config);
-        self.election.reconfigure(ensemble, self.base.quorum.clone(), observes);
+        self.election.reconfigure(ensemble, self.base.quorum.clone());
         let (active, joining) = (Arc::new(ensemble.active().clone()), ensemble.joining());
         self.base.emit(Effect::Ensemble { active, joining });
     }

@@ -179,6 +179,29 @@ zoo! {
     /// A time to live counts from the node's making: writing it does not keep it alive.
     TtlFromBirth = "ttl-from-birth", "ctime taken for mtime",
         "a node with a time to live is reaped though it was written";
+
+    // The ensemble itself, and what it may hold.
+    /// A membership is committed as anything else is, by a quorum of the one that rules. Those that it is made of need not
+    /// know of it.
+    ReconfigByOld = "reconfig-by-old", "one quorum for two memberships",
+        "a membership is committed by a quorum of the old one alone";
+    /// A membership counts from when it is logged: those who join help to commit what makes them members, and those who
+    /// go are asked no more.
+    NewcomerCounts = "newcomer-counts", "membership in force when it is logged",
+        "a membership is committed by a quorum of the new one alone";
+    /// Elections go on with the voters that the member was started with. Nothing is decided wrongly by that, because
+    /// discovery counts by itself; but who was removed is waited for, and who joined is not heard.
+    OldVotersElect = "old-voters-elect", "a list of peers that is read once",
+        "elections are held with the voters that the member was started with";
+    /// A member that starts again believes its file, and neither its snapshot nor its log.
+    MembershipForgotten = "membership-forgotten", "membership kept in a file alone",
+        "a member that starts again knows only the membership in its file";
+    /// What is written is measured by what was there before.
+    QuotaByOldValue = "quota-by-old-value", "old and new value confused",
+        "a hard limit looks at what a node held, and not at what it will";
+    /// A tree that is taken over whole has no quotas: nobody looks for them in it.
+    QuotaForgotten = "quota-forgotten", "what is in no transaction is not in a snapshot",
+        "a member that starts from a snapshot counts nothing";
 }
 
 impl Bug {

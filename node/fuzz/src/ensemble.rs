@@ -148,7 +148,7 @@ fn config(id: ServerId, voters: BTreeSet<ServerId>) -> Config {
         session_timeouts_ms: None,
         init_limit: 10,
         sync_limit: 5,
-        snap_count: 100,
+        snap_count: 100.into(),
         journal_entries: JOURNAL_ENTRIES,
         last_counter: Zxid::LAST_COUNTER,
         clients: ClientRules { container_check: Duration::from_secs(10), ..ClientRules::default() },

@@ -55,6 +55,10 @@ pub(crate) fn replace_by<S: Storage>(
     rename(storage, &temporary, name)
 }
 
+/// A long file is synchronized as often as this many bytes are written: all at once would keep the disk from whoever
+/// else waits for it, above all the log.
+const PACE: u64 = 4 << 20;
+
 fn write_whole<S: Storage>(
     storage: &S,
     name: &str,
@@ -63,6 +67,7 @@ fn write_whole<S: Storage>(
     let mut file = storage.create(name).map_err(LogError::io("create", name))?;
     let mut buffer = BytesMut::new();
     let mut offset = 0u64;
+    let mut synced = 0u64;
     loop {
         buffer.clear();
         let more = next(&mut buffer);
@@ -70,6 +75,10 @@ fn write_whole<S: Storage>(
         offset = offset.saturating_add(u64::try_from(buffer.len()).unwrap_or(u64::MAX));
         if !more {
             return storage.sync_all(&mut file).map_err(LogError::io("synchronize", name));
+        }
+        if offset - synced >= PACE {
+            storage.sync_data(&mut file).map_err(LogError::io("synchronize", name))?;
+            synced = offset;
         }
     }
 }

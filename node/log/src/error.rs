@@ -122,6 +122,20 @@ pub enum LogError {
         reason: String,
     },
 
+    /// Two whole trees are about to replace the history, and which is the later one nobody can say.
+    #[error(
+        "tell which of {file} and {other} is to replace the history; a member leaves one at most, so the directory \
+         is not of one moment: restore all of it from one backup of this member, or, when the other members alone \
+         are a majority in service, move everything but acceptedEpoch away and let this member copy the history \
+         from them"
+    )]
+    TwoInstallations {
+        /// One of the files.
+        file: String,
+        /// Another one.
+        other: String,
+    },
+
     /// An entry does not come after the last one.
     #[error("append {zxid} behind {last}: zxids must ascend")]
     OutOfOrder {

@@ -45,6 +45,6 @@ pub use compressed::{compress, decompress, decompressing};
 pub use error::{Evidence, LogError};
 pub use log::{Log, LogOptions, SyncedPosition};
 pub use recovery::{Recovered, Repairs, TornTail};
-pub use snapshots::{purge, write_digested_snapshot, write_snapshot};
+pub use snapshots::{oldest_kept, purge, write_digested_snapshot, write_snapshot};
 pub use storage::{FileStorage, MemFile, MemStorage, Storage};
 pub use synced::{CutToSynced, cut_to_synced};

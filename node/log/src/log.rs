@@ -221,6 +221,15 @@ impl<S: Storage> Log<S> {
         }
     }
 
+    /// Deletes what the snapshot at `base` makes superfluous, if it is still there: the second half of
+    /// [`purge`](crate::purge), behind [`oldest_kept`](crate::oldest_kept).
+    pub fn purge_before(&self, base: Zxid) -> Result<Vec<String>, LogError> {
+        match &self.poisoned {
+            Some(cause) => Err(LogError::Poisoned { cause: cause.clone() }),
+            None => snapshots::purge_before(&self.storage, base),
+        }
+    }
+
     /// Up to where the log is durable; none when it has no entries.
     pub fn synced_position(&self) -> Option<SyncedPosition> {
         self.mark.map(|mark| SyncedPosition { file: names::log(mark.file), offset: mark.offset })

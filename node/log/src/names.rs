@@ -24,7 +24,7 @@ fn installed(name: &str) -> Option<Zxid> {
     (install(zxid) == name).then_some(zxid)
 }
 
-/// The trees that are about to replace the history. There is never more than one.
+/// The trees that are about to replace the history. No member leaves more than one.
 pub(crate) fn installs(names: &[String]) -> Vec<(Zxid, String)> {
     names.iter().filter_map(|name| Some((installed(name)?, name.clone()))).collect()
 }

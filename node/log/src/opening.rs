@@ -23,7 +23,12 @@ pub(crate) fn open<S: Storage>(storage: &S) -> Result<(Opened<S::File>, Recovere
     let mut repairs = Repairs::default();
     let listed = durable::list(storage)?;
     repairs.removed_temporary = remove_temporary(storage, &listed)?;
-    repairs.completed_install = rewrite::complete_install(storage, &listed)?;
+    if let Some(zxid) = rewrite::interrupted_install(storage, &listed)? {
+        // Before the old history goes it is certain that the new one can stand in its place.
+        Epochs::open(storage, &listed, zxid)?.check_history(zxid)?;
+        rewrite::complete_install(storage, &listed, zxid)?;
+        repairs.completed_install = true;
+    }
     let listed = durable::list(storage)?;
     let mut history = History::read(storage, &listed, Zxid(u64::MAX))?;
     let epochs = Epochs::open(storage, &listed, history.last())?;

@@ -26,17 +26,36 @@ pub(crate) fn install<S: Storage>(storage: &S, image: &Image) -> Result<(), LogE
     replace_history(storage, &durable::list(storage)?, image.zxid)
 }
 
-/// Completes an interrupted [`install`]. Answers whether there was one.
-pub(crate) fn complete_install<S: Storage>(storage: &S, listed: &[String]) -> Result<bool, LogError> {
-    let Some((zxid, file)) = names::installs(listed).pop() else { return Ok(false) };
-    // Nothing is removed on the word of a file that does not hold what it should.
-    if let Err(reason) = snapshots::read(storage, zxid, &file)? {
-        return Err(LogError::DamagedSnapshot { file, reason });
+/// The tree of an interrupted [`install`], if there is one. Nothing is touched.
+///
+/// Nothing will be removed on the word of a file that does not hold what it should. Nor where there are several: a
+/// member begins an installation only when none is open, so the directory is a mixture of two, and nobody can say
+/// which tree is the later one (its zxid does not). To complete one would leave the other to replace what is written
+/// from then on, at the next start.
+pub(crate) fn interrupted_install<S: Storage>(
+    storage: &S,
+    listed: &[String],
+) -> Result<Option<Zxid>, LogError> {
+    let mut installs = names::installs(listed).into_iter();
+    let Some((zxid, file)) = installs.next() else { return Ok(None) };
+    if let Some((_, other)) = installs.next() {
+        return Err(LogError::TwoInstallations { file, other });
     }
+    match snapshots::read(storage, zxid, &file)? {
+        Ok(_) => Ok(Some(zxid)),
+        Err(reason) => Err(LogError::DamagedSnapshot { file, reason }),
+    }
+}
+
+/// Completes the [`interrupted_install`].
+pub(crate) fn complete_install<S: Storage>(
+    storage: &S,
+    listed: &[String],
+    zxid: Zxid,
+) -> Result<(), LogError> {
     // A process that was killed behind the renaming left it to the page cache.
     durable::sync_dir(storage)?;
-    replace_history(storage, listed, zxid)?;
-    Ok(true)
+    replace_history(storage, listed, zxid)
 }
 
 fn replace_history<S: Storage>(storage: &S, listed: &[String], zxid: Zxid) -> Result<(), LogError> {

@@ -5,7 +5,7 @@ use node_wire::digest::DIGEST_VERSION;
 use node_wire::ids::Zxid;
 use node_wire::logfile::Compression;
 use node_wire::snapshot::file::{FileEncoder, decode_file};
-use node_wire::snapshot::{Image, SnapshotFile, ZxidDigest};
+use node_wire::snapshot::{Contents, Image, SnapshotFile, ZxidDigest};
 
 use crate::compressed::{Compressor, decompress};
 use crate::durable;
@@ -24,22 +24,27 @@ const PIECE_BYTES: usize = 1 << 20;
 /// must not appear afterwards.
 ///
 /// A failure leaves the log unharmed, and old snapshots as they were.
-pub fn write_snapshot<S: Storage>(storage: &S, image: &Image) -> Result<(), LogError> {
-    write_as(storage, &names::snapshot(image.zxid), image, None)
+pub fn write_snapshot<'a, S: Storage>(
+    storage: &S,
+    contents: impl Into<Contents<'a>>,
+) -> Result<(), LogError> {
+    let contents = contents.into();
+    write_as(storage, &names::snapshot(contents.zxid), contents, None)
 }
 
 /// As [`write_snapshot`], with the digest of the tree behind it (whoever reads the file compares), and compressed if so
 /// desired.
-pub fn write_digested_snapshot<S: Storage>(
+pub fn write_digested_snapshot<'a, S: Storage>(
     storage: &S,
-    image: &Image,
+    contents: impl Into<Contents<'a>>,
     digest: i64,
     method: Option<Compression>,
 ) -> Result<(), LogError> {
-    let digest = ZxidDigest { zxid: image.zxid, version: DIGEST_VERSION, digest };
-    let name = names::snapshot_by(image.zxid, method);
-    let Some(method) = method else { return write_as(storage, &name, image, Some(digest)) };
-    let mut encoder = FileEncoder::new(image, Some(digest));
+    let contents = contents.into();
+    let digest = ZxidDigest { zxid: contents.zxid, version: DIGEST_VERSION, digest };
+    let name = names::snapshot_by(contents.zxid, method);
+    let Some(method) = method else { return write_as(storage, &name, contents, Some(digest)) };
+    let mut encoder = FileEncoder::new(contents, Some(digest));
     let mut compressor = Compressor::new(method);
     let mut failure = None;
     let mut plain = BytesMut::new();
@@ -60,39 +65,61 @@ pub fn write_digested_snapshot<S: Storage>(
 }
 
 /// Writes a tree into a file of any name, durably and all at once.
-pub(crate) fn write_as<S: Storage>(
+pub(crate) fn write_as<'a, S: Storage>(
     storage: &S,
     name: &str,
-    image: &Image,
+    contents: impl Into<Contents<'a>>,
     digest: Option<ZxidDigest>,
 ) -> Result<(), LogError> {
-    let mut encoder = FileEncoder::new(image, digest);
+    let mut encoder = FileEncoder::new(contents, digest);
     durable::replace_by(storage, name, |buffer| encoder.fill(buffer, PIECE_BYTES))
 }
 
 /// Deletes all but the newest `keep_snapshots` snapshots (at least one is kept), and the log files that lie
-/// wholly before the oldest one kept. Answers with what went. May run on another thread than the log's
-/// writer, under the same duties as [`write_snapshot`].
+/// wholly before the oldest one kept. Answers with what went.
 ///
-/// While there are fewer snapshots than that, nothing is deleted. The oldest one kept is read first: when it is damaged, one more is kept, and so on. With no sound snapshot
-/// nothing is deleted.
+/// While there are fewer snapshots than that, nothing is deleted. The oldest one kept is read first: when it is damaged,
+/// one more is kept, and so on. With no sound snapshot nothing is deleted.
+///
+/// Reading a large snapshot takes long. [`oldest_kept`] and [`Log::purge_before`](crate::Log::purge_before) are the two halves of this, for whoever has
+/// better to do meanwhile.
 pub fn purge<S: Storage>(storage: &S, keep_snapshots: usize) -> Result<Vec<String>, LogError> {
+    match oldest_kept(storage, keep_snapshots)? {
+        Some(base) => purge_before(storage, base),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The oldest snapshot that [`purge`] would keep; `None` when nothing is to be deleted. Changes nothing, so it may run
+/// beside the log's writer.
+pub fn oldest_kept<S: Storage>(storage: &S, keep_snapshots: usize) -> Result<Option<Zxid>, LogError> {
     let listed = durable::list(storage)?;
     let snapshots = names::snapshots(&listed);
-    let Some(mut oldest) = snapshots.len().checked_sub(keep_snapshots.max(1)) else { return Ok(Vec::new()) };
-    while let Some((zxid, name)) = snapshots.get(oldest) {
+    let Some(oldest) = snapshots.len().checked_sub(keep_snapshots.max(1)) else { return Ok(None) };
+    for (zxid, name) in snapshots.iter().take(oldest + 1).rev() {
         if read(storage, *zxid, name)?.is_ok() {
-            break;
+            return Ok(Some(*zxid));
         }
-        let Some(older) = oldest.checked_sub(1) else { return Ok(Vec::new()) };
-        oldest = older;
     }
-    let Some((base, _)) = snapshots.get(oldest) else { return Ok(Vec::new()) };
-    let mut removed: Vec<String> = snapshots[..oldest].iter().map(|(_, name)| name.clone()).collect();
+    Ok(None)
+}
+
+/// Deletes the snapshots before `base`, and the log files that lie wholly before it, if there is a snapshot at `base`.
+/// Answers with what went.
+///
+/// Belongs to the log's writer, unless neither a truncation nor an installation can come between.
+pub(crate) fn purge_before<S: Storage>(storage: &S, base: Zxid) -> Result<Vec<String>, LogError> {
+    let listed = durable::list(storage)?;
+    let snapshots = names::snapshots(&listed);
+    if !snapshots.iter().any(|(zxid, _)| *zxid == base) {
+        return Ok(Vec::new());
+    }
+    let older = snapshots.iter().filter(|(zxid, _)| *zxid < base);
+    let mut removed: Vec<String> = older.map(|(_, name)| name.clone()).collect();
     remove_all(storage, &removed)?;
     // Logs go after the older snapshots have gone for good: one of those without its log would be a base
     // with a hole behind it.
-    let logs = obsolete_logs(&names::logs(&listed), *base);
+    let logs = obsolete_logs(&names::logs(&listed), base);
     remove_all(storage, &logs)?;
     removed.extend(logs);
     Ok(removed)

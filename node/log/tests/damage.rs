@@ -4,6 +4,7 @@ mod support;
 
 use bytes::Bytes;
 use node_log::{Evidence, Log, LogError, LogOptions, MemStorage, Storage, write_snapshot};
+use node_wire::ids::Zxid;
 use support::{append, entries, fold, image, log_with, open, recovered_history, zxid, zxids};
 
 /// The bytes of a log of entries 1 to 4, without padding, and where each record ends.
@@ -170,6 +171,53 @@ fn a_damaged_snapshot_that_the_log_can_not_replace_is_refused() {
     log.install(&image(zxid(1, 9), 9)).expect("a sound disk");
     assert!(storage.flip_bit("snapshot.100000009", 300));
     assert!(matches!(open(&storage), Err(LogError::DamagedSnapshot { .. })));
+}
+
+/// The tree of an installation that was interrupted as soon as it was written, as another member of this epoch left it.
+fn interrupted(zxid: Zxid) -> (String, Bytes) {
+    let storage = MemStorage::new();
+    write_snapshot(&storage, &image(zxid, 9)).expect("a sound disk");
+    (format!("install.{:x}", zxid.0), storage.read(&format!("snapshot.{:x}", zxid.0)).expect("a snapshot"))
+}
+
+/// The names and contents of all files.
+fn files(storage: &MemStorage) -> Vec<(String, Bytes)> {
+    let names = storage.list().expect("a sound disk").into_iter();
+    names.map(|name| (name.clone(), storage.read(&name).expect("a file"))).collect()
+}
+
+#[test]
+fn of_two_interrupted_installations_neither_is_completed_sound_or_not() {
+    for damaged in [None, Some("install.100000005"), Some("install.100000009")] {
+        let storage = MemStorage::new();
+        drop(log_with(&storage, &entries(1, 2)));
+        for counter in [5, 9] {
+            let (name, tree) = interrupted(zxid(1, counter));
+            storage.place(&name, &tree);
+        }
+        if let Some(name) = damaged {
+            assert!(storage.flip_bit(name, 300));
+        }
+        let before = files(&storage);
+        for _ in 0..2 {
+            let error = open(&storage).expect_err("two trees");
+            assert!(matches!(error, LogError::TwoInstallations { .. }), "{error}");
+            assert_eq!(files(&storage), before, "nothing was touched");
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_installation_that_the_epochs_forbid_leaves_the_old_history() {
+    let storage = MemStorage::new();
+    drop(log_with(&storage, &entries(1, 2)));
+    let (name, tree) = interrupted(zxid(2, 1));
+    storage.place(&name, &tree);
+    let before = files(&storage);
+    for _ in 0..2 {
+        assert!(matches!(open(&storage), Err(LogError::EpochBehindLog { .. })));
+        assert_eq!(files(&storage), before, "nothing was touched");
+    }
 }
 
 #[test]

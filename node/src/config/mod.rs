@@ -96,6 +96,8 @@ pub struct NodeConfig {
     pub sync_limit: u32,
     /// Transactions between two snapshots.
     pub snap_count: u64,
+    /// Nobody said how many, so with a larger tree it is more.
+    pub snap_count_grows: bool,
     /// How many snapshots are kept, with the log behind the oldest; none are removed when there is no number.
     pub snap_retain_count: Option<usize>,
     /// Connections of one client host, 0 for any number.
@@ -209,6 +211,7 @@ impl NodeConfig {
             init_limit: file.init_limit.unwrap_or(DEFAULT_INIT_LIMIT),
             sync_limit: file.sync_limit.unwrap_or(DEFAULT_SYNC_LIMIT),
             snap_count: args.snap_count.or(file.snap_count).unwrap_or(DEFAULT_SNAP_COUNT),
+            snap_count_grows: args.snap_count.or(file.snap_count).is_none(),
             snap_retain_count: retained(&file),
             max_client_cnxns: args
                 .max_client_cnxns

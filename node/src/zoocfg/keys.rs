@@ -107,7 +107,10 @@ pub(crate) const OBEYED: &[About] = &[
     ("server.N", "a member: its addresses and its role"),
     ("sessionRequireClientSASLAuth", "clients must authenticate by SASL"),
     ("skipACL", "nobody is asked for permission"),
-    ("snapCount", "transactions between two snapshots"),
+    (
+        "snapCount",
+        "transactions between two snapshots; without it 100,000, or as many as there are znodes where these are more",
+    ),
     (
         "snapshot.compression.method",
         "gz or snappy; without it snapshots are written as they are. All are read",

@@ -1,8 +1,11 @@
-//! Together with Apache ZooKeeper 3.8: its directories, its leaders, its followers, its observers.
+//! Together with Apache ZooKeeper 3.8: its directories, its leaders, its followers, its observers; its clients.
 //!
 //! Each test says so and passes where Apache ZooKeeper is not installed.
 
+mod java;
 mod members;
+mod watching;
+mod zkcli;
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

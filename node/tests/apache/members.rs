@@ -54,26 +54,52 @@ pub(crate) fn installed() -> bool {
 pub(crate) struct Members {
     dir: TempDir,
     base: u16,
+    all: u64,
     observers: BTreeSet<u64>,
+    changeable: bool,
     running: BTreeMap<u64, (Kind, Child)>,
 }
 
 impl Members {
     /// So many members, the last of them observers. None is started.
     pub(crate) fn new(voters: u64, observers: u64) -> Self {
+        Self::prepared(voters, observers, false)
+    }
+
+    /// So many members of an ensemble that a superuser, whose password is `test`, may change.
+    pub(crate) fn changeable(voters: u64) -> Self {
+        Self::prepared(voters, 0, true)
+    }
+
+    fn prepared(voters: u64, observers: u64, changeable: bool) -> Self {
         let all = voters + observers;
         let members = Self {
             dir: tempfile::tempdir().expect("a directory"),
             base: free_ports(u16::try_from(all).expect("few") * PORTS_EACH),
+            all,
             observers: (voters + 1..=all).collect(),
+            changeable,
             running: BTreeMap::new(),
         };
-        for id in 1..=all {
-            fs::create_dir_all(members.data(id)).expect("a directory");
-            fs::write(members.data(id).join("myid"), id.to_string()).expect("written");
-            fs::write(members.home(id).join("zoo.cfg"), members.configuration(id, all)).expect("written");
-        }
+        members.write_files();
         members
+    }
+
+    fn write_files(&self) {
+        for id in 1..=self.all {
+            fs::create_dir_all(self.data(id)).expect("a directory");
+            fs::write(self.data(id).join("myid"), id.to_string()).expect("written");
+            fs::write(self.home(id).join("zoo.cfg"), self.configuration(id)).expect("written");
+        }
+    }
+
+    /// Kills what runs and forgets all that was written; the ports stay.
+    pub(crate) fn begin_anew(&mut self) {
+        self.running().into_iter().for_each(|id| self.kill(id));
+        for id in 1..=self.all {
+            fs::remove_dir_all(self.home(id)).expect("a directory");
+        }
+        self.write_files();
     }
 
     /// Adds lines to a member's configuration.
@@ -102,23 +128,35 @@ impl Members {
         self.base + (u16::try_from(id).expect("few") - 1) * PORTS_EACH + which
     }
 
-    fn configuration(&self, id: u64, all: u64) -> String {
+    fn configuration(&self, id: u64) -> String {
         let mut text = format!(
-            "tickTime=1000\ninitLimit=20\nsyncLimit=10\ndataDir={}\nclientPort={}\nclientPortAddress=127.0.0.1\n\
-             maxClientCnxns=0\nsnapCount=100\n4lw.commands.whitelist=*\nadmin.enableServer=false\n",
-            self.data(id).display(),
-            self.port(id, 0)
+            "tickTime=1000\ninitLimit=20\nsyncLimit=10\ndataDir={}\nmaxClientCnxns=0\nsnapCount=100\n\
+             4lw.commands.whitelist=*\nadmin.enableServer=false\n",
+            self.data(id).display()
         );
-        if all == 1 {
+        if self.changeable {
+            text.push_str(
+                "reconfigEnabled=true\nextendedTypesEnabled=true\n\
+                 DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU=\n",
+            );
+        } else {
+            let port = self.port(id, 0);
+            text.push_str(&format!("clientPort={port}\nclientPortAddress=127.0.0.1\n"));
+        }
+        if self.all == 1 {
             return text;
         }
         if self.observers.contains(&id) {
             text.push_str("peerType=observer\n");
         }
-        for other in 1..=all {
+        for other in 1..=self.all {
             let role = if self.observers.contains(&other) { "observer" } else { "participant" };
             let (quorum, election) = (self.port(other, 1), self.port(other, 2));
-            text.push_str(&format!("server.{other}=127.0.0.1:{quorum}:{election}:{role}\n"));
+            text.push_str(&format!("server.{other}=127.0.0.1:{quorum}:{election}:{role}"));
+            if self.changeable {
+                text.push_str(&format!(";{}", self.client_addr(other)));
+            }
+            text.push('\n');
         }
         text
     }
@@ -170,6 +208,13 @@ impl Members {
             assert!(Instant::now() < deadline, "member {id} does not end: {}", self.said(id));
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
+    }
+
+    /// Ends a member without a warning.
+    pub(crate) fn kill(&mut self, id: u64) {
+        let (_, mut child) = self.running.remove(&id).expect("it runs");
+        child.kill().expect("ours");
+        child.wait().expect("ours");
     }
 
     fn log(&self, id: u64) -> PathBuf {

@@ -255,7 +255,7 @@ impl<P: Plant, const N: usize> World<P, N> {
             observers: [].into(),
             session_timeouts_ms: None,
             journal_entries: node_core::JOURNAL_ENTRIES,
-            snap_count: u64::MAX,
+            snap_count: u64::MAX.into(),
             last_counter: Zxid::LAST_COUNTER,
             clients: node_core::ClientRules::default(),
         }

@@ -56,11 +56,10 @@ fn parent_of(path: &str) -> &str {
 impl Chronicle {
     /// The next committed entry.
     pub(super) fn commit(&mut self, entry: &Entry) -> Finding {
-        if entry.header.kind == OpCode::DeleteContainer.code() {
-            self.check_reaping(entry)?;
-        }
+        let reaps = entry.header.kind == OpCode::DeleteContainer.code();
+        let finding = if reaps { self.check_reaping(entry) } else { Ok(()) };
         self.apply(entry, &entry.txn);
-        Ok(())
+        finding
     }
 
     fn apply(&mut self, entry: &Entry, txn: &Txn) {
@@ -232,9 +231,10 @@ mod tests {
         let path = ByteString::from_static("/w/t");
         let set = Txn::SetData { path, data: None, version: 1 };
         written.commit(&entry(2, 140, OpCode::SetData.code(), set)).expect("a client's");
-        assert!(written.commit(&reaped(151)).is_err());
         assert_eq!(written.overdue(190).map(|path| &**path), None);
         assert_eq!(written.overdue(191).map(|path| &**path), Some("/w/t"));
+        assert!(written.commit(&reaped(151)).is_err());
+        assert_eq!(written.overdue(191), None, "the sequence is followed all the same");
     }
 
     #[test]

@@ -10,11 +10,11 @@ use crate::outcome::Rule;
 impl Judge {
     /// At the first sight of a committed entry, and at the end.
     pub(super) fn check_quorum(&self, mark: Mark) -> Finding {
-        let voters = &self.views[..self.voters];
-        let holders = voters.iter().filter(|view| view.durable.holds(mark)).count();
+        let voters = self.memberships.voters_at(mark.zxid);
+        let holders = voters.iter().filter(|voter| self.holds(**voter, mark)).count();
         let quorum = voters.len() / 2 + 1;
         if holders >= quorum {
-            return Ok(());
+            return self.check_both(mark);
         }
         Err((
             Rule::Durability,
@@ -67,6 +67,7 @@ impl Judge {
         if let Some(zxid) = lost {
             return Err((Rule::Durability, format!("{zxid} was acknowledged and is nowhere at the end")));
         }
+        self.check_ruled()?;
         self.committed.iter().try_for_each(|committed| self.check_quorum(committed.mark))
     }
 }

@@ -5,8 +5,8 @@
 //! specification (`zookeeper-specifications/protocol-spec/Zab.tla`) where it has the property: [`leadership1`],
 //! [`leadership2`], [`prefix_consistency`], [`integrity`], [`agreement`], [`total_order`], [`local_primary_order`],
 //! [`global_primary_order`], [`primary_integrity`]. The specification has no disks, trees and clients; beside it stand
-//! [`durability`], [`recovery`], [`same_tree`], [`epochs`], [`vouching`], [`serving`], [`sessions`], [`requests`] and
-//! [`chronicle`].
+//! [`durability`], [`recovery`], [`same_tree`], [`epochs`], [`vouching`], [`serving`], [`sessions`], [`requests`],
+//! [`chronicle`], [`memberships`] and [`quotas`].
 //! And [`story`] asks whether inside and outside tell the same.
 //!
 //! It never looks at a member's own data structures except through `Status`, and knows nothing of time.
@@ -20,8 +20,10 @@ mod integrity;
 mod leadership1;
 mod leadership2;
 mod local_primary_order;
+mod memberships;
 mod prefix_consistency;
 mod primary_integrity;
+mod quotas;
 mod recovery;
 mod requests;
 mod same_tree;
@@ -44,7 +46,10 @@ use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::trace::Mixer;
 use chronicle::Chronicle;
+use memberships::Memberships;
 use prefix_consistency::Committed;
+use quotas::Quotas;
+pub(crate) use quotas::amounts;
 pub(crate) use recovery::Found;
 use requests::Requests;
 use sessions::Sessions;
@@ -80,13 +85,13 @@ struct View {
 struct Proposed {
     hash: u64,
     bytes: Bytes,
+    /// What its primary had applied then.
+    seen: Zxid,
 }
 
 /// Everything known of an ensemble.
 #[derive(Clone, Debug)]
 pub(crate) struct Judge {
-    /// So many of the members have a vote; they come first.
-    voters: usize,
     views: Vec<View>,
     leaders: BTreeMap<Epoch, ServerId>,
     /// The log that each epoch began with.
@@ -103,6 +108,8 @@ pub(crate) struct Judge {
     sessions: Sessions,
     requests: Requests,
     chronicle: Chronicle,
+    memberships: Memberships,
+    quotas: Quotas,
 }
 
 fn server(host: HostIndex) -> ServerId {
@@ -119,7 +126,6 @@ impl Judge {
     /// Nothing known of so many members that vote, and behind them so many that do not.
     pub(crate) fn of(voters: usize, observers: usize) -> Self {
         Self {
-            voters,
             views: vec![View::default(); voters + observers],
             leaders: BTreeMap::new(),
             histories: BTreeMap::new(),
@@ -132,6 +138,8 @@ impl Judge {
             sessions: Sessions::default(),
             requests: Requests::default(),
             chronicle: Chronicle::default(),
+            memberships: Memberships::new(voters, voters + observers),
+            quotas: Quotas::default(),
         }
     }
 
@@ -145,7 +153,8 @@ impl Judge {
     /// The first one to send or log an entry is its primary, if it leads.
     fn note_broadcast(&mut self, host: HostIndex, mark: Mark, bytes: &Bytes, leads: bool) {
         if leads && !self.proposed.contains_key(&mark.zxid) {
-            self.proposed.insert(mark.zxid, Proposed { hash: mark.hash, bytes: bytes.clone() });
+            let seen = self.views[host].applied;
+            self.proposed.insert(mark.zxid, Proposed { hash: mark.hash, bytes: bytes.clone(), seen });
             let epoch = Some(mark.zxid.epoch());
             self.broadcasts = self.broadcasts.max(epoch);
             self.views[host].broadcasts = self.views[host].broadcasts.max(epoch);
@@ -159,7 +168,10 @@ impl Judge {
                 let mark = Mark::of(entry);
                 self.note_broadcast(host, mark, &entry.bytes, leads);
                 self.check_integrity(host, mark)?;
-                self.entries.entry(entry.zxid()).or_insert_with(|| entry.clone());
+                if !self.entries.contains_key(&entry.zxid()) {
+                    self.memberships.logged(entry);
+                    self.entries.insert(entry.zxid(), entry.clone());
+                }
                 if leads {
                     self.check_numbering(host, entry.zxid())?;
                 }
@@ -187,6 +199,7 @@ impl Judge {
             StoreOp::AcceptedEpoch(epoch) => view.accepted = *epoch,
             StoreOp::CurrentEpoch(epoch) => {
                 view.current = *epoch;
+                self.memberships.vouches(host, *epoch);
                 return self.check_vouching(host, *epoch);
             }
             StoreOp::Append(_) | StoreOp::Truncate(_) | StoreOp::Install(_) | StoreOp::Membership(_) => {}
@@ -201,6 +214,7 @@ impl Judge {
         }
         if let Event::Established { leader, epoch } = event {
             self.check_leadership2(*leader, *epoch)?;
+            self.check_epoch_quorum(host, event)?;
             self.established.insert(*epoch);
             if server(host) == *leader {
                 self.check_history_of_leader(host, *epoch)?;
@@ -212,6 +226,7 @@ impl Judge {
     /// A member's process ended.
     pub(crate) fn ended(&mut self, host: HostIndex) {
         self.views[host].leads = None;
+        self.memberships.ended(host);
     }
 
     /// A member finished a step. Returns how many entries were committed by it.

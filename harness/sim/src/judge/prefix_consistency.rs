@@ -6,7 +6,7 @@
 
 use node_wire::ids::Zxid;
 
-use super::{Judge, Mark, server};
+use super::{Finding, Judge, Mark, server};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 
@@ -46,8 +46,9 @@ impl Judge {
                 format!("server {} applied {applied}, which it never logged", server(host).0),
             ));
         }
-        let new = self.walk(host, from, &marks)?;
+        let walked = self.walk(host, from, &marks);
         self.views[host].applied = applied;
+        let new = walked?;
         self.check_same_tree(host, applied, digest)?;
         Ok(new)
     }
@@ -57,6 +58,8 @@ impl Judge {
         let place = self.committed.partition_point(|committed| committed.mark.zxid <= from);
         let mut new = 0;
         let mut before = from;
+        // Whatever is wrong with an entry, the sequence is followed: clients are judged by it too.
+        let mut first = Ok(());
         for (index, mark) in (place..).zip(marks) {
             self.check_global_primary_order(host, before, mark.zxid)?;
             self.check_local_primary_order(host, before, mark.zxid)?;
@@ -75,19 +78,27 @@ impl Judge {
                     ));
                 }
                 None => {
-                    self.check_quorum(*mark)?;
-                    self.check_late_delivery(host, mark.zxid)?;
+                    first = first.and(self.check_quorum(*mark));
+                    first = first.and(self.check_late_delivery(host, mark.zxid));
                     self.committed.push(Committed { mark: *mark, digest: None });
                     new += 1;
-                    if let Some(entry) = self.entries.get(&mark.zxid) {
-                        self.sessions.commit(entry)?;
-                        self.requests.commit(entry)?;
-                        self.chronicle.commit(entry)?;
-                    }
+                    first = first.and(self.follow(*mark));
                 }
             }
             before = mark.zxid;
         }
-        Ok(new)
+        first.map(|()| new)
+    }
+
+    /// What the next committed entry means to those who read the sequence for themselves.
+    fn follow(&mut self, mark: Mark) -> Finding {
+        self.memberships.commit(mark.zxid);
+        let Some(entry) = self.entries.get(&mark.zxid) else { return Ok(()) };
+        let seen = self.proposed.get(&mark.zxid).map(|proposed| proposed.seen);
+        let of_sessions = self.sessions.commit(entry);
+        let of_requests = self.requests.commit(entry);
+        let of_scouts = self.chronicle.commit(entry);
+        let of_quotas = self.quotas.commit(entry, seen);
+        of_sessions.and(of_requests).and(of_scouts).and(of_quotas)
     }
 }

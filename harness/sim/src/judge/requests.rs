@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use node_wire::client::{OpCode, ReplyHeader};
+use node_wire::client::{ErrorCode, OpCode, ReplyHeader};
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::txn::{Entry, Txn};
 
@@ -41,6 +41,7 @@ fn writes(op: i32) -> bool {
                 | OpCode::Delete
                 | OpCode::SetData
                 | OpCode::Multi
+                | OpCode::Reconfig
                 | OpCode::CloseSession
         )
     )
@@ -86,7 +87,12 @@ impl Judge {
     /// A member answers a client.
     pub(crate) fn replies(&self, host: HostIndex, session: SessionId, header: ReplyHeader) -> Finding {
         let request = (session, header.xid);
-        if !self.requests.asked.get(&request).is_some_and(|op| writes(*op)) {
+        let Some(op) = self.requests.asked.get(&request).copied().filter(|op| writes(*op)) else {
+            return Ok(());
+        };
+        // A session that lives on its member ends there, and a member without a leader refuses by itself.
+        let ends_here = op == OpCode::CloseSession.code() && !self.session_began(session);
+        if ends_here || header.err == ErrorCode::NotReadOnly.code() {
             return Ok(());
         }
         let Some(entry) = self.entries.get(&header.zxid) else {

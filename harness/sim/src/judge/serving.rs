@@ -28,6 +28,20 @@ impl Judge {
         ))
     }
 
+    /// A member without a leader writes to a client that is content with that: from a state that the ensemble was in.
+    pub(crate) fn answers_alone(&self, host: HostIndex, applied: Zxid, digest: i64) -> Finding {
+        let place = self.committed.binary_search_by_key(&applied, |committed| committed.mark.zxid);
+        let known = place.ok().and_then(|place| self.committed[place].digest);
+        let ever = place.is_ok() || applied == Zxid::ZERO || applied > self.last_committed();
+        if ever && known.is_none_or(|known| known == digest) {
+            return Ok(());
+        }
+        Err((
+            Rule::Serving,
+            format!("server {} reads from {applied}, as the ensemble never was", server(host).0),
+        ))
+    }
+
     /// After each step of a member.
     pub(super) fn check_told(&self, host: HostIndex, serves: bool, applied: Zxid) -> Finding {
         let told = self.views[host].told;

@@ -35,12 +35,20 @@ pub(super) struct Sessions {
     known: BTreeSet<SessionId>,
     /// Ephemerals and their owners.
     ephemerals: BTreeMap<ByteString, SessionId>,
+    /// There are sessions that live on a member alone: they begin and end in no transaction.
+    local: bool,
+    local_writes: u64,
     /// What stood at each place of the sequence.
     places: Vec<(Zxid, Counts)>,
 }
 
 fn found(sentence: String) -> Finding {
     Err((Rule::SessionsExact, sentence))
+}
+
+/// True for what needs no session that all know.
+fn owns_nothing(txn: &Txn) -> bool {
+    !matches!(txn, Txn::CloseSession { .. } | Txn::Create { ephemeral: true, .. })
 }
 
 impl Sessions {
@@ -70,6 +78,10 @@ impl Sessions {
             // The leader's own; what it may be is judged with the requests.
             return Ok(());
         }
+        if self.local && !self.known.contains(&session) && owns_nothing(&entry.txn) {
+            self.local_writes += 1;
+            return self.forget(&entry.txn);
+        }
         if !self.living.contains_key(&session) {
             return found(format!("{zxid} was done in the name of session {session}, which is not alive"));
         }
@@ -79,12 +91,16 @@ impl Sessions {
                 self.ephemerals.insert(path.clone(), session);
                 Ok(())
             }
-            Txn::Delete { path } => {
-                self.ephemerals.remove(path);
-                Ok(())
-            }
-            _ => Ok(()),
+            txn => self.forget(txn),
         }
+    }
+
+    /// A node that is deleted is nobody's.
+    fn forget(&mut self, txn: &Txn) -> Finding {
+        if let Txn::Delete { path } = txn {
+            self.ephemerals.remove(path);
+        }
+        Ok(())
     }
 
     fn close(&mut self, zxid: Zxid, session: SessionId, listed: Option<&[ByteString]>) -> Finding {
@@ -116,6 +132,22 @@ impl Sessions {
 }
 
 impl Judge {
+    /// Sessions may live on a member alone.
+    pub(crate) fn with_local_sessions(mut self, local: bool) -> Self {
+        self.sessions.local = local;
+        self
+    }
+
+    /// True for a session that was ever the ensemble's.
+    pub(crate) fn session_began(&self, session: SessionId) -> bool {
+        self.sessions.known.contains(&session)
+    }
+
+    /// Committed writes of sessions that live on their member alone.
+    pub(crate) fn local_writes(&self) -> u64 {
+        self.sessions.local_writes
+    }
+
     /// The time-out of a session that lives as far as anybody has seen, in milliseconds.
     pub(crate) fn session_timeout_ms(&self, session: SessionId) -> Option<i32> {
         self.sessions.living.get(&session).copied()
@@ -209,6 +241,16 @@ mod tests {
     fn a_session_that_leaves_an_ephemeral_or_takes_another_is_a_violation() {
         assert!(visited().commit(&entry(3, 7, close(&[]))).is_err());
         assert!(visited().commit(&entry(3, 7, close(&["/v", "/w"]))).is_err());
+    }
+
+    #[test]
+    fn who_is_known_to_one_member_alone_owns_nothing() {
+        let mut sessions = Sessions { local: true, ..visited() };
+        sessions.commit(&entry(3, 8, Txn::Delete { path: "/v".into() })).expect("it may write");
+        assert_eq!(sessions.at(Zxid::new(Epoch(1), 3)), Some(Counts { sessions: 1, ephemerals: 0 }));
+        assert!(sessions.clone().commit(&entry(4, 8, ephemeral("/w"))).is_err(), "it may not own");
+        sessions.commit(&entry(4, 7, close(&[]))).expect("the ensemble's");
+        assert!(sessions.commit(&entry(5, 7, Txn::Delete { path: "/v".into() })).is_err(), "it is over");
     }
 
     #[test]

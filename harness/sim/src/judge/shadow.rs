@@ -69,9 +69,11 @@ impl Shadow {
 
     /// True when the entry is in the log, or old enough to be in its snapshot.
     pub(crate) fn holds(&self, mark: Mark) -> bool {
-        if mark.zxid <= self.base {
-            return true;
-        }
+        mark.zxid <= self.base || self.shows(mark)
+    }
+
+    /// True when the entry itself is in the log.
+    pub(crate) fn shows(&self, mark: Mark) -> bool {
         let index = self.upper(mark.zxid);
         index > 0 && self.marks[index - 1] == mark
     }

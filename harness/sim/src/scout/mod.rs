@@ -2,7 +2,7 @@
 //!
 //! The workloads ask what operations did. A scout asks for what nobody's history shows: it leaves watches of every kind,
 //! leaves them again on another member, sends several changes as one, and makes nodes that are to go by themselves. Their
-//! nodes are below `/w`, away from those of the workloads.
+//! nodes are below `/w`, away from those of the workloads. An operator is a scout that changes the ensemble.
 //!
 //! [`Quest`] is what a scout asks for, [`Watching`] what it must be told. Scouts are drawn by dice of their own: worlds
 //! without them are what they were.
@@ -12,7 +12,7 @@ mod watching;
 
 use std::collections::VecDeque;
 
-pub(crate) use quest::{Quest, ROOT, TWINS, below};
+pub(crate) use quest::{LIMITED, LIMITS, Quest, ROOT, TWINS, USAGE, below, server_line};
 pub(crate) use watching::{Change, Watching};
 
 use crate::dice::{Chance, Dice};
@@ -22,6 +22,10 @@ use crate::dice::{Chance, Dice};
 pub(crate) struct Scout {
     /// It does nothing else.
     pub(crate) only: bool,
+    /// It sets limits and tries them.
+    limits: bool,
+    /// It is an operator, who changes the ensemble, which has so many members.
+    operates: Option<usize>,
     /// Asked and not answered, in order.
     pub(crate) open: VecDeque<Quest>,
     pub(crate) watching: Watching,
@@ -38,20 +42,40 @@ const PLACES: [&str; 7] = ["a", "b", "d/0", "d/1", "d/2", "k0", "t0"];
 
 const LISTED: [&str; 4] = ["", "d", "k0", "k1"];
 
+/// How often one thing is not limited.
+const SELDOM: Chance = Chance(2_000);
+
 /// How often a quest leaves a watch.
 const WATCHES: Chance = Chance(5_000);
 
+/// How often a quest is about limits, where a scout tries them.
+const LIMITING: Chance = Chance(4_000);
+
+/// Nodes and bytes that limits allow at most.
+const MOST: (u64, u64) = (4, 60);
+
 impl Scout {
-    /// One that begins.
-    pub(crate) fn new() -> Self {
-        Self { only: true, ..Self::default() }
+    /// One that begins, and tries limits or does not.
+    pub(crate) fn new(limits: bool) -> Self {
+        Self { only: true, limits, ..Self::default() }
+    }
+
+    /// One that changes the ensemble, in which there can be so many members.
+    pub(crate) fn operator(members: usize) -> Self {
+        Self { only: true, operates: Some(members), ..Self::default() }
     }
 
     /// What it asks for next.
     pub(crate) fn quest(&mut self, dice: &mut Dice, client: usize, ttl_ms: u64) -> Quest {
+        if let Some(members) = self.operates {
+            return reconfiguration(dice, members);
+        }
         if let Some(place) = GROUND.get(self.prepared) {
             self.prepared += 1;
             return Quest::Make((*place).to_owned());
+        }
+        if self.limits && dice.chance(LIMITING) {
+            return limit(dice);
         }
         if dice.chance(WATCHES) {
             return watch(dice);
@@ -60,6 +84,35 @@ impl Scout {
         // No value is written twice.
         let value = self.next * 64 + i64::try_from(client).unwrap_or(0);
         change(dice, value, ttl_ms)
+    }
+}
+
+/// Whoever it falls upon comes or goes. Many of these change nothing, and are memberships all the same.
+fn reconfiguration(dice: &mut Dice, members: usize) -> Quest {
+    let member = u64::try_from(dice.index(members) + 1).unwrap_or(1);
+    match dice.between(0, 19) {
+        0..=9 => Quest::Join(member),
+        10..=16 => Quest::Remove(member),
+        _ => Quest::Observe(member),
+    }
+}
+
+/// Limits that come, go and change, what they count, and what they are in the way of.
+fn limit(dice: &mut Dice) -> Quest {
+    let place = format!("q/{}", dice.index(4));
+    let mut most =
+        |most| if dice.chance(SELDOM) { -1 } else { i64::try_from(dice.between(0, most)).unwrap_or(0) };
+    let (nodes, bytes) = (most(MOST.0), most(MOST.1));
+    match dice.between(0, 23) {
+        0 | 1 => Quest::Make("q".to_owned()),
+        2..=6 => Quest::Make(place),
+        7 | 8 => Quest::Drop(place),
+        9..=14 => Quest::Fill(place, dice.index(30)),
+        15 => Quest::Fill("q".to_owned(), dice.index(30)),
+        16 | 17 => Quest::Limit(nodes, bytes),
+        18 => Quest::Relimit(nodes, bytes),
+        19 => Quest::Unlimit,
+        _ => Quest::Usage,
     }
 }
 

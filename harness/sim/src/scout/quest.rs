@@ -6,10 +6,12 @@ use bytes::Bytes;
 use bytestring::ByteString;
 use node_wire::client::{
     Acl, AddWatchMode, AddWatchRequest, CREATE_CONTAINER, CREATE_TTL, CheckVersionRequest, CreateRequest,
-    CreateTtlRequest, DeleteRequest, MultiOp, MultiRequest, OpCode, PathWatch, SetDataRequest, SetWatches2,
+    CreateTtlRequest, DeleteRequest, MultiOp, MultiRequest, OpCode, PathWatch, ReconfigRequest,
+    SetDataRequest, SetWatches2,
 };
 use node_wire::ids::Zxid;
 use node_wire::jute::Writer;
+use node_wire::membership::ServerRole;
 
 use super::Watching;
 
@@ -18,6 +20,18 @@ pub(crate) const ROOT: &str = "/w";
 
 /// The two nodes that are only ever changed together.
 pub(crate) const TWINS: [&str; 2] = ["m0", "m1"];
+
+/// The path that has limits, sometimes.
+pub(crate) const LIMITED: &str = "/w/q";
+
+/// Its limits.
+pub(crate) const LIMITS: &str = "/zookeeper/quota/w/q/zookeeper_limits";
+
+/// What is there, as every member counts it.
+pub(crate) const USAGE: &str = "/zookeeper/quota/w/q/zookeeper_stats";
+
+/// What must be there before both.
+const QUOTA_NODES: [&str; 2] = ["/zookeeper/quota/w", "/zookeeper/quota/w/q"];
 
 /// A version that no node has here.
 const NO_VERSION: i32 = 1_000_000;
@@ -56,6 +70,22 @@ pub(crate) enum Quest {
     Contain(String),
     /// Makes a node that lives for so many milliseconds.
     Mortal(String, u64),
+    /// Sets hard limits to nodes and bytes at [`LIMITED`] and below, and lets them be counted.
+    Limit(i64, i64),
+    /// Sets others.
+    Relimit(i64, i64),
+    /// Takes them away.
+    Unlimit,
+    /// Writes so many bytes.
+    Fill(String, usize),
+    /// Reads what was counted.
+    Usage,
+    /// Takes a member out of the ensemble.
+    Remove(u64),
+    /// Takes one in, with a vote.
+    Join(u64),
+    /// Takes one in, without.
+    Observe(u64),
 }
 
 /// The path of a place.
@@ -81,6 +111,14 @@ impl fmt::Display for Quest {
             Self::Pair => f.write_str("pair"),
             Self::Contain(place) => write!(f, "contain {}", shown(place)),
             Self::Mortal(place, ttl_ms) => write!(f, "mortal {} {ttl_ms}", shown(place)),
+            Self::Limit(nodes, bytes) => write!(f, "limit {nodes} {bytes}"),
+            Self::Relimit(nodes, bytes) => write!(f, "relimit {nodes} {bytes}"),
+            Self::Unlimit => f.write_str("unlimit"),
+            Self::Fill(place, bytes) => write!(f, "fill {} {bytes}", shown(place)),
+            Self::Usage => f.write_str("usage"),
+            Self::Remove(member) => write!(f, "remove s{member}"),
+            Self::Join(member) => write!(f, "join s{member}"),
+            Self::Observe(member) => write!(f, "observe s{member}"),
         }
     }
 }
@@ -97,6 +135,14 @@ fn place(word: &str) -> Result<String, String> {
 
 fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
     word.parse().map_err(|_| "a number".to_owned())
+}
+
+/// Members that a script may name.
+const MAX_MEMBER: u64 = 23;
+
+fn member(word: &str) -> Result<u64, String> {
+    let number = word.strip_prefix('s').and_then(|number| number.parse().ok());
+    number.filter(|number| (1..=MAX_MEMBER).contains(number)).ok_or_else(|| "a member as s2".to_owned())
 }
 
 impl Quest {
@@ -116,15 +162,29 @@ impl Quest {
             ["break", value] => Self::Break(number(value)?),
             ["pair"] => Self::Pair,
             ["contain", at] => Self::Contain(place(at)?),
+            ["limit", nodes, bytes] => Self::Limit(number(nodes)?, number(bytes)?),
+            ["relimit", nodes, bytes] => Self::Relimit(number(nodes)?, number(bytes)?),
+            ["unlimit"] => Self::Unlimit,
+            ["fill", at, bytes] => Self::Fill(place(at)?, number::<u16>(bytes)?.into()),
+            ["usage"] => Self::Usage,
+            ["remove", who] => Self::Remove(member(who)?),
+            ["join", who] => Self::Join(member(who)?),
+            ["observe", who] => Self::Observe(member(who)?),
             ["mortal", at, ttl_ms] => Self::Mortal(place(at)?, number::<u32>(ttl_ms)?.into()),
             _ => {
                 return Err(
                     "scout make P, put P N, drop P, look P, exists P, list P, follow P, follow-all P, \
-                            resume, both N, break N, pair, contain P or mortal P MS"
+                            resume, both N, break N, pair, contain P, mortal P MS, \
+                            limit N N, relimit N N, unlimit, fill P N, usage, remove sN, join sN or observe sN"
                         .to_owned(),
                 );
             }
         })
+    }
+
+    /// True for what changes the ensemble.
+    pub(crate) fn reconfigures(&self) -> bool {
+        matches!(self, Self::Remove(_) | Self::Join(_) | Self::Observe(_))
     }
 
     /// True for what becomes a transaction.
@@ -136,13 +196,21 @@ impl Quest {
             | Self::Both(_)
             | Self::Break(_)
             | Self::Contain(_)
-            | Self::Mortal(..) => true,
+            | Self::Mortal(..)
+            | Self::Limit(..)
+            | Self::Relimit(..)
+            | Self::Unlimit
+            | Self::Fill(..)
+            | Self::Remove(_)
+            | Self::Join(_)
+            | Self::Observe(_) => true,
             Self::Look(_)
             | Self::Exists(_)
             | Self::List(_)
             | Self::Follow(_)
             | Self::FollowAll(_)
             | Self::Resume
+            | Self::Usage
             | Self::Pair => false,
         }
     }
@@ -190,6 +258,34 @@ impl Quest {
                 let read = |place| MultiOp::GetData(PathWatch { path: path(place), watch: false });
                 multi(OpCode::MultiRead, TWINS.map(read).into())
             }
+            Self::Limit(nodes, bytes) => {
+                let limits = limits(*nodes, *bytes);
+                let mut ops: Vec<MultiOp> = QUOTA_NODES.map(|path| make(path, Bytes::new())).into();
+                // What is counted begins where limits already are.
+                ops.extend([make(LIMITS, limits), make(USAGE, Bytes::new())]);
+                multi(OpCode::Multi, ops)
+            }
+            Self::Relimit(nodes, bytes) => {
+                let data = Some(limits(*nodes, *bytes));
+                let set = SetDataRequest { path: ByteString::from_static(LIMITS), data, version: -1 };
+                (OpCode::SetData, Box::new(move |w| set.encode(w)))
+            }
+            Self::Unlimit => {
+                let paths = [USAGE, LIMITS].into_iter().chain(QUOTA_NODES.into_iter().rev());
+                let delete = |path| DeleteRequest { path: ByteString::from_static(path), version: -1 };
+                multi(OpCode::Multi, paths.map(|path| MultiOp::Delete(delete(path))).collect())
+            }
+            Self::Fill(place, bytes) => {
+                let set = SetDataRequest { data: Some(vec![b'x'; *bytes].into()), ..put(place, 0) };
+                (OpCode::SetData, Box::new(move |w| set.encode(w)))
+            }
+            Self::Usage => {
+                let read = PathWatch { path: ByteString::from_static(USAGE), watch: false };
+                (OpCode::GetData, Box::new(move |w| read.encode(w)))
+            }
+            Self::Remove(member) => reconfig(None, Some(member.to_string())),
+            Self::Join(member) => reconfig(Some(server_line(*member, ServerRole::Participant)), None),
+            Self::Observe(member) => reconfig(Some(server_line(*member, ServerRole::Observer)), None),
         }
     }
 }
@@ -227,6 +323,26 @@ fn multi<'a>(op: OpCode, ops: Vec<MultiOp>) -> (OpCode, Body<'a>) {
     (op, Box::new(move |w| request.encode(w)))
 }
 
+fn limits(nodes: i64, bytes: i64) -> Bytes {
+    Bytes::from(format!("count=-1,bytes=-1=;byteHardLimit={bytes};countHardLimit={nodes}"))
+}
+
+fn make(path: &'static str, data: Bytes) -> MultiOp {
+    let path = ByteString::from_static(path);
+    MultiOp::Create(CreateRequest { path, data: Some(data), acl: vec![Acl::world_anyone()], flags: 0 })
+}
+
+/// A member as the ensemble's configuration names it. Where it is nobody asks here: wires go by number.
+pub(crate) fn server_line(member: u64, role: ServerRole) -> String {
+    format!("server.{member}=m{member}:2888:3888:{};0.0.0.0:2181", role.name())
+}
+
+fn reconfig<'a>(joining: Option<String>, leaving: Option<String>) -> (OpCode, Body<'a>) {
+    let (joining, leaving) = (joining.map(ByteString::from), leaving.map(ByteString::from));
+    let request = ReconfigRequest { joining, leaving, members: None, config_version: -1 };
+    (OpCode::Reconfig, Box::new(move |w| request.encode(w)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,12 +365,22 @@ mod tests {
             Quest::Pair,
             Quest::Contain(a()),
             Quest::Mortal(a(), 70),
+            Quest::Limit(3, 40),
+            Quest::Relimit(-1, 7),
+            Quest::Unlimit,
+            Quest::Fill(a(), 9),
+            Quest::Usage,
+            Quest::Remove(2),
+            Quest::Join(3),
+            Quest::Observe(1),
         ] {
             let text = quest.to_string();
             let words: Vec<&str> = text.split(' ').collect();
             assert_eq!(Quest::parse(&words), Ok(quest), "{text}");
         }
-        for wrong in [vec!["make", "a//b"], vec!["look", "/a"], vec!["put", "a"], vec!["fly"]] {
+        for wrong in
+            [vec!["make", "a//b"], vec!["look", "/a"], vec!["put", "a"], vec!["fly"], vec!["join", "s0"]]
+        {
             assert!(Quest::parse(&wrong).is_err(), "{wrong:?}");
         }
     }

@@ -61,7 +61,7 @@ const LAST_COUNTER: u64 = 0xffff_ffff;
 const JOURNAL_ENTRIES: u64 = 4_096;
 
 /// What members and clients are told before they begin.
-pub(crate) const SETTINGS: [Setting; 11] = [
+pub(crate) const SETTINGS: [Setting; 16] = [
     Setting {
         name: "observers",
         unit: "",
@@ -70,6 +70,51 @@ pub(crate) const SETTINGS: [Setting; 11] = [
         counts: false,
         get: |drawn| u64::try_from(drawn.observers).unwrap_or(0),
         set: |drawn, observers| drawn.observers = usize::try_from(observers).unwrap_or(0),
+    },
+    Setting {
+        name: "changes",
+        unit: "",
+        usual: 0,
+        most: 1,
+        counts: false,
+        get: |drawn| drawn.changes.into(),
+        set: |drawn, changes| drawn.changes = changes > 0,
+    },
+    Setting {
+        name: "strangers",
+        unit: "",
+        usual: 0,
+        most: 1,
+        counts: false,
+        get: |drawn| drawn.strangers.into(),
+        set: |drawn, strangers| drawn.strangers = strangers > 0,
+    },
+    Setting {
+        name: "alone",
+        unit: "",
+        usual: 0,
+        most: 1,
+        counts: false,
+        get: |drawn| drawn.alone.into(),
+        set: |drawn, alone| drawn.alone = alone > 0,
+    },
+    Setting {
+        name: "local",
+        unit: "",
+        usual: 0,
+        most: 1,
+        counts: false,
+        get: |drawn| drawn.local.into(),
+        set: |drawn, local| drawn.local = local > 0,
+    },
+    Setting {
+        name: "read-only",
+        unit: "",
+        usual: 0,
+        most: 1,
+        counts: false,
+        get: |drawn| drawn.read_only.into(),
+        set: |drawn, read_only| drawn.read_only = read_only > 0,
     },
     Setting {
         name: "peer-timeout",
@@ -191,6 +236,7 @@ impl Head {
         drawn.clients = self.clients;
         drawn.visitors = 0;
         drawn.scouts = 0;
+        drawn.operators = 0;
         drawn.siege = false;
         drawn.pace_ppm = 0;
         for (setting, value) in SETTINGS.iter().zip(self.settings) {

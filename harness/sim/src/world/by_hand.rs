@@ -466,6 +466,7 @@ impl<P: Plant> World<P> {
                 self.note_leaving(client, &Answer::Abandoned);
             }
             self.clients[client].session = None;
+            self.clients[client].scout.watching.forget();
         }
         self.clients[client].member = host;
         self.connect_client(client);

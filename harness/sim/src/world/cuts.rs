@@ -147,7 +147,7 @@ impl<P: Plant> World<P> {
 
     /// All members that vote in a random order.
     fn shuffled(&mut self) -> Vec<HostIndex> {
-        let mut left: Vec<HostIndex> = (0..self.drawn.members).collect();
+        let mut left: Vec<HostIndex> = (0..self.voters_at_most()).collect();
         let mut order = Vec::new();
         while !left.is_empty() {
             let place = self.fate.index(left.len());

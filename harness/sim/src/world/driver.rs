@@ -1,10 +1,11 @@
 //! Inputs to members, and what becomes of their effects: the driver's duties of [`node_core::io`].
 
 use node_core::io::{self, Effect, Input, StoreOp, SyncKind};
-use node_core::{Plant, Role};
+use node_core::{Plant, Role, Status};
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::quorum::PacketType;
 
+use super::membership::show_membership;
 use super::{Event, World};
 use crate::host::{MAX_INBOX, Source};
 use crate::network::{Cargo, EndId, HostIndex};
@@ -93,23 +94,38 @@ impl<P: Plant> World<P> {
         let Some(process) = self.hosts[host].process.as_mut() else { return };
         let led = process.role == Role::Leading;
         let served = process.established;
+        let version = process.member.membership().version;
         if let Input::Packet { packet, .. } = &input
-            && matches!(packet.kind, PacketType::Commit | PacketType::UpToDate)
+            && matches!(
+                packet.kind,
+                PacketType::Commit | PacketType::CommitAndActivate | PacketType::UpToDate
+            )
         {
             self.judge.hears(host, Zxid::from_wire(packet.zxid));
         }
         self.stepping = Some(host);
         process.member.step(now, input, &mut effects);
         let status = process.member.status();
+        // A member that hands over leaves its role in the step in which it commits why.
+        let changed = process.member.membership().version != version;
+        let stood = |effect: &Effect| matches!(effect, Effect::Event(io::Event::Established { .. }));
+        let stands = status.established || changed && (served || effects.iter().any(stood));
         process.role = status.role;
         process.phase = status.phase;
         process.established = status.established;
         let leads = led || status.role == Role::Leading;
         let serves = served || status.established;
+        let alone = process.alone || status.read_only;
+        process.alone = status.read_only;
         let mut survives = true;
         for effect in effects.drain(..) {
             if matches!(effect, Effect::Reply { .. }) {
-                let finding = self.judge.answers(host, serves);
+                let finding = if alone && !serves {
+                    self.counters.lone_answers += 1;
+                    self.judge.answers_alone(host, status.last_applied, status.digest)
+                } else {
+                    self.judge.answers(host, serves)
+                };
                 self.judged(finding);
             }
             if !survives || self.violation.is_some() {
@@ -126,7 +142,7 @@ impl<P: Plant> World<P> {
         }
         self.effects = effects;
         // Also of a process that died in this step: what it committed is committed, and may have been told.
-        match self.judge.stepped(host, &status) {
+        match self.judge.stepped(host, &Status { established: stands, ..status }) {
             Ok(commits) => self.counters.commits += commits,
             Err(finding) => self.judged(Err(finding)),
         }
@@ -160,7 +176,12 @@ impl<P: Plant> World<P> {
             }
             Effect::CloseClient { client } => self.close_client(client),
             // A wire goes to whoever the core names; there is no book.
-            Effect::Ensemble { .. } => {}
+            Effect::Ensemble { active, .. } => {
+                self.line(host, "membership", [active.version.0, 0], || show_membership(&active));
+                let finding = self.judge.rules(host, &active);
+                self.judged(finding);
+                self.progress.changed(self.judge.known_memberships(), self.now);
+            }
             Effect::Event(event) => self.told(host, &event),
             Effect::Halt { reason } => {
                 let id = self.server(host).0;

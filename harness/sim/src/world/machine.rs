@@ -153,7 +153,7 @@ impl<P: Plant> World<P> {
         self.disk_begins(host);
         let machine = &mut self.hosts[host];
         let zxid = snapshot.zxid();
-        if let Err(error) = node_log::write_snapshot(&machine.disk, &snapshot.to_image()) {
+        if let Err(error) = node_log::write_snapshot(&machine.disk, snapshot.contents()) {
             self.snapshot_failed(host, &error);
             self.disk_done();
             return;
@@ -227,7 +227,7 @@ impl<P: Plant> World<P> {
             let nth =
                 self.decide(host, Choice::Snapshot, |world| world.dice.between(1, OPERATIONS_OF_A_BATCH));
             disk.fail_from_nth(nth, ErrorKind::Other);
-            let interrupted = node_log::write_snapshot(&disk, &snapshot.to_image()).is_err();
+            let interrupted = node_log::write_snapshot(&disk, snapshot.contents()).is_err();
             self.counters.mid_snapshot_crashes += u64::from(interrupted);
             disk.heal();
         }
@@ -342,13 +342,13 @@ impl<P: Plant> World<P> {
             tick_time: Duration::from_millis(self.drawn.tick_time_ms),
             init_limit: self.drawn.init_limit,
             sync_limit: self.drawn.init_limit,
-            snap_count: self.drawn.snap_count,
+            snap_count: self.drawn.snap_count.into(),
             session_timeouts_ms: None,
             journal_entries: self.drawn.journal_entries,
             last_counter: self.drawn.last_counter,
             clients: node_core::ClientRules {
                 container_check: Duration::from_millis(self.drawn.reaping_ms),
-                ..node_core::ClientRules::default()
+                ..self.client_rules()
             },
         };
         let machine = &mut self.hosts[host];
@@ -364,6 +364,7 @@ impl<P: Plant> World<P> {
             role: Role::Looking,
             phase: Phase::Election,
             established: false,
+            alone: false,
             truncated: false,
             pauses: 0,
             inbox: Vec::new(),
@@ -375,7 +376,7 @@ impl<P: Plant> World<P> {
         self.plan(delay, Event::Tick { host, life });
         for peer in 0..self.hosts.len() {
             // Observers have nothing to say to each other.
-            if host.min(peer) < self.drawn.members {
+            if self.drawn.changes || host.min(peer) < self.drawn.members {
                 self.plan_election_dial(host, peer);
             }
         }

@@ -7,6 +7,7 @@
 use node_core::{Plant, Role, Status};
 
 use super::World;
+use super::membership::set_of;
 use super::stages::roles;
 use crate::dice::{Dice, HALF, Part};
 use crate::network::HostIndex;
@@ -15,11 +16,11 @@ impl<P: Plant> World<P> {
     /// Draws who stays dead while all others are healed: nobody, or less than half.
     pub(super) fn leave_some_dead(&mut self) {
         let mut dice = Dice::part(self.drawn.seed, Part::Minority);
-        let most = (self.drawn.members - 1) / 2;
+        let most = (self.voters_at_most() - 1) / 2;
         if most == 0 || dice.chance(HALF) {
             return;
         }
-        let mut candidates: Vec<HostIndex> = (0..self.drawn.members).collect();
+        let mut candidates: Vec<HostIndex> = (0..self.voters_at_most()).collect();
         let leads = |host: &HostIndex| {
             self.hosts[*host].process.as_ref().is_some_and(|process| process.role == Role::Leading)
         };
@@ -27,6 +28,11 @@ impl<P: Plant> World<P> {
         for place in 0..=dice.index(most) {
             let chosen = leader.filter(|_| place == 0).unwrap_or_else(|| dice.index(candidates.len()));
             self.left_dead.insert(candidates.swap_remove(chosen));
+        }
+        let living = (0..self.hosts.len()).filter(|host| !self.left_dead.contains(host));
+        if !self.decides(set_of(living)) {
+            // Where the ensemble changes, fewer may be too many.
+            self.left_dead.clear();
         }
         for host in self.left_dead.clone() {
             self.crash(host);

@@ -10,7 +10,7 @@
 //! - [`wires`], [`election`]: quorum connections, election connections, links.
 //! - [`nemesis`]: faults, and their end: [`cuts`] of links, [`disks`] that fail, [`traps`] for members on their
 //!   way to an epoch.
-//! - [`progress`]: what must go on in spite of them.
+//! - [`progress`]: what must go on in spite of them; [`membership`]: by whom, where that changes.
 //! - [`population`]: clients' connections; [`operations`]: what they do there; [`record`] and [`history`]: what they
 //!   leave, and its judgement; [`sessions`]: whether those end as they must; [`scouts`]: clients that watch.
 //! - [`planned`]: a calm world whose faults and operations come from outside, for `harness run --cluster sim`.
@@ -28,6 +28,7 @@ mod fair;
 mod hand;
 mod history;
 mod machine;
+mod membership;
 mod minority;
 mod nemesis;
 mod notes;
@@ -199,12 +200,12 @@ impl<P: Plant> World<P> {
             clients: Vec::new(),
             client_conns: Vec::new(),
             record,
-            judge: Judge::of(drawn.members, drawn.observers),
+            judge: Judge::of(drawn.members, drawn.observers).with_local_sessions(drawn.local),
             ears: Ears::new(drawn.hosts(), drawn.everybody()),
             faults: BTreeMap::new(),
             next_fault: 0,
             traps: Vec::new(),
-            progress: Progress::new(drawn.members, drawn.observers),
+            progress: Progress::new(drawn.hosts()),
             appointment: None,
             stage: Stage::Chaos,
             healed_at: Time::default(),
@@ -254,6 +255,8 @@ impl<P: Plant> World<P> {
         }
         self.counters.virtual_ms = self.now.0 / 1000;
         self.counters.elections = self.judge.epochs();
+        self.counters.memberships = self.judge.memberships();
+        self.counters.local_writes = self.judge.local_writes();
         Outcome {
             // As it was drawn: a healed world has changed its own copy.
             drawn: Drawn::of_seed(self.drawn.seed),

@@ -10,12 +10,14 @@ use node_wire::client::{
 use node_wire::election::Notification;
 use node_wire::ids::Zxid;
 use node_wire::jute::Reader;
+use node_wire::membership::Membership;
 use node_wire::quorum::{ForwardedRequest, PacketType, QuorumPacket};
 use node_wire::txn::{Entry, Txn};
 use workloads::Invocation;
 use workloads::action::Completion;
 
 use super::World;
+use super::membership::show_membership;
 use crate::client;
 use crate::network::{EndId, HostIndex};
 
@@ -48,7 +50,9 @@ impl<P: Plant> World<P> {
                 let conn = usize::try_from(client.0).expect("connections are few");
                 format!("s{me} closes c{}", self.client_conns[conn].client + 1)
             }
-            Effect::Ensemble { active, .. } => format!("s{me} is in the ensemble of {}", active.version),
+            Effect::Ensemble { active, .. } => {
+                format!("s{me} knows the ensemble of {}", show_membership(active))
+            }
             Effect::Event(event) => format!("s{me} {}", told(event)),
             Effect::Halt { reason } => format!("s{me} stops: {reason}"),
         }
@@ -186,6 +190,10 @@ fn packet(packet: &QuorumPacket) -> String {
 fn txn(entry: &Entry) -> String {
     match &entry.txn {
         Txn::Create { path, data, .. } => format!("create {path} {}", text(data.as_deref())),
+        Txn::SetData { data: Some(data), .. } if entry.header.kind == OpCode::Reconfig.code() => {
+            let membership = Membership::from_bytes(data).map(|membership| show_membership(&membership));
+            format!("the ensemble of {}", membership.unwrap_or_else(|error| error.to_string()))
+        }
         Txn::SetData { path, data, version } => {
             format!("set {path} {} to version {version}", text(data.as_deref()))
         }

@@ -13,7 +13,7 @@ use workloads::Answer;
 
 use super::{Event, World};
 use crate::client::{self, Client, ClientConn, Flow, Session, Wake};
-use crate::dice::{Dice, Part};
+use crate::dice::{Chance, Dice, Part};
 use crate::host::Source;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
@@ -23,6 +23,9 @@ use crate::script::Transition;
 
 /// Between a lost connection and the next attempt, at most.
 const RECONNECT_US: u64 = 40_000;
+
+/// How often a scout that loses its connection begins anew, where it is content to read.
+const FORGETFUL: Chance = Chance(3_000);
 
 impl<P: Plant> World<P> {
     /// Lets the clients come in.
@@ -42,8 +45,11 @@ impl<P: Plant> World<P> {
             let part = Part::Client(u64::try_from(index).expect("clients are few"));
             let dice = Dice::part(self.drawn.seed, part);
             self.clients.push(Client::new(jobs, index % self.hosts.len(), think_us, dice));
-            if index >= all {
-                self.clients[index].scout = Scout::new();
+            if index >= all + self.drawn.scouts {
+                self.clients[index].scout = Scout::operator(self.hosts.len());
+                self.clients[index].think_us = self.drawn.turnover_us;
+            } else if index >= all {
+                self.clients[index].scout = Scout::new(self.drawn.limits);
                 self.clients[index].think_us = self.drawn.think_us;
             }
             if self.reduction.clients.contains(&index) {
@@ -109,7 +115,7 @@ impl<P: Plant> World<P> {
         client.conn = Some(conn);
         client.ready = false;
         client.asked_at = self.now;
-        let frame = client.connect(timeout);
+        let frame = client.connect(timeout, self.drawn.read_only && client.scout.only);
         self.send_to_member(conn, Flow::Frame(frame));
     }
 
@@ -294,7 +300,10 @@ impl<P: Plant> World<P> {
                 self.counters.expired += 1;
                 // A goodbye whose answer was lost may have ended it: that is no expiry before its time.
                 let said_goodbye = self.record.closing;
-                let told = if said_goodbye { Answer::Abandoned } else { Answer::Expired };
+                // One that lives on a member alone is over at any other.
+                let began =
+                    client.session.as_ref().is_some_and(|session| self.judge.session_began(session.id));
+                let told = if said_goodbye || !began { Answer::Abandoned } else { Answer::Expired };
                 self.note_leaving(index, &told);
             }
             self.clients[index].session = None;
@@ -344,7 +353,13 @@ impl<P: Plant> World<P> {
         self.clients[index].scout.open.clear();
         self.complete(index, &Answer::Lost { reason: reason.to_owned() });
         let members = self.hosts.len();
+        let lets_go = self.drawn.read_only && !self.is_scripted();
         let client = &mut self.clients[index];
+        if lets_go && client.scout.only && client.dice.chance(FORGETFUL) {
+            // Only one without a session is served by a member without a leader.
+            client.session = None;
+            client.scout.watching.forget();
+        }
         client.member = client.dice.index(members);
         let delay = client.dice.between(1000, RECONNECT_US);
         self.set_timer(index, delay, Wake::Connect);

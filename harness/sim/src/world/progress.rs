@@ -12,6 +12,7 @@
 
 use node_core::{Plant, Role};
 
+use super::membership::{Set, is_quorum, set_of};
 use super::{Event, World};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
@@ -27,7 +28,6 @@ const LOOKS_PER_TIMEOUT: u64 = 4;
 /// Since when what has been well.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
-    voters: usize,
     members: usize,
     /// Since when each member has been undisturbed.
     well: Vec<Time>,
@@ -35,19 +35,20 @@ pub(super) struct Progress {
     linked: Vec<Time>,
     /// When somebody was last seen to lead an established epoch.
     led: Time,
+    /// Memberships that were known of.
+    memberships: usize,
     /// When a span in which somebody had to lead was last counted.
     counted: Time,
 }
 
 impl Progress {
-    pub(super) fn new(voters: usize, observers: usize) -> Self {
-        let members = voters + observers;
+    pub(super) fn new(members: usize) -> Self {
         Self {
-            voters,
             members,
             well: vec![Time::default(); members],
             linked: vec![Time::default(); members * members],
             led: Time::default(),
+            memberships: 0,
             counted: Time::default(),
         }
     }
@@ -63,19 +64,34 @@ impl Progress {
         self.linked[other * self.members + one] = at;
     }
 
-    /// A quorum of which every member and every pair has been undisturbed since this moment, or longer.
-    fn quorum_since(&self, moment: Time) -> Option<Vec<HostIndex>> {
-        let well: Vec<HostIndex> = (0..self.voters).filter(|host| self.well[*host] <= moment).collect();
-        let quorum = self.voters / 2 + 1;
-        if well.len() < quorum {
+    /// So many memberships were made or rule by now. With a new one the time counts from here: a leader made it, and who
+    /// decides is another question than before.
+    pub(super) fn changed(&mut self, memberships: usize, at: Time) {
+        if std::mem::replace(&mut self.memberships, memberships) != memberships {
+            self.led = self.led.max(at);
+        }
+    }
+
+    /// A quorum of which every member and every pair has been undisturbed since this moment, or longer. `says` has for
+    /// each member the voters of the memberships by which it counts: it is one of all of them.
+    fn quorum_since(&self, moment: Time, says: &[Vec<Set>]) -> Option<Vec<HostIndex>> {
+        let voters = says.iter().flatten().fold(0, |all, voters| all | voters);
+        let well: Vec<HostIndex> = (0..self.members)
+            .filter(|host| self.well[*host] <= moment && voters & set_of([*host]) > 0)
+            .collect();
+        if says.iter().flatten().all(|voters| !is_quorum(*voters, set_of(well.iter().copied()))) {
             return None;
         }
+        let decides = |chosen: &[HostIndex]| {
+            let set = set_of(chosen.iter().copied());
+            chosen.iter().flat_map(|host| &says[*host]).all(|voters| is_quorum(*voters, set))
+        };
         let linked = |one: HostIndex, other: HostIndex| self.linked[one * self.members + other] <= moment;
         // Ensembles are small: all sets are tried.
         (1_u32..1 << well.len()).find_map(|set| {
             let chosen: Vec<HostIndex> =
                 (0..well.len()).filter(|place| set >> place & 1 == 1).map(|place| well[place]).collect();
-            let connected = chosen.len() >= quorum
+            let connected = decides(&chosen)
                 && chosen
                     .iter()
                     .enumerate()
@@ -111,7 +127,8 @@ impl<P: Plant> World<P> {
         if self.progress.led > moment && self.progress.counted > moment {
             return;
         }
-        let Some(quorum) = self.progress.quorum_since(moment) else { return };
+        let says: Vec<Vec<Set>> = (0..self.hosts.len()).map(|host| self.says(host)).collect();
+        let Some(quorum) = self.progress.quorum_since(moment, &says) else { return };
         if self.progress.led <= moment && self.options.progress {
             self.write_down(|_| Transition::Look(Target::Elected));
             let members: Vec<String> = quorum.iter().map(|host| format!("s{}", host + 1)).collect();
@@ -131,7 +148,7 @@ impl<P: Plant> World<P> {
 
     /// What is not told of when it begins or ends is looked at here.
     fn note_the_unwell(&mut self) {
-        let members = self.drawn.members;
+        let members = self.voters_at_most();
         for host in 0..members {
             let machine = &self.hosts[host];
             let awake = machine.process.as_ref().is_some_and(|process| {
@@ -153,24 +170,42 @@ impl<P: Plant> World<P> {
 mod tests {
     use super::*;
 
+    /// Five voters that know of no change.
+    fn five() -> Vec<Vec<Set>> {
+        vec![vec![set_of(0..5)]; 5]
+    }
+
     #[test]
     fn a_quorum_counts_when_all_its_members_and_pairs_were_undisturbed() {
-        let mut progress = Progress::new(5, 0);
-        assert_eq!(progress.quorum_since(Time(10)).map(|quorum| quorum.len()), Some(3));
+        let mut progress = Progress::new(5);
+        assert_eq!(progress.quorum_since(Time(10), &five()).map(|quorum| quorum.len()), Some(3));
         progress.disturbed(0, Time(11));
         progress.disturbed(1, Time(11));
-        assert_eq!(progress.quorum_since(Time(10)), Some(vec![2, 3, 4]));
+        assert_eq!(progress.quorum_since(Time(10), &five()), Some(vec![2, 3, 4]));
         progress.disturbed_pair(2, 4, Time(12));
-        assert_eq!(progress.quorum_since(Time(10)), None);
-        assert!(progress.quorum_since(Time(12)).is_some());
+        assert_eq!(progress.quorum_since(Time(10), &five()), None);
+        assert!(progress.quorum_since(Time(12), &five()).is_some());
     }
 
     #[test]
     fn both_halves_of_a_bridge_are_connected_quorums() {
-        let mut progress = Progress::new(5, 0);
+        let mut progress = Progress::new(5);
         for (one, other) in [(1, 3), (1, 4), (2, 3), (2, 4)] {
             progress.disturbed_pair(one, other, Time(11));
         }
-        assert_eq!(progress.quorum_since(Time(10)), Some(vec![0, 1, 2]));
+        assert_eq!(progress.quorum_since(Time(10), &five()), Some(vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn who_knows_of_a_change_counts_by_both_memberships() {
+        let progress = Progress::new(5);
+        let mut says = five();
+        says[0].push(set_of([0, 4]));
+        says[4].push(set_of([0, 4]));
+        assert_eq!(progress.quorum_since(Time(10), &says), Some(vec![1, 2, 3]));
+        for said in &mut says[1..4] {
+            said.push(set_of([0, 4]));
+        }
+        assert_eq!(progress.quorum_since(Time(10), &says), Some(vec![0, 1, 4]));
     }
 }

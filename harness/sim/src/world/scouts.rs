@@ -2,14 +2,20 @@
 
 use bytes::Bytes;
 use node_core::Plant;
-use node_wire::client::{ErrorCode, EventType, MultiResponse, MultiResult, ReplyHeader, WatcherEvent};
+use node_wire::client::{
+    ErrorCode, EventType, GetDataResponse, MultiResponse, MultiResult, ReplyHeader, WatcherEvent,
+};
 use node_wire::ids::Zxid;
 use node_wire::jute::Reader;
 
 use super::World;
+use crate::judge::amounts;
 use crate::outcome::Rule;
 use crate::scout::{Quest, TWINS, below};
 use crate::script::{Deed, Transition};
+
+/// How what is counted is called.
+const COUNTED: [&str; 2] = ["count", "bytes"];
 
 impl<P: Plant> World<P> {
     /// A scout's next quest.
@@ -91,13 +97,27 @@ impl<P: Plant> World<P> {
     pub(super) fn scout_is_answered(&mut self, index: usize, header: ReplyHeader, body: Reader) {
         let Some(quest) = self.clients[index].scout.open.pop_front() else { return };
         self.counters.quests += 1;
-        self.clients[index].served += 1;
+        if quest.reconfigures() {
+            self.ensemble_changes(index, header);
+        } else {
+            self.clients[index].served += 1;
+        }
         if quest.changes() && header.err == 0 {
             let finding = self.judge.acknowledged(header.zxid);
             self.judged(finding);
         }
         self.learn(index, &quest, header, body);
         self.think(index);
+    }
+
+    /// An operator is answered. It is served when the ensemble did change: a healed one must be able to.
+    fn ensemble_changes(&mut self, index: usize, header: ReplyHeader) {
+        if header.err == 0 {
+            self.counters.reconfigurations += 1;
+            self.clients[index].served += 1;
+        } else {
+            self.counters.unreconfigured += 1;
+        }
     }
 
     fn learn(&mut self, index: usize, quest: &Quest, header: ReplyHeader, body: Reader) {
@@ -114,8 +134,41 @@ impl<P: Plant> World<P> {
             Quest::FollowAll(place) if there => watching.recursive(below(place).into()),
             Quest::Pair if there => self.check_twins(index, header.zxid, body),
             Quest::Both(_) | Quest::Break(_) => self.counters.multis += 1,
+            Quest::Usage => self.check_usage(index, header, body),
+            Quest::Make(place) => self.check_room(header, place, None),
+            Quest::Fill(place, bytes) => self.check_room(header, place, Some(*bytes)),
             _ => {}
         }
+    }
+
+    /// What a member has counted is what is there.
+    fn check_usage(&mut self, index: usize, header: ReplyHeader, mut body: Reader) {
+        if header.zxid > self.judge.last_committed() {
+            // From a member that left its role in the same step: the sequence is not known so far.
+            return;
+        }
+        self.counters.usages += 1;
+        let shown = match header.err {
+            0 => GetDataResponse::decode(&mut body).ok().map(|read| amounts(read.data.as_ref(), COUNTED)),
+            _ => None,
+        };
+        let there = self.judge.counted(header.zxid);
+        if shown != there {
+            let sentence =
+                format!("client {index} read at {} that {shown:?} is there, and {there:?} is", header.zxid);
+            self.convict(Rule::Quotas, sentence);
+        }
+    }
+
+    /// A write was answered: when it was refused for want of room, there was none.
+    fn check_room(&mut self, header: ReplyHeader, place: &str, bytes: Option<usize>) {
+        if header.err != ErrorCode::QuotaExceeded.code() {
+            return;
+        }
+        self.counters.beyond_limits += 1;
+        let written = bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+        let finding = self.judge.check_refusal(header.zxid, &below(place), written);
+        self.judged(finding);
     }
 
     /// Both twins as one read shows them.

@@ -172,6 +172,10 @@ impl<P: Plant> World<P> {
     pub(super) fn check_told_expired(&mut self, client: usize) {
         let proof = self.ears.proofs[client];
         let (Some(alive), Some(session)) = (proof.alive, &self.clients[client].session) else { return };
+        if !self.judge.session_began(session.id) {
+            // It lived on one member alone, and this is another.
+            return;
+        }
         let silence_us = self.now.since(alive);
         let longest_us = silence_us + silence_us / FAST + self.counters.suspensions * SUSPENDED_US;
         if Duration::from_micros(longest_us) < duration(session.timeout_ms) {

@@ -185,12 +185,15 @@ impl<P: Plant> World<P> {
             self.convict(Rule::Whole, sentence);
         }
         self.check_sessions();
+        self.check_ruling();
     }
 
     fn check_sessions(&mut self) {
         for host in 0..self.hosts.len() {
             if let Some(process) = &self.hosts[host].process {
-                let finding = self.judge.check_sessions(host, &process.member.tree());
+                let tree = process.member.tree();
+                let finding =
+                    self.judge.check_sessions(host, &tree).and_then(|()| self.judge.check_count(host, &tree));
                 self.judged(finding);
             }
         }
@@ -247,12 +250,14 @@ impl<P: Plant> World<P> {
             return Some(format!("client {index} could not end its session in time"));
         }
         let statuses = self.statuses()?;
-        let (index, status) =
-            statuses.iter().enumerate().find(|(_, status)| status.sessions > 0 || status.ephemerals > 0)?;
+        let (index, status) = statuses
+            .iter()
+            .enumerate()
+            .find(|(_, status)| status.sessions + status.local_sessions + status.ephemerals > 0)?;
         Some(format!(
             "server {} still holds {} sessions and {} ephemerals of clients that are gone",
             index + 1,
-            status.sessions,
+            status.sessions + status.local_sessions,
             status.ephemerals
         ))
     }

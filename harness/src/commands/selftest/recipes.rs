@@ -72,6 +72,10 @@ pub(super) fn of(bug: Bug) -> Result<Recipe, &'static str> {
         }
         Bug::MultiInPart => Err("needs clients that change several nodes at once"),
         Bug::TtlFromBirth => Err("needs nodes with a time to live, and the leader's clock"),
+        Bug::ReconfigByOld | Bug::NewcomerCounts | Bug::OldVotersElect | Bug::MembershipForgotten => {
+            Err("needs operators that change the ensemble")
+        }
+        Bug::QuotaByOldValue | Bug::QuotaForgotten => Err("needs clients that set limits"),
         Bug::ZxidRollover => Err("needs four thousand million transactions, or a counter that ends early"),
     }
 }

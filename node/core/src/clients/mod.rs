@@ -70,8 +70,9 @@ enum Phase {
 enum Pending {
     /// Executed when its turn comes.
     Local { xid: i32, op: OpCode, body: Bytes },
-    /// Answered when its transaction is applied.
-    Write { xid: i32, op: OpCode },
+    /// Answered when its transaction is applied. Of a multi the answer depends on how each part was asked for, which its
+    /// transaction does not say.
+    Write { xid: i32, op: OpCode, multi: Option<Bytes> },
     /// Answered when the leader's quorum has spoken.
     Sync { xid: i32, path: ByteString, done: bool },
     /// Known already, told in its turn.
@@ -354,8 +355,9 @@ impl Clients {
         let session = client.session;
         let local = self.local.touch(session);
         let forward = |op: OpCode, payload: Bytes, auth: Vec<Id>| {
+            let multi = (op == OpCode::Multi).then(|| payload.clone());
             let request = ForwardedRequest { session, cxid: xid, op: op.code(), payload, auth };
-            (Pending::Write { xid, op }, Some(Ask::Forward(request)))
+            (Pending::Write { xid, op, multi }, Some(Ask::Forward(request)))
         };
         let (pending, ask) = match OpCode::from_code(op) {
             Some(op) if self.read_only && needs_a_leader(op) => {
@@ -372,6 +374,7 @@ impl Clients {
                 Some(timeout_ms) => {
                     // From here on it is the leader's to count.
                     self.local.end(session);
+                    let multi = (op == OpCode::Multi).then(|| body.clone());
                     let request = ForwardedRequest {
                         session,
                         cxid: xid,
@@ -380,7 +383,7 @@ impl Clients {
                         auth: client.who.clone(),
                     };
                     let upgrade = Ask::Upgrade(creation(session, timeout_ms), request);
-                    (Pending::Write { xid, op }, Some(upgrade))
+                    (Pending::Write { xid, op, multi }, Some(upgrade))
                 }
             },
             Some(OpCode::CloseSession) if local.is_some() => (Pending::Close { xid }, None),
@@ -529,7 +532,9 @@ impl Clients {
             return;
         }
         let asked_here = match client.queue.front() {
-            Some(Pending::Write { xid, op }) if *xid == header.cxid => Some((*xid, *op)),
+            Some(Pending::Write { xid, op, multi }) if *xid == header.cxid => {
+                Some((*xid, *op, multi.clone()))
+            }
             _ => None,
         };
         if asked_here.is_some() && is_moved(&entry.txn) {
@@ -538,9 +543,10 @@ impl Clients {
             self.close(id, out);
             return;
         }
-        if let Some((xid, op)) = asked_here {
+        if let Some((xid, op, multi)) = asked_here {
             client.queue.pop_front();
-            out.push(Effect::Reply { client: id, frame: reply::written(xid, entry.zxid(), op, applied) });
+            let frame = reply::written(xid, entry.zxid(), op, applied, multi.as_ref());
+            out.push(Effect::Reply { client: id, frame });
         }
         if *applied == Applied::SessionClosed {
             // Also when the leader let it expire: the client learns it when it comes back.

@@ -4,11 +4,11 @@ use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
 use node_wire::client::{
     ConnectResponse, Create2Response, CreateResponse, ErrorCode, EventType, GetDataResponse, KeeperState,
-    MultiResponse, MultiResult, OpCode, ReplyHeader, SaslPacket, SetAclResponse, SetDataResponse,
-    SyncResponse, WatcherEvent, XID_WATCH, put_frame,
+    MultiOp, MultiRequest, MultiResponse, MultiResult, OpCode, ReplyHeader, SaslPacket, SetAclResponse,
+    SetDataResponse, SyncResponse, WatcherEvent, XID_WATCH, put_frame,
 };
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::jute::Writer;
+use node_wire::jute::{Reader, Writer};
 use node_wire::password::session_password;
 
 use crate::tree::Applied;
@@ -50,8 +50,8 @@ pub(super) fn expired() -> Bytes {
     frame(0, |w| response.encode(w))
 }
 
-/// The answer to a write whose transaction was applied.
-pub(super) fn written(xid: i32, zxid: Zxid, op: OpCode, applied: &Applied) -> Bytes {
+/// The answer to a write whose transaction was applied; of a multi with what was asked.
+pub(super) fn written(xid: i32, zxid: Zxid, op: OpCode, applied: &Applied, multi: Option<&Bytes>) -> Bytes {
     match applied {
         Applied::Created { path, stat } => with_body(xid, zxid, path.len(), |w| match op {
             OpCode::Create => CreateResponse { path: path.clone() }.encode(w),
@@ -64,7 +64,7 @@ pub(super) fn written(xid: i32, zxid: Zxid, op: OpCode, applied: &Applied) -> By
             GetDataResponse { data: Some(text.clone()), stat: *stat }.encode(w);
         }),
         Applied::AclSet { stat } => with_body(xid, zxid, 0, |w| SetAclResponse { stat: *stat }.encode(w)),
-        Applied::Several(parts) => several(xid, zxid, parts),
+        Applied::Several(parts) => several(xid, zxid, parts, multi),
         Applied::Deleted | Applied::SessionClosed | Applied::SessionCreated { .. } => {
             plain(xid, zxid, ErrorCode::Ok)
         }
@@ -101,9 +101,20 @@ pub(super) fn event(kind: EventType, path: &ByteString) -> Bytes {
 }
 
 /// The answer to a multi. It is no refusal as a whole: its results say what became of each part.
-fn several(xid: i32, zxid: Zxid, parts: &[(i32, Applied)]) -> Bytes {
-    let results = parts.iter().map(|(kind, applied)| match applied {
-        Applied::Created { path, .. } if *kind == OpCode::Create.code() => {
+///
+/// Who asked for a create2 is answered with a Stat, as from ZooKeeper 3.8.2 on (ZOOKEEPER-4026), although its transaction
+/// is a create's: an earlier member reads no other within a multi.
+fn several(xid: i32, zxid: Zxid, parts: &[(i32, Applied)], asked: Option<&Bytes>) -> Bytes {
+    let is_create = |kind: i32| kind == OpCode::Create.code();
+    let asked = asked
+        .filter(|_| parts.iter().any(|(kind, _)| is_create(*kind)))
+        .and_then(|body| MultiRequest::decode(&mut Reader::new(body.clone())).ok());
+    let without_stat = |index: usize| match &asked {
+        Some(asked) => !matches!(asked.ops.get(index), Some(MultiOp::Create2(_))),
+        None => true,
+    };
+    let results = parts.iter().enumerate().map(|(index, (kind, applied))| match applied {
+        Applied::Created { path, .. } if is_create(*kind) && without_stat(index) => {
             MultiResult::Create { path: path.clone() }
         }
         Applied::Created { path, stat } => MultiResult::Create2 { path: path.clone(), stat: *stat },
@@ -120,4 +131,38 @@ fn several(xid: i32, zxid: Zxid, parts: &[(i32, Applied)]) -> Bytes {
     });
     let response = MultiResponse { results: results.collect() };
     with_body(xid, zxid, 0, |w| response.encode(w))
+}
+
+#[cfg(test)]
+mod tests {
+    use node_wire::client::{Acl, CreateRequest, Stat};
+
+    use super::*;
+
+    #[test]
+    fn of_a_multi_who_asked_for_a_stat_gets_it_and_nobody_else() {
+        let create = |path: &'static str| CreateRequest {
+            path: path.into(),
+            data: None,
+            acl: vec![Acl::world_anyone()],
+            flags: 0,
+        };
+        let mut asked = BytesMut::new();
+        let ops = vec![MultiOp::Create(create("/a")), MultiOp::Create2(create("/b"))];
+        MultiRequest { ops }.encode(&mut Writer::new(&mut asked));
+        let stat = Stat { czxid: Zxid(7), ..Stat::default() };
+        let part = |path: &'static str| (OpCode::Create.code(), Applied::Created { path: path.into(), stat });
+        let applied = Applied::Several(vec![part("/a"), part("/b")]);
+
+        let results = |asked: Option<&Bytes>| {
+            let frame = written(1, Zxid(7), OpCode::Multi, &applied, asked);
+            let mut body = Reader::new(frame.slice(4..));
+            ReplyHeader::decode(&mut body).expect("a header");
+            MultiResponse::decode(&mut body).expect("results").results
+        };
+        let plain = |path: &'static str| MultiResult::Create { path: path.into() };
+        let with_stat = MultiResult::Create2 { path: "/b".into(), stat };
+        assert_eq!(results(Some(&asked.freeze())), [plain("/a"), with_stat]);
+        assert_eq!(results(None), [plain("/a"), plain("/b")]);
+    }
 }

@@ -330,7 +330,7 @@ mod tests {
             tick_time: Duration::from_secs(2),
             init_limit: 10,
             sync_limit: 5,
-            snap_count: 100_000,
+            snap_count: 100_000.into(),
             session_timeouts_ms: None,
             journal_entries: crate::JOURNAL_ENTRIES,
             clients: crate::ClientRules::default(),

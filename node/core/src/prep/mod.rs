@@ -332,8 +332,7 @@ fn single(op: OpCode, body: &mut Reader) -> Option<Result<Single, DecodeError>> 
     })
 }
 
-/// A create within a multi is what its flags say, whatever it is called: ZooKeeper reads it so, and answers a create2
-/// there as a create.
+/// A create within a multi is what its flags say, whatever it is called: ZooKeeper reads it so.
 fn as_in_a_multi(op: MultiOp) -> MultiOp {
     match op {
         MultiOp::Create(create) | MultiOp::Create2(create) | MultiOp::CreateContainer(create)

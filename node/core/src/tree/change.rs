@@ -11,7 +11,7 @@ use bytestring::ByteString;
 use imbl::OrdSet;
 use node_wire::client::{Acl, ErrorCode, EventType, Stat};
 use node_wire::ephemeral::EphemeralType;
-use node_wire::ids::SessionId;
+use node_wire::ids::{SessionId, Zxid};
 use node_wire::snapshot::StatPersisted;
 use node_wire::txn::TxnHeader;
 
@@ -144,6 +144,14 @@ impl Tree {
     /// Data that every member writes for itself: no version, no digest, no watch.
     pub(super) fn set_silently(&mut self, path: &str, data: Bytes) {
         self.change(path, |node| node.data = Some(data));
+    }
+
+    /// Says since when the data of `/zookeeper/config` are what they are. ZooKeeper gives that node no version.
+    pub(super) fn stamp(&mut self, path: &str, since: Zxid) {
+        self.change(path, |node| {
+            node.stat.mzxid = since;
+            node.stat.version = -1;
+        });
     }
 
     /// Changes a znode and keeps digest and size true. False when there is no such znode.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytestring::ByteString;
 use imbl::{OrdMap, OrdSet};
 use node_wire::ids::Zxid;
-use node_wire::snapshot::{Image, NodeRecord, StatPersisted};
+use node_wire::snapshot::{Contents, Image, NodeRecord, NodeRef, StatPersisted};
 
 use super::{AclCache, Tree, Znode, parent_of};
 
@@ -89,6 +89,22 @@ impl Tree {
                     stat: node.stat,
                 })
                 .collect(),
+        }
+    }
+
+    /// What a snapshot says, node by node.
+    pub fn contents(&self) -> Contents<'_> {
+        let nodes = self.nodes.iter().map(|(path, node)| NodeRef {
+            path,
+            data: node.data.as_ref(),
+            acl: node.acl,
+            stat: &node.stat,
+        });
+        Contents {
+            zxid: self.zxid,
+            sessions: self.sessions().collect(),
+            acls: self.acls.lists(),
+            nodes: Box::new(nodes),
         }
     }
 

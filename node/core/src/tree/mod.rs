@@ -27,7 +27,8 @@ use bytestring::ByteString;
 use imbl::{OrdMap, OrdSet};
 use node_wire::client::{Acl, ErrorCode, EventType, PERM_READ, Stat};
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::snapshot::{Image, NodeRecord, OPEN_ACL, StatPersisted};
+use node_wire::membership::Membership;
+use node_wire::snapshot::{Contents, Image, NodeRecord, OPEN_ACL, StatPersisted};
 
 pub use acl::AclCache;
 pub(crate) use acl::SharedAcl;
@@ -84,7 +85,13 @@ impl TreeSnapshot {
         self.0.zxid
     }
 
-    /// As the snapshot formats write it. Walks the whole tree: meant for a background thread.
+    /// As the snapshot formats write it, without making another tree. Whoever walks through it should be a background
+    /// thread.
+    pub fn contents(&self) -> Contents<'_> {
+        self.0.contents()
+    }
+
+    /// As the snapshot formats have it. Walks the whole tree: meant for a background thread.
     pub fn to_image(&self) -> Image {
         self.0.to_image()
     }
@@ -105,6 +112,11 @@ impl Tree {
     /// The last transaction applied.
     pub fn zxid(&self) -> Zxid {
         self.zxid
+    }
+
+    /// How many znodes there are.
+    pub(crate) fn len(&self) -> u64 {
+        u64::try_from(self.nodes.len()).unwrap_or(u64::MAX)
     }
 
     /// A clone that shares everything.
@@ -135,6 +147,11 @@ impl Tree {
     /// Forgets which ephemerals belong to which session, as a planted bug does that restores the znodes alone.
     pub(crate) fn forget_owners(&mut self) {
         self.ephemerals.clear();
+    }
+
+    /// Forgets which paths have limits, as a planted bug does that does not look for them.
+    pub(crate) fn forget_quotas(&mut self) {
+        self.quotas.clear();
     }
 
     /// How many znodes, sessions and ephemeral znodes there are, and how many bytes of paths and data.
@@ -188,6 +205,10 @@ impl Tree {
         }
         if !membership.is_empty() {
             self.set_silently(CONFIG, membership.as_bytes().clone());
+            // As if a reconfiguration had set it: clients name the mzxid that they read as the version from which theirs
+            // goes on.
+            let since = Membership::from_bytes(membership.as_bytes()).map_or(Zxid(0), |shown| shown.version);
+            self.stamp(CONFIG, since);
         }
         // Everybody may read it, and nobody but the superuser write, until somebody says otherwise.
         if self.node(CONFIG).is_some_and(|node| node.acl == OPEN_ACL) {

@@ -154,7 +154,7 @@ impl Ensemble {
             tick_time: Duration::from_millis(2000),
             init_limit: 10,
             sync_limit: 5,
-            snap_count: self.snap_count.unwrap_or(100_000),
+            snap_count: self.snap_count.unwrap_or(100_000).into(),
             session_timeouts_ms: None,
             journal_entries: node_core::JOURNAL_ENTRIES,
             last_counter: Zxid::LAST_COUNTER,

@@ -13,8 +13,8 @@ use bytes::{Bytes, BytesMut};
 use simd_adler32::Adler32;
 use thiserror::Error;
 
-use super::Image;
 use super::stream::{StreamDecoder, StreamEncoder};
+use super::{Contents, Image};
 use crate::digest::DIGEST_VERSION;
 use crate::ids::Zxid;
 use crate::jute::{DecodeError, Jute, Reader, Writer, record};
@@ -71,8 +71,8 @@ pub enum SnapshotError {
 }
 
 /// Appends the whole file.
-pub fn encode_file(image: &Image, digest: Option<ZxidDigest>, buffer: &mut BytesMut) {
-    FileEncoder::new(image, digest).fill(buffer, usize::MAX);
+pub fn encode_file<'a>(contents: impl Into<Contents<'a>>, digest: Option<ZxidDigest>, buffer: &mut BytesMut) {
+    FileEncoder::new(contents, digest).fill(buffer, usize::MAX);
 }
 
 /// Writes a file piece by piece.
@@ -95,8 +95,8 @@ enum Piece {
 impl<'a> FileEncoder<'a> {
     /// A file with this tree and, when the tree is not fuzzy, its digest.
     #[must_use]
-    pub fn new(image: &'a Image, digest: Option<ZxidDigest>) -> FileEncoder<'a> {
-        let stream = StreamEncoder::unsigned(image);
+    pub fn new(contents: impl Into<Contents<'a>>, digest: Option<ZxidDigest>) -> FileEncoder<'a> {
+        let stream = StreamEncoder::unsigned(contents.into());
         FileEncoder { stream, digest, checksum: Checksum::default(), next: Piece::Header }
     }
 

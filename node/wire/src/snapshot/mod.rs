@@ -90,6 +90,60 @@ pub struct NodeRecord {
     pub stat: StatPersisted,
 }
 
+/// A node, to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeRef<'a> {
+    /// Its whole path.
+    pub path: &'a str,
+    /// Its data.
+    pub data: Option<&'a Bytes>,
+    /// Its list, or [`OPEN_ACL`].
+    pub acl: i64,
+    /// Its Stat.
+    pub stat: &'a StatPersisted,
+}
+
+/// What is written of a tree. Nodes are taken from it one by one, so that a tree that is kept in another form than
+/// [`Image`] need not be there twice.
+pub struct Contents<'a> {
+    /// Every transaction up to this one is in it.
+    pub zxid: Zxid,
+    /// The sessions and their timeouts in milliseconds.
+    pub sessions: Vec<(SessionId, i32)>,
+    /// The access control lists and their numbers.
+    pub acls: Vec<(i64, Vec<Acl>)>,
+    /// The nodes, each behind its parent, the root first.
+    pub nodes: Box<dyn Iterator<Item = NodeRef<'a>> + 'a>,
+}
+
+impl std::fmt::Debug for Contents<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { zxid, sessions, acls, nodes: _ } = self;
+        f.debug_struct("Contents")
+            .field("zxid", zxid)
+            .field("sessions", sessions)
+            .field("acls", acls)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> From<&'a Image> for Contents<'a> {
+    fn from(image: &'a Image) -> Self {
+        let nodes = image.nodes.iter().map(|NodeRecord { path, data, acl, stat }| NodeRef {
+            path,
+            data: data.as_ref(),
+            acl: *acl,
+            stat,
+        });
+        Self {
+            zxid: image.zxid,
+            sessions: image.sessions.clone(),
+            acls: image.acls.clone(),
+            nodes: Box::new(nodes),
+        }
+    }
+}
+
 /// A whole tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {

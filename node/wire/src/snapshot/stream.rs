@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use bytes::BytesMut;
 use bytestring::ByteString;
 
-use super::{Image, MAX_IMAGE_ITEMS, NodeRecord, StatPersisted};
+use super::{Contents, Image, MAX_IMAGE_ITEMS, NodeRecord, NodeRef, StatPersisted};
 use crate::client::{Acl, validate_path};
 use crate::ids::{SessionId, Zxid};
 use crate::jute::limits::{LARGEST_FRAME, MAX_BUFFER};
@@ -31,14 +31,14 @@ const SESSION_LEN: usize = 8 + 4;
 const NODE_TAIL_LEN: usize = 8 + StatPersisted::MIN_LEN;
 
 /// Appends the whole stream, signature included.
-pub fn encode_stream(image: &Image, buffer: &mut BytesMut) {
-    StreamEncoder::new(image).fill(buffer, usize::MAX);
+pub fn encode_stream<'a>(contents: impl Into<Contents<'a>>, buffer: &mut BytesMut) {
+    StreamEncoder::new(contents).fill(buffer, usize::MAX);
 }
 
 /// Writes the stream piece by piece.
 #[derive(Debug)]
 pub struct StreamEncoder<'a> {
-    image: &'a Image,
+    contents: Contents<'a>,
     signed: bool,
     next: Piece,
 }
@@ -48,20 +48,20 @@ pub struct StreamEncoder<'a> {
 enum Piece {
     Sessions,
     Acls,
-    Node(usize),
+    Nodes,
     Done,
 }
 
 impl<'a> StreamEncoder<'a> {
     /// The stream as it follows a SNAP packet.
     #[must_use]
-    pub fn new(image: &'a Image) -> StreamEncoder<'a> {
-        StreamEncoder { image, signed: true, next: Piece::Sessions }
+    pub fn new(contents: impl Into<Contents<'a>>) -> StreamEncoder<'a> {
+        StreamEncoder { contents: contents.into(), signed: true, next: Piece::Sessions }
     }
 
     /// The stream as it is in a file.
-    pub(super) fn unsigned(image: &'a Image) -> StreamEncoder<'a> {
-        StreamEncoder { image, signed: false, next: Piece::Sessions }
+    pub(super) fn unsigned(contents: Contents<'a>) -> StreamEncoder<'a> {
+        StreamEncoder { contents, signed: false, next: Piece::Sessions }
     }
 
     /// Appends pieces until `buffer` holds `target` bytes or more, or nothing is left. Returns whether there
@@ -76,12 +76,12 @@ impl<'a> StreamEncoder<'a> {
                 }
                 Piece::Acls => {
                     self.write_acls(&mut w);
-                    Piece::Node(0)
+                    Piece::Nodes
                 }
-                Piece::Node(index) => match self.image.nodes.get(index) {
+                Piece::Nodes => match self.contents.nodes.next() {
                     Some(node) => {
                         write_node(node, &mut w);
-                        Piece::Node(index + 1)
+                        Piece::Nodes
                     }
                     None => {
                         w.string(END_OF_NODES);
@@ -98,27 +98,30 @@ impl<'a> StreamEncoder<'a> {
     }
 
     fn write_sessions(&self, w: &mut Writer<'_>) {
-        w.count(self.image.sessions.len());
-        for (session, timeout_ms) in &self.image.sessions {
+        w.count(self.contents.sessions.len());
+        for (session, timeout_ms) in &self.contents.sessions {
             w.write(session);
             w.int(*timeout_ms);
         }
     }
 
     fn write_acls(&self, w: &mut Writer<'_>) {
-        w.count(self.image.acls.len());
-        for (number, acl) in &self.image.acls {
+        w.count(self.contents.acls.len());
+        for (number, acl) in &self.contents.acls {
             w.long(*number);
             w.write(acl);
         }
     }
 }
 
-fn write_node(node: &NodeRecord, w: &mut Writer<'_>) {
-    w.string(if node.path == ROOT { "" } else { &node.path });
-    w.write(&node.data);
+fn write_node(node: NodeRef<'_>, w: &mut Writer<'_>) {
+    w.string(if node.path == ROOT { "" } else { node.path });
+    match node.data {
+        Some(data) => w.buffer(data),
+        None => w.null(),
+    }
     w.long(node.acl);
-    w.write(&node.stat);
+    w.write(node.stat);
 }
 
 /// Reads the stream piece by piece.

@@ -270,6 +270,7 @@ proptest! {
             prop_assert!(decoded.is_none());
             decoded = decoder.feed(&mut received).unwrap();
         }
+        drop(encoder);
         prop_assert_eq!(sent, whole);
         prop_assert_eq!(decoded, Some(image));
         prop_assert!(received.is_empty());
@@ -291,6 +292,7 @@ proptest! {
             more = encoder.fill(&mut bytes, 50);
             pieces.extend_from_slice(&bytes);
         }
+        drop(encoder);
         prop_assert_eq!(&pieces, &whole);
 
         let zxid = image.zxid;

@@ -1,0 +1,123 @@
+//! Ensembles that change: what their members are started with, and who could decide by what is known.
+
+use bytestring::ByteString;
+use node_core::{ClientRules, Plant, Reconfiguration};
+use node_wire::ids::{ServerId, Zxid};
+use node_wire::membership::{Membership, ServerLine, ServerRole};
+
+use super::World;
+use crate::network::HostIndex;
+use crate::scout::server_line;
+
+/// Members as bits: ensembles are small.
+pub(super) type Set = u32;
+
+/// More than half of these voters.
+pub(super) fn is_quorum(voters: Set, set: Set) -> bool {
+    (voters & set).count_ones() > voters.count_ones() / 2
+}
+
+fn bit(host: HostIndex) -> Set {
+    u32::try_from(host).ok().and_then(|host| 1_u32.checked_shl(host)).unwrap_or(0)
+}
+
+pub(super) fn set_of(hosts: impl IntoIterator<Item = HostIndex>) -> Set {
+    hosts.into_iter().map(bit).fold(0, |set, bit| set | bit)
+}
+
+/// Its version and its members, in brackets those without a vote.
+pub(super) fn show_membership(membership: &Membership) -> String {
+    let Membership { servers, version } = membership;
+    let server = |(id, line): (&ServerId, &ServerLine)| match line.role {
+        ServerRole::Participant => format!("s{id}"),
+        ServerRole::Observer => format!("(s{id})"),
+    };
+    format!("{version}: {}", servers.iter().map(server).collect::<Vec<_>>().join(" "))
+}
+
+impl<P: Plant> World<P> {
+    /// What members are told of their clients and of their ensemble.
+    pub(super) fn client_rules(&self) -> ClientRules {
+        let rules = ClientRules {
+            enforce_quota: true,
+            local_sessions: self.drawn.local,
+            local_upgrading: true,
+            read_only_mode: self.drawn.read_only,
+            ..ClientRules::default()
+        };
+        if !self.drawn.changes {
+            return rules;
+        }
+        ClientRules {
+            membership: self.first_membership(),
+            reconfig: Reconfiguration::On { standalone: !self.drawn.alone },
+            // Whoever asks for a change may have it.
+            skip_acl: true,
+            ..rules
+        }
+    }
+
+    /// The membership that members are started with, every time: files that would know a later one are lost.
+    fn first_membership(&self) -> ByteString {
+        let mut text = String::new();
+        for (host, machine) in self.hosts.iter().enumerate() {
+            let role = match host < self.drawn.members {
+                true => ServerRole::Participant,
+                false if self.drawn.strangers => continue,
+                false => ServerRole::Observer,
+            };
+            text += &format!("{}\n", server_line(machine.id.0, role));
+        }
+        text.push_str("version=0");
+        text.into()
+    }
+
+    /// Members that may have a vote some time.
+    pub(super) fn voters_at_most(&self) -> usize {
+        if self.drawn.changes { self.hosts.len() } else { self.drawn.members }
+    }
+
+    fn voters(&self, membership: &Membership) -> Set {
+        set_of(membership.voters().into_iter().filter_map(|ServerId(id)| HostIndex::try_from(id - 1).ok()))
+    }
+
+    /// The voters of each membership by which a running member counts.
+    pub(super) fn says(&self, host: HostIndex) -> Vec<Set> {
+        if !self.drawn.changes {
+            return vec![set_of(0..self.drawn.members)];
+        }
+        let Some(process) = &self.hosts[host].process else { return Vec::new() };
+        let active = process.member.membership();
+        let mut says = vec![self.voters(active)];
+        says.extend(self.judge.pending(host, active.version).map(|voters| set_of(voters.iter().copied())));
+        says
+    }
+
+    /// True when these are a quorum whatever may rule, and one of them knows what does.
+    pub(super) fn decides(&self, set: Set) -> bool {
+        if !self.drawn.changes {
+            return is_quorum(set_of(0..self.drawn.members), set);
+        }
+        let last = self.judge.last_membership();
+        let knows = |host: &HostIndex| {
+            let process = self.hosts[*host].process.as_ref();
+            bit(*host) & set > 0 && process.is_some_and(|process| process.member.membership().version >= last)
+        };
+        let may_rule = self.judge.may_rule();
+        (last == Zxid::ZERO || (0..self.hosts.len()).any(|host| knows(&host)))
+            && may_rule.into_iter().all(|voters| is_quorum(set_of(voters.iter().copied()), set))
+    }
+
+    /// At the end the last membership rules everywhere.
+    pub(super) fn check_ruling(&mut self) {
+        if !self.drawn.changes {
+            return;
+        }
+        for host in 0..self.hosts.len() {
+            if let Some(process) = &self.hosts[host].process {
+                let finding = self.judge.check_ruling(host, process.member.membership());
+                self.judged(finding);
+            }
+        }
+    }
+}
