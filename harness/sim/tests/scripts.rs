@@ -17,10 +17,6 @@ const SEEDS: u64 = 30;
 /// Of those that break a promise so many are written down.
 const WRITTEN: usize = 3;
 
-/// Lines of a world that is not replayed here: each connection that is made looks through all that there were, so a storm of
-/// elections takes minutes.
-const LONG: usize = 30_000;
-
 /// Transitions of a counterexample that a person still reads.
 const READABLE: usize = 120;
 
@@ -95,20 +91,16 @@ fn a_world_that_was_written_down_breaks_the_same_promise_again() {
     for bug in Bug::ALL.iter().copied().filter(|bug| !UNSAID.contains(bug)) {
         let options = Options { plant: Some(bug), ..Options::default() };
         let seeds = first_seed(bug)..first_seed(bug) + SEEDS;
-        let (mut written, mut long) = (0, 0);
+        let mut written = 0;
         for (script, violation) in seeds.filter_map(|seed| write_down(seed, options)).take(WRITTEN) {
             let text = script.to_string();
-            if text.lines().count() > LONG {
-                long += 1;
-                continue;
-            }
             let read: Script = text.parse().expect("what is written can be read");
             assert_eq!(read.to_string(), text);
             let replayed = replay(&read, Some(bug)).violation.expect("the script breaks a promise");
             assert_eq!(replayed.rule, violation.rule, "{bug}");
             written += 1;
         }
-        assert!(written + long > 0, "no world of {bug} could be written down");
+        assert!(written > 0, "no world of {bug} could be written down");
     }
 }
 

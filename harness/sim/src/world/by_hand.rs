@@ -351,14 +351,31 @@ impl<P: Plant> World<P> {
         dials.remove(place);
         let mut conn = Conn::new((from, self.hosts[from].life), (to, self.hosts[to].life));
         conn.ends[1].announced = false;
+        let index = self.conns.len();
         self.conns.push(conn);
-        Some(self.conns.len() - 1)
+        // A storm of elections makes tens of thousands: whoever looks for one looks through those that are left.
+        let mut held = std::mem::take(&mut self.scripted().conns);
+        held.retain(|conn| {
+            self.conns[*conn].ends.iter().any(|end| end.open && end.life == self.hosts[end.host].life)
+        });
+        held.push(index);
+        self.scripted().conns = held;
+        Some(index)
+    }
+
+    /// Connections of which a running process may hold an end, oldest first.
+    pub(super) fn held(&self) -> &[usize] {
+        match &self.hand {
+            Hand::Scripted(scripted) => &scripted.conns,
+            Hand::None | Hand::Recording(_) => &[],
+        }
     }
 
     /// A connection of which this end (0 dialled, 1 accepted) has not heard.
     fn unannounced(&self, end: usize, host: HostIndex, peer: HostIndex) -> Option<usize> {
-        self.conns.iter().position(|conn| {
-            let (this, other) = (&conn.ends[end], &conn.ends[1 - end]);
+        self.held().iter().copied().find(|conn| {
+            let ends = &self.conns[*conn].ends;
+            let (this, other) = (&ends[end], &ends[1 - end]);
             this.host == host
                 && other.host == peer
                 && this.open
@@ -416,10 +433,11 @@ impl<P: Plant> World<P> {
             return None;
         }
         let life = self.hosts[host].life;
-        let ends = self.conns.iter().enumerate().rev().filter_map(|(index, conn)| {
+        let ends = self.held().iter().rev().filter_map(|index| {
+            let conn = &self.conns[*index];
             let end = (0..2).find(|end| conn.ends[*end].host == host && conn.ends[1 - end].host == peer)?;
             let this = &conn.ends[end];
-            (this.open && this.announced && this.life == life).then_some(EndId { conn: index, end })
+            (this.open && this.announced && this.life == life).then_some(EndId { conn: *index, end })
         });
         ends.into_iter().nth(old)
     }

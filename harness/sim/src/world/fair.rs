@@ -157,7 +157,7 @@ impl<P: Plant> World<P> {
             }
         }
         // Halves of dials that a script left.
-        (0..self.conns.len()).any(|conn| {
+        self.held().to_vec().into_iter().any(|conn| {
             let [dialler, acceptor] = &self.conns[conn].ends;
             let (from, to) = (dialler.host, acceptor.host);
             let (waits_from, waits_to) = (
@@ -169,7 +169,7 @@ impl<P: Plant> World<P> {
     }
 
     fn pump_packets(&mut self) -> bool {
-        for conn in 0..self.conns.len() {
+        for conn in self.held().to_vec() {
             for end in 0..2 {
                 let ends = &self.conns[conn].ends;
                 let (this, other) = (&ends[end], &ends[1 - end]);

@@ -61,6 +61,8 @@ pub(super) struct Scripted {
     pub(super) votes: Vec<VecDeque<(u64, Notification)>>,
     /// Dials that nobody has heard yet.
     pub(super) dials: Vec<(HostIndex, HostIndex)>,
+    /// Connections of which a running process may still hold an end, oldest first.
+    pub(super) conns: Vec<usize>,
     /// How each process is going to end.
     pub(super) crashes: Vec<Crash>,
     /// What a transition did, if anybody wants to read it.
@@ -92,6 +94,7 @@ impl Scripted {
             pairs: vec![Pair::default(); members * members],
             votes: vec![VecDeque::new(); members * members],
             dials: Vec::new(),
+            conns: Vec::new(),
             crashes: vec![Crash::default(); members],
             notes: notes.then(Vec::new),
             arrived: None,
