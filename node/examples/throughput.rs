@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -33,6 +34,9 @@ const LOADS: &[(OpCode, usize)] =
 
 /// Connections, and how many requests each has open.
 const WINDOWS: &[(usize, usize)] = &[(1, 1), (4, 4), (8, 8), (16, 16)];
+
+/// How many were made.
+static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
 
 /// Longer than any answer.
 const MAX_FRAME: usize = 4 << 20;
@@ -189,9 +193,7 @@ impl Load {
                 connection.ask(self.op, &SetDataRequest { path: key(), data, version: -1 });
             }
             OpCode::Create => {
-                // No two loads make the same.
-                let of_load = connection.stream.local_addr().map_or(0, |address| address.port());
-                let path = format!("{}/{of_load}-{count}", bench_of_this_process());
+                let path = format!("{}/{}-{count}", bench_of_this_process(), connection.number);
                 connection.ask(self.op, &create(path.into(), self.size));
             }
             _ => connection.ask(self.op, &PathWatch { path: key(), watch: false }),
@@ -201,6 +203,8 @@ impl Load {
 
 /// A session with its open requests.
 struct Connection {
+    /// No two of this process have the same.
+    number: usize,
     stream: TcpStream,
     open: VecDeque<Instant>,
     asked: usize,
@@ -212,8 +216,14 @@ impl Connection {
     fn connect(host: &str) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(host).with_context(|| format!("failed to connect to {host}"))?;
         stream.set_nodelay(true)?;
-        let mut connection =
-            Self { stream, open: VecDeque::new(), asked: 0, out: BytesMut::new(), received: BytesMut::new() };
+        let mut connection = Self {
+            number: CONNECTIONS.fetch_add(1, Ordering::Relaxed),
+            stream,
+            open: VecDeque::new(),
+            asked: 0,
+            out: BytesMut::new(),
+            received: BytesMut::new(),
+        };
         let request = ConnectRequest {
             protocol_version: 0,
             last_zxid_seen: Zxid::ZERO,

@@ -8,11 +8,11 @@
 //!
 //! | part of a member | targets |
 //! |---|---|
-//! | client port | `requests`, `replies`, `session` (a member that serves what is asked) |
+//! | client port | `requests`, `replies`, `session` (a member that serves what is asked), `digest` (who somebody is) |
 //! | quorum port | `packets`, `stream` (behind SNAP), `peers` (a member among liars) |
 //! | election port | `election` |
 //! | disk | `transactions`, `log`, `snapshot`, `directory` (recovery from hostile files) |
-//! | operator | `config` |
+//! | operator | `config`, `jaas`, `jks` (users and keys) |
 //!
 //! The same functions run in two ways. `node-fuzz TARGET` mutates the inputs of the corpus at random: it needs a
 //! stable toolchain and nothing else, and is what CI has a minute for. The binary `libfuzzer` is for long runs: it

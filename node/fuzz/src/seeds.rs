@@ -69,6 +69,9 @@ fn seeds_of(target: &str) -> Vec<Seed> {
         "snapshot" => snapshot(),
         "directory" => directory(),
         "config" => config(),
+        "digest" => digest(),
+        "jaas" => jaas(),
+        "jks" => jks(),
         _ => Vec::new(),
     }
 }
@@ -595,4 +598,64 @@ fn config() -> Vec<Seed> {
         ("refused", "secureClientPort=2281\nssl.quorum.keyStore.location=/k\nreconfigEnabled=true\n"),
     ];
     files.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).to_vec()
+}
+
+/// Responses of Java's client and of kazoo to the challenge that the target makes, with a wrong password and with the right one.
+fn digest() -> Vec<Seed> {
+    let response = |user: &str, digest: &str, rest: &str| {
+        format!(
+            "charset=utf-8,username=\"{user}\",realm=\"zk-sasl-md5\",nonce=\"4f6a61\",nc=00000001,cnonce=\"OA6M\",\
+             digest-uri=\"zookeeper/zk-sasl-md5\",maxbuf=65536,response={digest},qop=auth{rest}"
+        )
+    };
+    let wrong = "00112233445566778899aabbccddeeff";
+    let texts = [
+        ("right", response("ann", "6ddd5885a04f9a8d47d42132a42e2e40", "")),
+        ("wrong", response("ann", wrong, "")),
+        ("nobody", response("bob", wrong, "")),
+        ("latin", response("ann", wrong, "").replace("charset=utf-8,", "")),
+        ("other-name", response("ann", wrong, ",authzid=\"bob\"")),
+        ("quoted", response("a\\\"n\\\\n", wrong, "")),
+    ];
+    texts.map(|(name, text)| (name.to_owned(), join([text.as_bytes()]))).to_vec()
+}
+
+fn jaas() -> Vec<Seed> {
+    let files = [
+        (
+            "users",
+            "Server {\n    org.apache.zookeeper.server.auth.DigestLoginModule required\n    user_ann=\"her password\"\n    \
+             user_bob=\"his\";\n};\n",
+        ),
+        (
+            "odd",
+            "# a comment\nServer{a.B optional x=1 y=\"\\\"\\\\\"; c.D requisite;};/* more */ Client { e.F sufficient k=v; };\n//",
+        ),
+        ("refused", "Server { a.B required x=\"${user.home}\"; };"),
+    ];
+    files.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).to_vec()
+}
+
+/// The digest behind them is the target's.
+fn jks() -> Vec<Seed> {
+    let store = |entries: &[&[u8]]| {
+        let mut bytes = vec![0xfe, 0xed, 0xfe, 0xed, 0, 0, 0, 2, 0, 0, 0];
+        bytes.push(u8::try_from(entries.len()).expect("few entries"));
+        for entry in entries {
+            bytes.extend_from_slice(entry);
+        }
+        bytes
+    };
+    let trusted: &[u8] = b"\0\0\0\x02\0\x01a\0\0\0\0\0\0\0\0\0\x05X.509\0\0\0\x030\x01\0";
+    // Sun's protector, and a salt, a hidden key of three bytes and their digest, which are nobody's.
+    let mut hidden =
+        b"\x30\x3d\x30\x0e\x06\x0a\x2b\x06\x01\x04\x01\x2a\x02\x11\x01\x01\x05\0\x04\x2b".to_vec();
+    hidden.extend_from_slice(&[7; 43]);
+    let mut key = b"\0\0\0\x01\0\x01k\0\0\0\0\0\0\0\0\0\0\0".to_vec();
+    key.push(u8::try_from(hidden.len()).expect("short"));
+    key.extend_from_slice(&hidden);
+    key.extend_from_slice(b"\0\0\0\x01\0\x05X.509\0\0\0\x030\x01\0");
+    let files =
+        [("empty", store(&[])), ("trusted", store(&[trusted, trusted])), ("key", store(&[&key, trusted]))];
+    files.map(|(name, bytes)| (name.to_owned(), join([&b"changeit"[..], &bytes]))).to_vec()
 }

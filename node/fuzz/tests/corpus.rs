@@ -34,4 +34,4 @@ macro_rules! corpora {
     };
 }
 
-corpora! { requests replies session packets stream peers election transactions log snapshot directory config }
+corpora! { requests replies session packets stream peers election transactions log snapshot directory config digest jaas jks }

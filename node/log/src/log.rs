@@ -17,12 +17,17 @@ use crate::{durable, names, opening, records, rewrite, snapshots};
 /// by itself does, and is written alone.
 pub(crate) const MAX_BATCH_BYTES: usize = 4 << 20;
 
+/// Zeros are written up to a multiple of this, together with the records before them: what comes next overwrites them,
+/// and synchronizing that need not record new blocks. With three members on one ext4 that halves the latency of
+/// records of 16 KiB; much more of it would be felt by those who wait for the zeros.
+const FILLED_BYTES: u64 = 256 << 10;
+
 /// How a log is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
-    /// A log file grows by this much at once; 0 lets it grow with each write. The space is not written, only
-    /// the length is set, so synchronizing need not record a new length each time: on ext4 that takes a
-    /// third off the latency. Zeros behind the last record mean its end, as in ZooKeeper's files.
+    /// A log file grows by this much at once; 0 lets it grow with each write. Only the length is set, so
+    /// synchronizing need not record a new length each time: on ext4 that takes a third off the latency. Zeros
+    /// behind the last record mean its end, as in ZooKeeper's files. Of them some 256 KiB are written, too.
     pub preallocate_bytes: u64,
     /// A log file that reached this size is followed by a new one.
     pub roll_bytes: u64,
@@ -82,6 +87,8 @@ pub(crate) struct OpenFile<F> {
     pub(crate) end: u64,
     /// The length of the file, padding included.
     pub(crate) allocated: u64,
+    /// Up to here zeros were written.
+    pub(crate) filled: u64,
 }
 
 impl<S: Storage> Log<S> {
@@ -305,10 +312,10 @@ impl<S: Storage> Log<S> {
         if let Some(first) = created {
             let name = names::log(first);
             let handle = self.storage.create(&name).map_err(LogError::io("create", name))?;
-            self.file = Some(OpenFile { first, handle, end: 0, allocated: 0 });
+            self.file = Some(OpenFile { first, handle, end: 0, allocated: 0, filled: 0 });
         }
         let Some(file) = &mut self.file else { unreachable!("a batch has a file to go to") };
-        file.write(&self.storage, &self.batch, self.options.preallocate_bytes)?;
+        file.write(&self.storage, &mut self.batch, self.options.preallocate_bytes)?;
         if created.is_some() {
             durable::sync_dir(&self.storage)?;
         }
@@ -328,22 +335,30 @@ impl<S: Storage> Log<S> {
 }
 
 impl<F> OpenFile<F> {
-    /// Writes at the end and makes it durable.
+    /// Writes at the end and makes it durable. Leaves zeros behind the batch.
     fn write<S: Storage<File = F>>(
         &mut self,
         storage: &S,
-        batch: &[u8],
+        batch: &mut BytesMut,
         preallocate: u64,
     ) -> Result<(), LogError> {
         let name = names::log(self.first);
-        let size = u64::try_from(batch.len()).unwrap_or(u64::MAX);
-        let end = self.end.saturating_add(size);
+        let records = batch.len();
+        let end = self.end.saturating_add(u64::try_from(records).unwrap_or(u64::MAX));
         if preallocate > 0 && end > self.allocated {
             let allocated = end.next_multiple_of(preallocate);
             storage.set_len(&mut self.handle, allocated).map_err(LogError::io("extend", &name))?;
             self.allocated = allocated;
         }
-        storage.write_at(&mut self.handle, self.end, batch).map_err(LogError::io("write", &name))?;
+        if preallocate > 0 && end > self.filled {
+            self.filled = end.next_multiple_of(FILLED_BYTES).min(self.allocated);
+            let zeros = usize::try_from(self.filled.saturating_sub(end)).unwrap_or(0);
+            batch.resize(records + zeros, 0);
+        }
+        let written =
+            storage.write_at(&mut self.handle, self.end, batch).map_err(LogError::io("write", &name));
+        batch.truncate(records);
+        written?;
         storage.sync_data(&mut self.handle).map_err(LogError::io("synchronize", &name))?;
         self.end = end;
         self.allocated = self.allocated.max(end);

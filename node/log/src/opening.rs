@@ -122,5 +122,5 @@ pub(crate) fn end_of<S: Storage>(storage: &S, history: &History) -> Result<End<S
         return Ok(End { file: None, mark });
     }
     let handle = storage.open(name).map_err(LogError::io("open", name))?;
-    Ok(End { file: Some(OpenFile { first: *first, handle, end: *end, allocated: *len }), mark })
+    Ok(End { file: Some(OpenFile { first: *first, handle, end: *end, allocated: *len, filled: *end }), mark })
 }

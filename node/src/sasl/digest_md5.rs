@@ -20,24 +20,28 @@ const MAX_RESPONSE: usize = 4096;
 
 /// One exchange.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub struct Server {
     nonce: String,
 }
 
 impl Server {
     /// With a nonce that nobody saw before.
-    pub(super) fn new(nonce: String) -> Self {
+    #[must_use]
+    pub fn new(nonce: String) -> Self {
         Self { nonce }
     }
 
     /// What is asked.
-    pub(super) fn challenge(&self) -> String {
+    #[must_use]
+    pub fn challenge(&self) -> String {
         format!("realm=\"{HOST}\",nonce=\"{}\",charset=utf-8,algorithm=md5-sess", self.nonce)
     }
 
     /// Judges the response. Gives the user's name, and what proves to the client that the password is known here.
-    /// The error is for the log: the client hears only that it failed.
-    pub(super) fn verify<'a>(
+    ///
+    /// # Errors
+    /// A reason, for the log: the client hears only that it failed.
+    pub fn verify<'a>(
         self,
         response: &[u8],
         password: impl Fn(&str) -> Option<&'a str>,

@@ -29,6 +29,14 @@ pub(super) struct Module {
     pub(super) options: Vec<(String, String)>,
 }
 
+/// The names of a file's sections.
+///
+/// # Errors
+/// Where and why the text is no such file.
+pub fn sections(text: &str) -> Result<Vec<String>, JaasError> {
+    Ok(parse(text)?.into_keys().collect())
+}
+
 const FLAGS: [&str; 4] = ["required", "requisite", "sufficient", "optional"];
 
 /// Every section by its name.

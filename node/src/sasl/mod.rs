@@ -24,8 +24,8 @@ use node_core::io::Proof;
 use node_wire::client::Id;
 
 use crate::tls::Properties;
-use digest_md5::Server;
-pub use jaas::JaasError;
+pub use digest_md5::Server;
+pub use jaas::{JaasError, sections};
 
 /// The file with the users, by Java's own name for it.
 const JAAS_FILE: &str = "java.security.auth.login.config";

@@ -44,6 +44,7 @@ pub use error::{StoreError, TlsError};
 pub use peers::PeerTls;
 pub(crate) use settings::Properties;
 use settings::Settings;
+pub use store::java_key_store;
 use verifier::{ClientAuth, OfClients, Trust};
 
 /// How a record of TLS that opens a connection begins. No length of a request and no word does.

@@ -6,6 +6,8 @@ mod config;
 mod disk;
 mod election;
 mod member;
+#[cfg(feature = "config")]
+pub(crate) mod names;
 mod quorum;
 
 use std::fmt::Debug;
@@ -39,6 +41,12 @@ pub const TARGETS: &[Target] = &[
     Target { name: "directory", run: disk::directory },
     #[cfg(feature = "config")]
     Target { name: "config", run: config::config },
+    #[cfg(feature = "config")]
+    Target { name: "digest", run: names::digest },
+    #[cfg(feature = "config")]
+    Target { name: "jaas", run: names::jaas },
+    #[cfg(feature = "config")]
+    Target { name: "jks", run: names::jks },
 ];
 
 /// The target of this name.

@@ -130,6 +130,15 @@ impl Store {
     }
 }
 
+/// How many keys and trusted certificates a key store of Java's own kind (JKS) holds.
+///
+/// # Errors
+/// When it is damaged, or protected by another password.
+pub fn java_key_store(bytes: &[u8], password: Option<&str>) -> Result<(usize, usize), StoreError> {
+    let contents = jks::decode(bytes, password)?;
+    Ok((contents.keys.len(), contents.trusted.len()))
+}
+
 fn certified(contents: Contents) -> Result<CertifiedKey, StoreError> {
     let usable = contents.keys.into_iter().find(|(_, chain)| !chain.is_empty());
     let (key, chain) = usable.ok_or(StoreError::NoKey)?;
