@@ -263,6 +263,7 @@ impl Clients {
 
     /// Time passed: local sessions whose time is over end, and with them their connections.
     pub(crate) fn tick(&mut self, at: Duration, out: &mut Vec<Effect>) {
+        self.watches.sweep();
         self.local.advance(at);
         for session in self.local.expire() {
             if let Some(&id) = self.by_session.get(&session) {

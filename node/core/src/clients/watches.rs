@@ -8,6 +8,9 @@
 //!
 //! Events leave with the step that applies the transaction, in the connection's order. So a client sees an event
 //! before any reply that shows the change, its own write's included.
+//!
+//! A connection may leave a million of them behind. To take those away at once would hold everybody else up for half a
+//! second, long enough for peers to give this member up: some go with the connection, the others tick by tick.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +27,9 @@ pub(super) const MAX_WATCHED: usize = 1 << 20;
 
 /// Bytes that these paths may have together.
 pub(super) const MAX_WATCHED_BYTES: usize = 64 << 20;
+
+/// Paths that are cleared away at a time: about a millisecond's work.
+const SWEPT: usize = 4096;
 
 /// The watches of one place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -116,6 +122,17 @@ pub(crate) struct Watches {
     by_client: BTreeMap<ClientId, Watched>,
     /// Paths with a watch that reaches below, once for each client.
     recursive: usize,
+    /// Connections that are gone, and where their watches still stand. They are told nothing.
+    gone: BTreeMap<ClientId, BTreeSet<ByteString>>,
+    /// What stands nowhere any more and is only to be given back.
+    discarded: Discarded,
+}
+
+/// Watches of a time that is over.
+#[derive(Clone, Debug, Default, Hash)]
+struct Discarded {
+    by_path: BTreeMap<ByteString, BTreeMap<ClientId, Watch>>,
+    by_client: Vec<BTreeSet<ByteString>>,
 }
 
 impl Watches {
@@ -174,13 +191,56 @@ impl Watches {
 
     /// A connection is gone, and its watches with it.
     pub(super) fn forget(&mut self, client: ClientId) {
-        for path in self.by_client.remove(&client).unwrap_or_default().paths {
-            self.drop_at(client, &path);
+        let Some(Watched { mut paths, bytes: _ }) = self.by_client.remove(&client) else { return };
+        self.drop_some(client, &mut paths);
+        if !paths.is_empty() {
+            self.gone.insert(client, paths);
         }
     }
 
+    /// Nobody is served any more.
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        let Self { by_path, by_client, gone, mut discarded, recursive: _ } = std::mem::take(self);
+        if discarded.by_path.is_empty() {
+            discarded.by_path = by_path;
+        } else {
+            discarded.by_path.extend(by_path);
+        }
+        discarded.by_client.extend(by_client.into_values().map(|watched| watched.paths));
+        discarded.by_client.extend(gone.into_values());
+        self.discarded = discarded;
+        self.sweep();
+    }
+
+    /// Clears some of that away which connections have left behind.
+    pub(super) fn sweep(&mut self) {
+        if let Some((client, mut paths)) = self.gone.pop_first() {
+            self.drop_some(client, &mut paths);
+            if !paths.is_empty() {
+                self.gone.insert(client, paths);
+            }
+        }
+        let Discarded { by_path, by_client } = &mut self.discarded;
+        for _ in 0..SWEPT {
+            if by_path.pop_first().is_none() {
+                break;
+            }
+        }
+        if let Some(mut paths) = by_client.pop() {
+            for _ in 0..SWEPT {
+                paths.pop_first();
+            }
+            if !paths.is_empty() {
+                by_client.push(paths);
+            }
+        }
+    }
+
+    fn drop_some(&mut self, client: ClientId, paths: &mut BTreeSet<ByteString>) {
+        for _ in 0..SWEPT {
+            let Some(path) = paths.pop_first() else { break };
+            self.drop_at(client, &path);
+        }
     }
 
     fn change(&mut self, client: ClientId, path: &ByteString, change: impl FnOnce(&mut Watch)) {
@@ -277,6 +337,7 @@ impl Watches {
         if self.recursive > 0 && kind != EventType::NodeChildrenChanged {
             self.told_below(path, &mut told);
         }
+        told.retain(|client| !self.gone.contains_key(client));
         told
     }
 

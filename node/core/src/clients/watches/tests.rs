@@ -108,6 +108,40 @@ fn the_watches_of_a_connection_go_with_it() {
 }
 
 #[test]
+fn a_million_watches_go_step_by_step_and_are_told_of_nothing_meanwhile() {
+    let mut watches = Watches::default();
+    let paths: Vec<ByteString> = (0..3 * SWEPT).map(|number| format!("/{number}").into()).collect();
+    for path in &paths {
+        watches.add(ANN, path, AddWatchMode::PersistentRecursive);
+        watches.once(BOB, path, Place::Data);
+    }
+    watches.forget(ANN);
+    assert_eq!(watches.all().filter(|(client, _)| *client == ANN).count(), 0);
+    for path in &paths {
+        assert_eq!(watches.told(EventType::NodeDataChanged, path), BTreeSet::from([BOB]), "{path}");
+    }
+    assert_eq!(watches.by_path.len(), 2 * SWEPT, "the first of them went with the connection");
+    watches.sweep();
+    watches.sweep();
+    assert_eq!((watches.recursive, watches.by_path.len(), watches.gone.len()), (0, 0, 0));
+}
+
+#[test]
+fn what_stood_when_nobody_was_served_any_more_is_given_back_step_by_step() {
+    let mut watches = Watches::default();
+    for number in 0..3 * SWEPT {
+        watches.once(ANN, &format!("/{number}").into(), Place::Data);
+    }
+    watches.clear();
+    watches.once(ANN, &path("/0"), Place::Data);
+    assert_eq!(watches.count(), 1);
+    watches.clear();
+    assert_eq!(told(&mut watches, EventType::NodeCreated, "/0"), []);
+    (0..4).for_each(|_| watches.sweep());
+    assert!(watches.discarded.by_path.is_empty() && watches.discarded.by_client.is_empty());
+}
+
+#[test]
 fn a_connection_watches_so_many_bytes_and_no_more() {
     let mut watches = Watches::default();
     let client = ClientId(1);
