@@ -12,10 +12,9 @@
 
 #[path = "../tests/hostile/attacks.rs"]
 mod attacks;
+#[expect(dead_code, reason = "others end members and start them again")]
+mod members;
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,6 +24,8 @@ use node_client::{Client, ConnectOptions};
 use node_wire::ids::ServerId;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use members::{Members, resident};
 
 /// Operations of each client that behaves, in a second.
 const RATE: u32 = 100;
@@ -62,7 +63,7 @@ async fn run(port: u16, time: Duration, asked: &[String]) -> anyhow::Result<()> 
     );
     for attack in asked {
         // New members for each, so that none inherits what another has left.
-        let members = Members::start(port)?;
+        let mut members = Members::start(port, &["-D", "zookeeper.maxCnxns=0"])?;
         let bench = Arc::new(Bench::new(&members).await?);
         let (before, memory_before) = (bench.measure(time).await, members.memory());
         let watcher = Most::watch(&members);
@@ -81,83 +82,6 @@ async fn run(port: u16, time: Duration, asked: &[String]) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Three processes and their directory.
-struct Members {
-    children: Vec<Child>,
-    clients: Vec<SocketAddr>,
-    quorum: Vec<SocketAddr>,
-    election: Vec<SocketAddr>,
-    _dir: tempfile::TempDir,
-}
-
-impl Members {
-    fn start(port: u16) -> anyhow::Result<Self> {
-        let dir = tempfile::tempdir()?;
-        let at = |offset: u16| -> Vec<SocketAddr> {
-            (0..3).map(|id| SocketAddr::from(([127, 0, 0, 1], port + offset + id))).collect()
-        };
-        let (clients, quorum, election) = (at(0), at(10), at(20));
-        let mut members = Self { children: Vec::new(), clients, quorum, election, _dir: dir };
-        for id in 0..3 {
-            let mut command = Command::new(node()?);
-            command
-                .args(["--id", &(id + 1).to_string(), "--client-addr", &members.clients[id].to_string()])
-                .args(["--max-client-cnxns", "0", "-D", "zookeeper.maxCnxns=0"])
-                .arg("--data-dir")
-                .arg(members._dir.path().join(id.to_string()))
-                .env("RUST_LOG", std::env::var("RUST_LOG").unwrap_or_else(|_| "error".to_owned()))
-                .stdout(Stdio::null());
-            for peer in 0..3 {
-                let (quorum, election) = (members.quorum[peer], members.election[peer]);
-                command.args(["--server", &format!("{}={quorum}:{}", peer + 1, election.port())]);
-            }
-            members.children.push(command.spawn().context("failed to start a member")?);
-        }
-        Ok(members)
-    }
-
-    fn memory(&self) -> Vec<u64> {
-        self.children.iter().map(|child| resident(child.id())).collect()
-    }
-
-    fn check(mut self) -> anyhow::Result<()> {
-        for child in &mut self.children {
-            if let Some(status) = child.try_wait()? {
-                bail!("a member ended by itself: {status}");
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Members {
-    fn drop(&mut self) {
-        for child in &mut self.children {
-            // It may have ended already.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-/// The binary that was built with this example.
-fn node() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe()?;
-    let folder = own.parent().and_then(std::path::Path::parent).context("an example has a folder")?;
-    let node = folder.join("node");
-    if !node.exists() {
-        bail!("no {}: build the binary first (cargo build --release -p node)", node.display());
-    }
-    Ok(node)
-}
-
-/// Resident memory of a process in MiB.
-fn resident(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) >> 10
-}
-
 /// Looks at memory until it is told to stop.
 struct Most {
     stop: Arc<AtomicBool>,
@@ -167,7 +91,7 @@ struct Most {
 impl Most {
     fn watch(members: &Members) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let ids: Vec<u32> = members.children.iter().map(Child::id).collect();
+        let ids = members.ids();
         let told = Arc::clone(&stop);
         let task = tokio::spawn(async move {
             let mut most = vec![0; ids.len()];

@@ -34,7 +34,7 @@ use crate::config::NodeConfig;
 use crate::desk::Desk;
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
-use crate::net::{ACCEPT_PAUSE, Seldom, adopt, keep_client_alive, listen_with};
+use crate::net::{ACCEPT_PAUSE, Seldom, accept, adopt, keep_client_alive, listen_with};
 use crate::outbox::Outbox;
 use crate::store::Backlog;
 use crate::tls::channel::Channel;
@@ -189,7 +189,7 @@ impl ClientPort {
 
     async fn accept(self: Rc<Self>, listener: TcpListener, guard: Guard) {
         loop {
-            match listener.accept().await {
+            match accept(&listener).await {
                 Ok((stream, from)) => self.admit(stream, from, guard),
                 Err(error) => {
                     tracing::warn!(%error, "failed to accept a client");

@@ -35,7 +35,7 @@ use crate::book::Book;
 use crate::config::NodeConfig;
 use crate::inbox::Inbox;
 use crate::names::Names;
-use crate::net::{ACCEPT_PAUSE, Seldom, tune_peer, user_timeout};
+use crate::net::{ACCEPT_PAUSE, Seldom, accept, tune_peer, user_timeout};
 use crate::outbox::Outbox;
 use crate::tls::doorman::Doorman;
 use crate::tls::peers::Link;
@@ -182,7 +182,7 @@ impl ElectionPort {
 
     async fn accept(self: Rc<Self>, listener: TcpListener) {
         loop {
-            match listener.accept().await {
+            match accept(&listener).await {
                 Ok((stream, from)) if self.strangers.get() < MAX_STRANGERS => {
                     self.strangers.set(self.strangers.get() + 1);
                     let port = Rc::clone(&self);

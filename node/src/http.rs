@@ -20,7 +20,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use crate::net::ACCEPT_PAUSE;
+use crate::net::{ACCEPT_PAUSE, accept};
 
 /// Connections at a time; more are closed at once.
 const MAX_CONNECTIONS: usize = 32;
@@ -69,7 +69,7 @@ pub(crate) trait Pages {
 pub(crate) async fn serve<P: Pages + 'static>(listener: TcpListener, idle: Duration, pages: Rc<P>) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
-        match listener.accept().await {
+        match accept(&listener).await {
             Ok((stream, _)) => {
                 let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
                 let pages = Rc::clone(&pages);

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -148,20 +148,43 @@ fn try_listen(
 ) -> io::Result<std::net::TcpListener> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for resolved in addresses {
-        let attempt = (|| {
-            let socket = Socket::new(Domain::for_address(resolved), Type::STREAM, Some(Protocol::TCP))?;
-            // A member that restarts must not wait for old connections to leave TIME_WAIT.
-            socket.set_reuse_address(true)?;
-            socket.bind(&resolved.into())?;
-            socket.listen(backlog)?;
-            Ok(socket.into())
-        })();
-        match attempt {
+        match listen_at(resolved, backlog) {
             Ok(listener) => return Ok(listener),
             Err(error) => last = error,
         }
     }
     Err(last)
+}
+
+/// Every interface is those of both families, as in Java: `localhost` is `::1` to many a client. Where the kernel has
+/// no IPv6, it is those of IPv4.
+fn listen_at(address: SocketAddr, backlog: i32) -> io::Result<std::net::TcpListener> {
+    let everywhere = SocketAddr::from((Ipv6Addr::UNSPECIFIED, address.port()));
+    if address.ip().is_unspecified()
+        && address.is_ipv4()
+        && let Ok(listener) = bind(everywhere, backlog)
+    {
+        return Ok(listener);
+    }
+    bind(address, backlog)
+}
+
+fn bind(address: SocketAddr, backlog: i32) -> io::Result<std::net::TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.ip().is_unspecified() && address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    // A member that restarts must not wait for old connections to leave TIME_WAIT.
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(backlog)?;
+    Ok(socket.into())
+}
+
+/// The next connection, and where it comes from: an address of IPv4 as such, whichever way it came.
+pub(crate) async fn accept(listener: &tokio::net::TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    let (stream, from) = listener.accept().await?;
+    Ok((stream, SocketAddr::new(from.ip().to_canonical(), from.port())))
 }
 
 /// Lets something be said once a second, however often it happens: a flood of strangers must not become a flood of
@@ -224,6 +247,24 @@ mod tests {
         assert_eq!((seldom.say(), seldom.say()), (None, None));
         seldom.said.set(Instant::now().checked_sub(SAY_EVERY));
         assert_eq!(seldom.say(), Some(2));
+    }
+
+    #[tokio::test]
+    async fn every_interface_is_those_of_both_families() {
+        let listener = listen(&HostPort::new(UNSPECIFIED, 0), "anybody").expect("a free port");
+        let listener = adopt(listener).expect("a runtime");
+        let port = listener.local_addr().expect("bound").port();
+        // A machine without IPv6 is served by IPv4.
+        let reached = ["127.0.0.1", "::1"].map(|host| std::net::TcpStream::connect((host, port)));
+        assert!(reached[0].is_ok(), "{reached:?}");
+        let has_v6 = std::net::TcpListener::bind("[::1]:0").is_ok();
+        assert_eq!(reached[1].is_ok(), has_v6, "{reached:?}");
+        for (own, reached) in
+            ["127.0.0.1", "::1"].into_iter().zip(&reached).filter(|(_, reached)| reached.is_ok())
+        {
+            let (_, from) = accept(&listener).await.expect("a connection");
+            assert_eq!(from.ip().to_string(), own, "{reached:?}");
+        }
     }
 
     #[test]

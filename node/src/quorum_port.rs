@@ -29,7 +29,7 @@ use crate::book::Book;
 use crate::config::NodeConfig;
 use crate::inbox::Inbox;
 use crate::names::Names;
-use crate::net::{ACCEPT_PAUSE, Seldom, tune_peer, user_timeout};
+use crate::net::{ACCEPT_PAUSE, Seldom, accept, tune_peer, user_timeout};
 use crate::outbox::Outbox;
 use crate::tls::PeerTls;
 use crate::tls::doorman::Doorman;
@@ -105,7 +105,7 @@ impl QuorumPort {
     /// Takes learners in, for ever.
     pub(crate) async fn accept(self: Rc<Self>, listener: TcpListener) {
         loop {
-            match listener.accept().await {
+            match accept(&listener).await {
                 Ok((stream, from)) => {
                     let let_in = |link| self.add(link, Direction::In, |conn| Input::Accepted { conn });
                     let added = match &self.config.security.peers {

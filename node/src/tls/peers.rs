@@ -135,7 +135,7 @@ impl PeerTls {
         if !self.dials {
             return Ok((stream, None));
         }
-        let peer = stream.peer_addr()?.ip();
+        let peer = stream.peer_addr()?.ip().to_canonical();
         let name = ServerName::try_from(host.to_owned()).unwrap_or_else(|_| ServerName::from(peer));
         let side = Side::Dials(Arc::clone(&self.contexts().client), name);
         let (stream, connection) = doorman.welcome(stream, side, self.patience.min(DIAL)).await?;
@@ -158,7 +158,7 @@ impl PeerTls {
                 return Ok((stream, None));
             }
         }
-        let peer = stream.peer_addr()?.ip();
+        let peer = stream.peer_addr()?.ip().to_canonical();
         let side = Side::Accepts(Arc::clone(&self.contexts().server));
         let (stream, connection) = doorman.welcome(stream, side, self.patience).await?;
         self.check(&connection, peer, hosts.iter().map(String::as_str))?;

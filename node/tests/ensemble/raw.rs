@@ -49,7 +49,8 @@ impl RawClient {
         }
     }
 
-    fn try_connect(addr: SocketAddr, older: Option<&Moving>) -> Option<Self> {
+    /// The same once. `None` when the member does not serve.
+    pub(crate) fn try_connect(addr: SocketAddr, older: Option<&Moving>) -> Option<Self> {
         let stream = TcpStream::connect(addr).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         let moving = older.cloned().unwrap_or(Moving {
