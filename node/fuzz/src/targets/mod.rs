@@ -7,7 +7,7 @@ mod disk;
 mod election;
 mod member;
 #[cfg(feature = "config")]
-pub(crate) mod names;
+mod names;
 mod quorum;
 
 use std::fmt::Debug;

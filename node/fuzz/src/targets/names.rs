@@ -18,8 +18,8 @@ const FILE: Bound = Bound { flat: 4096, per_byte: 256 };
 const STORE: Bound = Bound { flat: 4096, per_byte: 64 };
 
 /// As the seeds have them.
-pub(crate) const NONCE: &str = "4f6a61";
-pub(crate) const USER: (&str, &str) = ("ann", "secret");
+const NONCE: &str = "4f6a61";
+const USER: (&str, &str) = ("ann", "secret");
 
 /// What clients answer to a challenge: nobody is let in by chance.
 pub(super) fn digest(input: &[u8]) {
@@ -58,5 +58,20 @@ pub(super) fn jks(input: &[u8]) {
     let looked_at = within(STORE, store.len(), || java_key_store(&store, None));
     if let Ok((keys, trusted)) = looked_at {
         assert_eq!((keys, Ok((keys, trusted))), (0, opened.map_err(drop)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus;
+
+    #[test]
+    fn the_seed_with_the_right_password_is_let_in() {
+        let input = std::fs::read(corpus("digest").join("seed-right")).expect("a seed");
+        let response = split(&input).next().expect("a response");
+        let verified =
+            Server::new(NONCE.to_owned()).verify(response, |user| (user == USER.0).then_some(USER.1));
+        assert_eq!(verified.map(|(user, _)| user), Ok(USER.0.to_owned()));
     }
 }
