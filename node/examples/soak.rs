@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use node_client::{Client, ConnectOptions, ErrorCode, OpError, Session};
-use node_wire::client::{GetDataResponse, OpCode, PathWatch};
+use node_wire::client::{GetDataResponse, OpCode, PathWatch, SetDataRequest};
 use rand::seq::IndexedRandom;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -170,12 +170,13 @@ async fn run(port: u16, time: Duration) -> anyhow::Result<ExitCode> {
         tasks.push(tokio::spawn(list(bench.clone(), number)));
     }
     tasks.extend((0..GUESTS).map(|number| tokio::spawn(visit(bench.clone(), number))));
-    let watchers: Vec<_> = (0..WATCHERS)
-        .map(|_| {
-            let bench = bench.clone();
-            std::thread::spawn(move || watch(&bench))
-        })
-        .collect();
+    let mut watchers = Vec::new();
+    for number in 0..WATCHERS {
+        let own = format!("/soak/own-{number}");
+        client.create(own.clone(), "", 0).await?;
+        let bench = bench.clone();
+        watchers.push(std::thread::spawn(move || watch(&bench, &own)));
+    }
     client.close_session().await?;
 
     let started = Instant::now();
@@ -421,8 +422,8 @@ struct Known {
     watched: bool,
 }
 
-/// Reads counters with watches and without, on one session that moves.
-fn watch(bench: &Bench) {
+/// Reads counters with watches and without, and changes a znode of its own, on one session that moves.
+fn watch(bench: &Bench, own: &str) {
     let mut known = [Known::default(); WRITERS];
     let mut older: Option<Moving> = None;
     while bench.tally.goes_on() {
@@ -434,13 +435,34 @@ fn watch(bench: &Bench) {
         known.iter_mut().for_each(|known| known.watched = false);
         while bench.tally.goes_on() {
             let number = rand::random_range(0..WRITERS);
-            if look(bench, &mut client, number, &mut known).is_none() {
+            let looked = look(bench, &mut client, number, &mut known);
+            if looked.and_then(|()| change(bench, &mut client, own)).is_none() {
                 break;
             }
             std::thread::sleep(PACE);
         }
         older = Some(client.moving.clone());
     }
+}
+
+/// Changes what it watches itself: it is told before its change is answered.
+fn change(bench: &Bench, client: &mut RawClient, own: &str) -> Option<()> {
+    let ask = PathWatch { path: own.into(), watch: true };
+    client.ask(OpCode::GetData, |w| ask.encode(w))?;
+    let change = SetDataRequest { path: own.into(), data: None, version: -1 };
+    let (error, _) = client.ask(OpCode::SetData, |w| change.encode(w))?;
+    if error != 0 {
+        // Its member lost the leader in between.
+        return None;
+    }
+    let before = client.events.len();
+    client.events.retain(|event| *event.path != *own);
+    let told = before - client.events.len();
+    if told != 1 {
+        bench.tally.wrong(format!("the change of {own} was told {told} times before it was answered"));
+    }
+    bench.tally.events.fetch_add(1, Ordering::Relaxed);
+    Some(())
 }
 
 /// Reads a counter, with a watch where there is none. What was told before the answer must fit it.

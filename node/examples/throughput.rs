@@ -1,10 +1,10 @@
 //! What ensembles do in a second, one beside the other.
 //!
 //! ```text
-//! cargo run --release -p node --example throughput -- [--seconds 3] [--rounds 2] NAME=HOST:PORT,HOST:PORT... [NAME=...]
+//! cargo run --release -p node --example throughput -- [--seconds 3] [--rounds 2] [--open 16] NAME=HOST:PORT,HOST:PORT... [NAME=...]
 //! ```
 //!
-//! Anything that speaks ZooKeeper can be named. Every load is given to each ensemble in turn, so that a noisy machine is
+//! `--open` leaves loads with another number of open requests out. Anything that speaks ZooKeeper can be named. Every load is given to each ensemble in turn, so that a noisy machine is
 //! as noisy to all; ratios are to the first. A load has so many requests open at a time, on 1, 4, 8 or 16 connections
 //! that are spread over the ensemble. One thread and poll(2): what a generator takes, servers beside it lack.
 
@@ -42,7 +42,7 @@ static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
 const MAX_FRAME: usize = 4 << 20;
 
 fn main() -> anyhow::Result<()> {
-    let (mut seconds, mut rounds, mut ensembles) = (3, 2, Vec::new());
+    let (mut seconds, mut rounds, mut open, mut ensembles) = (3, 2, None, Vec::new());
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number =
@@ -50,6 +50,7 @@ fn main() -> anyhow::Result<()> {
         match (word.as_str(), word.split_once('=')) {
             ("--seconds", _) => seconds = number()?,
             ("--rounds", _) => rounds = number()?,
+            ("--open", _) => open = Some(number()?),
             (_, Some((name, hosts))) => {
                 ensembles.push((name.to_owned(), hosts.split(',').map(str::to_owned).collect::<Vec<_>>()));
             }
@@ -63,7 +64,8 @@ fn main() -> anyhow::Result<()> {
     for round in 1..=rounds {
         println!("round {round}: operations a second, 50% and 99% in ms");
         for (op, size) in LOADS {
-            for (connections, window) in WINDOWS {
+            let is_asked = |load: &&(usize, usize)| open.is_none_or(|open| (load.0 * load.1) as u64 == open);
+            for (connections, window) in WINDOWS.iter().filter(is_asked) {
                 print!("{op:?} {size} B, {:>3} open:", connections * window);
                 let mut first: Option<Figures> = None;
                 for (name, hosts) in &ensembles {
