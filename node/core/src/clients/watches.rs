@@ -200,12 +200,8 @@ impl Watches {
 
     /// Nobody is served any more.
     pub(super) fn clear(&mut self) {
-        let Self { by_path, by_client, gone, mut discarded, recursive: _ } = std::mem::take(self);
-        if discarded.by_path.is_empty() {
-            discarded.by_path = by_path;
-        } else {
-            discarded.by_path.extend(by_path);
-        }
+        let Self { mut by_path, by_client, gone, mut discarded, recursive: _ } = std::mem::take(self);
+        discarded.by_path.append(&mut by_path);
         discarded.by_client.extend(by_client.into_values().map(|watched| watched.paths));
         discarded.by_client.extend(gone.into_values());
         self.discarded = discarded;
