@@ -3,11 +3,11 @@
 //! It begins with what the member was started with and follows what the core says. A place to dial a peer instead of
 //! where its line says (a link that can be cut, say) holds for as long as the process lives.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use node_wire::ids::ServerId;
+use node_wire::ids::{ServerId, Zxid};
 use node_wire::membership::{HostPort, Membership, ServerLine};
 
 use crate::address::DialLine;
@@ -22,6 +22,7 @@ pub(crate) struct Book {
     dial: BTreeMap<ServerId, DialLine>,
     /// Members of the membership that rules.
     active: RefCell<Arc<Servers>>,
+    version: Cell<Zxid>,
     /// These, and those of one that is proposed.
     known: RefCell<Servers>,
 }
@@ -31,6 +32,7 @@ impl Book {
         Self {
             dial: config.dial.clone(),
             active: RefCell::new(Arc::new(config.servers.clone())),
+            version: Cell::new(Zxid::ZERO),
             known: RefCell::new(config.servers.clone()),
         }
     }
@@ -40,12 +42,18 @@ impl Book {
         let mut known = active.servers.clone();
         known.extend(joining);
         self.active.replace(Arc::new(active.servers.clone()));
+        self.version.set(active.version);
         self.known.replace(known);
     }
 
     /// Members of the membership that rules.
     pub(crate) fn active(&self) -> Arc<Servers> {
         Arc::clone(&self.active.borrow())
+    }
+
+    /// The version of that membership.
+    pub(crate) fn version(&self) -> Zxid {
+        self.version.get()
     }
 
     /// Everybody.

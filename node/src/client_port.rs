@@ -8,6 +8,7 @@
 //! its own connection and disturbs nobody.
 
 mod connection;
+mod counts;
 mod throttle;
 
 use std::cell::{Cell, RefCell};
@@ -43,6 +44,7 @@ use crate::tls::{ClientTls, Guard, HANDSHAKE};
 use crate::view::{ConnectionView, Traffic};
 use crate::words::{Question, Word};
 use connection::{Connection, Kind, Open, xid};
+use counts::Counts;
 use throttle::Throttle;
 
 /// Requests of one client that may be open before its socket is left unread.
@@ -79,6 +81,7 @@ pub(crate) struct ClientPort {
     sockets: Cell<usize>,
     hosts: RefCell<HashMap<IpAddr, u32>>,
     dirty: RefCell<Vec<Rc<Connection>>>,
+    counts: RefCell<Counts>,
     last: Cell<u64>,
     /// Requests of all clients that are open.
     open: Cell<usize>,
@@ -146,6 +149,7 @@ impl ClientPort {
             sockets: Cell::new(0),
             hosts: RefCell::default(),
             dirty: RefCell::default(),
+            counts: RefCell::default(),
             last: Cell::new(0),
             open: Cell::new(0),
             held_back: Cell::new(false),
@@ -294,12 +298,19 @@ impl ClientPort {
         let outbox = Outbox::new(writer, channel, self.max_waiting());
         let connection = Rc::new(Connection::new(outbox, from, wall_ms()));
         let who = std::iter::once(address_of(from.ip())).chain(who).collect();
-        if let Err(refusal) = self.converse(client, who, &connection, &mut reader).await {
+        let ended = self.converse(client, who, &connection, &mut reader).await;
+        if let Err(refusal) = &ended {
             tracing::debug!(?client, %refusal, "closed a client's connection");
+        }
+        // As ZooKeeper counts: of those that the client ended, and this member had not.
+        if matches!(ended, Ok(()) | Err(Refusal::Socket(_))) && connection.outbox.is_alive() {
+            self.metrics.connection_drop_count.one();
+        }
+        if matches!(ended, Err(Refusal::Silent)) {
+            self.metrics.sessionless_connections_expired.one();
         }
         self.lose(client);
         self.open.set(self.open.get().saturating_sub(connection.open.borrow().len()));
-        self.metrics.connection_drop_count.one();
         connection.outbox.linger(&mut reader).await;
     }
 
@@ -425,7 +436,7 @@ impl ClientPort {
             let request = Request::decode(apart(frame))?;
             self.traffic.borrow_mut().received += 1;
             connection.received();
-            connection.open.borrow_mut().push_back(Open { since: now, op: request.op, xid: request.xid });
+            connection.open.borrow_mut().push_back(Open::request(now, &request));
             self.open.set(self.open.get() + 1);
             let input = match OpCode::from_code(request.op) {
                 Some(OpCode::Sasl) => self.exchange(client, connection, request)?,
@@ -461,7 +472,8 @@ impl ClientPort {
     pub(crate) fn traffic(&self) -> Traffic {
         let drop_probability = self.throttle.borrow().as_ref().map_or(0.0, Throttle::drop_probability);
         let connections = self.connections.borrow().len();
-        Traffic { connections, drop_probability, ..self.traffic.borrow().clone() }
+        let handshakes = self.secure.as_ref().map_or(0, |secure| secure.under_way.get());
+        Traffic { connections, handshakes, drop_probability, ..self.traffic.borrow().clone() }
     }
 
     /// Every connection, in the order in which they came.
@@ -509,7 +521,7 @@ impl ClientPort {
     /// Queues an answer or an event. It leaves with [`ClientPort::flush`].
     pub(crate) fn reply(&self, client: ClientId, frame: &Bytes) {
         let Some(connection) = self.connections.borrow().get(&client).cloned() else { return };
-        self.settle(&connection, frame);
+        self.settle(client, &connection, frame);
         let before = connection.outbox.waiting();
         let too_much = connection.outbox.append(|buffer| buffer.extend_from_slice(frame)).is_err();
         if too_much || self.is_one_too_many(before, connection.outbox.waiting()) {
@@ -535,7 +547,7 @@ impl ClientPort {
     }
 
     /// Counts an answer against its request.
-    fn settle(&self, connection: &Connection, frame: &Bytes) {
+    fn settle(&self, client: ClientId, connection: &Connection, frame: &Bytes) {
         self.traffic.borrow_mut().sent += 1;
         self.metrics.response_bytes.add(frame.len() as u64);
         if !connection.welcomed.replace(true) {
@@ -544,11 +556,15 @@ impl ClientPort {
         } else {
             connection.sent(frame);
             if xid(frame) == Some(XID_WATCH) {
+                self.counts.borrow_mut().event(client, frame, &self.metrics);
                 return;
             }
             self.metrics.responses.note(frame.len());
         }
         if let Some(request) = connection.open.borrow_mut().pop_front() {
+            if connection.welcomed.get() && request.xid != -1 {
+                self.counts.borrow_mut().answer(&request, frame, &self.metrics);
+            }
             self.open.set(self.open.get().saturating_sub(1));
             connection.answered.borrow_mut().push(request);
         }
@@ -566,7 +582,7 @@ impl ClientPort {
         let mut traffic = self.traffic.borrow_mut();
         for connection in self.dirty.borrow_mut().drain(..) {
             for request in connection.answered.borrow_mut().drain(..) {
-                let latency = connection.settled(request, now);
+                let latency = connection.settled(&request, now);
                 traffic.answered_in(latency);
                 match request.kind() {
                     Kind::Read => self.metrics.readlatency.record_time(latency),
@@ -578,6 +594,7 @@ impl ClientPort {
             connection.outbox.poke();
         }
         drop(traffic);
+        self.counts.borrow_mut().end_of_events(&self.metrics);
         if self.held_back.get()
             && self.open.get() < self.config.limits.outstanding.min(self.config.limits.requests)
         {

@@ -168,6 +168,7 @@ impl<P: Plant> Engine<P> {
             self.step(Input::Tick)?;
         }
         self.take_from_clients()?;
+        self.events.committed(self.member.last_applied(), &self.clock);
         self.flush()
     }
 
@@ -188,6 +189,7 @@ impl<P: Plant> Engine<P> {
         if !matches!(input, Input::Tick) {
             tracing::trace!(?input);
         }
+        self.timeline.heard(&input, &self.metrics);
         self.member.step(self.clock.now(), input, &mut effects);
         for effect in effects.drain(..) {
             self.carry_out(effect)?;
@@ -201,14 +203,20 @@ impl<P: Plant> Engine<P> {
         match effect {
             Effect::Store { ticket, op } => {
                 if let StoreOp::Append(entry) = &op {
-                    self.timeline.appended(entry, &self.metrics);
+                    self.timeline.appended(ticket, entry, &self.metrics);
+                    if self.timeline.leads() {
+                        self.events.proposed(entry.zxid(), &self.clock);
+                    }
                 }
                 self.batch.ops.push((ticket, op));
             }
             Effect::TakeSnapshot(snapshot) => self.snapshots.take(snapshot),
             Effect::Notify { to, notification } => self.election.notify(to, &notification),
             Effect::Dial { leader } => self.quorum.dial(leader),
-            Effect::Send { conn, packet } => self.quorum.send(conn, &packet),
+            Effect::Send { conn, packet } => {
+                self.timeline.said(&packet, &self.metrics);
+                self.quorum.send(conn, &packet);
+            }
             Effect::SendImage { conn, snapshot } => self.quorum.send_image(conn, snapshot),
             Effect::Close { conn } => self.quorum.close(conn),
             Effect::Reply { client, frame } => {
@@ -255,8 +263,8 @@ impl<P: Plant> Engine<P> {
             ),
             _ => tracing::info!(%zxid, ?event),
         }
-        self.timeline.told(event, status.last_applied, &self.metrics);
-        self.events.transition(event, zxid);
+        self.timeline.told(event, status.observes, status.last_applied, &self.metrics);
+        self.events.transition(event, zxid, self.clock.now().mono);
         if let Event::Established { .. } = event {
             self.events.serving(self.client_addr.clone(), zxid);
         }
@@ -268,6 +276,7 @@ impl<P: Plant> Engine<P> {
         }
         self.quorum.flush();
         self.clients.flush(Instant::now());
+        self.timeline.applied(self.member.applied(), &self.metrics);
         let high = self.store.is_behind();
         if std::mem::replace(&mut self.batch.disk_was_high, high) && !high {
             self.clients.resume();
@@ -285,9 +294,11 @@ impl<P: Plant> Engine<P> {
         let view = View {
             voters: status.voters,
             servers: self.book.active(),
+            membership_version: self.book.version(),
             traffic: self.clients.traffic(),
             leads_for: self.timeline.leads_for(),
             tree: want.tree.then(|| self.member.tree()),
+            quotas: (want.quotas && self.member.has_quotas()).then(|| self.member.tree()),
             deadlines: if want.deadlines { self.member.session_deadlines() } else { Vec::new() },
             local_deadlines: if want.deadlines { self.member.local_session_deadlines() } else { Vec::new() },
             watches: if want.watches { self.member.watches() } else { Vec::new() },

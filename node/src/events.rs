@@ -2,16 +2,21 @@
 //!
 //! A thread of its own writes them, so that a watcher who stops reading stops nobody else. The line leaves
 //! within a thread switch of the transition; watchers stamp it when it arrives and trust no clock of ours.
+//!
+//! A leader also tells how long its proposals waited for their commit, once a second and when it leads no more.
+//! Nothing of that is counted where nobody asked for events.
 
 use std::io::Write;
 use std::sync::mpsc::{self, SyncSender};
 use std::thread;
 use std::time::Duration;
 
+use node_core::commit_times::{CommitTimes, Counted};
 use node_core::io::{Event, SyncKind};
 use node_wire::ids::{ServerId, Zxid};
 use serde::Serialize;
 
+use crate::clock::Clock;
 use crate::store::wait_for;
 
 /// Lines that wait for a slow watcher; more are dropped, with a warning.
@@ -24,25 +29,57 @@ const FAREWELL: Duration = Duration::from_millis(500);
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 enum Line {
-    Started { id: u64, pid: u32, zxid: String },
-    Looking { round: u64, left: Option<u64>, reason: String, zxid: String },
-    Elected { leader: u64, round: u64, zxid: String },
-    Established { leader: u64, epoch: u32, zxid: String },
-    Serving { client: String, zxid: String },
-    Synced { kind: &'static str, peer: u64, zxid: String },
-    Halt { reason: String, zxid: String },
+    Started {
+        id: u64,
+        pid: u32,
+        zxid: String,
+    },
+    Looking {
+        round: u64,
+        left: Option<u64>,
+        reason: String,
+        zxid: String,
+    },
+    Elected {
+        leader: u64,
+        round: u64,
+        zxid: String,
+    },
+    Established {
+        leader: u64,
+        epoch: u32,
+        zxid: String,
+    },
+    Serving {
+        client: String,
+        zxid: String,
+    },
+    Synced {
+        kind: &'static str,
+        peer: u64,
+        zxid: String,
+    },
+    Halt {
+        reason: String,
+        zxid: String,
+    },
+    /// Microseconds from proposal to commit, each with how many took so long.
+    Commits {
+        us: Counted,
+    },
 }
 
 /// Where lines go; nowhere when nobody asked for them.
 #[derive(Debug)]
 pub(crate) struct Events {
     writer: Option<(SyncSender<Line>, thread::JoinHandle<()>)>,
+    commits: CommitTimes,
 }
 
 impl Events {
     pub(crate) fn new(wanted: bool) -> std::io::Result<Self> {
         if !wanted {
-            return Ok(Self { writer: None });
+            return Ok(Self { writer: None, commits: CommitTimes::default() });
         }
         let (sender, receiver) = mpsc::sync_channel::<Line>(MAX_WAITING);
         let thread = thread::Builder::new().name("events".to_owned()).spawn(move || {
@@ -56,7 +93,25 @@ impl Events {
                 }
             }
         })?;
-        Ok(Self { writer: Some((sender, thread)) })
+        Ok(Self { writer: Some((sender, thread)), commits: CommitTimes::default() })
+    }
+
+    /// This member, which leads, proposes a transaction.
+    pub(crate) fn proposed(&mut self, zxid: Zxid, clock: &Clock) {
+        if self.writer.is_some() {
+            self.commits.proposed(zxid, clock.now().mono);
+        }
+    }
+
+    /// What this member has committed by now.
+    pub(crate) fn committed(&mut self, applied: Zxid, clock: &Clock) {
+        if self.commits.is_waiting() {
+            let now = clock.now().mono;
+            self.commits.committed(applied, now);
+            if let Some(us) = self.commits.due(now) {
+                self.say(Line::Commits { us });
+            }
+        }
     }
 
     pub(crate) fn started(&self, id: ServerId, zxid: Zxid) {
@@ -72,8 +127,13 @@ impl Events {
     }
 
     /// A transition that the core told.
-    pub(crate) fn transition(&self, event: &Event, zxid: Zxid) {
+    pub(crate) fn transition(&mut self, event: &Event, zxid: Zxid, now: Duration) {
         let zxid = zxid.to_string();
+        if let Event::Looking { .. } = event
+            && let Some(us) = self.commits.over(now)
+        {
+            self.say(Line::Commits { us });
+        }
         self.say(match event {
             Event::Looking { round, left, reason } => {
                 Line::Looking { round: round.0, left: left.map(|id| id.0), reason: reason.clone(), zxid }
@@ -126,6 +186,11 @@ mod tests {
         assert_eq!(
             serde_json::to_string(&line).expect("json"),
             r#"{"event":"looking","round":3,"left":2,"reason":"why","zxid":"0x100000000"}"#
+        );
+        let line = Line::Commits { us: vec![(63, 2), (1055, 7)] };
+        assert_eq!(
+            serde_json::to_string(&line).expect("json"),
+            r#"{"event":"commits","us":[[63,2],[1055,7]]}"#
         );
     }
 }

@@ -23,7 +23,7 @@ const READ_ONLY_MODE: &str = "readonlymode.enabled";
 const CONTAINER_CHECK: &str = "znode.container.checkIntervalMs";
 
 const RECONFIG: &str = "reconfigEnabled";
-const STANDALONE: &str = "standaloneEnabled";
+pub(crate) const STANDALONE: &str = "standaloneEnabled";
 
 /// The keys that are read here.
 #[cfg(test)]

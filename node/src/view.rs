@@ -18,6 +18,8 @@ use crate::book::Servers;
 pub(crate) struct Want {
     /// The tree: ephemerals and their owners.
     pub(crate) tree: bool,
+    /// The tree, if there are quotas in it.
+    pub(crate) quotas: bool,
     /// When sessions end.
     pub(crate) deadlines: bool,
     /// Who watches what.
@@ -41,10 +43,14 @@ pub(crate) struct View {
     pub(crate) voters: usize,
     /// Members of the membership that rules.
     pub(crate) servers: Arc<Servers>,
+    /// The version of that membership.
+    pub(crate) membership_version: Zxid,
     pub(crate) traffic: Traffic,
     /// How long it has led an established epoch, if it does.
     pub(crate) leads_for: Option<Duration>,
     pub(crate) tree: Option<TreeSnapshot>,
+    /// The tree, where quotas were asked for and there are some.
+    pub(crate) quotas: Option<TreeSnapshot>,
     pub(crate) deadlines: Vec<(SessionId, Duration)>,
     /// Of sessions of this member alone.
     pub(crate) local_deadlines: Vec<(SessionId, Duration)>,
@@ -60,6 +66,7 @@ pub(crate) struct Traffic {
     pub(crate) received: u64,
     pub(crate) sent: u64,
     pub(crate) connections: usize,
+    pub(crate) handshakes: usize,
     pub(crate) drop_probability: f64,
     pub(crate) answered: u64,
     pub(crate) latency_sum: Duration,

@@ -44,9 +44,36 @@ fn defaults_are_zookeepers_but_for_detection() {
     assert_eq!(config.tick_time, Duration::from_secs(2));
     assert_eq!((config.init_limit, config.sync_limit), (10, 5));
     assert_eq!((config.snap_count, config.max_client_cnxns), (100_000, 60));
-    assert_eq!(config.snap_retain_count, Some(3));
+    assert_eq!(config.snap_retain_count, None, "nothing is deleted unless it is asked for");
     assert_eq!(config.voters(), [1, 2, 3].map(ServerId).into());
     assert_eq!(config.log_dir(), Path::new("d/version-2"));
+}
+
+#[test]
+fn history_goes_only_where_an_interval_is_said() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let retained = |text: &str| {
+        let cfg = file(dir.path(), text);
+        configured(&format!("--data-dir d {cfg}")).expect("possible").snap_retain_count
+    };
+    assert_eq!(retained("autopurge.snapRetainCount=7\n"), None);
+    assert_eq!(retained("autopurge.snapRetainCount=7\nautopurge.purgeInterval=0\n"), None);
+    assert_eq!(retained("autopurge.snapRetainCount=7\nautopurge.purgeInterval=24\n"), Some(7));
+    assert_eq!(retained("autopurge.purgeInterval=1\n"), Some(3));
+}
+
+#[test]
+fn lists_may_name_the_schemes_that_have_a_provider() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let providers = |text: &str| {
+        let cfg = file(dir.path(), text);
+        let rules = configured(&format!("--data-dir d {cfg}")).expect("possible").rules;
+        rules.providers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(providers(""), "");
+    let class = |name: &str| format!("authProvider.1=org.apache.zookeeper.server.auth.{name}\n");
+    assert_eq!(providers(&class("X509AuthenticationProvider")), "x509");
+    assert_eq!(providers(&class("DigestAuthenticationProvider")), "");
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         "MB"
     );
     let mut status = 0;
-    for name in starts().filter(|name| start.as_ref().is_none_or(|start| start == name)) {
+    for name in starts(model).filter(|name| start.as_ref().is_none_or(|start| start == name)) {
         let (begin, worked) = (Instant::now(), processor_time());
         let explored = explore_from(model, bounds, plant, |start| start == name);
         let worked = processor_time().zip(worked).map(|(now, before)| (now - before) / 100);
@@ -125,8 +125,11 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             _ => return Err(format!("{word} is not an argument")),
         }
     }
-    if start.as_ref().is_some_and(|start| !starts().any(|name| name == start)) {
-        return Err(format!("no start is called so; there are {}", starts().collect::<Vec<_>>().join(", ")));
+    if start.as_ref().is_some_and(|start| !starts(model).any(|name| name == start)) {
+        return Err(format!(
+            "no start is called so; there are {}",
+            starts(model).collect::<Vec<_>>().join(", ")
+        ));
     }
     Ok(Arguments { model, bounds, plant, start })
 }

@@ -1,5 +1,5 @@
 //! Many worlds from the command line: `sweep --seeds A..B [--plant NAME] [--outside]`, or one of them with its
-//! trace: `sweep --seed N --trace [--plant NAME]`.
+//! trace: `sweep --seed N --trace [--plant NAME]`. `--only membership`: all ensembles change.
 //!
 //! Threads live here and not in the simulator: each seed is one world on one thread, so the number of threads
 //! changes nothing but the time it takes. Ends with status 1 when a promise was broken.
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use harness_sim::{Chores, Drawn, Options, Sweep, simulate};
+use harness_sim::{Chores, Drawn, Only, Options, Sweep, simulate};
 use node_core::Bug;
 
 /// Worlds at a time.
@@ -21,7 +21,8 @@ const MAX_SHOWN: usize = 20;
 /// Seeds between two lines of progress.
 const PROGRESS: u64 = 2000;
 
-const USAGE: &str = "usage: sweep --seeds A..B | --seed N [--trace]  [--plant NAME] [--outside]";
+const USAGE: &str =
+    "usage: sweep --seeds A..B | --seed N [--trace]  [--plant NAME] [--outside] [--only WHAT]";
 
 struct Arguments {
     seeds: Range<u64>,
@@ -75,6 +76,13 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
                 options.look_inside = false;
                 repeat.push_str(" --outside");
             }
+            "--only" => {
+                let name = value()?;
+                options.only =
+                    Some(Only::from_name(&name).ok_or_else(|| format!("no world has only {name}"))?);
+                repeat.push_str(" --only ");
+                repeat.push_str(&name);
+            }
             "--trace" => options.trace = true,
             _ => return Err(format!("{word} is not an argument")),
         }
@@ -92,7 +100,7 @@ fn number(word: &str) -> Result<u64, String> {
 /// One world, told in full.
 fn one(arguments: &Arguments) -> bool {
     let seed = arguments.seeds.start;
-    println!("{}\n  {}", Drawn::of_seed(seed), Chores::of_seed(seed));
+    println!("{}\n  {}", Drawn::of(seed, arguments.options.only), Chores::of_seed(seed));
     let outcome = simulate(seed, arguments.options);
     for line in &outcome.trace {
         println!("{line}");

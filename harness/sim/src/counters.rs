@@ -60,6 +60,8 @@ counters! {
     reconfigurations,
     /// The same, refused.
     unreconfigured,
+    /// Minorities that came back early: a change was made after their death that the others can't decide alone.
+    dead_needed,
     /// Memberships that were committed.
     memberships,
     /// Entries that were committed.

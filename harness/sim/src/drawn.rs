@@ -13,6 +13,30 @@ use node_wire::ids::Zxid;
 use crate::dice::{Chance, Dice, HALF, Part};
 use crate::fault_kind::FaultKind;
 
+/// What every world of a sweep has, where a seed alone draws it for some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// An ensemble that changes while it serves. A world that has one anyway stays what it is, to the byte.
+    Membership,
+}
+
+impl Only {
+    /// All of them.
+    pub const ALL: [Self; 1] = [Self::Membership];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Membership => "membership",
+        }
+    }
+
+    /// What is meant by a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|only| only.name() == name)
+    }
+}
+
 /// The climate of one world.
 #[derive(Clone, Debug)]
 pub struct Drawn {
@@ -120,6 +144,9 @@ const LONE: Chance = Chance(1_500);
 /// The ensemble of a world changes with this probability.
 const CHANGING: Chance = Chance(2_500);
 
+/// Members of an ensemble that changes, at least.
+const CHANGEABLE: usize = 3;
+
 /// How often a leader looks for what goes by itself, where nobody makes such nodes.
 const SELDOM_MS: u64 = 60_000;
 
@@ -129,11 +156,16 @@ const SIEGE: Chance = Chance(600);
 impl Drawn {
     /// What a seed draws, without living through its world.
     pub fn of_seed(seed: u64) -> Self {
-        Self::new(seed, &mut Dice::new(seed))
+        Self::of(seed, None)
+    }
+
+    /// The same where all worlds have something.
+    pub fn of(seed: u64, only: Option<Only>) -> Self {
+        Self::new(seed, only, &mut Dice::new(seed))
     }
 
     /// Draws everything for a seed. The dice go on from here into the world.
-    pub(crate) fn new(seed: u64, dice: &mut Dice) -> Self {
+    pub(crate) fn new(seed: u64, only: Option<Only>, dice: &mut Dice) -> Self {
         let peer_timeout_ms = dice.between(100, 400);
         let members = match dice.between(0, 19) {
             0..=10 => 3,
@@ -231,7 +263,7 @@ impl Drawn {
         .with_scouts(&mut Dice::part(seed, Part::Scouts))
         .with_short_epochs(&mut Dice::part(seed, Part::Epochs))
         .with_observers(&mut Dice::part(seed, Part::Observers))
-        .with_changes(&mut Dice::part(seed, Part::Changes))
+        .with_changes(only == Some(Only::Membership), &mut Dice::part(seed, Part::Changes))
         .with_lone_members(&mut Dice::part(seed, Part::Lone))
     }
 
@@ -243,9 +275,12 @@ impl Drawn {
         self
     }
 
-    /// Some ensembles change. Where there are not three members there is little to change.
-    fn with_changes(mut self, dice: &mut Dice) -> Self {
-        if dice.chance(CHANGING) && self.hosts() > 2 {
+    /// Some ensembles change, or all. Where there are not three members there is little to change.
+    fn with_changes(mut self, all: bool, dice: &mut Dice) -> Self {
+        if all {
+            self.observers = self.observers.max(CHANGEABLE.saturating_sub(self.members));
+        }
+        if (dice.chance(CHANGING) || all) && self.hosts() >= CHANGEABLE {
             self.changes = true;
             self.operators = 1;
             self.strangers = dice.chance(HALF);

@@ -48,7 +48,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub use chores::Chores;
 pub use counters::Counters;
 pub use disk_sweep::{DiskFailure, Scenario, SweptDisk, live_with_failure, sweep_disk};
-pub use drawn::Drawn;
+pub use drawn::{Drawn, Only};
 pub use explore::{Bounds, Counterexample, Explored, Model, explore, explore_from, starts};
 pub use fault_kind::FaultKind;
 use node_core::{Clean, Plant, Planted};

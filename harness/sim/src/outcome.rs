@@ -5,7 +5,7 @@ use std::fmt;
 use node_core::Bug;
 
 use crate::counters::Counters;
-use crate::drawn::Drawn;
+use crate::drawn::{Drawn, Only};
 
 macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident = $name:literal, $inside:literal;)*) => {
@@ -153,11 +153,13 @@ pub struct Options {
     pub look_inside: bool,
     /// Demand that a quorum that is connected is led while faults last, and not only after healing.
     pub progress: bool,
+    /// What every world has.
+    pub only: Option<Only>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { plant: None, trace: false, look_inside: true, progress: true }
+        Self { plant: None, trace: false, look_inside: true, progress: true, only: None }
     }
 }
 

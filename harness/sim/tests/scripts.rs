@@ -76,7 +76,7 @@ fn every_part_of_a_script_is_a_script() {
 /// Where the first failing world is further than [`SEEDS`].
 fn first_seed(bug: Bug) -> u64 {
     match bug {
-        Bug::IgnorePeerEpoch => 622,
+        Bug::IgnorePeerEpoch => 1008,
         Bug::CountOtherRound => 34,
         Bug::StaleLogWriter => 53,
         Bug::TrustInterruptedSnap => 28,

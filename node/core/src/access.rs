@@ -55,8 +55,14 @@ fn is_meant(entry: &Acl, id: &Id) -> bool {
 }
 
 /// The list that a client sets, made fit to be stored: doubles are left out, and the scheme `auth` becomes every
-/// identity that the client has proven. It takes `room` bytes at most.
-pub(crate) fn fix_up(acl: Vec<Acl>, who: &[Id], room: usize) -> Result<Vec<Acl>, ErrorCode> {
+/// identity that the client has proven. It takes `room` bytes at most, and of the schemes that need a provider names
+/// those that have one.
+pub(crate) fn fix_up(
+    acl: Vec<Acl>,
+    who: &[Id],
+    room: usize,
+    providers: &[ByteString],
+) -> Result<Vec<Acl>, ErrorCode> {
     if let [entry] = acl.as_slice()
         && is_anyone(entry)
     {
@@ -77,7 +83,7 @@ pub(crate) fn fix_up(acl: Vec<Acl>, who: &[Id], room: usize) -> Result<Vec<Acl>,
             if fixed.len() == before {
                 return Err(ErrorCode::InvalidAcl);
             }
-        } else if is_anyone(&entry) || is_sound(&entry) {
+        } else if is_anyone(&entry) || is_sound(&entry, providers) {
             take_room(&mut room, &entry)?;
             fixed.push(entry);
         } else {
@@ -98,14 +104,23 @@ fn is_proven(id: &Id) -> bool {
     matches!(&*id.scheme, DIGEST | X509 | SASL)
 }
 
-fn is_sound(entry: &Acl) -> bool {
+fn is_sound(entry: &Acl, providers: &[ByteString]) -> bool {
     match &*entry.scheme {
         IP => network(&entry.id).is_some(),
         // A name and a digest, nothing more.
         DIGEST => entry.id.split(':').count() == 2,
-        X509 | SASL => !entry.id.is_empty(),
+        SASL => providers.contains(&entry.scheme) && is_principal(&entry.id),
+        X509 => providers.contains(&entry.scheme) && !entry.id.is_empty(),
         _ => false,
     }
+}
+
+/// Kerberos' syntax, by which ZooKeeper judges the names of SASL: whatever has no realm, or `user/host@REALM`.
+fn is_principal(id: &str) -> bool {
+    !id.is_empty()
+        && id
+            .split_once('@')
+            .is_none_or(|(name, realm)| name.matches('/').count() <= 1 && !realm.contains(['/', '@']))
 }
 
 /// Adds what a client proves to its identities. The error is that it proves nothing.
@@ -260,15 +275,32 @@ mod tests {
             vec![entry(PERM_ALL, DIGEST, "one:two:three")],
             vec![entry(PERM_ALL, IP, "10.0.0.0/33")],
             vec![entry(PERM_ALL, "unknown", "id")],
+            vec![entry(PERM_ALL, X509, "CN=ann")],
+            vec![entry(PERM_ALL, SASL, "ann@REALM@REALM")],
+            vec![entry(PERM_ALL, SASL, "ann/host/more@REALM")],
             vec![entry(PERM_ALL, SUPER, "")],
             vec![entry(PERM_ALL, AUTH, "")],
             vec![entry(PERM_ALL, "", "")],
         ] {
             assert_eq!(
-                fix_up(bad.clone(), &[id(IP, "10.0.0.1")], 1000),
+                fix_up(bad.clone(), &[id(IP, "10.0.0.1")], 1000, &[SASL.into()]),
                 Err(ErrorCode::InvalidAcl),
                 "{bad:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_list_names_schemes_that_have_a_provider() {
+        let lists =
+            [entry(PERM_ALL, SASL, "ann"), entry(PERM_ALL, SASL, "ann/host@REALM"), entry(1, X509, "CN=ann")];
+        for entry in lists {
+            let fixed = |providers: &[&'static str]| {
+                let providers: Vec<ByteString> = providers.iter().map(|name| (*name).into()).collect();
+                fix_up(vec![entry.clone()], &[], 1000, &providers)
+            };
+            assert_eq!(fixed(&[SASL, X509]), Ok(vec![entry.clone()]));
+            assert_eq!(fixed(&[]), Err(ErrorCode::InvalidAcl), "{entry:?}");
         }
     }
 
@@ -287,15 +319,18 @@ mod tests {
         let who = [id(IP, "10.0.0.1"), id(DIGEST, "ann:digest"), id(X509, "CN=ann"), Id::superuser()];
         let acl = vec![entry(PERM_READ, AUTH, "ignored"), entry(PERM_READ, AUTH, "ignored")];
         let fixed = vec![entry(PERM_READ, DIGEST, "ann:digest"), entry(PERM_READ, X509, "CN=ann")];
-        assert_eq!(fix_up(acl, &who, 1000), Ok(fixed));
+        assert_eq!(fix_up(acl, &who, 1000, &[]), Ok(fixed));
     }
 
     #[test]
     fn a_short_list_does_not_become_a_long_one() {
         let who: Vec<Id> = (0..MAX_IDENTITIES).map(|number| id(DIGEST, &format!("{number:060}:x"))).collect();
         let acl: Vec<Acl> = (0..60_000).map(|perms| entry(perms, AUTH, "")).collect();
-        assert_eq!(fix_up(acl.clone(), &who, 1 << 20), Err(ErrorCode::InvalidAcl));
-        assert_eq!(fix_up(acl[..9].to_vec(), &who, 1 << 20).map(|fixed| fixed.len()), Ok(9 * MAX_IDENTITIES));
+        assert_eq!(fix_up(acl.clone(), &who, 1 << 20, &[]), Err(ErrorCode::InvalidAcl));
+        assert_eq!(
+            fix_up(acl[..9].to_vec(), &who, 1 << 20, &[]).map(|fixed| fixed.len()),
+            Ok(9 * MAX_IDENTITIES)
+        );
     }
 
     #[test]

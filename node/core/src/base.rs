@@ -167,6 +167,11 @@ impl<P: Plant> Base<P> {
         base
     }
 
+    /// The planted bug: what is logged behind the snapshot is not believed when the member starts.
+    pub(crate) fn refuses_own_log(&self) -> bool {
+        self.plant.has(Bug::RefusesOwnLog) && self.journal.last() > self.last_snapshot
+    }
+
     /// Who is in the ensemble changed, perhaps.
     pub(crate) fn adapt(&mut self, changed: Changed) {
         match changed {
@@ -216,6 +221,8 @@ impl<P: Plant> Base<P> {
 
     pub(crate) fn epoch_established(&mut self) {
         self.failed_lookups = 0;
+        let changed = self.ensemble.forget_heard();
+        self.adapt(changed);
     }
 
     fn store(&mut self, op: StoreOp) -> u64 {

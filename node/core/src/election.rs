@@ -31,18 +31,62 @@
 //! An observer has no vote. It asks like one that started late, is answered by voters who do not count it, and joins the
 //! leader whom a quorum follows.
 //!
-//! Where the ensemble may change ([`crate::ensemble`]), votes carry the membership that rules, and who has no vote in it votes
-//! with nobody to count it: a change that gives it one may be known to others alone. An election then needs a quorum of every
-//! membership that has a say; to join a leader that stands, one of either is enough.
+//! # Ensembles that change
+//!
+//! Where the ensemble may change ([`crate::ensemble`]), a vote carries the membership that rules, as its sender knows it, and the
+//! membership that the log of its candidate *proposes*, if there is one whose fate is open. A candidate needs a quorum of the first
+//! and of the second, because that is what it will need to begin its epoch: so votes for it are counted, by itself and by
+//! everybody else. (Apache ZooKeeper counts by what the voter has logged, and drops votes of and for whom it does not know. So a
+//! voter that did not log a change waits for a candidate that waits for another, for ever, if its vote is needed.) This is who
+//! does what:
+//!
+//! - *Who logged a proposed membership* needs quorums of both for itself, and of another what that one's votes say.
+//! - *Who did not* hears of it by the first vote of a voter that it knows for a candidate whose log has it. From then on it
+//!   speaks with the voters of both, and votes for a stranger as for anybody; the driver learns where that one is. It logged
+//!   nothing: for itself it needs what it needed before. Where no voter that it knows has the change, those who do are needed by
+//!   nobody that it knows.
+//! - *Who is in one of the two only* votes like anybody else, and its vote counts where it is in. Whether it has a vote it need not
+//!   know: one that nobody counts does no harm.
+//! - *A candidate for whom there is no quorum of both* hears none, and stands back like any other that hears none. A vote for one
+//!   who is in no membership that is known, neither ruling nor told, is as if it had not come: it would never be led.
+//! - *A member of Apache ZooKeeper* does not tell what its log proposes; it is taken to have what ours has.
+//!
+//! To join a leader that stands, a quorum of either membership is enough: the leader has seen to the other.
+//!
+//! # Why it ends
+//!
+//! Let some members run, none of them fail, all of them hear each other within [`SETTLE`], and let them be a quorum of the
+//! membership that rules and of each that one of them has logged and whose fate is open. Then one of them will lead:
+//!
+//! 1. *They come to know the same.* Votes are repeated, so the latest ruling membership reaches all; whoever learns of a later
+//!    one begins anew, and there are only so many. A candidate's votes go to all whom it needs, with its proposal; so whoever is
+//!    needed by a candidate hears it, knows what it needs, and is heard by it.
+//! 2. *They come to one round.* The latest is joined. A member begins another when it learns of a later membership, when it or its
+//!    choice is not heard, or when it waited for a leader in vain. The first two end with 1, for the third see 5.
+//! 3. *They come to one vote.* In a round a member's vote only becomes better, and there are as many votes as candidates. All hear
+//!    the best candidate and know that it has a vote somewhere, so all vote for it.
+//! 4. *It can lead.* They are a quorum of all that it needs. Discovery would turn it down for a voter of its own that is ahead of it;
+//!    that one would have been the better candidate.
+//! 5. *They go to it together.* All count the same votes by the same needs. Who decided for another, because the best vote came
+//!    late, finds it looking on and comes back in the next round; the one that is needed waits for it as long, and each failed
+//!    attempt doubles that time, up to initLimit, while delays do not grow.
+//! 6. *It ends there.* The epoch makes what it proposed the membership that rules, and all else that was proposed is cut off with
+//!    the logs that lost. If the new leader is not in that membership it gives up; now all have the same log with nothing open in
+//!    it, it is no candidate any more, and 1 to 5 give one that stays.
+//!
+//! Where members hear only some of the others this is no proof; there the rules about standing back, and about candidates that
+//! were waited for in vain, have the simulator's sieges for evidence.
 //!
 //! An election is a matter of liveness only. Two members may both think they won; discovery lets at most one of
-//! them establish an epoch.
+//! them establish an epoch, by the memberships in its own log, whatever votes told.
+
+mod electorate;
+mod lookup;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use bytes::Bytes;
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 use node_wire::quorum::Dialect;
@@ -52,12 +96,11 @@ use crate::ensemble::Ensemble;
 use crate::fingerprint::until;
 use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
+use electorate::Electorate;
+use lookup::{Lookup, Peer, RESEND_MIN, Settled, Vote};
 
 /// How long a decided quorum waits for voters that are connected and have not voted the same.
 const SETTLE: Duration = Duration::from_millis(40);
-
-/// The first pause before a vote is told again to those that did not answer; it doubles up to [`RESEND_MAX`].
-const RESEND_MIN: Duration = Duration::from_millis(60);
 
 /// The longest pause before a vote is told again.
 const RESEND_MAX: Duration = Duration::from_secs(1);
@@ -75,94 +118,6 @@ const NEWS: Duration = Duration::from_millis(100);
 /// else that candidate would vote for us in the moment in which we vote for it.
 const FORGIVENESS: Duration = Duration::from_millis(500);
 
-/// A peer that looks is heard at least this often, and one that does not answers as often: see [`RESEND_MAX`].
-const AUDIBLE: Duration = Duration::from_millis(2500);
-
-/// A Java member repeats its vote ever more rarely, down to once a minute. While its connection stands it is taken
-/// to be there for this long.
-const APACHE_AUDIBLE: Duration = Duration::from_secs(65);
-
-/// A vote: for whom, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Vote {
-    pub(crate) leader: ServerId,
-    pub(crate) zxid: Zxid,
-    pub(crate) peer_epoch: Epoch,
-    pub(crate) round: Round,
-}
-
-impl Vote {
-    fn of(notification: &Notification) -> Self {
-        Self {
-            leader: notification.leader,
-            zxid: notification.zxid,
-            peer_epoch: notification.peer_epoch,
-            round: notification.round,
-        }
-    }
-
-    /// The order of votes within a round.
-    fn rank<P: Plant>(&self, plant: P) -> (Epoch, Zxid, ServerId) {
-        let epoch = if plant.has(Bug::IgnorePeerEpoch) { Epoch::ZERO } else { self.peer_epoch };
-        (epoch, self.zxid, self.leader)
-    }
-}
-
-/// What is known of a peer's connection.
-#[derive(Clone, Copy, Debug, Default, Hash)]
-struct Peer {
-    connected: bool,
-    /// It was our leader and fell silent: its open socket proves nothing until it speaks again.
-    suspect: bool,
-    /// When it was heard last, in the present lookup.
-    heard_at: Option<Duration>,
-    /// It is a member of Apache ZooKeeper, as its votes show.
-    apache: bool,
-}
-
-impl Peer {
-    /// Until when it counts as heard.
-    fn audible_until(&self) -> Option<Duration> {
-        let audible = if self.apache && self.connected { APACHE_AUDIBLE } else { AUDIBLE };
-        self.heard_at.map(|heard_at| heard_at + audible)
-    }
-}
-
-/// The vote of a member that is not looking, and whether it claims to lead.
-#[derive(Clone, Copy, Debug, Hash)]
-struct Settled {
-    vote: Vote,
-    leading: bool,
-}
-
-/// One search for a leader.
-#[derive(Clone, Debug)]
-struct Lookup {
-    /// For ourselves, with all we have.
-    candidacy: Vote,
-    /// What we vote for when nobody is better: ourselves, or nobody while we stand back.
-    own: Vote,
-    proposal: Vote,
-    /// Whom we voted for in vain.
-    avoided: Option<ServerId>,
-    began: Duration,
-    ballots: BTreeMap<ServerId, Vote>,
-    settled: BTreeMap<ServerId, Settled>,
-    /// When the wait for better votes ends; runs while a quorum agrees.
-    settle_at: Option<Duration>,
-    resend_at: Duration,
-    resend_after: Duration,
-}
-
-impl Lookup {
-    /// Our vote is another now: it is told at once, and again soon.
-    fn changed(&mut self, at: Duration) {
-        self.settle_at = None;
-        self.resend_after = RESEND_MIN;
-        self.resend_at = at + RESEND_MIN;
-    }
-}
-
 /// Votes to send, in order.
 pub(crate) type Outbox = Vec<(ServerId, Notification)>;
 
@@ -173,11 +128,11 @@ pub(crate) struct Election<P: Plant> {
     me: ServerId,
     observes: bool,
     observers: BTreeSet<ServerId>,
-    /// The membership that rules, where it may change: votes carry it.
-    membership: Option<Bytes>,
-    quorum: Quorum,
+    electorate: Electorate,
     round: Round,
     peers: BTreeMap<ServerId, Peer>,
+    /// Those that are connected and no peers: they may turn out to have a vote.
+    strangers: BTreeSet<ServerId>,
     lookup: Option<Lookup>,
     /// The decided vote and our state, told to whoever looks.
     decided: Option<Vote>,
@@ -196,17 +151,17 @@ pub(crate) struct Election<P: Plant> {
 impl<P: Plant> Election<P> {
     pub(crate) fn new(config: &Config, quorum: Quorum, plant: P) -> Self {
         let me = config.id;
-        let peers =
-            quorum.voters().filter(|voter| *voter != me).map(|voter| (voter, Peer::default())).collect();
+        let electorate = Electorate::fixed(me, quorum);
+        let peers = electorate.peers().map(|voter| (voter, Peer::default())).collect();
         Self {
             plant,
             me,
             observes: config.observes(),
             observers: config.observers.clone(),
-            membership: None,
-            quorum,
+            electorate,
             round: Round(0),
             peers,
+            strangers: BTreeSet::new(),
             lookup: None,
             decided: None,
             informed_at: Duration::ZERO,
@@ -217,23 +172,31 @@ impl<P: Plant> Election<P> {
         }
     }
 
-    /// The ensemble changes, or may change from here on. What is known of those that stay is kept.
+    /// The ensemble changes, or may change from here on, or a vote told of a membership that is proposed. What is known of
+    /// those that stay is kept.
     ///
     /// Who has no vote in any membership that it knows votes like anybody else: there may be one, which it does not know, by
     /// which its vote is needed, and elsewhere nobody counts it. So does an observer: what would give it a vote is proposed
     /// to voters alone.
     pub(crate) fn reconfigure(&mut self, ensemble: &Ensemble, quorum: Quorum) {
         self.observes = false;
+        let knew = self.electorate.membership().is_some();
+        let electorate = Electorate::of(self.me, ensemble, quorum, self.plant);
         let observers = ensemble.active().observers().into_iter();
-        self.observers = observers.filter(|observer| !quorum.contains(*observer)).collect();
-        let knew = self.membership.replace(ensemble.active().to_bytes());
-        if self.plant.has(Bug::OldVotersElect) && knew.is_some() {
+        self.observers = observers.filter(|observer| !electorate.contains(*observer)).collect();
+        if self.plant.has(Bug::OldVotersElect) && knew {
+            self.electorate.tell(ensemble.active().to_bytes());
             return;
         }
-        let (me, known) = (self.me, std::mem::take(&mut self.peers));
-        let voters = quorum.voters().filter(|voter| *voter != me);
-        self.peers = voters.map(|voter| (voter, known.get(&voter).copied().unwrap_or_default())).collect();
-        self.quorum = quorum;
+        let known = std::mem::take(&mut self.peers);
+        let connected = known.iter().filter(|(_, peer)| peer.connected).map(|(id, _)| *id);
+        self.strangers.extend(connected);
+        for voter in electorate.peers() {
+            let connected = self.strangers.remove(&voter);
+            let peer = known.get(&voter).copied().unwrap_or(Peer { connected, ..Peer::default() });
+            self.peers.insert(voter, peer);
+        }
+        self.electorate = electorate;
     }
 
     /// Who leads next is settled. Returns it, as if it had been elected.
@@ -257,11 +220,11 @@ impl<P: Plant> Election<P> {
             // These follow from the ensemble, which is mixed in elsewhere.
             observes: _,
             observers: _,
-            membership: _,
-            quorum: _,
+            electorate: _,
             stale,
             round,
             peers,
+            strangers,
             lookup,
             decided,
             informed_at,
@@ -270,7 +233,7 @@ impl<P: Plant> Election<P> {
             designated,
         } = self;
         decided.map(|_| until(*informed_at, at)).hash(state);
-        (stale, round, decided, looks_on, in_vain, designated).hash(state);
+        (stale, round, decided, looks_on, in_vain, designated, strangers).hash(state);
         for (id, peer) in peers {
             let Peer { connected, suspect, heard_at: _, apache } = peer;
             (id, connected, suspect, apache).hash(state);
@@ -392,17 +355,26 @@ impl<P: Plant> Election<P> {
     pub(crate) fn is_newer_leader(&self, from: ServerId, notification: &Notification) -> bool {
         notification.state == PeerState::Leading
             && notification.leader == from
-            && self.quorum.contains(from)
+            && self.electorate.contains(from)
             && self.decided.is_some_and(|vote| notification.peer_epoch > vote.peer_epoch)
     }
 
+    /// True for whoever has a vote in a membership that is known.
+    pub(crate) fn knows(&self, server: ServerId) -> bool {
+        self.electorate.contains(server)
+    }
+
     pub(crate) fn connected(&mut self, peer: ServerId) {
-        if let Some(peer) = self.peers.get_mut(&peer) {
-            peer.connected = true;
+        match self.peers.get_mut(&peer) {
+            Some(peer) => peer.connected = true,
+            None => {
+                self.strangers.insert(peer);
+            }
         }
     }
 
     pub(crate) fn lost(&mut self, peer: ServerId, at: Duration, out: &mut Outbox) -> Option<ServerId> {
+        self.strangers.remove(&peer);
         let lost = self.peers.get_mut(&peer)?;
         lost.connected = false;
         lost.heard_at = None;
@@ -438,7 +410,10 @@ impl<P: Plant> Election<P> {
         if self.observes {
             return;
         }
-        let hears_quorum = self.quorum.reached(self.quorum.voters().filter(|voter| self.hears(*voter, at)));
+        let hears_quorum = {
+            let own = self.electorate.own();
+            own.reached(own.voters().filter(|voter| self.hears(*voter, at)))
+        };
         let choice = self.lookup.as_ref().map(|lookup| lookup.proposal);
         let hears_choice = choice.is_none_or(|choice| self.hears(choice.leader, at));
         let Some(nobody) = self.peers.keys().next().copied() else { return };
@@ -481,11 +456,12 @@ impl<P: Plant> Election<P> {
             let voters = lookup.ballots.iter().filter(|(_, ballot)| agrees(ballot)).map(|(voter, _)| *voter);
             voters.collect::<BTreeSet<_>>()
         };
-        if self.observes || self.quorum.reached(voters_of(&lookup.proposal)) {
+        if self.observes || self.needs(lookup.proposal.leader).reached(voters_of(&lookup.proposal)) {
             return;
         }
         let completed = |vote: &&Vote| {
-            self.hears(vote.leader, at) && self.quorum.reached(voters_of(vote).into_iter().chain([self.me]))
+            let voters = voters_of(vote).into_iter().chain([self.me]);
+            self.hears(vote.leader, at) && self.needs(vote.leader).reached(voters)
         };
         let of_promise = lookup.ballots.values().filter(|vote| !self.in_vain.contains(&vote.leader));
         let choice = of_promise.filter(completed).max_by_key(|vote| vote.rank(self.plant)).copied();
@@ -518,9 +494,21 @@ impl<P: Plant> Election<P> {
         }
     }
 
+    /// Whether votes for a candidate tell what its log proposes. Those of members of Apache ZooKeeper do not.
+    fn tells(&self, candidate: ServerId) -> bool {
+        self.dialect(candidate) == Dialect::Own
+    }
+
+    /// What a candidate needs.
+    fn needs(&self, candidate: ServerId) -> &Quorum {
+        self.electorate.needs(candidate, self.tells(candidate))
+    }
+
     /// An observer, or where the ensemble may change anybody else who is no voter.
     fn has_no_vote(&self, server: ServerId) -> bool {
-        self.observers.contains(&server) || self.membership.is_some() && !self.peers.contains_key(&server)
+        self.observers.contains(&server) || {
+            self.electorate.membership().is_some() && !self.peers.contains_key(&server)
+        }
     }
 
     /// A vote arrived. Returns the leader when it decides the election.
@@ -547,7 +535,7 @@ impl<P: Plant> Election<P> {
         peer.heard_at = Some(at);
         peer.apache = notification.dialect == Dialect::Apache;
         // A vote for a stranger would never be led: not counted, as if it had not come.
-        if !self.quorum.contains(notification.leader) {
+        if !self.electorate.contains(notification.leader) {
             return None;
         }
         self.stand_back_or_forth(at, out);
@@ -661,7 +649,7 @@ impl<P: Plant> Election<P> {
             if same_round {
                 supporters.push(self.me);
             }
-            if self.quorum.reached_by_either(supporters.iter().copied()) {
+            if self.electorate.own().reached_by_either(supporters.iter().copied()) {
                 return Some(self.decide(claim, at, out));
             }
         }
@@ -670,19 +658,22 @@ impl<P: Plant> Election<P> {
 
     /// Decides if a quorum agrees with our proposal and nobody is left to wait for.
     fn tally(&mut self, at: Duration, out: &mut Outbox) -> Option<ServerId> {
-        let lookup = self.lookup.as_mut().filter(|_| !self.observes)?;
+        let lookup = self.lookup.as_ref().filter(|_| !self.observes)?;
         let proposal = lookup.proposal;
         // Standing back is no vote that could be won.
         if proposal == lookup.own && lookup.own != lookup.candidacy {
             return None;
         }
         let agrees = |voter: &ServerId| lookup.ballots.get(voter) == Some(&proposal);
-        if !self.quorum.reached(self.quorum.voters().filter(agrees)) {
+        let needs = self.needs(proposal.leader);
+        let reached = needs.reached(needs.voters().filter(agrees));
+        let complete =
+            self.peers.iter().all(|(voter, peer)| agrees(voter) || !peer.connected || peer.suspect);
+        let lookup = self.lookup.as_mut()?;
+        if !reached {
             lookup.settle_at = None;
             return None;
         }
-        let complete =
-            self.peers.iter().all(|(voter, peer)| agrees(voter) || !peer.connected || peer.suspect);
         let settle_at = *lookup.settle_at.get_or_insert(at + SETTLE);
         if complete || at >= settle_at {
             return Some(self.decide(proposal, at, out));
@@ -734,7 +725,8 @@ impl<P: Plant> Election<P> {
             zxid: vote.zxid,
             round: if state == PeerState::Looking { self.round } else { vote.round },
             peer_epoch: vote.peer_epoch,
-            config: self.membership.clone(),
+            config: self.electorate.membership().cloned(),
+            proposed: self.electorate.proposed_by(vote.leader, self.tells(vote.leader)),
             dialect: Dialect::Own,
         };
         out.push((to, notification));

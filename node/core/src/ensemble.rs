@@ -14,14 +14,20 @@
 //! carries it (votes tell active memberships); NEWLEADER carries it and UPTODATE follows. Files are written behind
 //! all that and may lag: they speed a member's start up and decide nothing that the log does not.
 //!
+//! A third kind is *heard of* in votes: what the log of a candidate proposes, whether or not we logged it too. It has no
+//! say in anything that we decide as a leader; it tells the election who else takes part and what that candidate needs
+//! ([`crate::election`]), and the driver where they are. It is forgotten once an epoch stands: by then it is active, or
+//! will never be.
+//!
 //! The membership that members are started with has no version. Once an epoch stands, it gets the epoch's first zxid
 //! as its version, with NEWLEADER (ZOOKEEPER-1783): so it beats what a newcomer was started with.
 //!
 //! Who is not in it may follow all the same, without a vote: that is how one is up to date before it joins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 
+use bytes::Bytes;
 use node_wire::client::OpCode;
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::membership::{Membership, ServerLine, ServerRole};
@@ -35,6 +41,10 @@ use crate::{Config, Reconfiguration};
 /// The znode that shows it.
 pub(crate) const CONFIG_NODE: &str = "/zookeeper/config";
 
+/// Candidates whose proposals are remembered at most: an ensemble in which so many changes were left unfinished, each in
+/// the log of another candidate, is none that works.
+const MAX_HEARD: usize = 16;
+
 /// What a member knows of its ensemble.
 #[derive(Clone, Debug)]
 pub(crate) struct Ensemble {
@@ -44,6 +54,8 @@ pub(crate) struct Ensemble {
     active: Membership,
     /// The transaction that may change it, and into what.
     pending: Option<(Zxid, Membership)>,
+    /// What the logs of candidates propose, as votes for them tell.
+    heard: BTreeMap<ServerId, Membership>,
 }
 
 impl Ensemble {
@@ -54,7 +66,7 @@ impl Ensemble {
         } else {
             config.clients.membership.parse().expect("the driver gives a membership that it read itself")
         };
-        Self { me: config.id, changes, active, pending: None }
+        Self { me: config.id, changes, active, pending: None, heard: BTreeMap::new() }
     }
 
     pub(crate) fn active(&self) -> &Membership {
@@ -63,15 +75,56 @@ impl Ensemble {
 
     /// Mixes in what it knows.
     pub(crate) fn fingerprint(&self, state: &mut impl Hasher) {
-        let Self { me: _, changes: _, active, pending } = self;
-        (active, pending).hash(state);
+        let Self { me: _, changes: _, active, pending, heard } = self;
+        (active, pending, heard).hash(state);
     }
 
-    /// Members of the pending one that are not in the active one, or elsewhere.
+    /// Members of the pending one that are not in the active one, or elsewhere; and those of which only votes told.
     pub(crate) fn joining(&self) -> BTreeMap<ServerId, ServerLine> {
-        let Some((_, pending)) = &self.pending else { return BTreeMap::new() };
-        let new = pending.servers.iter().filter(|(id, line)| self.active.servers.get(id) != Some(line));
-        new.map(|(id, line)| (*id, line.clone())).collect()
+        let heard = self.heard.values().flat_map(|heard| &heard.servers);
+        let unknown = heard.filter(|(id, _)| !self.active.servers.contains_key(id));
+        let pending = self.pending.iter().flat_map(|(_, pending)| &pending.servers);
+        let new = pending.filter(|(id, line)| self.active.servers.get(id) != Some(line));
+        unknown.chain(new).map(|(id, line)| (*id, line.clone())).collect()
+    }
+
+    /// The text of the pending one.
+    pub(crate) fn proposed(&self) -> Option<Bytes> {
+        self.pending.as_ref().map(|(_, pending)| pending.to_bytes())
+    }
+
+    /// What the logs of candidates propose, as votes for them tell.
+    pub(crate) fn heard(&self) -> impl Iterator<Item = (ServerId, &Membership)> {
+        self.heard.iter().map(|(candidate, proposed)| (*candidate, proposed))
+    }
+
+    /// A vote told what its candidate's log proposes. That it proposes nothing counts from the candidate alone: others may
+    /// not know.
+    pub(crate) fn hear(
+        &mut self,
+        from: ServerId,
+        candidate: ServerId,
+        proposed: Option<Membership>,
+    ) -> Changed {
+        if !self.changes || candidate == self.me {
+            return Changed::Nothing;
+        }
+        let open = |proposed: &Membership| proposed.version > self.active.version;
+        let changed = match proposed.filter(|proposed| open(proposed) && !proposed.voters().is_empty()) {
+            Some(proposed) if self.heard.get(&candidate) == Some(&proposed) => false,
+            Some(_) if self.heard.len() >= MAX_HEARD && !self.heard.contains_key(&candidate) => false,
+            Some(proposed) => {
+                self.heard.insert(candidate, proposed);
+                true
+            }
+            None => from == candidate && self.heard.remove(&candidate).is_some(),
+        };
+        if changed { Changed::Quorum } else { Changed::Nothing }
+    }
+
+    /// An epoch stands: what was heard of is active, or will never be.
+    pub(crate) fn forget_heard(&mut self) -> Changed {
+        if std::mem::take(&mut self.heard).is_empty() { Changed::Nothing } else { Changed::Quorum }
     }
 
     /// The latest one, committed or not.
@@ -85,17 +138,20 @@ impl Ensemble {
 
     /// The quorums of the memberships that have a say.
     pub(crate) fn quorum<P: Plant>(&self, config: &Config, plant: P) -> Quorum {
-        let quorum =
-            |voters| if plant.has(Bug::HalfQuorum) { Quorum::of_half(voters) } else { Quorum::new(voters) };
         if !self.changes {
-            return quorum(config.voters.clone());
+            return majority(config.voters.clone(), plant);
         }
-        let active = quorum(self.active.voters());
-        match &self.pending {
+        self.quorum_of(self.pending.as_ref().map(|(_, pending)| pending), plant)
+    }
+
+    /// What somebody needs by whose log this membership is proposed.
+    pub(crate) fn quorum_of<P: Plant>(&self, proposed: Option<&Membership>, plant: P) -> Quorum {
+        let active = majority(self.active.voters(), plant);
+        match proposed {
             None => active,
             Some(_) if plant.has(Bug::ReconfigByOld) => active,
-            Some((_, pending)) if plant.has(Bug::NewcomerCounts) => quorum(pending.voters()),
-            Some((_, pending)) => active.and_next(quorum(pending.voters())),
+            Some(proposed) if plant.has(Bug::NewcomerCounts) => majority(proposed.voters(), plant),
+            Some(proposed) => active.and_next(majority(proposed.voters(), plant)),
         }
     }
 
@@ -172,6 +228,7 @@ impl Ensemble {
         if self.pending.as_ref().is_some_and(|(_, pending)| pending.version <= membership.version) {
             self.pending = None;
         }
+        self.heard.retain(|_, heard| heard.version > membership.version);
         self.active = membership;
         Changed::Active
     }
@@ -206,6 +263,10 @@ impl Ensemble {
             tree.show_membership(&self.active.to_string().into());
         }
     }
+}
+
+fn majority<P: Plant>(voters: BTreeSet<ServerId>, plant: P) -> Quorum {
+    if plant.has(Bug::HalfQuorum) { Quorum::of_half(voters) } else { Quorum::new(voters) }
 }
 
 fn shown(tree: &Tree) -> Option<Membership> {

@@ -621,7 +621,7 @@ fn revalidated<P: Plant>(base: &mut Base<P>, packet: &QuorumPacket) -> Result<()
     let answer = Revalidated::decode(&mut Reader::new(data))
         .map_err(|error| Leave::because(format!("an answer about a session that can't be read: {error}")))?;
     if packet.zxid == crate::leader::MOVED {
-        base.clients.moved_away(answer.session, &mut base.out);
+        base.clients.moved_away(answer.session, &base.tree, &mut base.out);
     } else {
         base.clients.revalidated(answer.session, answer.valid, &base.tree, &mut base.out);
     }

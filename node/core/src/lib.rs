@@ -19,6 +19,7 @@
 mod access;
 mod base;
 mod clients;
+pub mod commit_times;
 mod divergence;
 mod election;
 mod ensemble;
@@ -243,6 +244,12 @@ impl<P: Plant> Member<P> {
         std::mem::swap(&mut self.base.out, out);
         if !self.started {
             self.started = true;
+            if self.base.refuses_own_log() {
+                let reason = "the log reaches beyond its snapshot".to_owned();
+                self.base.emit(Effect::Halt { reason });
+                std::mem::swap(&mut self.base.out, out);
+                return;
+            }
             self.base.compare_with_snapshot();
             self.look(None, "started".to_owned());
         }
@@ -304,6 +311,7 @@ impl<P: Plant> Member<P> {
 
     fn notification(&mut self, from: ServerId, notification: &Notification) {
         self.hear_of_ensemble(notification);
+        self.hear_of_proposal(from, notification);
         self.elect(|election, at, outbox| election.heard(from, notification, at, outbox));
         if matches!(self.role, RoleState::Leading(_))
             && !self.established()
@@ -327,6 +335,18 @@ impl<P: Plant> Member<P> {
         if changed == Changed::Active {
             self.look(None, "a later membership was heard of".to_owned());
         }
+    }
+
+    /// A vote tells what the log of its candidate proposes. While no epoch stands that decides who takes part. Of those of whom
+    /// nobody told yet nothing is believed: if they are needed, somebody else will tell.
+    fn hear_of_proposal(&mut self, from: ServerId, notification: &Notification) {
+        if !self.base.ensemble.changes || self.established() || !self.election.knows(from) {
+            return;
+        }
+        let proposed = notification.proposed.as_ref().and_then(|text| Membership::from_bytes(text).ok());
+        let changed = self.base.ensemble.hear(from, notification.leader, proposed);
+        self.base.adapt(changed);
+        self.ensemble_changed();
     }
 
     /// Tells the election and the driver who is in the ensemble, if that changed.
@@ -439,6 +459,7 @@ impl<P: Plant> Member<P> {
     fn note_established(&mut self, before: bool) {
         if !before && self.established() {
             self.base.epoch_established();
+            self.ensemble_changed();
             let epoch = self.base.current_epoch;
             self.elect(|election, _, outbox| {
                 election.epoch_established(epoch, outbox);

@@ -61,6 +61,16 @@ impl<P: Plant> Member<P> {
         self.base.clients.local_sessions().deadlines()
     }
 
+    /// How far the tree is.
+    pub fn applied(&self) -> Zxid {
+        self.base.tree.zxid()
+    }
+
+    /// True when some paths have limits.
+    pub fn has_quotas(&self) -> bool {
+        self.base.tree.quotas().next().is_some()
+    }
+
     /// The learners of a leader; others have none.
     pub fn learners(&self) -> Vec<LearnerView> {
         match &self.role {

@@ -127,6 +127,10 @@ zoo! {
     /// its driver's, not the core's.
     LogHole = "log-hole", "ZOOKEEPER-4882",
         "a transaction whose log write failed is committed all the same, the log has a hole";
+    /// A member that starts takes what its log holds behind its snapshot for the remains of something broken, and stops.
+    /// Whoever was killed does not come back; as long as nobody is, nothing shows.
+    RefusesOwnLog = "refuses-own-log", "ZOOKEEPER-1653, 2307",
+        "a member that was killed does not start on the log that it left";
     /// A new leader numbers its proposals on from the last zxid, in the old epoch.
     ZxidReuse = "zxid-reuse", "epoch not in the zxid",
         "a re-elected leader uses the zxids of its last epoch again";

@@ -30,6 +30,9 @@ pub struct ClientRules {
     pub super_digest: Option<ByteString>,
     /// The schemes of which a client must have an identity before it may ask anything; none where anybody may.
     pub required_schemes: Vec<ByteString>,
+    /// The schemes that clients can prove here besides `digest` and `ip`: `sasl`, `x509`. A list that names another
+    /// one is refused, for nobody could ever be meant by it.
+    pub providers: Vec<ByteString>,
     /// Access control lists are kept and not looked at.
     pub skip_acl: bool,
     /// Quotas with hard limits refuse what exceeds them.
@@ -74,6 +77,7 @@ impl Default for ClientRules {
         Self {
             super_digest: None,
             required_schemes: Vec::new(),
+            providers: Vec::new(),
             skip_acl: false,
             enforce_quota: false,
             extended_types: true,

@@ -85,6 +85,11 @@ pub struct Status {
 }
 
 impl<P: Plant> Member<P> {
+    /// The last applied, that is committed, zxid: what a driver asks at each turn.
+    pub fn last_applied(&self) -> Zxid {
+        self.base.journal.applied()
+    }
+
     /// A summary for operators and for invariants.
     pub fn status(&self) -> Status {
         let (role, phase, synced_followers) = match &self.role {

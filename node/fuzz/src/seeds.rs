@@ -436,6 +436,7 @@ fn votes() -> Vec<(String, Notification)> {
         peer_epoch: Epoch(1),
         dialect: if config.is_some() { Dialect::Apache } else { Dialect::Own },
         config,
+        proposed: None,
     };
     let config =
         "server.1=127.0.0.1:2888:3888:participant\nserver.2=127.0.0.1:2889:3889:participant\nversion=0";

@@ -9,7 +9,7 @@ use super::fields;
 use crate::address::{ServerLine, ServerRole};
 use crate::config::is_secret;
 use crate::desk::Facts;
-use crate::metrics::gauges;
+use crate::metrics::{Labelled, Values, gauges, labelled, znodes};
 use crate::view::{ConnectionView, Want};
 use crate::words::{VERSION, environment, expiries, mode, zab_state};
 
@@ -79,6 +79,7 @@ impl Command {
             Self::Connections | Self::Stats => Want { connections: true, ..nothing },
             Self::Dump => Want { tree: true, deadlines: true, ..nothing },
             Self::Hash => Want { digests: true, ..nothing },
+            Self::Monitor => Want { quotas: true, ..nothing },
             Self::Observers => Want { learners: true, ..nothing },
             Self::StatReset => Want { reset_server: true, ..nothing },
             Self::WatchSummary | Self::Watches | Self::WatchesByPath => Want { watches: true, ..nothing },
@@ -251,7 +252,7 @@ fn leader(facts: &Facts) -> Map<String, Value> {
         Role::Following(leader) => Some(leader),
         Role::Looking => None,
     };
-    let line = id.and_then(|id| config.servers.get(&id));
+    let line = id.and_then(|id| facts.view.servers.get(&id));
     fields([
         ("is_leader", json!(leads)),
         ("leader_id", json!(id.map_or(-1, |id| i64::try_from(id.0).unwrap_or(-1)))),
@@ -263,7 +264,7 @@ fn monitor(facts: &Facts) -> Map<String, Value> {
     let view = &facts.view;
     let mut all = fields([
         ("version", json!(format!("{VERSION}, built on unknown"))),
-        ("server_state", json!(mode(&view.status, view.voters))),
+        ("server_state", json!(mode(facts))),
     ]);
     for (name, value) in gauges(view, &facts.metrics) {
         let fraction = name == "avg_latency" || name == "connection_drop_probability";
@@ -276,17 +277,34 @@ fn monitor(facts: &Facts) -> Map<String, Value> {
         all.insert(name.to_owned(), json!(value));
     }
     for (name, _, values) in facts.metrics.summaries() {
-        let quantiles = [(0.5, "p50"), (0.95, "p95"), (0.99, "p99"), (0.999, "p999")];
-        for (part, shown) in quantiles {
-            all.insert(format!("{shown}_{name}"), json!(values.quantile(part).unwrap_or(0.0)));
+        summary(&mut all, name, &values);
+    }
+    for (name, keys) in labelled(view, &facts.metrics) {
+        for (key, value) in keys {
+            let name = format!("{key}_{name}");
+            match value {
+                Labelled::Number(value, _) => _ = all.insert(name, json!(value)),
+                Labelled::Tally([count, sum, min, max]) => {
+                    for (part, value) in [("cnt", count), ("sum", sum), ("min", min), ("max", max)] {
+                        all.insert(format!("{part}_{name}"), json!(value));
+                    }
+                }
+                Labelled::Summary(values) => summary(&mut all, &name, &values),
+            }
         }
-        all.insert(format!("avg_{name}"), json!(values.average()));
-        all.insert(format!("min_{name}"), json!(values.min));
-        all.insert(format!("max_{name}"), json!(values.max));
-        all.insert(format!("cnt_{name}"), json!(values.count));
-        all.insert(format!("sum_{name}"), json!(values.sum));
     }
     all
+}
+
+fn summary(all: &mut Map<String, Value>, name: &str, values: &Values) {
+    for (part, shown) in [(0.5, "p50"), (0.95, "p95"), (0.99, "p99"), (0.999, "p999")] {
+        all.insert(format!("{shown}_{name}"), json!(values.quantile(part).unwrap_or(0.0)));
+    }
+    all.insert(format!("avg_{name}"), json!(values.average()));
+    all.insert(format!("min_{name}"), json!(values.min));
+    all.insert(format!("max_{name}"), json!(values.max));
+    all.insert(format!("cnt_{name}"), json!(values.count));
+    all.insert(format!("sum_{name}"), json!(values.sum));
 }
 
 fn observers(facts: &Facts) -> Map<String, Value> {
@@ -313,7 +331,7 @@ fn server_stats(facts: &Facts) -> Map<String, Value> {
         "avg_latency": traffic.latency_avg_ms(),
         "outstanding_requests": status.outstanding,
         "last_processed_zxid": status.last_applied.0,
-        "server_state": mode(status, view.voters),
+        "server_state": mode(facts),
         "num_alive_client_connections": traffic.connections,
         "data_dir_size": about.data_size(),
         "log_dir_size": about.log_size(),
@@ -327,7 +345,7 @@ fn server_stats(facts: &Facts) -> Map<String, Value> {
         ("read_only", json!(false)),
         ("server_stats", stats),
         ("client_response", responses),
-        ("node_count", json!(status.znodes)),
+        ("node_count", json!(znodes(view))),
     ]);
     if status.role == Role::Leading {
         all.insert("proposal_stats".to_owned(), sizes(metrics.proposals.get()));

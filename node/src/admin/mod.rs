@@ -125,8 +125,9 @@ impl Pages for MetricsPage {
         if path != "/metrics" {
             return Page::nothing_here();
         }
-        let made =
-            self.desk.report(Want::default(), |facts| metrics::prometheus(&facts.view, &facts.metrics));
+        let made = self.desk.report(Want { quotas: true, ..Want::default() }, |facts| {
+            metrics::prometheus(&facts.view, &facts.metrics)
+        });
         match made.await {
             Some(text) => {
                 Page { status: StatusCode::OK, kind: "text/plain; version=0.0.4; charset=utf-8", text }

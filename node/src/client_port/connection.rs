@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use node_wire::client::OpCode;
+use node_wire::client::{EventType, OpCode, Request};
 use node_wire::ids::SessionId;
 
 use crate::outbox::Outbox;
@@ -23,20 +23,71 @@ pub(super) enum Kind {
 }
 
 /// A request that is not answered yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Open {
     pub(super) since: Instant,
     pub(super) op: i32,
     pub(super) xid: i32,
+    /// The path that its body begins with; empty where it begins with none.
+    path: Bytes,
 }
 
 impl Open {
     /// The connect request, which has neither code nor number.
     pub(super) fn connect(since: Instant) -> Self {
-        Self { since, op: OpCode::CreateSession.code(), xid: -1 }
+        Self { since, op: OpCode::CreateSession.code(), xid: -1, path: Bytes::new() }
     }
 
-    pub(super) fn kind(self) -> Kind {
+    /// A request. Of one that is about a path the path is kept, for whoever counts by namespaces.
+    pub(super) fn request(since: Instant, request: &Request) -> Self {
+        let is_about_a_path = matches!(
+            OpCode::from_code(request.op),
+            Some(
+                OpCode::Exists
+                    | OpCode::GetData
+                    | OpCode::GetChildren
+                    | OpCode::GetChildren2
+                    | OpCode::Create
+                    | OpCode::Create2
+                    | OpCode::CreateContainer
+                    | OpCode::CreateTtl
+                    | OpCode::SetData
+            )
+        );
+        let path = is_about_a_path.then(|| first_string(&request.body)).flatten().unwrap_or_default();
+        Self { since, op: request.op, xid: request.xid, path }
+    }
+
+    /// The path that it was about.
+    pub(super) fn path(&self) -> &str {
+        std::str::from_utf8(&self.path).unwrap_or_default()
+    }
+
+    /// Bytes that this answer lets its client read, as ZooKeeper counts them; none where it is no read of a node, or was
+    /// refused.
+    pub(super) fn bytes_read(&self, frame: &Bytes) -> Option<usize> {
+        const HEADER: usize = 4 + 16;
+        const STAT: usize = 68;
+        if error(frame) != Some(0) {
+            return None;
+        }
+        let body = frame.len().saturating_sub(HEADER);
+        // Each name with its length, behind their number.
+        let names = |body: usize| {
+            let count = int(frame, HEADER).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+            body.saturating_sub(4 + 4 * count)
+        };
+        let data = match OpCode::from_code(self.op)? {
+            OpCode::Exists => 0,
+            OpCode::GetData => body.saturating_sub(4 + STAT),
+            OpCode::GetChildren => names(body),
+            OpCode::GetChildren2 => names(body.saturating_sub(STAT)),
+            _ => return None,
+        };
+        Some(self.path.len() + data + STAT)
+    }
+
+    pub(super) fn kind(&self) -> Kind {
         match OpCode::from_code(self.op) {
             Some(
                 OpCode::Create
@@ -75,11 +126,12 @@ pub(super) struct Connection {
 }
 
 /// What `crst` forgets.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Counted {
     received: u64,
     sent: u64,
-    last: Option<Open>,
+    /// The operation and the number of the last request that was answered.
+    last: Option<(i32, i32)>,
     last_zxid: i64,
     last_response: Option<Instant>,
     last_latency: Duration,
@@ -130,10 +182,10 @@ impl Connection {
     }
 
     /// A request was answered.
-    pub(super) fn settled(&self, request: Open, now: Instant) -> Duration {
+    pub(super) fn settled(&self, request: &Open, now: Instant) -> Duration {
         let latency = now.saturating_duration_since(request.since);
         self.count(|counted| {
-            counted.last = Some(request);
+            counted.last = Some((request.op, request.xid));
             counted.last_response = Some(now);
             counted.last_latency = latency;
             counted.min_latency = Some(counted.min_latency.map_or(latency, |min| min.min(latency)));
@@ -149,7 +201,7 @@ impl Connection {
     }
 
     pub(super) fn view(&self, start: Instant) -> ConnectionView {
-        let counted = *self.counted.borrow();
+        let counted = self.counted.borrow().clone();
         let session = self.session.get();
         let since_start = |at: Instant| at.saturating_duration_since(start).as_millis();
         ConnectionView {
@@ -161,8 +213,8 @@ impl Connection {
             session: (session != SessionId::NONE).then_some(session),
             timeout_ms: self.timeout_ms.get(),
             established_ms: self.established_ms,
-            last_operation: counted.last.map_or("NA", |request| operation(request.op)),
-            last_cxid: counted.last.map(|request| request.xid),
+            last_operation: counted.last.map_or("NA", |(op, _)| operation(op)),
+            last_cxid: counted.last.map(|(_, xid)| xid),
             last_zxid: counted.last_zxid,
             last_response_ms: counted.last_response.map_or(0, since_start).try_into().unwrap_or(u64::MAX),
             last_latency: counted.last_latency,
@@ -179,6 +231,23 @@ fn int(frame: &Bytes, at: usize) -> Option<i32> {
 
 fn long(frame: &Bytes, at: usize) -> Option<i64> {
     frame.get(at..at + 8)?.first_chunk::<8>().map(|bytes| i64::from_be_bytes(*bytes))
+}
+
+/// The error of a framed reply.
+pub(super) fn error(frame: &Bytes) -> Option<i32> {
+    int(frame, 16)
+}
+
+/// The kind of a framed event.
+pub(super) fn event_kind(frame: &Bytes) -> Option<EventType> {
+    EventType::from_code(int(frame, 20)?)
+}
+
+/// The string that a body begins with.
+fn first_string(body: &Bytes) -> Option<Bytes> {
+    let len = usize::try_from(int(body, 0)?).ok()?;
+    let end = len.checked_add(4).filter(|end| *end <= body.len())?;
+    Some(body.slice(4..end))
 }
 
 /// The xid of a framed reply.

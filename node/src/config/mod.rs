@@ -23,7 +23,7 @@ use crate::address::{ById, DialLine, HostPort, ServerLine, ServerRole, UNSPECIFI
 use crate::cli::Args;
 use crate::dynamic::version_of;
 use crate::environment::{Environment, MY_ID};
-use crate::rules::client_rules;
+use crate::rules::{STANDALONE, client_rules};
 use crate::words::Whitelist;
 use crate::zoocfg::{WHITELIST, ZooCfg};
 
@@ -50,6 +50,8 @@ const DEFAULT_SNAP_COUNT: u64 = 100_000;
 const MIN_SNAP_COUNT: u64 = 2;
 const DEFAULT_MAX_CLIENT_CNXNS: u32 = 60;
 const DEFAULT_SNAP_RETAIN_COUNT: usize = 3;
+/// The key for another number.
+const RETAIN_COUNT: &str = "autopurge.snapRetainCount";
 /// More would hold too much of the history in memory, whatever its transactions weigh.
 const MAX_COMMIT_LOG_COUNT: usize = 1 << 20;
 /// With fewer, one damaged snapshot would leave nothing.
@@ -190,6 +192,7 @@ impl NodeConfig {
         let mut rules =
             client_rules(&file.properties, &servers, jute_max_buffer, version.unwrap_or_default())?;
         rules.required_schemes = security.required_schemes(&file.properties)?;
+        rules.providers = security.providers(&file.properties);
         file.warnings.extend(Security::warnings(&file.properties));
         let tick_time =
             args.tick_time_ms.map(Duration::from_millis).or(file.tick_time).unwrap_or(DEFAULT_TICK_TIME);
@@ -276,8 +279,9 @@ impl NodeConfig {
         bounds(named("clientPortListenBacklog"), self.limits.backlog, 1, i32::MAX, plain)?;
         bounds(named("globalOutstandingLimit"), self.limits.outstanding, 1, usize::MAX, plain)?;
         bounds(named("jute.maxbuffer"), self.jute_max_buffer, MIN_JUTE_MAX_BUFFER, LARGEST_FRAME, plain)?;
-        if let Some(count) = self.snap_retain_count {
-            let name = named("autopurge.snapRetainCount");
+        // Also where nothing is removed yet: whoever adds the interval later counts on it.
+        if let Some(count) = self.properties.get(RETAIN_COUNT).and_then(|said| said.trim().parse().ok()) {
+            let name = named(RETAIN_COUNT);
             bounds(name, count, MIN_SNAP_RETAIN_COUNT, usize::MAX, plain)?;
         }
         self.check_servers().map_err(|error| match (error, environment.about_servers()) {
@@ -287,6 +291,14 @@ impl NodeConfig {
             (error, _) => error,
         })?;
         self.check_dial()
+    }
+
+    /// True for a member that ZooKeeper would call standalone: without an ensemble, or with a line of its own alone unless
+    /// `standaloneEnabled=false` makes an ensemble of it.
+    pub(crate) fn stands_alone(&self) -> bool {
+        let makes_ensemble =
+            self.properties.get(STANDALONE).is_some_and(|said| said == "false" || said == "no");
+        self.servers.is_empty() || self.servers.len() == 1 && !makes_ensemble
     }
 
     fn check_servers(&self) -> Result<(), ConfigError> {
@@ -466,10 +478,11 @@ fn client_addr(
     Ok(own.or(usual))
 }
 
-/// Old snapshots are removed behind each new one; an interval of 0, said outright, keeps them all.
+/// Old snapshots are removed behind each new one where an interval is said that is not 0. ZooKeeper keeps everything
+/// unless it is told otherwise, and operators rely on it.
 fn retained(file: &ZooCfg) -> Option<usize> {
     match file.purge_interval {
-        Some(0) => None,
-        Some(_) | None => Some(file.snap_retain_count.unwrap_or(DEFAULT_SNAP_RETAIN_COUNT)),
+        None | Some(0) => None,
+        Some(_) => Some(file.snap_retain_count.unwrap_or(DEFAULT_SNAP_RETAIN_COUNT)),
     }
 }

@@ -118,6 +118,22 @@ impl Security {
         Ok(schemes.into_iter().map(ByteString::from).collect())
     }
 
+    /// The schemes for which there is a provider as ZooKeeper has it: a class that is named, and that of certificates
+    /// where clients have TLS.
+    pub(super) fn providers(&self, said: &Properties) -> Vec<ByteString> {
+        let is_named = |class: &str| {
+            said.iter().any(|(key, value)| key.starts_with("authProvider.") && value.ends_with(class))
+        };
+        [
+            (SASL, is_named("SASLAuthenticationProvider")),
+            ("x509", self.clients.is_some() || is_named("X509AuthenticationProvider")),
+        ]
+        .into_iter()
+        .filter(|(_, is_there)| *is_there)
+        .map(|(scheme, _)| ByteString::from_static(scheme))
+        .collect()
+    }
+
     /// What the operator should know of providers that are not there.
     pub(super) fn warnings(said: &Properties) -> Vec<String> {
         let unknown = said.iter().filter(|(key, class)| {

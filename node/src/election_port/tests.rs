@@ -19,6 +19,7 @@ fn vote(round: u64) -> Notification {
         round: Round(round),
         peer_epoch: Epoch(1),
         config: None,
+        proposed: None,
         dialect: Dialect::Own,
     }
 }

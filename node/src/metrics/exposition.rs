@@ -6,10 +6,22 @@
 use std::fmt::Write;
 use std::fs;
 
+use std::collections::BTreeMap;
+
 use node_core::Role;
 
-use super::{Detail, Metrics};
+use super::{Detail, Metrics, Values, namespace};
 use crate::view::View;
+
+/// What there is of each key.
+pub(crate) enum Labelled {
+    /// One number, and whether it only grows.
+    Number(f64, bool),
+    /// Count, sum, smallest and largest.
+    Tally([u64; 4]),
+    /// A distribution.
+    Summary(Values),
+}
 
 /// What is not counted but looked at, by its name.
 pub(crate) fn gauges(view: &View, metrics: &Metrics) -> Vec<(&'static str, f64)> {
@@ -32,7 +44,7 @@ pub(crate) fn gauges(view: &View, metrics: &Metrics) -> Vec<(&'static str, f64)>
         ("num_alive_connections", size(traffic.connections)),
         ("outstanding_requests", size(status.outstanding)),
         ("uptime", metrics.uptime().as_secs_f64() * 1000.0),
-        ("znode_count", size(status.znodes)),
+        ("znode_count", size(znodes(view))),
         ("watch_count", size(status.watches)),
         ("ephemerals_count", size(status.ephemerals)),
         ("approximate_data_size", long(status.data_size)),
@@ -44,6 +56,7 @@ pub(crate) fn gauges(view: &View, metrics: &Metrics) -> Vec<(&'static str, f64)>
         ("last_client_response_size", signed(last_response)),
         ("max_client_response_size", signed(max_response)),
         ("min_client_response_size", signed(min_response)),
+        ("outstanding_tls_handshake", size(traffic.handshakes)),
         ("quorum_size", size(view.voters)),
     ];
     if status.role == Role::Leading {
@@ -63,6 +76,51 @@ pub(crate) fn gauges(view: &View, metrics: &Metrics) -> Vec<(&'static str, f64)>
     all
 }
 
+/// Znodes as ZooKeeper counts them, whose root is there under two paths.
+pub(crate) fn znodes(view: &View) -> usize {
+    view.status.znodes + 1
+}
+
+/// What there is by key: names, each with its keys.
+pub(crate) fn labelled(view: &View, metrics: &Metrics) -> Vec<(&'static str, Vec<(String, Labelled)>)> {
+    #[expect(clippy::cast_precision_loss, reason = "what Prometheus has")]
+    let number = |value: i64, grows| Labelled::Number(value as f64, grows);
+    let tallies = |family: &super::Family<super::Tally>| {
+        family.all().iter().map(|(key, tally)| (key.to_string(), Labelled::Tally(tally.get()))).collect()
+    };
+    let acks = metrics.ack_latency.all();
+    let exceeded = metrics.quota_exceeded_error_per_namespace.all();
+    let mut quotas: BTreeMap<String, [i64; 4]> = BTreeMap::new();
+    for (path, quota) in view.quotas.iter().flat_map(|tree| tree.tree().quotas()) {
+        let Some(name) = namespace(&path) else { continue };
+        let sums = quotas.entry(name.to_owned()).or_default();
+        let values = [quota.count_limit, quota.bytes_limit, quota.count, quota.bytes];
+        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum = sum.saturating_add(value));
+    }
+    let quota = |index: usize| {
+        quotas.iter().map(|(name, values)| (name.clone(), number(values[index], false))).collect()
+    };
+    vec![
+        (
+            "ack_latency",
+            acks.iter().map(|(key, ack)| (key.to_string(), Labelled::Summary(ack.values()))).collect(),
+        ),
+        ("read_per_namespace", tallies(&metrics.read_per_namespace)),
+        ("write_per_namespace", tallies(&metrics.write_per_namespace)),
+        (
+            "quota_exceeded_error_per_namespace",
+            exceeded
+                .iter()
+                .map(|(key, count)| (key.to_string(), number(count.get().cast_signed(), true)))
+                .collect(),
+        ),
+        ("quota_count_limit_per_namespace", quota(0)),
+        ("quota_bytes_limit_per_namespace", quota(1)),
+        ("quota_count_usage_per_namespace", quota(2)),
+        ("quota_bytes_usage_per_namespace", quota(3)),
+    ]
+}
+
 /// Everything for Prometheus.
 pub(crate) fn prometheus(view: &View, metrics: &Metrics) -> String {
     let mut text = String::new();
@@ -79,26 +137,77 @@ pub(crate) fn prometheus(view: &View, metrics: &Metrics) -> String {
             Detail::Basic => &[0.5],
             Detail::Advanced => &[0.5, 0.9, 0.99],
         };
-        // Writing to a String does not fail.
-        for part in quantiles {
-            let value = number(values.quantile(*part).unwrap_or(f64::NAN));
-            let _ = writeln!(text, "{name}{{quantile=\"{part}\",}} {value}");
-        }
-        let _ = writeln!(text, "{name}_count {}.0\n{name}_sum {}", values.count, number(values.sum));
+        summary(&mut text, name, "", quantiles, &values);
     }
-    process(&mut text);
+    for (name, keys) in labelled(view, metrics) {
+        by_key(&mut text, name, &keys);
+    }
+    process(&mut text, metrics);
     text
 }
 
+/// `key` is nothing, or the label with a comma behind it.
+fn summary(text: &mut String, name: &str, key: &str, quantiles: &[f64], values: &Values) {
+    // Writing to a String does not fail.
+    for part in quantiles {
+        let value = number(values.quantile(*part).unwrap_or(f64::NAN));
+        let _ = writeln!(text, "{name}{{{key}quantile=\"{part}\",}} {value}");
+    }
+    let key = if key.is_empty() { String::new() } else { format!("{{{key}}}") };
+    let _ = writeln!(text, "{name}_count{key} {}.0\n{name}_sum{key} {}", values.count, number(values.sum));
+}
+
+/// A family with a label, which is told when it has a key at least.
+fn by_key(text: &mut String, name: &str, keys: &[(String, Labelled)]) {
+    let Some((_, first)) = keys.first() else { return };
+    let kind = match first {
+        Labelled::Number(_, true) => "counter",
+        Labelled::Number(_, false) => "gauge",
+        Labelled::Tally(_) | Labelled::Summary(_) => "summary",
+    };
+    head(text, name, kind);
+    for (key, value) in keys {
+        let key = format!("key=\"{}\",", escaped(key));
+        let _ = match value {
+            Labelled::Number(value, _) => writeln!(text, "{name}{{{key}}} {}", number(*value)),
+            Labelled::Tally([count, sum, ..]) => {
+                writeln!(text, "{name}_count{{{key}}} {count}.0\n{name}_sum{{{key}}} {sum}.0")
+            }
+            Labelled::Summary(values) => {
+                summary(text, name, &key, &[0.5, 0.9, 0.99], values);
+                Ok(())
+            }
+        };
+    }
+}
+
+/// A label's value: names of znodes are clients' own.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
 /// What Prometheus' own library tells of every process.
-fn process(text: &mut String) {
+fn process(text: &mut String, metrics: &Metrics) {
+    let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    #[expect(clippy::cast_precision_loss, reason = "what Prometheus has")]
+    let seconds = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;
+    one(text, "process_cpu_seconds_total", "counter", seconds);
+    one(text, "process_start_time_seconds", "gauge", metrics.started_at());
+    if let Some(max) = max_files() {
+        #[expect(clippy::cast_precision_loss, reason = "what Prometheus has")]
+        one(text, "process_max_fds", "gauge", max as f64);
+    }
     if let Some(open) = open_files() {
         one(text, "process_open_fds", "gauge", u32::try_from(open).map_or(f64::MAX, f64::from));
     }
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    if let Some(kilobytes) = resident.and_then(|text| text.split_whitespace().next()?.parse::<u32>().ok()) {
-        one(text, "process_resident_memory_bytes", "gauge", f64::from(kilobytes) * 1024.0);
+    for (line, name) in
+        [("VmRSS:", "process_resident_memory_bytes"), ("VmSize:", "process_virtual_memory_bytes")]
+    {
+        let said = status.lines().find_map(|text| text.strip_prefix(line));
+        if let Some(kilobytes) = said.and_then(|text| text.split_whitespace().next()?.parse::<u32>().ok()) {
+            one(text, name, "gauge", f64::from(kilobytes) * 1024.0);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::report::Report;
 use super::{VERSION, Word};
 use crate::clock::wall_ms;
 use crate::desk::Facts;
-use crate::metrics::{Detail, gauges};
+use crate::metrics::{Detail, Labelled, Values, gauges, labelled, znodes};
 use crate::view::{ConnectionView, View};
 
 /// What the member says when it has no leader.
@@ -47,16 +47,22 @@ pub(crate) fn answer(word: Word, facts: &Facts) -> String {
     }
 }
 
-/// What the member is, as ZooKeeper's monitoring names it.
-pub(crate) fn mode(status: &Status, voters: usize) -> &'static str {
+/// What the member is, as ZooKeeper's monitoring names it. A member of an ensemble with one voter leads or follows it.
+pub(crate) fn mode(facts: &Facts) -> &'static str {
+    let status = &facts.view.status;
     match status.role {
-        _ if voters == 1 => "standalone",
+        _ if stands_alone(facts) => "standalone",
         Role::Leading => "leader",
         Role::Following(_) if status.observes => "observer",
         Role::Following(_) => "follower",
         Role::Looking if status.read_only => "read-only",
         Role::Looking => "looking",
     }
+}
+
+/// True for a member that was started without others, and that no reconfiguration gave any.
+pub(crate) fn stands_alone(facts: &Facts) -> bool {
+    facts.about.config.stands_alone() && facts.view.voters <= 1
 }
 
 /// How far it is on the way to an epoch.
@@ -85,7 +91,7 @@ fn peer_state(status: &Status) -> String {
 }
 
 fn conf(facts: &Facts) -> String {
-    let (about, config) = (&facts.about, &facts.about.config);
+    let (about, config, servers) = (&facts.about, &facts.about.config, &facts.view.servers);
     let mut report = Report::default();
     report.pair("clientPort", about.client_port());
     report.pair("secureClientPort", -1);
@@ -99,7 +105,7 @@ fn conf(facts: &Facts) -> String {
     report.pair("maxSessionTimeout", config.session_timeouts_ms.1);
     report.pair("clientPortListenBacklog", config.limits.backlog);
     report.pair("serverId", config.id);
-    if let Some(own) = config.servers.get(&config.id) {
+    if let Some(own) = servers.get(&config.id).filter(|_| !stands_alone(facts)) {
         report.pair("initLimit", config.init_limit);
         report.pair("syncLimit", config.sync_limit);
         report.pair("electionAlg", 3);
@@ -107,13 +113,13 @@ fn conf(facts: &Facts) -> String {
         report.pair("quorumPort", own.quorum.port);
         report.pair("peerType", u8::from(facts.view.status.observes));
         report.line("membership: ");
-        for (id, line) in &config.servers {
+        for (id, line) in servers.iter() {
             let client = line.client.as_ref().map_or(String::new(), |client| format!(";{client}"));
             let (host, quorum, election) = (&line.quorum.host, line.quorum.port, line.election.port);
             let role = line.role.name();
             report.line(format_args!("server.{id}={host}:{quorum}:{election}:{role}{client}"));
         }
-        report.line("version=0");
+        report.line(format_args!("version={:x}", facts.view.membership_version.0));
     }
     report.finish()
 }
@@ -281,9 +287,9 @@ fn srvr(facts: &Facts, with_connections: bool) -> String {
     report.line(format_args!("Connections: {}", traffic.connections));
     report.line(format_args!("Outstanding: {}", status.outstanding));
     report.line(format_args!("Zxid: {}", status.last_applied));
-    let mode = mode(status, view.voters);
+    let mode = mode(facts);
     report.line(format_args!("Mode: {mode}"));
-    report.line(format_args!("Node count: {}", status.znodes));
+    report.line(format_args!("Node count: {}", znodes(view)));
     if mode == "leader" {
         let (last, min, max) = facts.metrics.proposals.get();
         report.line(format_args!("Proposal sizes last/min/max: {last}/{min}/{max}"));
@@ -296,8 +302,8 @@ fn mntr(facts: &Facts) -> String {
     let status = &view.status;
     let mut report = Report::default();
     report.number("version", format_args!("{VERSION}, built on unknown"));
-    report.number("server_state", mode(status, view.voters));
-    if view.voters > 1 {
+    report.number("server_state", mode(facts));
+    if !stands_alone(facts) {
         report.number("peer_state", peer_state(status));
     }
     for (name, value) in gauges(view, metrics) {
@@ -310,15 +316,15 @@ fn mntr(facts: &Facts) -> String {
     }
     metrics.counters().iter().for_each(|(name, value)| report.number(name, value));
     for (name, detail, values) in metrics.summaries() {
-        report.number(&format!("avg_{name}"), format_args!("{:.4}", values.average()));
-        report.number(&format!("min_{name}"), format_args!("{:.0}", values.min.floor()));
-        report.number(&format!("max_{name}"), format_args!("{:.0}", values.max.floor()));
-        report.number(&format!("cnt_{name}"), values.count);
-        report.number(&format!("sum_{name}"), format_args!("{:.0}", values.sum.floor()));
-        if detail == Detail::Advanced {
-            for (part, shown) in [(0.5, "p50"), (0.95, "p95"), (0.99, "p99"), (0.999, "p999")] {
-                let value = values.quantile(part).unwrap_or(0.0).round();
-                report.number(&format!("{shown}_{name}"), format_args!("{value:.0}"));
+        summary(&mut report, name, detail, &values);
+    }
+    for (name, keys) in labelled(view, metrics) {
+        for (key, value) in keys {
+            let name = format!("{key}_{name}");
+            match value {
+                Labelled::Number(value, _) => report.number(&name, format_args!("{value:.0}")),
+                Labelled::Tally(tally) => self::tally(&mut report, &name, tally),
+                Labelled::Summary(values) => summary(&mut report, &name, Detail::Advanced, &values),
             }
         }
     }
@@ -327,6 +333,29 @@ fn mntr(facts: &Facts) -> String {
     report.number("last_applied_zxid", status.last_applied);
     report.number("tree_digest", format_args!("{:#018x}", status.digest));
     report.finish()
+}
+
+fn summary(report: &mut Report, name: &str, detail: Detail, values: &Values) {
+    report.number(&format!("avg_{name}"), format_args!("{:.4}", values.average()));
+    report.number(&format!("min_{name}"), format_args!("{:.0}", values.min.floor()));
+    report.number(&format!("max_{name}"), format_args!("{:.0}", values.max.floor()));
+    report.number(&format!("cnt_{name}"), values.count);
+    report.number(&format!("sum_{name}"), format_args!("{:.0}", values.sum.floor()));
+    if detail == Detail::Advanced {
+        for (part, shown) in [(0.5, "p50"), (0.95, "p95"), (0.99, "p99"), (0.999, "p999")] {
+            let value = values.quantile(part).unwrap_or(0.0).round();
+            report.number(&format!("{shown}_{name}"), format_args!("{value:.0}"));
+        }
+    }
+}
+
+fn tally(report: &mut Report, name: &str, [count, sum, min, max]: [u64; 4]) {
+    #[expect(clippy::cast_precision_loss, reason = "an average for people")]
+    let average = if count == 0 { 0.0 } else { sum as f64 / count as f64 };
+    report.number(&format!("avg_{name}"), format_args!("{average:.4}"));
+    for (part, value) in [("min", min), ("max", max), ("cnt", count), ("sum", sum)] {
+        report.number(&format!("{part}_{name}"), value);
+    }
 }
 
 fn wchs(view: &View) -> String {

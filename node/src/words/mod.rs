@@ -96,12 +96,12 @@ impl Word {
             Self::Hash => Want { digests: true, ..nothing },
             Self::Srst => Want { reset_server: true, ..nothing },
             Self::Wchc | Self::Wchp | Self::Wchs => Want { watches: true, ..nothing },
+            Self::Mntr => Want { quotas: true, ..nothing },
             Self::Conf
             | Self::Dirs
             | Self::Envi
             | Self::Gtmk
             | Self::Isro
-            | Self::Mntr
             | Self::Ruok
             | Self::Srvr
             | Self::Stmk => nothing,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
+use crate::address::HostPort;
 use crate::desk::{About, Facts};
 use crate::metrics::Metrics;
 use crate::testing::config;
@@ -44,10 +45,12 @@ pub(crate) fn view() -> View {
     View {
         status: status(),
         voters: 3,
+        membership_version: Zxid(0),
         servers: Arc::default(),
         traffic: Traffic { received: 3, sent: 2, connections: 1, ..Traffic::default() },
         leads_for: None,
         tree: None,
+        quotas: None,
         deadlines: Vec::new(),
         local_deadlines: Vec::new(),
         watches: Vec::new(),
@@ -110,7 +113,7 @@ fn srvr_reads_as_zookeepers() {
     view.traffic.answered_in(Duration::from_millis(5));
     let followers = format!(
         "Zookeeper version: {VERSION}, built on unknown\nLatency min/avg/max: 2/3.5000/5\nReceived: 3\n\
-         Sent: 2\nConnections: 1\nOutstanding: 1\nZxid: 0x200000004\nMode: follower\nNode count: 7\n"
+         Sent: 2\nConnections: 1\nOutstanding: 1\nZxid: 0x200000004\nMode: follower\nNode count: 8\n"
     );
     assert_eq!(said(Word::Srvr, view.clone()), followers);
     view.status.role = Role::Leading;
@@ -168,6 +171,39 @@ fn conf_reads_as_zookeepers() {
 }
 
 #[test]
+fn a_member_with_one_voter_stands_alone_only_where_it_was_started_alone() {
+    let election = HostPort::new("127.0.0.1", 3888);
+    let said = |keys: &[(&str, &str)], others: bool, role| {
+        let mut members = vec![(1, &election)];
+        if others {
+            members.push((2, &election));
+        }
+        let mut config = config(1, &members);
+        let pairs = keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        config.properties.extend(pairs);
+        let mut view = view();
+        (view.voters, view.status.role, view.servers) = (1, role, Arc::new(config.servers.clone()));
+        view.membership_version = Zxid(0x1_0000_000a);
+        let about = Arc::new(About::new(config, "127.0.0.1:2181".to_owned()));
+        let facts = Facts { view, about, metrics: Arc::new(Metrics::new()) };
+        let mode = answer(Word::Srvr, &facts)
+            .lines()
+            .find_map(|line| line.strip_prefix("Mode: ").map(str::to_owned));
+        (
+            mode.unwrap_or_default(),
+            answer(Word::Mntr, &facts).contains("zk_peer_state"),
+            answer(Word::Conf, &facts),
+        )
+    };
+    let (mode, has_state, conf) = said(&[], false, Role::Leading);
+    assert_eq!((mode.as_str(), has_state, conf.contains("version=")), ("standalone", false, false));
+    let (mode, has_state, conf) = said(&[("standaloneEnabled", "false")], false, Role::Leading);
+    assert_eq!((mode.as_str(), has_state), ("leader", true));
+    assert!(conf.ends_with("server.1=127.0.0.1:1:3888:participant\nversion=10000000a\n"), "{conf}");
+    assert_eq!(said(&[], true, Role::Following(ServerId(2))).0, "follower", "of an ensemble with one vote");
+}
+
+#[test]
 fn watches_are_told_by_session_by_path_and_in_sum() {
     let watches = [(2, "/a"), (1, "/b"), (2, "/b")];
     let watches = watches.map(|(session, path)| (SessionId(session), path.into())).to_vec();
@@ -201,7 +237,7 @@ fn mntr_has_a_tab_in_every_line_and_each_key_once() {
         "zk_server_state\tfollower",
         "zk_peer_state\tfollowing - broadcast",
         "zk_packets_received\t3",
-        "zk_znode_count\t7",
+        "zk_znode_count\t8",
         "zk_min_client_response_size\t-1",
         "zk_avg_readlatency\t0.0000",
         "zk_p99_updatelatency\t0",

@@ -31,13 +31,13 @@ pub(crate) const OBEYED: &[About] = &[
     ("allowSaslFailedClients", "clients that fail to authenticate by SASL may stay"),
     (
         "authProvider.N",
-        "SASLAuthenticationProvider lets clients authenticate by SASL; digest, ip and x509 are always there",
+        "SASLAuthenticationProvider lets clients authenticate by SASL, and lists name them; digest and ip are always there, x509 where clients have TLS",
     ),
     (
         "autopurge.purgeInterval",
-        "0 keeps every snapshot and log; otherwise old ones go behind each new snapshot",
+        "0, or without it: every snapshot and log is kept, as by ZooKeeper; otherwise old ones go behind each new snapshot",
     ),
-    ("autopurge.snapRetainCount", "how many snapshots are kept, with the log behind the oldest"),
+    ("autopurge.snapRetainCount", "how many snapshots are kept then, with the log behind the oldest"),
     ("client.portUnification", "clients with TLS and without come to the same port"),
     ("clientPort", "where clients connect"),
     ("clientPortAddress", "the interface for them"),

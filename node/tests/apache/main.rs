@@ -2,6 +2,7 @@
 //!
 //! Each test says so and passes where Apache ZooKeeper is not installed.
 
+mod alike;
 mod java;
 mod members;
 mod watching;

@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -238,10 +239,14 @@ impl Drop for Members {
 }
 
 /// The first of so many ports in a row that nobody listens on. Where to look first follows from the process, so that
-/// two that run at once rarely meet.
+/// two that run at once rarely meet, and each test of a process looks elsewhere than those before it.
 fn free_ports(count: u16) -> u16 {
+    /// From where one test looks to where the next one does.
+    const APART: u32 = 200;
+    static LOOKED: AtomicU32 = AtomicU32::new(0);
     let span = u32::from(PORTS.end - PORTS.start - count);
-    let first = std::process::id().wrapping_mul(61) % span;
+    let before = LOOKED.fetch_add(1, Ordering::Relaxed).wrapping_mul(APART);
+    let first = std::process::id().wrapping_mul(61).wrapping_add(before) % span;
     (0..span)
         .step_by(usize::from(count))
         .map(|step| PORTS.start + u16::try_from((first + step) % span).expect("within the range"))

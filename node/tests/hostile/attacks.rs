@@ -224,6 +224,7 @@ pub(crate) async fn liar(
             round: Round(1 << 40),
             peer_epoch: Epoch(1000),
             config: None,
+            proposed: None,
             dialect: Dialect::Own,
         };
         put_frame(&mut votes, |w| vote.encode(w));

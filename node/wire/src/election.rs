@@ -10,7 +10,9 @@
 //! parses an empty configuration too, and where `standaloneEnabled` is false that ends the thread that
 //! receives votes. Members of ours leave the configuration out where it never changes. Where it may they send it
 //! under a version of their own, which ZooKeeper takes for one later than it knows; so a configuration under the
-//! usual version tells a member of Apache ZooKeeper.
+//! usual version tells a member of Apache ZooKeeper. Behind it stands what the log of whom the vote is for proposes, if
+//! it proposes a membership: ZooKeeper, and earlier members of ours, read as much as the configuration's length says and
+//! nothing behind it.
 //!
 //! ZooKeeper orders votes as signed numbers and we as unsigned ones. Negative numbers are refused here, so
 //! that the two orders are one; all but the smallest, which stands for no vote where an observer looks for a
@@ -141,6 +143,9 @@ pub struct Notification {
     pub peer_epoch: Epoch,
     /// The ensemble as the sender knows it, as text: a [`Membership`](crate::membership::Membership).
     pub config: Option<Bytes>,
+    /// The membership that stands in the log of whom it votes for and may be committed, as the same text. Members of
+    /// ours tell it, beside a configuration.
+    pub proposed: Option<Bytes>,
     /// How the sender speaks. Only a vote with a configuration tells one of Apache ZooKeeper.
     pub dialect: Dialect,
 }
@@ -160,6 +165,9 @@ impl Notification {
                     Dialect::Apache => NOTIFICATION_V2,
                 });
                 w.buffer(config);
+                if let (Some(proposed), Dialect::Own) = (&self.proposed, self.dialect) {
+                    w.buffer(proposed);
+                }
             }
             None => w.int(NOTIFICATION_V1),
         }
@@ -185,7 +193,9 @@ impl Notification {
         } else {
             (decode_epoch(r.long()?)?, decode_config(len, &mut r)?)
         };
-        Ok(Notification { state, leader, zxid, round, peer_epoch, config, dialect })
+        let tells_more = config.is_some() && dialect == Dialect::Own && r.remaining() > 0;
+        let proposed = if tells_more { r.buffer()?.filter(|text| !text.is_empty()) } else { None };
+        Ok(Notification { state, leader, zxid, round, peer_epoch, config, proposed, dialect })
     }
 }
 

@@ -106,10 +106,10 @@ impl<P: Plant, const N: usize> World<P, N> {
 
     /// A process begins.
     pub(super) fn start(&mut self, at: Place) -> Finding {
-        let plant = self.plant;
+        let (plant, config) = (self.plant, self.config(at));
         let host = self.host(at);
         let recovered = host.disk.durable.recover();
-        host.member = Some(Member::new(Self::config(at), recovered, host.now(), plant));
+        host.member = Some(Member::new(config, recovered, host.now(), plant));
         // The first step begins the first lookup; this one does nothing else.
         self.step(at, Input::ClientLost { client: ClientId(u64::MAX) })
     }
@@ -221,6 +221,7 @@ impl<P: Plant, const N: usize> World<P, N> {
                 round,
                 peer_epoch,
                 config: None,
+                proposed: None,
                 dialect: Dialect::Own,
             };
             self.step(at, Input::Notification { from: server(peer), notification })?;

@@ -3,14 +3,16 @@
 //! The memory (who led which epoch, what was proposed, what was committed) is a part of the state: two states that
 //! differ in it are two. The names of the rules are those of [`Rule`].
 
+use std::collections::BTreeSet;
+
 use node_core::io::{Event, StoreOp};
 use node_core::{Plant, Role};
 use node_wire::election::PeerState;
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 
 use super::disk::{Mark, mark};
-use super::starts::Start;
-use super::world::{Place, Vote, World, server};
+use super::starts::{self, Start};
+use super::world::{Place, Vote, World, place_of, server};
 use crate::outcome::Rule;
 
 /// A rule and the sentence that says how it was broken.
@@ -102,17 +104,30 @@ impl<P: Plant, const N: usize> World<P, N> {
             let told = |round| self.ghost.votes.binary_search(&(*voter, leader, round)).is_ok();
             *voter == place || told(Some(round)) || told(None)
         });
-        let voters = voters.count();
-        if voters > N / 2 || !self.model.has_votes() {
+        let voters: Vec<Place> = voters.collect();
+        if self.is_quorum_for(leader, &voters) || !self.model.has_votes() {
             return Ok(());
         }
-        let id = server(place);
+        let (id, voters) = (server(place), voters.len());
         Err((
             Rule::Liveness,
             format!(
                 "server {id} takes {leader} for elected in round {round}, where {voters} of {N} voted so"
             ),
         ))
+    }
+
+    /// What a leader needs to begin its epoch: a quorum of those who vote, and of those of whom its own log says that they
+    /// shall.
+    fn is_quorum_for(&self, leader: ServerId, voters: &[Place]) -> bool {
+        let Some(first) = self.voters else { return voters.len() > N / 2 };
+        let proposed =
+            place_of(leader).and_then(|place| starts::changed(self.hosts.get(place)?.disk.durable.last()));
+        let proposed = proposed.map(|proposed| proposed.voters());
+        let mut memberships = std::iter::once(first.iter().copied().map(ServerId).collect()).chain(proposed);
+        memberships.all(|membership: BTreeSet<ServerId>| {
+            voters.iter().filter(|voter| membership.contains(&server(**voter))).count() > membership.len() / 2
+        })
     }
 
     /// A member told of a transition.

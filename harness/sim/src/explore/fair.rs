@@ -23,7 +23,9 @@ impl<P: Plant, const N: usize> World<P, N> {
         }
         let begin = Budget::of(bounds);
         let Budget { crashes, timeouts, losses, .. } = self.budget;
-        if (crashes, timeouts, losses) == (begin.crashes, begin.timeouts, begin.losses) {
+        if (crashes, timeouts, losses) == (begin.crashes, begin.timeouts, begin.losses)
+            && self.voters.is_none()
+        {
             self.check_best()?;
         }
         if self.agreed().is_some() {

@@ -10,6 +10,10 @@
 //! that anybody leads, itself included, whether or not that makes sense. So it covers every outcome that any election
 //! could have: elections are a matter of liveness only, and safety must not depend on them. *Whole* is both.
 //!
+//! **Changes.** In some starts of *Election* a change of the ensemble stands in the logs of some members, whose fate is open.
+//! What they have logged, they need quorums of; what others have logged, they hear of by votes. All memberships are such
+//! that the members are a quorum of them, or can be one of what rules.
+//!
 //! **Bounds.** Crashes, time-outs, losses of connections, decisions of the oracle and proposals come out of budgets.
 //! Deliveries, dials, disks and restarts do not: the search ends because there is nothing left to happen, and then
 //! it has seen all of it. [`Explored::exhausted`] says so.
@@ -164,8 +168,8 @@ pub struct Explored {
 }
 
 /// Names of the histories that members may begin with.
-pub fn starts() -> impl Iterator<Item = &'static str> {
-    starts::STARTS.into_iter().map(|(name, _)| name)
+pub fn starts(model: Model) -> impl Iterator<Item = &'static str> {
+    starts::of(model).map(|(name, _)| name)
 }
 
 /// Explores a model from every start.
@@ -187,7 +191,7 @@ pub fn explore_from(
 }
 
 fn sized<P: Plant>(model: Model, bounds: Bounds, plant: P, chosen: impl Fn(&str) -> bool) -> Explored {
-    let starts = starts::STARTS.into_iter().filter(|(name, _)| chosen(name));
+    let starts = starts::of(model).filter(|(name, _)| chosen(name));
     match bounds.members {
         2 => Search::<P, 2>::new(model, bounds, plant).run(starts),
         3 => Search::<P, 3>::new(model, bounds, plant).run(starts),

@@ -29,6 +29,15 @@ fn an_election_with_a_crash_is_decided_in_every_interleaving() {
 }
 
 #[test]
+fn an_election_in_the_middle_of_a_change_is_won_in_every_interleaving() {
+    for start in ["joining", "unawares", "leaving", "lost", "divided"] {
+        let explored = explore_from(Model::Election, calm(), None, |name| name == start);
+        keeps_every_promise(&explored);
+        assert!(explored.quiet > 0, "{start}: no interleaving came to its end");
+    }
+}
+
+#[test]
 fn whatever_elections_decide_the_histories_agree() {
     keeps_every_promise(&explore(Model::Zab, Bounds { elections: 4, proposals: 1, ..calm() }, None));
 }

@@ -10,15 +10,16 @@ use std::time::Duration;
 
 use node_core::io::{ConnId, Now};
 use node_core::tree::TreeSnapshot;
-use node_core::{Config, Member, Plant, Role};
+use node_core::{ClientRules, Config, Member, Plant, Reconfiguration, Role};
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
+use node_wire::membership::Membership;
 use node_wire::quorum::{Dialect, QuorumPacket};
 
 use super::checks::Ghost;
 use super::digest::{self, Digest};
 use super::disk::Disk;
-use super::starts::Start;
+use super::starts::{self, Start};
 use super::{Bounds, Model};
 
 /// The most members of an exploration.
@@ -48,7 +49,8 @@ pub(super) fn place_of(server: ServerId) -> Option<Place> {
     (0..MAX_MEMBERS).find(|place| self::server(*place) == server)
 }
 
-/// A vote as it travels: a notification without what the core never looks at.
+/// A vote as it travels: a notification without what the core never looks at, or what all know. What the log of its
+/// candidate proposes stands for itself by its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Vote {
     pub(super) state: PeerState,
@@ -56,25 +58,30 @@ pub(super) struct Vote {
     pub(super) zxid: Zxid,
     pub(super) round: Round,
     pub(super) epoch: Epoch,
+    pub(super) proposed: Zxid,
 }
 
 impl From<&Notification> for Vote {
     fn from(notification: &Notification) -> Self {
-        let Notification { state, leader, zxid, round, peer_epoch, config: _, dialect: _ } = notification;
-        Self { state: *state, leader: *leader, zxid: *zxid, round: *round, epoch: *peer_epoch }
+        let Notification { state, leader, zxid, round, peer_epoch, config: _, proposed, dialect: _ } =
+            notification;
+        let proposed = proposed.as_ref().and_then(|text| Membership::from_bytes(text).ok());
+        let proposed = proposed.map_or(Zxid::ZERO, |proposed| proposed.version);
+        Self { state: *state, leader: *leader, zxid: *zxid, round: *round, epoch: *peer_epoch, proposed }
     }
 }
 
 impl From<Vote> for Notification {
     fn from(vote: Vote) -> Self {
-        let Vote { state, leader, zxid, round, epoch } = vote;
-        Self { state, leader, zxid, round, peer_epoch: epoch, config: None, dialect: Dialect::Own }
+        let Vote { state, leader, zxid, round, epoch, proposed } = vote;
+        let proposed = starts::changed(proposed).map(|membership| membership.to_bytes());
+        Self { state, leader, zxid, round, peer_epoch: epoch, config: None, proposed, dialect: Dialect::Own }
     }
 }
 
 impl Hash for Vote {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self { state: peer, leader, zxid, round, epoch } = self;
+        let Self { state: peer, leader, zxid, round, epoch, proposed } = self;
         let peer = match peer {
             PeerState::Looking => 0_u64,
             PeerState::Following => 1,
@@ -84,6 +91,9 @@ impl Hash for Vote {
         // Most of what is hashed of a state are votes: two words are enough for what is small.
         state.write_u64(zxid.0);
         state.write_u64(leader.0 ^ (peer << 8) ^ (round.0 << 16) ^ (u64::from(epoch.0) << 32));
+        if *proposed != Zxid::ZERO {
+            state.write_u64(proposed.0);
+        }
     }
 }
 
@@ -195,6 +205,8 @@ impl<P: Plant> Host<P> {
 pub(super) struct World<P: Plant, const N: usize> {
     pub(super) model: Model,
     pub(super) plant: P,
+    /// Who votes, where that may change.
+    pub(super) voters: Option<&'static [u64]>,
     pub(super) hosts: [Rc<Host<P>>; N],
     /// Votes under way, by sender and receiver.
     pub(super) votes: [[VecDeque<Vote>; N]; N],
@@ -232,6 +244,7 @@ impl<P: Plant, const N: usize> World<P, N> {
         Self {
             model,
             plant,
+            voters: start.voters,
             hosts,
             votes: std::array::from_fn(|_| std::array::from_fn(|_| VecDeque::new())),
             linked: [[false; N]; N],
@@ -244,7 +257,15 @@ impl<P: Plant, const N: usize> World<P, N> {
         }
     }
 
-    pub(super) fn config(place: Place) -> Config {
+    pub(super) fn config(&self, place: Place) -> Config {
+        let clients = match self.voters {
+            None => ClientRules::default(),
+            Some(voters) => ClientRules {
+                membership: starts::membership(voters, Zxid::ZERO).to_string().into(),
+                reconfig: Reconfiguration::On { standalone: false },
+                ..ClientRules::default()
+            },
+        };
         Config {
             id: server(place),
             voters: (0..N).map(server).collect(),
@@ -257,7 +278,7 @@ impl<P: Plant, const N: usize> World<P, N> {
             journal_entries: node_core::JOURNAL_ENTRIES,
             snap_count: u64::MAX.into(),
             last_counter: Zxid::LAST_COUNTER,
-            clients: node_core::ClientRules::default(),
+            clients,
         }
     }
 

@@ -141,6 +141,7 @@ impl<P: Plant> World<P> {
             self.trap_stepped(host);
         }
         self.effects = effects;
+        self.committed(host, status.last_applied, status.role == Role::Leading);
         // Also of a process that died in this step: what it committed is committed, and may have been told.
         match self.judge.stepped(host, &Status { established: stands, ..status }) {
             Ok(commits) => self.counters.commits += commits,
@@ -198,6 +199,7 @@ impl<P: Plant> World<P> {
         self.judged(finding);
         if leads {
             self.check_expiry(host, &op);
+            self.proposed(host, &op);
         }
         let process = self.hosts[host].process.as_mut().expect("it just stepped");
         let appends = matches!(op, StoreOp::Append(_));

@@ -3,12 +3,13 @@
 //! A script can't say that nothing happened for long enough: whoever leaves lines out of it leaves out progress. So a
 //! look goes on fairly: members that run see each other, whatever is sent arrives, disks write, timers expire. Who is
 //! down stays down. When the ensemble is not where it must be within the bound of a drawn world, the promise is
-//! broken. A quorum must run, or nothing is promised.
+//! broken. A quorum must run, of all memberships that may rule, or nothing is promised.
 
 use node_core::io::Input;
 use node_core::{Plant, Role, Status};
 
 use super::World;
+use super::membership::set_of;
 use super::stages::roles;
 use crate::host::Source;
 use crate::network::{Cargo, EndId, HostIndex};
@@ -55,9 +56,14 @@ impl<P: Plant> World<P> {
         self.hosts.iter().enumerate().filter_map(status).collect()
     }
 
+    /// Where the ensemble changes, those that run must be a quorum of all memberships that may rule.
+    fn promises_to(&self, running: &[(HostIndex, Status)]) -> bool {
+        !self.drawn.changes || self.is_quorum_of_all(set_of(running.iter().map(|(host, _)| *host)))
+    }
+
     fn missing(&self, target: Target) -> Option<String> {
         let running = self.running();
-        if running.len() <= self.hosts.len() / 2 {
+        if running.len() <= self.hosts.len() / 2 || !self.promises_to(&running) {
             return None;
         }
         match target {

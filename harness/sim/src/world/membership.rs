@@ -96,16 +96,23 @@ impl<P: Plant> World<P> {
     /// True when these are a quorum whatever may rule, and one of them knows what does.
     pub(super) fn decides(&self, set: Set) -> bool {
         if !self.drawn.changes {
-            return is_quorum(set_of(0..self.drawn.members), set);
+            return self.is_quorum_of_all(set);
         }
         let last = self.judge.last_membership();
         let knows = |host: &HostIndex| {
             let process = self.hosts[*host].process.as_ref();
             bit(*host) & set > 0 && process.is_some_and(|process| process.member.membership().version >= last)
         };
+        (last == Zxid::ZERO || (0..self.hosts.len()).any(|host| knows(&host))) && self.is_quorum_of_all(set)
+    }
+
+    /// True when these are a quorum whatever may rule.
+    pub(super) fn is_quorum_of_all(&self, set: Set) -> bool {
+        if !self.drawn.changes {
+            return is_quorum(set_of(0..self.drawn.members), set);
+        }
         let may_rule = self.judge.may_rule();
-        (last == Zxid::ZERO || (0..self.hosts.len()).any(|host| knows(&host)))
-            && may_rule.into_iter().all(|voters| is_quorum(set_of(voters.iter().copied()), set))
+        may_rule.into_iter().all(|voters| is_quorum(set_of(voters.iter().copied()), set))
     }
 
     /// At the end the last membership rules everywhere.

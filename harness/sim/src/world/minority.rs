@@ -3,11 +3,16 @@
 //!
 //! That all of a healed ensemble gets on again is the weaker half of what a quorum system promises: a member that
 //! waits for a dead one, or goes on voting for it, is found by nothing else. The dead are often those who led.
+//!
+//! Where the ensemble changes, nobody stays dead without whom the others are no quorum of all memberships that may rule.
+//! A leader that has not noticed the deaths yet may make one more that needs the dead: it counts on followers that it
+//! believes to be there. Then nobody who logged it may lead without them, and nobody can say that it will not rule: what
+//! was promised of a quorum is promised of none that lives, and the dead come back.
 
 use node_core::{Plant, Role, Status};
 
 use super::World;
-use super::membership::set_of;
+use super::membership::{Set, set_of};
 use super::stages::roles;
 use crate::dice::{Dice, HALF, Part};
 use crate::network::HostIndex;
@@ -29,14 +34,22 @@ impl<P: Plant> World<P> {
             let chosen = leader.filter(|_| place == 0).unwrap_or_else(|| dice.index(candidates.len()));
             self.left_dead.insert(candidates.swap_remove(chosen));
         }
-        let living = (0..self.hosts.len()).filter(|host| !self.left_dead.contains(host));
-        if !self.decides(set_of(living)) {
+        if !self.decides(self.living()) {
             // Where the ensemble changes, fewer may be too many.
             self.left_dead.clear();
         }
         for host in self.left_dead.clone() {
             self.crash(host);
         }
+    }
+
+    fn living(&self) -> Set {
+        set_of((0..self.hosts.len()).filter(|host| !self.left_dead.contains(host)))
+    }
+
+    /// True while the living are a quorum whatever may rule.
+    pub(super) fn living_suffice(&self) -> bool {
+        self.is_quorum_of_all(self.living())
     }
 
     /// The dead come back.

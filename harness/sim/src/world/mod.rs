@@ -180,7 +180,7 @@ impl<P: Plant> World<P> {
     /// A world as its seed draws it, before anything happened.
     pub(crate) fn new(seed: u64, options: Options, plant: P) -> Self {
         let mut dice = Dice::new(seed);
-        let drawn = Drawn::new(seed, &mut dice);
+        let drawn = Drawn::new(seed, options.only, &mut dice);
         Self::of(drawn, dice, options, plant)
     }
 
@@ -259,7 +259,7 @@ impl<P: Plant> World<P> {
         self.counters.local_writes = self.judge.local_writes();
         Outcome {
             // As it was drawn: a healed world has changed its own copy.
-            drawn: Drawn::of_seed(self.drawn.seed),
+            drawn: Drawn::of(self.drawn.seed, self.options.only),
             violation: self.violation,
             counters: self.counters,
             trace_hash: self.trace.hash(),

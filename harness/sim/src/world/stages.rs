@@ -114,6 +114,11 @@ impl<P: Plant> World<P> {
 
     /// Looks whether the present stage is through, or out of time.
     pub(super) fn look(&mut self) {
+        if matches!(self.stage, Stage::Quorum { .. }) && !self.living_suffice() {
+            self.counters.dead_needed += 1;
+            self.world_line("the dead are needed", [0, 0], String::new);
+            self.next_stage();
+        }
         let (until, missing) = match self.stage {
             Stage::Chaos | Stage::Over => return,
             Stage::Quorum { until } => (until, self.not_a_quorum()),

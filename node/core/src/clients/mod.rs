@@ -9,6 +9,11 @@
 //! anew, so nothing that its session proposed before the move may come after it is let in: the leader answers a
 //! revalidation only behind all that, and drops what comes later through the old member (see [`crate::sessions`]).
 //!
+//! Two processes may share a session, each with a connection. At one member the later connection closes the earlier one. At
+//! two, the member that had the session is told that it is *elsewhere*: its connection may read and sync, is told what it
+//! watches, keeps the session alive and may end it. It is closed when it asks to write, or says nothing for the session's
+//! time-out. So neither takes the session back from the other without a reason (Apache ZooKeeper's `SessionMoved`).
+//!
 //! Sessions of this member alone ([`crate::local`]) begin and end without the role, and so can be had without a leader.
 //! A *read-only* member serves them from what it has applied last, refuses what would change anything or ask a quorum,
 //! and says nothing of other sessions: it can't know whether they live.
@@ -81,17 +86,36 @@ enum Pending {
     Close { xid: i32 },
     /// The next token of a SASL exchange.
     Token { xid: i32, token: Option<Bytes> },
+    /// A write of a session that is at another member: the connection ends in its turn.
+    Leave,
 }
 
 impl Pending {
     fn is_write(&self, cxid: i32) -> bool {
         matches!(self, Self::Write { xid, .. } if *xid == cxid)
     }
+
+    /// True for a write that only the member may ask for at which the session is.
+    fn is_change(&self) -> bool {
+        matches!(self, Self::Write { op, .. } if *op != OpCode::CloseSession)
+    }
+}
+
+/// Who connects, as its first record says.
+struct Newcomer {
+    id: ClientId,
+    session: SessionId,
+    who: Vec<Id>,
+    last_zxid_seen: Zxid,
+    /// Its record has the field `readOnly`. Who leaves it out can't read an answer that has it.
+    knows_read_only: bool,
 }
 
 #[derive(Clone, Debug, Hash)]
 struct Client {
     session: SessionId,
+    /// As in its connect request.
+    knows_read_only: bool,
     /// Who it is, as far as is known. Only ever more.
     who: Vec<Id>,
     phase: Phase,
@@ -111,6 +135,9 @@ pub(crate) struct Clients {
     required_schemes: Vec<ByteString>,
     skip_acl: bool,
     local: LocalSessions,
+    /// Sessions of the ensemble that went on at another member while a connection of theirs stands here, and how long
+    /// that may be silent.
+    elsewhere: LocalSessions,
     /// New sessions are local ones.
     makes_local: bool,
     /// A local session may become the ensemble's.
@@ -142,6 +169,7 @@ impl Clients {
             required_schemes: rules.required_schemes.clone(),
             skip_acl: rules.skip_acl,
             local: LocalSessions::default(),
+            elsewhere: LocalSessions::default(),
             makes_local: rules.local_sessions,
             upgrades: rules.local_upgrading,
             read_only: false,
@@ -191,38 +219,41 @@ impl Clients {
             out.push(Effect::CloseClient { client: id });
             return None;
         }
+        let knows_read_only = request.read_only.is_some();
         let timeout_ms = request.timeout_ms.clamp(bounds.min_ms, bounds.max_ms);
-        if request.session == SessionId::NONE {
-            let session = self.new_session(tree);
+        let (session, last_zxid_seen) = (request.session, request.last_zxid_seen);
+        let newcomer = Newcomer { id, session, who, last_zxid_seen, knows_read_only };
+        if session == SessionId::NONE {
+            let newcomer = Newcomer { session: self.new_session(tree), ..newcomer };
             if self.makes_local || self.read_only {
-                self.local.begin(session, timeout_ms);
-                self.go_on(id, session, who, request.last_zxid_seen, tree, out);
+                self.local.begin(newcomer.session, timeout_ms);
+                self.go_on(newcomer, tree, out);
                 return None;
             }
-            self.admit(id, session, who, Phase::Creating, out);
-            return Some(Ask::Forward(creation(session, timeout_ms)));
+            let ask = Ask::Forward(creation(newcomer.session, timeout_ms));
+            self.admit(newcomer, Phase::Creating, out);
+            return Some(ask);
         }
-        if request.password.as_ref() != session_password(request.session).as_slice() {
-            out.push(Effect::Reply { client: id, frame: reply::expired() });
+        if request.password.as_ref() != session_password(session).as_slice() {
+            out.push(Effect::Reply { client: id, frame: reply::expired(knows_read_only) });
             out.push(Effect::CloseClient { client: id });
             return None;
         }
-        if self.local.contains(request.session) {
-            self.go_on(id, request.session, who, request.last_zxid_seen, tree, out);
+        if self.local.contains(session) {
+            self.go_on(newcomer, tree, out);
             return None;
         }
         if self.read_only {
             // Where sessions are local it was one of another member. Else only a leader can tell whether it lives.
-            let is_over = self.makes_local && tree.session(request.session).is_none();
-            if is_over && request.last_zxid_seen <= tree.zxid() {
-                out.push(Effect::Reply { client: id, frame: reply::expired() });
+            let is_over = self.makes_local && tree.session(session).is_none();
+            if is_over && last_zxid_seen <= tree.zxid() {
+                out.push(Effect::Reply { client: id, frame: reply::expired(knows_read_only) });
             }
             out.push(Effect::CloseClient { client: id });
             return None;
         }
-        let phase = Phase::Revalidating { last_zxid_seen: request.last_zxid_seen, timeout_ms };
-        self.admit(id, request.session, who, phase, out);
-        Some(Ask::Revalidate(Revalidate { session: request.session, timeout_ms }))
+        self.admit(newcomer, Phase::Revalidating { last_zxid_seen, timeout_ms }, out);
+        Some(Ask::Revalidate(Revalidate { session, timeout_ms }))
     }
 
     fn new_session(&mut self, tree: &Tree) -> SessionId {
@@ -239,33 +270,28 @@ impl Clients {
     }
 
     /// A local session has its client here.
-    fn go_on(
-        &mut self,
-        id: ClientId,
-        session: SessionId,
-        who: Vec<Id>,
-        last_zxid_seen: Zxid,
-        tree: &Tree,
-        out: &mut Vec<Effect>,
-    ) {
+    fn go_on(&mut self, newcomer: Newcomer, tree: &Tree, out: &mut Vec<Effect>) {
+        let Newcomer { id, session, last_zxid_seen, knows_read_only, .. } = newcomer;
         if last_zxid_seen > tree.zxid() {
             // It saw more than we have: it must not go back in time.
             out.push(Effect::CloseClient { client: id });
             return;
         }
         let Some(timeout_ms) = self.local.touch(session) else { return };
-        self.admit(id, session, who, Phase::Open, out);
-        let frame = reply::connected(session, timeout_ms, self.read_only);
+        self.admit(newcomer, Phase::Open, out);
+        let frame = reply::connected(session, timeout_ms, knows_read_only.then_some(self.read_only));
         out.push(Effect::Reply { client: id, frame });
     }
 
     // Local sessions, and reads without a leader.
 
-    /// Time passed: local sessions whose time is over end, and with them their connections.
+    /// Time passed: local sessions whose time is over end, and with them their connections. So does a connection that
+    /// its client left behind when it went to another member, and that says nothing any more.
     pub(crate) fn tick(&mut self, at: Duration, out: &mut Vec<Effect>) {
         self.watches.sweep();
         self.local.advance(at);
-        for session in self.local.expire() {
+        self.elsewhere.advance(at);
+        for session in [self.local.expire(), self.elsewhere.expire()].concat() {
             if let Some(&id) = self.by_session.get(&session) {
                 self.close(id, out);
             }
@@ -285,13 +311,18 @@ impl Clients {
         self.read_only = true;
     }
 
-    fn admit(&mut self, id: ClientId, session: SessionId, who: Vec<Id>, phase: Phase, out: &mut Vec<Effect>) {
+    /// Takes a connection in. Another one of the same session at this member is closed for it, as in ZooKeeper.
+    fn admit(&mut self, newcomer: Newcomer, phase: Phase, out: &mut Vec<Effect>) {
+        let Newcomer { id, session, who, last_zxid_seen: _, knows_read_only } = newcomer;
         if let Some(old) = self.by_session.insert(session, id) {
             self.clients.remove(&old);
             self.watches.forget(old);
+            self.elsewhere.end(session);
             out.push(Effect::CloseClient { client: old });
         }
-        self.clients.insert(id, Client { session, who, phase, queue: VecDeque::new(), synced_early: 0 });
+        let queue = VecDeque::new();
+        let client = Client { session, knows_read_only, who, phase, queue, synced_early: 0 };
+        self.clients.insert(id, client);
     }
 
     /// The leader's word on a session that wants to go on here.
@@ -306,7 +337,7 @@ impl Clients {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let Phase::Revalidating { last_zxid_seen, timeout_ms } = client.phase else { return };
         if !valid {
-            out.push(Effect::Reply { client: id, frame: reply::expired() });
+            out.push(Effect::Reply { client: id, frame: reply::expired(client.knows_read_only) });
             self.close(id, out);
         } else if last_zxid_seen > tree.zxid() {
             // It saw more than we have: it must not go back in time.
@@ -315,16 +346,26 @@ impl Clients {
             client.phase = Phase::Open;
             // The session keeps the time-out it was created with; the leader counts that one.
             let timeout_ms = tree.session(session).unwrap_or(timeout_ms);
-            out.push(Effect::Reply { client: id, frame: reply::connected(session, timeout_ms, false) });
+            let frame = reply::connected(session, timeout_ms, client.knows_read_only.then_some(false));
+            out.push(Effect::Reply { client: id, frame });
         }
     }
 
-    /// The session went on at another member.
-    pub(crate) fn moved_away(&mut self, session: SessionId, out: &mut Vec<Effect>) {
-        if let Some(&id) = self.by_session.get(&session)
-            && self.clients.get(&id).is_some_and(|client| matches!(client.phase, Phase::Open))
-        {
-            self.close(id, out);
+    /// The session went on at another member. Its connection here may be that of a second process which shares the
+    /// session: closed at once it would come back and take the session away from the first, for ever. So it stays, as
+    /// at Apache ZooKeeper, until it asks to write. A write that waits is another matter. Perhaps it came to the leader
+    /// too late, and the transactions that follow are of somebody who may count the same xids.
+    pub(crate) fn moved_away(&mut self, session: SessionId, tree: &Tree, out: &mut Vec<Effect>) {
+        let Some(&id) = self.by_session.get(&session) else { return };
+        let Some(client) = self.clients.get(&id) else { return };
+        if !matches!(client.phase, Phase::Open) {
+            return;
+        }
+        match tree.session(session) {
+            Some(timeout_ms) if !client.queue.iter().any(Pending::is_change) => {
+                self.elsewhere.begin(session, timeout_ms);
+            }
+            Some(_) | None => self.close(id, out),
         }
     }
 
@@ -355,6 +396,7 @@ impl Clients {
         }
         let session = client.session;
         let local = self.local.touch(session);
+        let is_elsewhere = self.elsewhere.touch(session).is_some();
         let forward = |op: OpCode, payload: Bytes, auth: Vec<Id>| {
             let multi = (op == OpCode::Multi).then(|| payload.clone());
             let request = ForwardedRequest { session, cxid: xid, op: op.code(), payload, auth };
@@ -364,6 +406,7 @@ impl Clients {
             Some(op) if self.read_only && needs_a_leader(op) => {
                 (Pending::Answer { xid, error: ErrorCode::NotReadOnly }, None)
             }
+            Some(op) if is_write(op) && is_elsewhere => (Pending::Leave, None),
             Some(op) if is_write(op) => match local {
                 None => forward(op, body, client.who.clone()),
                 Some(_) if !local::makes_ephemeral(op, &body) => {
@@ -486,16 +529,12 @@ impl Clients {
     pub(crate) fn about_to_apply(&mut self, entry: &Entry, tree: &Tree, out: &mut Vec<Effect>) {
         let Some(&id) = self.by_session.get(&entry.header.session) else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };
-        if is_moved(&entry.txn) {
+        if is_moved(&entry.txn) || self.elsewhere.contains(entry.header.session) {
             // Asked through another member, perhaps before the sync came to the leader.
             return;
         }
         let write = client.queue.iter().position(|pending| matches!(pending, Pending::Write { .. }));
-        let Some(write) = write
-            .filter(|at| matches!(client.queue[*at], Pending::Write { xid, .. } if xid == entry.header.cxid))
-        else {
-            return;
-        };
+        let Some(write) = write.filter(|at| is_answered(&client.queue[*at], entry)) else { return };
         for pending in client.queue.iter_mut().take(write) {
             if let Pending::Sync { done, .. } = pending
                 && !*done
@@ -527,13 +566,17 @@ impl Clients {
         if let Applied::SessionCreated { timeout_ms } = applied {
             if matches!(client.phase, Phase::Creating) {
                 client.phase = Phase::Open;
-                let frame = reply::connected(header.session, *timeout_ms, false);
+                let read_only = client.knows_read_only.then_some(false);
+                let frame = reply::connected(header.session, *timeout_ms, read_only);
                 out.push(Effect::Reply { client: id, frame });
             }
             return;
         }
         let asked_here = match client.queue.front() {
-            Some(Pending::Write { xid, op, multi }) if *xid == header.cxid => {
+            Some(pending @ Pending::Write { xid, op, multi })
+                if is_answered(pending, entry)
+                    && (*applied == Applied::SessionClosed || !self.elsewhere.contains(header.session)) =>
+            {
                 Some((*xid, *op, multi.clone()))
             }
             _ => None,
@@ -573,6 +616,7 @@ impl Clients {
                     return;
                 }
                 Pending::Token { xid, token } => reply::token(*xid, tree.zxid(), token.as_ref()),
+                Pending::Leave => return self.close(id, out),
                 Pending::Local { xid, op, body } => {
                     let (session, who) = (client.session, client.who.as_slice());
                     let (skip_acl, max_results) = (self.skip_acl, self.max_results);
@@ -592,6 +636,7 @@ impl Clients {
             && self.by_session.get(&client.session) == Some(&id)
         {
             self.by_session.remove(&client.session);
+            self.elsewhere.end(client.session);
         }
     }
 
@@ -609,6 +654,7 @@ impl Clients {
         out.extend(self.clients.keys().map(|client| Effect::CloseClient { client: *client }));
         self.clients.clear();
         self.by_session.clear();
+        self.elsewhere.clear();
         self.watches.clear();
     }
 }
@@ -638,6 +684,24 @@ fn needs_a_leader(op: OpCode) -> bool {
 /// The leader's refusal of what came through a member that the session had left.
 fn is_moved(txn: &Txn) -> bool {
     matches!(txn, Txn::Error { code } if *code == ErrorCode::SessionMoved.code())
+}
+
+/// True when this transaction is what became of a request. Another handle of the session, at another member, may end the
+/// session with the number that a request here has.
+fn is_answered(pending: &Pending, entry: &Entry) -> bool {
+    let ends = matches!(entry.txn, Txn::CloseSession { .. });
+    match pending {
+        Pending::Write { xid, op: OpCode::CloseSession, .. } => {
+            *xid == entry.header.cxid && (ends || matches!(entry.txn, Txn::Error { .. }))
+        }
+        Pending::Write { xid, .. } => *xid == entry.header.cxid && !ends,
+        Pending::Local { .. }
+        | Pending::Sync { .. }
+        | Pending::Answer { .. }
+        | Pending::Close { .. }
+        | Pending::Token { .. }
+        | Pending::Leave => false,
+    }
 }
 
 /// The request that makes a session the ensemble's.

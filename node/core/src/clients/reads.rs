@@ -2,6 +2,9 @@
 //!
 //! Each is executed when its turn comes in its connection's queue, against the tree as it is then. A watch is left
 //! in the same breath as the read that asks for it, so that nothing comes in between.
+//!
+//! A path is judged where something is written. Here a malformed one is that of a node which is not there, as in
+//! ZooKeeper, and the empty one is the root's.
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -9,7 +12,7 @@ use node_wire::client::{
     AddWatchMode, AddWatchRequest, AllChildrenNumberResponse, Children2Response, ChildrenResponse,
     ClientInfo, EphemeralsResponse, ErrorCode, ErrorResponse, ExistsResponse, GetAclResponse,
     GetDataResponse, Id, MultiOp, MultiRequest, MultiResponse, MultiResult, OpCode, PERM_ADMIN, PERM_READ,
-    PathOnly, PathWatch, SetWatches, SetWatches2, WatchesRequest, WhoAmIResponse, validate_path,
+    PathOnly, PathWatch, SetWatches, SetWatches2, WatchesRequest, WhoAmIResponse,
 };
 use node_wire::ids::SessionId;
 use node_wire::jute::{DecodeError, Reader};
@@ -18,7 +21,7 @@ use super::reply;
 use super::watches::{Earlier, Place, Watches, Which};
 use crate::access::{permits, shown_to, user_of};
 use crate::io::{ClientId, Effect};
-use crate::tree::{Tree, Znode};
+use crate::tree::{Tree, Znode, looked_up};
 
 /// Who asks, and what of.
 pub(super) struct Local<'a> {
@@ -93,8 +96,7 @@ impl Local<'_> {
     }
 
     fn readable(&self, path: &str, permissions: i32) -> Result<&Znode, ErrorCode> {
-        validate_path(path).map_err(|_| ErrorCode::BadArguments)?;
-        let node = self.tree.node(path).ok_or(ErrorCode::NoNode)?;
+        let node = self.tree.node(looked_up(path)).ok_or(ErrorCode::NoNode)?;
         if self.skip_acl || permits(&self.tree.acl_of(node), permissions, self.who) {
             Ok(node)
         } else {
@@ -113,12 +115,15 @@ impl Local<'_> {
         let zxid = self.tree.zxid();
         let (frame, place) = match op {
             OpCode::Exists => {
-                validate_path(&path).map_err(|_| ErrorCode::BadArguments)?;
+                // The one thing about a path that ZooKeeper judges in a read, and in this one alone.
+                if path.contains('\0') {
+                    return Err(ErrorCode::BadArguments);
+                }
                 if watch {
                     // Also on a node that is not there yet.
                     self.watches.once(self.client, &path, Place::Data);
                 }
-                let stat = self.tree.exists(&path)?;
+                let stat = self.tree.exists(looked_up(&path))?;
                 return Ok(Some(reply::with_body(xid, zxid, 0, |w| ExistsResponse { stat }.encode(w))));
             }
             OpCode::GetData => {
@@ -133,7 +138,7 @@ impl Local<'_> {
             }
             _ => {
                 let children = self.children(&path)?;
-                let stat = self.tree.exists(&path)?;
+                let stat = self.tree.exists(looked_up(&path))?;
                 let response = Children2Response { children, stat };
                 (reply::with_body(xid, zxid, 0, |w| response.encode(w)), Place::Children)
             }
@@ -154,7 +159,7 @@ impl Local<'_> {
         let zxid = self.tree.zxid();
         if op == OpCode::GetAllChildrenNumber {
             self.readable(&path, PERM_READ)?;
-            let total = i32::try_from(self.tree.nodes_below(&path).count()).unwrap_or(i32::MAX);
+            let total = i32::try_from(self.tree.nodes_below(looked_up(&path)).count()).unwrap_or(i32::MAX);
             return Ok(Some(reply::with_body(xid, zxid, 0, |w| {
                 AllChildrenNumberResponse { total }.encode(w);
             })));
@@ -215,7 +220,6 @@ impl Local<'_> {
     fn add_watch(&mut self, xid: i32, body: &mut Reader) -> Answer {
         let AddWatchRequest { path, mode } = AddWatchRequest::decode(body).map_err(malformed)?;
         let mode = AddWatchMode::from_code(mode).ok_or(ErrorCode::MarshallingError)?;
-        validate_path(&path).map_err(|_| ErrorCode::BadArguments)?;
         self.has_room(std::iter::once(&path))?;
         self.watches.add(self.client, &path, mode);
         Ok(Some(reply::with_body(xid, self.tree.zxid(), 0, |w| ErrorResponse { err: 0 }.encode(w))))
@@ -285,6 +289,29 @@ mod tests {
     use node_wire::txn::{Entry, Txn, TxnHeader};
 
     use super::*;
+
+    #[test]
+    fn the_empty_path_is_the_roots_and_a_nul_is_minded_by_exists_alone() {
+        let tree = Tree::default();
+        let watches = &mut Watches::default();
+        let (client, session, max_results) = (ClientId(1), SessionId(1), 1 << 20);
+        let mut local =
+            Local { client, session, who: &[], skip_acl: false, max_results, tree: &tree, watches };
+        let mut asked = |op, path: &'static str| {
+            let mut body = BytesMut::new();
+            PathWatch { path: path.into(), watch: true }.encode(&mut Writer::new(&mut body));
+            let frame = local.answer(1, op, &body.freeze(), &mut Vec::new());
+            let mut r = Reader::new(frame.slice(4..));
+            let err = ReplyHeader::decode(&mut r).expect("a header").err;
+            (err, r.remaining())
+        };
+        for op in [OpCode::Exists, OpCode::GetData, OpCode::GetChildren, OpCode::GetChildren2] {
+            assert_eq!(asked(op, ""), asked(op, "/"), "{op:?}");
+            assert_eq!(asked(op, "/x/"), (ErrorCode::NoNode.code(), 0), "{op:?}");
+        }
+        assert_eq!(asked(OpCode::Exists, "/\0"), (ErrorCode::BadArguments.code(), 0));
+        assert_eq!(asked(OpCode::GetData, "/\0"), (ErrorCode::NoNode.code(), 0));
+    }
 
     #[test]
     fn a_short_request_for_much_is_answered_as_far_as_it_goes() {

@@ -34,19 +34,19 @@ pub(super) fn with_body(xid: i32, zxid: Zxid, room: usize, body: impl FnOnce(&mu
     })
 }
 
-/// The answer to a connect request whose session stands.
-pub(super) fn connected(session: SessionId, timeout_ms: i32, read_only: bool) -> Bytes {
+/// The answer to a connect request whose session stands. `read_only` is left out for a client that did not send it: one
+/// of the older form reads as many bytes as it knows, and takes the next frame to begin there.
+pub(super) fn connected(session: SessionId, timeout_ms: i32, read_only: Option<bool>) -> Bytes {
     let password = Bytes::copy_from_slice(&session_password(session));
-    let read_only = Some(read_only);
     let response = ConnectResponse { protocol_version: 0, timeout_ms, session, password, read_only };
     frame(0, |w| response.encode(w))
 }
 
 /// The answer to a connect request whose session is over: a time-out of zero.
-pub(super) fn expired() -> Bytes {
+pub(super) fn expired(knows_read_only: bool) -> Bytes {
     let (session, password) = (SessionId::NONE, Bytes::from_static(&[0; 16]));
-    let response =
-        ConnectResponse { protocol_version: 0, timeout_ms: 0, session, password, read_only: Some(false) };
+    let read_only = knows_read_only.then_some(false);
+    let response = ConnectResponse { protocol_version: 0, timeout_ms: 0, session, password, read_only };
     frame(0, |w| response.encode(w))
 }
 

@@ -20,7 +20,7 @@ use node_wire::ids::Zxid;
 
 use super::reply;
 use crate::io::{ClientId, Effect};
-use crate::tree::{Seen, Tree, parent_of};
+use crate::tree::{Seen, Tree, looked_up, parent_of};
 
 /// Paths that one connection may watch. One that wants more is closed: memory is not the client's to spend.
 pub(super) const MAX_WATCHED: usize = 1 << 20;
@@ -355,18 +355,18 @@ impl Watches {
             None => self.once(client, path, place),
         };
         for path in &data {
-            let changed = match tree.node(path) {
+            let changed = match tree.node(looked_up(path)) {
                 None => Some(EventType::NodeDeleted),
                 Some(node) => (node.stat.mzxid > seen).then_some(EventType::NodeDataChanged),
             };
             restore(path, Place::Data, changed);
         }
         for path in &exist {
-            let changed = tree.node(path).map(|_| EventType::NodeCreated);
+            let changed = tree.node(looked_up(path)).map(|_| EventType::NodeCreated);
             restore(path, Place::Data, changed);
         }
         for path in &children {
-            let changed = match tree.node(path) {
+            let changed = match tree.node(looked_up(path)) {
                 None => Some(EventType::NodeDeleted),
                 Some(node) => (node.stat.pzxid > seen).then_some(EventType::NodeChildrenChanged),
             };

@@ -42,12 +42,13 @@ impl Leader {
             // Its time-out counts from now on; the transaction makes it known to all.
             let timeout_ms = node_wire::jute::Reader::new(request.payload.clone()).int().unwrap_or(0);
             self.sessions.add(session, timeout_ms, Some(owner), base.awake);
-        } else if self.sessions.owner(session).is_some_and(|known| known != owner)
+        } else if request.op != OpCode::CloseSession.code()
+            && self.sessions.owner(session).is_some_and(|known| known != owner)
             && !(base.plant.has(Bug::FollowerExpires) && request.cxid == 0)
         {
             // Sent before the client moved. It must not take effect after what the client did since. A member of ours
             // is told of the move and closes the connection; one of Apache ZooKeeper waits for a transaction, and takes
-            // this one for the reason to close.
+            // this one for the reason to close. The end of a session may be asked through anybody, as there.
             if self.waits_for_refusals(owner) {
                 return self.refuse(base, &request, ErrorCode::SessionMoved);
             }

@@ -170,9 +170,8 @@ impl Leader {
         if valid
             && let Some(before) = self.sessions.move_to(session, owner)
             && before != owner
-            && self.is_reachable(before)
         {
-            moved(base, before, session);
+            self.tell_moved(base, before, session);
         }
         if self.has_uncommitted(base) {
             self.rounds.barriers.push_back((self.last_proposed, owner, session, valid));
@@ -190,16 +189,25 @@ impl Leader {
     ) {
         if valid {
             revalidated(base, owner, session, true);
+            if self.sessions.owner(session).is_some_and(|now| now != owner) {
+                // It went on while this answer waited. Told then, it was told of an earlier connection.
+                self.tell_moved(base, owner, session);
+            }
         } else {
             self.ask_quorum(base, Waiter::Unknown(owner, session));
         }
     }
 
-    /// False for a learner whose connection is gone: its clients were closed with it.
-    fn is_reachable(&self, owner: Owner) -> bool {
-        match owner {
-            Owner::Local => true,
-            Owner::Learner(conn) => self.peers.contains_key(&conn),
+    /// Tells who had a session that it is elsewhere. A learner whose connection is gone has closed its clients with it. A
+    /// Java member knows no such word, and takes it for the answer to a question of its own: that the session is over.
+    fn tell_moved<P: Plant>(&self, base: &mut Base<P>, before: Owner, session: SessionId) {
+        match before {
+            Owner::Local => base.clients.moved_away(session, &base.tree, &mut base.out),
+            Owner::Learner(conn) => {
+                if self.peers.get(&conn).is_some_and(|peer| peer.dialect == Dialect::Own) {
+                    send_revalidated(base, conn, session, false, MOVED);
+                }
+            }
         }
     }
 
@@ -228,13 +236,6 @@ fn revalidated<P: Plant>(base: &mut Base<P>, owner: Owner, session: SessionId, v
     match owner {
         Owner::Local => base.clients.revalidated(session, valid, &base.tree, &mut base.out),
         Owner::Learner(conn) => send_revalidated(base, conn, session, valid, -1),
-    }
-}
-
-fn moved<P: Plant>(base: &mut Base<P>, before: Owner, session: SessionId) {
-    match before {
-        Owner::Local => base.clients.moved_away(session, &mut base.out),
-        Owner::Learner(conn) => send_revalidated(base, conn, session, false, MOVED),
     }
 }
 

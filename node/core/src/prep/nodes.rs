@@ -59,7 +59,7 @@ impl Outstanding {
         // A sequential name may end in a slash: its number is the name.
         let slash = path.rfind('/').filter(|_| !path.contains('\0')).ok_or(ErrorCode::BadArguments)?;
         let parent_path = ByteString::from(&path[..slash.max(1)]);
-        let acl = fix_up(acl, case.who(), case.rules.max_list())?;
+        let acl = fix_up(acl, case.who(), case.rules.max_list(), &case.rules.providers)?;
         let mut parent = self.existing(case.tree, &parent_path)?;
         case.demand(&parent, PERM_CREATE)?;
         let path = if mode.sequential {
@@ -108,8 +108,11 @@ impl Outstanding {
         if is_built_in(&path) {
             return Err(ErrorCode::BadArguments);
         }
-        validate_path(&path).map_err(|_| ErrorCode::BadArguments)?;
-        let (parent_path, _) = parent_of(&path).ok_or(ErrorCode::BadArguments)?;
+        // As in ZooKeeper: of a malformed path there is no node.
+        if !path.contains('/') || path.contains('\0') {
+            return Err(ErrorCode::BadArguments);
+        }
+        let (parent_path, _) = parent_of(&path).ok_or(ErrorCode::NoNode)?;
         let parent = self.existing(case.tree, parent_path)?;
         let record = self.existing(case.tree, &path)?;
         case.demand(&parent, PERM_DELETE)?;
@@ -187,7 +190,7 @@ impl Outstanding {
     ) -> Result<Txn, ErrorCode> {
         let SetAclRequest { path, acl, version } = request;
         validate_path(&path).map_err(|_| ErrorCode::BadArguments)?;
-        let acl = fix_up(acl, case.who(), case.rules.max_list())?;
+        let acl = fix_up(acl, case.who(), case.rules.max_list(), &case.rules.providers)?;
         let mut record = self.existing(case.tree, &path)?;
         case.demand(&record, PERM_ADMIN)?;
         record.aversion = next_version(version, record.aversion)?;

@@ -34,7 +34,8 @@ pub use acl::AclCache;
 pub(crate) use acl::SharedAcl;
 pub use apply::Applied;
 pub(crate) use image::is_built_in;
-pub(crate) use read::parent_of;
+pub use quota::Quota;
+pub(crate) use read::{looked_up, parent_of};
 
 /// One node of the tree.
 #[derive(Clone, Debug)]

@@ -78,7 +78,42 @@ fn part(of: &str, name: &str) -> String {
     format!("{QUOTAS}{of}/{name}")
 }
 
+/// What may be below a path and what is there, -1 where nothing is said. A hard limit goes before a wish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Znodes that may be there.
+    pub count_limit: i64,
+    /// Bytes of data that may be there.
+    pub bytes_limit: i64,
+    /// Znodes that are there.
+    pub count: i64,
+    /// Bytes that are there.
+    pub bytes: i64,
+}
+
 impl Tree {
+    /// Every path with limits.
+    pub fn quotas(&self) -> impl Iterator<Item = (ByteString, Quota)> + '_ {
+        self.quotas.iter().map(|of| {
+            let read = |name| {
+                let node = self.node(&part(of, name));
+                Track::parse(node.and_then(|node| node.data.as_ref()))
+            };
+            let (limits, stats) = (read(LIMITS), read(STATS));
+            let limit = |hard: &str, wish: &str| match limits.get(hard) {
+                -1 => limits.get(wish),
+                hard => hard,
+            };
+            let quota = Quota {
+                count_limit: limit(COUNT_HARD, COUNT),
+                bytes_limit: limit(BYTES_HARD, BYTES),
+                count: stats.get(COUNT),
+                bytes: stats.get(BYTES),
+            };
+            (of.clone(), quota)
+        })
+    }
+
     /// The nearest path with limits that a node is at or below.
     fn quota_of(&self, path: &str) -> Option<ByteString> {
         if self.quotas.is_empty() {
@@ -173,7 +208,26 @@ fn signed(length: usize) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use node_wire::snapshot::{NodeRecord, StatPersisted};
+
     use super::*;
+
+    #[test]
+    fn a_hard_limit_goes_before_a_wish_where_limits_are_told() {
+        let mut tree = Tree::default();
+        let mut put = |path: &'static str, data: &'static str| {
+            let stat = StatPersisted::default();
+            let data = Some(Bytes::from_static(data.as_bytes()));
+            tree.put(NodeRecord { path: path.into(), data, acl: -1, stat });
+        };
+        put("/a", "12345");
+        put("/zookeeper/quota/a", "");
+        put("/zookeeper/quota/a/zookeeper_limits", "count=4,bytes=50=;byteHardLimit=100");
+        put("/zookeeper/quota/a/zookeeper_stats", "");
+        tree.find_quotas();
+        let quota = Quota { count_limit: 4, bytes_limit: 100, count: 1, bytes: 5 };
+        assert_eq!(tree.quotas().collect::<Vec<_>>(), [(ByteString::from_static("/a"), quota)]);
+    }
 
     fn track(text: &'static str) -> Track {
         Track::parse(Some(&Bytes::from_static(text.as_bytes())))

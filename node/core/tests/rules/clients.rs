@@ -22,8 +22,8 @@ pub(crate) struct Wish {
     pub(crate) timeout_ms: i32,
     /// Instead of what it has seen.
     pub(crate) seen: Option<Zxid>,
-    /// A member that serves reads alone would do.
-    pub(crate) read_only: bool,
+    /// A member that serves reads alone would do; none for a client of the older form, which does not say it.
+    pub(crate) read_only: Option<bool>,
 }
 
 /// One connection of a client.
@@ -65,7 +65,7 @@ impl Client {
             timeout_ms: wish.timeout_ms,
             session: self.session,
             password: self.password.clone(),
-            read_only: Some(wish.read_only),
+            read_only: wish.read_only,
         }
     }
 
@@ -89,13 +89,14 @@ impl Client {
         if !self.connected {
             let response = ConnectResponse::decode(&mut reader)?;
             self.connected = true;
+            let older = if response.read_only.is_none() { ", in the older form" } else { "" };
             if response.timeout_ms <= 0 {
-                return Ok("session expired".to_owned());
+                return Ok(format!("session expired{older}"));
             }
             self.session = response.session;
             self.password = response.password;
             let how = if response.read_only == Some(true) { ", read-only" } else { "" };
-            return Ok(format!("session {} for {} ms{how}", response.session, response.timeout_ms));
+            return Ok(format!("session {} for {} ms{how}{older}", response.session, response.timeout_ms));
         }
         let header = ReplyHeader::decode(&mut reader)?;
         if header.xid == XID_WATCH {

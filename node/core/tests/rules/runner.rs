@@ -146,6 +146,8 @@ impl Runner {
                 self.ensemble.rules.super_digest = args.key::<String>("super")?.map(ByteString::from);
                 let required = args.key::<String>("require")?.map(ByteString::from);
                 self.ensemble.rules.required_schemes = required.into_iter().collect();
+                let providers = args.key::<String>("providers")?.map(ByteString::from);
+                self.ensemble.rules.providers = providers.into_iter().collect();
             }
             "member" => self.member(args)?,
             "start" | "puppet" => self.ensemble.start(&args.ids()?, name == "puppet")?,
@@ -229,6 +231,7 @@ impl Runner {
             round: Round(args.or("round", 1)?),
             peer_epoch: Epoch(args.or("epoch", 0)?),
             config: None,
+            proposed: None,
             dialect: Dialect::Own,
         };
         self.ensemble.vote(from, to, notification);
@@ -280,7 +283,9 @@ impl Runner {
                 let forged = args.or("forged", false)?;
                 let timeout_ms = args.or("timeout", 4000)?;
                 let seen = args.zxid("seen")?;
-                let wish = Wish { timeout_ms, seen, read_only: args.or("readonly", false)? };
+                let read_only = args.or("readonly", false)?;
+                let is_older = args.or("older", false)?;
+                let wish = Wish { timeout_ms, seen, read_only: (!is_older).then_some(read_only) };
                 return Ok(self.ensemble.connect(client, member, of, forged, wish)?);
             }
             "lose" => {

@@ -17,14 +17,27 @@ use node_wire::txn::{Entry, Txn, TxnHeader};
 
 use crate::history::dotted;
 
+fn list(ids: &mut dyn Iterator<Item = ServerId>) -> String {
+    ids.map(|id| id.to_string()).collect::<Vec<_>>().join(" ")
+}
+
 pub(crate) fn notification(vote: &Notification) -> String {
+    let proposed = vote.proposed.as_ref().and_then(|text| Membership::from_bytes(text).ok());
+    let proposed = proposed.map(|proposed| {
+        format!(
+            " proposing {} votes=[{}]",
+            dotted(proposed.version),
+            list(&mut proposed.voters().into_iter())
+        )
+    });
     format!(
-        "vote {} for {} zxid={} epoch={} round={}",
+        "vote {} for {} zxid={} epoch={} round={}{}",
         format!("{:?}", vote.state).to_uppercase(),
         vote.leader,
         dotted(vote.zxid),
         vote.peer_epoch,
-        vote.round
+        vote.round,
+        proposed.unwrap_or_default()
     )
 }
 
@@ -217,8 +230,6 @@ pub(crate) fn stat(stat: &Stat) -> String {
 
 /// Who is in the ensemble.
 pub(crate) fn ensemble(active: &Membership, joining: &BTreeMap<ServerId, ServerLine>) -> String {
-    let list =
-        |ids: &mut dyn Iterator<Item = ServerId>| ids.map(|id| id.to_string()).collect::<Vec<_>>().join(" ");
     let mut line =
         format!("ensemble {} votes=[{}]", dotted(active.version), list(&mut active.voters().into_iter()));
     if !active.observers().is_empty() {

@@ -139,6 +139,7 @@ fn notifications_with_and_without_a_configuration() {
         round: Round(9),
         peer_epoch: Epoch(2),
         config: Some(Bytes::from_static(b"version=0")),
+        proposed: None,
         dialect: Dialect::Apache,
     };
     assert_eq!(Notification::decode(unhex(with)), Ok(notification.clone()));
@@ -148,6 +149,14 @@ fn notifications_with_and_without_a_configuration() {
     let own_with = with.replacen("00000002 00000009", "6e6f6465 00000009", 1);
     assert_eq!(Notification::decode(unhex(&own_with)), Ok(own.clone()));
     assert_eq!(written(|w| own.encode(w)), unhex(&own_with));
+
+    let proposing = Notification { proposed: Some(Bytes::from_static(b"version=7")), ..own.clone() };
+    let own_proposing = format!("{own_with} 00000009 76657273696f6e3d37");
+    assert_eq!(Notification::decode(unhex(&own_proposing)), Ok(proposing.clone()));
+    assert_eq!(written(|w| proposing.encode(w)), unhex(&own_proposing));
+    // What stands behind the configuration of a member of Apache ZooKeeper is none of ours.
+    let theirs = format!("{with} 00000009 76657273696f6e3d37");
+    assert_eq!(Notification::decode(unhex(&theirs)), Ok(notification));
 
     let notification = Notification { state: PeerState::Leading, config: None, ..own };
     assert_eq!(Notification::decode(unhex(without)), Ok(notification.clone()));

@@ -171,12 +171,14 @@ proptest! {
         round in positive(),
         epoch: u32,
         config in data(),
+        proposed in data(),
         apache in any::<bool>(),
     ) {
         let config = config.filter(|config| !config.is_empty());
+        let proposed = proposed.filter(|text| !text.is_empty() && config.is_some() && !apache);
         let (leader, zxid, round, peer_epoch) = (ServerId(leader), Zxid(zxid), Round(round), Epoch(epoch));
         let dialect = if apache && config.is_some() { Dialect::Apache } else { Dialect::Own };
-        let notification = Notification { state, leader, zxid, round, peer_epoch, config, dialect };
+        let notification = Notification { state, leader, zxid, round, peer_epoch, config, proposed, dialect };
         prop_assert_eq!(Notification::decode(written(|w| notification.encode(w))), Ok(notification));
     }
 

@@ -19,10 +19,13 @@ mod load;
 mod seat;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
 
 use checker::history::Event as Line;
+use node_core::commit_times::{CommitTimes, Counted};
+use node_core::io::StoreOp;
 use node_core::{Bug, Clean, Plant, Planted, io};
-use node_wire::ids::ServerId;
+use node_wire::ids::{ServerId, Zxid};
 use workloads::{Completion, Invocation, Workload};
 
 use super::{Event, World};
@@ -76,6 +79,8 @@ pub enum Word {
         /// In milliseconds.
         offset_ms: i64,
     },
+    /// As leader: how long its proposals waited for their commit, in microseconds, and how many.
+    Commits(Counted),
     /// It told of a transition.
     Said(io::Event),
 }
@@ -165,6 +170,8 @@ pub(super) struct Plan {
     load: Load,
     /// Whose clocks are off, by how much.
     offsets_ms: Vec<i64>,
+    /// What leaders count of their commits, by host.
+    commits: Vec<CommitTimes>,
 }
 
 /// A world in which nothing happens yet but what is asked for: no member runs.
@@ -177,13 +184,14 @@ pub fn begin(setting: Setting, workload: Workload) -> Box<dyn Ensemble> {
 
 impl<P: Plant> World<P> {
     fn calm_world(setting: Setting, workload: Workload, plant: P) -> Self {
-        let options = Options { plant: None, trace: false, look_inside: false, progress: false };
+        let options = Options { plant: None, trace: false, look_inside: false, progress: false, only: None };
         let mut world = Self::of(climate::of(&setting), Dice::new(setting.seed), options, plant);
         for host in &mut world.hosts {
             host.clock.wall_offset_ms = 0;
         }
         world.planned = Some(Box::new(Plan {
             offsets_ms: vec![0; setting.members],
+            commits: vec![CommitTimes::default(); setting.members],
             setting,
             news: Vec::new(),
             lines: Vec::new(),
@@ -213,6 +221,30 @@ impl<P: Plant> World<P> {
     pub(super) fn overheard(&mut self, host: HostIndex, event: &io::Event) {
         if self.planned.is_some() {
             self.note_word(host, Word::Said(event.clone()));
+        }
+    }
+
+    /// A leader gives a proposal of its own to its store.
+    pub(super) fn proposed(&mut self, host: HostIndex, op: &StoreOp) {
+        let now = Duration::from_micros(self.now.0);
+        if let (Some(plan), StoreOp::Append(entry)) = (self.planned.as_mut(), op) {
+            plan.commits[host].proposed(entry.zxid(), now);
+        }
+    }
+
+    /// A member stepped: what it has committed by now, and whether it leads. Its word is news, as a process's line is.
+    pub(super) fn committed(&mut self, host: HostIndex, applied: Zxid, leads: bool) {
+        let now = Duration::from_micros(self.now.0);
+        let Some(plan) = self.planned.as_mut().filter(|plan| plan.commits[host].is_waiting()) else { return };
+        let commits = &mut plan.commits[host];
+        let told = if leads {
+            commits.committed(applied, now);
+            commits.due(now)
+        } else {
+            commits.over(now)
+        };
+        if let Some(us) = told {
+            self.note_word(host, Word::Commits(us));
         }
     }
 
@@ -246,6 +278,7 @@ impl<P: Plant> World<P> {
     }
 
     fn end_process(&mut self, host: HostIndex, how: String) {
+        self.the_plan().commits[host] = CommitTimes::default();
         // What the kernel holds for a process that merely ended is not lost.
         self.drawn.power = crate::dice::Chance::NEVER;
         self.crash(host);
@@ -288,6 +321,8 @@ impl<P: Plant> Ensemble for World<P> {
             return;
         };
         self.note_word(host, Word::Spawned);
+        // What a process that was killed had counted went with it.
+        self.the_plan().commits[host] = CommitTimes::default();
         self.stepping = None;
         let panic = catch_unwind(AssertUnwindSafe(|| self.start_process(host))).err();
         self.end_the_broken(panic, Some(host));

@@ -1,0 +1,100 @@
+//! What a member that looks for a leader remembers: votes, peers, and the ballot box of one lookup.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use node_wire::election::Notification;
+use node_wire::ids::{Epoch, Round, ServerId, Zxid};
+
+use crate::plant::{Bug, Plant};
+
+/// The first pause before a vote is told again to those that did not answer; it doubles up to `RESEND_MAX`.
+pub(super) const RESEND_MIN: Duration = Duration::from_millis(60);
+
+/// A peer that looks is heard at least this often, and one that does not answers as often: see `RESEND_MAX`.
+const AUDIBLE: Duration = Duration::from_millis(2500);
+
+/// A Java member repeats its vote ever more rarely, down to once a minute. While its connection stands it is taken
+/// to be there for this long.
+const APACHE_AUDIBLE: Duration = Duration::from_secs(65);
+
+/// A vote: for whom, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Vote {
+    pub(crate) leader: ServerId,
+    pub(crate) zxid: Zxid,
+    pub(crate) peer_epoch: Epoch,
+    pub(crate) round: Round,
+}
+
+impl Vote {
+    pub(super) fn of(notification: &Notification) -> Self {
+        Self {
+            leader: notification.leader,
+            zxid: notification.zxid,
+            peer_epoch: notification.peer_epoch,
+            round: notification.round,
+        }
+    }
+
+    /// The order of votes within a round.
+    pub(super) fn rank<P: Plant>(&self, plant: P) -> (Epoch, Zxid, ServerId) {
+        let epoch = if plant.has(Bug::IgnorePeerEpoch) { Epoch::ZERO } else { self.peer_epoch };
+        (epoch, self.zxid, self.leader)
+    }
+}
+
+/// What is known of a peer's connection.
+#[derive(Clone, Copy, Debug, Default, Hash)]
+pub(super) struct Peer {
+    pub(super) connected: bool,
+    /// It was our leader and fell silent: its open socket proves nothing until it speaks again.
+    pub(super) suspect: bool,
+    /// When it was heard last, in the present lookup.
+    pub(super) heard_at: Option<Duration>,
+    /// It is a member of Apache ZooKeeper, as its votes show.
+    pub(super) apache: bool,
+}
+
+impl Peer {
+    /// Until when it counts as heard.
+    pub(super) fn audible_until(&self) -> Option<Duration> {
+        let audible = if self.apache && self.connected { APACHE_AUDIBLE } else { AUDIBLE };
+        self.heard_at.map(|heard_at| heard_at + audible)
+    }
+}
+
+/// The vote of a member that is not looking, and whether it claims to lead.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) struct Settled {
+    pub(super) vote: Vote,
+    pub(super) leading: bool,
+}
+
+/// One search for a leader.
+#[derive(Clone, Debug)]
+pub(super) struct Lookup {
+    /// For ourselves, with all we have.
+    pub(super) candidacy: Vote,
+    /// What we vote for when nobody is better: ourselves, or nobody while we stand back.
+    pub(super) own: Vote,
+    pub(super) proposal: Vote,
+    /// Whom we voted for in vain.
+    pub(super) avoided: Option<ServerId>,
+    pub(super) began: Duration,
+    pub(super) ballots: BTreeMap<ServerId, Vote>,
+    pub(super) settled: BTreeMap<ServerId, Settled>,
+    /// When the wait for better votes ends; runs while a quorum agrees.
+    pub(super) settle_at: Option<Duration>,
+    pub(super) resend_at: Duration,
+    pub(super) resend_after: Duration,
+}
+
+impl Lookup {
+    /// Our vote is another now: it is told at once, and again soon.
+    pub(super) fn changed(&mut self, at: Duration) {
+        self.settle_at = None;
+        self.resend_after = RESEND_MIN;
+        self.resend_at = at + RESEND_MIN;
+    }
+}
