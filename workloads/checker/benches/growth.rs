@@ -1,4 +1,4 @@
-//! How cost grows with operations, with processes and with operations that nobody answered:
+//! How cost grows with operations, with processes, with operations that nobody answered, and on objects of other kinds:
 //! `cargo bench -p checker --bench growth [-- FOLDER]`.
 //!
 //! Prints seconds of processor time of one thread (the clock on the wall would measure the neighbours), with the exponent
@@ -9,12 +9,22 @@
 #[expect(dead_code, reason = "shared with the example, which falsifies in more ways")]
 mod simulation;
 
+#[path = "../examples/generate_objects/objects.rs"]
+mod objects;
+
 use std::path::{Path, PathBuf};
 
-use checker::history::{Event, History};
+use checker::catalogue::ModelName;
+use checker::history::{Event, History, Record};
+use checker::model::counter::Counter;
+use checker::model::kv::Kv;
+use checker::model::mutex::Mutex;
+use checker::model::queue::Queue;
+use checker::model::set::Set;
+use checker::model::{Model, pair};
 use checker::stream::{Answer, Checker};
 use checker::verdict::Verdict;
-use checker::{Budget, linearizable};
+use checker::{Budget, linearizable, search};
 use plotters::prelude::*;
 use simulation::{Options, Simulation};
 
@@ -28,6 +38,8 @@ enum Way {
     Portfolio,
     /// Record by record, by the stream.
     Stream,
+    /// A history of another object in memory, by its portfolio.
+    Object(ModelName),
 }
 
 /// One line of a drawing.
@@ -99,7 +111,17 @@ fn growths() -> Vec<Growth> {
             values: vec![0.0, 1.0, 5.0, 10.0, 50.0, 100.0, 200.0],
             logarithmic: false,
             apply: |options, value| options.info = value / 1000.0,
-            series: kinds(cas, plain),
+            series: kinds(cas, plain.clone()),
+        },
+        Growth {
+            name: "objects",
+            title: "operations on other objects, 10 processes",
+            values: vec![1e3, 3e3, 1e4, 3e4, 1e5],
+            logarithmic: true,
+            apply: |options, value| options.ops = whole(value),
+            series: [ModelName::Kv, ModelName::Mutex, ModelName::Set, ModelName::Queue, ModelName::Counter]
+                .map(|model| Series { name: model.name(), way: Way::Object(model), options: plain.clone() })
+                .into(),
         },
     ]
 }
@@ -109,8 +131,7 @@ fn measure(growth: &Growth, series: &Series) -> Vec<(f64, f64)> {
     for &value in &growth.values {
         let mut options = series.options.clone();
         (growth.apply)(&mut options, value);
-        let events: Vec<Event> = Simulation::new(options).collect();
-        let (seconds, verdict) = mean(series.way, events);
+        let (seconds, verdict) = mean(series.way, options);
         let before = points.last().filter(|_| growth.logarithmic);
         let exponent = before.map(|&(x, y)| (seconds / y).ln() / (value / x).ln());
         let exponent = exponent.map(|exponent| format!("  exponent {exponent:.2}")).unwrap_or_default();
@@ -123,21 +144,41 @@ fn measure(growth: &Growth, series: &Series) -> Vec<(f64, f64)> {
 }
 
 /// The mean processor time, and the verdict. What a stream leaves to the search is unknown.
-fn mean(way: Way, events: Vec<Event>) -> (f64, Verdict) {
+fn mean(way: Way, options: Options) -> (f64, Verdict) {
     match way {
         Way::Portfolio => {
-            let history = History::from_events(events).expect("sound");
+            let history = History::from_events(Simulation::new(options)).expect("sound");
             repeated(|| linearizable::check(&history, &Budget::default()).verdict)
         }
-        Way::Stream => repeated(|| {
-            let mut checker = Checker::new();
-            for event in &events {
-                checker.push(event).expect("sound");
+        Way::Stream => {
+            let events: Vec<Event> = Simulation::new(options).collect();
+            repeated(|| {
+                let mut checker = Checker::new();
+                for event in &events {
+                    checker.push(event).expect("sound");
+                }
+                let valid = checker.finish().into_iter().all(|key| matches!(key.answer, Answer::Valid));
+                if valid { Verdict::Valid } else { Verdict::Unknown }
+            })
+        }
+        Way::Object(model) => {
+            let Options { ops: operations, conc: clients, seed, .. } = options;
+            let records =
+                objects::records(objects::Wanted { model, operations, clients, seed, falsified: false });
+            match model {
+                ModelName::Kv => object(&Kv::default(), records),
+                ModelName::Mutex => object(&Mutex, records),
+                ModelName::Set => object(&Set::default(), records),
+                ModelName::Queue => object(&Queue::default(), records),
+                _ => object(&Counter, records),
             }
-            let valid = checker.finish().into_iter().all(|key| matches!(key.answer, Answer::Valid));
-            if valid { Verdict::Valid } else { Verdict::Unknown }
-        }),
+        }
     }
+}
+
+fn object<M: Model<Op: Send + Sync> + Sync>(model: &M, records: Vec<Record>) -> (f64, Verdict) {
+    let calls = pair(model, records.into_iter().map(Ok)).expect("sound");
+    repeated(|| search::judge(model, &calls, &Budget::default(), 1, false).result.verdict)
 }
 
 /// Some systems count a thread's time in ticks of four milliseconds: what is short is done many times.
@@ -165,11 +206,12 @@ fn cpu_seconds() -> f64 {
 }
 
 fn draw(growth: &Growth, lines: &[Vec<(f64, f64)>], path: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    const COLOURS: [RGBColor; 4] = [
+    const COLOURS: [RGBColor; 5] = [
         RGBColor(0x1f, 0x5f, 0xa8),
         RGBColor(0xb4, 0x5a, 0x14),
         RGBColor(0x2f, 0x7d, 0x4f),
         RGBColor(0x6f, 0xa3, 0xd8),
+        RGBColor(0x8a, 0x4f, 0x9e),
     ];
     let (first, last) = (growth.values[0], growth.values[growth.values.len() - 1]);
     let root = SVGBackend::new(path, (720, 420)).into_drawing_area();

@@ -46,7 +46,7 @@ fn judge(name: &str) -> Outcome {
     let start = Instant::now();
     let loaded = load(BufReader::with_capacity(1 << 20, File::open(name)?))?;
     let loading = start.elapsed();
-    let mut verdict = loaded.limit(Verdict::Valid);
+    let mut verdict = loaded.extent.limit(Verdict::Valid);
     println!("{name}: {} operations loaded in {loading:.3?}", loaded.history.ops().len());
     let start = Instant::now();
     let orders: Vec<Option<bool>> = loaded.history.by_key().iter().map(|(_, ops)| has_order(ops)).collect();

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 
 use serde_json::json;
 
+use crate::figures::count;
 use crate::history::{History, Op, OpKind, Outcome};
 use crate::register::explain::deed;
 use crate::set::Reads;
@@ -52,13 +53,18 @@ pub fn check(history: &History, reads: Reads) -> CheckResult {
         return CheckResult::new(NAME, Verdict::Unknown, summary).with_evidence(evidence);
     }
     if never_read > 0 {
-        let summary =
-            format!("{never_read} of {acknowledged} acknowledged elements were never read afterwards");
+        let summary = format!(
+            "{} of {} acknowledged elements were never read afterwards",
+            count(never_read),
+            count(acknowledged)
+        );
         return CheckResult::new(NAME, Verdict::Unknown, summary).with_evidence(evidence);
     }
     let summary = format!(
-        "{reads} reads agree on one order, with each of {acknowledged} acknowledged elements in its place ({open} of \
-         unknown fate)"
+        "{} reads agree on one order, with each of {} acknowledged elements in its place ({} of unknown fate)",
+        count(reads),
+        count(acknowledged),
+        count(open)
     );
     CheckResult::new(NAME, Verdict::Valid, summary).with_evidence(evidence)
 }

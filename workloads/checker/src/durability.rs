@@ -6,6 +6,9 @@
 //! Besides, no reply may have shown a version beyond the last one, and the last value must come from somebody who
 //! may have written it last.
 //!
+//! Of a history whose end is missing ([`Extent::Beginning`]) only the lower bounds hold: more changes came, and other
+//! values, but none of what was acknowledged may be undone.
+//!
 //! Sets, lists and numbered places are read whole at the end ([`FinalState::list`]): there every acknowledged element
 //! is looked for on every member by name ([`check_elements`]).
 
@@ -14,7 +17,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::history::{History, Op, OpKind, Outcome};
+use crate::figures;
+use crate::history::{Extent, History, Op, OpKind, Outcome};
 use crate::register::explain::deed;
 use crate::verdict::{CheckResult, Verdict};
 use crate::versions::counterexample;
@@ -62,10 +66,12 @@ struct Expected<'a> {
     /// The operation that showed the highest version.
     newest: Option<&'a Op>,
     ops: usize,
+    /// Whether these are all that there were.
+    is_whole: bool,
 }
 
 impl<'a> Expected<'a> {
-    fn of(ops: &[&'a Op]) -> Self {
+    fn of(ops: &[&'a Op], extent: Extent) -> Self {
         let pick = |wanted: fn(&Op) -> bool| ops.iter().copied().filter(|op| wanted(op)).collect::<Vec<_>>();
         let shown = ops.iter().copied().filter(|op| op.outcome == Outcome::Ok && op.version.is_some());
         Self {
@@ -73,6 +79,7 @@ impl<'a> Expected<'a> {
             open: pick(Op::is_open_change),
             newest: shown.max_by_key(|op| op.version),
             ops: ops.len(),
+            is_whole: extent.is_whole(),
         }
     }
 
@@ -105,7 +112,7 @@ impl<'a> Expected<'a> {
             );
             return Err((why, self.acknowledged.last().copied().into_iter().collect()));
         }
-        if version > acknowledged + open {
+        if self.is_whole && version > acknowledged + open {
             let why = format!(
                 "{acknowledged} changes of key {key} were acknowledged and {open} may have happened, but member \
                  {member} holds version {version}"
@@ -129,6 +136,10 @@ impl<'a> Expected<'a> {
                 describe(value)
             );
             return Err((why, vec![last]));
+        }
+        // Whoever wrote last may be missing.
+        if !self.is_whole {
+            return Ok(());
         }
         let wrote = |op: &&&Op| op.kind.written() == value;
         if self.open.iter().any(|op| wrote(&op)) {
@@ -177,9 +188,9 @@ fn count(count: usize) -> i64 {
 /// Judges the final state of every key on each of `members`. A member that could not be asked makes the answer
 /// unknown, unless another shows a violation.
 #[must_use]
-pub fn check(history: &History, states: &[FinalState], members: &[u64]) -> CheckResult {
+pub fn check(history: &History, extent: Extent, states: &[FinalState], members: &[u64]) -> CheckResult {
     let expected: BTreeMap<u64, Expected<'_>> =
-        history.by_key().into_iter().map(|(key, ops)| (key, Expected::of(&ops))).collect();
+        history.by_key().into_iter().map(|(key, ops)| (key, Expected::of(&ops, extent))).collect();
     for state in states {
         let Some(expected) = expected.get(&state.key) else { continue };
         if let Err((why, culprits)) = expected.judge(state) {
@@ -198,8 +209,10 @@ pub fn check(history: &History, states: &[FinalState], members: &[u64]) -> Check
         Some(missing) => CheckResult::new(DURABILITY, Verdict::Unknown, missing).with_evidence(evidence),
         None => {
             let summary = format!(
-                "all {changes} acknowledged changes are on each of {} members ({open} of unknown fate)",
-                members.len()
+                "all {} acknowledged changes are on each of {} members ({} of unknown fate)",
+                figures::count(changes),
+                members.len(),
+                figures::count(open)
             );
             CheckResult::new(DURABILITY, Verdict::Valid, summary).with_evidence(evidence)
         }
@@ -253,8 +266,11 @@ pub fn check_elements(
     match missing(states, members, expected.keys().copied()) {
         Some(missing) => CheckResult::new(DURABILITY, Verdict::Unknown, missing).with_evidence(evidence),
         None => {
-            let summary =
-                format!("all {acknowledged} acknowledged elements are on each of {} members", members.len());
+            let summary = format!(
+                "all {} acknowledged elements are on each of {} members",
+                figures::count(acknowledged),
+                members.len()
+            );
             CheckResult::new(DURABILITY, Verdict::Valid, summary).with_evidence(evidence)
         }
     }
@@ -349,7 +365,7 @@ mod tests {
     }
 
     fn verdict(history: &History, version: i64, value: i64) -> Verdict {
-        check(history, &[state(1, version, value)], &[1]).verdict
+        check(history, Extent::Whole, &[state(1, version, value)], &[1]).verdict
     }
 
     #[test]
@@ -372,7 +388,7 @@ mod tests {
     #[test]
     fn a_value_that_an_acknowledged_write_replaced_is_no_final_value() {
         let history = writes(&[(10, Some(0)), (11, Some(1)), (12, None), (13, Some(2))]);
-        let result = check(&history, &[state(1, 3, 11)], &[1]);
+        let result = check(&history, Extent::Whole, &[state(1, 3, 11)], &[1]);
         assert_eq!(result.verdict, Verdict::Invalid);
         assert!(result.counterexample.unwrap().sentence.contains("came after"));
     }
@@ -381,9 +397,9 @@ mod tests {
     fn a_member_that_was_not_read_leaves_the_answer_unknown() {
         let history = writes(&[(10, Some(0))]);
         let states = [state(1, 0, 10)];
-        assert_eq!(check(&history, &states, &[1, 2]).verdict, Verdict::Unknown);
+        assert_eq!(check(&history, Extent::Whole, &states, &[1, 2]).verdict, Verdict::Unknown);
         assert_eq!(check_convergence(&history, &states, &[1, 2]).verdict, Verdict::Unknown);
-        assert_eq!(check(&history, &[], &[]).verdict, Verdict::Unknown);
+        assert_eq!(check(&history, Extent::Whole, &[], &[]).verdict, Verdict::Unknown);
     }
 
     #[test]

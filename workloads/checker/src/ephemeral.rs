@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::json;
 
+use crate::figures::count;
 use crate::history::{History, NEVER, Op, OpKind, Outcome, Rank};
 use crate::register::explain::deed;
 use crate::set::Reads;
@@ -121,9 +122,15 @@ pub fn check(history: &History, reads: Reads, expiry: Option<Expiry>) -> CheckRe
                 return CheckResult::new(NAME, Verdict::Unknown, summary).with_evidence(evidence);
             }
             let summary = format!(
-                "{nodes} nodes of {sessions} sessions: there in {certain} looks while their session certainly lived, \
-                 gone in {missing_after_end} after it had ended ({closed} closed, {expired} expired, {silent} left \
-                 silent), and none came back"
+                "{} nodes of {} sessions: there in {} looks while their session certainly lived, gone in {} after it had \
+                 ended ({} closed, {} expired, {} left silent), and none came back",
+                count(nodes),
+                count(sessions),
+                count(certain),
+                count(missing_after_end),
+                count(closed),
+                count(expired),
+                count(silent)
             );
             CheckResult::new(NAME, Verdict::Valid, summary).with_evidence(evidence)
         }

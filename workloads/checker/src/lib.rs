@@ -31,6 +31,7 @@ pub mod chance;
 pub mod confirm;
 pub mod durability;
 pub mod ephemeral;
+pub mod figures;
 mod hash;
 pub mod history;
 pub mod linearizable;

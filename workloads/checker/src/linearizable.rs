@@ -6,6 +6,7 @@
 use serde_json::json;
 
 use crate::budget::Budget;
+use crate::figures;
 use crate::history::{History, Op};
 use crate::parallel;
 use crate::register::{self, Algorithm, Decision, Problem, explain};
@@ -105,7 +106,8 @@ pub fn valid_summary(ops: u64, keys: usize, telling: u64) -> String {
     }
     let (operations, registers) =
         (if ops == 1 { "operation" } else { "operations" }, if keys == 1 { "key" } else { "keys" });
-    format!("{ops} {operations} on {keys} {registers} are linearizable")
+    let are = if ops == 1 { "is" } else { "are" };
+    format!("{} {operations} on {} {registers} {are} linearizable", figures::count(ops), figures::count(keys))
 }
 
 /// One result from those of all keys.

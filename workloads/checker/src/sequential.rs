@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
+use crate::figures::count;
 use crate::history::{History, Op, OpKind, Outcome};
 use crate::register::explain::deed;
 use crate::verdict::{CheckResult, Verdict};
@@ -50,8 +51,10 @@ pub fn check(history: &History) -> CheckResult {
             .with_evidence(evidence);
     }
     let summary = format!(
-        "{given} numbers, each given once and in the order of time, while {deleted} nodes were deleted ({open} creates \
-         of unknown fate)"
+        "{} numbers, each given once and in the order of time, while {} nodes were deleted ({} creates of unknown fate)",
+        count(given),
+        count(deleted),
+        count(open)
     );
     CheckResult::new(NAME, Verdict::Valid, summary).with_evidence(evidence)
 }

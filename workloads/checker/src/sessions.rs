@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use crate::figures::count;
 use crate::history::{History, Op, Outcome};
 use crate::register::explain::deed;
 use crate::verdict::{CheckResult, Verdict};
@@ -44,7 +45,14 @@ pub fn check(history: &History) -> CheckResult {
     }
     let summary = match sessions.len() {
         0 => "no operation names its session, so there was nothing to compare".to_owned(),
-        count => format!("none of {count} sessions was shown the past in {compared} comparisons"),
+        1 => format!("the one session was not shown the past in {} comparisons", count(compared)),
+        number => {
+            format!(
+                "none of {} sessions was shown the past in {} comparisons",
+                count(number),
+                count(compared)
+            )
+        }
     };
     CheckResult::new(NAME, Verdict::Valid, summary)
         .with_evidence(json!({"sessions": sessions.len(), "comparisons": compared}))

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::json;
 
+use crate::figures::count;
 use crate::history::{BAD_VERSION, History, NEVER, Op, OpKind, Outcome, Rank};
 use crate::register::explain::deed;
 use crate::verdict::{CheckResult, Verdict};
@@ -73,13 +74,18 @@ pub fn check(history: &History, reads: Reads) -> CheckResult {
         return CheckResult::new(NAME, Verdict::Unknown, summary).with_evidence(evidence);
     }
     if never_read > 0 {
-        let summary =
-            format!("{never_read} of {acknowledged} acknowledged elements were never read afterwards");
+        let summary = format!(
+            "{} of {} acknowledged elements were never read afterwards",
+            count(never_read),
+            count(acknowledged)
+        );
         return CheckResult::new(NAME, Verdict::Unknown, summary).with_evidence(evidence);
     }
     let summary = format!(
-        "all {acknowledged} acknowledged elements are in each of the {reads} reads that began afterwards ({open} of \
-         unknown fate)"
+        "all {} acknowledged elements are in each of the {} reads that began afterwards ({} of unknown fate)",
+        count(acknowledged),
+        count(reads),
+        count(open)
     );
     CheckResult::new(NAME, Verdict::Valid, summary).with_evidence(evidence)
 }

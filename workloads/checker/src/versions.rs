@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use crate::figures::count;
 use crate::history::{History, NEVER, Op, OpKind, Outcome, Rank};
 use crate::register::explain::deed;
 use crate::verdict::{CheckResult, Counterexample, OpView, Verdict};
@@ -34,7 +35,9 @@ pub fn check(history: &History) -> CheckResult {
     }
     let summary = match shown {
         0 => "no reply showed a version, so there was nothing to compare".to_owned(),
-        _ => format!("the versions in {shown} replies agree with each other and with real time"),
+        _ => {
+            format!("the versions in {} replies agree with each other and with real time", count(shown))
+        }
     };
     CheckResult::new(NAME, Verdict::Valid, summary).with_evidence(json!({"replies": shown}))
 }

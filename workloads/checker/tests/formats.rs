@@ -85,7 +85,7 @@ fn a_format_is_recognised_by_what_is_in_it() {
             assert_eq!(records.format(), format, "{text}");
             let record = records.next().unwrap().unwrap();
             assert_eq!((record.process, &*record.f, record.kind), (0, "read", EventKind::Invoke));
-            assert!(records.next().is_none() && records.completeness().complete);
+            assert!(records.next().is_none() && records.completeness().extent.is_whole());
         }
     }
 }
@@ -108,12 +108,85 @@ fn what_is_not_read_says_what_it_is() {
 
 #[test]
 fn an_empty_history_is_an_error_whatever_is_around_it() {
-    let nobody = "{:process :nemesis, :type :info, :f :start}";
-    for text in ["", "\n \n", "[]", "; nothing\n", "[ #_ {:process 0} ]", nobody, "#_ {:a 1} "] {
+    for text in ["", "\n \n", "[]", "; nothing\n", "[ #_ {:process 0} ]", "#_ {:a 1} "] {
         assert!(matches!(all(text.as_bytes()).1, Some(LoadError::Empty)), "{text}");
         assert!(matches!(load(text.as_bytes()), Err(LoadError::Empty)), "{text}");
         let compressed = compress_to_vec(text.as_bytes(), CompressionLevel::Fastest);
         assert!(matches!(all(&compressed).1, Some(LoadError::Empty)), "{text}");
+    }
+}
+
+#[test]
+fn a_history_without_an_operation_says_what_is_in_it_instead() {
+    let nobody = "{:process :nemesis, :type :info, :f :start}\n";
+    for (text, found) in [
+        (nobody.to_owned(), "its only record is no client's"),
+        (nobody.repeat(3), "none of its 3 records is a client's"),
+        ("\0\0\0".to_owned(), "line 1, the last, has no end: it may be cut short"),
+        ("{:process 0, :type :invoke".to_owned(), "line 1: the last element is cut short"),
+        ("[".to_owned(), "the list is not closed: the end of the history may be lost"),
+    ] {
+        let expected = format!("nothing in it was read as an operation: {found}");
+        assert_eq!(all(text.as_bytes()).1.map(|error| error.to_string()), Some(expected.clone()), "{text:?}");
+        assert_eq!(
+            load(text.as_bytes()).map(drop).map_err(|error| error.to_string()),
+            Err(expected),
+            "{text:?}"
+        );
+    }
+}
+
+#[test]
+fn clients_by_name_are_clients_in_every_format() {
+    let json = r#"{"process":"worker-1","type":"invoke","f":"read","value":null}
+{"process":"worker-1","type":"ok","f":"read","value":7}
+{"process":"nemesis","type":"info","f":"start","value":null}
+{"process":"worker-2","type":"invoke","f":"read","value":null}
+{"process":"worker-2","type":"ok","f":"read","value":7}
+"#;
+    let edn = "{:process :worker-1 :type :invoke :f :read :value nil} {:process :worker-1 :type :ok :f :read :value 7}
+{:process :nemesis :type :info :f :start :value nil}
+{:process :worker-2 :type :invoke :f :read :value nil} {:process :worker-2 :type :ok :f :read :value 7}";
+    let log = "worker-1 :invoke :read nil\nworker-1 :ok :read 7\n:nemesis :info :start nil\nworker-2 :invoke :read nil
+worker-2 :ok :read 7\n";
+    for text in [json, edn, log] {
+        let loaded = load(text.as_bytes()).unwrap();
+        let processes: Vec<u64> = loaded.history.ops().iter().map(|op| op.process).collect();
+        assert_eq!((processes, loaded.skipped), (vec![0, 1], 1), "{text}");
+        assert_eq!(loaded.renamed, [("worker-1".to_owned(), 0), ("worker-2".to_owned(), 1)]);
+        let (read, error) = all(text.as_bytes());
+        assert!(error.is_none() && read.len() == 4, "{text}: {error:?}");
+    }
+}
+
+#[test]
+fn a_process_that_is_no_natural_number_is_named_with_its_line() {
+    for number in ["1.5", "18446744073709551616", "1e-3"] {
+        let text = format!(
+            "{{\"process\":0,\"type\":\"invoke\",\"f\":\"read\"}}\n{{\"process\":{number},\"type\":\"invoke\",\"f\":\"read\"}}\n"
+        );
+        for error in [all(text.as_bytes()).1.unwrap(), load(text.as_bytes()).unwrap_err()] {
+            let error = error.to_string();
+            assert!(error.starts_with("line 2: ") && error.contains("is neither"), "{error}");
+        }
+    }
+    let edn = "{:process 99999999999999999999999N :type :invoke :f :read}";
+    assert!(all(edn.as_bytes()).1.unwrap().to_string().contains("is neither"));
+}
+
+#[test]
+fn a_field_that_stands_twice_is_named_with_its_line() {
+    let twice = r#"{"process":1,"process":2,"type":"invoke","f":"read","value":null}"#;
+    let nested = r#"{"process":1,"type":"invoke","f":"txn","value":{"a":1,"a":2}}"#;
+    for (text, reason) in [
+        (twice, "line 1: the field process stands twice"),
+        (nested, "line 1: the key a stands twice in a map"),
+        ("{:process 1 :process 2 :type :invoke :f :read}", "line 1: the field process stands twice"),
+    ] {
+        let text = format!("{text}\n");
+        let error = all(text.as_bytes()).1.unwrap().to_string();
+        assert!(error.starts_with(reason), "{error}");
+        assert!(load(text.as_bytes()).is_err());
     }
 }
 
@@ -172,10 +245,10 @@ fn who_is_no_client_is_skipped_and_counted() {
     ] {
         let (_, bytes) = fixtures().into_iter().find(|(path, _)| path.ends_with(name)).unwrap();
         let mut records = records(bytes.as_slice()).unwrap();
-        assert!(!records.completeness().complete, "it was not read yet");
+        assert!(!records.completeness().extent.is_whole(), "it was not read yet");
         let events = u64::try_from(records.by_ref().count()).unwrap();
         let known = records.completeness();
-        assert!(known.complete && known.plain, "{name}: {known:?}");
+        assert!(known.extent.is_whole() && known.plain, "{name}: {known:?}");
         assert_eq!((known.events, known.skipped), (events, skipped), "{name}");
     }
 }
@@ -195,8 +268,8 @@ fn a_history_that_is_cut_short_shows_violations_only() {
         assert_eq!(records.by_ref().filter_map(Result::ok).count(), 1, "{text}");
         let known = records.completeness();
         assert_eq!(known.problem.as_deref(), Some(problem));
-        assert_eq!(known.limit(Verdict::Valid), Verdict::Unknown);
-        assert_eq!(known.limit(Verdict::Invalid), Verdict::Invalid);
+        assert_eq!(known.extent.limit(Verdict::Valid), Verdict::Unknown);
+        assert_eq!(known.extent.limit(Verdict::Invalid), Verdict::Invalid);
         assert_eq!(load(text.as_bytes()).unwrap().problem.as_deref(), Some(problem));
     }
 }
@@ -299,12 +372,12 @@ fn a_history_of_ours_is_complete_with_its_trailer_only_compressed_or_not() {
         let mut records = records(bytes.as_slice()).unwrap();
         let read: Vec<Record> = records.by_ref().collect::<Result<_, _>>().unwrap();
         let known = records.completeness();
-        assert!(known.complete && !known.plain, "{known:?}");
+        assert!(known.extent.is_whole() && !known.plain, "{known:?}");
         assert_eq!((read[1].session, read[1].zxid), (Some(u64::MAX), Some(0x1_0000_0002)));
         assert_eq!((&read[1].key, read[1].line, read[1].index), (&Datum::Int(2), 2, 1));
         assert_eq!(read[1].extra, Datum::Nil);
         let loaded = load(bytes.as_slice()).unwrap();
-        assert!(loaded.complete && !loaded.plain);
+        assert!(loaded.extent.is_whole() && !loaded.plain);
         assert_eq!(loaded.history.ops()[0].session, Some(u64::MAX));
     }
     let changed = String::from_utf8(ours).unwrap().replace("\"time\":20", "\"time\":21");

@@ -54,7 +54,7 @@ fn open(path: &Path) -> BufReader<File> {
 
 fn read(path: &Path) -> Loaded {
     let loaded = load(open(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert!(loaded.complete, "{}: {:?}", path.display(), loaded.problem);
+    assert!(loaded.extent.is_whole(), "{}: {:?}", path.display(), loaded.problem);
     loaded
 }
 

@@ -20,7 +20,8 @@
 //! | `convergence` | all members hold the same at the end | all |
 //! | `load` | the load was strong enough to have found a violation | all |
 //!
-//! The last one never accuses the system: a weak load leaves the run undecided.
+//! The last one never accuses the system: a weak load leaves the run undecided. A history whose end is missing is held
+//! against what stands beside it by lower bounds only ([`checker::durability`]), because more happened than it says.
 //!
 //! Each target is judged by what it promises. A sync and a read after it are linearizable in the bundled node; in
 //! Apache ZooKeeper a sync is no quorum operation (ZOOKEEPER-1675), so of a target that promises only what ZooKeeper
@@ -34,7 +35,8 @@ use std::num::NonZeroUsize;
 
 use checker::durability::{self, FinalState};
 use checker::ephemeral::Expiry;
-use checker::history::{History, Loaded, Op, OpKind};
+use checker::figures::count;
+use checker::history::{Extent, History, Loaded, Op, OpKind};
 use checker::set::Reads;
 use checker::verdict::{CheckResult, Verdict};
 use checker::{Budget, append, ephemeral, linearizable, sequential, sessions, set, versions};
@@ -107,10 +109,15 @@ impl Effort<'_> {
 /// Judges a history that is known to be whole, as the simulator's is.
 #[must_use]
 pub fn judge(kind: Kind, history: &History, beside: &Beside, budget: &Budget) -> Vec<CheckResult> {
-    judge_with(kind, history, beside, &Effort::of(budget))
+    judge_with(kind, (history, Extent::Whole), beside, &Effort::of(budget))
 }
 
-fn judge_with(kind: Kind, history: &History, beside: &Beside, effort: &Effort<'_>) -> Vec<CheckResult> {
+fn judge_with(
+    kind: Kind,
+    (history, extent): (&History, Extent),
+    beside: &Beside,
+    effort: &Effort<'_>,
+) -> Vec<CheckResult> {
     let mut results = promises(kind, history, beside, effort);
     results.push(effort.run(|| sessions::check(history)));
     let (states, members) = (&beside.final_states, &beside.members);
@@ -118,15 +125,22 @@ fn judge_with(kind: Kind, history: &History, beside: &Beside, effort: &Effort<'_
         effort.run(|| durability::check_elements(history, states, members, element))
     };
     results.extend(match kind {
-        Kind::Register => Some(effort.run(|| durability::check(history, states, members))),
+        Kind::Register => Some(effort.run(|| durability::check(history, extent, states, members))),
         Kind::Set => Some(elements(added)),
         Kind::Append => Some(elements(appended)),
+        Kind::Sequential if !extent.is_whole() => Some(deleted_unseen()),
         Kind::Sequential => Some(elements(lasting_number)),
         Kind::Ephemeral => None,
     });
     results.push(effort.run(|| durability::check_convergence(history, states, members)));
     results.push(effort.run(|| strength(history, beside)));
     results
+}
+
+/// What is not on a member at the end may have been deleted after the history's end.
+fn deleted_unseen() -> CheckResult {
+    let summary = "the history does not say what was deleted after its end";
+    CheckResult::new(durability::DURABILITY, Verdict::Unknown, summary)
 }
 
 /// What the history shows by itself.
@@ -179,8 +193,8 @@ fn appended(op: &Op) -> Option<i64> {
 #[must_use]
 pub fn judge_loaded(kind: Kind, loaded: &Loaded, beside: &Beside, effort: &Effort<'_>) -> Vec<CheckResult> {
     let mut results = vec![completeness(loaded)];
-    results.extend(judge_with(kind, &loaded.history, beside, effort));
-    results
+    results.extend(judge_with(kind, (&loaded.history, loaded.extent), beside, effort));
+    as_far_as_known(results, loaded.extent)
 }
 
 /// Judges a history alone, without anything beside it: what `check` does for a file from elsewhere. Which workload
@@ -191,7 +205,16 @@ pub fn judge_history_alone(loaded: &Loaded, effort: &Effort<'_>) -> Vec<CheckRes
     let mut results = vec![completeness(loaded)];
     results.extend(promises(kind, &loaded.history, &Beside::default(), effort));
     results.push(effort.run(|| sessions::check(&loaded.history)));
-    results
+    as_far_as_known(results, loaded.extent)
+}
+
+/// Where lines are missing in the middle, what the others say is no violation. What members hold at the end is compared
+/// without them.
+fn as_far_as_known(results: Vec<CheckResult>, extent: Extent) -> Vec<CheckResult> {
+    let allow = |result: CheckResult| {
+        if result.name == durability::CONVERGENCE { result } else { extent.allow(result) }
+    };
+    results.into_iter().map(allow).collect()
 }
 
 /// The check `history`: whether the record is whole.
@@ -201,9 +224,10 @@ pub fn completeness(loaded: &Loaded) -> CheckResult {
         json!({"lines": loaded.events, "operations": loaded.history.ops().len(), "plain": loaded.plain});
     let (verdict, summary) = match &loaded.problem {
         None if loaded.plain => {
-            (Verdict::Valid, format!("{} lines from elsewhere, without a trailer to check", loaded.events))
+            let lines = count(loaded.events);
+            (Verdict::Valid, format!("{lines} lines from elsewhere, without a trailer to check"))
         }
-        None => (Verdict::Valid, format!("{} lines, as the trailer says", loaded.events)),
+        None => (Verdict::Valid, format!("{} lines, as the trailer says", count(loaded.events))),
         Some(problem) => (Verdict::Unknown, problem.clone()),
     };
     CheckResult::new("history", verdict, summary).with_evidence(evidence)
@@ -294,6 +318,73 @@ mod tests {
         let loaded = load(&bytes[..cut]).unwrap();
         let results = judge_loaded(Kind::Register, &loaded, &beside(), &Effort::of(&Budget::default()));
         assert_eq!(Verdict::of(&results), Verdict::Unknown);
+    }
+
+    /// What two clients did to key 0, one after the other and overlapping, without a fault; and what is there at the end.
+    fn clean_run() -> (Vec<u8>, Beside) {
+        let mut writer = HistoryWriter::new(Vec::new());
+        let mut line = |process, kind, f, value, time, version: Option<i64>| {
+            let mut event = checker::history::Event::new(process, kind, f, 0, value, time);
+            (event.node, event.session) = (Some(1), Some(process + 1));
+            (event.version, event.zxid) = (version, version.map(|version| 100 + version.unsigned_abs()));
+            writer.write(&mut event).unwrap();
+        };
+        for at in 0..20_i64 {
+            let (now, value) = (at.unsigned_abs() * 100, Value::One(at));
+            line(1, EventKind::Invoke, Function::Read, Value::Null, now, None);
+            line(0, EventKind::Invoke, Function::Write, value.clone(), now + 10, None);
+            line(0, EventKind::Ok, Function::Write, value.clone(), now + 20, Some(at));
+            line(1, EventKind::Ok, Function::Read, value, now + 30, Some(at));
+        }
+        let state =
+            |member| FinalState { member, key: 0, version: 19, value: Some(19), mzxid: None, list: None };
+        let beside =
+            Beside { members: vec![1, 2], final_states: vec![state(1), state(2)], ..Beside::default() };
+        (writer.finish().unwrap().into_inner, beside)
+    }
+
+    fn verdict_of(bytes: &[u8], beside: &Beside) -> Verdict {
+        let Ok(loaded) = load(bytes) else { return Verdict::Unknown };
+        Verdict::of(&judge_loaded(Kind::Register, &loaded, beside, &Effort::of(&Budget::default())))
+    }
+
+    #[test]
+    fn a_history_of_a_clean_run_never_accuses_wherever_it_is_cut() {
+        let (whole, beside) = clean_run();
+        assert_eq!(
+            verdict_of(&whole, &beside),
+            Verdict::Unknown,
+            "too few operations for the check of the load"
+        );
+        for cut in 1..whole.len() {
+            assert_eq!(verdict_of(&whole[..cut], &beside), Verdict::Unknown, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_history_of_a_clean_run_never_accuses_whichever_of_its_lines_are_missing() {
+        let (whole, beside) = clean_run();
+        let text = String::from_utf8(whole).unwrap();
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        for first in 0..lines.len() {
+            for missing in 1..=4.min(lines.len() - first) {
+                let left = [&lines[..first], &lines[first + missing..]].concat().concat();
+                assert_eq!(
+                    verdict_of(left.as_bytes(), &beside),
+                    Verdict::Unknown,
+                    "{missing} lines from {first}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_beginning_still_accuses_who_lost_what_was_acknowledged_in_it() {
+        let (whole, mut beside) = clean_run();
+        let state =
+            |member| FinalState { member, version: 3, value: Some(3), ..beside.final_states[0].clone() };
+        beside.final_states = vec![state(1), state(2)];
+        assert_eq!(verdict_of(&whole[..whole.len() / 2], &beside), Verdict::Invalid);
     }
 
     #[test]

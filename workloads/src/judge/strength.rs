@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use checker::figures::count;
 use checker::history::{Function, History, Op, Outcome};
 use checker::verdict::{CheckResult, Verdict};
 use serde::{Deserialize, Serialize};
@@ -130,10 +131,33 @@ pub fn strength(history: &History, beside: &Beside) -> CheckResult {
             requirements.minimum_each
         ));
     }
-    for fault in &faults {
-        lacking.extend(fault.lacking.iter().map(|what| format!("{} ({}): {what}", fault.fault, fault.kind)));
-    }
     let rate = rate(history, overall.total());
+    let short = short_calms(beside, rate);
+    let mut too_soon = 0;
+    for (place, fault) in faults.iter().enumerate() {
+        // Where there was hardly any calm, more load would not have helped.
+        let told = |what: &&String| {
+            !short.iter().any(|calm| {
+                (calm.after == place && what.ends_with(AFTER))
+                    || (calm.before == place && what.ends_with(BEFORE))
+            })
+        };
+        let words = |what: &String| format!("{} ({}): {what}", fault.fault, fault.kind);
+        lacking.extend(fault.lacking.iter().filter(told).map(words));
+        for calm in short.iter().filter(|calm| calm.after == place) {
+            let next = &faults[calm.before];
+            let lacks = |fault: &FaultLoad, when: &str| fault.lacking.iter().any(|what| what.ends_with(when));
+            if lacks(fault, AFTER) || lacks(next, BEFORE) {
+                lacking.push(format!(
+                    "{} was seen gone {} ms before {} began, too little to show anything between them: lengthen --interval",
+                    fault.fault,
+                    calm.length_ns / 1_000_000,
+                    next.fault
+                ));
+                too_soon += 1;
+            }
+        }
+    }
     if rate < requirements.minimum_rate {
         lacking.push(format!(
             "{rate:.1} successful operations a second where {:.1} are required",
@@ -149,18 +173,55 @@ pub fn strength(history: &History, beside: &Beside) -> CheckResult {
     }
     let (verdict, summary) = if lacking.is_empty() {
         let summary = format!(
-            "{} operations succeeded ({rate:.0} a second), of every kind before, during and after each of {} faults",
-            overall.total(),
-            faults.len()
+            "{} operations succeeded ({rate:.0} a second), of every kind{}",
+            count(overall.total()),
+            match faults.len() {
+                0 => String::new(),
+                1 => " before, during and after the one fault".to_owned(),
+                number => format!(" before, during and after each of {} faults", count(number)),
+            }
         );
         (Verdict::Valid, summary)
     } else {
-        (Verdict::Unknown, format!("the load was too weak to find a violation: {}", lacking.join("; ")))
+        let what = if too_soon == lacking.len() { "faults came too soon" } else { "the load was too weak" };
+        (Verdict::Unknown, format!("{what} to find a violation: {}", lacking.join("; ")))
     };
     CheckResult::new("load", verdict, summary).with_evidence(json!({
         "overall": overall, "rate": rate, "faults": faults, "lacking": lacking,
         "harness_lag_ns": beside.harness_lag_ns,
     }))
+}
+
+/// How a lack of successes before a fault ends, in words.
+const BEFORE: &str = " before it";
+/// The same after a fault.
+const AFTER: &str = " after it";
+/// A calm shorter than this is too short for any load.
+const SHORTEST_CALM_NS: u64 = 100_000_000;
+
+/// The calm between two faults, by their places.
+struct ShortCalm {
+    after: usize,
+    before: usize,
+    length_ns: u64,
+}
+
+/// The calms that were too short for this rate to show anything in them.
+#[expect(clippy::cast_precision_loss, reason = "estimates; 2^53 ns are a hundred days")]
+fn short_calms(beside: &Beside, rate: f64) -> Vec<ShortCalm> {
+    let Requirements { minimum_each, functions, .. } = &beside.requirements;
+    let least = (*minimum_each as f64) * (functions.len() as f64);
+    let mut by_onset: Vec<usize> = (0..beside.faults.len()).collect();
+    by_onset.sort_by_key(|place| beside.faults[*place].onset_ns);
+    let between = |pair: &[usize]| {
+        let (after, before) = (pair[0], pair[1]);
+        let length_ns = beside.faults[before].onset_ns.checked_sub(beside.faults[after].healed_ns?)?;
+        Some(ShortCalm { after, before, length_ns })
+    };
+    let calms = by_onset.windows(2).filter_map(between);
+    calms
+        .filter(|calm| calm.length_ns < SHORTEST_CALM_NS || calm.length_ns as f64 * rate < least * 1e9)
+        .collect()
 }
 
 /// Successes per second between the first and the last moment of the history.
@@ -312,6 +373,24 @@ mod tests {
         assert!(
             result.summary.contains("F2 (partition-leader): too few successful read, write, cas before it")
         );
+    }
+
+    #[test]
+    fn where_the_next_fault_came_too_soon_the_interval_is_blamed_and_not_the_load() {
+        let seconds: Vec<(u64, u64)> =
+            (0..60).map(|second| (second, second % 2 + 1)).filter(|(at, _)| *at != 10).collect();
+        let history = history(&seconds);
+        let mut beside = beside(vec![fault("F1", 5, 10, true), fault("F2", 10, 15, true)]);
+        beside.faults[1].onset_ns += 2_000_000;
+        let result = strength(&history, &beside);
+        assert_eq!(
+            result.summary,
+            "faults came too soon to find a violation: F1 was seen gone 2 ms before F2 began, too little to show anything \
+             between them: lengthen --interval"
+        );
+        beside.faults[1].onset_ns = 30_000_000_000;
+        beside.faults[1].healed_ns = Some(31_000_000_000);
+        assert_eq!(strength(&history, &beside).verdict, Verdict::Valid);
     }
 
     #[test]

@@ -8,7 +8,9 @@ use super::keyed::Registers;
 use super::{Condition, Keeps, ModelName, Unconfirmed, confirm_orders};
 use crate::budget::Budget;
 use crate::history::{History, LoadError, Pairing, Record, event_of};
+use crate::model::counter::Counter;
 use crate::model::kv::Kv;
+use crate::model::multi_register::MultiRegister;
 use crate::model::mutex::Mutex;
 use crate::model::queue::Queue;
 use crate::model::set::Set;
@@ -70,6 +72,8 @@ pub fn judge(records: Records<'_>, question: &Question) -> Result<Judged, Refusa
         ModelName::Mutex => object(&Mutex, records, question),
         ModelName::Set => object(&Set::default(), records, question),
         ModelName::Queue => object(&Queue::default(), records, question),
+        ModelName::Counter => object(&Counter, records, question),
+        ModelName::MultiRegister => of_several_registers(records, question),
         ModelName::Znode => of_znodes(records, question),
         ModelName::ListAppend => match condition {
             Condition::Transactions(isolation) => Ok(txn::check(records, isolation, &question.budget)?),
@@ -102,6 +106,8 @@ pub fn confirm(
         ModelName::Mutex => confirm_object(&Mutex, records, witness, keeps),
         ModelName::Set => confirm_object(&Set::default(), records, witness, keeps),
         ModelName::Queue => confirm_object(&Queue::default(), records, witness, keeps),
+        ModelName::Counter => confirm_object(&Counter, records, witness, keeps),
+        ModelName::MultiRegister => confirm_several_registers(records, witness, keeps),
         ModelName::Znode => {
             let tree = Tree::default();
             let calls = pair(&tree, records)?;
@@ -168,6 +174,50 @@ where
 /// The session in whose order an operation on the tree stands, where the line names it.
 fn session(call: &Call<znode::Op>) -> u64 {
     call.op.session.unwrap_or(call.process)
+}
+
+/// Several registers: from whatever they may have held at first.
+fn of_several_registers(records: Records<'_>, question: &Question) -> Result<Judged, Refusal> {
+    let model = MultiRegister::default();
+    let calls = pair(&model, records)?;
+    let mut model = model.parted(&calls);
+    let Some(beginnings) = MultiRegister::beginnings(&calls) else {
+        let why = "too many values may have been there before the history began";
+        let result = CheckResult::new(question.condition.name(), Verdict::Unknown, why);
+        return Ok(Judged { result, witness: Vec::new() });
+    };
+    let mut best: Option<Judged> = None;
+    for beginning in beginnings {
+        model = model.with_first(beginning);
+        let judged = searched(&model, &calls, |call| call.process, question);
+        if best.as_ref().is_none_or(|best| judged.result.verdict < best.result.verdict) {
+            best = Some(judged);
+        }
+        if best.as_ref().is_some_and(|best| best.result.verdict == Verdict::Valid) {
+            break;
+        }
+    }
+    // There is always a beginning, if only that nothing was there.
+    best.ok_or(Refusal::History(LoadError::Empty))
+}
+
+fn confirm_several_registers(
+    records: Records<'_>,
+    witness: &[PartOrder],
+    keeps: Keeps,
+) -> Result<usize, Unconfirmed> {
+    let model = MultiRegister::default();
+    let calls = pair(&model, records)?;
+    let mut model = model.parted(&calls);
+    let mut confirmed = Err(Unconfirmed::Condition);
+    for beginning in MultiRegister::beginnings(&calls).unwrap_or_default() {
+        model = model.with_first(beginning);
+        confirmed = confirm_orders(&model, &calls, |call| call.process, witness, keeps);
+        if confirmed.is_ok() {
+            break;
+        }
+    }
+    confirmed
 }
 
 /// The tree: the order of the zxids first, which is the system's own claim and is confirmed by itself; then the

@@ -21,10 +21,14 @@ pub enum ModelName {
     Set,
     /// A queue, first in, first out.
     Queue,
+    /// A counter.
+    Counter,
     /// ZooKeeper's tree.
     Znode,
     /// Transactions on lists that grow.
     ListAppend,
+    /// Registers that are read and written together.
+    MultiRegister,
 }
 
 /// A condition by name.
@@ -44,15 +48,17 @@ pub enum Condition {
 
 impl ModelName {
     /// All of them. Where several fit a history's functions, the first is guessed.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::CasRegister,
         Self::Register,
         Self::Kv,
         Self::Mutex,
         Self::Set,
         Self::Queue,
+        Self::Counter,
         Self::Znode,
         Self::ListAppend,
+        Self::MultiRegister,
     ];
 
     /// The name on a command line.
@@ -65,6 +71,8 @@ impl ModelName {
             Self::Mutex => "mutex",
             Self::Set => "set",
             Self::Queue => "queue",
+            Self::Counter => "counter",
+            Self::MultiRegister => "multi-register",
             Self::Znode => "znode",
             Self::ListAppend => "list-append",
         }
@@ -79,6 +87,8 @@ impl ModelName {
             Self::Kv => "a text for each key, the empty one at first",
             Self::Mutex => "a lock, free at first",
             Self::Set => "a set of elements, empty at first",
+            Self::Counter => "a counter, 0 at first",
+            Self::MultiRegister => "several registers, read and written together by transactions",
             Self::Queue => "a queue, first in, first out, empty at first",
             Self::Znode => "ZooKeeper's tree, with what each Stat shows",
             Self::ListAppend => "transactions of appends to lists and reads of them, as Elle takes them",
@@ -95,6 +105,8 @@ impl ModelName {
             Self::Mutex => &["acquire", "release", "lock", "unlock"],
             Self::Set => &["add", "remove", "contains", "read"],
             Self::Queue => &["enqueue", "dequeue"],
+            Self::Counter => &["add", "read"],
+            Self::MultiRegister => &["txn", "read", "write"],
             Self::Znode => &[
                 "create", "delete", "check", "set", "get", "exists", "children", "multi", "close", "expire",
                 "leave",
@@ -109,7 +121,7 @@ impl ModelName {
         use Condition::{Linearizable, OrderedSequential, Sequential, Session, Transactions};
         match self {
             Self::CasRegister | Self::Register => &[Linearizable, OrderedSequential, Sequential, Session],
-            Self::Kv | Self::Mutex | Self::Set | Self::Queue => {
+            Self::Kv | Self::Mutex | Self::Set | Self::Queue | Self::Counter | Self::MultiRegister => {
                 &[Linearizable, OrderedSequential, Sequential]
             }
             Self::Znode => &[OrderedSequential, Linearizable, Sequential],

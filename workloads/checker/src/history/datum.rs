@@ -95,6 +95,16 @@ impl fmt::Display for Datum {
     }
 }
 
+/// Refuses a map that has a key twice: readers differ in which one they believe.
+pub(super) fn no_key_twice(entries: &[(Datum, Datum)]) -> Result<(), String> {
+    let mut keys: Vec<&Datum> = entries.iter().map(|(key, _)| key).collect();
+    keys.sort_unstable();
+    match keys.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(format!("the key {} stands twice in a map", pair[0])),
+        None => Ok(()),
+    }
+}
+
 impl Serialize for Datum {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -166,6 +176,7 @@ impl<'de> Visitor<'de> for DatumVisitor {
         while let Some((key, value)) = map.next_entry::<String, Datum>()? {
             entries.push((Datum::Text(key.into()), value));
         }
+        no_key_twice(&entries).map_err(de::Error::custom)?;
         Ok(Datum::Map(entries))
     }
 }

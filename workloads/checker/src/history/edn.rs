@@ -187,6 +187,7 @@ impl<'a> Parser<'a> {
             let key = self.inner_form()?;
             entries.push((key, self.inner_form()?));
         }
+        super::datum::no_key_twice(&entries).map_err(|reason| Fault { at: self.at, reason })?;
         Ok(Datum::Map(entries))
     }
 

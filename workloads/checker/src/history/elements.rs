@@ -8,6 +8,7 @@ use std::io::BufRead;
 use super::edn::{Fault, Parser, is_blank};
 use super::fields::Words;
 use super::lines::MAX_LINE_BYTES;
+use super::processes::Processes;
 use super::records::{Failure, name_failure};
 use super::{LoadError, Record};
 
@@ -49,6 +50,7 @@ pub(super) struct Elements<R> {
     /// Whether an element was seen: then a list can't be around all of them any more.
     begun: bool,
     pub(super) skipped: u64,
+    pub(super) processes: Processes,
     pub(super) problem: Option<String>,
 }
 
@@ -62,6 +64,7 @@ impl<R: BufRead> Elements<R> {
             line: 1,
             begun: false,
             skipped: 0,
+            processes: Processes::default(),
             problem: None,
         }
     }
@@ -98,7 +101,8 @@ impl<R: BufRead> Elements<R> {
     fn read_element(&mut self, line: u64) -> Result<Option<Option<Record>>, Fault> {
         let mut parser = Parser::new(&self.element, &mut self.words);
         let Some(operation) = parser.operation()? else { return Ok(None) };
-        let record = operation.fields.finish().map_err(|reason| Fault { at: 0, reason })?;
+        let record =
+            operation.fields.finish(&mut self.processes).map_err(|reason| Fault { at: 0, reason })?;
         Ok(Some(record.map(|mut record| {
             record.line = line;
             name_failure(&mut record, operation.value_is_keyword, Failure::DidNotHappen);

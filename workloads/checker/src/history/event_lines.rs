@@ -1,6 +1,8 @@
 //! The events of a history in lines of our own form, line by line, for whoever has the lines.
 
+use super::convert::event_of;
 use super::lines::{Seal, in_one_line, line_to_record};
+use super::processes::{Processes, Who};
 use super::records::Completeness;
 use super::{Event, LoadError};
 
@@ -10,6 +12,7 @@ pub struct EventLines {
     seal: Seal,
     number: u64,
     skipped: u64,
+    processes: Processes,
 }
 
 impl EventLines {
@@ -20,8 +23,11 @@ impl EventLines {
     /// [`LoadError::Malformed`] names the line.
     pub fn line(&mut self, bytes: &[u8]) -> Result<Option<Event>, LoadError> {
         self.number += 1;
-        match self.seal.line(bytes, self.number, line_to_event)? {
+        let processes = &mut self.processes;
+        let parse = |text: &[u8]| line_to_event(text, processes);
+        match self.seal.line(bytes, self.number, parse)? {
             Some(Some(mut event)) => {
+                self.seal.place(event.index, self.skipped);
                 event.index = self.seal.events;
                 self.seal.events += 1;
                 self.seal.recorded |= event.is_recorded();
@@ -44,29 +50,28 @@ impl EventLines {
     /// Everything was read.
     ///
     /// # Errors
-    /// [`LoadError::Empty`].
+    /// [`LoadError::Empty`], or [`LoadError::NoOperation`].
     pub fn finish(self) -> Result<Completeness, LoadError> {
-        if self.seal.events == 0 {
-            return Err(LoadError::Empty);
-        }
-        let problem = self.seal.problem();
-        Ok(Completeness {
-            complete: problem.is_none(),
-            problem,
-            plain: self.seal.is_plain(),
-            events: self.seal.events,
-            skipped: self.skipped,
-        })
+        let Self { seal, skipped, processes, .. } = self;
+        let events = seal.events;
+        let known = Completeness::of(seal.problem(), seal.is_plain(), events, skipped);
+        let known = Completeness { renamed: processes.renamed(), ..known };
+        if events == 0 { Err(known.without_operations()) } else { Ok(known) }
     }
 }
 
 /// The event of a line without its end, or none if whoever speaks is no client.
-fn line_to_event(text: &[u8]) -> Result<Option<Event>, String> {
+fn line_to_event(text: &[u8], processes: &mut Processes) -> Result<Option<Event>, String> {
     match super::scan::event(text) {
-        Ok(event) => Ok(Some(event)),
-        Err(error) => match line_to_record(text) {
-            Ok(line) if line.record.is_none() => Ok(None),
-            Ok(_) | Err(_) => Err(in_one_line(&error)),
-        },
+        Ok(mut event) => {
+            // A number is what it is, unless names came first.
+            event.process = processes.number(&Who::of_number(event.process)?).unwrap_or(event.process);
+            Ok(Some(event))
+        }
+        Err(error) => {
+            let said = in_one_line(&error);
+            let Some(record) = line_to_record(text, processes)?.record else { return Ok(None) };
+            event_of(&record).map(Some).map_err(|reason| format!("{reason} ({said})"))
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::processes::{Processes, Who};
 use super::{Datum, EventKind, Record};
 
 /// Words that occur on every line, held once.
@@ -29,19 +30,22 @@ impl Words {
     }
 }
 
-enum Process {
-    Client(u64),
-    Other,
-}
+/// The fields that are known by name.
+const KNOWN: [&str; 15] = [
+    "process", "type", "f", "index", "due", "key", "value", "error", "time", "node", "version", "expect",
+    "session", "zxid", "mzxid",
+];
 
 /// The fields of a line as far as they were read.
 pub(super) struct Fields {
-    process: Option<Process>,
+    process: Option<Who>,
     kind: Option<EventKind>,
     f: Option<Arc<str>>,
     /// The fields that may be absent.
     record: Record,
     extra: Vec<(Datum, Datum)>,
+    /// The fields known by name that were read, a bit each.
+    seen: u16,
     /// Whether one of the fields that only this project's own recorder writes is there.
     pub(super) recorded: bool,
 }
@@ -49,13 +53,27 @@ pub(super) struct Fields {
 impl Default for Fields {
     fn default() -> Self {
         let record = Record::new(0, EventKind::Invoke, "", Datum::Nil, Datum::Nil);
-        Self { process: None, kind: None, f: None, record, extra: Vec::new(), recorded: false }
+        Self { process: None, kind: None, f: None, record, extra: Vec::new(), seen: 0, recorded: false }
     }
 }
 
 impl Fields {
     /// Takes one field.
+    ///
+    /// # Errors
+    /// What is wrong with it; also when it stands twice, because readers differ in which one they believe.
     pub(super) fn set(&mut self, name: &str, datum: Datum) -> Result<(), String> {
+        let is_new = match KNOWN.iter().position(|known| *known == name) {
+            Some(at) => {
+                let before = self.seen;
+                self.seen |= 1 << at;
+                before != self.seen
+            }
+            None => !self.extra.iter().any(|(extra, _)| extra.as_text() == Some(name)),
+        };
+        if !is_new {
+            return Err(format!("the field {name} stands twice"));
+        }
         if matches!(name, "process" | "type" | "f") {
             return self.set_head(name, datum);
         }
@@ -63,6 +81,7 @@ impl Fields {
         let natural = datum.as_int().and_then(|value| u64::try_from(value).ok());
         self.recorded |= matches!(name, "due" | "node" | "session" | "version") && !datum.is_nil();
         match (name, natural, &datum) {
+            ("index", Some(index), _) => record.index = index,
             ("index" | "due", ..) => {}
             ("key", ..) => record.key = datum,
             ("value", ..) => record.value = datum,
@@ -90,12 +109,10 @@ impl Fields {
         match (name, &datum) {
             ("process", Datum::Int(process)) => {
                 let process = u64::try_from(*process).map_err(|_| "a process is not negative".to_owned())?;
-                self.process = Some(Process::Client(process));
+                self.process = Some(Who::of_number(process)?);
             }
-            // Some write all their numbers as text. Who has a name is no client.
-            ("process", Datum::Text(name)) => {
-                self.process = Some(name.parse().map_or(Process::Other, Process::Client));
-            }
+            // Some write all their numbers as text.
+            ("process", Datum::Text(name)) => self.process = Some(Who::of(name)?),
             ("type", Datum::Text(kind)) => {
                 let known = event_kind(kind.as_bytes());
                 let known = known.ok_or_else(|| format!("{kind} is none of invoke, ok, fail and info"))?;
@@ -110,15 +127,16 @@ impl Fields {
     }
 
     /// All fields were read: the record, whose place the reader knows, or none if whoever speaks is no client.
-    pub(super) fn finish(self) -> Result<Option<Record>, String> {
+    pub(super) fn finish(self, processes: &mut Processes) -> Result<Option<Record>, String> {
         let missing = |name: &str| format!("the field {name} is missing");
-        let process = match self.process {
-            None => return Err(missing("process")),
-            Some(Process::Other) => return Ok(None),
-            Some(Process::Client(process)) => process,
-        };
+        let who = self.process.ok_or_else(|| missing("process"))?;
+        if who == Who::Nemesis {
+            return Ok(None);
+        }
         let kind = self.kind.ok_or_else(|| missing("type"))?;
         let f = self.f.ok_or_else(|| missing("f"))?;
+        // Nobody gets a number for a line that is refused.
+        let Some(process) = processes.number(&who) else { return Ok(None) };
         let extra = if self.extra.is_empty() { Datum::Nil } else { Datum::Map(self.extra) };
         Ok(Some(Record { process, kind, f, extra, ..self.record }))
     }
@@ -154,17 +172,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_a_name_is_no_client_and_who_has_a_number_in_quotes_is_one() {
-        let line = |process: Datum| {
+    fn who_has_a_name_is_a_client_and_the_nemesis_is_none() {
+        let mut processes = Processes::default();
+        let mut line = |process: Datum| {
             let mut fields = Fields::default();
-            fields.set("process", process).unwrap();
-            fields.set("type", Datum::text("invoke")).unwrap();
-            fields.set("f", Datum::text("read")).unwrap();
-            fields.finish().unwrap()
+            fields.set("process", process)?;
+            fields.set("type", Datum::text("invoke"))?;
+            fields.set("f", Datum::text("read"))?;
+            Ok::<_, String>(fields.finish(&mut processes)?.map(|record| record.process))
         };
-        assert!(line(Datum::text("nemesis")).is_none());
-        assert!(line(Datum::text("17")).is_some_and(|record| record.process == 17));
-        assert!(line(Datum::Int(17)).is_some_and(|record| record.process == 17));
+        assert_eq!(line(Datum::text("nemesis")), Ok(None));
+        assert_eq!(line(Datum::text("17")), Ok(Some(17)));
+        assert_eq!(line(Datum::Int(17)), Ok(Some(17)));
+        assert_eq!(line(Datum::text("worker-1")), Ok(Some(crate::history::processes::END)));
+        assert!(line(Datum::text("1.5")).is_err() && line(Datum::Int(-1)).is_err());
+    }
+
+    #[test]
+    fn a_field_that_stands_twice_is_refused_known_or_not() {
+        for name in ["process", "value", "took"] {
+            let mut fields = Fields::default();
+            fields.set(name, Datum::Int(1)).unwrap();
+            assert_eq!(fields.set(name, Datum::Int(1)), Err(format!("the field {name} stands twice")));
+        }
     }
 
     #[test]
@@ -181,7 +211,7 @@ mod tests {
         ] {
             fields.set(name, datum).unwrap();
         }
-        let record = fields.finish().unwrap().unwrap();
+        let record = fields.finish(&mut Processes::default()).unwrap().unwrap();
         assert_eq!((record.node, record.session, record.zxid), (None, Some(0x1f), Some(7)));
         assert_eq!(record.extra.get("node"), Some(&Datum::text("n1")));
         assert_eq!(record.extra.get("latency"), Some(&Datum::text("1.5")));

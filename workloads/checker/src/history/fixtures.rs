@@ -17,9 +17,21 @@ pub(super) fn datum() -> impl Strategy<Value = Datum> {
     leaf.prop_recursive(5, 40, 6, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Datum::List),
-            prop::collection::vec((inner.clone(), inner), 0..4).prop_map(Datum::Map),
+            prop::collection::vec((inner.clone(), inner), 0..4)
+                .prop_map(|entries| Datum::Map(once_each(entries))),
         ]
     })
+}
+
+/// No key twice: what has one is no map, and is refused.
+fn once_each(entries: Vec<(Datum, Datum)>) -> Vec<(Datum, Datum)> {
+    let mut once: Vec<(Datum, Datum)> = Vec::new();
+    for (key, value) in entries {
+        if once.iter().all(|(known, _)| *known != key) {
+            once.push((key, value));
+        }
+    }
+    once
 }
 
 /// A datum as EDN. All text is a string, because not every text can be a keyword.

@@ -1,7 +1,8 @@
 //! A history in lines of JSON, and the trailer that proves one of ours complete.
 //!
 //! One object to a line. Ours end with a trailer: the count of lines and the SHA-256 of all bytes before it. Without it
-//! (the run was killed, the file was cut or changed) the history still shows violations, but can't show their absence.
+//! (the run was killed, the file was cut or changed) the history can't show that all is well, see [`Extent`]: each of our
+//! lines has its place, so that a missing end is told from lines that are missing before it.
 //! A history from elsewhere, in the same line form but without any field that only our recorder writes, has no trailer
 //! and is taken as it is.
 
@@ -14,7 +15,8 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use sha2::{Digest, Sha256};
 
 use super::fields::Fields;
-use super::{Datum, LoadError, Record};
+use super::processes::Processes;
+use super::{Datum, Extent, LoadError, Record};
 
 /// Longest line that is read, and the longest element where elements are no lines.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
@@ -53,10 +55,10 @@ pub(super) struct Line {
 }
 
 /// Reads one line, without its end: any `f`, any value, any further fields.
-pub(super) fn line_to_record(text: &[u8]) -> Result<Line, String> {
+pub(super) fn line_to_record(text: &[u8], processes: &mut Processes) -> Result<Line, String> {
     let fields: Fields = serde_json::from_slice(text).map_err(|error| in_one_line(&error))?;
     let recorded = fields.recorded;
-    Ok(Line { record: fields.finish()?, recorded })
+    Ok(Line { record: fields.finish(processes)?, recorded })
 }
 
 /// The position inside one line is the column; the line that serde counts is always 1.
@@ -109,6 +111,8 @@ pub(super) struct Seal {
     pub(super) recorded: bool,
     trailer: Option<Trailer>,
     problem: Option<String>,
+    /// Whether a line says that it stands elsewhere.
+    displaced: bool,
 }
 
 impl Seal {
@@ -148,25 +152,35 @@ impl Seal {
         }
     }
 
+    /// Compares the place that a line says it has, if it says so, with the one at which it stands behind `skipped` lines
+    /// that are no events.
+    pub(super) fn place(&mut self, said: u64, skipped: u64) {
+        self.displaced |= said != 0 && said != self.events + skipped;
+    }
+
     /// Whether the history comes from elsewhere.
     pub(super) fn is_plain(&self) -> bool {
         self.trailer.is_none() && !self.recorded
     }
 
     /// Everything was read: what is missing or wrong.
-    pub(super) fn problem(&self) -> Option<String> {
-        if let Some(problem) = &self.problem {
-            return Some(problem.clone());
-        }
+    pub(super) fn problem(&self) -> Option<(Extent, String)> {
         let Some(trailer) = &self.trailer else {
             let lost = || "the trailer is missing: the end of the history may be lost".to_owned();
-            return self.recorded.then(lost);
+            let lost = self.problem.clone().or_else(|| self.recorded.then(lost))?;
+            return Some(if self.displaced && self.recorded {
+                (Extent::Parts, format!("{lost}; and lines before it are missing"))
+            } else {
+                (Extent::Beginning, lost)
+            });
         };
         if trailer.count != self.events {
-            return Some(format!("the trailer counts {} lines but there are {}", trailer.count, self.events));
+            let why = format!("the trailer counts {} lines but there are {}", trailer.count, self.events);
+            return Some((Extent::Parts, why));
         }
         let hash = super::writer::hex(&self.hash.clone().finalize());
-        (hash != trailer.sha256).then(|| "the lines are not those that the trailer was made for".to_owned())
+        let changed = || "the lines are not those that the trailer was made for".to_owned();
+        (hash != trailer.sha256).then(|| (Extent::Parts, changed()))
     }
 }
 
@@ -182,11 +196,19 @@ pub(super) struct JsonLines<R> {
     number: u64,
     pub(super) seal: Seal,
     pub(super) skipped: u64,
+    pub(super) processes: Processes,
 }
 
 impl<R: BufRead> JsonLines<R> {
     pub(super) fn new(reader: R) -> Self {
-        Self { reader, line: Vec::new(), number: 0, seal: Seal::default(), skipped: 0 }
+        Self {
+            reader,
+            line: Vec::new(),
+            number: 0,
+            seal: Seal::default(),
+            skipped: 0,
+            processes: Processes::default(),
+        }
     }
 
     pub(super) fn next_record(&mut self) -> Result<Option<Record>, LoadError> {
@@ -196,8 +218,9 @@ impl<R: BufRead> JsonLines<R> {
             if read_line(&mut self.reader, &mut self.line, self.number)? == 0 {
                 return Ok(None);
             }
-            let Some(Line { record, recorded }) = self.seal.line(&self.line, self.number, line_to_record)?
-            else {
+            let processes = &mut self.processes;
+            let parse = |text: &[u8]| line_to_record(text, processes);
+            let Some(Line { record, recorded }) = self.seal.line(&self.line, self.number, parse)? else {
                 continue;
             };
             self.seal.recorded |= recorded;
@@ -205,6 +228,7 @@ impl<R: BufRead> JsonLines<R> {
                 self.skipped += 1;
                 continue;
             };
+            self.seal.place(record.index, self.skipped);
             self.seal.events += 1;
             record.line = self.number;
             return Ok(Some(record));
@@ -218,7 +242,7 @@ mod tests {
     use crate::history::EventKind;
 
     fn record(text: &str) -> Result<Option<Record>, String> {
-        line_to_record(text.as_bytes()).map(|line| line.record)
+        line_to_record(text.as_bytes(), &mut Processes::default()).map(|line| line.record)
     }
 
     #[test]

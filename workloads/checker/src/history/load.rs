@@ -1,7 +1,7 @@
 //! Reads a history of registers, sets or lists, in any format, and says whether it is complete.
 //!
-//! Without completeness the history still shows violations, but can't show their absence: [`Loaded::limit`] turns valid
-//! into unknown. Lines of JSON are read straight into events, because ours are long; other formats become records first
+//! A history that is cut short still shows violations, but can't show their absence, and one with lines missing in the
+//! middle shows nothing: see [`Extent`]. Lines of JSON are read straight into events, because ours are long; other formats become records first
 //! ([`super::records`]) and events from those, as far as a register, a set or a list can be in them.
 
 use std::io::BufRead;
@@ -9,8 +9,8 @@ use std::io::BufRead;
 use super::convert::event_of;
 use super::lines::read_line;
 use super::records::{Completeness, Format, Input, Records, recognise};
-use super::{EventLines, History, PairError, Pairing};
-use crate::verdict::Verdict;
+use super::{EventLines, Extent, History, PairError, Pairing};
+use crate::budget::Interrupt;
 
 /// Why a history could not be read at all.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,9 @@ pub enum LoadError {
     /// No line at all.
     #[error("the history is empty")]
     Empty,
+    /// Something, and nothing in it is an operation.
+    #[error("nothing in it was read as an operation: {0}")]
+    NoOperation(String),
 }
 
 /// A history and what is known about its completeness.
@@ -44,22 +47,18 @@ pub enum LoadError {
 pub struct Loaded {
     /// The operations.
     pub history: History,
-    /// Whether nothing is missing: the trailer is there and fits, or none was to be expected.
-    pub complete: bool,
+    /// How much of it is there.
+    pub extent: Extent,
     /// What is missing or wrong, when it is not complete.
     pub problem: Option<String>,
     /// Whether this is a history from elsewhere, without trailer and without fields of ours.
     pub plain: bool,
     /// Lines read, without the trailer.
     pub events: u64,
-}
-
-impl Loaded {
-    /// What may be claimed from a verdict on this history: without completeness never valid.
-    #[must_use]
-    pub fn limit(&self, verdict: Verdict) -> Verdict {
-        if self.complete { verdict } else { verdict.merge(Verdict::Unknown) }
-    }
+    /// Lines or elements that are no client's operation.
+    pub skipped: u64,
+    /// Clients that are known here by a number that is not in the file, see [`Completeness::renamed`].
+    pub renamed: Vec<(String, u64)>,
 }
 
 /// Reads a whole history.
@@ -67,7 +66,15 @@ impl Loaded {
 /// # Errors
 /// [`LoadError`] names the line. A last line that is cut short is no error but a missing trailer.
 pub fn load<R: BufRead + Send>(reader: R) -> Result<Loaded, LoadError> {
-    let recognised = recognise(reader)?;
+    load_until(reader, &Interrupt::never())
+}
+
+/// The same, until the bell rings: then the reader fails.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_until<R: BufRead + Send>(reader: R, interrupt: &Interrupt) -> Result<Loaded, LoadError> {
+    let recognised = recognise(reader, interrupt)?;
     match recognised.format {
         Format::JsonLines => load_lines(recognised.input),
         Format::Edn | Format::TextLog => load_records(Records::of(recognised)),
@@ -98,15 +105,16 @@ fn load_records(mut records: Records<'_>) -> Result<Loaded, LoadError> {
 }
 
 fn finish(pairing: Pairing, known: Completeness) -> Result<Loaded, LoadError> {
-    let Completeness { complete, problem, plain, events, .. } = known;
+    let Completeness { extent, problem, plain, events, skipped, renamed } = known;
     let history = pairing.finish().map_err(|source| LoadError::Pair { line: events, source })?;
-    Ok(Loaded { history, complete, problem, plain, events })
+    Ok(Loaded { history, extent, problem, plain, events, skipped, renamed })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::history::{Event, EventKind, Function, HistoryWriter, OpKind, Value};
+    use crate::verdict::Verdict;
 
     fn recorded() -> Vec<u8> {
         let mut writer = HistoryWriter::new(Vec::new());
@@ -125,7 +133,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read_back_and_complete() {
         let loaded = load(recorded().as_slice()).unwrap();
-        assert!(loaded.complete && !loaded.plain);
+        assert!(loaded.extent.is_whole() && !loaded.plain);
         let op = &loaded.history.ops()[0];
         assert_eq!((op.kind, op.key), (OpKind::Write { value: 7 }, 2));
         assert_eq!((op.zxid, op.session), (Some(0x1_0000_0002), Some(u64::MAX)));
@@ -138,11 +146,11 @@ mod tests {
         for cut in 1..whole.len() - 1 {
             match load(&whole[..cut]) {
                 Ok(loaded) => {
-                    assert!(!loaded.complete, "cut at {cut}");
-                    assert_eq!(loaded.limit(Verdict::Valid), Verdict::Unknown);
-                    assert_eq!(loaded.limit(Verdict::Invalid), Verdict::Invalid);
+                    assert_eq!(loaded.extent, Extent::Beginning, "cut at {cut}");
+                    assert_eq!(loaded.extent.limit(Verdict::Valid), Verdict::Unknown);
+                    assert_eq!(loaded.extent.limit(Verdict::Invalid), Verdict::Invalid);
                 }
-                Err(error) => assert!(matches!(error, LoadError::Empty), "cut at {cut}: {error}"),
+                Err(error) => assert!(matches!(error, LoadError::NoOperation(_)), "cut at {cut}: {error}"),
             }
         }
     }
@@ -152,6 +160,8 @@ mod tests {
         let text = String::from_utf8(recorded()).unwrap().replace("\"time\":20", "\"time\":21");
         let loaded = load(text.as_bytes()).unwrap();
         assert!(loaded.problem.unwrap().contains("not those"));
+        assert_eq!(loaded.extent, Extent::Parts);
+        assert_eq!(loaded.extent.limit(Verdict::Invalid), Verdict::Unknown);
     }
 
     #[test]
@@ -159,7 +169,26 @@ mod tests {
         let text = String::from_utf8(recorded()).unwrap();
         let without: String =
             text.lines().enumerate().filter(|(i, _)| *i != 1).map(|(_, l)| format!("{l}\n")).collect();
-        assert!(load(without.as_bytes()).unwrap().problem.unwrap().contains("counts 2"));
+        let loaded = load(without.as_bytes()).unwrap();
+        assert!(loaded.problem.unwrap().contains("counts 2"));
+        assert_eq!(loaded.extent, Extent::Parts);
+    }
+
+    #[test]
+    fn a_line_that_is_missing_in_the_middle_is_noticed_without_a_trailer_too() {
+        let mut writer = HistoryWriter::new(Vec::new());
+        for process in 0..3 {
+            let mut invoke = Event::new(process, EventKind::Invoke, Function::Read, 2, Value::Null, 10);
+            invoke.node = Some(3);
+            writer.write(&mut invoke).unwrap();
+        }
+        let text = String::from_utf8(writer.finish().unwrap().into_inner).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let extent = |lines: &[&str]| load((lines.join("\n") + "\n").as_bytes()).unwrap().extent;
+        assert_eq!(extent(&lines), Extent::Whole);
+        assert_eq!(extent(&lines[..3]), Extent::Beginning);
+        assert_eq!(extent(&lines[1..3]), Extent::Parts);
+        assert_eq!(extent(&[lines[0], lines[2]]), Extent::Parts);
     }
 
     #[test]
@@ -168,7 +197,7 @@ mod tests {
 {"index":1,"process":3,"type":"fail","f":"cas","key":0,"value":[1,2],"time":2}
 "#;
         let loaded = load(text.as_bytes()).unwrap();
-        assert!(loaded.complete && loaded.plain);
+        assert!(loaded.extent.is_whole() && loaded.plain);
         assert!(loaded.history.ops()[0].is_refused_cas());
     }
 

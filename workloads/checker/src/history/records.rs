@@ -18,7 +18,10 @@
 //! | a register's value is a key and a value | it is a value | the key is taken out | the same |
 //! | an `ok` without value of a change | what was asked | the same | the same |
 //! | a process completes what it did not invoke | an error | an error | an error |
-//! | a process that is no number (`:nemesis`) | skipped | skipped | skipped |
+//! | the process is the nemesis | left out and counted | the same | the same |
+//! | a process has a name | a client like any other | the same | the same |
+//! | a process is a number, but no natural one below 2^62 | an error | an error | an error |
+//! | a field, or a key of a map, stands twice | an error | an error | an error |
 //! | time | the stamps if every line has one, else the order of lines | the order of lines | as for JSON |
 //! | the end | the trailer, in ours | a last line without newline is not believed | the list is closed |
 //!
@@ -40,8 +43,8 @@ use super::event::BAD_VERSION;
 use super::lines::JsonLines;
 use super::text_log::TextLog;
 use super::tuples::Tuples;
-use super::{Datum, EventKind, LoadError, Record};
-use crate::verdict::Verdict;
+use super::{Datum, EventKind, Extent, LoadError, Record};
+use crate::budget::Interrupt;
 
 /// The notation of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,10 +89,14 @@ pub(super) struct Recognised<'r> {
 }
 
 /// Looks what a reader holds.
-pub(super) fn recognise<'r>(reader: impl BufRead + Send + 'r) -> Result<Recognised<'r>, LoadError> {
+pub(super) fn recognise<'r>(
+    reader: impl BufRead + Send + 'r,
+    interrupt: &Interrupt,
+) -> Result<Recognised<'r>, LoadError> {
     let (start, input) = peek(reader, |start, at_end| (at_end || start.len() >= 4).then_some(()))?;
     if is_zstd(&start) {
         let content = BufReader::with_capacity(BUFFER_BYTES, Frames::new(input));
+        let content = Heeding { reader: content, interrupt: interrupt.clone() };
         let (start, input) = peek(content, |start, at_end| guess(start, at_end).map(drop))?;
         return Ok(Recognised { format: format_of(&start)?, compressed: true, input });
     }
@@ -97,12 +104,46 @@ pub(super) fn recognise<'r>(reader: impl BufRead + Send + 'r) -> Result<Recognis
         let reason = format!("compressed with {name}, which is not read here; unpack it first");
         return Err(LoadError::Malformed { line: 1, reason });
     }
+    let input = Heeding { reader: input, interrupt: interrupt.clone() };
     let (start, mut input) = peek(input, |start, at_end| guess(start, at_end).map(drop))?;
     if start.starts_with(BYTE_ORDER_MARK) {
         input.fill_buf()?;
         input.consume(BYTE_ORDER_MARK.len());
     }
     Ok(Recognised { format: format_of(&start)?, compressed: false, input })
+}
+
+/// A reader that fails when the bell rings.
+struct Heeding<R> {
+    reader: R,
+    interrupt: Interrupt,
+}
+
+impl<R: BufRead> Heeding<R> {
+    fn heed(&self) -> io::Result<()> {
+        match self.interrupt.rung() {
+            None => Ok(()),
+            Some(why) => Err(io::Error::other(format!("reading was stopped: {why}"))),
+        }
+    }
+}
+
+impl<R: BufRead> Read for Heeding<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.heed()?;
+        self.reader.read(buffer)
+    }
+}
+
+impl<R: BufRead> BufRead for Heeding<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.heed()?;
+        self.reader.fill_buf()
+    }
+
+    fn consume(&mut self, taken: usize) {
+        self.reader.consume(taken);
+    }
 }
 
 /// Reads from the start until `enough` says so, and gives the bytes and a reader that still begins with them.
@@ -227,8 +268,8 @@ enum Ended {
 /// What is known about a history once it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completeness {
-    /// Whether nothing is missing: the trailer is there and fits, or none was to be expected.
-    pub complete: bool,
+    /// How much of it is there.
+    pub extent: Extent,
     /// What is missing or wrong, when it is not complete.
     pub problem: Option<String>,
     /// Whether this is a history from elsewhere, without trailer and without fields of ours.
@@ -237,13 +278,26 @@ pub struct Completeness {
     pub events: u64,
     /// Lines or elements that are no client's operation: the nemesis's, other lines of a log.
     pub skipped: u64,
+    /// Clients that are known here by another number, or by a number instead of a name: what the file calls them, and the
+    /// number.
+    pub renamed: Vec<(String, u64)>,
 }
 
 impl Completeness {
-    /// What may be claimed from a verdict on this history: without completeness never valid.
-    #[must_use]
-    pub fn limit(&self, verdict: Verdict) -> Verdict {
-        if self.complete { verdict } else { verdict.merge(Verdict::Unknown) }
+    /// With what is missing, if anything is.
+    pub(super) fn of(missing: Option<(Extent, String)>, plain: bool, events: u64, skipped: u64) -> Self {
+        let (extent, problem) = missing.map_or((Extent::Whole, None), |(extent, why)| (extent, Some(why)));
+        Self { extent, problem, plain, events, skipped, renamed: Vec::new() }
+    }
+
+    /// What is wrong with a history in which there is no operation.
+    pub(super) fn without_operations(&self) -> LoadError {
+        match (self.skipped, &self.problem) {
+            (0, None) => LoadError::Empty,
+            (0, Some(problem)) => LoadError::NoOperation(problem.clone()),
+            (1, _) => LoadError::NoOperation("its only record is no client's".to_owned()),
+            (skipped, _) => LoadError::NoOperation(format!("none of its {skipped} records is a client's")),
+        }
     }
 }
 
@@ -253,7 +307,19 @@ impl Completeness {
 /// [`LoadError`] when the reader fails or holds what is not read here. An empty history is an error of the first
 /// record.
 pub fn records<'r>(reader: impl BufRead + Send + 'r) -> Result<Records<'r>, LoadError> {
-    recognise(reader).map(Records::of)
+    records_until(reader, &Interrupt::never())
+}
+
+/// The same, until the bell rings: then the reader fails. It is looked at between blocks of what was unpacked, so that it
+/// is heard also where there is much and no record in it.
+///
+/// # Errors
+/// As [`records`].
+pub fn records_until<'r>(
+    reader: impl BufRead + Send + 'r,
+    interrupt: &Interrupt,
+) -> Result<Records<'r>, LoadError> {
+    recognise(reader, interrupt).map(Records::of)
 }
 
 impl<'r> Records<'r> {
@@ -281,17 +347,23 @@ impl<'r> Records<'r> {
     /// What is known about the history as far as it was read; only after the last record it may be complete.
     #[must_use]
     pub fn completeness(&self) -> Completeness {
+        let cut = |problem: &Option<String>| problem.clone().map(|problem| (Extent::Beginning, problem));
         let (plain, skipped, missing) = match &self.source {
             Source::Json(lines) => (lines.seal.is_plain(), lines.skipped, lines.seal.problem()),
-            Source::Edn(elements, _) => (true, elements.skipped, elements.problem.clone()),
-            Source::Log(log, _) => (true, log.skipped, log.problem.clone()),
+            Source::Edn(elements, _) => (true, elements.skipped, cut(&elements.problem)),
+            Source::Log(log, _) => (true, log.skipped, cut(&log.problem)),
         };
-        let problem = match &self.ended {
-            None => Some("the history was not read to its end".to_owned()),
-            Some(Ended::ByError(error)) => Some(error.clone()),
+        let known = match &self.ended {
+            None => Some((Extent::Beginning, "the history was not read to its end".to_owned())),
+            Some(Ended::ByError(error)) => Some((Extent::Beginning, error.clone())),
             Some(Ended::AtEnd) => missing,
         };
-        Completeness { complete: problem.is_none(), problem, plain, events: self.events, skipped }
+        let renamed = match &self.source {
+            Source::Json(lines) => lines.processes.renamed(),
+            Source::Edn(elements, _) => elements.processes.renamed(),
+            Source::Log(log, _) => log.processes.renamed(),
+        };
+        Completeness { renamed, ..Completeness::of(known, plain, self.events, skipped) }
     }
 }
 
@@ -324,7 +396,10 @@ impl Iterator for Records<'_> {
                 self.ended = Some(Ended::AtEnd);
                 return None;
             }
-            Ok(None) => LoadError::Empty,
+            Ok(None) => {
+                self.ended = Some(Ended::AtEnd);
+                self.completeness().without_operations()
+            }
             Err(error) => error,
         };
         self.ended = Some(Ended::ByError(error.to_string()));

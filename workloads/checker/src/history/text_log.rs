@@ -16,6 +16,7 @@ use std::sync::Arc;
 use super::edn::Parser;
 use super::fields::{Words, event_kind};
 use super::lines::read_line;
+use super::processes::{Processes, Who};
 use super::records::{Failure, name_failure};
 use super::{Datum, EventKind, LoadError, Record};
 
@@ -28,6 +29,7 @@ pub(super) struct TextLog<R> {
     /// Whether any line was an operation's, be it the nemesis's.
     recognised: bool,
     pub(super) skipped: u64,
+    pub(super) processes: Processes,
     pub(super) problem: Option<String>,
 }
 
@@ -49,6 +51,7 @@ impl<R: BufRead> TextLog<R> {
             number: 0,
             recognised: false,
             skipped: 0,
+            processes: Processes::default(),
             problem: None,
         }
     }
@@ -75,7 +78,7 @@ impl<R: BufRead> TextLog<R> {
                 continue;
             };
             self.recognised = true;
-            let read = read_parts(&parts, &mut self.words);
+            let read = read_parts(&parts, &mut self.words, &mut self.processes);
             match read.map_err(|reason| LoadError::Malformed { line: self.number, reason })? {
                 Some(mut record) => {
                     record.line = self.number;
@@ -120,11 +123,13 @@ fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The record of an operation's line, or none if whoever speaks is no client.
-fn read_parts(parts: &Parts<'_>, words: &mut Words) -> Result<Option<Record>, String> {
+fn read_parts(
+    parts: &Parts<'_>,
+    words: &mut Words,
+    processes: &mut Processes,
+) -> Result<Option<Record>, String> {
     let process = std::str::from_utf8(parts.process).map_err(|_| "the process is not UTF-8".to_owned())?;
-    let Ok(process) = process.parse::<u64>() else {
-        return Ok(None);
-    };
+    let Some(process) = processes.number(&Who::of(process)?) else { return Ok(None) };
     let f = std::str::from_utf8(parts.f).map_err(|_| "the function is not UTF-8".to_owned())?;
     if f.is_empty() {
         return Err("the function has no name".to_owned());

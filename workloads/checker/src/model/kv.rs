@@ -4,11 +4,11 @@
 //! and costs more: it is there to test the searches, and for conditions that are not local.
 
 use std::collections::BTreeMap;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::Model;
 use super::names::Names;
+pub use super::text::Text;
 use crate::history::{Datum, EventKind, Record};
 
 /// A map from keys to texts.
@@ -38,39 +38,61 @@ pub enum KvAction {
     Append(Arc<str>),
 }
 
-/// A text that is cheap to clone, and mostly to compare: its hash is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Text {
-    hash: u128,
-    text: Arc<str>,
+/// The texts of the keys that hold one; empty ones are left out. Within one key nothing but its text is copied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum KvState {
+    /// None.
+    #[default]
+    Nothing,
+    /// One key does.
+    One(u32, Text),
+    /// At least two do.
+    Several(BTreeMap<u32, Text>),
 }
 
-impl Text {
-    fn new(text: Arc<str>) -> Self {
-        Self { hash: extend(0, &text), text }
+impl KvState {
+    fn get(&self, key: u32) -> Option<&Text> {
+        match self {
+            Self::Nothing => None,
+            Self::One(only, text) => (*only == key).then_some(text),
+            Self::Several(texts) => texts.get(&key),
+        }
     }
 
-    fn append(&self, end: &str) -> Self {
-        Self { hash: extend(self.hash, end), text: [&*self.text, end].concat().into() }
+    fn all(&self) -> Vec<(u32, &Text)> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::One(key, text) => vec![(*key, text)],
+            Self::Several(texts) => texts.iter().map(|(key, text)| (*key, text)).collect(),
+        }
+    }
+
+    fn with(&self, key: u32, text: Text) -> Self {
+        match self {
+            Self::Nothing if text.is_empty() => Self::Nothing,
+            Self::Nothing => Self::One(key, text),
+            Self::One(only, _) if *only == key => Self::Nothing.with(key, text),
+            Self::One(..) if text.is_empty() => self.clone(),
+            Self::One(other, held) => Self::Several([(*other, held.clone()), (key, text)].into()),
+            Self::Several(texts) => {
+                let mut texts = texts.clone();
+                if text.is_empty() {
+                    texts.remove(&key)
+                } else {
+                    texts.insert(key, text)
+                };
+                match texts.pop_first() {
+                    Some((only, text)) if texts.is_empty() => Self::One(only, text),
+                    Some((first, text)) => {
+                        texts.insert(first, text);
+                        Self::Several(texts)
+                    }
+                    None => Self::Nothing,
+                }
+            }
+        }
     }
 }
-
-impl Hash for Text {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u128(self.hash);
-    }
-}
-
-/// A polynomial over the bytes, so that the hash of an appended text does not look at what was there.
-fn extend(hash: u128, text: &str) -> u128 {
-    const FACTOR: u128 = 0x2d35_8dcc_aa6c_78a5_8bb8_4b93_962e_acc9;
-    text.bytes().fold(hash, |hash, byte| {
-        (hash ^ (hash >> 71)).wrapping_mul(FACTOR).wrapping_add(u128::from(byte) + 1)
-    })
-}
-
-/// The texts of the keys that were written.
-pub type KvState = BTreeMap<u32, Text>;
 
 impl Kv {
     /// The whole map as one object.
@@ -98,30 +120,28 @@ impl Model for Kv {
     }
 
     fn initial(&self) -> KvState {
-        KvState::new()
+        KvState::default()
     }
 
     fn apply(&self, state: &KvState, op: &KvOp) -> Option<KvState> {
+        let held = state.get(op.key);
         let text = match &op.action {
             KvAction::Get(answer) => {
-                let held = state.get(&op.key);
-                let right = held.map_or(answer.text.is_empty(), |held| held == answer);
-                return right.then(|| state.clone());
+                return match held {
+                    None => answer.is_empty().then(|| state.clone()),
+                    Some(held) if held != answer => None,
+                    // The same text in one piece is cheaper for whoever goes on from here.
+                    Some(held) if !held.is_flat() => Some(state.with(op.key, answer.clone())),
+                    Some(_) => Some(state.clone()),
+                };
             }
             KvAction::Put(text) => text.clone(),
-            KvAction::Append(end) => match state.get(&op.key) {
+            KvAction::Append(end) => match held {
                 Some(held) => held.append(end),
                 None => Text::new(Arc::clone(end)),
             },
         };
-        let mut state = state.clone();
-        // A key that holds nothing and one that was never written are the same.
-        if text.text.is_empty() {
-            state.remove(&op.key)
-        } else {
-            state.insert(op.key, text)
-        };
-        Some(state)
+        Some(state.with(op.key, text))
     }
 
     fn decode(&self, invoked: &Record, completed: Option<&Record>) -> Result<Option<KvOp>, String> {
@@ -160,21 +180,33 @@ impl Model for Kv {
         (!gone(op.key.into())).then(|| op.clone())
     }
 
+    fn held_bytes(&self, state: &KvState) -> usize {
+        match state {
+            KvState::Nothing => 0,
+            KvState::One(_, text) => text.own_bytes(),
+            KvState::Several(texts) => {
+                texts.values().map(|text| text.own_bytes() + 2 * size_of::<(u32, Text)>()).sum()
+            }
+        }
+    }
+
     fn describe(&self, op: &KvOp) -> String {
         let key = self.keys.name(op.key);
         match &op.action {
-            KvAction::Get(answer) => format!("get {key} → {:?}", end_of(&answer.text)),
-            KvAction::Put(text) => format!("put {key} {:?}", end_of(&text.text)),
+            KvAction::Get(answer) => format!("get {key} → {:?}", end_of(&answer.flat())),
+            KvAction::Put(text) => format!("put {key} {:?}", end_of(&text.flat())),
             KvAction::Append(end) => format!("append {key} {:?}", end_of(end)),
         }
     }
 
     fn show(&self, state: &KvState) -> Option<String> {
+        let all = state.all();
         if !self.whole {
-            return Some(format!("{:?}", state.values().next().map_or("".into(), |text| end_of(&text.text))));
+            let text = all.first().map(|(_, text)| text.flat()).unwrap_or_default();
+            return Some(format!("{:?}", end_of(&text)));
         }
         let shown =
-            state.iter().map(|(&key, text)| format!("{}: {:?}", self.keys.name(key), end_of(&text.text)));
+            all.into_iter().map(|(key, text)| format!("{}: {:?}", self.keys.name(key), end_of(&text.flat())));
         Some(super::names::few(shown, ["{", "}"]))
     }
 

@@ -55,7 +55,9 @@
 //! assert_eq!(judged.result.verdict, checker::verdict::Verdict::Invalid, "who adds last sees 3");
 //! ```
 
+pub mod counter;
 pub mod kv;
+pub mod multi_register;
 pub mod mutex;
 mod names;
 mod pair;
@@ -63,6 +65,7 @@ pub mod queue;
 mod queue_order;
 pub mod register;
 pub mod set;
+mod text;
 pub mod znode;
 
 use std::fmt::Debug;
@@ -77,7 +80,7 @@ pub trait Model {
     /// One operation: what was asked and, where it is known, what was answered.
     type Op: Clone + Debug;
     /// What the object holds.
-    type State: Clone + Eq + Hash;
+    type State: Clone + Eq + Hash + Send;
 
     /// The name in results and on the command line.
     fn name(&self) -> &'static str;
@@ -131,6 +134,11 @@ pub trait Model {
     /// whole history has an order, then what remains of it must have one too.
     fn without(&self, op: &Self::Op, _gone: &dyn Fn(u64) -> bool) -> Option<Self::Op> {
         Some(op.clone())
+    }
+
+    /// Bytes that this state holds for itself, beside its own size and what it shares with others.
+    fn held_bytes(&self, _state: &Self::State) -> usize {
+        0
     }
 
     /// What the object holds, for a sentence: "it could hold ...".

@@ -6,6 +6,9 @@
 //! probability of about 2^-128 a pair; at the pairs of 10^8 configurations, more than a budget holds, that is below
 //! 10^-21, and every violation is judged again on a few operations besides.
 //!
+//! What is remembered only spares work: where there is no room for more it is forgotten and the search goes on, so memory
+//! is no reason for this search to give up. A search whose steps ran out goes on where it was ([`Search::run`]).
+//!
 //! The prunings are the first two of the [`super::frontier`]. The search is strongest where few orders have to be tried;
 //! where many are dead ends it is the frontier that answers.
 
@@ -23,6 +26,9 @@ pub fn search<M: Model>(model: &M, calls: &[&Call<M::Op>], meter: &mut Meter) ->
     Search::new(model, calls).run(meter)
 }
 
+/// Configurations that are remembered at least, however little memory there is.
+const LEAST_REMEMBERED: usize = 1 << 10;
+
 /// An operation on the stack, with what to restore when it is taken back. A forced one has no alternative.
 struct Placed<S> {
     at: usize,
@@ -37,8 +43,8 @@ const END: usize = usize::MAX;
 /// An operation is compared with this many that are open when it is called.
 const MOST_COMPARED: usize = 64;
 
-/// Calls and returns as a doubly linked list, from which placed operations are taken out and put back.
-struct Search<'a, M: Model> {
+/// A search under way. Calls and returns are a doubly linked list, from which placed operations are taken out and put back.
+pub struct Search<'a, M: Model> {
     model: &'a M,
     calls: &'a [&'a Call<M::Op>],
     /// For each node of the list its operation, whether it is a return, and its rank. Node 0 is the head.
@@ -56,10 +62,17 @@ struct Search<'a, M: Model> {
     stack: Vec<Placed<M::State>>,
     /// The last return that could not be passed.
     furthest: Option<(Rank, usize)>,
+    seen: Fingerprints,
+    /// The most operations that were placed.
+    reached: usize,
+    /// The node that is looked at next.
+    cursor: usize,
 }
 
 impl<'a, M: Model> Search<'a, M> {
-    fn new(model: &'a M, calls: &'a [&'a Call<M::Op>]) -> Self {
+    /// A search that has not begun. The calls are sorted by call.
+    #[must_use]
+    pub fn new(model: &'a M, calls: &'a [&'a Call<M::Op>]) -> Self {
         let count = calls.len();
         let mut nodes: Vec<(usize, bool, Rank)> = vec![(END, false, 0)];
         nodes.extend(calls.iter().enumerate().map(|(at, call)| (at, false, call.call)));
@@ -71,7 +84,7 @@ impl<'a, M: Model> Search<'a, M> {
         for (node, &(at, is_return, _)) in nodes.iter().enumerate().skip(1) {
             if is_return { return_node[at] = node } else { call_node[at] = node }
         }
-        let next = (1..nodes.len()).chain([END]).collect();
+        let next: Vec<usize> = (1..nodes.len()).chain([END]).collect();
         let previous = [END].into_iter().chain(0..nodes.len() - 1).collect();
         let observes: Vec<bool> = calls.iter().map(|call| model.observes(&call.op)).collect();
         Self {
@@ -79,6 +92,7 @@ impl<'a, M: Model> Search<'a, M> {
             calls,
             ahead: ahead(model, calls, &observes),
             nodes,
+            cursor: next[HEAD],
             next,
             previous,
             call_node,
@@ -89,18 +103,25 @@ impl<'a, M: Model> Search<'a, M> {
             fingerprint: 0,
             stack: Vec::new(),
             furthest: None,
+            seen: Fingerprints::default(),
+            reached: 0,
         }
     }
 
-    fn run(mut self, meter: &mut Meter) -> Found {
-        let mut seen = Fingerprints::default();
-        let mut reached = 0;
-        let mut cursor = self.next[HEAD];
+    /// Goes on until it has decided or the meter stops it.
+    pub fn run(&mut self, meter: &mut Meter) -> Found {
+        let mut cursor = self.cursor;
         while cursor != END {
             let (at, is_return, rank) = self.nodes[cursor];
-            let paid = meter.step().and_then(|()| meter.hold(seen.capacity(), FINGERPRINT_BYTES));
-            if let Err(why) = paid {
-                return Found::GaveUp { why, reached };
+            if let Err(why) = meter.step() {
+                self.cursor = cursor;
+                return Found::GaveUp { why, reached: self.reached };
+            }
+            if self.seen.len() > LEAST_REMEMBERED
+                && self.seen.len() == self.seen.capacity()
+                && meter.hold(2 * self.seen.capacity(), FINGERPRINT_BYTES).is_err()
+            {
+                self.seen.clear();
             }
             if is_return {
                 if self.furthest.is_none_or(|(furthest, _)| furthest < rank) {
@@ -123,13 +144,13 @@ impl<'a, M: Model> Search<'a, M> {
             };
             let forced = self.is_forced(at, &next);
             let placed = self.fingerprint ^ hash::of_operation(at);
-            if seen.insert(placed ^ hash::of_state(&next)) {
+            if self.seen.insert(placed ^ hash::of_state(&next)) {
                 let state = std::mem::replace(&mut self.state, next);
                 self.stack.push(Placed { at, state, forced });
                 self.fingerprint = placed;
                 self.is_placed[at] = true;
                 self.lift(at);
-                reached = reached.max(self.stack.len());
+                self.reached = self.reached.max(self.stack.len());
                 cursor = self.next[HEAD];
             } else if forced {
                 // The configuration with this one placed was tried and led nowhere, and so would this.
@@ -141,7 +162,8 @@ impl<'a, M: Model> Search<'a, M> {
                 cursor = self.next[cursor];
             }
         }
-        Found::Order(Some(self.stack.into_iter().map(|placed| placed.at).collect()))
+        self.cursor = cursor;
+        Found::Order(Some(self.stack.iter().map(|placed| placed.at).collect()))
     }
 
     fn waits_for_another(&self, at: usize) -> bool {

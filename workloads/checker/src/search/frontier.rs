@@ -32,22 +32,45 @@ use crate::model::{Call, Model};
 /// Decides by the frontier.
 #[must_use]
 pub fn search<M: Model>(model: &M, calls: &[&Call<M::Op>], want_order: bool, meter: &mut Meter) -> Found {
-    let mut frontier = Frontier::new(model, want_order);
-    let mut reached = 0;
-    for (rank, at) in events(calls) {
-        if calls[at].call == rank {
-            if let Err(why) = frontier.called(at, calls[at].op.clone(), calls[at].ret) {
-                return Found::GaveUp { why, reached };
-            }
-            continue;
-        }
-        match frontier.returned(at, meter) {
-            Ok(true) => reached += 1,
-            Ok(false) => return Found::NoOrder { stuck_at: at },
-            Err(why) => return Found::GaveUp { why, reached },
-        }
+    Search::new(model, calls, want_order).run(meter)
+}
+
+/// A search through a whole history, under way.
+pub struct Search<'a, M: Model> {
+    frontier: Frontier<'a, M>,
+    calls: &'a [&'a Call<M::Op>],
+    events: Vec<(Rank, usize)>,
+    next: usize,
+    reached: usize,
+}
+
+impl<'a, M: Model> Search<'a, M> {
+    /// A search that has not begun.
+    #[must_use]
+    pub fn new(model: &'a M, calls: &'a [&'a Call<M::Op>], want_order: bool) -> Self {
+        let frontier = Frontier::new(model, want_order);
+        Self { frontier, calls, events: events(calls), next: 0, reached: 0 }
     }
-    Found::Order(frontier.order())
+
+    /// Goes on until it has decided or the meter stops it. An event whose configurations were not all carried on when its
+    /// steps ran out is begun anew.
+    pub fn run(&mut self, meter: &mut Meter) -> Found {
+        while let Some(&(rank, at)) = self.events.get(self.next) {
+            let call = self.calls[at];
+            let happened = if call.call == rank {
+                self.frontier.called(at, call.op.clone(), call.ret).map(|()| true)
+            } else {
+                self.frontier.returned(at, meter)
+            };
+            match happened {
+                Ok(true) => self.reached += usize::from(call.call != rank),
+                Ok(false) => return Found::NoOrder { stuck_at: at },
+                Err(why) => return Found::GaveUp { why, reached: self.reached },
+            }
+            self.next += 1;
+        }
+        Found::Order(self.frontier.order())
+    }
 }
 
 /// Calls and returns in the order of time.
@@ -274,7 +297,8 @@ fn place<M: Model, const N: usize>(
     Some(next)
 }
 
-/// Carries every configuration on until it has placed the operation of `slot`.
+/// Carries every configuration on until it has placed the operation of `slot`. Where it has to stop, they are what they
+/// were.
 fn carry_on<M: Model, const N: usize>(
     window: &mut Window<'_, M>,
     configs: &mut Vec<Config<N>>,
@@ -284,6 +308,20 @@ fn carry_on<M: Model, const N: usize>(
     if configs.iter().all(|config| has(&config.placed, slot)) {
         return meter.step();
     }
+    let before = configs.clone();
+    let carried = carry_all(window, configs, slot, meter);
+    if carried.is_err() {
+        *configs = before;
+    }
+    carried
+}
+
+fn carry_all<M: Model, const N: usize>(
+    window: &mut Window<'_, M>,
+    configs: &mut Vec<Config<N>>,
+    slot: usize,
+    meter: &mut Meter,
+) -> Result<(), Exhausted> {
     let kinds = Kinds::of(window);
     let mut done = Antichain::new(kinds);
     let mut work = Antichain::new(kinds);

@@ -1,6 +1,7 @@
 //! Which search is tried when and on which part, and what is made of its answer.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
 
@@ -37,9 +38,9 @@ impl Algorithm {
     }
 }
 
-/// Steps of the searches' first round; each round has [`ROUND_GROWTH`] times the one before.
-const FIRST_ROUND_STEPS: u64 = 1 << 16;
-const ROUND_GROWTH: u64 = 4;
+/// Steps of each search's first turn; each turn has [`TURN_GROWTH`] times the one before.
+const FIRST_TURN_STEPS: u64 = 1 << 13;
+const TURN_GROWTH: u64 = 2;
 /// More parts than this are not told one by one.
 const MAX_PARTS_TOLD: usize = 100;
 
@@ -65,6 +66,10 @@ impl PartResult {
 
 /// Judges a history: each part of the object by itself with the budget's steps, up to `threads` parts at a time, which
 /// share its memory. With `want_witness` a valid verdict comes with an order for each part.
+///
+/// One part without an order decides about the whole, so no part is searched to its end before the next one begins: all
+/// take turns, in rounds, and a round in which one was refuted is the last. What comes out is the same for any number of
+/// threads.
 pub fn judge<M>(
     model: &M,
     calls: &[Call<M::Op>],
@@ -81,73 +86,263 @@ where
         parts.entry(model.part(&call.op)).or_default().push(call);
     }
     let parts: Vec<Part<'_, M::Op>> = parts.into_iter().collect();
-    let results = parallel::each(&parts, budget, threads, |(_, calls), share| {
-        judge_part(model, calls, share, want_witness)
-    });
-    merge(model, &parts, results)
+    let known = parallel::each(&parts, budget, threads, |(_, calls), _| by_shortcut(model, calls));
+    let mut refuted = known.iter().any(|known| matches!(known, Some(Decision::Refuted { .. })));
+    let searches: Vec<Searching<'_, M>> = parts
+        .iter()
+        .zip(known)
+        .map(|((_, calls), known)| Searching::new(model, calls, known, want_witness))
+        .collect();
+    let mut turn = FIRST_TURN_STEPS;
+    while !refuted && !take_turns(&searches, turn, budget, threads) {
+        refuted = searches.iter().any(Searching::is_refuted);
+        turn = turn.saturating_mul(TURN_GROWTH);
+    }
+    let mut decisions: Vec<Decision> = searches.into_iter().map(Searching::into_decision).collect();
+    // Of several violations the one that shows first has the least to be explained.
+    let shows_at = |at: &usize| match &decisions[*at] {
+        Decision::Refuted { how: How::Stuck(stuck_at), .. } => parts[*at].1[*stuck_at].ret,
+        _ => 0,
+    };
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by_key(shows_at);
+    let mut shown = false;
+    let mut results: Vec<Option<PartResult>> = parts.iter().map(|_| None).collect();
+    for at in order {
+        let decision = std::mem::replace(&mut decisions[at], Decision::Undecided(String::new()));
+        let result = told(model, &parts[at].1, decision, shown, budget);
+        shown |= result.counterexample.is_some();
+        results[at] = Some(result);
+    }
+    merge(model, &parts, results.into_iter().flatten().collect())
 }
 
-fn judge_part<M: Model>(
-    model: &M,
-    calls: &[&Call<M::Op>],
-    budget: &Budget,
-    want_witness: bool,
-) -> PartResult {
+/// What is known of a part.
+enum Decision {
+    /// It has an order: this one, where it was kept.
+    Order(Option<Vec<usize>>, Algorithm),
+    /// It has none.
+    Refuted { how: How, by: Algorithm },
+    /// Nobody could tell, and why.
+    Undecided(String),
+}
+
+/// From where a violation is explained.
+enum How {
+    /// This operation's return is the first by which it is certain.
+    Stuck(usize),
+    /// These elements show it.
+    Elements(Vec<u64>, String),
+}
+
+fn by_shortcut<M: Model>(model: &M, calls: &[&Call<M::Op>]) -> Option<Decision> {
     match model.shortcut(calls) {
-        Shortcut::None => {}
+        Shortcut::None => None,
         Shortcut::Order(order) => {
-            if confirm(model, calls, &order).is_ok() {
-                return PartResult {
-                    order: Some(order),
-                    ..PartResult::new(Verdict::Valid, Algorithm::Shortcut)
-                };
-            }
+            confirm(model, calls, &order).is_ok().then_some(Decision::Order(Some(order), Algorithm::Shortcut))
         }
         Shortcut::Refuted { elements, sentence, .. } => {
-            let shrunk = shrink::from_elements(model, calls, &elements, budget);
-            return violation(model, calls, &shrunk, Some(sentence), Algorithm::Shortcut, budget);
+            Some(Decision::Refuted { how: How::Elements(elements, sentence), by: Algorithm::Shortcut })
         }
     }
-    search(model, calls, budget, want_witness)
 }
 
-fn search<M: Model>(model: &M, calls: &[&Call<M::Op>], budget: &Budget, want_witness: bool) -> PartResult {
-    let mut spent = 0_u64;
-    let mut round = FIRST_ROUND_STEPS;
-    let mut gave_up: [Option<(Exhausted, usize)>; 2] = [None, None];
-    let members = [Algorithm::Frontier, Algorithm::DepthFirst];
-    loop {
-        for (algorithm, given_up) in members.into_iter().zip(&mut gave_up) {
-            // More steps do not help a search that lacks memory, room or time.
-            if given_up.is_some_and(|(why, _)| why != Exhausted::Steps) {
-                continue;
-            }
-            let mut meter = Meter::new(&budget.with_steps(round.min(budget.steps - spent)));
-            let found = match algorithm {
-                Algorithm::DepthFirst => depth_first::search(model, calls, &mut meter),
-                _ => frontier::search(model, calls, want_witness, &mut meter),
-            };
-            spent += meter.spent();
-            match found {
-                Found::Order(order) => return confirmed(model, calls, order, algorithm),
-                Found::NoOrder { stuck_at } => {
-                    let shrunk = shrink::from_stuck(model, calls, stuck_at, budget);
-                    return violation(model, calls, &shrunk, None, algorithm, budget);
-                }
-                Found::GaveUp { why, reached } => *given_up = Some((why, reached)),
-            }
+/// The searches of one part, and what came of them.
+struct Searching<'a, M: Model> {
+    model: &'a M,
+    calls: &'a [&'a Call<M::Op>],
+    want_witness: bool,
+    depth: Mutex<Member<depth_first::Search<'a, M>>>,
+    breadth: Mutex<Member<frontier::Search<'a, M>>>,
+    known: Mutex<Option<Decision>>,
+}
+
+/// One search, while it may still decide.
+struct Member<S> {
+    search: Option<S>,
+    /// Whether its first turn is still to come.
+    fresh: bool,
+    gave_up: (Exhausted, usize),
+    spent: u64,
+    /// The memory that was too little: with more, where other parts are decided, it may begin anew.
+    too_little_bytes: Option<usize>,
+}
+
+impl<S> Member<S> {
+    fn new(fresh: bool) -> Self {
+        Self { search: None, fresh, gave_up: (Exhausted::Steps, 0), spent: 0, too_little_bytes: None }
+    }
+
+    /// Whether it can still decide with this much memory.
+    fn is_open(&self, memory_bytes: usize) -> bool {
+        self.is_under_way() || self.too_little_bytes.is_some_and(|too_little| memory_bytes > too_little)
+    }
+
+    fn is_under_way(&self) -> bool {
+        self.fresh || self.search.is_some()
+    }
+
+    /// Nothing more is wanted of it.
+    fn end(&mut self) {
+        (self.fresh, self.search) = (false, None);
+    }
+
+    /// One turn; none when it decided nothing.
+    fn take_turn(
+        &mut self,
+        steps: u64,
+        budget: &Budget,
+        begin: impl FnOnce() -> S,
+        run: impl FnOnce(&mut S, &mut Meter) -> Found,
+    ) -> Option<Found> {
+        let left = (budget.steps / 2).saturating_sub(self.spent);
+        if self.search.is_none() && self.is_open(budget.memory_bytes) {
+            (self.fresh, self.search) = (false, Some(begin()));
         }
-        let [breadth, depth] = gave_up.map(|why| why.unwrap_or((Exhausted::Steps, 0)));
-        if spent >= budget.steps || [breadth, depth].iter().all(|&(why, _)| why != Exhausted::Steps) {
-            return PartResult::unknown(format!(
-                "{} of {} operations were explained when it stopped: breadth first, {}; depth first, {}",
-                breadth.1.max(depth.1),
-                calls.len(),
-                breadth.0,
-                depth.0,
-            ));
+        let search = self.search.as_mut()?;
+        let mut meter = Meter::new(&budget.with_steps(steps.min(left)));
+        let found = run(search, &mut meter);
+        self.spent += meter.spent();
+        let Found::GaveUp { why, reached } = found else { return Some(found) };
+        self.gave_up = (why, reached);
+        // More steps do not help a search that lacks memory, room or time; and what it holds is of use to others.
+        if why != Exhausted::Steps || steps >= left {
+            self.search = None;
         }
-        round = round.saturating_mul(ROUND_GROWTH);
+        self.too_little_bytes = (why == Exhausted::Memory && steps < left).then_some(budget.memory_bytes);
+        None
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What a panic left behind is never looked at: it ends the judgement.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a, M: Model> Searching<'a, M> {
+    fn new(model: &'a M, calls: &'a [&'a Call<M::Op>], known: Option<Decision>, want_witness: bool) -> Self {
+        let fresh = known.is_none();
+        Self {
+            model,
+            calls,
+            want_witness,
+            depth: Mutex::new(Member::new(fresh)),
+            breadth: Mutex::new(Member::new(fresh)),
+            known: Mutex::new(known),
+        }
+    }
+
+    /// One turn of one search. Depth first has the last word where both decide in one round.
+    fn take_turn(&self, algorithm: Algorithm, steps: u64, budget: &Budget) {
+        let (model, calls) = (self.model, self.calls);
+        let found = match algorithm {
+            Algorithm::DepthFirst => {
+                let begin = || depth_first::Search::new(model, calls);
+                lock(&self.depth).take_turn(steps, budget, begin, |search, meter| search.run(meter))
+            }
+            _ if lock(&self.known).is_some() => None,
+            _ => {
+                let begin = || frontier::Search::new(model, calls, self.want_witness);
+                lock(&self.breadth).take_turn(steps, budget, begin, |search, meter| search.run(meter))
+            }
+        };
+        let decision = match found {
+            Some(Found::Order(order)) => Decision::Order(order, algorithm),
+            Some(Found::NoOrder { stuck_at }) => {
+                Decision::Refuted { how: How::Stuck(stuck_at), by: algorithm }
+            }
+            None | Some(Found::GaveUp { .. }) => return,
+        };
+        let mut known = lock(&self.known);
+        if algorithm == Algorithm::DepthFirst || known.is_none() {
+            *known = Some(decision);
+        }
+    }
+
+    fn is_refuted(&self) -> bool {
+        matches!(*lock(&self.known), Some(Decision::Refuted { .. }))
+    }
+
+    /// Whether somebody may still decide it, with this much memory for each.
+    fn is_open(&self, memory_bytes: usize) -> bool {
+        lock(&self.known).is_none()
+            && (lock(&self.depth).is_open(memory_bytes) || lock(&self.breadth).is_open(memory_bytes))
+    }
+
+    /// What a decided part held is given back.
+    fn settle(&self) {
+        if lock(&self.known).is_some() {
+            lock(&self.depth).end();
+            lock(&self.breadth).end();
+        }
+    }
+
+    fn into_decision(self) -> Decision {
+        if let Some(known) = self.known.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return known;
+        }
+        let (depth, breadth) = (lock(&self.depth), lock(&self.breadth));
+        let still = if depth.is_under_way() || breadth.is_under_way() {
+            "; it was left when another part was refuted"
+        } else {
+            ""
+        };
+        Decision::Undecided(format!(
+            "{} of {} operations were explained when it stopped: breadth first, {}; depth first, {}{still}",
+            breadth.gave_up.1.max(depth.gave_up.1),
+            self.calls.len(),
+            breadth.gave_up.0,
+            depth.gave_up.0,
+        ))
+    }
+}
+
+/// One round: a turn for each search of each part that is not decided. Says whether that was the last.
+fn take_turns<M>(searches: &[Searching<'_, M>], steps: u64, budget: &Budget, threads: usize) -> bool
+where
+    M: Model + Sync,
+    M::Op: Send + Sync,
+{
+    // What is open stays in memory from round to round, so all of it shares, and each of both searches has its half.
+    let undecided = searches.iter().filter(|search| search.is_open(usize::MAX)).count();
+    let share = Budget { memory_bytes: budget.memory_bytes / undecided.max(1) / 2, ..budget.clone() };
+    let open: Vec<&Searching<'_, M>> =
+        searches.iter().filter(|search| search.is_open(share.memory_bytes)).collect();
+    let members = [Algorithm::DepthFirst, Algorithm::Frontier];
+    let turns: Vec<(Algorithm, &Searching<'_, M>)> = members
+        .into_iter()
+        .flat_map(|algorithm| open.iter().map(move |search| (algorithm, *search)))
+        .collect();
+    parallel::each(&turns, budget, threads, |(algorithm, search), _| {
+        search.take_turn(*algorithm, steps, &share);
+    });
+    open.iter().for_each(|search| search.settle());
+    open.is_empty()
+}
+
+/// What is told of a part. One violation is explained; of others the verdict is enough.
+fn told<M: Model>(
+    model: &M,
+    calls: &[&Call<M::Op>],
+    decision: Decision,
+    shown: bool,
+    budget: &Budget,
+) -> PartResult {
+    match decision {
+        Decision::Order(order, Algorithm::Shortcut) => {
+            PartResult { order, ..PartResult::new(Verdict::Valid, Algorithm::Shortcut) }
+        }
+        Decision::Order(order, algorithm) => confirmed(model, calls, order, algorithm),
+        Decision::Refuted { by, .. } if shown => PartResult::new(Verdict::Invalid, by),
+        Decision::Refuted { how: How::Stuck(stuck_at), by } => {
+            let shrunk = shrink::from_stuck(model, calls, stuck_at, budget);
+            violation(model, calls, &shrunk, None, by, budget)
+        }
+        Decision::Refuted { how: How::Elements(elements, sentence), by } => {
+            let shrunk = shrink::from_elements(model, calls, &elements, budget);
+            violation(model, calls, &shrunk, Some(sentence), by, budget)
+        }
+        Decision::Undecided(reason) => PartResult::unknown(reason),
     }
 }
 
@@ -263,5 +458,84 @@ fn count<M: Model>(model: &M, parts: &[Part<'_, M::Op>]) -> String {
         [(None, _)] => format!("a {}", model.name()),
         [_] => "1 key".to_owned(),
         parts => format!("{} keys", parts.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::records;
+    use crate::model::kv::Kv;
+    use crate::model::pair;
+
+    /// `clients` append to a key at once, and then somebody reads this.
+    fn appended_at_once(key: &str, clients: usize, read: &str) -> String {
+        let line = |process: usize, kind: &str, f: &str, value: &str| {
+            format!("{{:process {process} :type :{kind} :f :{f} :key \"{key}\" :value {value}}}\n")
+        };
+        let all = |kind: &str| -> String {
+            (0..clients).map(|client| line(client, kind, "append", &format!("\"{client} \""))).collect()
+        };
+        let read = line(0, "invoke", "get", "nil") + &line(0, "ok", "get", &format!("{read:?}"));
+        all("invoke") + &all("ok") + &read
+    }
+
+    fn judged(text: &str, budget: &Budget, threads: usize) -> CheckResult {
+        let model = Kv::default();
+        let calls = pair(&model, records(text.as_bytes()).unwrap()).unwrap();
+        judge(&model, &calls, budget, threads, false).result
+    }
+
+    /// All permutations of so many appends are beyond every budget.
+    const MANY: usize = 20;
+
+    #[test]
+    fn what_explodes_breadth_first_is_answered_depth_first_in_little_memory() {
+        let inorder: String = (0..MANY).map(|client| format!("{client} ")).collect();
+        for memory_bytes in [0, 1 << 20] {
+            let budget = Budget::new(1 << 20, memory_bytes);
+            let result = judged(&appended_at_once("a", MANY, &inorder), &budget, 1);
+            assert_eq!((result.verdict, result.decided_by.as_deref()), (Verdict::Valid, Some("depth-first")));
+        }
+    }
+
+    #[test]
+    fn a_part_that_nobody_can_decide_does_not_keep_another_from_being_refuted() {
+        let hopeless = appended_at_once("a", MANY, "nothing of this");
+        let refuted = appended_at_once("b", 2, "1 ");
+        // More steps than anybody would wait for.
+        let budget = Budget::new(u64::MAX, 64 << 20);
+        for threads in [1, 2] {
+            let result = judged(&(hopeless.clone() + &refuted), &budget, threads);
+            assert_eq!(result.verdict, Verdict::Invalid);
+            let left = &result.evidence["keys"][1];
+            assert_eq!((&left["key"], &left["verdict"]), (&"a".into(), &"unknown".into()), "{left}");
+            let reason = left["reason"].as_str().unwrap();
+            assert!(reason.ends_with("it was left when another part was refuted"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_search_that_is_interrupted_and_goes_on_says_the_same() {
+        let text = appended_at_once("a", 4, "2 0 1 3 ");
+        let model = Kv::default();
+        let calls = pair(&model, records(text.as_bytes()).unwrap()).unwrap();
+        let calls: Vec<&Call<_>> = calls.iter().collect();
+        let (mut depth, mut breadth) =
+            (depth_first::Search::new(&model, &calls), frontier::Search::new(&model, &calls, true));
+        let step_by_step = |run: &mut dyn FnMut(&mut Meter) -> Found, first: u64| {
+            (first..).find_map(|steps| match run(&mut Meter::new(&Budget::new(steps, 1 << 20))) {
+                Found::GaveUp { .. } => None,
+                found => Some(found),
+            })
+        };
+        for found in [
+            step_by_step(&mut |meter| depth.run(meter), 1),
+            // One event has to fit a turn.
+            step_by_step(&mut |meter| breadth.run(meter), 1),
+        ] {
+            let Some(Found::Order(Some(order))) = found else { panic!("{found:?}") };
+            assert!(confirm(&model, &calls, &order).is_ok(), "{order:?}");
+        }
     }
 }

@@ -10,7 +10,9 @@
 //! | [`frontier`] | everything, breadth first over the operations that are open at once | exponential in those |
 //! | [`depth_first`] | everything, depth first | exponential |
 //!
-//! The two searches take turns with growing budgets, because each is quick where the other is lost. [`plain`] is the
+//! The two searches take turns of growing length, and go on where they were, because each is quick where the other is
+//! lost: the answer takes at most a few times what the quicker one takes. Parts take turns too, because one part that is
+//! refuted decides about the whole. [`plain`] is the
 //! referee: slow, simple, and what a counterexample is judged again by. The ideas are Wing and Gong's (1993) and Lowe's
 //! (2017); locality and prefix closure are Herlihy and Wing's (1990).
 

@@ -47,6 +47,8 @@ pub(super) struct Window<'m, M: Model> {
     slot_of: FastMap<usize, usize>,
     states: Vec<M::State>,
     numbers: FastMap<M::State, u32>,
+    /// What the states hold beside their size.
+    held_bytes: usize,
     /// For each state what the operation of each slot makes of it.
     transitions: Vec<Vec<u32>>,
     most_states: usize,
@@ -72,6 +74,7 @@ impl<'m, M: Model> Window<'m, M> {
             slot_of: FastMap::default(),
             states: Vec::new(),
             numbers: FastMap::default(),
+            held_bytes: 0,
             transitions: Vec::new(),
             most_states: FIRST_STATES,
             links: want_order.then(Vec::new),
@@ -173,6 +176,7 @@ impl<'m, M: Model> Window<'m, M> {
             return number;
         }
         let number = u32::try_from(self.states.len()).unwrap_or(IMPOSSIBLE - 1);
+        self.held_bytes += self.model.held_bytes(&state);
         self.numbers.insert(state.clone(), number);
         self.states.push(state);
         self.transitions.push(vec![UNKNOWN; self.slots.len()]);
@@ -207,6 +211,7 @@ impl<'m, M: Model> Window<'m, M> {
         let old = std::mem::take(&mut self.states);
         self.numbers.clear();
         self.transitions.clear();
+        self.held_bytes = 0;
         for &number in live {
             if new[index(number)] == UNKNOWN {
                 new[index(number)] = self.number(old[index(number)].clone());
@@ -267,7 +272,8 @@ impl<'m, M: Model> Window<'m, M> {
     pub(super) fn bytes(&self) -> usize {
         let state = 2 * size_of::<M::State>() + 64 + 4 * self.slots.len();
         let links = self.links.as_ref().map_or(0, Vec::len);
-        self.states.len().saturating_mul(state).saturating_add(links * size_of::<(Link, usize)>())
+        let states = self.states.len().saturating_mul(state).saturating_add(self.held_bytes);
+        states.saturating_add(links * size_of::<(Link, usize)>())
     }
 }
 

@@ -1,0 +1,187 @@
+//! Histories of objects of all kinds, linearizable by construction: clients ask one operation at a time of one object that
+//! carries them out one by one, each at some moment between its call and its return.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use checker::catalogue::ModelName;
+use checker::chance::Chance;
+use checker::history::{Datum, EventKind, Record};
+
+/// What is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// Of what: kv, mutex, set, queue or counter.
+    pub(crate) model: ModelName,
+    /// How many operations.
+    pub(crate) operations: u64,
+    /// By how many clients.
+    pub(crate) clients: u64,
+    /// The same number makes the same history.
+    pub(crate) seed: u64,
+    /// Whether one answer in the middle is made one that cannot be.
+    pub(crate) falsified: bool,
+}
+
+/// Keys of a map and elements of a set.
+const KEYS: u64 = 10;
+const ELEMENTS: u64 = 100;
+
+enum Client {
+    Idle,
+    Asked { f: &'static str, key: Datum, value: Datum },
+    Done { f: &'static str, key: Datum, answer: Datum },
+}
+
+#[derive(Default)]
+struct Held {
+    texts: Vec<String>,
+    lock: Option<u64>,
+    elements: BTreeSet<u64>,
+    queue: VecDeque<u64>,
+    sum: i64,
+    given: u64,
+}
+
+/// The records of a history.
+pub(crate) fn records(wanted: Wanted) -> Vec<Record> {
+    let mut chance = Chance(wanted.seed);
+    let mut held = Held { texts: vec![String::new(); index(KEYS)], ..Held::default() };
+    let mut clients: Vec<Client> = (0..wanted.clients).map(|_| Client::Idle).collect();
+    let mut records: Vec<Record> = Vec::new();
+    let (mut begun, mut falsified) = (0, !wanted.falsified);
+    let mut running = 0;
+    while begun < wanted.operations || running > 0 {
+        let process = chance.below(wanted.clients);
+        let client = &mut clients[index(process)];
+        let mut note = |kind, f: &str, key: &Datum, value: &Datum| {
+            let mut record = Record::new(process, kind, f, key.clone(), value.clone());
+            record.index = u64::try_from(records.len()).unwrap_or(u64::MAX);
+            record.line = record.index + 1;
+            records.push(record);
+        };
+        *client = match std::mem::replace(client, Client::Idle) {
+            Client::Idle if begun < wanted.operations => {
+                let (f, key, value) = ask(wanted.model, process, &mut held, &mut chance);
+                note(EventKind::Invoke, f, &key, &value);
+                begun += 1;
+                running += 1;
+                Client::Asked { f, key, value }
+            }
+            Client::Idle => Client::Idle,
+            Client::Asked { f, key, value } => match carry_out(process, f, &key, &value, &mut held) {
+                Some(answer) => Client::Done { f, key, answer },
+                None => Client::Asked { f, key, value },
+            },
+            Client::Done { f, key, mut answer } => {
+                if !falsified && begun > wanted.operations / 2 {
+                    falsified = falsify(f, &mut answer);
+                }
+                note(EventKind::Ok, f, &key, &answer);
+                running -= 1;
+                Client::Idle
+            }
+        };
+        // Nobody takes a lock any more whose holder has stopped asking.
+        if begun >= wanted.operations
+            && held.lock.is_some_and(|holder| matches!(clients[index(holder)], Client::Idle))
+        {
+            held.lock = None;
+            break;
+        }
+    }
+    records
+}
+
+fn ask(model: ModelName, process: u64, held: &mut Held, chance: &mut Chance) -> (&'static str, Datum, Datum) {
+    let dice = chance.below(100);
+    held.given += 1;
+    let given = held.given;
+    let int = |value: u64| Datum::Int(i64::try_from(value).unwrap_or(i64::MAX));
+    match model {
+        ModelName::Mutex if held.lock == Some(process) => ("release", Datum::Nil, Datum::Nil),
+        ModelName::Mutex => ("acquire", Datum::Nil, Datum::Nil),
+        ModelName::Set => {
+            let f = if dice < 35 {
+                "add"
+            } else if dice < 60 {
+                "remove"
+            } else {
+                "contains"
+            };
+            (f, Datum::Nil, int(chance.below(ELEMENTS)))
+        }
+        ModelName::Queue if dice < 50 => ("enqueue", Datum::Nil, int(given)),
+        ModelName::Queue => ("dequeue", Datum::Nil, Datum::Nil),
+        ModelName::Counter if dice < 50 => ("add", Datum::Nil, int(1 + chance.below(5))),
+        ModelName::Counter => ("read", Datum::Nil, Datum::Nil),
+        _ => {
+            let key = int(chance.below(KEYS));
+            match dice {
+                0..45 => ("get", key, Datum::Nil),
+                45..90 => ("append", key, Datum::text(&format!("{given} "))),
+                _ => ("put", key, Datum::text(&format!("{given} "))),
+            }
+        }
+    }
+}
+
+/// What comes of it; none while it has to wait.
+fn carry_out(process: u64, f: &str, key: &Datum, value: &Datum, held: &mut Held) -> Option<Datum> {
+    let number =
+        |datum: &Datum| datum.as_int().and_then(|value| u64::try_from(value).ok()).unwrap_or_default();
+    let text = value.as_text().unwrap_or_default();
+    Some(match f {
+        "acquire" if held.lock.is_some() => return None,
+        "acquire" => {
+            held.lock = Some(process);
+            Datum::Nil
+        }
+        "release" => {
+            held.lock = None;
+            Datum::Nil
+        }
+        "enqueue" => {
+            held.queue.push_back(number(value));
+            value.clone()
+        }
+        "dequeue" => {
+            held.queue.pop_front().map_or(Datum::Nil, |head| Datum::Int(i64::try_from(head).unwrap_or(0)))
+        }
+        "get" => Datum::text(&held.texts[index(number(key))]),
+        "put" => {
+            text.clone_into(&mut held.texts[index(number(key))]);
+            value.clone()
+        }
+        "append" => {
+            held.texts[index(number(key))].push_str(text);
+            value.clone()
+        }
+        "contains" => Datum::List(vec![value.clone(), Datum::Bool(held.elements.contains(&number(value)))]),
+        "remove" => Datum::List(vec![value.clone(), Datum::Bool(held.elements.remove(&number(value)))]),
+        "add" => {
+            held.sum += value.as_int().unwrap_or_default();
+            held.elements.insert(number(value));
+            value.clone()
+        }
+        _ => Datum::Int(held.sum),
+    })
+}
+
+/// Makes an answer another one, if it is one that says something.
+fn falsify(f: &str, answer: &mut Datum) -> bool {
+    match (f, &mut *answer) {
+        ("get", Datum::Text(text)) => *answer = Datum::text(&format!("{text}and more")),
+        ("read", Datum::Int(sum)) => *sum += 1_000_000,
+        ("dequeue", Datum::Int(head)) => *head += 1_000_000_000,
+        ("remove", Datum::List(pair)) => match pair.as_mut_slice() {
+            [_, Datum::Bool(found)] => *found = !*found,
+            _ => return false,
+        },
+        _ => return false,
+    }
+    true
+}
+
+fn index(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,86 @@
+//! A counter: `add` adds a number, which may be negative, and `read` shows the sum.
+//!
+//! An `add` may be answered by the sum after it, as `[n, sum]`; any other answer says only that it happened.
+
+use super::Model;
+use crate::history::{Datum, EventKind, Record};
+
+/// A counter that is 0 at first.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counter;
+
+/// What can be done with a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CounterOp {
+    /// It is larger by the first from here on, and then is the second, where that is known.
+    Add(i64, Option<i64>),
+    /// This is what it was.
+    Read(i64),
+}
+
+impl Model for Counter {
+    type Op = CounterOp;
+    type State = i64;
+
+    fn name(&self) -> &'static str {
+        "counter"
+    }
+
+    fn initial(&self) -> i64 {
+        0
+    }
+
+    fn apply(&self, &sum: &i64, op: &CounterOp) -> Option<i64> {
+        match *op {
+            CounterOp::Add(n, answer) => {
+                let next = sum.checked_add(n)?;
+                answer.is_none_or(|answer| answer == next).then_some(next)
+            }
+            CounterOp::Read(answer) => (answer == sum).then_some(sum),
+        }
+    }
+
+    fn decode(&self, invoked: &Record, completed: Option<&Record>) -> Result<Option<CounterOp>, String> {
+        let happened = completed.filter(|completed| completed.kind == EventKind::Ok);
+        let failed = completed.is_some() && happened.is_none();
+        match (&*invoked.f, happened) {
+            ("read", None) => Ok(None),
+            ("read", Some(happened)) if happened.value.is_nil() => Ok(None),
+            ("read", Some(happened)) => {
+                let sum = happened.value.as_int();
+                sum.map(|sum| Some(CounterOp::Read(sum)))
+                    .ok_or_else(|| format!("a counter is no {}", happened.value))
+            }
+            ("add", _) if failed => Ok(None),
+            ("add", _) => {
+                let n = invoked.value.as_int().ok_or_else(|| format!("{} can't be added", invoked.value))?;
+                let sum = happened.and_then(|happened| match happened.value.as_list() {
+                    Some([Datum::Int(told), Datum::Int(sum)]) if *told == n => Some(*sum),
+                    _ => None,
+                });
+                Ok(Some(CounterOp::Add(n, sum)))
+            }
+            (other, _) => Err(format!("a counter has no {other}")),
+        }
+    }
+
+    fn changes(&self, op: &CounterOp) -> bool {
+        matches!(op, CounterOp::Add(..))
+    }
+
+    fn same(&self, one: &CounterOp, other: &CounterOp) -> bool {
+        one == other
+    }
+
+    fn describe(&self, op: &CounterOp) -> String {
+        match *op {
+            CounterOp::Add(n, None) => format!("add {n}"),
+            CounterOp::Add(n, Some(sum)) => format!("add {n} → {sum}"),
+            CounterOp::Read(sum) => format!("read → {sum}"),
+        }
+    }
+
+    fn show(&self, &sum: &i64) -> Option<String> {
+        Some(sum.to_string())
+    }
+}
