@@ -52,6 +52,11 @@ pub enum Said {
         #[serde(default)]
         reason: String,
     },
+    /// As leader: how long its proposals waited for their commit since it last said so.
+    Commits {
+        /// Microseconds, and how many took so long.
+        us: Vec<(u64, u64)>,
+    },
     /// Something this harness does not know.
     #[serde(other)]
     Other,
@@ -164,7 +169,13 @@ impl View {
                 }
             }
             Event::Said(Said::Halt { reason }) => self.halted = Some(reason.clone()),
-            Event::Said(Said::Started {} | Said::Elected { .. } | Said::Synced {} | Said::Other) => {}
+            Event::Said(
+                Said::Started {}
+                | Said::Elected { .. }
+                | Said::Synced {}
+                | Said::Commits { .. }
+                | Said::Other,
+            ) => {}
         }
     }
 }
@@ -348,6 +359,10 @@ mod tests {
         assert_eq!(
             parse(r#"{"event":"established","leader":2,"epoch":5}"#),
             Said::Established { leader: 2, epoch: 5 }
+        );
+        assert_eq!(
+            parse(r#"{"event":"commits","us":[[63,2],[1055,7]]}"#),
+            Said::Commits { us: vec![(63, 2), (1055, 7)] }
         );
         assert_eq!(parse(r#"{"event":"dreaming","of":"sheep"}"#), Said::Other);
     }

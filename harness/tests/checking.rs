@@ -339,3 +339,101 @@ fn models_and_conditions_are_listed_in_the_help_and_by_list() {
     }
     assert!(help.contains("harness check --model cas-register history.edn"), "{help}");
 }
+
+/// Two writes by a client, and a read by another that comes too late for the first: stale if it is judged at all.
+fn stale_read_by(process: &str) -> String {
+    let line = |process: &str, kind: &str, f: &str, value: &str| {
+        format!("{{\"process\":{process},\"type\":\"{kind}\",\"f\":\"{f}\",\"value\":{value}}}\n")
+    };
+    let write = |value: &str| line("0", "invoke", "write", value) + &line("0", "ok", "write", value);
+    write("1") + &write("2") + &line(process, "invoke", "read", "null") + &line(process, "ok", "read", "1")
+}
+
+#[test]
+fn nobody_but_the_nemesis_is_left_out_and_that_is_counted() {
+    let nemesis = "{\"process\":\"nemesis\",\"type\":\"info\",\"f\":\"start\",\"value\":null}\n";
+    let folder = folder_with(&[
+        ("number.jsonl", &stale_read_by("1")),
+        ("name.jsonl", &stale_read_by("\"worker-1\"")),
+        ("half.jsonl", &stale_read_by("1.5")),
+        ("large.jsonl", &stale_read_by("18446744073709551616")),
+        ("nemesis.jsonl", &(nemesis.to_owned() + &stale_read_by("1"))),
+    ]);
+    for name in ["number.jsonl", "name.jsonl"] {
+        let output = harness(folder.path(), &["check", name]);
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", stdout(&output));
+    }
+    let output = harness(folder.path(), &["check", "name.jsonl"]);
+    let renamed = "note        clients by name are numbered: worker-1 is process 4611686018427387904";
+    assert!(stdout(&output).contains(renamed), "{}", stdout(&output));
+    for name in ["half.jsonl", "large.jsonl"] {
+        refused(folder.path(), &["check", name], "line 5: a process is a name or a natural number");
+    }
+    for extra in [&[][..], &["--condition", "sequential"]] {
+        let output = harness(folder.path(), &[&["check", "nemesis.jsonl"], extra].concat());
+        let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            text.contains("6 records in lines of JSON without time; 1 left out, which are no client's"),
+            "{text}"
+        );
+    }
+    let output = harness(folder.path(), &["check", "nemesis.jsonl", "--format", "json"]);
+    let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(result["read"]["left_out"], 1);
+}
+
+#[test]
+fn what_holds_no_operation_says_what_it_holds() {
+    let nemesis = "{\"process\":\"nemesis\",\"type\":\"info\",\"f\":\"start\",\"value\":null}\n";
+    let folder = folder_with(&[
+        ("nemesis.jsonl", &nemesis.repeat(2)),
+        ("nothing.bin", &"\0".repeat(3)),
+        ("open.edn", "{:process 0, :type :invoke, :f :read"),
+    ]);
+    for (name, advice) in [
+        ("nemesis.jsonl", "nothing in it was read as an operation: none of its 2 records is a client's"),
+        ("nothing.bin", "line 1, the last, has no end: it may be cut short; it begins with \"\\0\\0\\0\""),
+        ("open.edn", "the last element is cut short; it begins with \"{:process 0"),
+        ("/dev/zero", "in its first MiB, nothing in it was read as an operation"),
+    ] {
+        refused(folder.path(), &["check", name], advice);
+    }
+}
+
+#[test]
+fn what_a_terminal_would_obey_is_not_repeated_to_it() {
+    let hostile = "{\"process\":0,\"type\":\"\\u001b[2Jboo\",\"f\":\"write\",\"value\":1}\n";
+    let turned = "{\"process\":0,\"type\":\"invoke\",\"f\":\"\\u202e\\u001b]0;x\\u0007\",\"value\":1}\n";
+    let folder = folder_with(&[("hostile.jsonl", hostile), ("turned.jsonl", turned)]);
+    for name in ["hostile.jsonl", "turned.jsonl"] {
+        let output = harness(folder.path(), &["check", name]);
+        assert_eq!(output.status.code(), Some(254));
+        let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!message.contains(obeyed), "{message:?}");
+        assert!(message.contains(char::REPLACEMENT_CHARACTER), "{message:?}");
+    }
+}
+
+/// A frame of zstd that unpacks to gibibytes of line ends: blocks of four bytes that stand for 128 KiB each.
+fn line_ends() -> Vec<u8> {
+    let mut bytes = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x50];
+    for _ in 0..100_000 {
+        bytes.extend_from_slice(&[0x02, 0x00, 0x10, b'\n']);
+    }
+    bytes
+}
+
+#[test]
+fn a_bound_on_time_holds_while_nothing_is_found() {
+    let folder = folder_with(&[]);
+    std::fs::write(folder.path().join("nothing.zst"), line_ends()).expect("written");
+    for extra in [&[][..], &["--model", "kv"]] {
+        let begun = std::time::Instant::now();
+        let output =
+            harness(folder.path(), &[&["check", "nothing.zst", "--timeout", "300ms"], extra].concat());
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+        assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(stdout(&output).contains("The time ran out (--timeout 300ms)"), "{}", stdout(&output));
+    }
+}

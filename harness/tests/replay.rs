@@ -141,3 +141,154 @@ fn what_cannot_be_replayed_is_refused_with_the_reason() {
     std::fs::remove_file(run.join("schedule.json")).expect("removed");
     refused("runs/latest", "has no schedule.json");
 }
+
+/// Rewrites a part of a folder's `run.json`.
+fn edited(run: &Path, edit: impl Fn(&mut Value)) {
+    let mut info = json(run.join("run.json"));
+    edit(&mut info);
+    std::fs::write(run.join("run.json"), info.to_string()).expect("written");
+}
+
+/// A Java that leaves a trace when it is run.
+fn tracing_java(folder: &Path) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let program = folder.join("home/bin/java");
+    std::fs::create_dir_all(program.parent().expect("a folder")).expect("made");
+    std::fs::write(&program, format!("#!/bin/sh\ntouch {}\n", folder.join("it-ran").display()))
+        .expect("written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    folder.join("home")
+}
+
+#[test]
+fn a_folder_from_a_stranger_runs_nothing_and_opens_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["run", "--cluster", "sim", "--seed", "3", "--nodes", "3", "--time-limit", "2s"];
+    let run = run(folder.path(), "runs", 0, &arguments);
+    let java_home = tracing_java(folder.path());
+    let replay = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+        command.args(["replay", "runs/latest"]).args(more).env("JAVA_HOME", &java_home);
+        command.current_dir(folder.path()).output().expect("the harness starts")
+    };
+    let original = json(run.join("run.json"));
+    for (flags, asked) in [
+        ("--target zookeeper --zookeeper rp", "--zookeeper rp"),
+        ("--cluster docker --image evil:latest", "--image evil:latest"),
+        ("--cluster docker --image evil --image-command sh", "--image evil --image-command sh"),
+        ("--cluster docker --publish 0.0.0.0", "--publish 0.0.0.0"),
+    ] {
+        let command = format!("harness run {flags} --nodes 3 --time-limit 2s --seed 3");
+        edited(&run, |info| {
+            info["repeat"] = command.clone().into();
+            info["cluster"] = if flags.contains("docker") { "docker" } else { "process" }.into();
+        });
+        let output = replay(&[]);
+        assert_eq!(output.status.code(), Some(254), "{flags}: {}", text(&output));
+        assert!(text(&output).contains(&format!("asks for {asked}.")), "{flags}: {}", text(&output));
+    }
+    assert!(!folder.path().join("it-ran").exists(), "something of the folder's was run");
+    // Whoever types it means it.
+    edited(&run, |info| {
+        info["repeat"] =
+            "harness run --target zookeeper --zookeeper rp --nodes 3 --time-limit 2s --seed 3".into();
+        info["cluster"] = "process".into();
+        info["interval_ms"] = 10_000.into();
+    });
+    let output = replay(&["--zookeeper", "mine"]);
+    assert_eq!(output.status.code(), Some(254), "{}", text(&output));
+    assert!(folder.path().join("it-ran").exists(), "{}", text(&output));
+    std::fs::write(run.join("run.json"), original.to_string()).expect("written");
+}
+
+#[test]
+fn a_folder_that_was_edited_half_way_is_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = ["--nemesis", "kill-one", "--time-limit", "6s"];
+    let arguments = [&["run", "--cluster", "sim", "--seed", "3", "--nodes", "3"][..], &faults].concat();
+    let run = run(folder.path(), "runs", 0, &arguments);
+    let refused = |advice: &str| {
+        let output = harness(folder.path(), &["replay", "runs/latest"]);
+        assert_eq!(output.status.code(), Some(254), "{}", text(&output));
+        assert!(text(&output).contains(advice), "{advice}: {}", text(&output));
+        assert!(!text(&output).contains('\u{1b}'), "{advice}: what acts on a terminal is not shown");
+    };
+    let info = json(run.join("run.json"));
+    for (field, value) in [
+        ("rate", Value::from(1e308)),
+        ("keys", 4_000_000_000_u32.into()),
+        ("concurrency", 1.into()),
+        ("time_limit_ms", 1.into()),
+        ("interval_ms", 1.into()),
+        ("overlap", true.into()),
+        ("plant", "commit-alone".into()),
+        ("nemeses", vec!["kill-all"].into()),
+        ("cluster", "kubernetes".into()),
+    ] {
+        edited(&run, |info| info[field] = value.clone());
+        let advice = match field {
+            "cluster" => "no cluster".to_owned(),
+            field => format!("`{field}` is not what the command"),
+        };
+        refused(&advice);
+        std::fs::write(run.join("run.json"), info.to_string()).expect("written");
+    }
+    for (field, advice) in [("name", "the name in its run.json"), ("repeat", "the command in its run.json")] {
+        edited(&run, |info| info[field] = "\u{1b}[2J".into());
+        refused(advice);
+        std::fs::write(run.join("run.json"), info.to_string()).expect("written");
+    }
+    let schedule = json(run.join("schedule.json"));
+    for (field, value) in
+        [("start_ms", Value::from(u64::MAX)), ("hold_ms", u64::MAX.into()), ("id", "\u{1b}[2J".into())]
+    {
+        let mut schedule = schedule.clone();
+        schedule["faults"][0][field] = value;
+        std::fs::write(run.join("schedule.json"), schedule.to_string()).expect("written");
+        refused("makes no sense");
+    }
+}
+
+#[test]
+fn nemeses_without_a_turn_are_told_at_the_start_and_are_no_part_of_what_is_claimed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let nemeses = ["--nemesis", "kill-leader,partition-halves", "--time-limit", "8s", "--nodes", "3"];
+    let arguments = [&["run", "--cluster", "sim", "--seed", "3"][..], &nemeses].concat();
+    let output = harness(folder.path(), &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let run = folder.path().join("runs/latest");
+    let info = json(run.join("run.json"));
+    let (tried, not) =
+        (info["nemeses"][0].as_str().expect("one"), info["not_tried"][0].as_str().expect("one"));
+    let words =
+        format!("1 of 2 nemeses get no turn in 8s and are not tried: {not}; lengthen to --time-limit 9s");
+    assert!(text(&output).contains(&words), "{}", text(&output));
+    assert_eq!(info["name"], format!("register-{tried}"));
+    let results = json(run.join("results.json"));
+    assert_eq!(results["not_tried"], serde_json::json!([not]));
+    let notes = results["notes"].to_string();
+    assert!(
+        notes.contains(&format!("Not tried, and no part of this verdict: {not} (1 of 2 nemeses).")),
+        "{notes}"
+    );
+    let cases = String::from_utf8(bytes(&run, "junit.xml")).expect("text");
+    assert!(cases.contains(&format!("name=\"{tried} 1\"")), "{cases}");
+    assert!(cases.contains("<skipped message=\"no fault of it found room in the schedule\""), "{cases}");
+}
+
+#[test]
+fn members_that_do_not_come_back_after_a_fault_are_a_violation_in_the_simulator_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (nemesis, plant, words) in [
+        ("kill-one", "refuses-own-log", "does not recover on its own data"),
+        ("partition-oneway", "no-abdication", "does not come back"),
+    ] {
+        let arguments = ["run", "--cluster", "sim", "--seed", "2", "--nemesis", nemesis, "--plant", plant];
+        let run = run(folder.path(), plant, 1, &arguments);
+        let results = json(run.join("results.json"));
+        let checks = results["checks"].as_array().expect("checks");
+        let found = checks.iter().find(|found| found["name"] == "recovery").expect("the check");
+        assert_eq!(found["verdict"], "invalid", "{plant}: {found}");
+        assert!(found["summary"].as_str().expect("words").contains(words), "{plant}: {found}");
+    }
+}

@@ -198,10 +198,25 @@ fn an_interrupt_heals_writes_and_ends_with_130() {
     assert_eq!(output.status.code(), Some(130), "{}", text(&output));
     let left: Vec<String> = processes_of(harness).into_iter().map(command_line).collect();
     assert!(left.is_empty(), "left behind: {left:?}");
+    assert!(text(&output).contains("INTERRUPTED") && !text(&output).contains("VALID"), "{}", text(&output));
     let run = folder.path().join("runs/latest");
     assert_eq!(results(&run)["interrupted"], true);
+    assert_eq!(results(&run)["verdict"], "unknown");
     let faults = std::fs::read_to_string(run.join("faults.jsonl")).expect("faults");
     assert!(faults.contains("verified-healed"), "{faults}");
+}
+
+#[test]
+fn whoever_interrupts_twice_ends_at_once_and_what_stays_is_removed_behind() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let child = start_until(folder.path(), &["--time-limit", "60s"], "all members serve");
+    signal(&child, Signal::INT);
+    signal(&child, Signal::TERM);
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output));
+    let run = only_run(&folder.path().join("runs"));
+    wait_until("the lock goes", || !run.join("run.lock").exists());
 }
 
 #[test]
@@ -215,7 +230,8 @@ fn an_interrupt_while_members_start_ends_them_again() {
     assert_eq!(output.status.code(), Some(130), "{}", text(&output));
     let left: Vec<String> = processes_of(harness).into_iter().map(command_line).collect();
     assert!(left.is_empty(), "left behind: {left:?}");
-    assert!(!only_run(&folder.path().join("runs")).join("run.lock").exists());
+    let store = std::fs::read_dir(folder.path().join("runs")).expect("a store");
+    assert_eq!(store.count(), 0, "a run that had not begun leaves no folder");
 }
 
 #[test]
@@ -223,6 +239,10 @@ fn a_killed_harness_leaves_nothing_that_clean_does_not_remove() {
     let _machine = machine();
     let folder = tempfile::tempdir().expect("a folder");
     let mut child = start_until(folder.path(), &["--time-limit", "60s"], "all members serve");
+    // A run without a history has not begun, and its folder would go altogether.
+    wait_until("the history begins", || {
+        only_run(&folder.path().join("runs")).join("history.jsonl").is_file()
+    });
     let harness = child.id();
     assert!(!processes_of(harness).is_empty());
     signal(&child, Signal::KILL);
@@ -236,6 +256,73 @@ fn a_killed_harness_leaves_nothing_that_clean_does_not_remove() {
     assert!(!run.join("nodes/1/data").exists());
     let output = command(folder.path(), &["check", &run.display().to_string()]).output().expect("runs");
     assert_eq!(output.status.code(), Some(2), "what was never finished is not valid: {}", text(&output));
+}
+
+/// Whether processes can be given a namespace of ids of their own here.
+fn namespaces_can_be_made() -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--mount-proc", "true"]).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+#[test]
+fn a_run_in_another_namespace_of_process_ids_is_left_alone_by_clean_and_by_other_runs() {
+    let _machine = machine();
+    if !namespaces_can_be_made() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut inside = Command::new("unshare");
+    inside.args(["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_harness"), "run"]);
+    inside.args(["--cluster", "process", "--store", "inside", "--time-limit", "6s"]).args(SMALL);
+    inside.current_dir(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut inside = inside.spawn().expect("starts");
+    let mut lines = BufReader::new(inside.stderr.take().expect("piped")).lines();
+    let serves = lines.by_ref().map_while(Result::ok).any(|line| line.contains("all members serve"));
+    assert!(serves, "the run in its namespace does not begin");
+    std::thread::spawn(move || lines.for_each(drop));
+    let clean = command(folder.path(), &["clean", "--store", "outside"]).output().expect("runs");
+    assert!(!text(&clean).contains("ended"), "{}", text(&clean));
+    // Of its own store a sweep from outside must not close the run either.
+    let clean = command(folder.path(), &["clean", "--store", "inside"]).output().expect("runs");
+    assert!(text(&clean).contains("1 living run left alone"), "{}", text(&clean));
+    let beside = run_command(folder.path(), &["--time-limit", "1s"]).output().expect("runs");
+    assert!(!text(&beside).contains("left by a killed harness"), "{}", text(&beside));
+    let output = inside.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+}
+
+/// The check of that name in a run's results.
+fn check_named(run: &Path, name: &str) -> Value {
+    let results = results(run);
+    let checks = results["checks"].as_array().expect("checks");
+    checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("no check {name}")).clone()
+}
+
+#[test]
+fn a_member_that_does_not_start_on_the_data_of_a_kill_is_a_violation_with_its_last_words() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = ["--nemesis", "kill-one", "--plant", "refuses-own-log", "--time-limit", "5s"];
+    let output = run_command(folder.path(), &faults).output().expect("runs");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let check = check_named(&folder.path().join("runs/latest"), "recovery");
+    assert_eq!(check["verdict"], "invalid");
+    let summary = check["summary"].as_str().expect("words");
+    assert!(summary.contains(" does not recover on its own data: killed by F1 (kill-one)"), "{summary}");
+    assert!(summary.contains("the log reaches beyond its snapshot"), "{summary}");
+}
+
+#[test]
+fn a_leader_that_leads_on_without_its_quorum_and_never_joins_the_next_is_a_violation() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = ["--nemesis", "partition-oneway", "--plant", "no-abdication", "--time-limit", "5s"];
+    let output = run_command(folder.path(), &faults).output().expect("runs");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let check = check_named(&folder.path().join("runs/latest"), "recovery");
+    let summary = check["summary"].as_str().expect("words");
+    assert!(summary.contains(" does not come back: "), "{summary}");
 }
 
 #[test]

@@ -20,7 +20,10 @@ fn measure(what: &str, mut run: Invented) {
     let began = Instant::now();
     operations::count_around_faults(&run.history, &mut run.faults);
     run.results.operations = operations::counts(&run.history);
-    run.results.outages = outages::from_history(&run.history, &run.faults, outages::MINIMUM_NS);
+    let (faults, elections) = (&run.faults, &run.results.elections);
+    run.results.election_kinds = reports::elections::by_kind(elections, faults);
+    let beside = outages::Beside { faults, elections, load_end_ns: None };
+    run.results.outages = outages::from_history(&run.history, beside, outages::MINIMUM_NS);
     run.results.latency = latency::summaries(&run.history, &run.faults);
     lap("counted", began);
     let began = Instant::now();

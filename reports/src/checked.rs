@@ -65,6 +65,9 @@ pub struct Checked {
 pub struct Counted {
     /// Invocations and completions.
     pub records: u64,
+    /// Records that were left out, because they are no client's: the nemesis's, other lines of a log.
+    #[serde(default)]
+    pub left_out: u64,
     /// Operations begun.
     pub operations: u64,
     /// Those of unknown fate, and those never answered.
@@ -219,7 +222,7 @@ fn in_a_line(check: &CheckResult) -> String {
 }
 
 fn counted(checked: &Checked) -> String {
-    let Counted { records, operations, unknown, ended } = checked.read;
+    let Counted { records, left_out, operations, unknown, ended } = checked.read;
     let format = checked.format.as_ref().map(|format| format!(" in {format}")).unwrap_or_default();
     let time = if checked.timed { "" } else { " without time" };
     let (by, ended) = match ended {
@@ -232,8 +235,12 @@ fn counted(checked: &Checked) -> String {
         ),
         None => (String::new(), String::new()),
     };
+    let left_out = match left_out {
+        0 => String::new(),
+        left_out => format!("; {} left out, which are no client's", count(left_out)),
+    };
     format!(
-        "{}{by}: {ended}{} of unknown fate; {}{format}{time}",
+        "{}{by}: {ended}{} of unknown fate; {}{format}{time}{left_out}",
         count(operations),
         count(unknown),
         plural(records, "record")

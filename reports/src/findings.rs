@@ -6,14 +6,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use checker::verdict::Verdict;
+use checker::verdict::{CheckResult, Verdict};
 
+use crate::broken as promises;
 use crate::faults::{FaultRecord, FaultState};
-use crate::numbers::{count, duration, len, ms, nearest_rank, ns_to_ms, plural, setting_ms, whole_ms};
-use crate::results::{Election, LatencyClass, Outage, OutcomeCounts, Phase, Results, RunInfo};
+use crate::numbers::{count, duration, len, lossy, ms, ns_to_ms, plural, setting_ms, whole_ms};
+use crate::outages::touches;
+use crate::results::{Election, ElectionKind, LatencyClass, Outage, OutcomeCounts, Phase, Results, RunInfo};
 
 /// Characters of a counterexample's sentence with which it fits into the verdict's.
 const MOST_STORY: usize = 220;
+/// Characters of a promise's name at most.
+const MOST_PROMISE: usize = 90;
+/// Other broken promises that the verdict's sentence names.
+const MOST_PROMISES: usize = 2;
 /// Characters of a reason in the verdict's sentence at most.
 const MOST_WHY: usize = 400;
 /// A share of a recovery from which its phase is called the greater part.
@@ -99,8 +105,10 @@ fn opening(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence
     } else {
         setting_ms(run.time_limit_ms)
     };
-    let begun = Sentence::default()
-        .and(format!("{members}{plant}, {place}, served a {} workload for {served}", run.workload));
+    let begun = Sentence::default().and(format!(
+        "{members}{plant}, {place}, served {} workload for {served}",
+        with_article(&run.workload)
+    ));
     if faults.is_empty() {
         return begun.and(" without faults; ");
     }
@@ -117,10 +125,16 @@ fn opening(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence
         .and(proof)
 }
 
+/// The word with its article: `a register`, `an append`.
+fn with_article(word: &str) -> String {
+    let vowel = word.starts_with(['a', 'e', 'i', 'o', 'u', 'A', 'E', 'I', 'O', 'U']);
+    format!("{} {word}", if vowel { "an" } else { "a" })
+}
+
 fn held(begun: Sentence, results: &Results) -> Sentence {
     let elections = match u64::try_from(results.elections.len()).unwrap_or(u64::MAX) {
         0 => String::new(),
-        some => format!(" and {}", plural(some, "election")),
+        some => format!(" and {}", changes(some)),
     };
     let said = begun
         .and_strong(format!("{} operations", count(results.operations.total.invoked)))
@@ -142,21 +156,62 @@ fn broken(begun: Sentence, results: &Results) -> Sentence {
         len(failing.len()),
         len(results.checks.len())
     ));
-    // The shortest story is the one that is understood at once; the others are told below.
-    let stories = failing.iter().filter_map(|check| check.counterexample.as_ref());
-    let shortest = stories.map(|found| found.sentence.as_str()).min_by_key(|text| text.len());
-    let short = shortest.filter(|text| text.len() <= MOST_STORY);
-    match short.or(failing.first().map(|check| check.summary.as_str())) {
-        Some(story) => said.and(": ").and(sentence_end(&shortened(story, MOST_WHY))),
-        None => said.and("."),
+    let Some((at, simplest)) = promises::simplest(&results.checks) else { return said.and(".") };
+    let said = said.and(": ").and_strong(shortened(&simplest.promise, MOST_PROMISE));
+    let said = match simplest.fact {
+        Some(fact) => said.and(format!(": {}", sentence_end(&shortened(&fact, MOST_WHY)))),
+        // The check's own words, where they say more than which promise it is.
+        None => match results.checks[at].counterexample.as_ref().map(|found| found.sentence.as_str()) {
+            Some(story) if story.len() <= MOST_STORY => said.and(format!(": {}", sentence_end(story))),
+            _ => said.and(format!(" ({}).", shortened(&results.checks[at].name, MOST_PROMISE))),
+        },
+    };
+    let others = promises::others(&results.checks, &simplest.promise);
+    match others.as_slice() {
+        [] => said,
+        some => {
+            // Of many one: the screen is small, and the checks below have them all.
+            let named = if some.len() <= MOST_PROMISES { some.len() } else { 1 };
+            let told: Vec<String> =
+                some.iter().take(named).map(|promise| shortened(promise, MOST_PROMISE)).collect();
+            let more = some.len() - named;
+            let more = if more > 0 { format!(", and {} more", len(more)) } else { String::new() };
+            said.and(format!(" Also: {}{more}.", told.join(", ")))
+        }
+    }
+}
+
+/// What lies deeper explains what lies above it: a member that died leaves its last state unread and its side without
+/// clients. So of several checks that decided nothing the first of these is the reason.
+const DEPTH: [&str; 7] =
+    ["finished", "processes", "history", "harness-lag", "faults", "leader-faults", "sides"];
+/// Behind the other checks: it is weak for any of their reasons.
+const SHALLOWEST: &str = "load";
+
+/// The checks that decided nothing, the deepest reason first.
+pub(crate) fn reasons(results: &Results) -> Vec<&CheckResult> {
+    let mut open: Vec<&CheckResult> =
+        results.checks.iter().filter(|check| check.verdict == Verdict::Unknown).collect();
+    let depth = |check: &&CheckResult| {
+        let place = DEPTH.iter().position(|name| *name == check.name);
+        place.unwrap_or(DEPTH.len() + usize::from(check.name == SHALLOWEST))
+    };
+    open.sort_by_key(depth);
+    open
+}
+
+/// The word that a report opens with, and the verdict whose colour and sign it has.
+pub(crate) fn headline(results: &Results) -> (&'static str, Verdict) {
+    match (results.verdict, results.interrupted) {
+        (Verdict::Invalid, _) | (_, false) => (crate::terminal::word(results.verdict), results.verdict),
+        (Verdict::Valid | Verdict::Unknown, true) => ("interrupted", Verdict::Unknown),
     }
 }
 
 fn undecided(begun: Sentence, results: &Results) -> Sentence {
-    let why = results.checks.iter().find(|check| check.verdict == Verdict::Unknown);
+    let open = reasons(results);
     let said = begun.and_strong("whether every promise was kept is not known");
-    let said = if results.interrupted { said.and(" (the run was stopped early)") } else { said };
-    match why {
+    match open.first() {
         Some(first) => said.and(": ").and(sentence_end(&shortened(&first.summary, MOST_WHY))),
         None => said.and("."),
     }
@@ -178,10 +233,12 @@ pub fn timeline(results: &Results, faults: &[FaultRecord]) -> Sentence {
     let open = if worst.open { ", open at the end of the run" } else { "" };
     let cause = worst.fault.as_ref().map(|id| format!(", under {id}")).unwrap_or_default();
     let said = said.and(format!(" The longest took {}{cause}{open}.", duration(outage_ms(worst))));
-    let harmful: BTreeSet<&str> = outages.iter().filter_map(|outage| outage.fault.as_deref()).collect();
+    // Whoever is blamed for an outage, of another fault that was at work meanwhile nobody knows that it cost nothing.
+    let blamed: BTreeSet<&str> = outages.iter().filter_map(|outage| outage.fault.as_deref()).collect();
     let harmless: Vec<&str> = faults
         .iter()
-        .filter(|fault| fault.injected_ns.is_some() && !harmful.contains(fault.id.as_str()))
+        .filter(|fault| fault.injected_ns.is_some() && !blamed.contains(fault.id.as_str()))
+        .filter(|fault| !outages.iter().any(|outage| touches(outage, fault)))
         .map(|fault| fault.id.as_str())
         .collect();
     match harmless.as_slice() {
@@ -224,6 +281,7 @@ fn outages_and_faults(outages: &[Outage], faults: &[FaultRecord]) -> String {
         n if n == explained.len() => {
             format!(" and {} until it is healed or longer", if many { "last" } else { "lasts" })
         }
+        1 => "; 1 of them lasts until it is healed or longer".to_owned(),
         n => format!("; {} of them last until it is healed or longer", len(n)),
     };
     let others = match others.len() {
@@ -234,50 +292,124 @@ fn outages_and_faults(outages: &[Outage], faults: &[FaultRecord]) -> String {
     format!("{subject} {begins} with a fault{rest}{others}.")
 }
 
-/// The elections' finding: what a failover costs, and which phase it is spent in.
+/// The elections' finding: what a failover costs, kind by kind of fault, and which phase it is spent in.
 pub fn elections(results: &Results) -> Sentence {
     let elections = results.elections.as_slice();
-    let mut totals: Vec<(f64, &Election)> =
-        elections.iter().filter_map(|election| election.total_ms.map(|total| (total, election))).collect();
-    totals.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let Some(&(slowest, at)) = totals.last() else {
+    let mut kinds: Vec<&ElectionKind> =
+        results.election_kinds.iter().filter(|kind| kind.max_ms.is_some()).collect();
+    if kinds.is_empty() {
         return if elections.is_empty() && results.member_spans.is_empty() {
             Sentence::strong("What the members were is not on record.")
         } else if elections.is_empty() {
             Sentence::strong("No leader changed.")
         } else {
-            Sentence::strong(format!("{} elections, none of them measured to the end.", len(elections.len())))
+            Sentence::strong(format!("{}, none measured to the end.", changes(len_u64(elections.len()))))
         };
-    };
-    let values: Vec<f64> = totals.iter().map(|total| total.0).collect();
-    let said = match (values.as_slice(), nearest_rank(&values, 50.0)) {
-        ([only], _) => Sentence::strong(format!("The one change of leader took {}.", duration(*only))),
-        (_, Some(median)) => Sentence::strong(format!(
-            "A change of leader takes {} at the median, {} at most ({}).",
-            duration(median),
-            duration(slowest),
-            at.id
+    }
+    let said = match kinds.as_slice() {
+        [only] if only.measured == 1 => Sentence::strong(format!(
+            "The one change of leader took {}{}.",
+            duration(only.max_ms.unwrap_or(0.0)),
+            after_kind(&only.kind)
         )),
-        (_, None) => Sentence::default(),
+        [only] => {
+            Sentence::strong(format!("A change of leader{} takes {}.", after_kind(&only.kind), figures(only)))
+        }
+        _ => {
+            // The most frequent first; the table has the others.
+            kinds.sort_by_key(|kind| std::cmp::Reverse(kind.measured));
+            let told: Vec<String> = kinds
+                .iter()
+                .take(MOST_KINDS_TOLD)
+                .map(|kind| format!("{} {}", shortened(&kind.kind, MOST_KIND), figures(kind)))
+                .collect();
+            let more = kinds.len().saturating_sub(MOST_KINDS_TOLD);
+            let more = if more > 0 { format!("; {} more kinds below", len(more)) } else { String::new() };
+            Sentence::strong(format!(
+                "What a change of leader takes is the fault's: {}{more}.",
+                told.join("; ")
+            ))
+        }
     };
-    let said = greater_part(&totals).map(|text| said.clone().and(text)).unwrap_or(said);
-    let missing = elections.len() - totals.len();
-    if missing == 0 {
-        said
-    } else {
-        said.and(format!(" {} of {} were not measured to the end.", len(missing), len(elections.len())))
+    let said = greater_part(results, &kinds).map(|text| said.clone().and(text)).unwrap_or(said);
+    let measured: u64 = results.election_kinds.iter().map(|kind| kind.measured).sum();
+    match len_u64(elections.len()).saturating_sub(measured) {
+        0 => said,
+        1 => said.and(format!(" 1 of {} was not measured to the end.", len(elections.len()))),
+        n => said.and(format!(" {} of {} were not measured to the end.", count(n), len(elections.len()))),
     }
 }
 
-/// Names the phase in which most of the time of all elections was spent.
-fn greater_part(totals: &[(f64, &Election)]) -> Option<String> {
-    let all: f64 = totals.iter().map(|total| total.0).sum();
-    let (phase, spent) = Phase::ALL
+/// Kinds of faults in a sentence at most.
+const MOST_KINDS_TOLD: usize = 4;
+/// Characters of a kind's name at most.
+pub(crate) const MOST_KIND: usize = 60;
+
+fn len_u64(items: usize) -> u64 {
+    u64::try_from(items).unwrap_or(u64::MAX)
+}
+
+/// A number of changes of leader.
+pub(crate) fn changes(number: u64) -> String {
+    format!("{} of leader", plural(number, "change"))
+}
+
+fn after_kind(kind: &str) -> String {
+    if kind == "no fault" {
+        " without a fault".to_owned()
+    } else {
+        format!(" after {}", shortened(kind, MOST_KIND))
+    }
+}
+
+/// The figures of a kind in words: `12 ms at the median, 20 at most`; of few the largest alone.
+fn figures(kind: &ElectionKind) -> String {
+    let most = kind.max_ms.unwrap_or(0.0);
+    match (kind.p50_ms, kind.p99_ms) {
+        (Some(median), Some(p99)) => {
+            format!(
+                "{} at the median, {} at p99, {} at most",
+                duration(median),
+                duration(p99),
+                duration(most)
+            )
+        }
+        (Some(median), None) => format!("{} at the median, {} at most", duration(median), duration(most)),
+        (None, _) => {
+            format!("{} at most ({})", duration(most), if kind.measured == 1 { "one" } else { "two" })
+        }
+    }
+}
+
+/// The same in few words, with the names of the percentiles: `7: p50 262, largest 271 ms`.
+pub fn kind_in_brief(kind: &ElectionKind) -> String {
+    let named = [("p50", kind.p50_ms), ("p90", kind.p90_ms), ("p99", kind.p99_ms), ("largest", kind.max_ms)];
+    let known: Vec<String> = named
         .into_iter()
-        .map(|phase| (phase, totals.iter().filter_map(|(_, election)| phase.of(election)).sum::<f64>()))
+        .filter_map(|(name, value)| value.map(|value| format!("{name} {}", whole_ms(value))))
+        .collect();
+    let figures =
+        if known.is_empty() { "not measured".to_owned() } else { format!("{} ms", known.join(", ")) };
+    format!("{} {}: {figures}", shortened(&kind.kind, MOST_KIND), count(kind.count))
+}
+
+/// Names the phase in which most of the time of the elections was spent that took the most time together.
+fn greater_part(results: &Results, kinds: &[&ElectionKind]) -> Option<String> {
+    let weight = |kind: &ElectionKind| kind.p50_ms.or(kind.max_ms).unwrap_or(0.0) * lossy(kind.measured);
+    let slowest = kinds.iter().max_by(|a, b| weight(a).total_cmp(&weight(b)))?;
+    let medians = [
+        (Phase::Detection, slowest.detection_p50_ms),
+        (Phase::Election, slowest.election_p50_ms),
+        (Phase::Synchronization, slowest.sync_p50_ms),
+        (Phase::FirstWrite, slowest.first_write_p50_ms),
+    ];
+    let all: f64 = medians.iter().filter_map(|(_, ms)| *ms).sum();
+    let (phase, spent) = medians
+        .into_iter()
+        .filter_map(|(phase, ms)| ms.map(|ms| (phase, ms)))
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     let share = spent / all;
-    if all <= 0.0 || share < GREATER_PART {
+    if all <= 0.0 || share < GREATER_PART || results.elections.len() < 2 {
         return None;
     }
     let what = match phase {
@@ -286,7 +418,9 @@ fn greater_part(totals: &[(f64, &Election)]) -> Option<String> {
         Phase::Synchronization => "the time until the new epoch is established",
         Phase::FirstWrite => "the time until clients have found the new leader",
     };
-    Some(format!(" {:.0} % of all of it is {}: {what}.", share * 100.0, phase.name()))
+    let whose =
+        if kinds.len() > 1 { format!(" of {}", shortened(&slowest.kind, MOST_KIND)) } else { String::new() };
+    Some(format!(" {:.0} %{whose} is {}: {what}.", share * 100.0, phase.name()))
 }
 
 /// The latency's finding.
@@ -393,13 +527,6 @@ pub fn outage_ms(outage: &Outage) -> f64 {
     ns_to_ms(outage.to_ns.saturating_sub(outage.from_ns))
 }
 
-/// The median of the totals of the elections that were measured to the end.
-pub fn median_total(elections: &[Election]) -> Option<f64> {
-    let mut totals: Vec<f64> = elections.iter().filter_map(|election| election.total_ms).collect();
-    totals.sort_by(f64::total_cmp);
-    nearest_rank(&totals, 50.0)
-}
-
 /// The mean rate of answered operations in a second.
 pub fn mean_rate(results: &Results) -> Option<f64> {
     let seconds = results.timings.workload_ms / 1000.0;
@@ -459,4 +586,32 @@ fn small_number(n: u32) -> String {
 /// The share of `part` in `whole`, in per cent of the width of a drawing.
 pub(crate) fn percent(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { (part / whole * 100.0).clamp(0.0, 100.0) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_decided_nothing_the_deepest_reason_leads() {
+        let mut results = Results::new(Verdict::Unknown, &RunInfo::default());
+        let names = ["load", "durability", "faults", "linearizable", "processes", "leader-faults"];
+        results.checks = names.map(|name| CheckResult::new(name, Verdict::Unknown, name)).to_vec();
+        results.checks.push(CheckResult::new("finished", Verdict::Valid, "it holds"));
+        let order: Vec<&str> = reasons(&results).into_iter().map(|check| check.name.as_str()).collect();
+        assert_eq!(order, ["processes", "faults", "leader-faults", "durability", "linearizable", "load"]);
+        let sentence = undecided(Sentence::default(), &results).plain();
+        assert!(sentence.ends_with(": processes."), "{sentence}");
+    }
+
+    #[test]
+    fn who_interrupts_is_told_so_unless_a_promise_was_broken() {
+        let mut results = Results::new(Verdict::Unknown, &RunInfo::default());
+        results.interrupted = true;
+        assert_eq!(headline(&results), ("interrupted", Verdict::Unknown));
+        results.verdict = Verdict::Valid;
+        assert_eq!(headline(&results), ("interrupted", Verdict::Unknown), "the folder of an older build");
+        results.verdict = Verdict::Invalid;
+        assert_eq!(headline(&results), ("violation", Verdict::Invalid));
+    }
 }

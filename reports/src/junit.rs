@@ -1,13 +1,17 @@
 //! The run as JUnit XML, for build servers: one test case for every check and for every fault.
 //!
+//! A case keeps its name from night to night, so that a server can follow it: a fault is the first, second, third one
+//! of its kind. What is drawn anew each time (its place in the schedule, the member that it hit) is in its output.
+//!
 //! A broken promise is a failure. What could not be decided, and a fault that was not proven, is an error: the
 //! test did not do its work, which is something else than the system failing it. A fault that found no member
-//! or that the cluster cannot do is skipped, with the reason.
+//! or that the cluster cannot do is skipped, with the reason, and so is a nemesis that got no turn.
 //!
 //! The form is what both usual schemas allow, that of Jenkins' xUnit plugin (`junit-10.xsd`, for the document) and
 //! that of Maven's Surefire (for each suite): counts on every suite, a time on every case, a type on every failure
-//! and error, and nothing beyond. The start is therefore a property: Surefire's suites have no timestamp.
+//! and error, what a case put out behind them, and nothing beyond. The start is therefore a property: Surefire's suites have no timestamp.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use checker::verdict::{CheckResult, Verdict};
@@ -30,12 +34,14 @@ struct Case {
     seconds: Option<f64>,
     outcome: Outcome,
     detail: String,
+    /// What is told of a case whatever became of it; empty where there is nothing.
+    output: String,
 }
 
 /// The document.
 pub fn render(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> String {
     let checks: Vec<Case> = results.checks.iter().map(check_case).collect();
-    let faults: Vec<Case> = faults.iter().map(fault_case).collect();
+    let faults = fault_cases(results, faults);
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let (tests, failures, errors, _) = tally(checks.iter().chain(&faults));
     let _ = writeln!(
@@ -65,10 +71,34 @@ fn check_case(check: &CheckResult) -> Case {
     if !check.evidence.is_null() {
         let _ = writeln!(detail, "{}", check.evidence);
     }
-    Case { class: "check", name: check.name.clone(), seconds: None, outcome, detail }
+    Case { class: "check", name: check.name.clone(), seconds: None, outcome, detail, output: String::new() }
 }
 
-fn fault_case(fault: &FaultRecord) -> Case {
+/// The faults, each by its kind and its number among those of its kind, and the nemeses without one.
+fn fault_cases(results: &Results, faults: &[FaultRecord]) -> Vec<Case> {
+    let mut so_far: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut cases = Vec::new();
+    for fault in faults {
+        let number = so_far.entry(&fault.kind).or_default();
+        *number += 1;
+        cases.push(fault_case(fault, *number));
+    }
+    let never = |kind: &&String| !so_far.contains_key(kind.as_str());
+    for kind in results.not_tried.iter().filter(never) {
+        let why = "no fault of it found room in the schedule";
+        cases.push(Case {
+            class: "fault",
+            name: format!("{kind} 1"),
+            seconds: None,
+            outcome: Outcome::Skipped(why.to_owned()),
+            detail: String::new(),
+            output: String::new(),
+        });
+    }
+    cases
+}
+
+fn fault_case(fault: &FaultRecord, number: u32) -> Case {
     let outcome = match fault.state {
         FaultState::Verified => Outcome::Passed,
         FaultState::Unverified => Outcome::Error("the fault was not seen to bite".to_owned()),
@@ -81,8 +111,8 @@ fn fault_case(fault: &FaultRecord) -> Case {
         .into_iter()
         .filter(|text| !text.is_empty())
         .fold(String::new(), |all, text| all + text + "\n");
-    let name = format!("{} {}: {}", fault.id, fault.kind, fault.sentence);
-    Case { class: "fault", name, seconds, outcome, detail }
+    let output = format!("{}: {}", fault.id, fault.sentence);
+    Case { class: "fault", name: format!("{} {number}", fault.kind), seconds, outcome, detail, output }
 }
 
 fn tally<'a>(cases: impl Iterator<Item = &'a Case>) -> (u32, u32, u32, u32) {
@@ -128,26 +158,25 @@ fn write_case(out: &mut String, case: &Case) {
     let time = seconds(case.seconds.unwrap_or(0.0));
     let name = escape(&case.name);
     let _ = write!(out, "    <testcase classname=\"{}\" name=\"{name}\" time=\"{time:.3}\"", case.class);
-    let (tag, message) = match &case.outcome {
-        Outcome::Passed => {
-            out.push_str("/>\n");
-            return;
-        }
-        Outcome::Failure(message) => ("failure", message),
-        Outcome::Error(message) => ("error", message),
-        Outcome::Skipped(message) => ("skipped", message),
+    let told = match &case.outcome {
+        Outcome::Passed => None,
+        Outcome::Failure(message) => Some(("failure", message, " type=\"broken-promise\"")),
+        Outcome::Error(message) => Some(("error", message, " type=\"not-decided\"")),
+        Outcome::Skipped(message) => Some(("skipped", message, "")),
     };
-    let kind = match &case.outcome {
-        Outcome::Failure(_) => " type=\"broken-promise\"",
-        Outcome::Error(_) => " type=\"not-decided\"",
-        Outcome::Passed | Outcome::Skipped(_) => "",
-    };
-    let _ = writeln!(
-        out,
-        ">\n      <{tag} message=\"{}\"{kind}>{}</{tag}>\n    </testcase>",
-        escape(message),
-        escape(case.detail.trim_end())
-    );
+    if told.is_none() && case.output.is_empty() {
+        out.push_str("/>\n");
+        return;
+    }
+    out.push_str(">\n");
+    if let Some((tag, message, kind)) = told {
+        let (message, detail) = (escape(message), escape(case.detail.trim_end()));
+        let _ = writeln!(out, "      <{tag} message=\"{message}\"{kind}>{detail}</{tag}>");
+    }
+    if !case.output.is_empty() {
+        let _ = writeln!(out, "      <system-out>{}</system-out>", escape(&case.output));
+    }
+    out.push_str("    </testcase>\n");
 }
 
 /// Escapes text for XML and replaces what XML 1.0 cannot hold at all.

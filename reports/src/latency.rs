@@ -1,4 +1,4 @@
-//! What an answer cost, from when the operation was due: calm and under faults, writes and reads.
+//! What an answer cost, from when the operation was due: calm and under faults; writes, compare-and-sets and reads.
 //!
 //! Counting from when an operation was due and not from when it was sent is what makes a stall visible:
 //! everything that had to wait behind it pays for it. An operation is calm when no fault was near it at any
@@ -10,11 +10,12 @@
 
 use std::collections::BTreeMap;
 
-use checker::history::{History, Outcome};
+use checker::history::{Function, History, Outcome};
 use hdrhistogram::Histogram;
 
+use crate::elections::ENOUGH;
 use crate::faults::FaultRecord;
-use crate::numbers::{NS_PER_MS, NS_PER_S, lossy, ns_to_ms};
+use crate::numbers::{NS_PER_MS, NS_PER_S, lossy, nearest_rank, ns_to_ms};
 use crate::operations::{due_ns, end_ns, is_update};
 use crate::results::{LatencyClass, LatencySummary};
 
@@ -27,6 +28,12 @@ const CURVE_POINTS: u32 = 120;
 /// Significant decimal digits of the histogram.
 const DIGITS: u8 = 3;
 
+/// Bins of the histogram for a factor of ten.
+pub(crate) const BINS_PER_DECADE: f64 = 10.0;
+
+/// What is faster counts as this slow in the histogram.
+const FASTEST_MS: f64 = 0.001;
+
 /// Answers slower than an hour are counted as this slow; their maximum is still exact.
 const LONGEST_NS: u64 = 3600 * NS_PER_S;
 
@@ -37,15 +44,89 @@ pub fn summaries(history: &History, faults: &[FaultRecord]) -> BTreeMap<LatencyC
     for op in history.ops().iter().filter(|op| op.outcome == Outcome::Ok) {
         let Some(completed) = op.complete_ns else { continue };
         let faulty = touches(&windows, due_ns(op), completed);
-        let class = match (is_update(op), faulty) {
-            (true, false) => LatencyClass::WriteCalm,
-            (true, true) => LatencyClass::WriteFault,
-            (false, false) => LatencyClass::ReadCalm,
-            (false, true) => LatencyClass::ReadFault,
+        let class = match (op.kind.function() == Function::Cas, is_update(op), faulty) {
+            (true, _, false) => LatencyClass::CasCalm,
+            (true, _, true) => LatencyClass::CasFault,
+            (false, true, false) => LatencyClass::WriteCalm,
+            (false, true, true) => LatencyClass::WriteFault,
+            (false, false, false) => LatencyClass::ReadCalm,
+            (false, false, true) => LatencyClass::ReadFault,
         };
         classes.entry(class).or_default().record(completed.saturating_sub(due_ns(op)));
     }
     classes.into_iter().map(|(class, collected)| (class, collected.summary())).collect()
+}
+
+/// A summary of what was counted elsewhere: pairs of a length in ns and how many were that long.
+pub fn counted(lengths: impl IntoIterator<Item = (u64, u64)>) -> Option<LatencySummary> {
+    let mut collected = Collected::default();
+    for (ns, number) in lengths.into_iter().filter(|(_, number)| *number > 0) {
+        collected.max_ns = collected.max_ns.max(ns);
+        collected.histogram.saturating_record_n(ns, number);
+    }
+    (!collected.histogram.is_empty()).then(|| collected.summary())
+}
+
+/// What updates cost in a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stretch {
+    /// Its beginning.
+    pub(crate) from_ns: u64,
+    /// Its end.
+    pub(crate) to_ns: u64,
+    /// Updates that were due in it and acknowledged.
+    pub(crate) count: usize,
+    /// Their median.
+    pub(crate) p50_ms: f64,
+    /// The ninetieth percentile, where there are enough of them to have one.
+    pub(crate) p90_ms: Option<f64>,
+    /// The ninety-ninth.
+    pub(crate) p99_ms: Option<f64>,
+    /// The slowest.
+    pub(crate) max_ms: f64,
+}
+
+/// Updates that a stretch of time is to have, on average, for its percentiles to mean something.
+const ENOUGH_IN_A_STRETCH: usize = 100;
+/// Stretches of a run at most and, where updates are rare, at least.
+const STRETCHES: (u64, u64) = (150, 20);
+
+/// What acknowledged updates cost over time, by when they were due; stretches in which none was due are left out.
+pub(crate) fn over_time(history: &History, end_ns: u64) -> Vec<Stretch> {
+    let mut updates: Vec<(u64, u64)> = history
+        .ops()
+        .iter()
+        .filter(|op| op.outcome == Outcome::Ok && is_update(op))
+        .filter_map(|op| Some((due_ns(op), op.complete_ns?.saturating_sub(due_ns(op)))))
+        .collect();
+    if updates.is_empty() || end_ns == 0 {
+        return Vec::new();
+    }
+    updates.sort_unstable();
+    let wanted = u64::try_from(updates.len() / ENOUGH_IN_A_STRETCH).unwrap_or(u64::MAX);
+    let number = wanted.clamp(STRETCHES.1, STRETCHES.0);
+    let length = (end_ns / number).max(1);
+    let mut stretches = Vec::new();
+    let mut rest = updates.as_slice();
+    while let Some((first, _)) = rest.first() {
+        let place = first / length;
+        let here = rest.partition_point(|(due, _)| due / length == place);
+        let mut took: Vec<f64> = rest[..here].iter().map(|(_, ns)| ns_to_ms(*ns)).collect();
+        took.sort_by(f64::total_cmp);
+        let at = |rank| nearest_rank(&took, rank).unwrap_or(0.0);
+        let [_, p90, p99] = ENOUGH.map(|(rank, least)| (took.len() >= least).then(|| at(rank)));
+        stretches.push(Stretch {
+            from_ns: place * length,
+            to_ns: (place + 1).saturating_mul(length).min(end_ns.max(place * length)),
+            count: took.len(),
+            p50_ms: at(50.0),
+            p90_ms: p90,
+            p99_ms: p99,
+            max_ms: at(100.0),
+        });
+        rest = &rest[here..];
+    }
+    stretches
 }
 
 /// The intervals that count as under faults, merged and in order.
@@ -106,7 +187,25 @@ impl Collected {
             p999_ms: self.at(0.999),
             max_ms: ns_to_ms(self.max_ns),
             curve: self.curve(),
+            histogram: self.bins(),
         }
+    }
+
+    /// How many were how long, by the bins of the page's histogram.
+    fn bins(&self) -> Vec<(f64, u64)> {
+        let mut bins: Vec<(f64, u64)> = Vec::new();
+        for value in self.histogram.iter_recorded() {
+            let ms = ns_to_ms(self.histogram.lowest_equivalent(value.value_iterated_to())).max(FASTEST_MS);
+            // Just below the edge counts as below it, whatever rounding makes of it.
+            let place = (ms.log10() * BINS_PER_DECADE - 1e-9).floor() + 1.0;
+            let upper = 10_f64.powf(place / BINS_PER_DECADE);
+            let upper = (upper * 1e6).round() / 1e6;
+            match bins.last_mut() {
+                Some(last) if same(last.0, upper) => last.1 += value.count_at_value(),
+                _ => bins.push((upper, value.count_at_value())),
+            }
+        }
+        bins
     }
 
     /// Points at equal steps of "how many nines", up to the one operation that is the slowest.
@@ -155,7 +254,7 @@ pub fn merged(named: &[(&str, f64)]) -> Vec<(String, f64)> {
 mod tests {
     use super::*;
     use crate::operations::test_data::{Sketch, history, ok};
-    use checker::history::{EventKind, Function};
+    use checker::history::EventKind;
 
     const MS: u64 = NS_PER_MS;
 
@@ -185,7 +284,7 @@ mod tests {
             ok(Function::Read, 601 * MS, 602 * MS),
         ];
         let found = summaries(&history(&ops), &[fault(100, Some(200))]);
-        assert_eq!(found[&LatencyClass::WriteFault].count, 1);
+        assert_eq!(found[&LatencyClass::CasFault].count, 1);
         assert_eq!(found[&LatencyClass::ReadFault].count, 1);
         assert_eq!(found[&LatencyClass::ReadCalm].count, 2);
     }
@@ -214,6 +313,37 @@ mod tests {
         assert_eq!(summary.curve.last().expect("points").0, 99.9);
         assert_eq!(summary.curve.last().expect("points").1, 1000.0);
         assert!((summary.p99_ms - 990.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn the_histogram_has_every_answer_once_in_bins_of_a_tenth_of_a_decade() {
+        let ops: Vec<Sketch> = (1..=1000).map(|n| ok(Function::Write, 0, n * MS)).collect();
+        let bins = &summaries(&history(&ops), &[])[&LatencyClass::WriteCalm].histogram;
+        assert_eq!(bins.iter().map(|bin| bin.1).sum::<u64>(), 1000);
+        assert!(bins.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        assert_eq!((bins[0], bins.last().map(|bin| bin.0)), ((1.0, 1), Some(1000.0)));
+        assert!(bins.len() <= 31, "{}", bins.len());
+    }
+
+    #[test]
+    fn what_leaders_counted_is_summed_up_like_what_clients_saw() {
+        let summary = counted([(MS, 98), (5 * MS, 2), (9 * MS, 0)]).expect("a hundred");
+        assert_eq!((summary.count, summary.max_ms), (100, 5.0));
+        assert!((summary.p50_ms - 1.0).abs() < 0.01 && (summary.p99_ms - 5.0).abs() < 0.01);
+        assert_eq!(counted([]), None);
+    }
+
+    #[test]
+    fn over_time_each_stretch_has_its_own_percentiles_and_none_that_it_is_too_small_for() {
+        // Twenty stretches of 100 ms: twelve writes in the first, slower by and by, and one in the last.
+        let mut ops: Vec<Sketch> = (1..=12).map(|n| ok(Function::Write, n * MS, 2 * n * MS)).collect();
+        ops.push(ok(Function::Write, 1950 * MS, 1999 * MS));
+        ops.push(ok(Function::Read, 1000 * MS, 1001 * MS));
+        let found = over_time(&history(&ops), 2000 * MS);
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].from_ns, found[0].to_ns, found[0].count), (0, 100 * MS, 12));
+        assert_eq!((found[0].p50_ms, found[0].p90_ms, found[0].p99_ms), (6.0, Some(11.0), None));
+        assert_eq!((found[1].p90_ms, found[1].max_ms), (None, 49.0));
     }
 
     #[test]

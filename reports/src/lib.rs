@@ -6,8 +6,9 @@
 //!
 //! - [`results`]: the types of `run.json` and `results.json`; [`faults`]: those of `faults.jsonl`.
 //! - [`operations`]: the history as pairs of call and answer, and what can be counted on them;
-//!   [`outages`] and [`latency`]: what clients paid.
-//! - [`findings`]: the sentences that each part of a report opens with, drawn from the data.
+//!   [`outages`] and [`latency`]: what clients paid; [`elections`]: what leaders cost, by kind of fault.
+//! - [`findings`]: the sentences that each part of a report opens with, drawn from the data; `broken`: what a
+//!   violation means in words of promises; `held`: which members showed a value.
 //! - [`checked`], [`story`]: a history judged without its run, and a counterexample, as text.
 //! - [`terminal`], [`html`], [`junit`]: the three renderings; `results.json` is `serde_json` on
 //!   [`results::Results`].
@@ -15,9 +16,12 @@
 //! What it deliberately does not do: decide anything. A verdict is printed, never derived, and a number
 //! that is not known is shown as not known.
 
+mod broken;
 pub mod checked;
+pub mod elections;
 pub mod faults;
 pub mod findings;
+mod held;
 pub mod html;
 pub mod junit;
 mod labels;

@@ -121,6 +121,12 @@ pub fn ns_to_ms(ns: u64) -> f64 {
     lossy(ns) / 1e6
 }
 
+/// Milliseconds as nanoseconds; what is no length of time is none.
+pub(crate) fn ms_to_ns(ms: f64) -> u64 {
+    // Beyond 49 days a run is not; a file may claim anything.
+    u64::from(to_u32(ms, u32::MAX)) * NS_PER_MS + u64::from(to_u32(ms.max(0.0).fract() * 1e6, 999_999))
+}
+
 /// Nanoseconds as seconds.
 pub fn ns_to_s(ns: u64) -> f64 {
     lossy(ns) / 1e9

@@ -4,30 +4,59 @@
 //! with the later of the last acknowledgement and the first moment at which a write was due and unanswered.
 //! It ends with the next acknowledgement, of whatever write: clients do not care which one it was. An
 //! interval, not an instant per client, because a service that answers one client of twenty is not down.
+//!
+//! Only the time in which clients asked counts. After the load the bench waits for the members to recover, and
+//! then nobody asks for a write: what is left of one that a member never answered says nothing of the others.
 
 use checker::history::{History, Op, Outcome};
 
 use crate::faults::FaultRecord;
-use crate::numbers::NS_PER_MS;
-use crate::operations::{due_ns, end_ns, is_update};
-use crate::results::Outage;
+use crate::numbers::{NS_PER_MS, NS_PER_S};
+use crate::operations::{due_ns, is_update};
+use crate::results::{Election, Outage};
 
 /// Waits shorter than this are the load's own rhythm and a slow fsync, not an outage worth naming.
 pub const MINIMUM_NS: u64 = 30 * NS_PER_MS;
 
 /// A fault counts as the cause of an outage that begins this long after it was seen to be gone, since what
 /// it left behind (a truncated follower, a reconnecting client) takes its time.
-const AFTERMATH_NS: u64 = 400 * NS_PER_MS;
+pub const AFTERMATH_NS: u64 = 400 * NS_PER_MS;
+
+/// An outage begins with an acknowledgement, which comes before the fault that stops the next one. At most this
+/// long before, however rare writes are.
+const MOST_TOLERANCE_NS: u64 = NS_PER_S;
+
+/// And this long at least: a harness needs a moment to ask for a fault.
+const LEAST_TOLERANCE_NS: u64 = 10 * NS_PER_MS;
+
+/// What happened beside the history: faults, the elections that they led to, and when the load ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside<'a> {
+    /// The faults.
+    pub faults: &'a [FaultRecord],
+    /// The changes of leader.
+    pub elections: &'a [Election],
+    /// When the clients were told to stop; the end of the history where that is not known.
+    pub load_end_ns: Option<u64>,
+}
 
 /// The outages of at least `minimum_ns` in `history`, in the order of time.
-pub fn from_history(history: &History, faults: &[FaultRecord], minimum_ns: u64) -> Vec<Outage> {
-    let end_ns = end_ns(history);
-    let mut writes: Vec<&Op> = history.ops().iter().filter(|op| is_update(op)).collect();
+pub fn from_history(history: &History, beside: Beside<'_>, minimum_ns: u64) -> Vec<Outage> {
+    let load_end_ns = beside.load_end_ns.unwrap_or(u64::MAX);
+    let mut writes: Vec<&Op> =
+        history.ops().iter().filter(|op| is_update(op) && op.invoke_ns <= load_end_ns).collect();
     writes.sort_by_key(|op| due_ns(op));
-    let mut acknowledged: Vec<u64> =
-        writes.iter().filter(|op| op.outcome == Outcome::Ok).filter_map(|op| op.complete_ns).collect();
+    let mut acknowledged: Vec<u64> = writes
+        .iter()
+        .filter(|op| op.outcome == Outcome::Ok)
+        .filter_map(|op| op.complete_ns)
+        .filter(|at| *at <= load_end_ns)
+        .collect();
     acknowledged.sort_unstable();
+    // Behind the last write that anybody asked for, the lack of an acknowledgement is nobody's loss.
+    let end_ns = asked_until(&writes).min(load_end_ns);
 
+    let blame = Blame::new(beside, &acknowledged, &writes);
     let mut waiting = Waiting::new(&writes);
     let mut last = 0;
     let mut found = Vec::new();
@@ -37,12 +66,101 @@ pub fn from_history(history: &History, faults: &[FaultRecord], minimum_ns: u64) 
             && let Some(from_ns) = waiting.since(last, to_ns)
             && to_ns.saturating_sub(from_ns) >= minimum_ns
         {
-            let fault = cause(faults, from_ns, to_ns, end_ns).map(|fault| fault.id.clone());
+            let fault = blame.cause(from_ns, to_ns).map(str::to_owned);
             found.push(Outage { from_ns, to_ns, fault, open });
         }
         last = to_ns;
     }
     found
+}
+
+/// Until when somebody asked for a write.
+fn asked_until(writes: &[&Op]) -> u64 {
+    writes.iter().map(|op| op.invoke_ns).max().unwrap_or(0)
+}
+
+/// Whether the fault may have cost somebody a wait: an outage overlaps the time in which it was at work.
+pub fn touches(outage: &Outage, fault: &FaultRecord) -> bool {
+    fault.interval(u64::MAX).is_some_and(|(_, gone)| {
+        fault.asked_ns <= outage.to_ns && outage.from_ns <= gone.saturating_add(AFTERMATH_NS)
+    })
+}
+
+/// Finds the fault behind an outage.
+struct Blame<'a> {
+    beside: Beside<'a>,
+    /// How long after an outage's beginning its cause may have been asked for.
+    tolerance_ns: u64,
+}
+
+impl<'a> Blame<'a> {
+    fn new(beside: Beside<'a>, acknowledged: &[u64], writes: &[&Op]) -> Self {
+        Self { beside, tolerance_ns: tolerance_ns(acknowledged, writes) }
+    }
+
+    /// The fault of the first election that was held meanwhile, so that the elections and the outages never name
+    /// different ones. Without an election: the one that was asked for as the outage began, or the latest that was at
+    /// work then, or else the first asked for before it ended.
+    fn cause(&self, from_ns: u64, to_ns: u64) -> Option<&'a str> {
+        let Beside { faults, elections, .. } = self.beside;
+        let held = elections
+            .iter()
+            .filter(|election| election.fault_ns < to_ns && established_ns(election) > from_ns)
+            .min_by_key(|election| election.fault_ns)
+            .and_then(|election| election.fault.as_deref());
+        let injected = || faults.iter().filter(|fault| fault.injected_ns.is_some());
+        let as_it_began = || {
+            let until = from_ns.saturating_add(self.tolerance_ns).min(to_ns);
+            injected()
+                .filter(|fault| (from_ns..until).contains(&fault.asked_ns))
+                .min_by_key(|fault| (!stops_writes(fault), fault.asked_ns))
+        };
+        let at_work = || {
+            injected()
+                .filter(|fault| fault.asked_ns <= from_ns)
+                .filter(|fault| {
+                    let gone = fault.verified_healed_ns.unwrap_or(u64::MAX);
+                    gone.saturating_add(AFTERMATH_NS) >= from_ns
+                })
+                .max_by_key(|fault| fault.asked_ns)
+        };
+        let before_it_ended = || {
+            injected()
+                .filter(|fault| (from_ns..to_ns).contains(&fault.asked_ns))
+                .min_by_key(|fault| fault.asked_ns)
+        };
+        held.or_else(|| {
+            as_it_began().or_else(at_work).or_else(before_it_ended).map(|fault| fault.id.as_str())
+        })
+    }
+}
+
+/// Whether a fault by its nature keeps writes from being acknowledged: it takes the leader or the quorum away.
+fn stops_writes(fault: &FaultRecord) -> bool {
+    fault.leader_fault.unwrap_or(false) || !fault.quorum_remained
+}
+
+/// When the epoch of an election stood.
+fn established_ns(election: &Election) -> u64 {
+    let phases = [election.detection_ms, election.election_ms, election.sync_ms];
+    let phases: f64 = phases.into_iter().flatten().filter(|ms| *ms > 0.0).sum();
+    election.fault_ns.saturating_add(crate::numbers::ms_to_ns(phases))
+}
+
+/// What an operation usually takes and the usual time from one acknowledgement to the next, twice: so long the last
+/// acknowledgement may lie before the fault.
+fn tolerance_ns(acknowledged: &[u64], writes: &[&Op]) -> u64 {
+    let mut took: Vec<u64> = writes
+        .iter()
+        .filter(|op| op.outcome == Outcome::Ok)
+        .filter_map(|op| op.complete_ns.map(|at| at.saturating_sub(due_ns(op))))
+        .collect();
+    took.sort_unstable();
+    let mut gaps: Vec<u64> = acknowledged.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    gaps.sort_unstable();
+    let median = |sorted: &[u64]| sorted.get(sorted.len() / 2).copied().unwrap_or(0);
+    let usual = median(&took).saturating_add(median(&gaps));
+    usual.saturating_mul(2).clamp(LEAST_TOLERANCE_NS, MOST_TOLERANCE_NS)
 }
 
 /// Finds since when somebody waited, in one pass over the writes by the time at which they were due.
@@ -77,25 +195,6 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// The fault behind an outage: the latest that was at work when it began, or else the first asked for
-/// before it ended.
-fn cause(faults: &[FaultRecord], from_ns: u64, to_ns: u64, end_ns: u64) -> Option<&FaultRecord> {
-    let at_work = faults
-        .iter()
-        .filter(|fault| {
-            fault.interval(end_ns).is_some_and(|(_, gone)| gone.saturating_add(AFTERMATH_NS) >= from_ns)
-        })
-        .filter(|fault| fault.asked_ns <= from_ns)
-        .max_by_key(|fault| fault.asked_ns);
-    at_work.or_else(|| {
-        faults
-            .iter()
-            .filter(|fault| fault.injected_ns.is_some())
-            .filter(|fault| (from_ns..to_ns).contains(&fault.asked_ns))
-            .min_by_key(|fault| fault.asked_ns)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,7 +211,7 @@ mod tests {
     fn a_gap_while_writes_wait_is_an_outage_from_the_last_acknowledgement() {
         let mut ops = steady(0, 100);
         ops.extend((100..300).map(|at| ok(Function::Write, at * MS, 301 * MS)));
-        let found = from_history(&history(&ops), &[], MINIMUM_NS);
+        let found = from_history(&history(&ops), Beside::default(), MINIMUM_NS);
         assert_eq!(found, [Outage { from_ns: 100 * MS, to_ns: 301 * MS, fault: None, open: false }]);
     }
 
@@ -120,14 +219,14 @@ mod tests {
     fn a_gap_in_which_nobody_asked_is_no_outage() {
         let mut ops = steady(0, 100);
         ops.extend(steady(500, 600));
-        assert_eq!(from_history(&history(&ops), &[], MINIMUM_NS), []);
+        assert_eq!(from_history(&history(&ops), Beside::default(), MINIMUM_NS), []);
     }
 
     #[test]
     fn a_rare_write_that_is_slow_counts_from_when_it_was_due() {
         let mut ops = steady(0, 10);
         ops.push(ok(Function::Write, 200 * MS, 290 * MS));
-        let found = from_history(&history(&ops), &[], MINIMUM_NS);
+        let found = from_history(&history(&ops), Beside::default(), MINIMUM_NS);
         assert_eq!(found, [Outage { from_ns: 200 * MS, to_ns: 290 * MS, fault: None, open: false }]);
     }
 
@@ -135,26 +234,99 @@ mod tests {
     fn reads_do_not_end_an_outage_and_an_unanswered_write_leaves_it_open() {
         let mut ops = steady(0, 10);
         ops.push(Sketch(Function::Write, 20 * MS, 60 * MS, EventKind::Info));
+        ops.push(Sketch(Function::Write, 95 * MS, 105 * MS, EventKind::Info));
         ops.push(ok(Function::Read, 90 * MS, 100 * MS));
-        let found = from_history(&history(&ops), &[], MINIMUM_NS);
-        assert_eq!(found, [Outage { from_ns: 20 * MS, to_ns: 100 * MS, fault: None, open: true }]);
+        let found = from_history(&history(&ops), Beside::default(), MINIMUM_NS);
+        assert_eq!(found, [Outage { from_ns: 20 * MS, to_ns: 95 * MS, fault: None, open: true }]);
+    }
+
+    #[test]
+    fn the_wait_for_recovery_after_the_load_is_no_outage() {
+        let mut ops = steady(0, 1000);
+        // One member was cut off and never answered; everybody else was served until the load ended.
+        ops.push(Sketch(Function::Write, 500 * MS, 1500 * MS, EventKind::Info));
+        ops.push(Sketch(Function::Write, 999 * MS, 2000 * MS, EventKind::Info));
+        // Long after, the last operations of the run.
+        ops.push(ok(Function::Write, 20_990 * MS, 21_000 * MS));
+        ops.push(ok(Function::Read, 21_000 * MS, 21_001 * MS));
+        let beside = Beside { load_end_ns: Some(2000 * MS), ..Beside::default() };
+        assert_eq!(from_history(&history(&ops), beside, MINIMUM_NS), []);
+    }
+
+    fn fault(id: &str, asked_ms: u64, gone_ms: u64) -> FaultRecord {
+        FaultRecord {
+            id: id.to_owned(),
+            asked_ns: asked_ms * MS,
+            injected_ns: Some(asked_ms * MS),
+            verified_healed_ns: Some(gone_ms * MS),
+            quorum_remained: true,
+            leader_fault: Some(false),
+            ..FaultRecord::default()
+        }
+    }
+
+    /// Writes answered at once until `from_ms`; one that is due then waits until `to_ms`.
+    fn stalled(from_ms: u64, to_ms: u64) -> History {
+        let mut ops = steady(0, from_ms);
+        ops.push(ok(Function::Write, from_ms * MS, to_ms * MS));
+        history(&ops)
     }
 
     #[test]
     fn the_latest_fault_at_work_is_named() {
-        let fault = |id: &str, asked, gone| FaultRecord {
-            id: id.to_owned(),
-            asked_ns: asked * MS,
-            injected_ns: Some(asked * MS),
-            verified_healed_ns: Some(gone * MS),
-            ..FaultRecord::default()
-        };
-        let mut ops = steady(0, 1000);
-        ops.push(ok(Function::Write, 1000 * MS, 1200 * MS));
+        let history = stalled(1000, 1200);
         let faults = [fault("F1", 100, 200), fault("F2", 900, 1500), fault("F3", 1190, 1500)];
-        let found = from_history(&history(&ops), &faults, MINIMUM_NS);
-        assert_eq!(found[0].fault.as_deref(), Some("F2"));
-        let found = from_history(&history(&ops), &faults[2..], MINIMUM_NS);
-        assert_eq!(found[0].fault.as_deref(), Some("F3"));
+        let named = |faults: &[FaultRecord]| {
+            from_history(&history, Beside { faults, ..Beside::default() }, MINIMUM_NS).remove(0).fault
+        };
+        assert_eq!(named(&faults).as_deref(), Some("F2"));
+        assert_eq!(named(&faults[2..]).as_deref(), Some("F3"));
+    }
+
+    #[test]
+    fn the_fault_asked_for_just_after_the_last_acknowledgement_is_named_and_not_an_older_one_at_work() {
+        // As it was seen: a clock was off since 5.2 s, and the leader was paused at 6.188 s, 3 ms after the last
+        // acknowledgement.
+        let history = stalled(6185, 9300);
+        let mut faults = [fault("F6", 5200, 9900), fault("F7", 6188, 9100)];
+        let named = |faults: &[FaultRecord]| {
+            from_history(&history, Beside { faults, ..Beside::default() }, MINIMUM_NS).remove(0).fault
+        };
+        assert_eq!(named(&faults).as_deref(), Some("F7"));
+        // Of two asked for at once, the one that takes the leader away.
+        faults[0].asked_ns = 6186 * MS;
+        faults[1].leader_fault = Some(true);
+        assert_eq!(named(&faults).as_deref(), Some("F7"));
+    }
+
+    #[test]
+    fn the_fault_of_the_election_that_was_held_meanwhile_is_named() {
+        let history = stalled(1000, 1400);
+        let faults = [fault("F1", 900, 5000), fault("F2", 1100, 5000)];
+        let election = Election {
+            fault: Some("F2".to_owned()),
+            fault_ns: 1100 * MS,
+            detection_ms: Some(250.0),
+            election_ms: Some(10.0),
+            sync_ms: Some(5.0),
+            ..Election::default()
+        };
+        let named = |election: Election| {
+            let beside = Beside { faults: &faults, elections: &[election], load_end_ns: None };
+            from_history(&history, beside, MINIMUM_NS).remove(0).fault
+        };
+        assert_eq!(named(election.clone()).as_deref(), Some("F2"));
+        let over = Election { fault_ns: 700 * MS, ..election };
+        assert_eq!(named(over).as_deref(), Some("F1"), "an election that was over before says nothing");
+    }
+
+    #[test]
+    fn a_fault_that_was_at_work_in_an_outage_may_have_cost_something_whoever_is_blamed() {
+        let outage =
+            Outage { from_ns: 1000 * MS, to_ns: 1400 * MS, fault: Some("F1".to_owned()), open: false };
+        assert!(touches(&outage, &fault("F2", 1100, 1200)));
+        assert!(touches(&outage, &fault("F2", 100, 700)));
+        assert!(!touches(&outage, &fault("F2", 100, 500)));
+        assert!(!touches(&outage, &fault("F2", 1500, 1700)));
     }
 }

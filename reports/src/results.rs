@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use checker::durability::FinalState;
 use checker::verdict::{CheckResult, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +51,12 @@ pub struct RunInfo {
     pub observers: u32,
     /// The workload's name.
     pub workload: String,
-    /// The nemeses in the order of the command line; empty or `none` when nothing was to be broken.
+    /// The nemeses with a fault in the schedule, in the order of the command line; empty or `none` when nothing was to
+    /// be broken.
     pub nemeses: Vec<String>,
+    /// Those that were asked for and found no room in the schedule, so that nothing is claimed about them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_tried: Vec<String>,
     /// Time from the onset of one fault to the onset of the next.
     pub interval_ms: u64,
     /// Operations asked for in a second, over all clients.
@@ -68,6 +73,9 @@ pub struct RunInfo {
     /// How long a client waited for an answer before it called the fate of an operation unknown.
     #[serde(default)]
     pub operation_timeout_ms: Option<u64>,
+    /// The silence after which a member gives up on another, as it was told; none where nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience_ms: Option<u64>,
     /// Whether several nemeses could act at once.
     #[serde(default)]
     pub overlap: bool,
@@ -123,17 +131,26 @@ pub struct Results {
     pub faults: FaultCounts,
     /// One entry for every change of leader.
     pub elections: Vec<Election>,
+    /// The same by the kind of fault behind them, with percentiles.
+    #[serde(default)]
+    pub election_kinds: Vec<ElectionKind>,
     /// Intervals in which no client had a write acknowledged.
     #[serde(default)]
     pub outages: Vec<Outage>,
-    /// Commit latency by class; a class without operations is absent.
+    /// Commit latency as clients saw it, by class; a class without operations is absent.
     pub latency: BTreeMap<LatencyClass, LatencySummary>,
+    /// From proposal to commit as leaders saw it, where they tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits: Option<LatencySummary>,
     /// Operations by outcome.
     #[serde(default)]
     pub operations: OperationCounts,
     /// What each member was, and when.
     #[serde(default)]
     pub member_spans: Vec<MemberSpan>,
+    /// What each member held at the end of the keys that counterexamples are about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_at_the_end: Vec<FinalState>,
     /// How long each part of the run took.
     #[serde(default)]
     pub timings: Timings,
@@ -146,6 +163,10 @@ pub struct Results {
     /// What was judged while the run went on; none where nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveCheck>,
+    /// Nemeses of which no fault came into force, whether none was planned or none found its target: nothing is claimed
+    /// about them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_tried: Vec<String>,
     /// What the reader should know beside the verdict, one sentence each.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -168,14 +189,18 @@ impl Results {
             checks: Vec::new(),
             faults: FaultCounts::default(),
             elections: Vec::new(),
+            election_kinds: Vec::new(),
             outages: Vec::new(),
             latency: BTreeMap::new(),
+            commits: None,
             operations: OperationCounts::default(),
             member_spans: Vec::new(),
+            held_at_the_end: Vec::new(),
             timings: Timings::default(),
             lag_ms: None,
             interrupted: false,
             live: None,
+            not_tried: Vec::new(),
             notes: Vec::new(),
             files: Vec::new(),
             seed: run.seed,
@@ -192,6 +217,9 @@ pub struct Election {
     /// The fault behind it; none when a member left its leader although nothing was broken.
     #[serde(default)]
     pub fault: Option<String>,
+    /// Whether it counts from the healing of that fault, before which nobody could be elected or needed to be.
+    #[serde(default)]
+    pub healing: bool,
     /// From when the phases count: the injection, or the first member leaving its leader where no fault
     /// is behind it.
     pub fault_ns: u64,
@@ -217,6 +245,42 @@ pub struct Election {
     /// All of it.
     #[serde(default)]
     pub total_ms: Option<f64>,
+}
+
+/// The changes of leader after one kind of fault. Percentiles are of the nearest rank, and none where too few were
+/// measured to have one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ElectionKind {
+    /// The kind of fault: `kill-leader`; `kill-all, healing` where they count from the healing; `no fault`.
+    pub kind: String,
+    /// How many there were.
+    pub count: u64,
+    /// How many of them were measured to the end.
+    pub measured: u64,
+    /// The median of their totals.
+    #[serde(default)]
+    pub p50_ms: Option<f64>,
+    /// The ninetieth percentile.
+    #[serde(default)]
+    pub p90_ms: Option<f64>,
+    /// The ninety-ninth percentile.
+    #[serde(default)]
+    pub p99_ms: Option<f64>,
+    /// The longest.
+    #[serde(default)]
+    pub max_ms: Option<f64>,
+    /// The median of the time until a member left its leader.
+    #[serde(default)]
+    pub detection_p50_ms: Option<f64>,
+    /// The median of the time from there until a vote was decided.
+    #[serde(default)]
+    pub election_p50_ms: Option<f64>,
+    /// The median of the time from there until the epoch was established.
+    #[serde(default)]
+    pub sync_p50_ms: Option<f64>,
+    /// The median of the time from there until a write was acknowledged.
+    #[serde(default)]
+    pub first_write_p50_ms: Option<f64>,
 }
 
 /// The four phases of an election, in order.
@@ -329,10 +393,14 @@ impl Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LatencyClass {
-    /// Writes and compare-and-sets while nothing was broken.
+    /// Writes while nothing was broken.
     WriteCalm,
-    /// Writes and compare-and-sets under a fault or shortly after it.
+    /// Writes under a fault or shortly after it.
     WriteFault,
+    /// Compare-and-sets that were done, while nothing was broken.
+    CasCalm,
+    /// Compare-and-sets that were done, under a fault or shortly after it.
+    CasFault,
     /// Reads while nothing was broken.
     ReadCalm,
     /// Reads under a fault or shortly after it.
@@ -345,19 +413,16 @@ impl LatencyClass {
         match self {
             Self::WriteCalm => "writes, calm",
             Self::WriteFault => "writes, faults",
+            Self::CasCalm => "cas, calm",
+            Self::CasFault => "cas, faults",
             Self::ReadCalm => "reads, calm",
             Self::ReadFault => "reads, faults",
         }
     }
 
-    /// Whether it is of updates rather than reads.
-    pub fn is_write(self) -> bool {
-        matches!(self, Self::WriteCalm | Self::WriteFault)
-    }
-
     /// Whether it is of operations under faults.
     pub fn is_fault(self) -> bool {
-        matches!(self, Self::WriteFault | Self::ReadFault)
+        matches!(self, Self::WriteFault | Self::CasFault | Self::ReadFault)
     }
 }
 
@@ -379,6 +444,10 @@ pub struct LatencySummary {
     /// Points (percentile in 0 to 100, ms), rising, for the curve of the page.
     #[serde(default)]
     pub curve: Vec<(f64, f64)>,
+    /// Number of operations by length, ten bins to a factor of ten: (upper end of the bin in ms, operations), rising,
+    /// empty bins left out.
+    #[serde(default)]
+    pub histogram: Vec<(f64, u64)>,
 }
 
 /// Operations by outcome.

@@ -45,7 +45,7 @@ pub fn render(found: &Counterexample, axis: Axis, columns: usize) -> String {
 
 /// The words in an operation's bar.
 fn words(op: &OpView) -> String {
-    let call: String = op.call.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let call = crate::terminal::printable(&op.call);
     match (op.impossible, op.outcome) {
         (true, _) => format!("{call} ✗"),
         (false, Outcome::Fail) => format!("{call} failed"),

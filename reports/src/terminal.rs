@@ -10,7 +10,7 @@ use checker::verdict::{CheckResult, Verdict};
 
 use crate::faults::{FaultRecord, FaultState};
 use crate::findings::{self, sentence_end};
-use crate::numbers::{count, duration, len, moment, plural, rate, whole_ms};
+use crate::numbers::{count, duration, len, moment, rate, whole_ms};
 use crate::results::{Election, Results, RunInfo};
 
 /// Rows of the screen that everything is to fit on.
@@ -19,6 +19,8 @@ const SCREEN_ROWS: usize = 24;
 /// How much is told. The page has all of it.
 #[derive(Clone, Copy)]
 struct Detail {
+    /// Kinds of elections with a line each.
+    kinds: usize,
     /// Recoveries named.
     slowest: usize,
     /// Failing checks spelled out, and the rows that each may take.
@@ -28,13 +30,15 @@ struct Detail {
 }
 
 /// From the most to the least; the first that fits on one screen is used, and the last whether it fits or not.
-const DETAILS: [Detail; 6] = [
-    Detail { slowest: 3, checks: (5, 12), faults: (5, 6) },
-    Detail { slowest: 1, checks: (5, 12), faults: (5, 3) },
-    Detail { slowest: 1, checks: (5, 3), faults: (3, 2) },
-    Detail { slowest: 1, checks: (4, 2), faults: (2, 2) },
-    Detail { slowest: 1, checks: (2, 2), faults: (1, 1) },
-    Detail { slowest: 0, checks: (2, 1), faults: (1, 1) },
+const DETAILS: [Detail; 8] = [
+    Detail { kinds: 6, slowest: 3, checks: (5, 12), faults: (5, 6) },
+    Detail { kinds: 6, slowest: 1, checks: (5, 12), faults: (5, 3) },
+    Detail { kinds: 4, slowest: 0, checks: (5, 12), faults: (5, 3) },
+    Detail { kinds: 0, slowest: 1, checks: (5, 12), faults: (5, 3) },
+    Detail { kinds: 0, slowest: 1, checks: (5, 3), faults: (3, 2) },
+    Detail { kinds: 0, slowest: 1, checks: (4, 2), faults: (2, 2) },
+    Detail { kinds: 0, slowest: 1, checks: (2, 2), faults: (1, 1) },
+    Detail { kinds: 0, slowest: 0, checks: (2, 1), faults: (1, 1) },
 ];
 /// Rows for the checks and who decided them.
 const MOST_DECIDERS: usize = 2;
@@ -169,8 +173,9 @@ impl Screen {
 
     /// Writes the verdict and returns its sentence.
     fn verdict(&mut self, run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> String {
-        let title = format!("{} {}", glyph(results.verdict), word(results.verdict).to_uppercase());
-        let title = self.paint(&title, Paint::Of(results.verdict));
+        let (headline, verdict) = findings::headline(results);
+        let title = format!("{} {}", glyph(verdict), headline.to_uppercase());
+        let title = self.paint(&title, Paint::Of(verdict));
         let place = format!("{}, seed {}, exit status {}", run.name, run.seed, results.exit_status);
         let _ = writeln!(self.out, "\n{title}  {}", self.paint(&printable(&place), Paint::Bold));
         let sentence = match results.sentence.as_str() {
@@ -212,15 +217,18 @@ impl Screen {
             }
             self.line("faults", &text);
         }
-        let mut text = plural(u64::try_from(results.elections.len()).unwrap_or(u64::MAX), "change");
-        text.push_str(" of leader");
-        if let Some(median) = findings::median_total(&results.elections) {
-            let _ = write!(text, ", median {}", duration(median));
-        }
+        let mut text = findings::changes(u64::try_from(results.elections.len()).unwrap_or(u64::MAX));
         if let Some(worst) = findings::worst_outage(&results.outages) {
             let _ = write!(text, "; longest outage {}", duration(findings::outage_ms(worst)));
         }
         self.line("elections", &text);
+        // A line for each kind while there is room: figures of several kinds in one line would be read as one.
+        for kind in results.election_kinds.iter().take(self.detail.kinds) {
+            self.rows("", &findings::kind_in_brief(kind), 1);
+        }
+        if self.detail.kinds > 0 {
+            self.more(results.election_kinds.len(), self.detail.kinds);
+        }
     }
 
     fn slowest(&mut self, results: &Results, faults: &[FaultRecord]) {
@@ -251,9 +259,8 @@ impl Screen {
             duration(results.timings.check_ms)
         );
         self.rows("checks", &text, MOST_DECIDERS);
-        let mut failing: Vec<&CheckResult> =
-            results.checks.iter().filter(|check| check.verdict != Verdict::Valid).collect();
-        failing.sort_by_key(|check| std::cmp::Reverse(check.verdict));
+        let broken = results.checks.iter().filter(|check| check.verdict == Verdict::Invalid);
+        let failing: Vec<&CheckResult> = broken.chain(findings::reasons(results)).collect();
         let (number, rows) = self.detail.checks;
         for check in failing.iter().take(number) {
             self.failing(check, told, rows);
@@ -322,9 +329,15 @@ fn recovery(election: &Election, faults: &[FaultRecord]) -> String {
     )
 }
 
-/// What a terminal would obey is replaced: names and evidence come from outside.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+/// What a terminal would obey is replaced: names and evidence come from outside. That is controls, and what turns the
+/// direction of the text around so that it reads otherwise than it is.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let obeyed = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if obeyed(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// Characters of a line that take room: all but the sequences for colour.
@@ -393,5 +406,6 @@ mod tests {
     #[test]
     fn what_a_terminal_would_obey_is_replaced() {
         assert_eq!(printable("a\u{1b}[2Jb\nc"), "a\u{fffd}[2Jb\u{fffd}c");
+        assert_eq!(printable("a\u{9b}2Jb\u{202e}c\u{2066}d"), "a\u{fffd}2Jb\u{fffd}c\u{fffd}d");
     }
 }

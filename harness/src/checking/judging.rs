@@ -6,14 +6,14 @@
 
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::Context;
 use checker::Budget;
 use checker::catalogue::{self, Condition, ModelName, Question, Refusal};
-use checker::history::{LoadError, load, records};
+use checker::history::{Extent, LoadError, load_until, records_until};
 use checker::verdict::{CheckResult, Judged, Verdict};
 use reports::checked::{Checked, Counted};
 use reports::numbers::{count, plural};
@@ -29,7 +29,7 @@ use crate::exit::{Exit, Failure};
 use crate::progress::colour_wanted;
 
 /// Searches remember no more than this, however much there is: what they can't decide with it, more would not help.
-const MOST_SEARCHED_BYTES: u64 = 4 << 30;
+const MOST_SEARCHED_BYTES: u64 = 1 << 30;
 
 /// What a history is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,19 +52,30 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let begun = Instant::now();
     let bounds = Bounds::parse(args.timeout.as_deref(), args.memory.as_deref())?;
     let threads = threads(args.threads)?;
-    let source = Source::open(&args.path)?;
-    let plan = Plan::of(args, &source)?;
-    let mut checked = plan.describe(&source);
     let read = Arc::<AtomicU64>::default();
+    // What is known when the watch has the last word: at first only where the history is.
+    let known = Checked { history: args.path.display().to_string(), ..Checked::default() };
+    let known = Arc::new(Mutex::new(known));
     let watch = {
-        let (mut checked, read, format) = (checked.clone(), Arc::clone(&read), args.format);
+        let (known, read, format) = (Arc::clone(&known), Arc::clone(&read), args.format);
         Watch::start(bounds, move |reached| {
+            let mut checked = known.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let records = read.load(Ordering::Relaxed);
             checked.took.total_ms = milliseconds(begun);
             checked.peak_bytes = resident_bytes();
             last_words(checked, records, reached, format);
         })?
     };
+    let source = Source::open(&args.path, &watch.interrupt())?;
+    let plan = match Plan::of(args, &source, &watch) {
+        // Who was interrupted while looking saw nothing, and can't say that nothing is there.
+        Err(_) if watch.reached().is_some() && source.functions.is_empty() => {
+            return stopped_at_once(&known, &watch, begun, args.format);
+        }
+        plan => plan?,
+    };
+    let mut checked = plan.describe(&source);
+    known.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&checked);
     let means = Means {
         watch: &watch,
         read,
@@ -93,6 +104,22 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     drop(watch);
     print(&checked, args.format)?;
     Ok(Exit::of(checked.verdict, false))
+}
+
+/// The bell rang before a record was seen.
+fn stopped_at_once(
+    known: &Mutex<Checked>,
+    watch: &Watch,
+    begun: Instant,
+    format: Format,
+) -> Result<Exit, Failure> {
+    let mut checked = known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    checked.verdict = Verdict::Unknown;
+    checked.stopped = watch.reached().map(|reached| format!("{reached} before a record was found"));
+    checked.peak_bytes = Some(watch.peak_bytes());
+    checked.took.total_ms = milliseconds(begun);
+    print(&checked, format)?;
+    Ok(Exit::Unknown)
 }
 
 /// What a judgement may use.
@@ -126,7 +153,7 @@ pub fn threads(asked: Option<usize>) -> Result<NonZeroUsize, Failure> {
 }
 
 impl Plan {
-    fn of(args: &CheckArgs, source: &Source) -> Result<Self, Failure> {
+    fn of(args: &CheckArgs, source: &Source, watch: &Watch) -> Result<Self, Failure> {
         let named = args.model.as_deref().map(model).transpose()?;
         let asked = args.condition.as_deref().map(condition).transpose()?;
         let nothing_named = named.is_none() && asked.is_none() && args.witness.is_none();
@@ -137,7 +164,7 @@ impl Plan {
         }
         let model = match named {
             Some(model) => model,
-            None => guess(source)?,
+            None => guess(source, watch)?,
         };
         let condition = asked.unwrap_or(model.usual_condition());
         if !model.conditions().contains(&condition) {
@@ -194,14 +221,9 @@ pub fn condition(name: &str) -> Result<Condition, Failure> {
     })
 }
 
-fn guess(source: &Source) -> Result<ModelName, Failure> {
+fn guess(source: &Source, watch: &Watch) -> Result<ModelName, Failure> {
     if source.functions.is_empty() {
-        // Why nothing could be read is told by reading it.
-        let all = records(source.ahead()).map(|mut records| records.next());
-        let why = match all {
-            Ok(Some(Err(error))) | Err(error) => error.to_string(),
-            Ok(None | Some(Ok(_))) => LoadError::Empty.to_string(),
-        };
+        let why = source.why_nothing(&watch.interrupt());
         return Err(Failure::usage(format!("{}: {why}", source.name)));
     }
     ModelName::guess(source.functions.iter().map(String::as_str)).ok_or_else(|| {
@@ -239,7 +261,14 @@ fn by_model(
     };
     let mut passed = Passed::new(Arc::clone(&means.read));
     let begun = Instant::now();
-    let mut records = records(source.into_reader()).map_err(|error| refused(&name, model, &error.into()))?;
+    let records = match records_until(source.into_reader(), &means.watch.interrupt()) {
+        Err(_) if means.watch.reached().is_some() => {
+            checked.stopped = means.watch.reached().map(|reached| reading_stopped(reached, 0));
+            return Ok(Vec::new());
+        }
+        records => records,
+    };
+    let mut records = records.map_err(|error| refused(&name, model, &error.into()))?;
     let mut passing = Passing::new(&mut records, means.watch.interrupt(), &mut passed);
     let outcome = catalogue::judge(&mut passing, &question);
     let completeness = records.completeness();
@@ -250,7 +279,7 @@ fn by_model(
     checked.took.judge_ms = all_ms - checked.took.read_ms;
     let Judged { mut result, witness } = match outcome {
         Ok(judged) => judged,
-        Err(_) if passed.stopped => {
+        Err(Refusal::History(LoadError::Io(_))) if passed.stopped || means.watch.reached().is_some() => {
             checked.stopped =
                 means.watch.reached().map(|reached| reading_stopped(reached, passed.counted.records));
             return Ok(Vec::new());
@@ -258,17 +287,14 @@ fn by_model(
         Err(refusal) => return Err(refused(&name, model, &refusal)),
     };
     result.took_ms = Some(checked.took.judge_ms);
-    checked.verdict = completeness.limit(result.verdict);
+    let result = completeness.extent.allow(result);
+    checked.verdict = completeness.extent.limit(result.verdict);
     checked.checks = vec![result];
     if let Some(problem) = completeness.problem {
         checked.checks.insert(0, CheckResult::new("history", Verdict::Unknown, problem));
     }
-    if completeness.skipped > 0 {
-        checked.notes.push(format!(
-            "{} skipped: they are of no client (a nemesis's, or other lines of a log)",
-            plural(completeness.skipped, "record")
-        ));
-    }
+    checked.read.left_out = completeness.skipped;
+    checked.notes.extend(renamed(&completeness.renamed));
     Ok(witness)
 }
 
@@ -286,8 +312,10 @@ fn by_stream(source: &Source, means: &Means<'_>, checked: &mut Checked) -> bool 
         records: read.records,
         operations: read.keys.iter().map(|key| key.ops).sum(),
         unknown: read.keys.iter().map(|key| key.open).sum(),
+        left_out: read.seal.as_ref().map_or(0, |seal| seal.skipped),
         ended: None,
     };
+    checked.notes.extend(read.seal.as_ref().and_then(|seal| renamed(&seal.renamed)));
     checked.timed = source.timed;
     if let Some(why) = read.gave_up.filter(|_| result.verdict == Verdict::Unknown) {
         checked.stopped = Some(match means.watch.reached() {
@@ -295,10 +323,12 @@ fn by_stream(source: &Source, means: &Means<'_>, checked: &mut Checked) -> bool 
             None => format!("{why} while reading, after {}", plural(read.records, "record")),
         });
     }
-    checked.verdict = result.verdict;
-    checked.checks = vec![CheckResult { took_ms: Some(checked.took.judge_ms), ..*result }];
+    // What was not read to its end is a beginning.
+    let extent = read.seal.as_ref().map_or(Extent::Beginning, |seal| seal.extent);
+    let result = extent.allow(CheckResult { took_ms: Some(checked.took.judge_ms), ..*result });
+    checked.verdict = extent.limit(result.verdict);
+    checked.checks = vec![result];
     if let Some(problem) = read.seal.and_then(|seal| seal.problem) {
-        checked.verdict = checked.verdict.merge(Verdict::Unknown);
         checked.checks.insert(0, CheckResult::new("history", Verdict::Unknown, problem));
     }
     true
@@ -309,9 +339,10 @@ fn by_workload(source: Source, means: &Means<'_>, checked: &mut Checked) -> Resu
     let name = source.name.clone();
     let begun = Instant::now();
     let mut reader = Stopping::new(source.into_reader(), means.watch.interrupt(), Arc::clone(&means.read));
-    let loaded = match load(&mut reader) {
+    let outcome = load_until(&mut reader, &means.watch.interrupt());
+    let loaded = match outcome {
         Ok(loaded) => loaded,
-        Err(_) if reader.stopped() => {
+        Err(LoadError::Io(_)) if means.watch.reached().is_some() => {
             let lines = means.read.load(Ordering::Relaxed);
             checked.stopped = means.watch.reached().map(|reached| reading_stopped(reached, lines));
             return Ok(());
@@ -320,12 +351,13 @@ fn by_workload(source: Source, means: &Means<'_>, checked: &mut Checked) -> Resu
     };
     checked.took.read_ms = milliseconds(begun);
     checked.read = super::source::counted(&loaded);
+    checked.notes.extend(renamed(&loaded.renamed));
     let judging = Instant::now();
     let effort =
         workloads::judge::Effort { budget: means.budget.clone(), threads: means.threads, timed: &timed };
     checked.checks = workloads::judge::judge_history_alone(&loaded, &effort);
     checked.took.judge_ms = milliseconds(judging);
-    checked.verdict = loaded.limit(Verdict::of(&checked.checks));
+    checked.verdict = loaded.extent.limit(Verdict::of(&checked.checks));
     Ok(())
 }
 
@@ -347,6 +379,22 @@ fn refused(name: &str, model: ModelName, refusal: &Refusal) -> Failure {
         Refusal::History(_) | Refusal::NoSuchCondition { .. } => String::new(),
     };
     Failure::usage(format!("{name}: {refusal}{advice}"))
+}
+
+/// Renamed clients that a note lists.
+const MOST_RENAMED: usize = 8;
+
+/// Which number stands for which client, where the file has another.
+fn renamed(renamed: &[(String, u64)]) -> Option<String> {
+    let told: Vec<String> = renamed
+        .iter()
+        .take(MOST_RENAMED)
+        .map(|(name, number)| format!("{name} is process {number}"))
+        .collect();
+    let more = renamed.len().saturating_sub(MOST_RENAMED);
+    let more =
+        if more == 0 { String::new() } else { format!(", and {} more", count(crate::num::wide(more))) };
+    (!told.is_empty()).then(|| format!("clients by name are numbered: {}{more}", told.join(", ")))
 }
 
 fn reading_stopped(reached: Reached, records: u64) -> String {

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use checker::Interrupt;
 use checker::catalogue::ModelName;
-use checker::history::{EventKind, Format, Function, LoadError, Loaded, Outcome, Record, records};
+use checker::history::{EventKind, Format, Function, LoadError, Loaded, Outcome, Record, records_until};
 use reports::checked::{Counted, Ended};
 use workloads::Kind;
 
@@ -24,6 +24,8 @@ use crate::exit::Failure;
 const AHEAD_BYTES: u64 = 1 << 20;
 /// The buffer in front of a file.
 const BUFFER_BYTES: usize = 1 << 18;
+/// How much of a first line is shown.
+const SHOWN_BYTES: usize = 60;
 /// The name of standard input.
 pub const STDIN: &str = "-";
 
@@ -50,13 +52,11 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a file, or standard input.
-    pub fn open(path: &Path) -> Result<Self, Failure> {
+    /// Opens a file, or standard input, and looks at its first part until the bell rings.
+    pub fn open(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
         if path.as_os_str() == STDIN {
-            return Self::look(
-                "standard input",
-                Box::new(BufReader::with_capacity(BUFFER_BYTES, std::io::stdin())),
-            );
+            let stdin = BufReader::with_capacity(BUFFER_BYTES, std::io::stdin());
+            return Self::look("standard input", Box::new(stdin), interrupt);
         }
         let unreadable = |error: std::io::Error| {
             Failure::usage(format!(
@@ -67,14 +67,14 @@ impl Source {
         let file = File::open(path).map_err(unreadable)?;
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
         let reader = Box::new(BufReader::with_capacity(BUFFER_BYTES, file));
-        let mut source = Self::look(&path.display().to_string(), reader)?;
+        let mut source = Self::look(&path.display().to_string(), reader, interrupt)?;
         if is_file && source.is_plain_json {
             source.lines = Some(path.to_owned());
         }
         Ok(source)
     }
 
-    fn look(name: &str, mut rest: Box<dyn BufRead + Send>) -> Result<Self, Failure> {
+    fn look(name: &str, mut rest: Box<dyn BufRead + Send>, interrupt: &Interrupt) -> Result<Self, Failure> {
         let mut ahead = Vec::new();
         rest.by_ref()
             .take(AHEAD_BYTES)
@@ -93,7 +93,7 @@ impl Source {
         };
         let mut functions = BTreeSet::new();
         // The first part may end in the middle of a record, and what is wrong is found when it is read.
-        if let Ok(records) = records(source.ahead.as_slice()) {
+        if let Ok(records) = records_until(source.ahead.as_slice(), interrupt) {
             source.format = Some(records.format().as_str().to_owned());
             source.is_plain_json = records.format() == Format::JsonLines && !records.is_compressed();
             for record in records.map_while(Result::ok) {
@@ -119,9 +119,19 @@ impl Source {
         (self.recorded || !modelled).then(|| Kind::of_functions(functions))
     }
 
-    /// What was read ahead.
-    pub fn ahead(&self) -> &[u8] {
-        &self.ahead
+    /// Why no operation was found in what was read ahead, and how it begins: for whoever wonders what it is.
+    pub fn why_nothing(&self, interrupt: &Interrupt) -> String {
+        let why = match records_until(self.ahead.as_slice(), interrupt).map(|mut records| records.next()) {
+            Ok(Some(Err(error))) | Err(error) => error,
+            Ok(None | Some(Ok(_))) => LoadError::Empty,
+        };
+        if self.ahead.is_empty() {
+            return why.to_string();
+        }
+        let first = self.ahead.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let first = String::from_utf8_lossy(&first[..first.len().min(SHOWN_BYTES)]).into_owned();
+        let part = if crate::num::wide(self.ahead.len()) < AHEAD_BYTES { "" } else { "in its first MiB, " };
+        format!("{part}{why}; it begins with {first:?}")
     }
 
     /// The whole, from its beginning.
@@ -222,6 +232,7 @@ pub fn counted(loaded: &Loaded) -> Counted {
     let processes: HashSet<u64> = ops.iter().map(|op| op.process).collect();
     Counted {
         records: loaded.events,
+        left_out: loaded.skipped,
         operations: crate::num::wide(ops.len()),
         unknown: ended(Outcome::Info),
         ended: Some(Ended {
@@ -237,23 +248,16 @@ pub struct Stopping<R> {
     reader: R,
     interrupt: Interrupt,
     lines: Arc<AtomicU64>,
-    stopped: bool,
 }
 
 impl<R: BufRead> Stopping<R> {
     /// Reads from `reader`; `lines` is told of each line.
     pub fn new(reader: R, interrupt: Interrupt, lines: Arc<AtomicU64>) -> Self {
-        Self { reader, interrupt, lines, stopped: false }
+        Self { reader, interrupt, lines }
     }
 
-    /// Whether the watch rang.
-    pub fn stopped(&self) -> bool {
-        self.stopped
-    }
-
-    fn listen(&mut self) -> std::io::Result<()> {
+    fn listen(&self) -> std::io::Result<()> {
         if self.interrupt.rung().is_some() {
-            self.stopped = true;
             return Err(std::io::Error::other("reading was stopped"));
         }
         Ok(())

@@ -28,7 +28,7 @@ const BUFFER_BYTES: usize = 1 << 18;
 /// What came of it.
 pub enum Streamed {
     /// A verdict, or that a bound was reached.
-    Judged(Box<CheckResult>, Checked),
+    Judged(Box<CheckResult>, Box<Checked>),
     /// The whole has to be judged.
     Left,
 }
@@ -80,7 +80,7 @@ pub fn judge(path: &Path, budget: &Budget, threads: usize, lines: &Arc<AtomicU64
         })
         .collect();
     let result = result.with_evidence(json!({"keys": keys})).with_decided_by(NAME);
-    Streamed::Judged(Box::new(result), checked)
+    Streamed::Judged(Box::new(result), Box::new(checked))
 }
 
 /// The operations that show what an alarm says, from the same lines once more, as far as `counts` says that a line

@@ -6,11 +6,13 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context;
+use checker::Interrupt;
 use checker::catalogue::{self, Condition, ModelName, Unconfirmed};
 use checker::history::records;
 use checker::verdict::{PartOrder, Verdict};
 use reports::checked::Checked;
 use reports::numbers::{len, plural};
+use reports::terminal::printable;
 use serde::{Deserialize, Serialize};
 
 use super::judging;
@@ -77,7 +79,7 @@ pub fn write(path: &Path, checked: &Checked, orders: &[PartOrder]) -> Result<Res
 /// `harness confirm`: reads a witness and its history, and holds the one against the other.
 pub fn confirm(args: &ConfirmArgs) -> Result<Exit, Failure> {
     let (header, orders) = read(&args.witness)?;
-    let source = Source::open(&args.path)?;
+    let source = Source::open(&args.path, &Interrupt::never())?;
     let name = source.name.clone();
     let model = judging::model(&header.model)?;
     let condition = judging::condition(&header.condition)?;
@@ -108,11 +110,14 @@ fn print(
             format!("{value:#}\n")
         }
         (Format::Human, Ok(operations)) => format!(
-            "confirmed: {name} as {model}: {condition}, by the order of {} operations in {}\n",
+            "confirmed: {} as {model}: {condition}, by the order of {} operations in {}\n",
+            printable(name),
             len(*operations),
             plural(crate::num::wide(orders), "part")
         ),
-        (Format::Human, Err(why)) => format!("not confirmed: {}: {why}\n", args.witness.display()),
+        (Format::Human, Err(why)) => {
+            format!("{}\n", printable(&format!("not confirmed: {}: {why}", args.witness.display())))
+        }
     };
     crate::commands::print(&text)
 }

@@ -203,6 +203,9 @@ pub struct DoctorArgs {
 /// Flags of `clean`.
 #[derive(Clone, Debug, Args)]
 pub struct StoreArgs {
+    /// Wait until this process is gone
+    #[arg(long, hide = true, value_name = "PID")]
+    pub after: Option<u32>,
     /// Where runs are kept
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub store: PathBuf,

@@ -192,7 +192,7 @@ impl RunOptions {
             seed,
             min_rate: args.min_rate,
             store: args.store.clone(),
-            name: run_name(args, &nemeses)?,
+            name: String::new(),
             plant: plant(args.plant.as_deref())?,
             format: args.format,
             base_port: args.base_port,
@@ -212,6 +212,7 @@ impl RunOptions {
         options.check_load()?;
         options.check_times()?;
         options.check_nemeses()?;
+        options.name = run_name(args, &options)?;
         options.repeat = options.command_line();
         Ok(options)
     }
@@ -547,13 +548,13 @@ fn time(flag: &str, text: &str) -> Result<Duration, Failure> {
     span::parse(text).map_err(|error| Failure::usage(format!("{flag}: {error}")))
 }
 
-fn run_name(args: &RunArgs, nemeses: &[Nemesis]) -> Result<String, Failure> {
+/// As given, or made up: of the workload and those nemeses that have a turn, because it is read as a claim.
+fn run_name(args: &RunArgs, options: &RunOptions) -> Result<String, Failure> {
     let Some(name) = &args.name else {
-        let nemeses: Vec<&str> = nemeses.iter().map(|nemesis| nemesis.name()).collect();
+        let (tried, _) = options.plan().faults(options.time_limit).tried_and_not();
+        let nemeses: Vec<&str> = tried.iter().map(|nemesis| nemesis.name()).collect();
         let broken = if nemeses.is_empty() { Nemesis::NONE.to_owned() } else { nemeses.join("+") };
-        let mut name = format!("{}-{broken}", args.workload);
-        name.truncate(MAX_NAME);
-        return Ok(name);
+        return Ok(shortened(format!("{}-{broken}", options.workload)));
     };
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '.');
     let sound = !name.is_empty()
@@ -569,6 +570,19 @@ fn run_name(args: &RunArgs, nemeses: &[Nemesis]) -> Result<String, Failure> {
              not beginning with a dot, and not `latest`"
         )))
     }
+}
+
+/// A name that is too long for a folder keeps its beginning and gets a mark of the whole, so that two long ones stay two.
+fn shortened(name: String) -> String {
+    if name.len() <= MAX_NAME {
+        return name;
+    }
+    // FNV-1a: short, stable for ever, and nobody attacks the name of his own folder.
+    let mark =
+        name.bytes().fold(0x811c_9dc5_u32, |mark, byte| (mark ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let mark = format!("-{mark:08x}");
+    let begun: String = name.chars().take(MAX_NAME - mark.len()).collect();
+    begun + &mark
 }
 
 #[cfg(test)]
@@ -664,6 +678,24 @@ mod tests {
             let error = meant(flags).expect_err(flags);
             assert!(error.contains(advice), "{flags}: {error}");
         }
+    }
+
+    #[test]
+    fn a_run_is_named_after_what_has_a_turn_and_long_names_stay_apart() {
+        let name = |flags: &str| meant(flags).expect(flags).name;
+        assert_eq!(
+            name("--nemesis kill-leader,partition-halves --seed 1 --time-limit 9s"),
+            "register-kill-leader+partition-halves"
+        );
+        let short = name("--nemesis kill-leader,partition-halves --seed 1 --time-limit 8s");
+        assert!(["register-kill-leader", "register-partition-halves"].contains(&short.as_str()), "{short}");
+        let all = "partition-leader,partition-halves,partition-one,partition-oneway,partition-ring,kill-one";
+        let (one, other) = (
+            name(&format!("--nemesis {all},clock-bump --time-limit 60s")),
+            name(&format!("--nemesis {all},kill-all --time-limit 60s")),
+        );
+        assert!(one != other && one.len() == MAX_NAME && other.len() == MAX_NAME, "{one} {other}");
+        assert_eq!(one, name(&format!("--nemesis {all},clock-bump --time-limit 60s")));
     }
 
     #[test]

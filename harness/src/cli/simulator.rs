@@ -15,6 +15,18 @@ pub struct ReplayArgs {
     /// Where members run: auto, process, docker, sim [default: as in the folder]
     #[arg(long, value_name = "WHERE")]
     pub cluster: Option<String>,
+    /// Apache ZooKeeper's class path, which is never taken from a folder
+    #[arg(long, value_name = "CLASSPATH")]
+    pub zookeeper: Option<String>,
+    /// The members' image, which is never taken from a folder
+    #[arg(long, value_name = "NAME")]
+    pub image: Option<String>,
+    /// What the members' image runs, which is never taken from a folder; once for each word
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    pub image_command: Vec<String>,
+    /// Where client ports are published, which is never taken from a folder
+    #[arg(long, value_name = "ADDRESS")]
+    pub publish: Option<std::net::IpAddr>,
     /// Where runs are kept
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub store: PathBuf,
@@ -48,6 +60,9 @@ pub struct SimArgs {
     /// Plant a known bug in the members
     #[arg(long, value_name = "BUG")]
     pub plant: Option<String>,
+    /// Worlds of one kind alone: membership (every ensemble changes while it serves)
+    #[arg(long, value_name = "KIND", conflicts_with = "script")]
+    pub only: Option<String>,
     /// Do not look inside the members: only what clients saw can convict, as on a real cluster
     #[arg(long)]
     pub outside: bool,
@@ -95,6 +110,9 @@ pub struct SelftestArgs {
     /// No more than a thousand worlds for a bug, looking inside only, nothing made small: what CI runs
     #[arg(long)]
     pub quick: bool,
+    /// A document that this command printed: where it says another thing than this hunt, the status is 1
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<PathBuf>,
     /// Hunts at a time [default: as many as there are cores]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,

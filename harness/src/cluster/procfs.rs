@@ -1,9 +1,12 @@
 //! What `/proc` tells about processes: their state, their start, their environment, the boot they are of.
 //!
 //! A process id alone names nobody: it is given again. Together with the start time (in clock ticks since
-//! boot) and the boot's id it names one process for ever.
+//! boot) and the boot's id it names one process for ever, in one namespace of process ids: what another
+//! namespace calls by the same number is somebody else, and start times are told otherwise in another namespace of
+//! times. So nobody is judged by an id who is not in this process's own [`Namespaces`].
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -20,9 +23,11 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// This process.
+    /// This process. None where `/proc` tells of another namespace of process ids, as a container's does that has
+    /// mounted its host's.
     pub fn own() -> Option<Self> {
-        Self::of(std::process::id())
+        let own = std::process::id();
+        (seen_as()? == own).then(|| Self::of(own))?
     }
 
     /// The process that has this id now.
@@ -35,6 +40,45 @@ impl Identity {
         boot_id().as_deref() == Some(self.boot_id.as_str())
             && stat(self.pid).is_some_and(|stat| stat.start_ticks == self.start_ticks && !stat.is_dead())
     }
+}
+
+/// The id that `/proc` has for this process.
+fn seen_as() -> Option<u32> {
+    fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
+}
+
+/// The namespaces in which a process id and a start time mean something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Namespaces {
+    /// Of process ids: `pid:[4026531836]`.
+    pub pid: String,
+    /// Of boot times; empty where the kernel has none.
+    pub time: String,
+}
+
+impl Namespaces {
+    /// Those of this process. None where `/proc` tells of other ones: then nothing can be said of any id.
+    pub fn own() -> Option<Self> {
+        (seen_as()? == std::process::id()).then(|| Self::of(std::process::id()))?
+    }
+
+    /// Those of another process; none when it is gone or may not be looked at.
+    pub fn of(pid: u32) -> Option<Self> {
+        let link = |name: &str| {
+            fs::read_link(format!("/proc/{pid}/ns/{name}")).ok().map(|link| link.display().to_string())
+        };
+        Some(Self { pid: link("pid")?, time: link("time").unwrap_or_default() })
+    }
+}
+
+/// The user that a process runs as.
+pub fn user(pid: u32) -> Option<u32> {
+    fs::metadata(format!("/proc/{pid}")).ok().map(|metadata| metadata.uid())
+}
+
+/// How many threads a process has; a dead one whose end nobody has noted has one.
+pub fn threads(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).map_or(0, |tasks| tasks.flatten().count())
 }
 
 /// The parts of `/proc/<pid>/stat` that matter here.

@@ -1,15 +1,51 @@
 //! `harness clean`: removes what a killed harness left.
+//!
+//! A run that is interrupted twice ends at once and starts this behind itself: nobody has to type it, and nothing stays
+//! on an engine until the next run.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
 use super::print;
+use crate::cli::StoreArgs;
+use crate::cluster::procfs;
 use crate::exit::{Exit, Failure};
 use crate::store::sweep;
 
+/// How long the process that is about to end may take.
+const FAREWELL: Duration = Duration::from_secs(10);
+/// How often it is looked whether it has.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// Starts a `clean` that waits for this process to be gone. What can't be started is left to whoever types it.
+pub(crate) fn behind(store: &Path) {
+    let Ok(executable) = std::env::current_exe() else { return };
+    let mut command = Command::new(executable);
+    command.args(["clean", "--after", &std::process::id().to_string(), "--store"]).arg(store);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    let _ = command.spawn();
+}
+
+/// Waits for a process to be gone with all its threads, or long enough: one that is dead holds its files, and so its
+/// lock, until the last of them is.
+fn wait_for_the_end_of(pid: u32) {
+    let deadline = Instant::now() + FAREWELL;
+    let lives = || procfs::stat(pid).is_some_and(|stat| !stat.is_dead() || procfs::threads(pid) > 1);
+    while lives() && Instant::now() < deadline {
+        std::thread::park_timeout(GLANCE);
+    }
+}
+
 /// Sweeps, and says what was done.
-pub fn clean(store: &Path) -> Result<Exit, Failure> {
+pub fn clean(args: &StoreArgs) -> Result<Exit, Failure> {
+    let store = args.store.as_path();
+    if let Some(pid) = args.after {
+        wait_for_the_end_of(pid);
+    }
     let swept = sweep::sweep_everywhere(store).with_context(|| format!("sweeping {}", store.display()))?;
     let mut text = if swept.is_empty() { "nothing was left behind".to_owned() } else { swept.sentence() };
     for folder in &swept.folders {

@@ -33,7 +33,7 @@ struct Finding {
     words: String,
 }
 
-/// Looks at everything and prints it. Something needed that does not work is exit status 255.
+/// Looks at everything and prints it. Something needed that does not work is for the user to mend: exit status 254.
 pub fn doctor(store: &Path) -> Result<Exit, Failure> {
     let mut needed = vec![cores(), proc_files(), ports_found(), loopback(), sync_time(store)];
     needed.extend(connection_table());
@@ -48,7 +48,7 @@ pub fn doctor(store: &Path) -> Result<Exit, Failure> {
     text.push_str("for `--cluster docker`:\n");
     text.push_str(&line(&engine()));
     print(&text)?;
-    Ok(if needed.iter().all(|finding| finding.sound) { Exit::Done } else { Exit::Failed })
+    Ok(if needed.iter().all(|finding| finding.sound) { Exit::Done } else { Exit::Usage })
 }
 
 /// Something that may be missing.

@@ -1,5 +1,7 @@
 //! `harness member`, hidden: the bundled node inside the harness, with what only a test bench may ask of it.
 
+use std::io::Write;
+
 use node::NodeConfig;
 use node_core::{Bug, Clean, Planted};
 
@@ -22,9 +24,14 @@ pub fn member(args: &MemberArgs) -> Result<Exit, Failure> {
             Some(Bug::from_name(name).ok_or_else(|| Failure::usage(format!("there is no bug `{name}`")))?)
         }
     };
-    match plant {
+    let ran = match plant {
         None => node::run(config, Clean),
         Some(bug) => node::run(config, Planted(bug)),
-    }?;
+    };
+    // These are its last words, in its log; that the harness failed would not be true.
+    if let Err(error) = ran {
+        let _ = writeln!(std::io::stderr(), "the member stopped: {error:#}");
+        return Ok(Exit::Failed);
+    }
     Ok(Exit::Done)
 }

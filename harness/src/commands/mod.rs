@@ -44,7 +44,7 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Selftest(args) => selftest::selftest(&args),
         Command::List(args) => list::list(&args.what),
         Command::Doctor(args) => doctor::doctor(&args.store),
-        Command::Clean(args) => clean::clean(&args.store),
+        Command::Clean(args) => clean::clean(&args),
         Command::Member(args) => member::member(&args),
         Command::Become(args) => stand_in::become_program(&args),
         Command::Links => links::links(),
@@ -54,9 +54,14 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     };
     outcome.unwrap_or_else(|failure| {
         // A closed stderr is no reason for another status.
-        let _ = writeln!(std::io::stderr(), "harness: {failure}");
+        let _ = writeln!(std::io::stderr(), "harness: {}", printable_lines(&failure.to_string()));
         failure.exit()
     })
+}
+
+/// What a terminal would obey is replaced, line by line: what failed may quote what came from outside.
+pub(crate) fn printable_lines(text: &str) -> String {
+    text.split('\n').map(reports::terminal::printable).collect::<Vec<_>>().join("\n")
 }
 
 /// Help and version are answers; everything else is wrong usage, and its status is ours and not clap's 2.

@@ -3,6 +3,10 @@
 //! What is taken from the folder is what decides a run: its flags with the seed, and its faults with their draws. The
 //! faults are not drawn again, so a schedule that was written by hand, or by an older build that planned otherwise,
 //! is carried out as it stands. What can't be repeated is what the machine adds, except in the simulator.
+//!
+//! A folder may be a stranger's: the module `stranger` says what of it is believed.
+
+mod stranger;
 
 use clap::Parser;
 use reports::results::RunInfo;
@@ -39,14 +43,17 @@ fn order(args: &ReplayArgs) -> Result<Order, Failure> {
     }
     let unreadable = |error: anyhow::Error| {
         Failure::usage(format!(
-            "{name} can't be read by this build ({}): {error:#}",
-            env!("CARGO_PKG_VERSION")
+            "{name} can't be read by this build ({}): {}",
+            env!("CARGO_PKG_VERSION"),
+            stranger::harmless(&format!("{error:#}"))
         ))
     };
     let run: RunInfo = RunFolder::read_json(&folder.run()).map_err(unreadable)?;
     not_newer(&run, &args.path)?;
+    stranger::is_plain(&run, &args.path)?;
     let schedule: Schedule = RunFolder::read_json(&folder.schedule()).map_err(unreadable)?;
     let mut flags = flags_of(&run, &args.path)?;
+    stranger::chosen_here(&mut flags, args, &args.path)?;
     if let Some(cluster) = &args.cluster {
         flags.cluster.clone_from(cluster);
     } else {
@@ -56,23 +63,35 @@ fn order(args: &ReplayArgs) -> Result<Order, Failure> {
     flags.format = args.format;
     flags.name = Some(run.name.clone());
     let mut options = RunOptions::from_args(&flags)?;
-    fits(&schedule, &options, &args.path)?;
+    stranger::agrees(&run, &options, &args.path)?;
+    stranger::fits(&schedule, &options, &args.path)?;
     options.repeat = command(args);
     Ok(Order { options, schedule, repeats: Some(name.to_string()) })
 }
 
 /// The command that does this again.
 fn command(args: &ReplayArgs) -> String {
-    let cluster = args.cluster.as_ref().map(|cluster| format!(" --cluster {cluster}")).unwrap_or_default();
-    format!("harness replay {}{cluster}", args.path.display())
+    let mut words = vec![format!("harness replay {}", args.path.display())];
+    let mut flag = |name: &str, value: Option<String>| {
+        words.extend(value.map(|value| format!("--{name} {}", stranger::shown(&value))));
+    };
+    flag("cluster", args.cluster.clone());
+    flag("zookeeper", args.zookeeper.clone());
+    flag("image", args.image.clone());
+    for word in &args.image_command {
+        flag("image-command", Some(word.clone()));
+    }
+    flag("publish", args.publish.map(|address| address.to_string()));
+    words.join(" ")
 }
 
 /// A run of a newer build may have meant something that this one does not know.
 fn not_newer(run: &RunInfo, path: &std::path::Path) -> Result<(), Failure> {
     let refuse = |what: &str, theirs: &str, ours: &str| {
         Err(Failure::usage(format!(
-            "{} is of a newer harness ({what} {theirs}, this build has {ours}): take that one",
-            path.display()
+            "{} is of a newer harness ({what} {}, this build has {ours}): take that one",
+            path.display(),
+            stranger::shown(theirs)
         )))
     };
     let history = run.versions.get("history format").map_or("1", String::as_str);
@@ -98,41 +117,17 @@ fn flags_of(run: &RunInfo, path: &std::path::Path) -> Result<RunArgs, Failure> {
     match Cli::try_parse_from(words).map(|cli| cli.command) {
         Ok(Command::Run(flags)) if flags.seed == Some(run.seed) && flags.nodes == run.nodes => Ok(*flags),
         Ok(_) => Err(Failure::usage(format!(
-            "{}: its run.json contradicts itself, the seed or the nodes are not those of `{command}`",
-            path.display()
+            "{}: its run.json contradicts itself, the seed or the nodes are not those of {}",
+            path.display(),
+            stranger::shown(command)
         ))),
         Err(error) => Err(Failure::usage(format!(
-            "{}: this build does not understand `{command}`: {}",
+            "{}: this build does not understand {}: {}",
             path.display(),
+            stranger::shown(command),
             error.kind()
         ))),
     }
-}
-
-/// Whether the faults make sense on this run.
-fn fits(schedule: &Schedule, options: &RunOptions, path: &std::path::Path) -> Result<(), Failure> {
-    for kind in schedule.kinds() {
-        let (fewest, why) = kind.fewest_nodes();
-        if options.nodes < fewest {
-            return Err(Failure::usage(format!(
-                "{}: {} needs at least {fewest} nodes, not {}: {why}",
-                path.display(),
-                kind.name(),
-                options.nodes
-            )));
-        }
-    }
-    let in_order = schedule.faults.is_sorted_by_key(|fault| fault.start_ms);
-    let stray =
-        schedule.overlap && schedule.faults.iter().any(|fault| !schedule.nemeses.contains(&fault.kind));
-    if schedule.interval_ms == 0 || !in_order || stray {
-        return Err(Failure::usage(format!(
-            "{}: its schedule.json makes no sense: faults stand in the order of their onsets, the interval is not 0, \
-             and with overlap every fault's kind is one of the nemeses",
-            path.display()
-        )));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -13,6 +13,12 @@ use crate::store::RunFolder;
 /// Draws the page and shows the screen.
 pub fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     let folder = RunFolder::at(&args.path);
+    if !args.path.exists() {
+        return Err(Failure::usage(format!(
+            "{} does not exist: name a folder below runs/, or runs/latest",
+            args.path.display()
+        )));
+    }
     if !folder.results().is_file() {
         return Err(Failure::usage(format!(
             "{} holds no results.json: name a folder below runs/ or runs/latest. A run that was never judged is \
@@ -25,8 +31,8 @@ pub fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     let mut faults = reports::faults::fold(&journal::read(&folder.faults())?);
     reports::operations::count_around_faults(&loaded.history, &mut faults);
     let judged = Judged {
-        run: RunFolder::read_json(&folder.run())?,
-        results: RunFolder::read_json(&folder.results())?,
+        run: RunFolder::read_named_json(&folder.run())?,
+        results: RunFolder::read_named_json(&folder.results())?,
         faults,
         history: loaded.history,
     };

@@ -5,6 +5,7 @@ use std::time::Instant;
 use anyhow::Context;
 
 use super::check::show;
+use super::clean;
 use crate::cli::options::RunOptions;
 use crate::cli::{Format, RunArgs};
 use crate::exit::{Exit, Failure};
@@ -59,7 +60,8 @@ pub(crate) fn make(order: Order, progress: &Progress) -> Result<(RunFolder, Judg
     sweep_first(&options, progress);
     let interrupt = {
         let _inside = runtime.enter();
-        Interrupt::listen(progress.clone())?
+        let store = options.store.clone();
+        Interrupt::listen(progress.clone(), move || clean::behind(&store))?
     };
     let start = jiff::Timestamp::now();
     let Fresh { folder, lock } = RunFolder::create(&options.store, &options.name, start)?;
@@ -71,13 +73,18 @@ pub(crate) fn make(order: Order, progress: &Progress) -> Result<(RunFolder, Judg
     runtime.shutdown_background();
     if let Err(failure) = outcome {
         drop(lock);
-        if matches!(failure, Failure::Usage(_)) {
-            // Nothing was started, so there is nothing to keep.
-            discard(&prepared);
+        match failure {
+            // Nothing was started, or nothing was done before somebody interrupted: there is nothing to keep.
+            Failure::Usage(_) | Failure::Interrupted => discard(&prepared),
+            Failure::Harness(_) => {}
         }
         return Err(failure);
     }
     let mut judged = judge::judge(&prepared.folder, Within::usual()?)?;
+    if interrupt.was_asked() && !judged.results.interrupted {
+        // It was told that it interrupts, so it does, in the last moment too.
+        judged = judge::judge_interrupted(&prepared.folder, Within::usual()?)?;
+    }
     judged.results.timings.total_ms = begun.elapsed().as_secs_f64() * 1e3;
     finish(&prepared, &judged)?;
     drop(lock);
@@ -115,18 +122,17 @@ fn sweep_first(options: &RunOptions, progress: &Progress) {
     }
 }
 
-/// Removes the folder of a run that was refused, and the one above it if no other run is there.
+/// Removes the folder of a run that came to nothing.
 fn discard(prepared: &Prepared) {
-    let folder = prepared.folder.path();
-    if let Err(error) = std::fs::remove_dir_all(folder) {
-        tracing::warn!(%error, folder = %folder.display(), "the folder of a refused run stays");
+    if let Err(error) = prepared.folder.discard() {
+        tracing::warn!(%error, folder = %prepared.folder.path().display(), "the folder of a run that came to nothing stays");
     }
-    let _ = folder.parent().map(std::fs::remove_dir);
 }
 
 fn finish(prepared: &Prepared, judged: &Judged) -> Result<(), Failure> {
     let Prepared { options, folder, .. } = prepared;
-    if judged.results.verdict == checker::verdict::Verdict::Valid {
+    let promises = judged.results.checks.iter().filter(|check| check.name != judge::FINISHED);
+    if checker::verdict::Verdict::of(promises) == checker::verdict::Verdict::Valid {
         folder.drop_data().context("removing the members' data")?;
     }
     judge::write(folder, judged)?;

@@ -48,10 +48,27 @@ fn bugs(names: &[String]) -> Result<Vec<Bug>, Failure> {
 }
 
 fn in_worlds(args: &SelftestArgs, bugs: &[Bug], progress: &Progress) -> Result<Exit, Failure> {
+    let document = match &args.against {
+        None => None,
+        Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
+            Failure::usage(format!(
+                "--against {}: {error}; name a document that `harness selftest --format markdown` printed",
+                path.display()
+            ))
+        })?),
+    };
     let bounds = hunt::Bounds { seeds: args.seeds, quick: args.quick, jobs: jobs(args.jobs)? };
     let found = interruptible(progress, |stop| hunt::hunt(bugs, bounds, stop, progress))?;
     progress.clear();
     print(&table::of_worlds(&found, args.format)?)?;
+    let differences = document.map(|document| table::differences(&found, &document)).unwrap_or_default();
+    for difference in &differences {
+        progress.say(&format!("the document is no longer true: {difference}"));
+    }
+    if !differences.is_empty() && !found.interrupted {
+        progress.say("print it again: harness selftest --seeds 1000 --format markdown");
+        return Ok(Exit::Invalid);
+    }
     Ok(match (found.is_as_it_should_be(), found.interrupted) {
         (_, true) => Exit::Interrupted,
         (false, false) => Exit::Invalid,

@@ -8,11 +8,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use harness_sim::{Drawn, Options, Outcome};
+use harness_sim::{Drawn, Only, Options, Outcome};
 
 use super::print;
 use crate::cli::options::plant;
-use crate::cli::{Format, SimArgs, span};
+use crate::cli::{Format, SimArgs, span, suggest};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::run::interrupt::Interrupt;
@@ -25,7 +25,7 @@ const SHOWN: usize = 5;
 /// Failing seeds of a sweep that are made small: the first of each promise.
 const SHRUNK: usize = 3;
 
-/// What `--plant` and `--outside` mean, and the words that repeat them.
+/// What `--plant`, `--only` and `--outside` mean, and the words that repeat them.
 struct Manner {
     options: Options,
     words: String,
@@ -35,11 +35,22 @@ impl Manner {
     fn of(args: &SimArgs) -> Result<Self, Failure> {
         let plant = plant(args.plant.as_deref())?;
         let mut words = plant.map(|bug| format!(" --plant {}", bug.name())).unwrap_or_default();
+        let only = only(args.only.as_deref())?;
+        if let Some(only) = only {
+            words.push_str(" --only ");
+            words.push_str(only.name());
+        }
         if args.outside {
             words.push_str(" --outside");
         }
         Ok(Self {
-            options: Options { plant, trace: args.trace, look_inside: !args.outside, ..Options::default() },
+            options: Options {
+                plant,
+                trace: args.trace,
+                look_inside: !args.outside,
+                only,
+                ..Options::default()
+            },
             words,
         })
     }
@@ -48,6 +59,19 @@ impl Manner {
     fn again(&self, seed: u64) -> String {
         format!("harness sim --seed {seed}{} --trace", self.words)
     }
+}
+
+/// The worlds to which a sweep is narrowed.
+fn only(text: Option<&str>) -> Result<Option<Only>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    let names = Only::ALL.map(Only::name);
+    Only::from_name(text).map(Some).ok_or_else(|| {
+        let hint = suggest::hint(text, &names);
+        Failure::usage(format!(
+            "--only {text}: there are no such worlds{hint}; there are: {}",
+            names.join(", ")
+        ))
+    })
 }
 
 /// Lives through worlds.
@@ -78,7 +102,7 @@ pub(super) fn jobs(asked: Option<usize>) -> Result<usize, Failure> {
 fn one(args: &SimArgs, manner: &Manner, seed: u64) -> Result<Exit, Failure> {
     if args.format == Format::Human {
         // Before the world begins: whatever becomes of it, this is how to come back.
-        print(&format!("{}\n", Drawn::of_seed(seed)))?;
+        print(&format!("{}\n", Drawn::of(seed, manner.options.only)))?;
     }
     let outcome = worlds::one(seed, manner.options)?;
     let shrunk = if args.shrink { shrink(args, manner, &outcome)? } else { None };
@@ -140,7 +164,8 @@ fn many(args: &SimArgs, manner: &Manner, seeds: Seeds, jobs: usize) -> Result<Ex
     }
     let progress = Progress::on_stderr();
     progress.say(&format!(
-        "seeds {seeds} on {}{}",
+        "seeds {seeds}{} on {}{}",
+        manner.words,
         crate::num::plural(jobs, "thread"),
         limit.map(|limit| format!(" for {} at most", span::show(limit))).unwrap_or_default()
     ));
@@ -197,7 +222,7 @@ pub(super) fn interruptible<T>(
     let interrupt = {
         let _inside = runtime.enter();
         let words = "interrupted: telling what was found; once more ends at once";
-        Interrupt::listen_and_say(progress.clone(), words)?
+        Interrupt::listen_and_say(progress.clone(), words, || {})?
     };
     let outcome = work(&|| interrupt.was_asked());
     runtime.shutdown_background();

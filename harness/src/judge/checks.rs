@@ -11,6 +11,7 @@ use serde_json::json;
 use super::episodes::Episodes;
 use super::observed::Observed;
 use super::promises;
+use crate::cluster::FaultClass;
 use crate::events::{Event, Said, Stamped};
 use crate::nemesis::Nemesis;
 
@@ -46,12 +47,17 @@ pub(super) fn is_leader_fault(fault: &FaultRecord) -> bool {
     fault.injected_ns.is_some() && fault.leader_fault.unwrap_or_else(by_kind)
 }
 
+/// How long a client may take to come home to a member that is back: it tries about once a second.
+const HOMECOMING_NS: u64 = 1_000_000_000;
+
 /// Faults that overlapped, or refused somebody, had clients on each of their sides. That is asked here where the
-/// load's own check does not; none where it does for all of them.
+/// load's own check does not; none where it does for all of them. Of a side whose members another fault held down
+/// nothing is asked, because nobody can be a client there; it is said.
 fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<CheckResult> {
     let members: Vec<u64> = (1..=u64::from(run.nodes)).collect();
     let patience_ns = run.operation_timeout_ms.unwrap_or_default() * 1_000_000;
     let mut empty = Vec::new();
+    let mut excused = Vec::new();
     let mut looked_at = 0;
     let asked = |episode: &&[&FaultRecord]| promises::asks_for_sides_itself(episode, episode[0]);
     // Where others had taken the leader or the quorum before, nobody was served and no side could have clients.
@@ -62,21 +68,65 @@ fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<Ch
         let to = fault.heal_asked_ns.unwrap_or(u64::MAX);
         for side in promises::sides(fault, &members) {
             looked_at += 1;
-            if !has_clients(history, &side, (from, to)) {
-                let side: Vec<String> = side.iter().map(|member| format!("n{member}")).collect();
-                empty.push(format!("{} on the side of {}", fault.id, side.join(" ")));
+            if has_clients(history, &side, (from, to)) {
+                continue;
+            }
+            let names: Vec<String> = side.iter().map(|member| format!("n{member}")).collect();
+            let place = format!("{} on the side of {}", fault.id, names.join(" "));
+            match held_down(&side, fault, episodes, patience_ns) {
+                Some(by) => excused.push(format!("{place}, which {} held down", by.join(" "))),
+                None => empty.push(place),
             }
         }
     }
     if looked_at == 0 {
         return None;
     }
-    let summary = if empty.is_empty() {
-        format!("clients were on each of the {looked_at} sides of faults that overlapped or refused")
+    let mut summary = if empty.is_empty() {
+        let with_clients = looked_at - excused.len();
+        format!(
+            "clients were on {with_clients} of the {looked_at} sides of faults that overlapped or refused"
+        )
     } else {
         format!("no client was there for {}", empty.join(", "))
     };
-    Some(CheckResult::new("sides", verdict(empty.is_empty()), summary).with_evidence(json!({"empty": empty})))
+    if !excused.is_empty() {
+        summary.push_str(&format!("; nobody could be there for {}", excused.join(", ")));
+    }
+    let evidence = json!({"empty": empty, "excused": excused});
+    Some(CheckResult::new("sides", verdict(empty.is_empty()), summary).with_evidence(evidence))
+}
+
+/// The other faults that held every member of a side down from a fault's beginning until clients could no longer have
+/// come home before its end; none where one of the members could have had clients.
+fn held_down(
+    side: &[u64],
+    fault: &FaultRecord,
+    episodes: &Episodes<'_>,
+    patience_ns: u64,
+) -> Option<Vec<String>> {
+    let begin = fault.asked_ns.saturating_add(patience_ns);
+    let end = fault.heal_asked_ns.unwrap_or(u64::MAX);
+    let takes_away = |other: &FaultRecord| {
+        let class = Nemesis::from_name(&other.kind).map(Nemesis::needs);
+        matches!(class, Some(FaultClass::Kill | FaultClass::Replace | FaultClass::Pause))
+    };
+    let holder = |member: &u64| {
+        episodes.iter().flatten().find(|other| {
+            let back = other.verified_healed_ns.unwrap_or(u64::MAX);
+            other.id != fault.id
+                && takes_away(other)
+                && other.targets.contains(member)
+                && other.asked_ns <= begin
+                && back > fault.asked_ns
+                && back.saturating_add(HOMECOMING_NS).saturating_add(patience_ns) > end
+        })
+    };
+    let mut by: Vec<String> =
+        side.iter().map(|member| holder(member).map(|other| other.id.clone())).collect::<Option<_>>()?;
+    by.sort_unstable();
+    by.dedup();
+    Some(by)
 }
 
 /// Whether an operation was begun or answered on one of these members within an interval. One whose fate is unknown
@@ -300,6 +350,30 @@ mod tests {
         reject.epoch_before = None;
         let checks = all(&run, &[reject], &Observed::default(), &History::default());
         assert!(checks.iter().all(|check| check.name != "sides"), "nobody was served anyway");
+    }
+
+    #[test]
+    fn a_side_that_another_fault_held_down_is_excused_and_said() {
+        let mut cut = FaultRecord { heal_asked_ns: Some(2_000_000_000), ..leader_fault() };
+        cut.sides = Some(vec![vec![1], vec![2, 3]]);
+        cut.majority_side = vec![2, 3];
+        let mut pause = FaultRecord { id: "F2".to_owned(), kind: "pause-leader".to_owned(), ..cut.clone() };
+        (pause.targets, pause.sides, pause.majority_side) = (vec![1], None, Vec::new());
+        pause.verified_healed_ns = Some(1_500_000_000);
+        let summary = |pause: &FaultRecord| find("sides", &[cut.clone(), pause.clone()], vec![]).summary;
+        assert_eq!(
+            summary(&pause),
+            "no client was there for F1 on the side of n2 n3; nobody could be there for F1 on the side of n1, which F2 \
+             held down"
+        );
+        pause.verified_healed_ns = Some(100_000_000);
+        assert!(summary(&pause).starts_with("no client was there for F1 on the side of n1, F1"), "long back");
+        pause.asked_ns = 1_000_000_000;
+        pause.verified_healed_ns = Some(1_500_000_000);
+        assert!(
+            summary(&pause).starts_with("no client was there for F1 on the side of n1, F1"),
+            "there at first"
+        );
     }
 
     #[test]

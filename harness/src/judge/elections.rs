@@ -64,8 +64,10 @@ fn take_apart(
     events: &[Stamped],
     faults: &[FaultRecord],
 ) {
-    let fault = cause(before, after, events, faults);
-    election.fault = fault.map(|(fault, _)| fault.id.clone());
+    let cause = cause(before, after, events, faults);
+    election.fault = cause.map(|cause| cause.fault.id.clone());
+    election.healing = cause.is_some_and(|cause| cause.healing);
+    let fault = cause.map(|cause| (cause.fault, cause.since));
     let window = |from: RunNs| events.iter().filter(move |stamped| (from..=after.at).contains(&stamped.time));
     let from = fault.map_or(before.at, |(_, since)| since);
     let detected =
@@ -87,6 +89,16 @@ fn take_apart(
     election.total_ms = Some(milliseconds(after.at.saturating_sub(election.fault_ns)));
 }
 
+/// The fault behind a change of leader.
+#[derive(Clone, Copy, Debug)]
+struct Cause<'a> {
+    fault: &'a FaultRecord,
+    /// Since when an election was possible.
+    since: RunNs,
+    /// Whether that is when its end was asked for.
+    healing: bool,
+}
+
 /// The fault behind a change of leader, and since when an election was possible: the last one injected since the
 /// old leader was established, of those that take a leader away if there are any, because others may act at the
 /// same time; or, when there is none, the last one whose healing was asked for since. Where no quorum remained, an
@@ -96,7 +108,7 @@ fn cause<'a>(
     after: Reign,
     events: &[Stamped],
     faults: &'a [FaultRecord],
-) -> Option<(&'a FaultRecord, RunNs)> {
+) -> Option<Cause<'a>> {
     let within = |at: &RunNs| (before.at..=after.at).contains(at);
     let last = |moment: &dyn Fn(&FaultRecord) -> Option<RunNs>, of: fn(&FaultRecord) -> bool| {
         faults
@@ -109,12 +121,12 @@ fn cause<'a>(
     let healing = |fault: &FaultRecord| fault.heal_asked_ns;
     let cause = last(&bitten, is_leader_fault).or_else(|| last(&bitten, |_| true));
     match cause {
-        Some((fault, since)) if fault.quorum_remained => Some((fault, since)),
+        Some((fault, since)) if fault.quorum_remained => Some(Cause { fault, since, healing: false }),
         Some((fault, since)) => {
             let healed = last(&healing, |_| true).map(|(_, at)| at).filter(|at| *at >= since);
-            Some((fault, healed.unwrap_or(since)))
+            Some(Cause { fault, since: healed.unwrap_or(since), healing: healed.is_some() })
         }
-        None => last(&healing, |_| true),
+        None => last(&healing, |_| true).map(|(fault, since)| Cause { fault, since, healing: true }),
     }
 }
 
@@ -224,7 +236,7 @@ mod tests {
         assert_eq!(elections.len(), 1);
         let election = &elections[0];
         assert_eq!((election.from, election.to, election.epoch), (Some(1), 3, 2));
-        assert_eq!(election.fault.as_deref(), Some("F1"));
+        assert_eq!((election.fault.as_deref(), election.healing), (Some("F1"), false));
         assert_eq!(election.detection_ms, Some(30.0));
         assert_eq!(election.election_ms, Some(22.0));
         assert_eq!(election.sync_ms, Some(18.0));
@@ -268,6 +280,7 @@ mod tests {
         assert_eq!(elections[0].fault.as_deref(), Some("F1"));
         assert_eq!(elections[0].fault_ns, 120 * MS);
         assert_eq!(elections[0].detection_ms, Some(10.0));
+        assert!(elections[0].healing);
     }
 
     #[test]
@@ -278,6 +291,7 @@ mod tests {
         let elections = from_events(&failover(), &[fault], &History::default());
         assert_eq!(elections[0].fault_ns, 125 * MS);
         assert_eq!(elections[0].detection_ms, Some(5.0));
+        assert!(elections[0].healing, "a kind by itself: it counts from the healing");
     }
 
     #[test]

@@ -4,22 +4,27 @@
 //! The promises are judged by `workloads` and `checker`; what is added here is about the bench itself. A
 //! history that is not complete can show a violation, and never the absence of one.
 
+pub mod causes;
 pub mod checks;
 pub mod elections;
 pub mod episodes;
 pub mod observed;
+pub mod progress;
 pub mod promises;
+pub mod returns;
 pub mod spans;
+pub mod stalls;
 
+use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::Context;
-use checker::history::{History, LoadError, Loaded, load};
+use checker::durability::FinalState;
+use checker::history::{Datum, Extent, History, LoadError, Loaded, load_until};
 use checker::verdict::{CheckResult, Verdict};
 use node_wire::ids::ServerId;
 use reports::numbers::{duration, moment, ns_to_ms};
@@ -30,8 +35,9 @@ use workloads::judge::Effort;
 use crate::checking::bounds::{Bounds, Watch};
 use crate::checking::judging;
 use crate::checking::source::Stopping;
+use crate::events::{Event, Said, Stamped};
 use crate::exit::{Exit, Failure};
-use crate::nemesis::journal;
+use crate::nemesis::{Nemesis, journal};
 use crate::store::RunFolder;
 use observed::Observed;
 
@@ -64,6 +70,17 @@ impl Within {
     }
 }
 
+/// The check that says whether a run came to its end.
+pub const FINISHED: &str = "finished";
+
+/// Judges a run that somebody interrupted when all but its verdict was there, and has its folder say so.
+pub fn judge_interrupted(folder: &RunFolder, within: Within) -> Result<Judged, Failure> {
+    if let Some(observed) = read_observed(folder)? {
+        RunFolder::write_json(&folder.observed(), &Observed { interrupted: true, ..observed })?;
+    }
+    judge(folder, within)
+}
+
 /// Judges the run in a folder.
 pub fn judge(folder: &RunFolder, within: Within) -> Result<Judged, Failure> {
     let started = std::time::Instant::now();
@@ -74,7 +91,7 @@ pub fn judge(folder: &RunFolder, within: Within) -> Result<Judged, Failure> {
         threads: within.threads,
         timed: &judging::timed,
     };
-    let run: RunInfo = RunFolder::read_json(&folder.run())?;
+    let run: RunInfo = RunFolder::read_named_json(&folder.run())?;
     // A harness that is killed early leaves no history, which shows nothing and is nobody's mistake.
     let loaded =
         if folder.history().exists() { load_history(&folder.history(), &watch)? } else { nothing(EMPTY) };
@@ -84,10 +101,13 @@ pub fn judge(folder: &RunFolder, within: Within) -> Result<Judged, Failure> {
     let mut results = Results::new(Verdict::Unknown, &run);
     let seen = observed.clone().unwrap_or_default();
     results.checks = promises::judge(&run, &loaded, &faults, &seen, &effort);
+    results.checks.extend(progress::check(&run, &faults, &seen, &loaded.history));
+    results.checks.extend(returns::check(&run, &faults, &seen, &|member| last_lines(folder, member)));
     results.checks.extend(checks::all(&run, &faults, &seen, &loaded.history));
+    results.checks.extend(seen.interrupted.then(|| stopped_early(&run, &seen)));
     if observed.is_none() {
         let summary = "the harness did not live to the end of this run; without its end nothing is valid";
-        results.checks.push(CheckResult::new("finished", Verdict::Unknown, summary));
+        results.checks.push(CheckResult::new(FINISHED, Verdict::Unknown, summary));
     }
     results.verdict = Verdict::of(&results.checks);
     results.interrupted = seen.interrupted;
@@ -96,10 +116,42 @@ pub fn judge(folder: &RunFolder, within: Within) -> Result<Judged, Failure> {
     results.timings = seen.timings;
     results.live = seen.live.clone();
     results.notes.extend(seen.live.as_ref().and_then(|live| live_note(live, results.verdict)));
+    results.not_tried = not_tried(&run, &faults);
+    results.notes.extend(not_tried_note(&run, &results.not_tried));
     fill_in(&mut results, &run, &loaded.history, &faults, &seen);
     results.files = files(folder);
     results.timings.check_ms = started.elapsed().as_secs_f64() * 1e3;
     Ok(Judged { run, results, faults, history: loaded.history })
+}
+
+/// What was not run shows nothing, so a run that somebody stopped is never valid.
+fn stopped_early(run: &RunInfo, seen: &Observed) -> CheckResult {
+    let ran = seen.workload_to_ns.saturating_sub(seen.workload_from_ns);
+    let summary = format!(
+        "the run was interrupted after {} s of {} s",
+        moment(ran),
+        moment(run.time_limit_ms.saturating_mul(1_000_000))
+    );
+    CheckResult::new(FINISHED, Verdict::Unknown, summary)
+}
+
+/// The nemeses of which nothing came into force.
+fn not_tried(run: &RunInfo, faults: &[FaultRecord]) -> Vec<String> {
+    let injected = |kind: &str| faults.iter().any(|fault| fault.kind == kind && fault.injected_ns.is_some());
+    let never = |kind: &&String| *kind != Nemesis::NONE && !injected(kind);
+    run.nemeses.iter().filter(never).chain(&run.not_tried).cloned().collect()
+}
+
+/// The same in a sentence: what nobody may believe to have been tried.
+fn not_tried_note(run: &RunInfo, not_tried: &[String]) -> Option<String> {
+    let all = run.nemeses.iter().filter(|kind| *kind != Nemesis::NONE).count() + run.not_tried.len();
+    (!not_tried.is_empty()).then(|| {
+        format!(
+            "Not tried, and no part of this verdict: {} ({} of {all} nemeses).",
+            not_tried.join(", "),
+            not_tried.len()
+        )
+    })
 }
 
 /// What the live check adds to the verdict.
@@ -128,14 +180,43 @@ fn fill_in(results: &mut Results, run: &RunInfo, history: &History, faults: &[Fa
     let end = seen.end_ns.max(operations::end_ns(history));
     results.faults = FaultCounts::of(faults);
     results.elections = elections::from_events(&seen.events, faults, history);
-    results.outages = outages::from_history(history, faults, outages::MINIMUM_NS);
+    results.election_kinds = reports::elections::by_kind(&results.elections, faults);
+    // A run whose end nobody saw is judged by its history alone.
+    let load_end_ns = Some(seen.workload_to_ns).filter(|at| *at > 0);
+    let beside = outages::Beside { faults, elections: &results.elections, load_end_ns };
+    results.outages = outages::from_history(history, beside, outages::MINIMUM_NS);
     results.latency = latency::summaries(history, faults);
+    results.commits = latency::counted(commits(&seen.events));
     results.operations = operations::counts(history);
     results.member_spans = spans::from_events(&seen.events, &members, end);
+    results.held_at_the_end = held_at_the_end(&results.checks, &seen.finals);
     let needless = results.elections.iter().filter(|election| election.fault.is_none()).count();
     if needless > 0 {
         results.notes.push(format!("{} without a fault behind it", crate::num::plural(needless, "election")));
     }
+}
+
+/// How long leaders said that their proposals waited for their commit, in ns, and how many of them.
+fn commits(events: &[Stamped]) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let told = events.iter().filter_map(|stamped| match &stamped.event {
+        Event::Said(Said::Commits { us }) => Some(us),
+        _ => None,
+    });
+    told.flatten().map(|(us, number)| (us.saturating_mul(1000), *number))
+}
+
+/// The final states of the keys that counterexamples are about, for the page.
+fn held_at_the_end(checks: &[CheckResult], finals: &[FinalState]) -> Vec<FinalState> {
+    let found = checks.iter().filter_map(|check| check.counterexample.as_ref());
+    let keys: BTreeSet<u64> = found
+        .flat_map(|found| &found.ops)
+        .filter_map(|op| match &op.key {
+            Datum::Int(key) => u64::try_from(*key).ok(),
+            _ => None,
+        })
+        .collect();
+    // A list may be as long as the run; what the page says of it is in the check's own words.
+    finals.iter().filter(|state| keys.contains(&state.key) && state.list.is_none()).cloned().collect()
 }
 
 /// Opens and reads a history. What is no history is the caller's mistake.
@@ -144,13 +225,14 @@ pub fn load_history(path: &Path, watch: &Watch) -> Result<Loaded, Failure> {
         .map_err(|error| Failure::usage(format!("{} can't be read: {error}", path.display())))?;
     let lines = Arc::<AtomicU64>::default();
     let mut reader = Stopping::new(BufReader::new(file), watch.interrupt(), Arc::clone(&lines));
-    match (load(&mut reader), watch.reached()) {
+    match (load_until(&mut reader, &watch.interrupt()), watch.reached()) {
         (Ok(loaded), _) => Ok(loaded),
-        (Err(_), Some(reached)) if reader.stopped() => {
+        (Err(LoadError::Io(_)), Some(reached)) => {
             let lines = lines.load(Ordering::Relaxed);
             Ok(nothing(&format!("{reached} while the history was read, after {lines} lines")))
         }
         (Err(LoadError::Empty), _) => Ok(nothing(EMPTY)),
+        (Err(error @ LoadError::NoOperation(_)), _) => Ok(nothing(&format!("the history: {error}"))),
         (Err(error), _) => Err(Failure::usage(format!("{}: {error}", path.display()))),
     }
 }
@@ -162,19 +244,41 @@ const EMPTY: &str = "the history is empty";
 fn nothing(problem: &str) -> Loaded {
     Loaded {
         history: History::default(),
-        complete: false,
+        extent: Extent::Beginning,
         problem: Some(problem.to_owned()),
         plain: false,
         events: 0,
+        skipped: 0,
+        renamed: Vec::new(),
     }
 }
 
 /// What was seen beside the history; none when the harness did not live to write it.
-fn read_observed(folder: &RunFolder) -> anyhow::Result<Option<Observed>> {
+fn read_observed(folder: &RunFolder) -> Result<Option<Observed>, Failure> {
     if !folder.observed().exists() {
         return Ok(None);
     }
-    RunFolder::read_json(&folder.observed()).context("reading what was seen beside the history").map(Some)
+    RunFolder::read_named_json(&folder.observed()).map(Some)
+}
+
+/// Lines of a log that tell how its member ended.
+const LOG_LINES: usize = 20;
+/// At most so much of a log's end is read.
+const LOG_TAIL_BYTES: u64 = 16 * 1024;
+
+/// The end of a member's log; nothing where it has none.
+fn last_lines(folder: &RunFolder, member: u64) -> Vec<String> {
+    let read = || {
+        let mut file = File::open(folder.nodes().join(member.to_string()).join("log"))?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL_BYTES)))?;
+        let mut tail = Vec::new();
+        file.take(LOG_TAIL_BYTES).read_to_end(&mut tail)?;
+        std::io::Result::Ok(String::from_utf8_lossy(&tail).into_owned())
+    };
+    let tail = read().unwrap_or_default();
+    let lines: Vec<&str> = tail.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(LOG_LINES)..].iter().map(|line| (*line).to_owned()).collect()
 }
 
 /// The files of a run folder, for the page's links.

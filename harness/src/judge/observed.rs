@@ -29,7 +29,20 @@ pub struct Observed {
     pub timings: Timings,
     /// Whether it was stopped before its time limit.
     pub interrupted: bool,
+    /// Until when members were listened to; they are asked to end after that. None in the folders of older builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listened_until_ns: Option<RunNs>,
+    /// From when to when the machine stood still.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stalls: Vec<(RunNs, RunNs)>,
     /// What was judged while the run went on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveCheck>,
+}
+
+impl Observed {
+    /// The last moment at which somebody looked at the members.
+    pub fn looked_until_ns(&self) -> RunNs {
+        self.listened_until_ns.unwrap_or(self.workload_to_ns)
+    }
 }

@@ -46,20 +46,26 @@ struct Lines {
 }
 
 /// What was begun and succeeded since some moment.
-#[derive(Default)]
-struct Calm {
+#[derive(Debug, Default)]
+pub(crate) struct Calm {
     /// Processes whose operation under way was begun since.
     begun: HashSet<u64>,
     succeeded: BTreeMap<Function, u64>,
 }
 
 impl Calm {
-    fn note(&mut self, event: &Event) {
+    /// Takes a line of the history.
+    pub(crate) fn note(&mut self, event: &Event) {
         if event.kind == EventKind::Invoke {
             self.begun.insert(event.process);
         } else if self.begun.remove(&event.process) && event.kind == EventKind::Ok {
             *self.succeeded.entry(event.f).or_default() += 1;
         }
+    }
+
+    /// Whether at least `minimum` operations of each of `functions` were begun, and succeeded.
+    pub(crate) fn shows(&self, functions: &[Function], minimum: u64) -> bool {
+        functions.iter().all(|f| self.succeeded.get(f).is_some_and(|&count| count >= minimum))
     }
 }
 
@@ -126,15 +132,14 @@ impl Recorder {
         }
     }
 
-    /// From now on counts anew what is begun and succeeds: the last fault has gone.
+    /// From now on counts anew what is begun and succeeds: a fault has gone.
     pub fn calm_begins(&self) {
         self.lines().calm = Calm::default();
     }
 
     /// Whether at least `minimum` operations of each of `functions` were begun, and succeeded, since calm began.
     pub fn succeeded_in_calm(&self, functions: &[Function], minimum: u64) -> bool {
-        let lines = self.lines();
-        functions.iter().all(|f| lines.calm.succeeded.get(f).is_some_and(|&count| count >= minimum))
+        self.lines().calm.shows(functions, minimum)
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {
@@ -214,7 +219,7 @@ mod tests {
         assert!(!recorder.succeeded_in_calm(&[Function::Write], 1));
         assert_eq!(writer.finish().expect("sealed"), 800);
         let loaded = load(std::io::BufReader::new(File::open(&path).expect("there"))).expect("sound");
-        assert!(loaded.complete);
+        assert!(loaded.extent.is_whole());
         assert!(loaded.history.ops().windows(2).all(|pair| pair[0].invoke_ns <= pair[1].invoke_ns));
     }
 }

@@ -13,6 +13,7 @@ use node_wire::ids::ServerId;
 use reports::results::{FaultDetail, FaultPhase, FaultTransition};
 
 use crate::clock::RunNs;
+use crate::exit::Failure;
 
 /// The journal. Clones write to the same file.
 #[derive(Clone)]
@@ -64,11 +65,11 @@ impl Journal {
 }
 
 /// Reads a journal back; a torn last line, as a killed harness leaves it, is left out.
-pub fn read(path: &Path) -> anyhow::Result<Vec<FaultTransition>> {
+pub fn read(path: &Path) -> Result<Vec<FaultTransition>, Failure> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
+        Err(error) => return Err(Failure::usage(format!("{} can't be read: {error}", path.display()))),
     };
     let mut transitions = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -76,7 +77,11 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<FaultTransition>> {
             Ok(transition) => transitions.push(transition),
             Err(_) if !text.ends_with('\n') && number + 1 == text.lines().count() => {}
             Err(error) => {
-                return Err(error).with_context(|| format!("{} line {}", path.display(), number + 1));
+                let number = number + 1;
+                return Err(Failure::usage(format!(
+                    "{} line {number} can't be read: {error}",
+                    path.display()
+                )));
             }
         }
     }

@@ -1,8 +1,9 @@
 //! Carries a schedule out: asks, injects, proves, holds, heals, proves again, and writes each step down.
 //!
 //! Faults of one lane follow each other: one begins only when the one before was seen to be gone, so that what is
-//! seen belongs to it; one whose turn is past by then is written down as never injected. Without overlap there is
-//! one lane. With overlap each nemesis has its own, and they meet in the [`Ledger`] alone: proofs are drawn up
+//! seen belongs to it; one whose turn is past by then is written down as never injected. And one begins only when the
+//! load had its time after the one before, up to a bound: what came of a fault is shown by the calm behind it, and a
+//! slow healing eats that up. Without overlap there is one lane. With overlap each nemesis has its own, and they meet in the [`Ledger`] alone: proofs are drawn up
 //! against all that is in force, and the health of the whole ensemble is asked for by whoever is healed last.
 //! Whatever ends the run early, what was injected is healed.
 //!
@@ -34,6 +35,20 @@ use crate::progress::Progress;
 /// How long a fault that needs a leader waits for one, as a share of the interval.
 pub(crate) const LEADER_PATIENCE_SHARE: u32 = 4;
 
+/// How long a fault is put off for the load after the one before, as a share of the interval.
+pub(crate) const CALM_SHARE: u32 = 4;
+/// How often the load is looked at meanwhile.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// What the load shows while nothing is broken.
+pub trait Calm: Send + Sync {
+    /// A fault is gone: what was seen before counts no more.
+    fn begins(&self);
+
+    /// Whether enough has succeeded since to show what a fault did.
+    fn is_enough(&self) -> bool;
+}
+
 /// What carries a schedule out.
 pub struct Runner {
     /// On which members.
@@ -44,6 +59,8 @@ pub struct Runner {
     pub clock: RunClock,
     /// When killed members lose what they had not synced.
     pub lose_unsynced: LoseUnsynced,
+    /// What the load shows.
+    pub calm: Arc<dyn Calm>,
     /// Where it is told.
     pub progress: Progress,
 }
@@ -137,9 +154,28 @@ impl Lane {
                 self.not_injected(fault, &words)?;
                 continue;
             }
+            if self.load_has_its_time().await {
+                return Ok(());
+            }
             self.one(fault, onset).await?;
         }
         Ok(())
+    }
+
+    /// Waits until the load has shown what came of the fault before, or for as long as that may take. With overlap there
+    /// is no calm to wait for. True when it was told to stop instead.
+    async fn load_has_its_time(&mut self) -> bool {
+        if self.overlap {
+            return false;
+        }
+        let deadline = tokio::time::Instant::now() + self.interval / CALM_SHARE;
+        while !self.runner.calm.is_enough() && tokio::time::Instant::now() < deadline {
+            tokio::select! {
+                () = tokio::time::sleep(GLANCE) => {}
+                _ = self.halted.wait_for(|halted| *halted) => return true,
+            }
+        }
+        false
     }
 
     async fn one(&mut self, fault: &PlannedFault, onset: RunNs) -> anyhow::Result<()> {
@@ -151,7 +187,9 @@ impl Lane {
         let current = self.inject(aimed, change, onset).await?;
         self.verify(&current).await?;
         self.sleep_until(current.end).await;
-        self.heal(&current).await
+        self.heal(&current).await?;
+        self.runner.calm.begins();
+        Ok(())
     }
 
     /// Finds a target. Without overlap a leader is waited for by every fault, so that it is known who led; with

@@ -106,6 +106,12 @@ impl Plan<'_> {
         hold(self.interval) + step(self.interval, self.nemeses.len()) * others
     }
 
+    /// The shortest workload in which every nemesis has a fault.
+    pub fn room_for_all(&self) -> Duration {
+        let others = if self.overlap { 0 } else { narrow(self.nemeses.len()).saturating_sub(1) };
+        self.shortest() + self.interval * others
+    }
+
     /// Plans the faults of a workload of length `time_limit`.
     pub fn faults(&self, time_limit: Duration) -> Schedule {
         let mut planner = Planner::new(self.seed);
@@ -140,6 +146,12 @@ impl Schedule {
         kinds.sort_unstable();
         kinds.dedup();
         kinds
+    }
+
+    /// The nemeses of which it has faults, in their order, and those of which it has none: what is left to be tried
+    /// another time.
+    pub fn tried_and_not(&self) -> (Vec<Nemesis>, Vec<Nemesis>) {
+        self.nemeses.iter().partition(|nemesis| self.faults.iter().any(|fault| fault.kind == **nemesis))
     }
 
     /// The faults of which one must be gone before the next begins, each row in order.
@@ -318,6 +330,21 @@ mod tests {
             let count = |limit| plan.faults(limit).faults.len();
             assert_eq!(count(plan.shortest()), faults);
             assert_eq!(count(plan.shortest() - Duration::from_millis(1)), 0);
+        }
+    }
+
+    #[test]
+    fn nemeses_without_a_turn_are_known_and_so_is_how_long_all_would_take() {
+        let twelve = &Nemesis::ALL[..12];
+        for overlap in [false, true] {
+            let plan = plan(3, twelve, overlap);
+            let (tried, not) = plan.faults(LIMIT).tried_and_not();
+            assert_eq!((tried.len(), not.len()), if overlap { (12, 0) } else { (7, 5) });
+            assert!(tried.is_sorted() && not.is_sorted(), "in the order in which they were named");
+            let room = plan.room_for_all();
+            assert!(plan.faults(room).tried_and_not().1.is_empty());
+            let short = plan.faults(room - Duration::from_millis(1)).tried_and_not().1;
+            assert!(!short.is_empty(), "{room:?} is the shortest");
         }
     }
 

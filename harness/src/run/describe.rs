@@ -38,7 +38,7 @@ pub(crate) fn workload(options: &RunOptions) -> Result<Workload, Failure> {
         .map_err(|error| Failure::usage(error.to_string()))
 }
 
-pub(super) fn kind(options: &RunOptions) -> Kind {
+pub(crate) fn kind(options: &RunOptions) -> Kind {
     Kind::from_name(options.workload).unwrap_or_default()
 }
 
@@ -63,7 +63,9 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         settings.insert(REPEATS.to_owned(), folder.clone());
         settings.insert(AS_A_RUN.to_owned(), options.command_line());
     }
-    let mut nemeses: Vec<String> = options.nemeses.iter().map(|nemesis| nemesis.name().to_owned()).collect();
+    let names = |list: Vec<Nemesis>| list.into_iter().map(|nemesis| nemesis.name().to_owned()).collect();
+    let (tried, not_tried) = schedule.tried_and_not();
+    let mut nemeses: Vec<String> = names(tried);
     if nemeses.is_empty() {
         nemeses.push(Nemesis::NONE.to_owned());
     }
@@ -81,6 +83,7 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         observers: 0,
         workload: options.workload.to_owned(),
         nemeses,
+        not_tried: names(not_tried),
         interval_ms: whole_milliseconds(options.interval),
         rate: options.rate,
         min_rate: options.min_rate,
@@ -88,12 +91,23 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         keys: options.keys,
         time_limit_ms: whole_milliseconds(options.time_limit),
         operation_timeout_ms: Some(whole_milliseconds(options.op_timeout)),
+        patience_ms: patience(options).map(whole_milliseconds),
         overlap: options.overlap,
         plant: options.plant.map(|bug| bug.name().to_owned()),
         drawn: BTreeMap::from([("faults".to_owned(), faults_in_words(schedule, usize::MAX))]),
         settings,
         repeat: options.repeat.clone(),
     }
+}
+
+/// The silence after which a member gives up on another: ZooKeeper's own limits rule where one of them is Java's, and
+/// what an image is told inside is not known.
+fn patience(options: &RunOptions) -> Option<Duration> {
+    if options.containers.image.is_some() {
+        return None;
+    }
+    let java = options.target.has_java().then(|| options.tick * SYNC_LIMIT);
+    Some(java.map_or(options.peer_timeout, |java| java.max(options.peer_timeout)))
 }
 
 fn versions(prepared: &Prepared) -> BTreeMap<String, String> {
@@ -153,6 +167,9 @@ pub(super) fn first_lines(prepared: &Prepared) {
         progress.say(&format!("the schedule of {folder}"));
     }
     progress.say(&format!("faults: {}", faults_in_words(schedule, SPELLED_OUT)));
+    if let Some(words) = without_a_turn(options, schedule) {
+        progress.say(&words);
+    }
     if let Some(java) = &prepared.java {
         let all = java_members(options);
         let names: Vec<String> = all.iter().map(|member| format!("n{}", member.0)).collect();
@@ -165,6 +182,22 @@ pub(super) fn first_lines(prepared: &Prepared) {
         progress.say(&format!("planted: {}", bug.name()));
     }
     progress.say(&format!("folder {}", prepared.folder.path().display()));
+}
+
+/// Which nemeses get no turn, and what would give them one.
+fn without_a_turn(options: &RunOptions, schedule: &Schedule) -> Option<String> {
+    let (tried, not_tried) = schedule.tried_and_not();
+    let names: Vec<&str> = not_tried.iter().map(|nemesis| nemesis.name()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} of {} nemeses get no turn in {} and are not tried: {}; lengthen to --time-limit {}",
+            names.len(),
+            tried.len() + names.len(),
+            span::show(options.time_limit),
+            names.join(", "),
+            span::show(options.plan().room_for_all())
+        )
+    })
 }
 
 fn faults_in_words(schedule: &Schedule, limit: usize) -> String {

@@ -17,16 +17,22 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Listens to SIGINT, SIGTERM and SIGHUP from here on.
-    pub fn listen(progress: Progress) -> anyhow::Result<Self> {
+    /// Listens to SIGINT, SIGTERM and SIGHUP from here on. Whoever insists has this done before the end.
+    pub fn listen(progress: Progress, at_the_end: impl Fn() + Send + 'static) -> anyhow::Result<Self> {
         Self::listen_and_say(
             progress,
-            "interrupted: healing and writing what there is; once more ends at once",
+            "interrupted: healing and writing what there is; once more ends at once, then `harness clean` removes \
+             what stays",
+            at_the_end,
         )
     }
 
     /// The same, with other words for whoever interrupts.
-    pub fn listen_and_say(progress: Progress, words: &'static str) -> anyhow::Result<Self> {
+    pub fn listen_and_say(
+        progress: Progress,
+        words: &'static str,
+        at_the_end: impl Fn() + Send + 'static,
+    ) -> anyhow::Result<Self> {
         let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
         let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
         let mut hang_up = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
@@ -43,6 +49,7 @@ impl Interrupt {
                 if raised.swap(true, Ordering::SeqCst) {
                     // The members die with this process, the links heal by themselves, the next start
                     // closes the folder.
+                    at_the_end();
                     std::process::exit(i32::from(Exit::Interrupted.status()));
                 }
                 progress.say(words);

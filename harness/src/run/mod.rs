@@ -10,6 +10,7 @@ pub mod interrupt;
 pub mod site;
 
 pub(crate) mod describe;
+mod stalls;
 mod workload;
 
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use crate::store::RunFolder;
 use crate::targets::java::Java;
 use interrupt::Interrupt;
 use site::Site;
+use stalls::Stalls;
 use workload::Workload;
 
 /// Other blocks of ports that are tried when one is taken under our hands.
@@ -81,6 +83,7 @@ pub async fn execute(prepared: &Prepared, site: Option<Site>, interrupt: &Interr
     let clock = RunClock::start();
     let begun = Instant::now();
     let cluster = start_cluster(prepared, site, clock, interrupt).await?;
+    let stalls = Stalls::watch(clock)?;
     let mut observed = Observed::default();
     observed.timings.start_ms = begun.elapsed().as_secs_f64() * 1e3;
     prepared.progress.say(&format!("all members serve after {:.0} ms", observed.timings.start_ms));
@@ -88,9 +91,11 @@ pub async fn execute(prepared: &Prepared, site: Option<Site>, interrupt: &Interr
     let stopping = Instant::now();
     let stopped = cluster.stop().await;
     observed.timings.stop_ms = stopping.elapsed().as_secs_f64() * 1e3;
+    observed.stalls = stalls.finish()?;
     outcome?;
     stopped.context("ending the members")?;
     observed.end_ns = clock.now();
+    observed.interrupted = interrupt.was_asked();
     RunFolder::write_json(&prepared.folder.observed(), &observed)?;
     Ok(())
 }
@@ -267,6 +272,7 @@ async fn end(
     // Those that serve are read in any case: what they lost is lost, whatever became of the others.
     observed.finals = load::final_reads(shared, &events::serving(&views), next_process).await;
     observed.timings.recovery_ms = begun.elapsed().as_secs_f64() * 1e3;
+    observed.listened_until_ns = Some(shared.clock.now());
     observed.events = events.events();
     let said = wide(observed.events.len());
     tracing::debug!(events = said, "the members are asked to end");

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
+use checker::history::Function;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -17,10 +18,10 @@ use crate::judge::promises::MINIMUM_EACH;
 use crate::live::Live;
 use crate::load::client::LoadClient;
 use crate::load::pacer::Pacer;
-use crate::load::{Queue, Shared};
+use crate::load::{Queue, Recorder, Shared};
 use crate::nemesis::Schedule;
 use crate::nemesis::journal::Journal;
-use crate::nemesis::runner::Runner;
+use crate::nemesis::runner::{Calm, Runner};
 use crate::seed;
 
 /// How often progress is told.
@@ -31,6 +32,22 @@ const FAREWELL: Duration = Duration::from_secs(2);
 const AFTERMATH: Duration = Duration::from_secs(5);
 /// How often it is looked whether it has.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What the load of a run shows while nothing is broken.
+struct Shown {
+    recorder: Recorder,
+    functions: &'static [Function],
+}
+
+impl Calm for Shown {
+    fn begins(&self) {
+        self.recorder.calm_begins();
+    }
+
+    fn is_enough(&self) -> bool {
+        self.recorder.succeeded_in_calm(self.functions, MINIMUM_EACH)
+    }
+}
 
 /// What runs.
 pub(super) struct Workload<'a> {
@@ -128,6 +145,10 @@ impl Workload<'_> {
             journal: self.journal.clone(),
             clock: self.shared.clock,
             lose_unsynced: self.prepared.options.lose_unsynced,
+            calm: Arc::new(Shown {
+                recorder: self.shared.recorder.clone(),
+                functions: describe::kind(&self.prepared.options).functions(),
+            }),
             progress: self.prepared.progress.clone(),
         };
         let (schedule, halted) = (self.schedule.clone(), halt.subscribe());

@@ -29,6 +29,7 @@ use crate::exit::Failure;
 use crate::judge::observed::Observed;
 use crate::load::client::READER_EACH;
 use crate::load::pacer::{Arrivals, Lag};
+use crate::load::recorder::Calm;
 use crate::nemesis::Schedule;
 use crate::nemesis::journal::Journal;
 use crate::num::index;
@@ -59,6 +60,8 @@ struct Virtual<'a> {
     events: EventLog,
     history: HistoryWriter<BufWriter<File>>,
     counts: Counts,
+    /// What succeeded since the last fault was gone.
+    calm: Calm,
 }
 
 /// Operations so far, for the progress.
@@ -97,6 +100,7 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         members,
         history: HistoryWriter::new(BufWriter::new(file)),
         counts: Counts::default(),
+        calm: Calm::default(),
     };
     let mut observed = Observed::default();
     let outcome = run.live(&prepared.schedule, interrupt, &mut observed);
@@ -145,6 +149,7 @@ impl Virtual<'_> {
         let begun = self.world.now_us();
         self.end(observed)?;
         observed.timings.recovery_ms = milliseconds(self.world.now_us() - begun);
+        observed.listened_until_ns = Some(self.now_ns());
         observed.events = self.events.events();
         observed.end_ns = self.now_ns();
         Ok(())
@@ -172,6 +177,7 @@ impl Virtual<'_> {
     fn take_lines(&mut self) -> anyhow::Result<()> {
         for mut line in self.world.take_lines() {
             self.counts.note(&line);
+            self.calm.note(&line);
             self.history.write(&mut line).context("writing the history")?;
         }
         Ok(())
@@ -241,7 +247,7 @@ impl Virtual<'_> {
         let mut nemeses = Nemeses::new(self.prepared, schedule, journal, start, &self.members);
         let mut look = start;
         while self.world.now_us() < end && !interrupt.was_asked() {
-            while nemeses.turn(&mut *self.world, &self.events)? {
+            while nemeses.turn(&mut *self.world, &self.events, &mut self.calm)? {
                 self.hear()?;
             }
             if self.world.now_us() >= look {

@@ -4,6 +4,7 @@
 //! Faults of one lane follow each other; with overlap each nemesis has a lane of its own, and they meet in the
 //! [`Ledger`]. Between being asked for and being in force no virtual time passes.
 
+use checker::history::Function;
 use harness_sim::planned::{self, Ensemble};
 use node_wire::ids::ServerId;
 use reports::results::{FaultDetail, FaultPhase};
@@ -11,13 +12,15 @@ use reports::results::{FaultDetail, FaultPhase};
 use super::proof::{self, Arrived, Seen};
 use crate::cluster::{Cut, Severing};
 use crate::events::{self, EventLog};
+use crate::judge::promises::MINIMUM_EACH;
+use crate::load::recorder::Calm;
 use crate::nemesis::journal::Journal;
 use crate::nemesis::ledger::{Change, Ledger};
-use crate::nemesis::runner::{LEADER_PATIENCE_SHARE, evidence, injected_detail};
+use crate::nemesis::runner::{CALM_SHARE, LEADER_PATIENCE_SHARE, evidence, injected_detail};
 use crate::nemesis::target::{Action, Resolved};
 use crate::nemesis::{PlannedFault, Schedule};
 use crate::num::plural;
-use crate::run::Prepared;
+use crate::run::{Prepared, describe};
 
 /// How long members may take to serve again after healing.
 const RECOVERY_PATIENCE_US: u64 = 20_000_000;
@@ -39,6 +42,8 @@ struct Hands<'a> {
     overlap: bool,
     interval_us: u64,
     start_us: u64,
+    /// What the load is to show between two faults.
+    functions: &'static [Function],
 }
 
 /// Faults that follow each other, and how far they are.
@@ -46,6 +51,8 @@ struct Lane {
     faults: Vec<PlannedFault>,
     next: usize,
     state: State,
+    /// Since when the one before is gone, or was given up.
+    gone_us: u64,
 }
 
 enum State {
@@ -71,7 +78,7 @@ impl<'a> Nemeses<'a> {
         let lanes = schedule
             .lanes()
             .into_iter()
-            .map(|faults| Lane { faults, next: 0, state: State::Waiting })
+            .map(|faults| Lane { faults, next: 0, state: State::Waiting, gone_us: start_us })
             .collect();
         let hands = Hands {
             prepared,
@@ -81,14 +88,20 @@ impl<'a> Nemeses<'a> {
             overlap: schedule.overlap,
             interval_us: schedule.interval_ms * 1000,
             start_us,
+            functions: describe::kind(&prepared.options).functions(),
         };
         Self { hands, lanes }
     }
 
     /// Does something whose time has come. True when it did: what members said of it is to be heard before the next.
-    pub(super) fn turn(&mut self, world: &mut dyn Ensemble, events: &EventLog) -> anyhow::Result<bool> {
+    pub(super) fn turn(
+        &mut self,
+        world: &mut dyn Ensemble,
+        events: &EventLog,
+        calm: &mut Calm,
+    ) -> anyhow::Result<bool> {
         for lane in &mut self.lanes {
-            if lane.step(&self.hands, world, events)? {
+            if lane.step(&self.hands, world, events, calm)? {
                 return Ok(true);
             }
         }
@@ -166,7 +179,11 @@ impl Hands<'_> {
 impl Lane {
     fn next_us(&self, hands: &Hands<'_>, now_us: u64) -> Option<u64> {
         match &self.state {
-            State::Waiting => self.faults.get(self.next).map(|fault| hands.onset_us(fault)),
+            // Past its onset it waits for the load.
+            State::Waiting => {
+                let onset = self.faults.get(self.next).map(|fault| hands.onset_us(fault));
+                onset.map(|onset| if onset > now_us { onset } else { now_us + GLANCE_US })
+            }
             State::Holding { until_us, .. } => Some(*until_us),
             // Members speak up by themselves; the rest is looked at now and then.
             State::Aiming { until_us } | State::Recovering { until_us, .. } => {
@@ -181,11 +198,13 @@ impl Lane {
         hands: &Hands<'_>,
         world: &mut dyn Ensemble,
         events: &EventLog,
+        calm: &mut Calm,
     ) -> anyhow::Result<bool> {
         let Some(fault) = self.faults.get(self.next).cloned() else { return Ok(false) };
         let now = world.now_us();
         let (state, again) = match std::mem::replace(&mut self.state, State::Waiting) {
             State::Waiting if now < hands.onset_us(&fault) => (State::Waiting, false),
+            State::Waiting if self.waits_for_load(hands, calm, (&fault, now)) => (State::Waiting, false),
             State::Waiting => (self.begin(hands, world, events, &fault)?, true),
             State::Aiming { until_us } => self.aim(hands, world, events, (&fault, until_us))?,
             State::Holding { resolved, before, until_us } if now >= until_us => {
@@ -195,6 +214,8 @@ impl Lane {
                 match seen_gone(hands, world, events, (&fault, &resolved, until_us))? {
                     true => {
                         self.next += 1;
+                        self.gone_us = now;
+                        *calm = Calm::default();
                         (State::Waiting, true)
                     }
                     false => (State::Recovering { resolved, until_us }, false),
@@ -206,6 +227,13 @@ impl Lane {
         Ok(again)
     }
 
+    /// Whether the load has not had its time yet since the fault before: without overlap it is waited for, up to a bound.
+    fn waits_for_load(&self, hands: &Hands<'_>, calm: &Calm, (fault, now): (&PlannedFault, u64)) -> bool {
+        let since = self.gone_us.max(hands.onset_us(fault));
+        let bound = hands.interval_us / u64::from(CALM_SHARE);
+        !hands.overlap && now < since + bound && !calm.shows(hands.functions, MINIMUM_EACH)
+    }
+
     /// The turn of a fault has come, or is past.
     fn begin(
         &mut self,
@@ -215,7 +243,7 @@ impl Lane {
         fault: &PlannedFault,
     ) -> anyhow::Result<State> {
         let onset = hands.onset_us(fault);
-        let late = world.now_us() - onset;
+        let late = self.gone_us.saturating_sub(onset);
         if let Some(dead) = hands.dead(events) {
             hands.not_injected(world, fault, &dead)?;
         } else if late > hands.interval_us / 2 {
@@ -227,6 +255,7 @@ impl Lane {
             return Ok(State::Aiming { until_us: world.now_us() + patience });
         }
         self.next += 1;
+        self.gone_us = world.now_us();
         Ok(State::Waiting)
     }
 
@@ -254,6 +283,7 @@ impl Lane {
         }
         hands.no_target(world, events, fault)?;
         self.next += 1;
+        self.gone_us = world.now_us();
         Ok((State::Waiting, true))
     }
 

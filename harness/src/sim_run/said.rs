@@ -18,6 +18,7 @@ pub(super) fn stamped(news: News) -> Vec<Stamped> {
         Word::Clock { offset_ms } => {
             vec![Event::Clock { offset_ns: offset_ms.saturating_mul(1_000_000), gap_ns: None }]
         }
+        Word::Commits(us) => vec![Event::Said(Said::Commits { us })],
         Word::Said(event) => transition(&event),
     };
     events.into_iter().map(|event| Stamped { time, node, event }).collect()

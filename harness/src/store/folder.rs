@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::lock::RunLock;
+use crate::cluster::procfs;
 use crate::exit::Failure;
 
 /// How the start is written in a folder's name.
@@ -139,6 +140,14 @@ impl RunFolder {
         serde_json::from_slice(&bytes).with_context(|| format!("reading {}", path.display()))
     }
 
+    /// Reads a file of JSON of a folder that somebody named. One that is missing or damaged is no failure of the harness: it
+    /// is what it was told to look at.
+    pub fn read_named_json<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
+        Self::read_json(path).map_err(|error| {
+            Failure::usage(format!("{error:#}. A run folder is read as `harness run` wrote it"))
+        })
+    }
+
     /// Removes the members' data, of which the logs and events beside it tell what is worth keeping.
     pub fn drop_data(&self) -> io::Result<()> {
         for member in read_dir_if_there(&self.nodes())? {
@@ -158,9 +167,31 @@ impl RunFolder {
         let linked =
             std::os::unix::fs::symlink(target, &draft).and_then(|()| fs::rename(&draft, store.join(LATEST)));
         if let Err(error) = linked {
+            let _ = fs::remove_file(&draft);
             tracing::warn!(%error, "no link to the latest run");
         }
     }
+
+    /// Removes the folder, and the one above it if no other run is there.
+    pub fn discard(&self) -> io::Result<()> {
+        fs::remove_dir_all(&self.path)?;
+        // Most often it is not empty.
+        let _ = self.path.parent().map(fs::remove_dir);
+        Ok(())
+    }
+}
+
+/// Removes a `latest` that leads nowhere, and links that a harness was about to make when it was killed.
+pub(super) fn tidy_links(store: &Path) -> io::Result<()> {
+    for path in read_dir_if_there(store)?.into_iter().filter(|path| path.is_symlink()) {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let maker = name.strip_prefix(&format!(".{LATEST}-")).and_then(|pid| pid.parse::<u32>().ok());
+        let is_half_made = maker.is_some_and(|pid| procfs::stat(pid).is_none());
+        if is_half_made || (name == LATEST && !path.exists()) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
 }
 
 /// The entries of a folder; none where there is no folder.
@@ -211,6 +242,18 @@ mod tests {
         second.point_latest(store.path());
         let latest = fs::read_link(store.path().join(LATEST)).expect("a link");
         assert_eq!(latest, Path::new("r/20260314T021007Z-2"));
+    }
+
+    #[test]
+    fn where_latest_is_a_folder_no_half_made_link_stays() {
+        let store = tempfile::tempdir().expect("a store");
+        let run = RunFolder::create(store.path(), "r", now()).expect("a run").folder;
+        fs::create_dir(store.path().join(LATEST)).expect("a folder in the way");
+        run.point_latest(store.path());
+        let mut left: Vec<_> =
+            fs::read_dir(store.path()).expect("a store").flatten().map(|entry| entry.file_name()).collect();
+        left.sort();
+        assert_eq!(left, [LATEST, "r"]);
     }
 
     #[test]

@@ -1,17 +1,22 @@
 //! `run.lock`: who makes this run, and whether that process still lives.
 //!
 //! The file is locked for as long as the harness lives, which the kernel undoes whatever kills it, and it
-//! names its owner by id, start time and boot. Either sign of life is enough to leave a run alone: a lock is
-//! not seen through every file system, a process not from every namespace.
+//! names its owner by id, start time, boot and namespaces. Either sign of life is enough to leave a run alone: a lock is
+//! not seen through every file system, a process not from every namespace. An owner of another boot or namespace can't
+//! be looked for at all: its run is left alone for as long as anything in its folder is young.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::procfs::Identity;
+use crate::cluster::procfs::{self, Identity, Namespaces};
+
+/// An unlocked run of an owner that can't be looked for is dead when nothing was written in its folder for so long.
+const QUIET: Duration = Duration::from_secs(3600);
 
 /// The variable in the environment of every process of a run: `<pid>.<start>.<boot>.<random>`.
 pub const TOKEN_VARIABLE: &str = "HARNESS_RUN";
@@ -23,6 +28,9 @@ pub struct Owner {
     pub harness: Identity,
     /// What names the run in the environment of its processes.
     pub token: String,
+    /// Where the harness's id means something; none in the folders of older builds.
+    #[serde(default)]
+    pub namespaces: Option<Namespaces>,
 }
 
 /// A held lock. It is removed when dropped.
@@ -35,8 +43,13 @@ pub struct RunLock {
 impl RunLock {
     /// Takes the lock of a fresh folder.
     pub fn take(path: &Path) -> anyhow::Result<Self> {
-        let harness = Identity::own().ok_or_else(|| anyhow!("/proc does not tell about this process"))?;
-        let owner = Owner { token: token(&harness), harness };
+        let harness = Identity::own().ok_or_else(|| {
+            anyhow!(
+                "/proc does not tell about this process: it is of another namespace of process ids; mount one of \
+                 this namespace there (unshare --mount-proc)"
+            )
+        })?;
+        let owner = Owner { token: token(&harness), harness, namespaces: Namespaces::own() };
         // Under another name first: a sweep must never see a lock that is not held yet.
         let draft = path.with_extension("new");
         let mut file = OpenOptions::new()
@@ -72,7 +85,23 @@ pub fn is_alive(path: &Path) -> bool {
         return true;
     }
     let owner = std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<Owner>(&text).ok());
-    owner.is_some_and(|owner| owner.harness.lives())
+    owner.is_some_and(|owner| if owner.is_from_here() { owner.harness.lives() } else { is_young(path) })
+}
+
+impl Owner {
+    /// Whether its id can be looked for from here. Older builds did not write where they were.
+    fn is_from_here(&self) -> bool {
+        procfs::boot_id().as_ref() == Some(&self.harness.boot_id)
+            && self.namespaces.as_ref().is_none_or(|theirs| Some(theirs) == Namespaces::own().as_ref())
+    }
+}
+
+/// Whether anything beside this lock was written lately.
+fn is_young(lock: &Path) -> bool {
+    let Some(entries) = lock.parent().and_then(|folder| folder.read_dir().ok()) else { return false };
+    let written = |path: PathBuf| path.metadata().and_then(|metadata| metadata.modified()).ok();
+    let youngest = entries.flatten().filter_map(|entry| written(entry.path())).max();
+    youngest.is_some_and(|written| written.elapsed().map_or(true, |age| age < QUIET))
 }
 
 fn token(harness: &Identity) -> String {
@@ -109,8 +138,23 @@ mod tests {
         let path = folder.path().join("run.lock");
         let mut harness = Identity::own().expect("this process");
         harness.start_ticks += 1;
-        let owner = Owner { token: token(&harness), harness };
+        let owner = Owner { token: token(&harness), harness, namespaces: Namespaces::own() };
         std::fs::write(&path, serde_json::to_vec(&owner).expect("JSON")).expect("written");
+        assert!(!is_alive(&path));
+    }
+
+    #[test]
+    fn the_run_of_an_owner_that_cannot_be_looked_for_lives_while_its_folder_is_young() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.lock");
+        let mut harness = Identity::own().expect("this process");
+        harness.start_ticks += 1;
+        let elsewhere = Namespaces { pid: "pid:[1]".to_owned(), time: String::new() };
+        let owner = Owner { token: token(&harness), harness, namespaces: Some(elsewhere) };
+        std::fs::write(&path, serde_json::to_vec(&owner).expect("JSON")).expect("written");
+        assert!(is_alive(&path));
+        let long_ago = std::time::SystemTime::now() - 2 * QUIET;
+        File::options().write(true).open(&path).expect("opened").set_modified(long_ago).expect("aged");
         assert!(!is_alive(&path));
     }
 

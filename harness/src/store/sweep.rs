@@ -1,18 +1,20 @@
 //! Removes what a harness that was killed left behind: processes, data, unfinished folders.
 //!
 //! Members die with their harness and links heal by themselves, so mostly there is nothing. What there is, is
-//! recognised by the run's token and by an owner that no longer lives. A run beside it lives on untouched.
+//! recognised by the run's token and by an owner that no longer lives. A run beside it lives on untouched, and so does
+//! everything of which this process can't know whose it is: of another namespace, another boot, another user. There the
+//! owner's id would be taken for somebody else's.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::folder::{RunFolder, read_dir_if_there};
+use super::folder::{self, RunFolder, read_dir_if_there};
 use super::lock::{self, TOKEN_VARIABLE};
 #[cfg(feature = "docker")]
 use crate::cluster::docker;
-use crate::cluster::procfs;
+use crate::cluster::procfs::{self, Identity, Namespaces};
 
 /// What a sweep did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,6 +72,7 @@ pub fn sweep(store: &Path) -> io::Result<Swept> {
             swept.folders.push(path.to_owned());
         }
     }
+    folder::tidy_links(store)?;
     Ok(swept)
 }
 
@@ -105,8 +108,11 @@ fn lock_files(store: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Marks an unfinished run, removes its members' data, and lastly its lock: whatever stops this half way, the
-/// next sweep finds the lock again.
+/// next sweep finds the lock again. One that had not begun holds nothing and goes altogether.
 fn close(folder: &RunFolder) -> io::Result<()> {
+    if !folder.history().exists() {
+        return folder.discard();
+    }
     folder.drop_data()?;
     std::fs::write(
         folder.path().join("INTERRUPTED"),
@@ -118,26 +124,48 @@ fn close(folder: &RunFolder) -> io::Result<()> {
 
 /// Kills processes whose environment names a harness that no longer lives.
 fn end_orphans() -> Vec<u32> {
-    let own = std::process::id();
-    let mut ended = Vec::new();
-    for pid in procfs::pids() {
-        let Some(token) = procfs::environment(pid, TOKEN_VARIABLE) else { continue };
-        let Some(owner) = lock::owner_of(&token) else { continue };
-        if pid == own || owner.pid == own || owner.lives() {
-            continue;
-        }
-        let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        if raw.is_some_and(|raw| kill_process(raw, Signal::KILL).is_ok()) {
-            ended.push(pid);
-        }
+    let Some(here) = Here::look() else { return Vec::new() };
+    procfs::pids().into_iter().filter(|pid| here.end_if_orphaned(*pid)).collect()
+}
+
+/// Where this process stands: what it must have in common with another before it may end that one.
+struct Here {
+    own: Identity,
+    namespaces: Namespaces,
+    user: u32,
+}
+
+impl Here {
+    /// None where `/proc` does not tell about this process: then nobody is known well enough to be ended.
+    fn look() -> Option<Self> {
+        let (own, namespaces) = (Identity::own()?, Namespaces::own()?);
+        Some(Self { own, namespaces, user: rustix::process::geteuid().as_raw() })
     }
-    ended
+
+    /// Ends one process if it was left behind. The handle is taken first, so that the signal goes to the process that
+    /// was looked at and to no later one of the same id.
+    fn end_if_orphaned(&self, pid: u32) -> bool {
+        let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+        let Ok(handle) = pidfd_open(raw, PidfdFlags::empty()) else { return false };
+        let Some(token) = procfs::environment(pid, TOKEN_VARIABLE) else { return false };
+        self.may_end(pid, &token) && pidfd_send_signal(&handle, Signal::KILL).is_ok()
+    }
+
+    /// Whether a process with this token is of a dead harness of this namespace, boot and user.
+    fn may_end(&self, pid: u32, token: &str) -> bool {
+        let Some(owner) = lock::owner_of(token) else { return false };
+        pid != self.own.pid
+            && owner != self.own
+            && owner.boot_id == self.own.boot_id
+            && procfs::user(pid) == Some(self.user)
+            && Namespaces::of(pid).as_ref() == Some(&self.namespaces)
+            && !owner.lives()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::procfs::Identity;
     use crate::store::lock::Owner;
 
     fn dead_run(store: &Path) -> RunFolder {
@@ -145,9 +173,38 @@ mod tests {
         std::fs::create_dir_all(folder.nodes().join("1/data")).expect("a folder");
         let mut harness = Identity::own().expect("this process");
         harness.start_ticks += 1;
-        let owner = Owner { harness, token: "t".to_owned() };
+        let owner = Owner { harness, token: "t".to_owned(), namespaces: Namespaces::own() };
         std::fs::write(folder.lock(), serde_json::to_vec(&owner).expect("JSON")).expect("written");
+        std::fs::write(folder.history(), "").expect("written");
         folder
+    }
+
+    #[test]
+    fn a_dead_run_that_had_not_begun_leaves_nothing() {
+        let store = tempfile::tempdir().expect("a store");
+        let dead = dead_run(store.path());
+        std::fs::remove_file(dead.history()).expect("removed");
+        assert_eq!(sweep(store.path()).expect("swept").folders, [dead.path()]);
+        assert_eq!(std::fs::read_dir(store.path()).expect("a store").count(), 0);
+    }
+
+    #[test]
+    fn links_that_lead_nowhere_and_half_made_ones_are_swept() {
+        let store = tempfile::tempdir().expect("a store");
+        let link = |name: &str| {
+            std::os::unix::fs::symlink("gone/20260101T000000Z", store.path().join(name)).expect("a link")
+        };
+        link("latest");
+        link(".latest-4194305");
+        let own = format!(".latest-{}", std::process::id());
+        link(&own);
+        sweep(store.path()).expect("swept");
+        let left: Vec<_> = std::fs::read_dir(store.path())
+            .expect("a store")
+            .flatten()
+            .map(|entry| entry.file_name())
+            .collect();
+        assert_eq!(left, [std::ffi::OsString::from(own)], "whoever makes one still lives");
     }
 
     #[test]
@@ -164,6 +221,42 @@ mod tests {
         assert!(!dead.nodes().join("1/data").exists());
         assert!(alive.folder.nodes().join("1/data").exists());
         assert!(sweep(store.path()).expect("swept again").folders.is_empty());
+    }
+
+    #[test]
+    fn only_what_a_dead_harness_of_this_namespace_boot_and_user_left_may_be_ended() {
+        let waiting = || {
+            let mut command = std::process::Command::new("sleep");
+            command.arg("60");
+            command
+        };
+        let here = Here::look().expect("/proc");
+        let Identity { pid, start_ticks, boot_id } = here.own.clone();
+        let dead = format!("{pid}.{}.{boot_id}.00000001", start_ticks + 1);
+        let mut beside = waiting().spawn().expect("sleep");
+        assert!(here.may_end(beside.id(), &dead));
+        assert!(!here.may_end(beside.id(), &format!("{pid}.{start_ticks}.{boot_id}.00000001")), "it lives");
+        assert!(!here.may_end(beside.id(), &format!("{pid}.{}.other.00000001", start_ticks + 1)));
+        assert!(!here.may_end(beside.id(), "nonsense"));
+        assert!(!here.may_end(pid, &dead), "nobody ends itself");
+        let mut elsewhere = Here::look().expect("/proc");
+        elsewhere.namespaces.pid = "pid:[1]".to_owned();
+        assert!(!elsewhere.may_end(beside.id(), &dead));
+        let other_user = Here { user: here.user + 1, ..Here::look().expect("/proc") };
+        assert!(!other_user.may_end(beside.id(), &dead));
+        assert!(!here.end_if_orphaned(beside.id()), "it has no token");
+        beside.kill().and_then(|()| beside.wait()).expect("ended");
+        // Another sweep of this machine may be faster.
+        let mut left = waiting().env(TOKEN_VARIABLE, &dead).spawn().expect("sleep");
+        // Its environment shows a moment after it was started.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while !here.end_if_orphaned(left.id()) && std::time::Instant::now() < deadline {
+            if left.try_wait().expect("its state").is_some() {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        assert!(!left.wait().expect("reaped").success());
     }
 
     #[test]

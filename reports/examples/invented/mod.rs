@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use checker::history::{Datum, Event, EventKind, Function, History, Outcome, Value};
 use checker::verdict::{CheckResult, Counterexample, OpView, Verdict};
+use reports::elections::by_kind;
 use reports::results::{
     Election, FaultCounts, FaultRecord, FaultState, Host, MemberSpan, Reach, Results, Role, RunFile, RunInfo,
     Timings,
@@ -135,6 +136,7 @@ fn faults(ending: Ending) -> (Vec<FaultRecord>, Vec<Election>, Vec<MemberSpan>) 
         elections.push(Election {
             id: format!("E{number}"),
             fault: Some(format!("F{number}")),
+            healing: false,
             fault_ns: injected,
             from: Some(leader),
             to: next,
@@ -342,7 +344,9 @@ fn judge(invented: &mut Invented, ending: Ending, elections: Vec<Election>, span
     let Invented { results, faults, history, .. } = invented;
     operations::count_around_faults(history, faults);
     results.operations = operations::counts(history);
-    results.outages = outages::from_history(history, faults, outages::MINIMUM_NS);
+    results.election_kinds = by_kind(&elections, faults);
+    let beside = outages::Beside { faults, elections: &elections, load_end_ns: Some(END) };
+    results.outages = outages::from_history(history, beside, outages::MINIMUM_NS);
     results.latency = latency::summaries(history, faults);
     results.faults = FaultCounts::of(faults);
     results.elections = elections;

@@ -14,6 +14,9 @@ const MOST_EVIDENCE: usize = 600;
 const MOST_VALUES: usize = 40;
 /// Columns of a table of evidence at most.
 const MOST_COLUMNS: usize = 8;
+/// Columns in the order in which they are read; others follow.
+const COLUMNS: [&str; 9] =
+    ["fault", "kind", "member", "key", "before", "epoch_before", "during", "after", "epoch_after"];
 /// Characters of what a check found at most.
 const MOST_SUMMARY: usize = 800;
 /// Characters of a name at most.
@@ -134,7 +137,9 @@ fn list(m: &mut Markup, items: &[Value]) {
         m.leaf("p", &[], &value_text(&Value::Array(items.to_vec())));
         return;
     };
-    let names: Vec<&String> = first.keys().take(MOST_COLUMNS).collect();
+    let mut names: Vec<&String> = first.keys().take(MOST_COLUMNS).collect();
+    // A name first, then what comes one after the other in time; the file has them by the alphabet.
+    names.sort_by_key(|name| COLUMNS.iter().position(|column| column == name).unwrap_or(COLUMNS.len()));
     m.el("div", &[("class", "sideways")], |m| {
         m.el("table", &[("class", "list")], |m| {
             m.el("tr", &[], |m| {

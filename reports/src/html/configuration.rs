@@ -26,14 +26,17 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     m.el("footer", &[], |m| {
         m.leaf("span", &[], "One file; nothing is fetched from anywhere.");
         m.el("span", &[], |m| {
-            m.text("Drawn again with ");
-            m.leaf("code", &[], &format!("harness report {}", input.run.name));
+            // The page knows the name of its run and not where somebody put its folder.
+            m.text("Drawn again, in the folder of this page, with ");
+            m.leaf("code", &[], "harness report .");
         });
     });
 }
 
 type Pairs = Vec<(String, String)>;
 
+/// Time that no part of a run claims, from which it is worth a line.
+const LEAST_REST_MS: f64 = 50.0;
 /// Characters of a value at most; the whole is in run.json.
 const MOST_VALUE: usize = 1000;
 
@@ -81,6 +84,10 @@ fn run(input: &Input<'_>) -> Pairs {
         pair("seed", run.seed.to_string()),
         pair("workload", format!("{}, {} keys", run.workload, count(run.keys.into()))),
         pair("nemeses", nemeses),
+        pair(
+            "not tried",
+            if run.not_tried.is_empty() { "none".to_owned() } else { run.not_tried.join(", ") },
+        ),
         pair("interval", setting_ms(run.interval_ms)),
         pair("overlap", if run.overlap { "yes" } else { "no" }),
         pair("rate", format!("{} operations/s, {} processes", rate(run.rate), count(run.concurrency.into()))),
@@ -128,17 +135,22 @@ fn host(input: &Input<'_>) -> Pairs {
 
 fn timings(input: &Input<'_>) -> Pairs {
     let timings = input.results.timings;
-    [
+    let parts = [
         ("start", timings.start_ms),
         ("workload", timings.workload_ms),
         ("recovery", timings.recovery_ms),
+        ("stopping", timings.stop_ms),
         ("checks", timings.check_ms),
-        ("all", timings.total_ms),
-    ]
-    .into_iter()
-    .filter(|(_, value)| *value > 0.0)
-    .map(|(name, value)| pair(name, duration(value)))
-    .collect()
+    ];
+    // What no part claims is said, so that the parts sum up.
+    let rest = timings.total_ms - parts.iter().map(|(_, value)| value).sum::<f64>();
+    let rest = if rest >= LEAST_REST_MS { rest } else { 0.0 };
+    parts
+        .into_iter()
+        .chain([("between them", rest), ("all", timings.total_ms)])
+        .filter(|(_, value)| *value > 0.0)
+        .map(|(name, value)| pair(name, duration(value)))
+        .collect()
 }
 
 fn files(m: &mut Markup, input: &Input<'_>) {

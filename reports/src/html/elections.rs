@@ -1,17 +1,27 @@
-//! Elections: what a failover costs, and which phase it is spent in.
+//! Elections: what a failover costs by kind of fault, and which phase it is spent in.
+//!
+//! Kinds of faults are never mixed in a figure. Of many elections the slowest are drawn one by one; the others are
+//! folded away below the histograms, and of very many the rest is in results.json.
 
 use plotters::prelude::*;
 
 use super::Input;
 use super::lanes::brief;
 use super::markup::{Markup, css};
-use crate::findings::{self, percent, shortened};
+use crate::elections::{ENOUGH, grouped, median};
+use crate::findings::{self, MOST_KIND, percent, shortened};
 use crate::labels::{NARROW_PX, steps, tick_text, ticks, width_px};
 use crate::latency::merged;
-use crate::numbers::{len, len_f64, lossy, moment, nearest_rank, to_u32, whole_ms};
-use crate::results::{Election, Phase};
+use crate::numbers::{count, len, len_f64, lossy, moment, nearest_rank, plural, to_u32, whole_ms};
+use crate::results::{Election, ElectionKind, Phase};
 use crate::svg::{self, Frame, Pen};
 
+/// Elections with a row of their own above the histograms: all of them, or the slowest.
+const TOP: usize = 10;
+/// Folded rows at most; results.json has all.
+const MOST_FOLDED: usize = 200;
+/// Kinds with a row of their own in a table and in a drawing, the most frequent.
+const MOST_KINDS: usize = 12;
 /// Bins of the histogram of totals at most.
 const MOST_BINS: u32 = 30;
 /// Bins for a factor of ten in the histograms of the phases.
@@ -31,8 +41,119 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     if elections.is_empty() {
         return;
     }
-    let scale = Scale::of(elections);
-    m.el("table", &[("class", "cards elections")], |m| {
+    kinds_table(m, &input.results.election_kinds);
+    let mut slowest: Vec<usize> = (0..elections.len()).collect();
+    slowest.sort_by(|a, b| stacked(&elections[*b]).total_cmp(&stacked(&elections[*a])));
+    let all = elections.len() <= TOP;
+    slowest.truncate(TOP);
+    if all {
+        slowest.sort_unstable();
+    } else {
+        m.el("h3", &[("class", "later")], |m| {
+            m.text(&format!("The {TOP} slowest "));
+            m.leaf("span", &[("class", "quiet")], &format!("of {} elections", len(elections.len())));
+        });
+    }
+    table(m, input, "slowest", slowest.iter().map(|at| &elections[*at]));
+    phase_legend(m);
+    let grouped = grouped(elections, input.faults);
+    m.el("div", &[("class", "two")], |m| match grouped.as_slice() {
+        [(_, only)] => {
+            m.el("div", &[], |m| totals(m, only));
+            m.el("div", &[], |m| phase_histograms(m, &grouped));
+        }
+        _ => {
+            m.el("div", &[], |m| totals_by_kind(m, &grouped));
+            m.el("div", &[], |m| phase_histograms(m, &grouped));
+        }
+    });
+    if !all {
+        folded(m, input);
+    }
+    m.line();
+}
+
+/// Counts and percentiles by kind, where there are enough of a kind to have them.
+pub(super) fn kinds_table(m: &mut Markup, kinds: &[ElectionKind]) {
+    if kinds.is_empty() {
+        return;
+    }
+    m.el("table", &[("class", "cards kinds")], |m| {
+        m.el("thead", &[], |m| {
+            m.el("tr", &[], |m| {
+                m.leaf("th", &[("data-sort", "yes")], "elections after");
+                m.leaf("th", &[("class", "n"), ("data-sort", "yes")], "number");
+                for name in ["p50", "p90", "p99", "largest"] {
+                    unit(m, name, "ms");
+                }
+                for name in ["detection", "election", "sync", "first write"] {
+                    unit(m, name, "median, ms");
+                }
+            });
+        });
+        m.el("tbody", &[], |m| {
+            for kind in most_frequent(kinds) {
+                kind_row(m, kind);
+            }
+        });
+    });
+    let left_out = kinds.len().saturating_sub(MOST_KINDS);
+    let more = if left_out > 0 {
+        format!(" {} more kinds are in results.json.", len(left_out))
+    } else {
+        String::new()
+    };
+    let text = format!(
+        "From the fault until a write that was due after it is acknowledged; nearest rank. A median is given from 3 \
+         elections on, p90 from 10, p99 from 100: below that it would be one election's time under another name.{more}"
+    );
+    m.leaf("p", &[("class", "caption")], &text);
+    m.line();
+}
+
+fn most_frequent(kinds: &[ElectionKind]) -> Vec<&ElectionKind> {
+    let mut shown: Vec<&ElectionKind> = kinds.iter().collect();
+    if shown.len() > MOST_KINDS {
+        shown.sort_by_key(|kind| std::cmp::Reverse(kind.count));
+        shown.truncate(MOST_KINDS);
+    }
+    shown
+}
+
+fn kind_row(m: &mut Markup, kind: &ElectionKind) {
+    m.el("tr", &[], |m| {
+        m.leaf("td", &[("class", "id span2")], &shortened(&kind.kind, MOST_KIND));
+        let number = if kind.measured == kind.count {
+            count(kind.count)
+        } else {
+            format!("{} of {}", count(kind.measured), count(kind.count))
+        };
+        m.leaf("td", &[("class", "n"), ("data-l", "number")], &number);
+        for (name, value) in [("p50, ms", kind.p50_ms), ("p90, ms", kind.p90_ms), ("p99, ms", kind.p99_ms)] {
+            m.leaf("td", &[("class", "n"), ("data-l", name)], &known(value));
+        }
+        m.el("td", &[("class", "n"), ("data-l", "largest, ms")], |m| m.leaf("b", &[], &known(kind.max_ms)));
+        for (name, value) in [
+            ("detection, ms", kind.detection_p50_ms),
+            ("election, ms", kind.election_p50_ms),
+            ("sync, ms", kind.sync_p50_ms),
+            ("first write, ms", kind.first_write_p50_ms),
+        ] {
+            m.leaf("td", &[("class", "n"), ("data-l", name)], &known(value));
+        }
+    });
+    m.line();
+}
+
+/// A table of elections, each with its phases as a bar.
+fn table<'a>(
+    m: &mut Markup,
+    input: &Input<'_>,
+    class: &str,
+    elections: impl Iterator<Item = &'a Election> + Clone,
+) {
+    let scale = Scale::of(elections.clone());
+    m.el("table", &[("class", &format!("cards elections {class}"))], |m| {
         m.el("thead", &[], |m| m.el("tr", &[], |m| header(m, &scale)));
         m.el("tbody", &[], |m| {
             for election in elections {
@@ -40,12 +161,25 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
             }
         });
     });
-    phase_legend(m);
-    m.el("div", &[("class", "two")], |m| {
-        m.el("div", &[], |m| totals(m, elections));
-        m.el("div", &[], |m| phase_histograms(m, elections));
+}
+
+/// All of them in the order of time, for who wants them.
+fn folded(m: &mut Markup, input: &Input<'_>) {
+    let elections = &input.results.elections;
+    m.el("details", &[("class", "part")], |m| {
+        m.el("summary", &[], |m| {
+            m.leaf("b", &[], "All elections");
+            m.text(" ");
+            let shown = elections.len().min(MOST_FOLDED);
+            let text = if shown == elections.len() {
+                format!("{}, in the order of time", len(shown))
+            } else {
+                format!("the first {} of {}; results.json has them all", len(shown), len(elections.len()))
+            };
+            m.leaf("span", &[("class", "quiet")], &text);
+        });
+        table(m, input, "all", elections.iter().take(MOST_FOLDED));
     });
-    m.line();
 }
 
 /// The linear axis of the stacked bars.
@@ -56,8 +190,8 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(elections: &[Election]) -> Self {
-        let longest = elections.iter().map(stacked).fold(1.0, f64::max);
+    fn of<'a>(elections: impl Iterator<Item = &'a Election>) -> Self {
+        let longest = elections.map(stacked).fold(1.0, f64::max);
         let ticks = ticks(longest, 4);
         let step = ticks.get(1).copied().unwrap_or(longest);
         let top = (longest / step - 1e-9).ceil() * step;
@@ -128,9 +262,16 @@ fn known(value: Option<f64>) -> String {
 fn cause(m: &mut Markup, input: &Input<'_>, election: &Election) {
     match &election.fault {
         Some(id) => {
-            m.leaf("a", &[("href", &format!("#{id}"))], id);
+            if input.has_row(id) {
+                m.leaf("a", &[("href", &format!("#{id}"))], id);
+            } else {
+                m.text(id);
+            }
             if let Some(fault) = input.by_id.get(id.as_str()) {
                 m.text(&format!(" {}", shortened(&brief(&fault.sentence), MOST_CAUSE)));
+            }
+            if election.healing {
+                m.text(", from its healing");
             }
         }
         None => m.text("no fault"),
@@ -178,8 +319,8 @@ fn phase_legend(m: &mut Markup) {
     m.line();
 }
 
-/// The histogram of all totals, with its percentiles.
-fn totals(m: &mut Markup, elections: &[Election]) {
+/// The histogram of the totals of one kind, with its percentiles.
+fn totals(m: &mut Markup, elections: &[&Election]) {
     let mut values: Vec<f64> = elections.iter().filter_map(|election| election.total_ms).collect();
     values.sort_by(f64::total_cmp);
     let Some(&longest) = values.last() else {
@@ -197,13 +338,17 @@ fn totals(m: &mut Markup, elections: &[Election]) {
     let most = lossy(counts.iter().copied().max().unwrap_or(1));
     m.el("h3", &[], |m| {
         m.text("Total time ");
-        let text = format!("{} elections, bins of {} ms", len(values.len()), whole_ms(bin));
+        let number = plural(u64::try_from(values.len()).unwrap_or(u64::MAX), "election");
+        let text = format!("{number}, bins of {} ms", whole_ms(bin));
         let text = if boxed(&values, most) { format!("{text}, one box each") } else { text };
         m.leaf("span", &[("class", "quiet")], &text);
     });
+    let enough = ENOUGH.map(|(_, least)| values.len() >= least);
     let named: Vec<(&str, f64)> = [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("max", 100.0)]
         .into_iter()
-        .filter_map(|(name, rank)| nearest_rank(&values, rank).map(|value| (name, value)))
+        .zip(enough.into_iter().chain([true]))
+        .filter(|(_, enough)| *enough)
+        .filter_map(|((name, rank), _)| nearest_rank(&values, rank).map(|value| (name, value)))
         .collect();
     let labelled: Vec<(String, f64)> = merged(&named)
         .into_iter()
@@ -273,27 +418,80 @@ fn bars(counts: &[u64], most: f64, boxed: bool) -> String {
     })
 }
 
-/// One strip for each phase, all on one axis of time that is logarithmic: a ring for each election, or a histogram
-/// where there are too many.
-fn phase_histograms(m: &mut Markup, elections: &[Election]) {
-    let all: Vec<f64> =
-        Phase::ALL.into_iter().flat_map(|phase| elections.iter().filter_map(move |e| phase.of(e))).collect();
-    let longest = all.iter().copied().fold(1.0, f64::max);
-    let decades = longest.log10().ceil().max(1.0);
+/// A row of a drawing: what it is of, and what was measured, in order.
+type Row = (String, Vec<f64>);
+
+fn measured(elections: &[&Election], value: impl Fn(&Election) -> Option<f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = elections.iter().filter_map(|election| value(election)).collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// One strip for each kind, all on one axis of time that is logarithmic.
+fn totals_by_kind(m: &mut Markup, kinds: &[(String, Vec<&Election>)]) {
+    let rows: Vec<Row> = kinds
+        .iter()
+        .take(MOST_KINDS)
+        .map(|(kind, elections)| {
+            (shortened(kind, MOST_KIND), measured(elections, |election| election.total_ms))
+        })
+        .collect();
+    let how = how_drawn(&rows);
+    m.el("h3", &[], |m| {
+        m.text("Total time ");
+        m.leaf("span", &[("class", "quiet")], &format!("by kind of fault; {how}, bar at the median"));
+    });
+    strips(m, &[(None, rows)]);
+}
+
+/// One strip for each phase, of each kind by itself, all on one axis of time that is logarithmic: a ring for each
+/// election, or a histogram where there are too many.
+fn phase_histograms(m: &mut Markup, kinds: &[(String, Vec<&Election>)]) {
+    let groups: Vec<(Option<&str>, Vec<Row>)> = Phase::ALL
+        .into_iter()
+        .map(|phase| match kinds {
+            [(_, only)] => (None, vec![(phase.name().to_owned(), measured(only, |e| phase.of(e)))]),
+            _ => {
+                let of_kind = |(kind, elections): &(String, Vec<&Election>)| {
+                    (shortened(kind, MOST_KIND), measured(elections, |election| phase.of(election)))
+                };
+                (Some(phase.name()), kinds.iter().take(MOST_KINDS).map(of_kind).collect())
+            }
+        })
+        .collect();
+    let rows: Vec<Row> = groups.iter().flat_map(|(_, rows)| rows.clone()).collect();
+    let how = how_drawn(&rows);
     m.el("h3", &[], |m| {
         m.text("Each phase ");
-        let each = elections.len() <= MOST_EACH;
-        let text = if each { "one ring per election" } else { "number of elections by length" };
-        m.leaf("span", &[("class", "quiet")], &format!("{text}, bar at the median"));
+        m.leaf("span", &[("class", "quiet")], &format!("{how}, bar at the median"));
     });
+    strips(m, &groups);
+}
+
+fn how_drawn(rows: &[Row]) -> &'static str {
+    if rows.iter().all(|(_, values)| values.len() <= MOST_EACH) {
+        "one ring per election"
+    } else {
+        "number of elections by length"
+    }
+}
+
+/// Rows in groups on one logarithmic axis, each with its median.
+fn strips(m: &mut Markup, groups: &[(Option<&str>, Vec<Row>)]) {
+    let longest = groups.iter().flat_map(|(_, rows)| rows).filter_map(|(_, values)| values.last());
+    let longest = longest.copied().filter(|value| value.is_finite()).fold(1.0, f64::max);
+    let decades = longest.log10().ceil().max(1.0);
     m.el("div", &[("class", "strips")], |m| {
         m.leaf("span", &[("class", "quiet median")], "median, ms");
-        for phase in Phase::ALL {
-            let mut values: Vec<f64> = elections.iter().filter_map(|election| phase.of(election)).collect();
-            values.sort_by(f64::total_cmp);
-            m.leaf("span", &[], phase.name());
-            m.el("div", &[("class", "strip")], |m| strip(m, &values, decades));
-            m.leaf("span", &[("class", "n")], &known(nearest_rank(&values, 50.0)));
+        for (name, rows) in groups {
+            if let Some(name) = name {
+                m.leaf("b", &[("class", "group")], name);
+            }
+            for (label, values) in rows {
+                m.leaf("span", &[("class", if name.is_some() { "inner" } else { "" })], label);
+                m.el("div", &[("class", "strip")], |m| strip(m, values, decades));
+                m.leaf("span", &[("class", "n")], &known(median(values)));
+            }
         }
         m.el("div", &[("class", "strip-axis")], |m| {
             for decade in 0..=to_u32(decades, 12) {
@@ -317,7 +515,7 @@ fn strip(m: &mut Markup, values: &[f64], decades: f64) {
     } else {
         strip_bars(m, values, decades);
     }
-    if let Some(median) = nearest_rank(values, 50.0) {
+    if let Some(median) = median(values) {
         let style = format!("left:{}%", css(percent(place(median), decades)));
         m.leaf("i", &[("class", "median"), ("style", &style)], "");
     }

@@ -4,27 +4,65 @@ use super::markup::Markup;
 use super::{Input, precision, reach};
 use crate::faults::{FaultLoad, FaultRecord, FaultState, OperationMix};
 use crate::findings::{self, shortened};
-use crate::numbers::{count, moment, ns_to_ms, whole_ms};
+use crate::numbers::{count, len, moment, ns_to_ms, whole_ms};
 
 /// Characters of evidence at most; the whole is in faults.jsonl.
 const MOST_EVIDENCE: usize = 600;
+/// Faults that are shown all at once.
+const MOST_OPEN: usize = 20;
+/// Of more, so many are; the others are folded away.
+const TOP: usize = 10;
+/// Rows at most; the rest is in faults.jsonl.
+const MOST_ROWS: usize = 200;
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     m.heading("faults", "Faults", &findings::faults(input.run, input.faults));
     if input.faults.is_empty() {
         return;
     }
+    let shown = shown(input.faults);
+    let (top, rest) = shown.split_at(if shown.len() <= MOST_OPEN { shown.len() } else { TOP });
+    table(m, top);
+    if !rest.is_empty() {
+        m.el("details", &[("class", "part")], |m| {
+            m.el("summary", &[], |m| {
+                m.leaf("b", &[], "The other faults");
+                m.text(" ");
+                let left_out = input.faults.len() - shown.len();
+                let text = match left_out {
+                    0 => len(rest.len()),
+                    some => format!("{}; {} more are in faults.jsonl", len(rest.len()), len(some)),
+                };
+                m.leaf("span", &[("class", "quiet")], &text);
+            });
+            table(m, rest);
+        });
+    }
+    precision::write(m, input);
+    load(m, input);
+    reach::write(m, input);
+}
+
+/// The faults that have a row: where they are many, first those that were not proven, then the others in the order of
+/// time.
+pub(super) fn shown(faults: &[FaultRecord]) -> Vec<&FaultRecord> {
+    let mut shown: Vec<&FaultRecord> = faults.iter().collect();
+    if shown.len() > MOST_OPEN {
+        shown.sort_by_key(|fault| fault.state == FaultState::Verified);
+        shown.truncate(MOST_ROWS);
+    }
+    shown
+}
+
+fn table(m: &mut Markup, faults: &[&FaultRecord]) {
     m.el("table", &[("class", "cards faults")], |m| {
         m.el("thead", &[], |m| m.el("tr", &[], header));
         m.el("tbody", &[], |m| {
-            for fault in input.faults {
+            for fault in faults {
                 row(m, fault);
             }
         });
     });
-    precision::write(m, input);
-    load(m, input);
-    reach::write(m, input);
 }
 
 fn header(m: &mut Markup) {
@@ -141,6 +179,13 @@ fn load(m: &mut Markup, input: &Input<'_>) {
             m.text(" ");
             m.leaf("span", &[("class", "quiet")], "reads, writes, compare-and-sets that ended well");
         });
+        m.leaf(
+            "p",
+            &[("class", "caption")],
+            "While it held: from being in force to the request to heal it. The check \u{201c}load\u{201d} counts more as \
+             during a fault, from its being asked for until it was seen to be gone, and takes faults that overlap as one; \
+             so its figures differ from these.",
+        );
         m.el("table", &[("class", "cards load")], |m| {
             m.el("thead", &[], |m| {
                 m.el("tr", &[], |m| {
@@ -152,7 +197,7 @@ fn load(m: &mut Markup, input: &Input<'_>) {
                 });
             });
             m.el("tbody", &[], |m| {
-                for (fault, load) in counted {
+                for (fault, load) in counted.into_iter().filter(|(fault, _)| input.has_row(&fault.id)) {
                     load_row(m, fault, load);
                 }
             });

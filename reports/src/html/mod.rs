@@ -27,7 +27,7 @@ mod series;
 mod timeline;
 mod verdict;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use checker::history::History;
 use checker::verdict::Verdict;
@@ -53,6 +53,8 @@ struct Input<'a> {
     axis: Axis,
     /// The faults by their names.
     by_id: BTreeMap<&'a str, &'a FaultRecord>,
+    /// The faults that have a row in the table of faults.
+    rows: BTreeSet<&'a str>,
     /// What each member was, by its id.
     spans: BTreeMap<u64, Vec<&'a MemberSpan>>,
 }
@@ -64,7 +66,13 @@ impl<'a> Input<'a> {
             spans.entry(span.node).or_default().push(span);
         }
         let by_id = faults.iter().map(|fault| (fault.id.as_str(), fault)).collect();
-        Self { run, results, faults, history, axis: Axis::of(results, faults, history), by_id, spans }
+        let rows = faults::shown(faults).into_iter().map(|fault| fault.id.as_str()).collect();
+        Self { run, results, faults, history, axis: Axis::of(results, faults, history), by_id, rows, spans }
+    }
+
+    /// Whether a link to this fault leads somewhere.
+    fn has_row(&self, fault: &str) -> bool {
+        self.rows.contains(fault)
     }
 }
 

@@ -85,6 +85,14 @@
     });
   }
 
+  // What cannot be is in sight, wherever its drawing begins.
+  for (const box of all(".sideways")) {
+    const bad = box.querySelector(".impossible");
+    if (!bad || box.scrollWidth <= box.clientWidth) continue;
+    const [outer, inner] = [box.getBoundingClientRect(), bad.getBoundingClientRect()];
+    box.scrollLeft += inner.left - outer.left - Math.max(0, (outer.width - inner.width) / 2);
+  }
+
   // Everything folded is open on paper.
   let opened = [];
   addEventListener("beforeprint", () => {
@@ -180,7 +188,7 @@
   const axis = lanes.querySelector(".axis");
   const whole = { ticks: all(".tick", axis), grid: all(".grid", bands) };
   const rates = lanes.querySelector("svg.rates");
-  const views = [operations, rates].filter(Boolean)
+  const views = [operations, rates, lanes.querySelector("svg.bands-of")].filter(Boolean)
     .map((svg) => ({ svg, width: svg.viewBox.baseVal.width, height: svg.viewBox.baseVal.height }));
   const closest = Math.max(end / 5000, 0.002);
 

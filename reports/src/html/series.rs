@@ -14,6 +14,7 @@ use super::lanes::{lane, scaled};
 use super::markup::{Markup, css};
 use crate::findings::shortened;
 use crate::labels::{tick_text, ticks};
+use crate::latency::{Stretch, over_time};
 use crate::numbers::{duration, len, len_f64, ms, ns_to_ms, ns_to_s, rate, to_u32};
 use crate::operations::{answered_ns, due_ns, is_update};
 use crate::svg::{self, Frame, Pen};
@@ -228,6 +229,64 @@ fn starts(cells: &[bool]) -> usize {
 
 fn took_ms(op: &Op) -> Option<f64> {
     answered_ns(op).map(|at| ns_to_ms(at.saturating_sub(due_ns(op))))
+}
+
+/// What updates cost over time: the median as a line, bands up to the higher percentiles.
+pub(super) fn percentiles(m: &mut Markup, input: &Input<'_>) -> Option<f64> {
+    let stretches = over_time(input.history, input.axis.end_ns);
+    let first = stretches.first()?;
+    let length_ms = ns_to_ms(first.to_ns.saturating_sub(first.from_ns));
+    let answers = Answers::of(input.history);
+    let scale = Some((answers.low, answers.high));
+    scaled(m, "over-time", "Commit latency", "p50, p90, p99 of updates, ms, log scale", scale, |m| {
+        let mut decade = answers.low;
+        let mut odd = false;
+        while decade <= answers.high * 1.001 {
+            let top = format!("top:{}%", css(answers.depth(decade) * 100.0));
+            m.leaf("i", &[("class", "rule"), ("style", &top)], "");
+            // Every second one: the lane is low.
+            if !odd {
+                m.leaf("span", &[("class", "y"), ("style", &top)], &decade_text(decade));
+            }
+            decade *= 10.0;
+            odd = !odd;
+        }
+        m.drawing(&draw_percentiles(&stretches, input.axis.end_s, (answers.low, answers.high)));
+    });
+    Some(length_ms)
+}
+
+fn draw_percentiles(stretches: &[Stretch], end_s: f64, (low, high): (f64, f64)) -> String {
+    let frame = Frame {
+        size: (RATE_COLUMNS, RATE_PX * 2),
+        class: "bands-of",
+        series: &["outer", "inner", "line"],
+        label: "percentiles of what acknowledged updates cost over time",
+    };
+    // Just inside the axis, so that what stands on an edge is not left out.
+    let within = |ms: f64| ms.clamp(low * 1.02, high * 0.98);
+    svg::draw(&frame, |area| {
+        let mut chart = ChartBuilder::on(area).build_cartesian_2d(0.0..end_s, (low..high).log_scale())?;
+        let band = |stretch: &Stretch, from: f64, to: f64, pen: u8| {
+            let (left, right) = (ns_to_s(stretch.from_ns), ns_to_s(stretch.to_ns).min(end_s));
+            Rectangle::new([(left, within(from)), (right, within(to))], Pen(pen).filled())
+        };
+        chart.draw_series(stretches.iter().map(|stretch| {
+            let from = stretch.p90_ms.unwrap_or(stretch.p50_ms);
+            band(stretch, from, stretch.p99_ms.unwrap_or(stretch.max_ms), 0)
+        }))?;
+        chart.draw_series(
+            stretches.iter().filter_map(|stretch| Some(band(stretch, stretch.p50_ms, stretch.p90_ms?, 1))),
+        )?;
+        for run in stretches.chunk_by(|one, next| one.to_ns == next.from_ns) {
+            let stairs = run.iter().flat_map(|stretch| {
+                let median = within(stretch.p50_ms);
+                [(ns_to_s(stretch.from_ns), median), (ns_to_s(stretch.to_ns).min(end_s), median)]
+            });
+            chart.draw_series(LineSeries::new(stairs, Pen(2)))?;
+        }
+        Ok(())
+    })
 }
 
 /// Operations answered with success in each short time.

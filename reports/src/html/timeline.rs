@@ -8,6 +8,7 @@ use super::axis::Axis;
 use super::markup::{Markup, css};
 use super::{lanes, series};
 use crate::findings;
+use crate::numbers::duration;
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     m.heading("timeline", "Timeline", &findings::timeline(input.results, input.faults));
@@ -21,17 +22,19 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
         let end = css(input.axis.end_s);
         let style = format!("--t0:0;--dt:{end}");
         let mut drawn = None;
+        let mut stretch_ms = None;
         m.el("div", &[("class", "lanes"), ("style", &style), ("data-end", &end)], |m| {
             bands(m, input);
             lanes::faults(m, input);
             lanes::members(m, input);
             drawn = Some(series::operations(m, input));
+            stretch_ms = series::percentiles(m, input);
             series::throughput(m, input);
             lanes::outages(m, input);
             input.axis.write(m);
         });
         m.line();
-        caption(m, input, drawn.as_ref());
+        caption(m, input, drawn.as_ref(), stretch_ms);
     });
     m.line();
 }
@@ -100,10 +103,17 @@ fn group(m: &mut Markup, title: &str, entries: &[(&str, &str)]) {
     });
 }
 
-fn caption(m: &mut Markup, input: &Input<'_>, drawn: Option<&series::Drawn>) {
+fn caption(m: &mut Markup, input: &Input<'_>, drawn: Option<&series::Drawn>, stretch_ms: Option<f64>) {
     let mut text =
         String::from("Shaded through all lanes: from a fault's injection until it was seen to be gone. ");
     text.push_str(&drawn.map(series::Drawn::caption).unwrap_or_default());
+    if let Some(stretch) = stretch_ms {
+        text.push_str(&format!(
+            " Commit latency: acknowledged writes and compare-and-sets by when they were due, in steps of {}: the line is \
+             their median, the dark band reaches to p90, the light one to p99, or to the slowest of fewer than 100.",
+            duration(stretch)
+        ));
+    }
     if !input.results.outages.is_empty() {
         text.push_str(" Outages: a write waited and none was acknowledged.");
     }

@@ -2,10 +2,14 @@
 
 use checker::verdict::Verdict;
 
+use super::Input;
 use super::markup::Markup;
-use super::{Input, word};
 use crate::findings::{self, Sentence};
 use crate::numbers::{count, duration, len};
+use crate::results::{ElectionKind, LatencyClass};
+
+/// Kinds of elections in the page's head at most; the part on elections has more.
+const MOST_KINDS: usize = 8;
 
 /// A circle with a tick.
 const VALID: &str = r#"<svg viewBox="0 0 32 32" aria-hidden="true"><circle class="sign" cx="16" cy="16" r="15"/><path class="in" d="M8.8 16.8l4.9 4.9 9.8-11.2"/></svg>"#;
@@ -16,15 +20,16 @@ const UNKNOWN: &str = r#"<svg viewBox="0 0 32 32" aria-hidden="true"><path class
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     top(m, input);
-    let class = format!("verdict {}", input.results.verdict);
+    let (headline, verdict) = findings::headline(input.results);
+    let class = format!("verdict {verdict}");
     m.el("header", &[("class", &class)], |m| {
         m.el("h1", &[], |m| {
-            m.drawing(match input.results.verdict {
+            m.drawing(match verdict {
                 Verdict::Valid => VALID,
                 Verdict::Invalid => INVALID,
                 Verdict::Unknown => UNKNOWN,
             });
-            m.text(word(input.results.verdict));
+            m.text(headline);
             m.leaf("small", &[], &format!("exit status {}", input.results.exit_status));
         });
         m.el("p", &[("class", "say")], |m| m.sentence(&sentence(input)));
@@ -32,6 +37,7 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
             m.leaf("p", &[("class", "note")], note);
         }
         figures(m, input);
+        elections(m, &input.results.election_kinds);
         command(m, &input.results.repeat);
     });
     m.line();
@@ -76,9 +82,14 @@ fn figures(m: &mut Markup, input: &Input<'_>) {
             let verified = format!("{} of {}", faults.verified, faults.planned);
             figure(m, "faults verified", &verified, &format!("{} leaked", faults.leaked));
         }
-        let median = findings::median_total(&results.elections);
-        let median = median.map(|value| format!("median {}", duration(value))).unwrap_or_default();
-        figure(m, "changes of leader", &len(results.elections.len()), &median);
+        figure(m, "changes of leader", &len(results.elections.len()), &one_kind(&results.election_kinds));
+        let writes = [LatencyClass::WriteCalm, LatencyClass::WriteFault];
+        if let Some((class, summary)) =
+            writes.into_iter().find_map(|class| Some((class, results.latency.get(&class)?)))
+        {
+            let name = if class.is_fault() { "commit latency, faults" } else { "commit latency, calm" };
+            figure(m, name, &duration(summary.p50_ms), &format!("p99 {}", duration(summary.p99_ms)));
+        }
         match findings::worst_outage(&results.outages) {
             None if total.invoked == 0 => figure(m, "worst outage", "–", "nothing on record"),
             Some(worst) => {
@@ -95,6 +106,36 @@ fn figures(m: &mut Markup, input: &Input<'_>) {
         let took = results.timings.check_ms;
         let took = if took > 0.0 { format!("in {}", duration(took)) } else { String::new() };
         figure(m, label, &of, &took);
+    });
+}
+
+/// What a change of leader costs where all were of one kind; of several a table says it.
+fn one_kind(kinds: &[ElectionKind]) -> String {
+    let [only] = kinds else { return String::new() };
+    match (only.p50_ms, only.max_ms) {
+        (Some(median), _) => format!("median {}", duration(median)),
+        (None, Some(most)) => format!("{} at most", duration(most)),
+        (None, None) => String::new(),
+    }
+}
+
+/// What elections cost by kind of fault, in a line each.
+fn elections(m: &mut Markup, kinds: &[ElectionKind]) {
+    if kinds.is_empty() {
+        return;
+    }
+    m.el("ul", &[("class", "by-kind")], |m| {
+        for kind in kinds.iter().take(MOST_KINDS) {
+            m.el("li", &[], |m| {
+                let text = findings::kind_in_brief(kind);
+                let (name, figures) = text.split_at(text.rfind(": ").map_or(text.len(), |at| at + 1));
+                m.leaf("b", &[], name);
+                m.text(figures);
+            });
+        }
+        if kinds.len() > MOST_KINDS {
+            m.leaf("li", &[], &format!("and {} more kinds", len(kinds.len() - MOST_KINDS)));
+        }
     });
 }
 

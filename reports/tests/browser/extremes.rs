@@ -81,6 +81,7 @@ pub(crate) fn crowded(members: u64, number: u64) -> Invented {
         elections.push(Election {
             id: format!("E{}", i + 1),
             fault: Some(format!("F{}", i + 1)),
+            healing: i % 7 == 6,
             fault_ns: asked + 3 * MS,
             from: Some(target),
             to: 1 + target % members,
@@ -99,6 +100,7 @@ pub(crate) fn crowded(members: u64, number: u64) -> Invented {
     }
     invented.results.member_spans = turns(members, number, step);
     invented.results.faults = FaultCounts::of(&faults);
+    invented.results.election_kinds = reports::elections::by_kind(&elections, &faults);
     invented.results.elections = elections;
     invented.results.outages = outages;
     invented.run.nodes = u32::try_from(members).expect("few members");
@@ -141,6 +143,7 @@ fn calm() -> Invented {
     let results = &mut invented.results;
     results.faults = FaultCounts::default();
     results.elections.clear();
+    results.election_kinds.clear();
     results.outages.clear();
     results.member_spans.retain(|span| span.from_ns == 0);
     results.member_spans.iter_mut().for_each(|span| span.to_ns = 30_000 * MS);

@@ -161,11 +161,21 @@ fn a_fault_never_verified_stays_hatched_to_its_end() {
     assert!(bar.contains("--b:12.175"), "{bar:.120}");
 }
 
+/// What stands between two texts, for a message.
+fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
+    page.split(from).nth(1).and_then(|rest| rest.split(to).next()).unwrap_or_default()
+}
+
 #[test]
-fn equal_percentiles_share_one_label() {
+fn elections_of_different_kinds_have_no_percentile_in_common() {
     let page = page(&invented::run(Ending::Valid, 50));
-    assert!(page.contains("p90 = p99 = max <b>329</b>"), "seven elections have one greatest");
-    assert!(page.contains(">p50 <b>297</b>"));
+    // Of seven elections of three kinds none has a median but the one that has three.
+    assert!(
+        page.contains("kill-leader 3:</b> p50 46, largest 54 ms"),
+        "{}",
+        between(&page, "by-kind", "</ul>")
+    );
+    assert!(page.contains("partition-leader 2:</b> largest 329 ms"));
 }
 
 #[test]
@@ -211,7 +221,11 @@ fn moments_at_the_end_of_time_are_drawn_like_others() {
         invented.results.timings.total_ms = f64::INFINITY;
         reports::operations::count_around_faults(&invented.history, &mut invented.faults);
         reports::latency::summaries(&invented.history, &invented.faults);
-        reports::outages::from_history(&invented.history, &invented.faults, 0);
+        let Invented { results, faults, history, .. } = &mut invented;
+        results.election_kinds = reports::elections::by_kind(&results.elections, faults);
+        let beside =
+            reports::outages::Beside { faults, elections: &results.elections, load_end_ns: Some(last) };
+        reports::outages::from_history(history, beside, 0);
         elements(&page(&invented));
         elements(&reports::junit::render(&invented.run, &invented.results, &invented.faults));
     }

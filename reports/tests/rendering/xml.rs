@@ -39,6 +39,35 @@ fn a_fault_without_target_is_skipped_with_its_reason() {
 }
 
 #[test]
+fn a_case_keeps_its_name_whatever_was_drawn() {
+    let invented = invented::run(Ending::Valid, 50);
+    let names = |invented: &invented::Invented| {
+        let document = junit::render(&invented.run, &invented.results, &invented.faults);
+        case_names(&document)
+    };
+    let before = names(&invented);
+    let mut other = invented::run(Ending::Valid, 50);
+    for fault in &mut other.faults {
+        fault.sentence = "another member".to_owned();
+    }
+    assert_eq!(before, names(&other));
+    let kind = &invented.faults[0].kind;
+    assert!(before.contains(&format!("{kind} 1")), "{before:?}");
+    let document = junit::render(&invented.run, &invented.results, &invented.faults);
+    assert!(
+        document.contains(&format!("<system-out>F1: {}</system-out>", invented.faults[0].sentence)),
+        "{document}"
+    );
+}
+
+/// The names of all test cases.
+fn case_names(document: &str) -> Vec<String> {
+    let cases = document.lines().filter_map(|line| line.split_once("<testcase classname="));
+    let name = |(_, rest): (&str, &str)| rest.split("name=\"").nth(1)?.split('"').next().map(str::to_owned);
+    cases.filter_map(name).collect()
+}
+
+#[test]
 fn hostile_names_stay_text() {
     let mut invented = invented::run(Ending::Violation, 50);
     invented.run.name = "\"/><failure>\u{0}".to_owned();
@@ -59,7 +88,7 @@ fn the_form_is_what_the_usual_schemas_allow() {
                 "testcase" => &["classname", "name", "time"],
                 "failure" | "error" => &["message", "type"],
                 "skipped" => &["message"],
-                "properties" => &[],
+                "properties" | "system-out" => &[],
                 other => panic!("no schema knows {other}"),
             }
         };

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::cluster::procfs;
+use crate::cluster::procfs::{self, Namespaces};
 use crate::store::lock;
 
 /// The run's token, which names its harness: on everything of ours.
 pub(super) const RUN: &str = "harness.run";
-/// The namespace of process ids in which the token's id means something.
+/// The namespaces in which the token's id and start time mean something.
 pub(super) const NAMESPACE: &str = "harness.pid-namespace";
 /// What a thing is for: `holder`, `member`, ...
 pub(super) const PART: &str = "harness.part";
@@ -24,7 +24,7 @@ pub(super) struct Labels {
 impl Labels {
     /// Those of the run with this token, made by this process.
     pub(super) fn new(token: &str) -> Self {
-        Self { token: token.to_owned(), namespace: own_namespace() }
+        Self { token: token.to_owned(), namespace: own_namespace().unwrap_or_else(|| "unknown".to_owned()) }
     }
 
     /// The labels of a thing.
@@ -59,7 +59,7 @@ pub(super) enum Owner {
 pub(super) fn owner(token: &str, namespace: Option<&str>) -> Owner {
     let Some(identity) = lock::owner_of(token) else { return Owner::Elsewhere };
     let here = procfs::boot_id().is_some_and(|boot| boot == identity.boot_id)
-        && namespace == Some(own_namespace().as_str());
+        && namespace.is_some_and(|theirs| own_namespace().is_some_and(|own| own == theirs));
     match (here, here && identity.lives()) {
         (_, true) => Owner::Lives,
         (true, false) => Owner::Dead,
@@ -67,10 +67,11 @@ pub(super) fn owner(token: &str, namespace: Option<&str>) -> Owner {
     }
 }
 
-/// `pid:[4026531836]`.
-fn own_namespace() -> String {
-    std::fs::read_link("/proc/self/ns/pid")
-        .map_or_else(|_| "unknown".to_owned(), |link| link.display().to_string())
+/// `pid:[4026531836] time:[4026531834]`; none where `/proc` does not tell about this process, so that nobody's owner can
+/// be looked for.
+fn own_namespace() -> Option<String> {
+    let Namespaces { pid, time } = Namespaces::own()?;
+    Some(format!("{pid} {time}"))
 }
 
 #[cfg(test)]
@@ -85,7 +86,7 @@ mod tests {
     #[test]
     fn an_owner_is_judged_only_where_its_id_means_something() {
         let own = Identity::own().expect("this process");
-        let namespace = own_namespace();
+        let namespace = own_namespace().expect("/proc");
         assert_eq!(owner(&token(&own), Some(&namespace)), Owner::Lives);
         let dead = Identity { start_ticks: own.start_ticks + 1, ..own.clone() };
         assert_eq!(owner(&token(&dead), Some(&namespace)), Owner::Dead);

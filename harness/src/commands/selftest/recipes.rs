@@ -54,6 +54,7 @@ pub(super) fn of(bug: Bug) -> Result<Recipe, &'static str> {
         Bug::ServeBeforeApply => recipe("kill-one,kill-leader", "register", "--interval 2s --rate 2000", 5),
         Bug::ReadDuringSync => recipe("kill-one,partition-one", "register", "--interval 2s --rate 2000", 5),
         Bug::UncommittedInMemory => recipe("partition-leader,pause-leader", "set", "--interval 2s", 5),
+        Bug::RefusesOwnLog => recipe("kill-one", "register", "", 2),
         Bug::IgnorePeerEpoch | Bug::CountOtherRound => Err("needs votes that are late by a chosen time"),
         Bug::EpochForgotten
         | Bug::AckNewLeaderEarly

@@ -1,7 +1,7 @@
 //! What worlds tell a program.
 
 use anyhow::Context;
-use harness_sim::{Counters, Outcome, Violation};
+use harness_sim::{Counters, Only, Outcome, Violation};
 use serde_json::{Map, Value, json};
 
 use super::{Manner, Small};
@@ -87,6 +87,7 @@ pub(super) fn many(
         .collect();
     pretty(&json!({
         "seeds": seeds.to_string(),
+        "only": manner.options.only.map(Only::name),
         "worlds": tally.seeds,
         "jobs": jobs,
         "interrupted": swept.interrupted,

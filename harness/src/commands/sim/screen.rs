@@ -133,8 +133,9 @@ pub(super) fn many(
     let rate = worlds::per_minute(tally.seeds, swept.elapsed);
     let _ = writeln!(
         text,
-        "\n{} worlds of seeds {seeds} in {} on {}: {} a minute, {} a core\n{} of virtual time, {} times as fast as real",
+        "\n{} worlds of seeds {seeds}{} in {} on {}: {} a minute, {} a core\n{} of virtual time, {} times as fast as real",
         thousands(tally.seeds),
+        manner.words,
         seconds(elapsed_ms),
         crate::num::plural(jobs, "thread"),
         thousands(rate),

@@ -1,0 +1,254 @@
+//! Does every member come back? The check `recovery`.
+//!
+//! A member that was killed must start on the data that it left, and one that was cut off, stopped or killed must serve
+//! again once everything is healed and the others serve. One that does not breaks what an ensemble is for: it stands one
+//! fault nearer to its end. That is a violation, with the member's last words beside it.
+//!
+//! It accuses, so it looks twice. An end counts only when the member ended itself ([`causes`]) between its start and the
+//! moment it would have served. Silence counts only in a calm: nothing in force, every direction seen to pass, every
+//! process running, no stall of the machine, the others led by one leader all along, and longer than anything that a
+//! member may take by its own time-outs. What is short of that stays undecided, as the fault that leaked.
+
+use std::collections::BTreeMap;
+
+use checker::verdict::{CheckResult, Verdict};
+use node_wire::ids::ServerId;
+use reports::numbers::moment;
+use reports::results::{FaultRecord, RunInfo};
+use serde_json::json;
+
+use super::causes::{self, Ender};
+use super::observed::Observed;
+use super::stalls;
+use crate::cluster::FaultClass;
+use crate::events::{self, Event, EventLog, Said, Stamped, View};
+use crate::nemesis::Nemesis;
+use reports::faults::Reach;
+
+/// How long a member may take to serve, beyond its time-outs.
+const CALM_NS: u64 = 12_000_000_000;
+/// And so many of them.
+const TIMEOUTS: u64 = 20;
+/// Apache ZooKeeper's election asks ever more seldom, once a minute at last, whether anybody votes.
+const SELDOM_NS: u64 = 75_000_000_000;
+/// Lines of a log that are shown.
+pub const LAST_LINES: usize = 8;
+
+/// The last lines of a member's log.
+pub type Logs<'a> = &'a dyn Fn(u64) -> Vec<String>;
+
+/// What did not come back.
+struct Finding {
+    sentence: String,
+    member: Option<u64>,
+}
+
+/// The check; none where no fault was healed.
+pub fn check(
+    run: &RunInfo,
+    faults: &[FaultRecord],
+    observed: &Observed,
+    logs: Logs<'_>,
+) -> Option<CheckResult> {
+    let healed = faults.iter().filter(|fault| fault.healed_ns.is_some()).count();
+    if healed == 0 {
+        return None;
+    }
+    let mut findings = ended_on_own_data(faults, observed, logs);
+    findings.extend(never_served(run, faults, observed));
+    let Some(first) = findings.first() else {
+        let summary = format!("nobody failed to come back after {}", crate::num::plural(healed, "fault"));
+        return Some(CheckResult::new("recovery", Verdict::Valid, summary));
+    };
+    let last_lines = first.member.map(|member| {
+        let mut lines = logs(member);
+        if lines.is_empty() {
+            lines.extend(halt_reason(observed, member));
+        }
+        lines.split_off(lines.len().saturating_sub(LAST_LINES))
+    });
+    let words = last_lines.iter().flatten().next_back().map(|line| format!("; its last words: {line}"));
+    let more = match findings.len() {
+        1 => String::new(),
+        many => format!(" ({} more)", many - 1),
+    };
+    let summary = format!("{}{more}{}", first.sentence, words.unwrap_or_default());
+    let all: Vec<&str> = findings.iter().map(|finding| finding.sentence.as_str()).collect();
+    Some(
+        CheckResult::new("recovery", Verdict::Invalid, summary)
+            .with_evidence(json!({"findings": all, "member": first.member, "last_lines": last_lines})),
+    )
+}
+
+/// Why a member said that it stops.
+fn halt_reason(observed: &Observed, member: u64) -> Option<String> {
+    observed.events.iter().rev().find_map(|stamped| match &stamped.event {
+        Event::Said(Said::Halt { reason }) if stamped.node.0 == member => Some(reason.clone()),
+        _ => None,
+    })
+}
+
+/// Whether a fault kills processes that are started again on what they left.
+fn is_plain_kill(fault: &FaultRecord) -> bool {
+    Nemesis::from_name(&fault.kind).is_some_and(|kind| kind.needs() == FaultClass::Kill)
+}
+
+/// Members that were killed, were started again, and ended themselves before they served.
+fn ended_on_own_data(faults: &[FaultRecord], observed: &Observed, logs: Logs<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for fault in faults.iter().filter(|fault| is_plain_kill(fault)) {
+        let Some(heal_asked) = fault.heal_asked_ns else { continue };
+        for member in &fault.targets {
+            let mut life = observed
+                .events
+                .iter()
+                .filter(|stamped| stamped.node.0 == *member && stamped.time >= heal_asked)
+                .skip_while(|stamped| stamped.event != Event::Spawned)
+                .skip(1)
+                .take_while(|stamped| stamped.event != Event::Spawned);
+            let end = life.find_map(|stamped| match &stamped.event {
+                Event::Said(Said::Serving {}) => Some(None),
+                Event::Exited(how) => Some(Some((stamped.time, how))),
+                _ => None,
+            });
+            let Some(Some((at, how))) = end else { continue };
+            let killed_again = faults.iter().any(|other| {
+                other.id != fault.id
+                    && is_ended_by(other, *member)
+                    && other.asked_ns <= at
+                    && other.healed_ns.is_none_or(|healed| at <= healed)
+            });
+            if killed_again || causes::ender(how, &logs(*member)) == Ender::NotItself {
+                continue;
+            }
+            let sentence = format!(
+                "n{member} does not recover on its own data: killed by {} ({}) and started again at {} s, it ended at {} s ({how})",
+                fault.id,
+                fault.kind,
+                moment(fault.healed_ns.unwrap_or(heal_asked)),
+                moment(at)
+            );
+            findings.push(Finding { sentence, member: Some(*member) });
+        }
+    }
+    findings
+}
+
+fn is_ended_by(fault: &FaultRecord, member: u64) -> bool {
+    let ends = Nemesis::from_name(&fault.kind)
+        .is_some_and(|kind| matches!(kind.needs(), FaultClass::Kill | FaultClass::Replace));
+    ends && fault.targets.contains(&member)
+}
+
+/// How long a member may take to serve.
+fn patience_ns(run: &RunInfo) -> Option<u64> {
+    let timeouts = TIMEOUTS * run.patience_ms?.saturating_mul(1_000_000);
+    let own = CALM_NS.saturating_add(timeouts);
+    Some(if run.target == super::promises::BUNDLED { own } else { own.max(SELDOM_NS) })
+}
+
+/// Members that ran through a whole calm and did not serve in it, though the others did; or all of them.
+fn never_served(run: &RunInfo, faults: &[FaultRecord], observed: &Observed) -> Vec<Finding> {
+    let Some(patience) = patience_ns(run) else { return Vec::new() };
+    let members: Vec<ServerId> = (1..=u64::from(run.nodes)).map(ServerId).collect();
+    calms(faults, observed)
+        .into_iter()
+        .filter(|calm| calm.to - calm.from >= patience && !stalls::within(observed, calm.from, calm.to))
+        .filter_map(|calm| lost_in(&calm, &members, observed, patience))
+        .collect()
+}
+
+/// An interval in which nothing was in force, and the fault whose healing began it.
+struct Calm<'a> {
+    after: &'a FaultRecord,
+    from: u64,
+    to: u64,
+}
+
+/// The calms that begin with a healing after which every direction was seen to pass.
+fn calms<'a>(faults: &'a [FaultRecord], observed: &Observed) -> Vec<Calm<'a>> {
+    let end = observed.looked_until_ns();
+    let injected = || faults.iter().filter(|fault| fault.injected_ns.is_some());
+    let is_calm_at = |at: u64| {
+        injected().all(|fault| at < fault.asked_ns || fault.healed_ns.is_some_and(|healed| healed <= at))
+    };
+    injected()
+        .filter_map(|after| {
+            let from = after.healed_ns?;
+            let to =
+                injected().map(|fault| fault.asked_ns).filter(|at| *at >= from).min().unwrap_or(end).min(end);
+            (is_calm_at(from) && to > from && is_whole(after)).then_some(Calm { after, from, to })
+        })
+        .collect()
+}
+
+fn is_whole(fault: &FaultRecord) -> bool {
+    let passes = |reach: &Reach| matches!(reach, Reach::Reached | Reach::Late);
+    fault.healed_matrix.as_ref().is_some_and(|rows| rows.iter().flatten().all(passes))
+}
+
+fn lost_in(calm: &Calm<'_>, members: &[ServerId], observed: &Observed, patience: u64) -> Option<Finding> {
+    let within =
+        |from: u64| observed.events.iter().filter(move |stamped| (from..=calm.to).contains(&stamped.time));
+    // Somebody ended or was stopped: that is told elsewhere, and what the others can do may depend on it.
+    let disturbed =
+        |stamped: &Stamped| matches!(stamped.event, Event::Exited(_) | Event::Paused | Event::Spawned);
+    let start = calm.from.saturating_add(1);
+    let views = views_at(members, observed, calm.to);
+    let all_run = views.values().all(|view| view.running && !view.paused);
+    if !all_run || within(start).any(disturbed) || events::all_serve(&views) {
+        return None;
+    }
+    let seconds = moment(calm.to - calm.from);
+    let lately = calm.to - patience;
+    let serving = events::serving(&views);
+    let quorum = members.len() / 2 + 1;
+    if serving.len() >= quorum {
+        // They are to have stood there all along, and to have left nobody.
+        let moved = |stamped: &Stamped| {
+            serving.contains(&stamped.node) && matches!(stamped.event, Event::Said(Said::Looking { .. }))
+        };
+        let served = |member: &ServerId| {
+            within(calm.from)
+                .any(|stamped| stamped.node == *member && stamped.event == Event::Said(Said::Serving {}))
+        };
+        let lost = members.iter().find(|member| !serving.contains(member) && !served(member))?;
+        if within(lately).any(moved) {
+            return None;
+        }
+        let what = if is_plain_kill(calm.after) && calm.after.targets.contains(&lost.0) {
+            "does not recover on its own data"
+        } else {
+            "does not come back"
+        };
+        let sentence = format!(
+            "n{} {what}: {seconds} s after {} ({}) was healed, with every direction open and {} others serving, it does not serve",
+            lost.0,
+            calm.after.id,
+            calm.after.kind,
+            serving.len()
+        );
+        return Some(Finding { sentence, member: Some(lost.0) });
+    }
+    let established = |stamped: &Stamped| matches!(stamped.event, Event::Said(Said::Established { .. }));
+    if within(lately).any(established) || !serving.is_empty() {
+        return None;
+    }
+    let sentence = format!(
+        "the ensemble elects nobody: {seconds} s after {} ({}) was healed all members run and every direction is open, and nobody leads",
+        calm.after.id, calm.after.kind
+    );
+    Some(Finding { sentence, member: None })
+}
+
+/// What is known of each member at a moment.
+fn views_at(members: &[ServerId], observed: &Observed, at: u64) -> BTreeMap<ServerId, View> {
+    let log = EventLog::new(members);
+    for stamped in observed.events.iter().filter(|stamped| stamped.time <= at) {
+        log.push(stamped.clone());
+    }
+    log.views()
+}
+
+#[cfg(test)]
+mod tests;
