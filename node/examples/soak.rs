@@ -12,6 +12,8 @@
 //!
 //! A line a minute, and at the end the verdict: exit status 1 when a promise was broken.
 
+#[path = "../tests/common/frames.rs"]
+mod frames;
 mod members;
 #[expect(dead_code, reason = "tests wait until they are connected")]
 #[path = "../tests/ensemble/raw.rs"]

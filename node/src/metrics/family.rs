@@ -7,10 +7,9 @@
 //! [`OTHERS`].
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Counter, Summary, add};
+use super::{Counter, Summary, Tally};
 
 /// Keys of one family.
 pub(crate) const MAX_KEYS: usize = 1000;
@@ -103,42 +102,6 @@ impl Made for Counter {
 impl Made for Summary {
     fn make() -> Self {
         Self::of_times()
-    }
-}
-
-/// How many values, their sum, the smallest and the largest. A distribution would take 18 KiB for each key.
-#[derive(Debug)]
-pub(crate) struct Tally {
-    count: AtomicU64,
-    sum: AtomicU64,
-    min: AtomicU64,
-    max: AtomicU64,
-}
-
-impl Default for Tally {
-    fn default() -> Self {
-        let zero = || AtomicU64::new(0);
-        Self { count: zero(), sum: zero(), min: AtomicU64::new(u64::MAX), max: zero() }
-    }
-}
-
-impl Tally {
-    pub(crate) fn record(&self, value: u64) {
-        add(&self.count, 1);
-        add(&self.sum, value);
-        if value < self.min.load(Relaxed) {
-            self.min.store(value, Relaxed);
-        }
-        if value > self.max.load(Relaxed) {
-            self.max.store(value, Relaxed);
-        }
-    }
-
-    /// Count, sum, smallest and largest.
-    pub(crate) fn get(&self) -> [u64; 4] {
-        let count = self.count.load(Relaxed);
-        let min = if count == 0 { 0 } else { self.min.load(Relaxed) };
-        [count, self.sum.load(Relaxed), min, self.max.load(Relaxed)]
     }
 }
 

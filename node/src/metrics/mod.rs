@@ -19,14 +19,16 @@
 mod exposition;
 mod family;
 mod summary;
+mod tally;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(crate) use exposition::{Labelled, gauges, labelled, prometheus, znodes};
-pub(crate) use family::{Family, Known, Tally, namespace};
+pub(crate) use family::{Family, Known, namespace};
 pub(crate) use summary::{Summary, Values};
+pub(crate) use tally::Tally;
 
 /// How long a window of quantiles lasts; they are of the last one or two.
 const WINDOW: Duration = Duration::from_secs(300);

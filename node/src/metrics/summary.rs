@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use super::add;
+use super::{Tally, add};
 
 /// Buckets for each doubling.
 const PARTS: u32 = 32;
@@ -21,10 +21,7 @@ const BUCKETS: usize = ((MAX_BITS - PART_BITS + 1) * PARTS) as usize;
 pub(crate) struct Summary {
     /// What is told counts as so many of what is shown.
     scale: u32,
-    count: AtomicU64,
-    sum: AtomicU64,
-    min: AtomicU64,
-    max: AtomicU64,
+    tally: Tally,
     windows: [Box<[AtomicU64]>; 2],
     present: AtomicUsize,
 }
@@ -53,27 +50,11 @@ impl Summary {
 
     fn new(scale: u32) -> Self {
         let window = || (0..BUCKETS).map(|_| AtomicU64::new(0)).collect();
-        Self {
-            scale,
-            count: AtomicU64::new(0),
-            sum: AtomicU64::new(0),
-            min: AtomicU64::new(u64::MAX),
-            max: AtomicU64::new(0),
-            windows: [window(), window()],
-            present: AtomicUsize::new(0),
-        }
+        Self { scale, tally: Tally::default(), windows: [window(), window()], present: AtomicUsize::new(0) }
     }
 
     pub(crate) fn record(&self, value: u64) {
-        add(&self.count, 1);
-        add(&self.sum, value);
-        // Looked at first: both hardly ever change.
-        if value < self.min.load(Relaxed) {
-            self.min.store(value, Relaxed);
-        }
-        if value > self.max.load(Relaxed) {
-            self.max.store(value, Relaxed);
-        }
+        self.tally.record(value);
         if let Some(bucket) = self.windows[self.present.load(Relaxed) % 2].get(bucket(value)) {
             add(bucket, 1);
         }
@@ -94,21 +75,17 @@ impl Summary {
     pub(crate) fn reset(&self) {
         self.turn();
         self.turn();
-        self.count.store(0, Relaxed);
-        self.sum.store(0, Relaxed);
-        self.min.store(u64::MAX, Relaxed);
-        self.max.store(0, Relaxed);
+        self.tally.reset();
     }
 
     pub(crate) fn values(&self) -> Values {
         let counts = self.windows[0].iter().zip(&self.windows[1]);
-        let count = self.count.load(Relaxed);
-        let min = if count == 0 { 0 } else { self.min.load(Relaxed) };
+        let [count, sum, min, max] = self.tally.get();
         Values {
             count,
-            sum: shown(self.sum.load(Relaxed), self.scale),
+            sum: shown(sum, self.scale),
             min: shown(min, self.scale),
-            max: shown(self.max.load(Relaxed), self.scale),
+            max: shown(max, self.scale),
             counts: counts.map(|(a, b)| a.load(Relaxed) + b.load(Relaxed)).collect(),
             scale: self.scale,
         }

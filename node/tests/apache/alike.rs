@@ -2,20 +2,18 @@
 //!
 //! Requests are made here by hand, because no client sends all of them.
 
-use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use node_wire::client::{
     Acl, AddWatchRequest, ConnectRequest, ConnectResponse, CreateRequest, MultiOp, MultiRequest, OpCode,
-    PathOnly, PathWatch, ReplyHeader, Request, SetAclRequest, SetWatches, XID_PING, XID_WATCH, put_frame,
-    take_frame,
+    PathOnly, PathWatch, ReplyHeader, SetAclRequest, SetWatches, XID_PING, XID_WATCH,
 };
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::jute::limits::MAX_FRAME;
 use node_wire::jute::{Reader, Writer};
 
+use crate::frames::Frames;
 use crate::members::{Kind, Members, PATIENCE, installed};
 use crate::{leader, run};
 
@@ -46,8 +44,7 @@ const PATHS: [&str; 21] = [
 
 /// A connection.
 struct Raw {
-    stream: TcpStream,
-    received: BytesMut,
+    frames: Frames<TcpStream>,
     session: SessionId,
     password: Bytes,
     /// How many bytes the answer to the connect request had.
@@ -70,8 +67,7 @@ impl Raw {
         let stream = TcpStream::connect(addr).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
         let mut raw = Raw {
-            stream,
-            received: BytesMut::new(),
+            frames: Frames::new(stream),
             session,
             password: password.clone(),
             welcome: 0,
@@ -81,8 +77,8 @@ impl Raw {
         let (protocol_version, last_zxid_seen, timeout_ms) = (0, Zxid::ZERO, 20_000);
         let request =
             ConnectRequest { protocol_version, last_zxid_seen, timeout_ms, session, password, read_only };
-        raw.send(|w| request.encode(w)).expect("sent");
-        let frame = raw.frame().expect("an answer");
+        raw.frames.send(|w| request.encode(w)).expect("sent");
+        let frame = raw.frames.next().expect("an answer");
         raw.welcome = frame.len();
         let response = ConnectResponse::decode(&mut Reader::new(frame)).expect("a connect response");
         (raw.session, raw.password, raw.timeout_ms) =
@@ -90,38 +86,16 @@ impl Raw {
         raw
     }
 
-    fn send(&mut self, body: impl FnOnce(&mut Writer<'_>)) -> Option<()> {
-        let mut buffer = BytesMut::new();
-        put_frame(&mut buffer, body);
-        self.stream.write_all(&buffer).ok()
-    }
-
-    fn frame(&mut self) -> Option<Bytes> {
-        let mut chunk = [0; 4096];
-        loop {
-            if let Some(frame) = take_frame(&mut self.received, MAX_FRAME).expect("a frame") {
-                return Some(frame);
-            }
-            match self.stream.read(&mut chunk).ok()? {
-                0 => return None,
-                count => self.received.extend_from_slice(&chunk[..count]),
-            }
-        }
-    }
-
     /// What is answered: the error and the length of what follows, with the events before it; or that the connection ends.
     fn told(&mut self, op: OpCode, body: impl FnOnce(&mut Writer<'_>)) -> String {
         self.xid += 1;
         // Whatever number a ping has, it is answered with this one.
         let xid = if op == OpCode::Ping { XID_PING } else { self.xid };
-        let mut payload = BytesMut::new();
-        body(&mut Writer::new(&mut payload));
-        let request = Request { xid, op: op.code(), body: payload.freeze() };
         let mut events = 0;
-        if self.send(|w| request.encode(w)).is_none() {
+        if self.frames.request(xid, op, body).is_none() {
             return "closed".to_owned();
         }
-        while let Some(frame) = self.frame() {
+        while let Some(frame) = self.frames.next() {
             let mut r = Reader::new(frame);
             let header = ReplyHeader::decode(&mut r).expect("a header");
             if header.xid == XID_WATCH {
@@ -150,7 +124,7 @@ impl Raw {
 
     /// True when the member ends the connection.
     fn ends(&mut self) -> bool {
-        self.frame().is_none()
+        self.frames.next().is_none()
     }
 }
 

@@ -3,6 +3,8 @@
 //! Each test says so and passes where Apache ZooKeeper is not installed.
 
 mod alike;
+#[path = "../common/frames.rs"]
+mod frames;
 mod java;
 mod members;
 mod watching;

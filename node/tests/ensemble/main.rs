@@ -1,5 +1,7 @@
 //! Three members in threads of this process, on loopback, with real files and a real client.
 
+#[path = "../common/frames.rs"]
+mod frames;
 mod members;
 mod raw;
 mod watching;

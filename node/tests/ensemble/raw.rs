@@ -2,19 +2,15 @@
 //! no use for.
 
 use std::collections::VecDeque;
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
 
-use bytes::{Bytes, BytesMut};
-use node_wire::client::{
-    ConnectRequest, ConnectResponse, OpCode, ReplyHeader, Request, WatcherEvent, XID_WATCH, put_frame,
-    take_frame,
-};
+use bytes::Bytes;
+use node_wire::client::{ConnectRequest, ConnectResponse, OpCode, ReplyHeader, WatcherEvent, XID_WATCH};
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::jute::limits::MAX_FRAME;
 use node_wire::jute::{Reader, Writer};
 
+use crate::frames::Frames;
 use crate::members::PATIENCE;
 
 /// A session, as it moves.
@@ -28,8 +24,7 @@ pub(crate) struct Moving {
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct RawClient {
-    stream: TcpStream,
-    received: BytesMut,
+    frames: Frames<TcpStream>,
     pub(crate) moving: Moving,
     xid: i32,
     /// The events that came so far.
@@ -58,7 +53,7 @@ impl RawClient {
             password: Bytes::from_static(&[0; 16]),
             seen: Zxid::ZERO,
         });
-        let mut client = Self { stream, received: BytesMut::new(), moving, xid: 0, events: VecDeque::new() };
+        let mut client = Self { frames: Frames::new(stream), moving, xid: 0, events: VecDeque::new() };
         let request = ConnectRequest {
             protocol_version: 0,
             last_zxid_seen: client.moving.seen,
@@ -67,42 +62,20 @@ impl RawClient {
             password: client.moving.password.clone(),
             read_only: None,
         };
-        client.send(|w| request.encode(w))?;
-        let response = ConnectResponse::decode(&mut Reader::new(client.frame()?)).ok()?;
+        client.frames.send(|w| request.encode(w))?;
+        let response = ConnectResponse::decode(&mut Reader::new(client.frames.next()?)).ok()?;
         assert!(response.timeout_ms > 0, "the session is over");
         client.moving.session = response.session;
         client.moving.password = response.password;
         Some(client)
     }
 
-    fn send(&mut self, body: impl FnOnce(&mut Writer<'_>)) -> Option<()> {
-        let mut buffer = BytesMut::new();
-        put_frame(&mut buffer, body);
-        self.stream.write_all(&buffer).ok()
-    }
-
-    fn frame(&mut self) -> Option<Bytes> {
-        let mut chunk = [0; 4096];
-        loop {
-            if let Some(frame) = take_frame(&mut self.received, MAX_FRAME).expect("a frame") {
-                return Some(frame);
-            }
-            match self.stream.read(&mut chunk).ok()? {
-                0 => return None,
-                count => self.received.extend_from_slice(&chunk[..count]),
-            }
-        }
-    }
-
     /// Asks and waits for the answer: its error and the rest of it. `None` when the connection is lost.
     pub(crate) fn ask(&mut self, op: OpCode, body: impl FnOnce(&mut Writer<'_>)) -> Option<(i32, Reader)> {
         self.xid += 1;
-        let mut payload = BytesMut::new();
-        body(&mut Writer::new(&mut payload));
-        let request = Request { xid: self.xid, op: op.code(), body: payload.freeze() };
-        self.send(|w| request.encode(w))?;
+        self.frames.request(self.xid, op, body)?;
         loop {
-            let mut r = Reader::new(self.frame()?);
+            let mut r = Reader::new(self.frames.next()?);
             let header = ReplyHeader::decode(&mut r).expect("a header");
             if header.xid == XID_WATCH {
                 self.events.push_back(WatcherEvent::decode(&mut r).expect("an event"));

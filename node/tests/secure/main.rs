@@ -3,6 +3,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/frames.rs"]
+mod frames;
 mod member;
 mod peers;
 mod sasl;

@@ -4,18 +4,16 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
-use node_wire::client::{
-    ConnectRequest, ConnectResponse, OpCode, ReplyHeader, Request, WhoAmIResponse, put_frame, take_frame,
-};
+use bytes::Bytes;
+use node_wire::client::{ConnectRequest, ConnectResponse, OpCode, ReplyHeader, WhoAmIResponse};
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::jute::limits::MAX_FRAME;
 use node_wire::jute::{Reader, Writer};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::common::PATIENCE;
+use crate::frames::Frames;
 use crate::member::fixture;
 
 /// A connection with TLS.
@@ -68,15 +66,14 @@ pub(crate) fn said(mut carrier: impl Carrier, bytes: &[u8]) -> Result<String, st
 
 /// A session.
 pub(crate) struct Talk<C> {
-    carrier: C,
-    received: BytesMut,
+    frames: Frames<C>,
     xid: i32,
 }
 
 impl<C: Carrier> Talk<C> {
     /// A new session over a connection. `None` when it ends instead.
     pub(crate) fn new(carrier: C) -> Option<Self> {
-        let mut talk = Self { carrier, received: BytesMut::new(), xid: 0 };
+        let mut talk = Self { frames: Frames::new(carrier), xid: 0 };
         let request = ConnectRequest {
             protocol_version: 0,
             last_zxid_seen: Zxid::ZERO,
@@ -85,45 +82,22 @@ impl<C: Carrier> Talk<C> {
             password: Bytes::from_static(&[0; 16]),
             read_only: None,
         };
-        talk.send(|w| request.encode(w))?;
-        let response = ConnectResponse::decode(&mut Reader::new(talk.frame()?)).ok()?;
+        talk.frames.send(|w| request.encode(w))?;
+        let response = ConnectResponse::decode(&mut Reader::new(talk.frames.next()?)).ok()?;
         assert!(response.timeout_ms > 0, "a session");
         Some(talk)
-    }
-
-    fn send(&mut self, body: impl FnOnce(&mut Writer<'_>)) -> Option<()> {
-        let mut buffer = BytesMut::new();
-        put_frame(&mut buffer, body);
-        self.carrier.write_all(&buffer).and_then(|()| self.carrier.flush()).ok()
-    }
-
-    fn frame(&mut self) -> Option<Bytes> {
-        let mut chunk = [0; 4096];
-        loop {
-            // What is no frame is the end too: an alert of TLS, where this side has none.
-            if let Some(frame) = take_frame(&mut self.received, MAX_FRAME).ok()? {
-                return Some(frame);
-            }
-            match self.carrier.read(&mut chunk).ok()? {
-                0 => return None,
-                count => self.received.extend_from_slice(&chunk[..count]),
-            }
-        }
     }
 
     /// Asks without waiting for the answer.
     pub(crate) fn post(&mut self, op: OpCode, body: impl FnOnce(&mut Writer<'_>)) -> Option<i32> {
         self.xid += 1;
-        let mut payload = BytesMut::new();
-        body(&mut Writer::new(&mut payload));
-        let request = Request { xid: self.xid, op: op.code(), body: payload.freeze() };
-        self.send(|w| request.encode(w))?;
+        self.frames.request(self.xid, op, body)?;
         Some(self.xid)
     }
 
     /// The next answer: its error and the rest of it. `None` when the connection is lost.
     pub(crate) fn answer(&mut self, xid: i32) -> Option<(i32, Reader)> {
-        let mut r = Reader::new(self.frame()?);
+        let mut r = Reader::new(self.frames.next()?);
         let header = ReplyHeader::decode(&mut r).expect("a header");
         assert_eq!(header.xid, xid, "replies come in order");
         Some((header.err, r))
