@@ -103,6 +103,8 @@ pub(crate) struct Judge {
     committed: Vec<Committed>,
     /// Acknowledged entries that no living member was yet seen to apply.
     unseen: Vec<Zxid>,
+    /// What members had applied that left their role in the same step.
+    parting: BTreeSet<Zxid>,
     /// What stands in each entry that was ever logged.
     entries: BTreeMap<Zxid, Entry>,
     sessions: Sessions,
@@ -134,6 +136,7 @@ impl Judge {
             broadcasts: None,
             committed: Vec::new(),
             unseen: Vec::new(),
+            parting: BTreeSet::new(),
             entries: BTreeMap::new(),
             sessions: Sessions::default(),
             requests: Requests::default(),

@@ -5,6 +5,10 @@
 //! (a retry that should not have been), shows here although all members agree on it. An answer carries the zxid
 //! and the outcome of the transaction that was ordered for it, a refusal's too: one that was given without its
 //! place in the order names none.
+//!
+//! A session's transactions stand in the order in which its client asked: xids ascend, however often it moved, because
+//! what comes through the old member after the move is dropped. Its end alone may be asked through any connection, at any
+//! time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,6 +27,8 @@ pub(super) struct Requests {
     asked: BTreeMap<(SessionId, i32), i32>,
     /// Requests whose transaction is committed.
     done: BTreeSet<(SessionId, i32)>,
+    /// The last request of each session that took its place in the order.
+    last: BTreeMap<SessionId, i32>,
 }
 
 fn found(sentence: String) -> Finding {
@@ -74,7 +80,15 @@ impl Requests {
         if !self.done.insert(request) {
             return found(format!("request {cxid} of session {session} was done a second time, as {zxid}"));
         }
-        Ok(())
+        if asked == Some(OpCode::CloseSession.code()) {
+            return Ok(());
+        }
+        match self.last.insert(session, cxid) {
+            Some(last) if last > cxid => found(format!(
+                "request {cxid} of session {session} was done as {zxid}, behind its later request {last}"
+            )),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -139,6 +153,20 @@ mod tests {
         assert!(requests.commit(&entry(3, 1, delete())).is_err(), "twice");
         assert!(requests.commit(&entry(4, 0, delete())).is_err(), "made up");
         requests.commit(&entry(5, 0, Txn::CloseSession { paths: None })).expect("it expired");
+    }
+
+    #[test]
+    fn a_sessions_requests_are_done_in_the_order_in_which_they_were_asked() {
+        let mut requests = Requests::default();
+        for cxid in 1..=5 {
+            requests.asked.insert((SessionId(7), cxid), OpCode::Delete.code());
+        }
+        requests.asked.insert((SessionId(7), 3), OpCode::CloseSession.code());
+        requests.commit(&entry(1, 2, delete())).expect("the first one may be lost with a connection");
+        requests.commit(&entry(2, 4, delete())).expect("later");
+        requests.commit(&entry(3, 3, Txn::CloseSession { paths: None })).expect("through the old connection");
+        assert!(requests.clone().commit(&entry(4, 1, delete())).is_err(), "behind a later one");
+        requests.commit(&entry(4, 5, delete())).expect("in order");
     }
 
     #[test]

@@ -153,6 +153,11 @@ impl Judge {
         self.sessions.living.get(&session).copied()
     }
 
+    /// The sessions that live as far as anybody has seen, with their time-outs in milliseconds.
+    pub(crate) fn living_sessions(&self) -> impl Iterator<Item = (SessionId, i32)> + '_ {
+        self.sessions.living.iter().map(|(session, timeout_ms)| (*session, *timeout_ms))
+    }
+
     /// Wherever a member stops it holds as many sessions and ephemerals as there are at that place.
     pub(super) fn check_counts(&self, host: HostIndex, status: &Status) -> Finding {
         let Some(counts) = self.sessions.at(status.last_applied) else { return Ok(()) };

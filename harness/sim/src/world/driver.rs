@@ -93,7 +93,7 @@ impl<P: Plant> World<P> {
         let mut effects = std::mem::take(&mut self.effects);
         let Some(process) = self.hosts[host].process.as_mut() else { return };
         let led = process.role == Role::Leading;
-        let served = process.established;
+        let (served, before) = (process.established, process.role);
         let version = process.member.membership().version;
         if let Input::Packet { packet, .. } = &input
             && matches!(
@@ -117,12 +117,16 @@ impl<P: Plant> World<P> {
         let serves = served || status.established;
         let alone = process.alone || status.read_only;
         process.alone = status.read_only;
+        if served && !stands {
+            self.judge.parts_with(status.last_applied);
+        }
         let mut survives = true;
         for effect in effects.drain(..) {
             if matches!(effect, Effect::Reply { .. }) {
                 let finding = if alone && !serves {
                     self.counters.lone_answers += 1;
-                    self.judge.answers_alone(host, status.last_applied, status.digest)
+                    let elected = before != Role::Looking && status.role != Role::Looking;
+                    self.judge.answers_alone(host, elected, status.last_applied, status.digest)
                 } else {
                     self.judge.answers(host, serves)
                 };

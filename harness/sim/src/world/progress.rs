@@ -58,6 +58,11 @@ impl Progress {
         self.well[host] = at;
     }
 
+    /// Since when nothing has happened to a member.
+    pub(super) fn undisturbed_since(&self, host: HostIndex) -> Time {
+        self.well[host]
+    }
+
     /// Something happened between two members.
     pub(super) fn disturbed_pair(&mut self, one: HostIndex, other: HostIndex, at: Time) {
         self.linked[one * self.members + other] = at;
@@ -114,6 +119,7 @@ impl<P: Plant> World<P> {
         }
         self.plan(self.drawn.peer_timeout_ms * 1000 / LOOKS_PER_TIMEOUT, Event::Watch);
         self.note_the_unwell();
+        self.check_overdue();
         let led = self
             .hosts
             .iter()

@@ -4,16 +4,22 @@
 //! The second is judged twice. Inside: at the moment in which a leader proposes the end of a session, nothing that
 //! came to it since it was established spoke of that session for as long. Outside: a client that is told that its
 //! session expired was not answered a write that it sent within the time-out before; a write goes through the
-//! leader, so that it was heard of, and a new leader gives every session its whole time-out again.
+//! leader, so that it was heard of, and a new leader gives every session its whole time-out again. That a session moves is a
+//! word of it like any other.
+//!
+//! The other way round a leader that nothing disturbs ends a session that it has not heard of for much longer than its
+//! time-out. Which time-out that is was settled when the session began, within ZooKeeper's bounds of 2 and 20 ticks: every
+//! member tells it to whoever comes back, whatever that one asks for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
-use node_core::Plant;
+use node_core::{Plant, Role};
 use node_core::io::{ClientId, Event, Input, StoreOp};
-use node_wire::ids::{ServerId, SessionId};
-use node_wire::quorum::{PacketType, PingTouches};
+use node_wire::ids::{ServerId, SessionId, Zxid};
+use node_wire::jute::Reader;
+use node_wire::quorum::{ForwardedRequest, PacketType, PingTouches, Revalidate};
 use node_wire::txn::{Entry, Txn};
 
 use super::World;
@@ -28,6 +34,15 @@ const FAST: u64 = 20;
 /// How much of a suspension a member takes for time in which it was awake, and more.
 const SUSPENDED_US: u64 = 50_000;
 
+/// Ticks that a session's time-out lasts at least and at most, as in ZooKeeper.
+const TICKS_OF_A_SESSION: [i32; 2] = [2, 20];
+
+/// A member that is awake may count this part of its time too little.
+const SLOW: u32 = 6;
+
+/// Peer time-outs within which a leader has ended a session whose time is over.
+const ROOM_TIMEOUTS: u64 = 2;
+
 /// What a leader could know of sessions, by its own monotonic clock.
 #[derive(Clone, Debug, Default)]
 struct Ear {
@@ -35,6 +50,18 @@ struct Ear {
     since: Duration,
     /// When it was last told of each session.
     heard: BTreeMap<SessionId, Duration>,
+    /// When it may last have counted something as a word of each: also what it may have dropped.
+    at_most: BTreeMap<SessionId, Duration>,
+    /// Sessions that it is about to end.
+    ending: BTreeSet<SessionId>,
+}
+
+/// What a client said when it connected.
+#[derive(Clone, Copy, Debug)]
+struct Greeting {
+    session: SessionId,
+    seen: Zxid,
+    timeout_ms: i32,
 }
 
 /// What a client can prove of its session.
@@ -53,6 +80,8 @@ pub(super) struct Ears {
     proofs: Vec<Proof>,
     /// The session of each client's connection, as the member answered.
     session_of: BTreeMap<ClientId, SessionId>,
+    /// What it said, until it is answered.
+    greetings: BTreeMap<ClientId, Greeting>,
 }
 
 impl Ears {
@@ -61,6 +90,7 @@ impl Ears {
             members: vec![Ear::default(); members],
             proofs: vec![Proof::default(); clients],
             session_of: BTreeMap::new(),
+            greetings: BTreeMap::new(),
         }
     }
 }
@@ -86,6 +116,27 @@ impl<P: Plant> World<P> {
                 let ear = &mut self.ears.members[host];
                 ear.heard.extend(touches.into_iter().map(|(session, _)| (session, mono)));
             }
+            Input::Packet { packet, .. } if packet.kind == PacketType::Revalidate => {
+                let mut data = Reader::new(packet.data.clone().unwrap_or_default());
+                let Ok(Revalidate { session, .. }) = Revalidate::decode(&mut data) else { return };
+                let mono = self.mono(host);
+                self.ears.members[host].heard.insert(session, mono);
+            }
+            Input::Packet { packet, .. } if packet.kind == PacketType::Request => {
+                let (data, auth) = (packet.data.clone().unwrap_or_default(), packet.auth.clone());
+                let Ok(ForwardedRequest { session, .. }) = ForwardedRequest::decode(data, auth) else { return };
+                let mono = self.mono(host);
+                self.ears.members[host].at_most.insert(session, mono);
+            }
+            Input::ClientConnect { client, request, .. } => {
+                let (session, seen, timeout_ms) =
+                    (request.session, request.last_zxid_seen, request.timeout_ms);
+                self.ears.greetings.insert(*client, Greeting { session, seen, timeout_ms });
+                if session != SessionId::NONE {
+                    let mono = self.mono(host);
+                    self.ears.members[host].heard.insert(session, mono);
+                }
+            }
             _ => {}
         }
     }
@@ -99,13 +150,23 @@ impl<P: Plant> World<P> {
         if let Event::Established { leader, .. } = event
             && *leader == self.server(host)
         {
-            self.ears.members[host] = Ear { since: self.mono(host), heard: BTreeMap::new() };
+            self.ears.members[host] = Ear { since: self.mono(host), ..Ear::default() };
         }
     }
 
     /// A leader logs a proposal of its own: when it ends a session that no client asked to end, it was silent.
     pub(super) fn check_expiry(&mut self, host: HostIndex, op: &StoreOp) {
         let StoreOp::Append(entry) = op else { return };
+        let mono = self.mono(host);
+        match entry.txn {
+            Txn::CreateSession { .. } => {
+                self.ears.members[host].at_most.insert(entry.header.session, mono);
+            }
+            Txn::CloseSession { .. } => {
+                self.ears.members[host].ending.insert(entry.header.session);
+            }
+            _ => {}
+        }
         let Some(timeout_ms) = self.expires(entry) else { return };
         let session = entry.header.session;
         let ear = &self.ears.members[host];
@@ -127,12 +188,67 @@ impl<P: Plant> World<P> {
         if by_nobody { self.judge.session_timeout_ms(entry.header.session) } else { None }
     }
 
+    /// A leader that nothing disturbs has ended what it has not heard of for so long.
+    pub(super) fn check_overdue(&mut self) {
+        let leads = |host: &HostIndex| {
+            self.hosts[*host].process.as_ref().is_some_and(|process| {
+                process.role == Role::Leading && process.established && process.pauses == 0
+            })
+        };
+        let Some(host) = (0..self.hosts.len()).find(leads) else { return };
+        if self.counters.suspensions > 0 {
+            // Its clock went on and it did not: what it counts is not what the clock shows.
+            return;
+        }
+        let undisturbed = Duration::from_micros(self.now.since(self.progress.undisturbed_since(host)));
+        let (mono, ear) = (self.mono(host), &self.ears.members[host]);
+        let room = Duration::from_millis(ROOM_TIMEOUTS * self.drawn.peer_timeout_ms);
+        let overdue = self.judge.living_sessions().find_map(|(session, timeout_ms)| {
+            let known = [&ear.heard, &ear.at_most].map(|told| told.get(&session).copied().unwrap_or_default());
+            let last = known[0].max(known[1]).max(ear.since);
+            let silence = mono.saturating_sub(last).min(undisturbed);
+            let timeout = duration(timeout_ms);
+            let late = silence > timeout + timeout / SLOW + room && !ear.ending.contains(&session);
+            late.then(|| (session, silence.as_millis(), timeout_ms))
+        });
+        if let Some((session, silence_ms, timeout_ms)) = overdue {
+            let ServerId(id) = self.server(host);
+            let sentence = format!(
+                "server {id} leads and lets session {session} live {silence_ms} ms after it was heard of; its time-out is {timeout_ms} ms"
+            );
+            self.judged(Err((Rule::Expiry, sentence)));
+        }
+    }
+
+    /// A member takes a client in: one that has not seen more, for the time-out that its session has.
+    fn check_welcome(&mut self, host: HostIndex, client: ClientId, told_ms: i32) {
+        let Some(greeting) = self.ears.greetings.remove(&client) else { return };
+        let Some(process) = &self.hosts[host].process else { return };
+        let applied = process.member.status().last_applied;
+        let finding = self.judge.takes_in(host, greeting.seen, applied);
+        self.judged(finding);
+        let tick_ms = i32::try_from(self.drawn.tick_time_ms).unwrap_or(i32::MAX);
+        let [least, most] = TICKS_OF_A_SESSION.map(|ticks| tick_ms.saturating_mul(ticks));
+        let granted = match greeting.session {
+            SessionId::NONE => Some(greeting.timeout_ms.clamp(least, most)),
+            session => self.judge.session_timeout_ms(session),
+        };
+        if let Some(granted) = granted.filter(|granted| *granted != told_ms) {
+            let ServerId(id) = self.server(host);
+            let sentence = format!(
+                "server {id} says that the time-out of a session is {told_ms} ms, which was granted {granted} ms"
+            );
+            self.convict(Rule::Sessions, sentence);
+        }
+    }
+
     /// A member writes to a client: the first frame names the session, the others are answers.
     pub(super) fn overhear(&mut self, host: HostIndex, client: ClientId, frame: &Bytes) {
         let Some(session) = self.ears.session_of.get(&client).copied() else {
             let response = client::connect_response(frame.clone());
             if response.timeout_ms > 0 {
                 self.ears.session_of.insert(client, response.session);
+                self.check_welcome(host, client, response.timeout_ms);
             }
             return;
         };
