@@ -213,7 +213,8 @@ impl Client {
     }
 
     /// The frame that opens a session, or asks for the old one. A scout may be content to read.
-    pub(crate) fn connect(&self, timeout_ms: i32, read_only: bool) -> Bytes {
+    /// It may ask for another time-out than it has.
+    pub(crate) fn connect(&self, timeout_ms: i32, asks_ms: Option<i32>, read_only: bool) -> Bytes {
         let fresh = Session {
             id: SessionId::NONE,
             password: Bytes::from_static(&[0; 16]),
@@ -224,7 +225,7 @@ impl Client {
         let request = ConnectRequest {
             protocol_version: 0,
             last_zxid_seen: session.seen,
-            timeout_ms: session.timeout_ms,
+            timeout_ms: asks_ms.unwrap_or(session.timeout_ms),
             session: session.id,
             password: session.password.clone(),
             read_only: Some(read_only),

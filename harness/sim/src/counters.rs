@@ -138,6 +138,14 @@ counters! {
     swizzles,
     /// Connections that were reset.
     resets,
+    /// Connections that broke for one of their ends alone.
+    half_open,
+    /// Members that died again while they recovered, or right behind it.
+    relapses,
+    /// Files that disappeared.
+    lost_files,
+    /// Clients that came back when their session was nearly over.
+    latecomers,
     /// Disks made slow.
     slow_disks,
     /// Processes that ended because a synchronization failed.

@@ -49,6 +49,8 @@ pub(crate) enum Part {
     Changes,
     /// Sessions of one member, and reads without a leader.
     Lone,
+    /// What is rare.
+    Rare,
     /// A workload's generator.
     Load(u64),
 }
@@ -79,6 +81,7 @@ impl Dice {
             Part::Scouts => u64::MAX - 7,
             Part::Changes => u64::MAX - 9,
             Part::Lone => u64::MAX - 11,
+            Part::Rare => u64::MAX - 1001,
             Part::Chores => WORKLOADS,
             Part::Load(load) => WORKLOADS + 1 + load,
         });

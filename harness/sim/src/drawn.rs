@@ -12,6 +12,7 @@ use node_wire::ids::Zxid;
 
 use crate::dice::{Chance, Dice, HALF, Part};
 use crate::fault_kind::FaultKind;
+use crate::rare::Rare;
 
 /// What every world of a sweep has, where a seed alone draws it for some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +119,8 @@ pub struct Drawn {
     pub(crate) reaping_ms: u64,
     /// How long such a node lives.
     pub(crate) mortal_ms: u64,
+    /// What is rare.
+    pub(crate) rare: Rare,
 }
 
 /// A kind of fault is left out of a world with this probability.
@@ -259,12 +262,24 @@ impl Drawn {
             turnover_us: 0,
             reaping_ms: SELDOM_MS,
             mortal_ms: 0,
+            rare: Rare::default(),
         }
         .with_scouts(&mut Dice::part(seed, Part::Scouts))
         .with_short_epochs(&mut Dice::part(seed, Part::Epochs))
         .with_observers(&mut Dice::part(seed, Part::Observers))
         .with_changes(only == Some(Only::Membership), &mut Dice::part(seed, Part::Changes))
         .with_lone_members(&mut Dice::part(seed, Part::Lone))
+        .with_rare(&mut Dice::part(seed, Part::Rare))
+    }
+
+    /// Some worlds have what is rare. Where streams are long, few entries are kept, so that there are many.
+    fn with_rare(mut self, dice: &mut Dice) -> Self {
+        let init_ms = u64::from(self.init_limit) * self.tick_time_ms;
+        self.rare = Rare::new(self.peer_timeout_ms, init_ms, dice);
+        if self.rare.stream_us.is_some() {
+            self.journal_entries = self.journal_entries.min(dice.index(10) + 1);
+        }
+        self
     }
 
     /// Some ensembles have observers.
@@ -431,6 +446,7 @@ impl fmt::Display for Drawn {
                 if self.alone { ", one voter may be left alone" } else { "" }
             )?;
         }
+        writeln!(f, "  rare:{}", self.rare)?;
         write!(
             f,
             "  faults: from {} us for {} us, one every {} us lasting {} us:",

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use bytes::Bytes;
 use node_core::io::{Input, StoreOp};
 use node_core::tree::TreeSnapshot;
 use node_core::{Member, Phase, Plant, Role};
@@ -189,6 +190,8 @@ pub(crate) struct Rot {
     pub(crate) bit: usize,
     /// True once recovery refused the disk for it.
     pub(crate) refused: bool,
+    /// The whole file is gone, and this was in it.
+    pub(crate) lost: Option<Bytes>,
 }
 
 #[cfg(test)]

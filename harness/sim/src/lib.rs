@@ -36,6 +36,7 @@ mod judge;
 mod network;
 mod outcome;
 mod pipe;
+mod rare;
 mod scout;
 mod script;
 mod time;

@@ -238,6 +238,7 @@ impl Head {
         drawn.scouts = 0;
         drawn.operators = 0;
         drawn.siege = false;
+        drawn.rare = crate::rare::Rare::default();
         drawn.pace_ppm = 0;
         for (setting, value) in SETTINGS.iter().zip(self.settings) {
             (setting.set)(&mut drawn, value);

@@ -218,7 +218,7 @@ impl<P: Plant> World<P> {
             return false;
         }
         let identity = machine.disk.identity(file);
-        machine.rot = Some(Rot { file: file.to_owned(), identity, bit, refused: false });
+        machine.rot = Some(Rot { file: file.to_owned(), identity, bit, refused: false, lost: None });
         true
     }
 

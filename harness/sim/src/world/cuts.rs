@@ -183,6 +183,13 @@ impl<P: Plant> World<P> {
         }
         self.counters.resets += 1;
         self.world_line("reset", [0, 0], || format!("{one} {other}"));
+        if self.drawn.rare.half_open {
+            // Mostly it is the leader that goes on with what is dead.
+            let leader = self.leader();
+            let one = if other == leader { one } else { leader };
+            self.half_open(one, other);
+            return;
+        }
         self.cut_pair(one, other);
         if self.fate.chance(HALF) {
             self.cut_channel(one, other);

@@ -11,15 +11,20 @@
 use node_core::Plant;
 use node_core::io::StoreOp;
 use node_log::{LogError, Storage};
+use node_wire::ids::Epoch;
 use node_wire::logfile::{HEADER_LEN, RECORD_OVERHEAD, Record, RecordReader};
 
 use super::World;
 use super::nemesis::Undo;
-use crate::dice::HALF;
+use crate::dice::{Chance, HALF};
 use crate::host::Rot;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::script::{DiskTurn, Transition};
+use crate::time::Time;
+
+/// The files of the epochs.
+const EPOCHS: [&str; 2] = ["acceptedEpoch", "currentEpoch"];
 
 /// Bytes that a failed synchronization may have stored all the same.
 const MAX_KEPT_BYTES: u64 = 4096;
@@ -32,8 +37,11 @@ const ROTTEN_START_US: u64 = 50_000;
 
 impl<P: Plant> World<P> {
     pub(super) fn slow_disk(&mut self) {
-        let host = self.anyone();
-        self.hosts[host].slow_until = self.now + self.fate.around(self.drawn.fault_us);
+        let host = if self.drawn.rare.stuck { self.leader() } else { self.anyone() };
+        let until = self.now + self.fate.around(self.drawn.fault_us);
+        // What does nothing at all is healed with all the rest.
+        let healed = Time(self.drawn.warmup_us + self.drawn.chaos_us);
+        self.hosts[host].slow_until = if self.drawn.rare.stuck { until.min(healed) } else { until };
         self.counters.slow_disks += 1;
     }
 
@@ -105,7 +113,7 @@ impl<P: Plant> World<P> {
             self.line(host, "refused", [0, 0], || error.to_string());
         } else if self.disk_failed(host) {
             self.line(host, "no-start", [0, 0], || error.to_string());
-            if self.power_fails(host) {
+            if self.power_fails(host) || self.drawn.rare.relapse != Chance::NEVER && self.dice.chance(HALF) {
                 let disk = self.hosts[host].disk.clone();
                 disk.crash(|unsynced| self.kept(host, unsynced));
             } else {
@@ -118,7 +126,7 @@ impl<P: Plant> World<P> {
         }
     }
 
-    fn start_later(&mut self, host: HostIndex, within_us: u64) {
+    pub(super) fn start_later(&mut self, host: HostIndex, within_us: u64) {
         let delay = self.dice.between(1, within_us);
         self.lasts(Undo::Start(host), delay);
     }
@@ -133,6 +141,10 @@ impl<P: Plant> World<P> {
         self.crash(host);
         let starts_us = self.fate.between(1, ROTTEN_START_US);
         self.lasts(Undo::Start(host), starts_us);
+        if self.drawn.rare.losses && self.fate.chance(HALF) {
+            self.lose_file(host);
+            return;
+        }
         let old = self.old_bytes(host);
         if old.is_empty() {
             return;
@@ -141,13 +153,47 @@ impl<P: Plant> World<P> {
         let bit = self.fate.index(bytes * 8);
         self.write_down(|_| Transition::Rots { host, file: file.clone(), bit });
         let disk = &self.hosts[host].disk;
-        let rot = Rot { file: file.clone(), identity: disk.identity(file), bit, refused: false };
+        let rot = Rot { file: file.clone(), identity: disk.identity(file), bit, refused: false, lost: None };
         assert!(disk.flip_bit(file, bit), "the bit is in the file");
         self.counters.rots += 1;
         let figure = u64::try_from(bit).expect("files are small");
         self.line(host, "rot", [figure, 0], || format!("bit {bit} of {}", rot.file));
         self.hosts[host].rot = Some(rot);
         self.lasts_a_while(Undo::Restore(host));
+    }
+
+    /// A file disappears while its member is down: an epoch, a snapshot, or a log that is not the last. Without the last
+    /// one a member is as it was before, and nobody can tell; the others are missed. So is an epoch beside a history, and
+    /// not where there is none: such a directory is as good as new.
+    fn lose_file(&mut self, host: HostIndex) {
+        let disk = self.hosts[host].disk.clone();
+        let names = disk.list().unwrap_or_default();
+        let last_log = names.iter().filter_map(|name| zxid_of_log(name)).max();
+        let missed = |name: &String| {
+            let log = zxid_of_log(name);
+            let epoch = EPOCHS.contains(&name.as_str()) && self.judge.durable(host).epoch() > Epoch::ZERO;
+            epoch || name.starts_with("snapshot.") || log.is_some() && log != last_log
+        };
+        let files: Vec<String> = names.into_iter().filter(missed).collect();
+        if files.is_empty() {
+            return;
+        }
+        let file = files[self.fate.index(files.len())].clone();
+        let Ok(content) = disk.read(&file) else { return };
+        disk.remove(&file).and_then(|()| disk.sync_dir()).expect("a disk that is well");
+        self.counters.lost_files += 1;
+        self.line(host, "loses", [0, 0], || file.clone());
+        self.hosts[host].rot = Some(Rot { file, identity: None, bit: 0, refused: false, lost: Some(content) });
+        self.lasts_a_while(Undo::Restore(host));
+    }
+
+    /// A member starts although an epoch of it is lost: it could promise again what it promised to another.
+    fn check_lost_epoch(&mut self, host: HostIndex) {
+        let Some(Rot { file, lost: Some(content), .. }) = &self.hosts[host].rot else { return };
+        if EPOCHS.contains(&file.as_str()) && content[..] != *b"0" {
+            let id = self.server(host).0;
+            self.convict(Rule::Recovery, format!("server {id} starts without its {file}, which is lost"));
+        }
     }
 
     /// The files that may rot, and how many bytes of each, from its beginning.
@@ -176,8 +222,14 @@ impl<P: Plant> World<P> {
 
     /// Recovery took a rotten disk. What it took is judged with every recovery.
     pub(super) fn survived_rot(&mut self, host: HostIndex) {
+        self.check_lost_epoch(host);
         let Some(rot) = &self.hosts[host].rot else { return };
         self.counters.rot_harmless += 1;
+        if rot.lost.is_some() {
+            // Nobody missed it, and what is written from now on may not go with it.
+            self.hosts[host].rot = None;
+            return;
+        }
         // A log that is written to can't be told from its former self later; a snapshot never changes.
         if !rot.file.starts_with("snapshot.") {
             self.restore(host);
@@ -188,6 +240,10 @@ impl<P: Plant> World<P> {
     pub(super) fn restore(&mut self, host: HostIndex) {
         let machine = &mut self.hosts[host];
         let Some(rot) = machine.rot.take() else { return };
+        if let Some(content) = &rot.lost {
+            machine.disk.place(&rot.file, content);
+            return;
+        }
         if machine.disk.identity(&rot.file) == rot.identity {
             machine.disk.flip_bit(&rot.file, rot.bit);
         }

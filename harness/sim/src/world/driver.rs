@@ -103,6 +103,13 @@ impl<P: Plant> World<P> {
         {
             self.judge.hears(host, Zxid::from_wire(packet.zxid));
         }
+        match &input {
+            Input::Packet { conn, packet } if packet.kind == PacketType::Snap => {
+                self.patience.tree_announced(*conn);
+            }
+            Input::Image { conn, .. } => self.patience.tree_arrives(*conn),
+            _ => {}
+        }
         self.stepping = Some(host);
         process.member.step(now, input, &mut effects);
         let status = process.member.status();
@@ -120,6 +127,7 @@ impl<P: Plant> World<P> {
         if served && !stands {
             self.judge.parts_with(status.last_applied);
         }
+        self.patience.stepped(host, &status, self.now);
         let mut survives = true;
         for effect in effects.drain(..) {
             if matches!(effect, Effect::Reply { .. }) {
@@ -173,8 +181,16 @@ impl<P: Plant> World<P> {
                 }
                 self.send(EndId::of(conn), Cargo::Packet(packet));
             }
-            Effect::SendImage { conn, snapshot } => self.send(EndId::of(conn), Cargo::Image(snapshot)),
-            Effect::Close { conn } => self.close(EndId::of(conn)),
+            Effect::SendImage { conn, snapshot } => {
+                self.patience.sends_tree(EndId::of(conn).conn, self.now);
+                self.send(EndId::of(conn), Cargo::Image(snapshot));
+            }
+            Effect::Close { conn } => {
+                let goes_on = leads
+                    && self.hosts[host].process.as_ref().is_some_and(|process| process.role == Role::Leading);
+                self.check_patience(host, goes_on, conn);
+                self.close(EndId::of(conn));
+            }
             Effect::Reply { client, frame } => {
                 self.overhear(host, client, &frame);
                 self.reply(client, frame);
@@ -204,6 +220,7 @@ impl<P: Plant> World<P> {
         if leads {
             self.check_expiry(host, &op);
             self.proposed(host, &op);
+            self.patience.proposes(host, &op, self.now);
         }
         let process = self.hosts[host].process.as_mut().expect("it just stepped");
         let appends = matches!(op, StoreOp::Append(_));

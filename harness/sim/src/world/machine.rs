@@ -12,7 +12,7 @@ use node_wire::ids::ServerId;
 
 use super::hand::Choice;
 use super::{Event, World};
-use crate::dice::{Dice, HALF};
+use crate::dice::{Chance, Dice, HALF};
 use crate::drawn::Drawn;
 use crate::host::{self, Host, Process, Source, Store};
 use crate::judge::Found;
@@ -28,6 +28,12 @@ const OPERATIONS_OF_A_BATCH: u64 = 12;
 
 /// Disk operations of a batch of appends, mostly.
 const OPERATIONS_OF_AN_APPEND: u64 = 3;
+
+/// Disk operations of a recovery, generously.
+const OPERATIONS_OF_A_START: u64 = 16;
+
+/// A process that died while it recovered is started again within this time.
+const RELAPSE_US: u64 = 100_000;
 
 /// Effects within which a process dies that was told to die in the middle of a step.
 const EFFECTS_TO_LIVE: u64 = 12;
@@ -63,6 +69,10 @@ pub(super) fn around_zero(dice: &mut Dice, most: u64) -> i64 {
 impl<P: Plant> World<P> {
     fn fsync_delay(&mut self, host: HostIndex) -> u64 {
         let usual = self.dice.around(self.hosts[host].fsync_us);
+        let stuck_us = self.hosts[host].slow_until.since(self.now);
+        if stuck_us > 0 && self.drawn.rare.stuck {
+            return usual + stuck_us;
+        }
         let slow = self.now < self.hosts[host].slow_until || self.dice.chance(self.drawn.stall);
         if slow { usual + self.dice.between(0, self.drawn.stall_us) } else { usual }
     }
@@ -133,7 +143,7 @@ impl<P: Plant> World<P> {
 
     pub(super) fn take_snapshot(&mut self, host: HostIndex, snapshot: TreeSnapshot) {
         let life = self.hosts[host].life;
-        let delay = self.fsync_delay(host) * 4;
+        let delay = self.fsync_delay(host) * if self.drawn.rare.stuck { 1 } else { 4 };
         let process = self.hosts[host].process.as_mut().expect("it just stepped");
         // One at a time: the next one comes soon enough.
         if process.snapshot.is_none() {
@@ -278,6 +288,7 @@ impl<P: Plant> World<P> {
         }
         self.write_down(|_| Transition::Start { host });
         let first = self.hosts[host].life == 0;
+        let relapses = !first && self.relapses(host);
         let (log, found) = match Log::open(self.hosts[host].disk.clone(), self.log_options()) {
             Ok(opened) => opened,
             Err(error) => {
@@ -285,6 +296,9 @@ impl<P: Plant> World<P> {
                 return;
             }
         };
+        if relapses {
+            self.hosts[host].disk.heal();
+        }
         self.survived_rot(host);
         let torn = found.repairs.torn_tail.is_some();
         self.counters.restarts += u64::from(!first);
@@ -323,6 +337,14 @@ impl<P: Plant> World<P> {
             },
         );
         self.judged(finding);
+        if relapses {
+            // What a recovery found is there for good: it may be told to others at once.
+            drop(log);
+            let disk = self.hosts[host].disk.clone();
+            disk.crash(|unsynced| self.kept(host, unsynced));
+            self.start_later(host, RELAPSE_US);
+            return;
+        }
         let recovered = Recovered {
             accepted_epoch: found.accepted_epoch,
             current_epoch: found.current_epoch,
@@ -330,6 +352,21 @@ impl<P: Plant> World<P> {
             entries: found.entries,
         };
         self.breathe(host, log, recovered);
+    }
+
+    /// Whether a member that starts dies again: at some operation of its recovery, or behind it.
+    fn relapses(&mut self, host: HostIndex) -> bool {
+        let chance = self.drawn.rare.relapse;
+        let relapses = self.in_chaos() && chance != Chance::NEVER && self.dice.chance(chance);
+        if relapses {
+            self.counters.relapses += 1;
+            self.line(host, "relapse", [0, 0], String::new);
+            if self.dice.chance(HALF) {
+                let nth = self.dice.between(1, OPERATIONS_OF_A_START);
+                self.hosts[host].disk.fail_from_nth(nth, ErrorKind::Other);
+            }
+        }
+        relapses
     }
 
     /// A process begins with what was recovered.

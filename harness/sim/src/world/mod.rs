@@ -10,7 +10,7 @@
 //! - [`wires`], [`election`]: quorum connections, election connections, links.
 //! - [`nemesis`]: faults, and their end: [`cuts`] of links, [`disks`] that fail, [`traps`] for members on their
 //!   way to an epoch.
-//! - [`progress`]: what must go on in spite of them; [`membership`]: by whom, where that changes.
+//! - [`progress`], [`patience`]: what must go on in spite of them; [`membership`]: by whom, where that changes.
 //! - [`population`]: clients' connections; [`operations`]: what they do there; [`record`] and [`history`]: what they
 //!   leave, and its judgement; [`sessions`]: whether those end as they must; [`scouts`]: clients that watch.
 //! - [`planned`]: a calm world whose faults and operations come from outside, for `harness run --cluster sim`.
@@ -33,6 +33,7 @@ mod minority;
 mod nemesis;
 mod notes;
 mod operations;
+mod patience;
 pub mod planned;
 mod population;
 mod progress;
@@ -64,6 +65,7 @@ use crate::trace::Trace;
 pub(crate) use appointed::{Act, Appointment};
 use hand::Hand;
 use nemesis::Undo;
+use patience::Patience;
 use progress::Progress;
 use record::Record;
 use sessions::Ears;
@@ -153,6 +155,7 @@ pub(crate) struct World<P: Plant> {
     next_fault: u64,
     traps: Vec<Armed>,
     progress: Progress,
+    patience: Patience,
     /// What was appointed for a disk, in a world that follows a script.
     appointment: Option<Appointment>,
     stage: Stage,
@@ -206,6 +209,7 @@ impl<P: Plant> World<P> {
             next_fault: 0,
             traps: Vec::new(),
             progress: Progress::new(drawn.hosts()),
+            patience: Patience::new(drawn.hosts()),
             appointment: None,
             stage: Stage::Chaos,
             healed_at: Time::default(),

@@ -11,9 +11,10 @@ use node_wire::ids::Zxid;
 use node_wire::jute::Reader;
 use workloads::Answer;
 
+use super::stages::Stage;
 use super::{Event, World};
 use crate::client::{self, Client, ClientConn, Flow, Session, Wake};
-use crate::dice::{Chance, Dice, Part};
+use crate::dice::{Chance, Dice, HALF, Part};
 use crate::host::Source;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
@@ -23,6 +24,12 @@ use crate::script::Transition;
 
 /// Between a lost connection and the next attempt, at most.
 const RECONNECT_US: u64 = 40_000;
+
+/// What a restless client asks for as its session's time-out at most.
+const LONGEST_ASKED_MS: u64 = 30_000;
+
+/// How often a restless client that loses its connection comes back late.
+const LATE: Chance = Chance(2_500);
 
 /// How often a scout that loses its connection begins anew, where it is content to read.
 const FORGETFUL: Chance = Chance(3_000);
@@ -115,7 +122,9 @@ impl<P: Plant> World<P> {
         client.conn = Some(conn);
         client.ready = false;
         client.asked_at = self.now;
-        let frame = client.connect(timeout, self.drawn.read_only && client.scout.only);
+        let asks = (self.drawn.rare.restless && client.session.is_some() && client.dice.chance(HALF))
+            .then(|| i32::try_from(client.dice.scale(100, LONGEST_ASKED_MS)).unwrap_or(timeout));
+        let frame = client.connect(timeout, asks, self.drawn.read_only && client.scout.only);
         self.send_to_member(conn, Flow::Frame(frame));
     }
 
@@ -362,6 +371,22 @@ impl<P: Plant> World<P> {
         }
         client.member = client.dice.index(members);
         let delay = client.dice.between(1000, RECONNECT_US);
+        let delay = self.comes_late(index).unwrap_or(delay);
         self.set_timer(index, delay, Wake::Connect);
+    }
+
+    /// When a client comes back that lets its session wait until it is nearly over; not after chaos.
+    fn comes_late(&mut self, index: usize) -> Option<u64> {
+        let client = &mut self.clients[index];
+        let timeout_ms = client.session.as_ref().filter(|_| self.drawn.rare.restless)?.timeout_ms;
+        let timeout_us = u64::try_from(timeout_ms).ok()? * 1000;
+        if self.stage != Stage::Chaos || !client.dice.chance(LATE) {
+            return None;
+        }
+        let delay = client.dice.between(timeout_us * 3 / 4, timeout_us);
+        let healed_us = self.drawn.warmup_us + self.drawn.chaos_us;
+        let in_time = self.now.0 + delay < healed_us;
+        self.counters.latecomers += u64::from(in_time);
+        in_time.then_some(delay)
     }
 }

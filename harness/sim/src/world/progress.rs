@@ -58,6 +58,11 @@ impl Progress {
         self.well[host] = at;
     }
 
+    /// Since when nothing has happened between two members.
+    pub(super) fn linked_since(&self, one: HostIndex, other: HostIndex) -> Time {
+        if one == other { Time::default() } else { self.linked[one * self.members + other] }
+    }
+
     /// Since when nothing has happened to a member.
     pub(super) fn undisturbed_since(&self, host: HostIndex) -> Time {
         self.well[host]
@@ -109,7 +114,7 @@ impl Progress {
 impl<P: Plant> World<P> {
     fn progress_bound_us(&self) -> u64 {
         let init_ms = u64::from(self.drawn.init_limit) * self.drawn.tick_time_ms;
-        (BOUND_TIMEOUTS * self.drawn.peer_timeout_ms + init_ms) * 1000
+        (BOUND_TIMEOUTS * self.drawn.peer_timeout_ms + init_ms) * 1000 + self.drawn.rare.longest_us()
     }
 
     /// Looks who is well and whether anybody leads.
@@ -120,6 +125,7 @@ impl<P: Plant> World<P> {
         self.plan(self.drawn.peer_timeout_ms * 1000 / LOOKS_PER_TIMEOUT, Event::Watch);
         self.note_the_unwell();
         self.check_overdue();
+        self.check_commits();
         let led = self
             .hosts
             .iter()

@@ -96,7 +96,9 @@ impl<P: Plant> World<P> {
     /// How long a tree is on its way behind the packet that announces it, and all that follows behind it: long
     /// enough for either side to die meanwhile.
     fn stream_us(&mut self) -> u64 {
-        self.dice.between(0, STREAM_TIMEOUTS * self.drawn.peer_timeout_ms * 1000)
+        let (least, most) = (0, STREAM_TIMEOUTS * self.drawn.peer_timeout_ms * 1000);
+        let (least, most) = self.drawn.rare.stream_us.unwrap_or((least, most));
+        self.dice.between(least, most)
     }
 
     /// Closes an end: the other one learns of it behind everything that was sent.
@@ -168,6 +170,24 @@ impl<P: Plant> World<P> {
 
     /// Breaks a connection: what is in flight is lost, and both ends learn of it sooner or later.
     pub(super) fn cut(&mut self, index: usize) {
+        self.cut_ends(index, [true, true]);
+    }
+
+    /// The quorum connections between two members break, and only those who dialled learn of it: the others keep what
+    /// leads nowhere until they miss an answer, or until the same member is there again.
+    pub(super) fn half_open(&mut self, one: HostIndex, other: HostIndex) {
+        self.progress.disturbed_pair(one, other, self.now);
+        for index in self.conns_in_use() {
+            let hosts = [0, 1].map(|end| self.conns[index].ends[end].host);
+            if hosts == [one, other] || hosts == [other, one] {
+                self.counters.half_open += u64::from(self.conns[index].alive);
+                self.cut_ends(index, [true, false]);
+            }
+        }
+    }
+
+    /// As [`Self::cut`]; says which ends learn of it.
+    fn cut_ends(&mut self, index: usize, learns: [bool; 2]) {
         let conn = &mut self.conns[index];
         if !conn.alive {
             return;
@@ -176,7 +196,7 @@ impl<P: Plant> World<P> {
         for end in 0..2 {
             let this = &mut self.conns[index].ends[end];
             this.incoming.lose();
-            if this.open {
+            if this.open && learns[end] {
                 let delay = self.notice_delay();
                 self.plan(delay, Event::Lost(EndId { conn: index, end }));
             }

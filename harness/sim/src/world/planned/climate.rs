@@ -81,5 +81,6 @@ pub(super) fn of(setting: &Setting) -> Drawn {
         turnover_us: 0,
         reaping_ms: REAPING_MS,
         mortal_ms: 0,
+        rare: crate::rare::Rare::default(),
     }
 }

@@ -158,7 +158,7 @@ impl<P: Plant> World<P> {
         let wire = &mut self.seat(index).wire;
         wire.conn = Some(conn);
         wire.ready = false;
-        let frame = wire.connect(timeout, false);
+        let frame = wire.connect(timeout, None, false);
         self.send_to_member(conn, Flow::Frame(frame));
     }
 

@@ -1,0 +1,243 @@
+//! What a leader owes to those who follow it: commits in time, and patience while a tree is on its way.
+//!
+//! That somebody leads is not enough. A proposal of a leader that leads an epoch is committed as soon as a quorum has it
+//! on disk; so when a quorum of members that nothing disturbs has followed it since it proposed something, and its links
+//! to them are well, that is committed within a bound which follows from the climate: two ways over a link, two
+//! synchronizations, and room. Nothing else may be waited for: not the leader's own disk where others are a quorum, not a
+//! member that is away or is being brought to the history, not a session that waits to go on.
+//!
+//! A tree may be on its way for longer than a peer may be silent. Until the limit for taking a history over neither the
+//! leader that sends it nor the member that was told of it gives up the connection, unless the member dialled again.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use node_core::io::{ConnId, StoreOp};
+use node_core::{Plant, Role, Status};
+use node_wire::ids::{ServerId, Zxid};
+
+use super::World;
+use super::membership::{Set, is_quorum, set_of};
+use crate::network::{EndId, HostIndex};
+use crate::outcome::Rule;
+use crate::time::Time;
+
+/// What a link that was cut may still hold back after it passes again, and more.
+const ROOM_US: u64 = 300_000;
+
+/// Of the limit for a history, in percent, what must be waited for at least: clocks differ.
+const PATIENT_PERCENT: u64 = 85;
+
+/// A tree on its way.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    since: Time,
+    /// Its receiver knows of it.
+    announced: bool,
+}
+
+/// What leaders owe.
+#[derive(Clone, Debug)]
+pub(super) struct Patience {
+    /// Each member's own proposals that it has not committed, and when it made them.
+    proposals: Vec<VecDeque<(Zxid, Time)>>,
+    /// Whom each member follows in an epoch that stands, and since when.
+    follows: Vec<Option<(ServerId, Time)>>,
+    /// Since when each member has been awake, whatever its disk does.
+    awake: Vec<Time>,
+    /// By their connections.
+    streams: BTreeMap<usize, Stream>,
+}
+
+impl Patience {
+    pub(super) fn new(members: usize) -> Self {
+        Self {
+            proposals: vec![VecDeque::new(); members],
+            follows: vec![None; members],
+            awake: vec![Time::default(); members],
+            streams: BTreeMap::new(),
+        }
+    }
+
+    /// A member stood still, or was not there.
+    pub(super) fn slept(&mut self, host: HostIndex, at: Time) {
+        self.awake[host] = at;
+    }
+
+    /// A member proposes.
+    pub(super) fn proposes(&mut self, host: HostIndex, op: &StoreOp, at: Time) {
+        if let StoreOp::Append(entry) = op {
+            self.proposals[host].push_back((entry.zxid(), at));
+        }
+    }
+
+    /// A member finished a step.
+    pub(super) fn stepped(&mut self, host: HostIndex, status: &Status, at: Time) {
+        self.stands(host, status.role, status.established, at);
+        self.applied(host, status.role == Role::Leading, status.last_applied);
+    }
+
+    fn stands(&mut self, host: HostIndex, role: Role, established: bool, at: Time) {
+        self.follows[host] = match (role, self.follows[host]) {
+            (Role::Following(leader), Some((known, since))) if established && known == leader => {
+                Some((leader, since))
+            }
+            (Role::Following(leader), _) if established => Some((leader, at)),
+            _ => None,
+        };
+    }
+
+    fn applied(&mut self, host: HostIndex, leads: bool, last: Zxid) {
+        let own = &mut self.proposals[host];
+        if !leads {
+            own.clear();
+        }
+        while own.front().is_some_and(|(zxid, _)| *zxid <= last) {
+            own.pop_front();
+        }
+    }
+
+    /// Who has followed this member since then.
+    fn followers(&self, leader: ServerId, moment: Time) -> impl Iterator<Item = HostIndex> + '_ {
+        let loyal = move |follows: &Option<(ServerId, Time)>| {
+            follows.is_some_and(|(known, since)| known == leader && since <= moment)
+        };
+        self.follows.iter().enumerate().filter(move |(_, follows)| loyal(follows)).map(|(host, _)| host)
+    }
+
+    pub(super) fn sends_tree(&mut self, conn: usize, since: Time) {
+        self.streams.insert(conn, Stream { since, announced: false });
+    }
+
+    pub(super) fn tree_announced(&mut self, conn: ConnId) {
+        if let Some(stream) = self.streams.get_mut(&EndId::of(conn).conn) {
+            stream.announced = true;
+        }
+    }
+
+    pub(super) fn tree_arrives(&mut self, conn: ConnId) {
+        self.streams.remove(&EndId::of(conn).conn);
+    }
+}
+
+impl<P: Plant> World<P> {
+    /// Within this a proposal is committed.
+    fn commit_bound_us(&self) -> u64 {
+        let drawn = &self.drawn;
+        let link_us = drawn.link_us.1 + drawn.jitter_us + drawn.spike_us;
+        let fsync_us = 2 * drawn.fsync_us.1 + drawn.stall_us;
+        3 * link_us + 3 * fsync_us + drawn.peer_timeout_ms * 1000 + ROOM_US
+    }
+
+    /// Looks whether what leaders proposed is committed in time.
+    pub(super) fn check_commits(&mut self) {
+        let bound_us = self.commit_bound_us();
+        for host in 0..self.hosts.len() {
+            let awake = self.hosts[host].process.as_ref().is_some_and(|process| process.pauses == 0);
+            if !awake {
+                self.patience.slept(host, self.now);
+            }
+        }
+        for leader in 0..self.hosts.len() {
+            let leads = |role, established| role == Role::Leading && established;
+            let Some(process) = &self.hosts[leader].process else { continue };
+            let Some((zxid, at)) = self.patience.proposals[leader].front().copied() else { continue };
+            if !leads(process.role, process.established)
+                || self.now.since(at) <= bound_us
+                || self.patience.awake[leader] > at
+            {
+                continue;
+            }
+            let voters = self.voters_at_most();
+            let followers = self.patience.followers(self.server(leader), at).filter(|host| *host < voters);
+            let well: Vec<HostIndex> = followers
+                .filter(|host| self.progress.linked_since(leader, *host) <= at)
+                .chain([leader])
+                .filter(|host| self.progress.undisturbed_since(*host) <= at)
+                .collect();
+            if !self.suffices(set_of(well.iter().copied())) || !self.options.progress {
+                continue;
+            }
+            let members: Vec<String> = well.iter().map(|host| format!("s{}", host + 1)).collect();
+            let sentence = format!(
+                "server {} leads, {} have nothing against {zxid}, and it is not committed after {} ms",
+                leader + 1,
+                members.join(", "),
+                self.now.since(at) / 1000
+            );
+            self.convict(Rule::Liveness, sentence);
+        }
+    }
+
+    fn suffices(&self, set: Set) -> bool {
+        if self.drawn.changes { self.is_quorum_of_all(set) } else { is_quorum(set_of(0..self.drawn.members), set) }
+    }
+
+    /// A member closes a connection. `leads`: it leads, before and after.
+    pub(super) fn check_patience(&mut self, host: HostIndex, leads: bool, conn: ConnId) {
+        let end = EndId::of(conn);
+        let Some(stream) = self.patience.streams.remove(&end.conn) else { return };
+        let this = &self.conns[end.conn];
+        let (near, far) = (&this.ends[end.end], &this.ends[1 - end.end]);
+        let init_us = u64::from(self.drawn.init_limit) * self.drawn.tick_time_ms * 1000;
+        let again = || {
+            self.conns[end.conn + 1..]
+                .iter()
+                .any(|later| later.ends[0].host == far.host && later.ends[1].host == near.host)
+        };
+        let sends = end.end == 1;
+        if self.drawn.changes
+            || !this.alive
+            || !near.open
+            || !far.open
+            || self.now.since(stream.since) > init_us * PATIENT_PERCENT / 100
+            || sends && (!leads || again())
+            || !sends && !stream.announced
+        {
+            return;
+        }
+        let other = far.host + 1;
+        let waited_ms = self.now.since(stream.since) / 1000;
+        let what = if sends { "to" } else { "from" };
+        let sentence = format!(
+            "server {} gives up on the tree that is on its way {what} server {other}, after {waited_ms} ms",
+            host + 1
+        );
+        self.convict(Rule::Liveness, sentence);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use node_wire::ids::Epoch;
+
+    use super::*;
+
+    #[test]
+    fn a_follower_counts_from_when_its_epoch_stands() {
+        let mut patience = Patience::new(3);
+        let leader = ServerId(3);
+        let role = Role::Following(leader);
+        patience.stands(0, role, false, Time(5));
+        assert_eq!(patience.followers(leader, Time(9)).count(), 0);
+        patience.stands(0, role, true, Time(7));
+        patience.stands(0, role, true, Time(8));
+        assert_eq!(patience.followers(leader, Time(6)).count(), 0, "it came later");
+        assert_eq!(patience.followers(leader, Time(7)).collect::<Vec<_>>(), [0]);
+        assert_eq!(patience.followers(ServerId(2), Time(9)).count(), 0);
+        patience.stands(0, role, false, Time(9));
+        assert_eq!(patience.followers(leader, Time(9)).count(), 0, "it left");
+    }
+
+    #[test]
+    fn what_is_committed_or_given_up_is_owed_no_more() {
+        let mut patience = Patience::new(3);
+        let at = |counter| Zxid::new(Epoch(1), counter);
+        patience.proposals[1].extend([(at(1), Time(3)), (at(2), Time(4))]);
+        patience.applied(1, true, Zxid::ZERO);
+        assert_eq!(patience.proposals[1].front(), Some(&(at(1), Time(3))));
+        patience.applied(1, true, at(1));
+        assert_eq!(patience.proposals[1].front(), Some(&(at(2), Time(4))));
+        patience.applied(1, false, at(1));
+        assert!(patience.proposals[1].is_empty());
+    }
+}
