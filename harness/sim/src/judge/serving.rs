@@ -68,7 +68,10 @@ impl Judge {
             return Ok(());
         }
         let id = server(host).0;
-        Err((Rule::Serving, format!("server {id} takes in a client that saw {seen}, and is at {applied} itself")))
+        Err((
+            Rule::Serving,
+            format!("server {id} takes in a client that saw {seen}, and is at {applied} itself"),
+        ))
     }
 
     /// After each step of a member.

@@ -183,7 +183,8 @@ impl<P: Plant> World<P> {
         disk.remove(&file).and_then(|()| disk.sync_dir()).expect("a disk that is well");
         self.counters.lost_files += 1;
         self.line(host, "loses", [0, 0], || file.clone());
-        self.hosts[host].rot = Some(Rot { file, identity: None, bit: 0, refused: false, lost: Some(content) });
+        self.hosts[host].rot =
+            Some(Rot { file, identity: None, bit: 0, refused: false, lost: Some(content) });
         self.lasts_a_while(Undo::Restore(host));
     }
 

@@ -182,7 +182,7 @@ impl<P: Plant> World<P> {
                 self.send(EndId::of(conn), Cargo::Packet(packet));
             }
             Effect::SendImage { conn, snapshot } => {
-                self.patience.sends_tree(EndId::of(conn).conn, self.now);
+                self.tree_is_sent(host, conn);
                 self.send(EndId::of(conn), Cargo::Image(snapshot));
             }
             Effect::Close { conn } => {

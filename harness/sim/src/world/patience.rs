@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use node_core::io::{ConnId, StoreOp};
 use node_core::{Plant, Role, Status};
-use node_wire::ids::{ServerId, Zxid};
+use node_wire::ids::{Epoch, ServerId, Zxid};
 
 use super::World;
 use super::membership::{Set, is_quorum, set_of};
@@ -31,6 +31,8 @@ const PATIENT_PERCENT: u64 = 85;
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     since: Time,
+    /// What its sender had promised then: another epoch since means that it left its role.
+    epoch: Epoch,
     /// Its receiver knows of it.
     announced: bool,
 }
@@ -72,7 +74,8 @@ impl Patience {
 
     /// A member finished a step.
     pub(super) fn stepped(&mut self, host: HostIndex, status: &Status, at: Time) {
-        self.stands(host, status.role, status.established, at);
+        // Who came without a vote acknowledges nothing, whatever a membership says by now.
+        self.stands(host, status.role, status.established && !status.observes, at);
         self.applied(host, status.role == Role::Leading, status.last_applied);
     }
 
@@ -102,10 +105,6 @@ impl Patience {
             follows.is_some_and(|(known, since)| known == leader && since <= moment)
         };
         self.follows.iter().enumerate().filter(move |(_, follows)| loyal(follows)).map(|(host, _)| host)
-    }
-
-    pub(super) fn sends_tree(&mut self, conn: usize, since: Time) {
-        self.streams.insert(conn, Stream { since, announced: false });
     }
 
     pub(super) fn tree_announced(&mut self, conn: ConnId) {
@@ -168,8 +167,23 @@ impl<P: Plant> World<P> {
         }
     }
 
+    /// A leader sends its tree.
+    pub(super) fn tree_is_sent(&mut self, host: HostIndex, conn: ConnId) {
+        let stream = Stream { since: self.now, epoch: self.promised(host), announced: false };
+        self.patience.streams.insert(EndId::of(conn).conn, stream);
+    }
+
+    fn promised(&self, host: HostIndex) -> Epoch {
+        let process = self.hosts[host].process.as_ref();
+        process.map_or(Epoch::ZERO, |process| process.member.status().accepted_epoch)
+    }
+
     fn suffices(&self, set: Set) -> bool {
-        if self.drawn.changes { self.is_quorum_of_all(set) } else { is_quorum(set_of(0..self.drawn.members), set) }
+        if self.drawn.changes {
+            self.is_quorum_of_all(set)
+        } else {
+            is_quorum(set_of(0..self.drawn.members), set)
+        }
     }
 
     /// A member closes a connection. `leads`: it leads, before and after.
@@ -180,9 +194,11 @@ impl<P: Plant> World<P> {
         let (near, far) = (&this.ends[end.end], &this.ends[1 - end.end]);
         let init_us = u64::from(self.drawn.init_limit) * self.drawn.tick_time_ms * 1000;
         let again = || {
-            self.conns[end.conn + 1..]
-                .iter()
-                .any(|later| later.ends[0].host == far.host && later.ends[1].host == near.host)
+            // Whichever was dialled first: its introduction may come last.
+            self.conns_in_use.iter().filter(|other| **other != end.conn).any(|other| {
+                let [dialler, acceptor] = &self.conns[*other].ends;
+                acceptor.open && dialler.host == far.host && acceptor.host == near.host
+            })
         };
         let sends = end.end == 1;
         if self.drawn.changes
@@ -190,7 +206,7 @@ impl<P: Plant> World<P> {
             || !near.open
             || !far.open
             || self.now.since(stream.since) > init_us * PATIENT_PERCENT / 100
-            || sends && (!leads || again())
+            || sends && (!leads || self.promised(host) != stream.epoch || again())
             || !sends && !stream.announced
         {
             return;
@@ -208,8 +224,6 @@ impl<P: Plant> World<P> {
 
 #[cfg(test)]
 mod tests {
-    use node_wire::ids::Epoch;
-
     use super::*;
 
     #[test]

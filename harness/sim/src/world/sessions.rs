@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
-use node_core::{Plant, Role};
 use node_core::io::{ClientId, Event, Input, StoreOp};
+use node_core::{Plant, Role};
 use node_wire::ids::{ServerId, SessionId, Zxid};
 use node_wire::jute::Reader;
 use node_wire::quorum::{ForwardedRequest, PacketType, PingTouches, Revalidate};
@@ -124,7 +124,9 @@ impl<P: Plant> World<P> {
             }
             Input::Packet { packet, .. } if packet.kind == PacketType::Request => {
                 let (data, auth) = (packet.data.clone().unwrap_or_default(), packet.auth.clone());
-                let Ok(ForwardedRequest { session, .. }) = ForwardedRequest::decode(data, auth) else { return };
+                let Ok(ForwardedRequest { session, .. }) = ForwardedRequest::decode(data, auth) else {
+                    return;
+                };
                 let mono = self.mono(host);
                 self.ears.members[host].at_most.insert(session, mono);
             }
@@ -204,7 +206,8 @@ impl<P: Plant> World<P> {
         let (mono, ear) = (self.mono(host), &self.ears.members[host]);
         let room = Duration::from_millis(ROOM_TIMEOUTS * self.drawn.peer_timeout_ms);
         let overdue = self.judge.living_sessions().find_map(|(session, timeout_ms)| {
-            let known = [&ear.heard, &ear.at_most].map(|told| told.get(&session).copied().unwrap_or_default());
+            let known =
+                [&ear.heard, &ear.at_most].map(|told| told.get(&session).copied().unwrap_or_default());
             let last = known[0].max(known[1]).max(ear.since);
             let silence = mono.saturating_sub(last).min(undisturbed);
             let timeout = duration(timeout_ms);
