@@ -36,7 +36,9 @@ fn a_quorum_of_half_is_found() {
 
 #[test]
 fn an_epoch_that_is_forgotten_is_found() {
-    convicted(Bug::EpochForgotten, 200, &[Rule::Leadership1, Rule::Leadership2]);
+    // Where the epoch that stands twice is one without the quorum of its membership, that is seen first.
+    let rules = [Rule::Leadership1, Rule::Leadership2, Rule::Membership];
+    convicted(Bug::EpochForgotten, 200, &rules);
 }
 
 #[test]

@@ -212,7 +212,7 @@ impl<P: Plant> World<P> {
             let silence = mono.saturating_sub(last).min(undisturbed);
             let timeout = duration(timeout_ms);
             let late = silence > timeout + timeout / SLOW + room && !ear.ending.contains(&session);
-            late.then(|| (session, silence.as_millis(), timeout_ms))
+            late.then_some((session, silence.as_millis(), timeout_ms))
         });
         if let Some((session, silence_ms, timeout_ms)) = overdue {
             let ServerId(id) = self.server(host);

@@ -193,10 +193,10 @@ impl<P: Plant> World<P> {
             return;
         }
         conn.alive = false;
-        for end in 0..2 {
+        for (end, learns) in learns.into_iter().enumerate() {
             let this = &mut self.conns[index].ends[end];
             this.incoming.lose();
-            if this.open && learns[end] {
+            if this.open && learns {
                 let delay = self.notice_delay();
                 self.plan(delay, Event::Lost(EndId { conn: index, end }));
             }
