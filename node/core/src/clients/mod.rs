@@ -124,6 +124,14 @@ struct Client {
     synced_early: usize,
 }
 
+impl Client {
+    /// True when it has asked for the end of its local session. What it asks behind that is nobody's request: the connection
+    /// ends with the session, and an ephemeral would make it one of the ensemble, which nobody keeps alive or closes.
+    fn has_ended(&self) -> bool {
+        matches!(self.queue.back(), Some(Pending::Close { .. }))
+    }
+}
+
 /// All connections of clients to this member.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Clients {
@@ -387,6 +395,9 @@ impl Clients {
             self.close(id, out);
             return None;
         }
+        if client.has_ended() {
+            return None;
+        }
         let Request { xid, op, body } = request;
         if op != OpCode::Auth.code() && !is_let_in(&self.required_schemes, &client.who) {
             let error = ErrorCode::SessionClosedRequireSaslAuth;
@@ -459,6 +470,9 @@ impl Clients {
         let Some(client) = self.clients.get_mut(&id) else { return };
         if !matches!(client.phase, Phase::Open) || client.queue.len() >= MAX_QUEUE {
             self.close(id, out);
+            return;
+        }
+        if client.has_ended() {
             return;
         }
         let error = failed_sasl(&self.required_schemes);

@@ -114,8 +114,9 @@ impl Outstanding {
         }
         let (parent_path, _) = parent_of(&path).ok_or(ErrorCode::NoNode)?;
         let parent = self.existing(case.tree, parent_path)?;
-        let record = self.existing(case.tree, &path)?;
+        // Before the node is looked for: whoever may not delete here is not told either whether it is there.
         case.demand(&parent, PERM_DELETE)?;
+        let record = self.existing(case.tree, &path)?;
         next_version(version, record.version)?;
         if record.children > 0 {
             return Err(ErrorCode::NotEmpty);
