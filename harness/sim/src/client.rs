@@ -20,6 +20,7 @@ use workloads::{Action, Invocation};
 use crate::dice::Dice;
 use crate::network::HostIndex;
 use crate::pipe::Pipe;
+use crate::prober::Prober;
 use crate::scout::{Quest, Scout};
 use crate::time::Time;
 
@@ -61,6 +62,8 @@ pub(crate) enum Purpose {
     Goodbye,
     /// What a scout asks.
     Quest,
+    /// What a prober asks.
+    Probe,
 }
 
 /// A session, as a client remembers it.
@@ -120,6 +123,8 @@ pub(crate) struct Client {
     pub(crate) think_us: u64,
     /// What it is as a scout.
     pub(crate) scout: Scout,
+    /// What it is as a prober.
+    pub(crate) prober: Prober,
     /// Its own chance.
     pub(crate) dice: Dice,
 }
@@ -143,13 +148,14 @@ impl Client {
             gone: false,
             think_us,
             scout: Scout::default(),
+            prober: Prober::default(),
             dice,
         }
     }
 
     /// True while an operation is open.
     pub(crate) fn is_busy(&self) -> bool {
-        self.open.is_some() || !self.scout.open.is_empty()
+        self.open.is_some() || !self.scout.open.is_empty() || !self.prober.open.is_empty()
     }
 
     fn request(&mut self, op: OpCode, purpose: Purpose, body: impl FnOnce(&mut Writer<'_>)) -> Bytes {
@@ -205,6 +211,11 @@ impl Client {
         drop(body);
         self.scout.open.push_back(quest);
         frame
+    }
+
+    /// The frame of a probe.
+    pub(crate) fn probe(&mut self, op: OpCode, body: &Bytes) -> Bytes {
+        self.request(op, Purpose::Probe, |w| w.raw(body))
     }
 
     /// The frame that ends the session.
@@ -264,9 +275,9 @@ pub(crate) fn unframed(frame: Bytes) -> Bytes {
     body.expect("a frame of ours is whole")
 }
 
-/// A member's answer to a connect request.
-pub(crate) fn connect_response(frame: Bytes) -> ConnectResponse {
-    ConnectResponse::decode(&mut Reader::new(unframed(frame))).expect("a member's answer is well formed")
+/// A member's answer to a connect request; nothing when it is no such answer.
+pub(crate) fn connect_response(frame: Bytes) -> Option<ConnectResponse> {
+    ConnectResponse::decode(&mut Reader::new(unframed(frame))).ok()
 }
 
 /// A member's answer to a request: its header, and the body behind it.

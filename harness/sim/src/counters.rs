@@ -48,6 +48,14 @@ counters! {
     events,
     /// Changes of several nodes at once, those that were refused too.
     multis,
+    /// Requests of probers that were answered.
+    probes,
+    /// Those of them that were refused.
+    refused_probes,
+    /// Times that probers asked something, often several at once.
+    batches,
+    /// Times that probers were rude: wrong passwords, requests before a session, hanging up on what is under way.
+    rude,
     /// Writes of sessions that live on their member alone.
     local_writes,
     /// Answers of members without a leader.

@@ -51,6 +51,8 @@ pub(crate) enum Part {
     Lone,
     /// What is rare.
     Rare,
+    /// Probers.
+    Probers,
     /// A workload's generator.
     Load(u64),
 }
@@ -82,6 +84,7 @@ impl Dice {
             Part::Changes => u64::MAX - 9,
             Part::Lone => u64::MAX - 11,
             Part::Rare => u64::MAX - 1001,
+            Part::Probers => u64::MAX - 101,
             Part::Chores => WORKLOADS,
             Part::Load(load) => WORKLOADS + 1 + load,
         });

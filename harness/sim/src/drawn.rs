@@ -115,6 +115,10 @@ pub struct Drawn {
     pub alone: bool,
     /// What usually lies between two changes.
     pub(crate) turnover_us: u64,
+    /// Clients that try what the law says.
+    pub probers: usize,
+    /// What usually lies between two of their batches.
+    pub(crate) probing_us: u64,
     /// How often a leader looks for such nodes.
     pub(crate) reaping_ms: u64,
     /// How long such a node lives.
@@ -140,6 +144,18 @@ const SCOUTED: Chance = Chance(4_000);
 
 /// Scouts at most.
 const MOST_SCOUTS: usize = 3;
+
+/// A world has probers with this probability.
+const PROBED: Chance = Chance(3_000);
+
+/// And then two of them, of whom none touches the other's nodes.
+const TWO_PROBERS: Chance = Chance(2_500);
+
+/// What usually lies between two batches of a prober.
+const PROBING_US: (u64, u64) = (10_000, 160_000);
+
+/// Writes of a batch at most, beside those of other clients in the same time.
+const PROBED_WRITES: u64 = 8;
 
 /// Members have sessions of their own with this probability; and serve without a leader, where there are scouts.
 const LONE: Chance = Chance(1_500);
@@ -260,11 +276,14 @@ impl Drawn {
             strangers: false,
             alone: false,
             turnover_us: 0,
+            probers: 0,
+            probing_us: 0,
             reaping_ms: SELDOM_MS,
             mortal_ms: 0,
             rare: Rare::default(),
         }
         .with_scouts(&mut Dice::part(seed, Part::Scouts))
+        .with_probers(&mut Dice::part(seed, Part::Probers))
         .with_short_epochs(&mut Dice::part(seed, Part::Epochs))
         .with_observers(&mut Dice::part(seed, Part::Observers))
         .with_changes(only == Some(Only::Membership), &mut Dice::part(seed, Part::Changes))
@@ -324,9 +343,22 @@ impl Drawn {
         self
     }
 
+    /// Some worlds have probers.
+    fn with_probers(mut self, dice: &mut Dice) -> Self {
+        if dice.chance(PROBED) {
+            self.probers = if dice.chance(TWO_PROBERS) { 2 } else { 1 };
+            self.probing_us = dice.scale(PROBING_US.0, PROBING_US.1);
+            let reaping_ms = dice.scale(50, 1_000);
+            if self.scouts == 0 {
+                self.reaping_ms = reaping_ms;
+            }
+        }
+        self
+    }
+
     /// All clients.
     pub(crate) fn everybody(&self) -> usize {
-        self.clients + self.visitors + self.scouts + self.operators
+        self.clients + self.visitors + self.scouts + self.operators + self.probers
     }
 
     /// All members, with and without a vote.
@@ -343,7 +375,8 @@ impl Drawn {
             let visitors = u64::try_from(self.visitors).unwrap_or(u64::MAX);
             let write_us = self.think_us + 2 * self.link_us.0 + self.fsync_us.0;
             let scouts = u64::try_from(self.scouts).unwrap_or(u64::MAX);
-            let a_turn = (writers + visitors + scouts) * (2 * self.patient_us + TURN_US) / write_us;
+            let probers = u64::try_from(self.probers).unwrap_or(u64::MAX) * PROBED_WRITES;
+            let a_turn = (writers + visitors + scouts + probers) * (2 * self.patient_us + TURN_US) / write_us;
             self.last_counter = u32::try_from(a_turn + dice.scale(64, 512)).unwrap_or(Zxid::LAST_COUNTER);
         }
         self
@@ -431,6 +464,9 @@ impl fmt::Display for Drawn {
                 self.reaping_ms,
                 if self.limits { ", some are limited" } else { "" }
             )?;
+        }
+        if self.probers > 0 {
+            writeln!(f, "  {} probers: a batch every {} us", self.probers, self.probing_us)?;
         }
         if self.local || self.read_only {
             let local = if self.local { "  sessions are local" } else { "" };

@@ -36,6 +36,7 @@ mod judge;
 mod network;
 mod outcome;
 mod pipe;
+mod prober;
 mod rare;
 mod scout;
 mod script;

@@ -1,4 +1,4 @@
-//! What the committed transactions did to the nodes of scouts: a second reading of them, of as much as watches and
+//! What the committed transactions did to the nodes of scouts and probers: a second reading of them, of as much as watches and
 //! reaping depend on.
 //!
 //! Watches are told of changes at places of the one sequence; what a member must tell its client between two replies
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use bytestring::ByteString;
 use node_wire::client::{EventType, OpCode};
-use node_wire::ids::Zxid;
+use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::Reader;
 use node_wire::txn::{Entry, Txn};
 
@@ -22,8 +22,12 @@ use crate::scout::{Change, ROOT};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mortality {
     Stays,
+    /// With its session, which is no business of the leader's.
+    Session(SessionId),
     Container,
-    Ttl { ttl_ms: i64 },
+    Ttl {
+        ttl_ms: i64,
+    },
 }
 
 /// A node as the sequence leaves it.
@@ -64,6 +68,9 @@ impl Chronicle {
 
     fn apply(&mut self, entry: &Entry, txn: &Txn) {
         match txn {
+            Txn::Create { path, ephemeral: true, .. } => {
+                self.create(entry, path, Mortality::Session(entry.header.session));
+            }
             Txn::Create { path, .. } => self.create(entry, path, Mortality::Stays),
             Txn::CreateContainer { path, .. } => self.create(entry, path, Mortality::Container),
             Txn::CreateTtl { path, ttl_ms, .. } => {
@@ -76,6 +83,7 @@ impl Chronicle {
                 self.note(entry, EventType::NodeDataChanged, path);
             }
             Txn::Multi { txns } => self.multi(entry, txns),
+            Txn::CloseSession { .. } => self.close(entry),
             _ => {}
         }
     }
@@ -92,8 +100,18 @@ impl Chronicle {
         }
     }
 
+    /// What a session owned goes with it.
+    fn close(&mut self, entry: &Entry) {
+        let mortality = Mortality::Session(entry.header.session);
+        let owned = self.nodes.iter().filter(|(_, node)| node.mortality == mortality);
+        for path in owned.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
+            self.delete(entry, &path);
+        }
+    }
+
     fn create(&mut self, entry: &Entry, path: &ByteString, mortality: Mortality) {
-        if !(**path == *ROOT || path.strip_prefix(ROOT).is_some_and(|rest| rest.starts_with('/'))) {
+        let of_scouts = **path == *ROOT || path.strip_prefix(ROOT).is_some_and(|rest| rest.starts_with('/'));
+        if !of_scouts && !super::is_probed(path) {
             return;
         }
         let zxid = entry.zxid();
@@ -152,7 +170,7 @@ impl Chronicle {
             return found("which has children".to_owned());
         }
         match node.mortality {
-            Mortality::Stays => found("which is to stay".to_owned()),
+            Mortality::Stays | Mortality::Session(_) => found("which is to stay".to_owned()),
             Mortality::Container if !node.parent => found("a container that never had a child".to_owned()),
             Mortality::Container => Ok(()),
             Mortality::Ttl { ttl_ms } => {
@@ -168,7 +186,7 @@ impl Chronicle {
     /// Whether some node should be gone by now, on a clock that shows this.
     fn overdue(&self, wall_ms: i64) -> Option<&ByteString> {
         let is_due = |node: &Node| match node.mortality {
-            Mortality::Stays => false,
+            Mortality::Stays | Mortality::Session(_) => false,
             Mortality::Container => node.parent,
             Mortality::Ttl { ttl_ms } => wall_ms - node.mtime_ms > ttl_ms,
         };
@@ -200,7 +218,7 @@ impl Judge {
 
 #[cfg(test)]
 mod tests {
-    use node_wire::ids::{Epoch, SessionId};
+    use node_wire::ids::Epoch;
     use node_wire::txn::TxnHeader;
 
     use super::*;

@@ -6,7 +6,7 @@
 //! [`leadership2`], [`prefix_consistency`], [`integrity`], [`agreement`], [`total_order`], [`local_primary_order`],
 //! [`global_primary_order`], [`primary_integrity`]. The specification has no disks, trees and clients; beside it stand
 //! [`durability`], [`recovery`], [`same_tree`], [`epochs`], [`vouching`], [`serving`], [`sessions`], [`requests`],
-//! [`chronicle`], [`memberships`] and [`quotas`].
+//! [`chronicle`], [`memberships`], [`quotas`] and [`law`].
 //! And [`story`] asks whether inside and outside tell the same.
 //!
 //! It never looks at a member's own data structures except through `Status`, and knows nothing of time.
@@ -17,6 +17,7 @@ mod durability;
 mod epochs;
 mod global_primary_order;
 mod integrity;
+mod law;
 mod leadership1;
 mod leadership2;
 mod local_primary_order;
@@ -46,6 +47,8 @@ use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::trace::Mixer;
 use chronicle::Chronicle;
+use law::Law;
+pub(crate) use law::{Look, PROBED, Told, Wish, is_probed};
 use memberships::Memberships;
 use prefix_consistency::Committed;
 use quotas::Quotas;
@@ -112,6 +115,7 @@ pub(crate) struct Judge {
     chronicle: Chronicle,
     memberships: Memberships,
     quotas: Quotas,
+    law: Law,
 }
 
 fn server(host: HostIndex) -> ServerId {
@@ -143,6 +147,7 @@ impl Judge {
             chronicle: Chronicle::default(),
             memberships: Memberships::new(voters, voters + observers),
             quotas: Quotas::default(),
+            law: Law::default(),
         }
     }
 

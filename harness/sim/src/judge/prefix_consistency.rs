@@ -99,6 +99,8 @@ impl Judge {
         let of_requests = self.requests.commit(entry);
         let of_scouts = self.chronicle.commit(entry);
         let of_quotas = self.quotas.commit(entry, seen);
-        of_sessions.and(of_requests).and(of_scouts).and(of_quotas)
+        let lives = self.sessions.lives(entry.header.session);
+        let of_probers = self.law.commit(entry, lives, self.sessions.may_be_local());
+        of_sessions.and(of_requests).and(of_scouts).and(of_quotas).and(of_probers)
     }
 }

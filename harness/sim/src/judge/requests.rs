@@ -46,6 +46,7 @@ fn writes(op: i32) -> bool {
                 | OpCode::CreateTtl
                 | OpCode::Delete
                 | OpCode::SetData
+                | OpCode::SetAcl
                 | OpCode::Multi
                 | OpCode::Reconfig
                 | OpCode::CloseSession
@@ -99,13 +100,16 @@ impl Judge {
     }
 
     /// A member answers a client.
-    pub(crate) fn replies(&self, host: HostIndex, session: SessionId, header: ReplyHeader) -> Finding {
+    pub(crate) fn replies(&mut self, host: HostIndex, session: SessionId, header: ReplyHeader) -> Finding {
         let request = (session, header.xid);
         let Some(op) = self.requests.asked.get(&request).copied().filter(|op| writes(*op)) else {
             return Ok(());
         };
         // A session that lives on its member ends there, and a member without a leader refuses by itself.
         let ends_here = op == OpCode::CloseSession.code() && !self.session_began(session);
+        if ends_here && header.err == 0 {
+            self.sessions.ends_here(session);
+        }
         if ends_here || header.err == ErrorCode::NotReadOnly.code() {
             return Ok(());
         }

@@ -38,6 +38,8 @@ pub(super) struct Sessions {
     /// There are sessions that live on a member alone: they begin and end in no transaction.
     local: bool,
     local_writes: u64,
+    /// Those that lived on a member alone and whose clients were told that they are over.
+    ended: BTreeSet<SessionId>,
     /// What stood at each place of the sequence.
     places: Vec<(Zxid, Counts)>,
 }
@@ -65,6 +67,11 @@ impl Sessions {
         match &entry.txn {
             Txn::CreateSession { timeout_ms } => {
                 self.living.insert(session, *timeout_ms);
+                if self.ended.contains(&session) {
+                    return found(format!(
+                        "session {session} begins at {zxid}, after its client was told that it is over"
+                    ));
+                }
                 if !self.known.insert(session) {
                     return found(format!("session {session} begins a second time at {zxid}"));
                 }
@@ -123,6 +130,21 @@ impl Sessions {
                 found(format!("{zxid} closes session {session} and takes {path}, which is not its"))
             }
         }
+    }
+
+    /// True while a session lives that all know.
+    pub(super) fn lives(&self, session: SessionId) -> bool {
+        self.living.contains_key(&session)
+    }
+
+    /// True when there may be others.
+    pub(super) fn may_be_local(&self) -> bool {
+        self.local
+    }
+
+    /// A client was told that its session is over, which lived on its member alone.
+    pub(super) fn ends_here(&mut self, session: SessionId) {
+        self.ended.insert(session);
     }
 
     fn at(&self, zxid: Zxid) -> Option<Counts> {

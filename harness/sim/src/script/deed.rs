@@ -10,6 +10,7 @@ use checker::history::{Function, Value};
 use workloads::action::{CreateMode, Reading, decode_list, encode, encode_list, encode_name};
 use workloads::{Action, Invocation, Kind};
 
+use crate::prober::{self, Probe};
 use crate::scout::Quest;
 
 /// Something that a client does.
@@ -21,6 +22,8 @@ pub(crate) enum Deed {
     Goodbye,
     /// What a scout does.
     Quest(Quest),
+    /// What a prober asks at once.
+    Probe(Vec<Probe>),
 }
 
 /// The largest key that a script may name.
@@ -42,6 +45,7 @@ impl fmt::Display for Deed {
             Self::Operation(kind, invocation) => (kind, invocation),
             Self::Goodbye => return f.write_str("goodbye"),
             Self::Quest(quest) => return write!(f, "scout {quest}"),
+            Self::Probe(batch) => return write!(f, "prober {}", prober::show(batch)),
         };
         let place = Place { kind: *kind, key: invocation.key };
         match (invocation.f, &invocation.value) {
@@ -130,6 +134,7 @@ impl Deed {
         Ok(match words {
             ["goodbye"] => Self::Goodbye,
             ["scout", quest @ ..] => Self::Quest(Quest::parse(quest)?),
+            ["prober", batch @ ..] => Self::Probe(prober::parse(batch)?),
             ["close"] => Self::Operation(Kind::Ephemeral, Box::new(Invocation::close())),
             ["abandon"] => Self::Operation(Kind::Ephemeral, Box::new(Invocation::abandon())),
             ["read", place] => {

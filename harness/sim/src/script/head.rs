@@ -237,6 +237,7 @@ impl Head {
         drawn.visitors = 0;
         drawn.scouts = 0;
         drawn.operators = 0;
+        drawn.probers = 0;
         drawn.siege = false;
         drawn.rare = crate::rare::Rare::default();
         drawn.pace_ppm = 0;

@@ -507,6 +507,7 @@ impl<P: Plant> World<P> {
             }
             Deed::Goodbye => self.say_goodbye(index),
             Deed::Quest(quest) => self.seek(index, quest.clone()),
+            Deed::Probe(batch) => self.probe(index, batch.clone()),
         }
         true
     }

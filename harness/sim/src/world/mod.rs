@@ -12,7 +12,8 @@
 //!   way to an epoch.
 //! - [`progress`], [`patience`]: what must go on in spite of them; [`membership`]: by whom, where that changes.
 //! - [`population`]: clients' connections; [`operations`]: what they do there; [`record`] and [`history`]: what they
-//!   leave, and its judgement; [`sessions`]: whether those end as they must; [`scouts`]: clients that watch.
+//!   leave, and its judgement; [`sessions`]: whether those end as they must; [`scouts`]: clients that watch;
+//!   [`probers`]: clients that try what the law says.
 //! - [`planned`]: a calm world whose faults and operations come from outside, for `harness run --cluster sim`.
 //! - [`stages`]: chaos, then healing, then what must hold afterwards; [`minority`]: and what must hold before all
 //!   are back.
@@ -36,6 +37,7 @@ mod operations;
 mod patience;
 pub mod planned;
 mod population;
+mod probers;
 mod progress;
 mod record;
 mod recorder;
@@ -203,7 +205,9 @@ impl<P: Plant> World<P> {
             clients: Vec::new(),
             client_conns: Vec::new(),
             record,
-            judge: Judge::of(drawn.members, drawn.observers).with_local_sessions(drawn.local),
+            judge: Judge::of(drawn.members, drawn.observers)
+                .with_local_sessions(drawn.local)
+                .with_lists(!drawn.changes),
             ears: Ears::new(drawn.hosts(), drawn.everybody()),
             faults: BTreeMap::new(),
             next_fault: 0,

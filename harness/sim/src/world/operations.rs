@@ -44,6 +44,14 @@ impl<P: Plant> World<P> {
             }
             return;
         }
+        if self.clients[index].prober.only {
+            if self.record.quiet {
+                self.set_timer(index, IDLE_US, Wake::Act);
+            } else {
+                self.probers(index);
+            }
+            return;
+        }
         match self.next_operation(index) {
             Some((job, invocation)) => self.invoke(index, job, invocation),
             None => self.set_timer(index, IDLE_US, Wake::Act),
@@ -222,6 +230,10 @@ impl<P: Plant> World<P> {
             self.scout_is_answered(index, header, body);
             return;
         }
+        if purpose == Purpose::Probe {
+            self.probe_is_answered(index, header, body);
+            return;
+        }
         let answer = match answer_of(purpose, header, body) {
             Ok(Some(answer)) => answer,
             Ok(None) => return,
@@ -247,7 +259,7 @@ impl<P: Plant> World<P> {
     }
 
     /// The session ended as it should.
-    fn leave(&mut self, index: usize) {
+    pub(super) fn leave(&mut self, index: usize) {
         self.hang_up(index);
         let client = &mut self.clients[index];
         client.session = None;
@@ -294,7 +306,7 @@ pub(super) fn answer_of(
     }
     let malformed = |error| format!("a malformed answer: {error}");
     Ok(match purpose {
-        Purpose::Sync | Purpose::Nothing | Purpose::Goodbye | Purpose::Quest => None,
+        Purpose::Sync | Purpose::Nothing | Purpose::Goodbye | Purpose::Quest | Purpose::Probe => None,
         Purpose::Create => {
             let path = CreateResponse::decode(&mut body).map_err(malformed)?.path;
             Some(Answer::Created { path, zxid })

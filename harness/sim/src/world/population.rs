@@ -19,6 +19,7 @@ use crate::host::Source;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::pipe::Pipe;
+use crate::prober::Prober;
 use crate::scout::Scout;
 use crate::script::Transition;
 
@@ -52,7 +53,10 @@ impl<P: Plant> World<P> {
             let part = Part::Client(u64::try_from(index).expect("clients are few"));
             let dice = Dice::part(self.drawn.seed, part);
             self.clients.push(Client::new(jobs, index % self.hosts.len(), think_us, dice));
-            if index >= all + self.drawn.scouts {
+            if index >= all + self.drawn.scouts + self.drawn.operators {
+                self.clients[index].prober = Prober::new();
+                self.clients[index].think_us = self.drawn.probing_us;
+            } else if index >= all + self.drawn.scouts {
                 self.clients[index].scout = Scout::operator(self.hosts.len());
                 self.clients[index].think_us = self.drawn.turnover_us;
             } else if index >= all {
@@ -121,6 +125,7 @@ impl<P: Plant> World<P> {
         let client = &mut self.clients[index];
         client.conn = Some(conn);
         client.ready = false;
+        client.prober.moves();
         client.asked_at = self.now;
         let asks = (self.drawn.rare.restless && client.session.is_some() && client.dice.chance(HALF))
             .then(|| i32::try_from(client.dice.scale(100, LONGEST_ASKED_MS)).unwrap_or(timeout));
@@ -296,7 +301,16 @@ impl<P: Plant> World<P> {
     }
 
     fn on_connected(&mut self, index: usize, conn: usize, frame: Bytes) {
-        let response = client::connect_response(frame);
+        let Some(response) = client::connect_response(frame) else {
+            self.convict(
+                Rule::Answer,
+                format!("client {index} was answered before it was told of its session"),
+            );
+            return;
+        };
+        if self.forgery_is_answered(index, &response) {
+            return;
+        }
         if response.timeout_ms <= 0 {
             self.check_told_expired(index);
         }
@@ -360,6 +374,7 @@ impl<P: Plant> World<P> {
     pub(super) fn on_lost(&mut self, index: usize, reason: &str) {
         self.clients[index].awaited.clear();
         self.clients[index].scout.open.clear();
+        self.give_up_probes(index);
         self.complete(index, &Answer::Lost { reason: reason.to_owned() });
         let members = self.hosts.len();
         let lets_go = self.drawn.read_only && !self.is_scripted();

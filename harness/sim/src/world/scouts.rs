@@ -28,7 +28,8 @@ impl<P: Plant> World<P> {
 
     /// A client that comes back leaves its watches again before it does anything else.
     pub(super) fn resume_watches(&mut self, index: usize) -> bool {
-        let resumes = self.clients[index].scout.only && !self.clients[index].scout.watching.is_empty();
+        let client = &self.clients[index];
+        let resumes = (client.scout.only || client.prober.only) && !client.scout.watching.is_empty();
         if resumes {
             self.seek(index, Quest::Resume);
         }

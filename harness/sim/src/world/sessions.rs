@@ -248,7 +248,14 @@ impl<P: Plant> World<P> {
     /// A member writes to a client: the first frame names the session, the others are answers.
     pub(super) fn overhear(&mut self, host: HostIndex, client: ClientId, frame: &Bytes) {
         let Some(session) = self.ears.session_of.get(&client).copied() else {
-            let response = client::connect_response(frame.clone());
+            let Some(response) = client::connect_response(frame.clone()) else {
+                let ServerId(id) = self.server(host);
+                self.convict(
+                    Rule::Answer,
+                    format!("server {id} answered before it said whose session it is"),
+                );
+                return;
+            };
             if response.timeout_ms > 0 {
                 self.ears.session_of.insert(client, response.session);
                 self.check_welcome(host, client, response.timeout_ms);

@@ -81,7 +81,7 @@ impl<P: Plant> World<P> {
 
     /// A leader has looked for what goes by itself, and looked again.
     fn reaping_bound_us(&self) -> u64 {
-        if self.drawn.scouts == 0 {
+        if self.drawn.scouts + self.drawn.probers == 0 {
             0
         } else {
             REAPINGS * (self.drawn.reaping_ms + self.drawn.mortal_ms) * 1000
@@ -190,6 +190,7 @@ impl<P: Plant> World<P> {
             self.convict(Rule::Whole, sentence);
         }
         self.check_sessions();
+        self.check_lists();
         self.check_ruling();
     }
 

@@ -79,6 +79,8 @@ pub(super) fn of(setting: &Setting) -> Drawn {
         strangers: false,
         alone: false,
         turnover_us: 0,
+        probers: 0,
+        probing_us: 0,
         reaping_ms: REAPING_MS,
         mortal_ms: 0,
         rare: crate::rare::Rare::default(),

@@ -304,7 +304,7 @@ impl<P: Plant> World<P> {
     }
 
     fn seat_connected(&mut self, index: usize, conn: usize, frame: Bytes) {
-        let response = client::connect_response(frame);
+        let response = client::connect_response(frame).expect("a member's answer is well formed");
         let now = self.now;
         let seat = self.seat(index);
         if response.timeout_ms <= 0 {

@@ -1,0 +1,256 @@
+//! What probers do in a world, and what is made of their answers ([`crate::prober`]).
+
+use bytes::Bytes;
+use node_core::Plant;
+use node_wire::client::{ConnectResponse, ErrorCode, Id, ReplyHeader};
+use node_wire::ids::{SessionId, Zxid};
+use node_wire::jute::Reader;
+
+use super::World;
+use crate::client::{Flow, Wake};
+use crate::judge::Told;
+use crate::outcome::Rule;
+use crate::prober::{Open, Probe, Sense};
+use crate::script::{Deed, Transition};
+
+impl<P: Plant> World<P> {
+    /// A prober's next batch.
+    pub(super) fn probers(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        if !client.prober.open.is_empty() {
+            // It did not wait for its connection, and waits for answers now.
+            self.set_timer(index, self.drawn.op_timeout_us, Wake::GiveUp);
+            return;
+        }
+        let batch = client.prober.batch(&mut client.dice);
+        self.probe(index, batch);
+    }
+
+    /// A client asks all of this at once.
+    pub(super) fn probe(&mut self, index: usize, mut batch: Vec<Probe>) {
+        self.write_down(|_| Transition::Asks { client: index, deed: Deed::Probe(batch.clone()) });
+        self.counters.batches += 1;
+        let leaves = batch.last() == Some(&Probe::Leave);
+        let first = match batch.first() {
+            Some(first @ (Probe::Forge(_) | Probe::Rush)) => Some(first.clone()),
+            _ => None,
+        };
+        if first.is_none() && self.clients[index].scout.watching.seen().is_none() {
+            // It has not left them again: they are given up.
+            self.clients[index].scout.watching.forget();
+        }
+        match first {
+            Some(Probe::Forge(forgery)) => {
+                let password =
+                    self.clients[index].session.as_ref().map(|session| forgery.of(&session.password));
+                batch.remove(0);
+                self.forge(index, password.unwrap_or_default(), &batch);
+                return;
+            }
+            Some(_) => {
+                batch.remove(0);
+                self.counters.rude += 1;
+                if !self.connect_at_once(index, None) {
+                    return;
+                }
+            }
+            None => {}
+        }
+        let frames: Vec<Bytes> = batch.into_iter().filter_map(|probe| self.prepare(index, probe)).collect();
+        if !frames.is_empty() {
+            self.ask(index, frames);
+        } else if !leaves {
+            self.think(index);
+        }
+        if leaves {
+            self.counters.rude += 1;
+            self.write_down(|_| Transition::HangsUp { client: index });
+            self.hang_up(index);
+            self.on_lost(index, "left with everything under way");
+        }
+    }
+
+    /// The frame of a probe, which is from now on waited for.
+    fn prepare(&mut self, index: usize, probe: Probe) -> Option<Bytes> {
+        let committed = self.judge.last_committed();
+        let client = &mut self.clients[index];
+        let (op, body, sense) = probe.request(index)?;
+        if let Probe::Auth(name) = probe
+            && !client.prober.who.contains(&name)
+        {
+            client.prober.who.push(name);
+        }
+        let frame = client.probe(op, &body);
+        let who = client.prober.who.clone();
+        if let (Sense::Wish(wish), Some(session)) = (&sense, &client.session) {
+            let who: Vec<Id> = who.iter().map(|name| name.id()).collect();
+            self.judge.law_asks(session.id, client.xid, who, wish.clone());
+        }
+        client.prober.open.push_back(Open { probe, sense, who, committed });
+        Some(frame)
+    }
+
+    /// Hangs up, and connects to the same member without a pause. False when nobody is there.
+    fn connect_at_once(&mut self, index: usize, password: Option<Bytes>) -> bool {
+        let host = self.clients[index].member;
+        self.hang_up(index);
+        self.clients[index].awaited.clear();
+        self.clients[index].prober.moves();
+        self.clients[index].scout.open.clear();
+        if self.hosts[host].process.is_none() {
+            self.on_lost(index, "refused");
+            return false;
+        }
+        let conn = self.open_client_conn(index, host);
+        let timeout = i32::try_from(self.drawn.session_timeout_ms).expect("a drawn time-out is small");
+        let client = &mut self.clients[index];
+        client.conn = Some(conn);
+        client.asked_at = self.now;
+        client.prober.forging = password.is_some();
+        let frame = match (password, &mut client.session) {
+            (Some(password), Some(session)) => {
+                let right = std::mem::replace(&mut session.password, password);
+                let frame = client.connect(timeout, false);
+                if let Some(session) = &mut client.session {
+                    session.password = right;
+                }
+                frame
+            }
+            _ => client.connect(timeout, false),
+        };
+        self.send_to_member(conn, Flow::Frame(frame));
+        true
+    }
+
+    /// Tries a wrong password, with requests right behind it that nobody may answer.
+    fn forge(&mut self, index: usize, password: Bytes, batch: &[Probe]) {
+        self.counters.rude += 1;
+        if !self.connect_at_once(index, Some(password)) {
+            return;
+        }
+        let mut frames = Vec::new();
+        for (op, body, _) in batch.iter().filter_map(|probe| probe.request(index)) {
+            frames.push(self.clients[index].probe(op, &body));
+        }
+        self.clients[index].awaited.clear();
+        self.ask(index, frames);
+    }
+
+    /// The answer to a wrong password. True when that is what it was.
+    pub(super) fn forgery_is_answered(&mut self, index: usize, response: &ConnectResponse) -> bool {
+        if !self.clients[index].prober.forging {
+            return false;
+        }
+        if response.timeout_ms > 0 {
+            let sentence = format!(
+                "session {} was given to client {index}, which does not know its password",
+                response.session
+            );
+            self.convict(Rule::LawfulAnswers, sentence);
+            return true;
+        }
+        self.hang_up(index);
+        self.on_lost(index, "a wrong password");
+        true
+    }
+
+    /// The connection is gone, and what was under way with it.
+    pub(super) fn give_up_probes(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        if client.prober.moves() {
+            // Whatever became of its end, the client will not use the session again.
+            client.session = None;
+            client.scout.watching.forget();
+        }
+    }
+
+    /// A probe is answered.
+    pub(super) fn probe_is_answered(&mut self, index: usize, header: ReplyHeader, mut body: Reader) {
+        let client = &mut self.clients[index];
+        let Some(open) = client.prober.open.pop_front() else { return };
+        let probe = &open.probe;
+        let Some(session) = client.session.as_ref().map(|session| session.id) else { return };
+        let before = std::mem::replace(&mut client.prober.shown, header.zxid);
+        self.counters.probes += 1;
+        client.served += 1;
+        let told = match &open.sense {
+            Sense::Wish(wish) => wish.told(header.err, &mut body),
+            Sense::Look(look) => look.told(header.err, &mut body),
+            Sense::Sync | Sense::Other if header.err == 0 => Ok(Told::Done),
+            Sense::Sync | Sense::Other => Ok(Told::Refused(header.err)),
+        };
+        let Ok(told) = told else {
+            self.convict(Rule::Answer, format!("client {index} got a malformed answer to {probe}"));
+            return;
+        };
+        self.counters.refused_probes += u64::from(matches!(told, Told::Refused(_)));
+        // From a member that left its role in the same step: the sequence is not known so far.
+        if header.zxid <= self.judge.last_committed() {
+            self.check_probe(session, header, before, &open, &told);
+        }
+        self.keep_watch(index, probe, header);
+        let client = &mut self.clients[index];
+        client.prober.learns(&mut client.dice, probe, &told);
+        if *probe == Probe::Close {
+            self.leave(index);
+        } else if self.clients[index].prober.open.is_empty() {
+            self.think(index);
+        }
+    }
+
+    /// Holds an answer against the law. The reply before it was of that place.
+    fn check_probe(
+        &mut self,
+        session: SessionId,
+        header: ReplyHeader,
+        before: Zxid,
+        open: &Open,
+        told: &Told,
+    ) {
+        let ReplyHeader { xid, zxid, err } = header;
+        let Open { sense, who, committed, .. } = open;
+        let who: Vec<Id> = who.iter().map(|name| name.id()).collect();
+        let finding = match sense {
+            Sense::Wish(_) => self.judge.law_of_change(session, xid, (before, zxid), told),
+            Sense::Look(look) => self.judge.law_of_look(session, zxid, &who, look, told),
+            Sense::Sync if err == 0 && zxid < *committed => Err((
+                Rule::LawfulAnswers,
+                format!(
+                    "session {session} asked for a sync when {committed} was committed, and is answered at {zxid}"
+                ),
+            )),
+            Sense::Sync | Sense::Other => Ok(()),
+        };
+        if let Err((rule, sentence)) = finding {
+            self.convict(rule, sentence);
+        }
+        if matches!(sense, Sense::Wish(_)) && err == 0 {
+            let finding = self.judge.acknowledged(zxid);
+            self.judged(finding);
+        }
+    }
+
+    /// What an answer leaves to be told of.
+    fn keep_watch(&mut self, index: usize, probe: &Probe, header: ReplyHeader) {
+        let Some(path) = probe.path(index) else { return };
+        let watching = &mut self.clients[index].scout.watching;
+        match probe {
+            Probe::Exists(..) if header.err == ErrorCode::NoNode.code() => watching.absent(path),
+            _ if header.err != 0 => {}
+            Probe::Get(..) | Probe::Exists(..) => watching.data(path),
+            Probe::Children(..) => watching.children(path),
+            Probe::Follow(_) => watching.persistent(path),
+            _ => watching.recursive(path),
+        }
+    }
+
+    /// In the end every member holds what the law says.
+    pub(super) fn check_lists(&mut self) {
+        for host in 0..self.hosts.len() {
+            if let Some(process) = &self.hosts[host].process {
+                let finding = self.judge.law_of_lists(host, &process.member.tree());
+                self.judged(finding);
+            }
+        }
+    }
+}
