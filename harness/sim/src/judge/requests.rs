@@ -180,7 +180,7 @@ mod tests {
         judge.asked(SessionId(7), 2, OpCode::GetData.code());
         let refused = entry(1, 1, Txn::Error { code: -101 });
         judge.entries.insert(refused.zxid(), refused);
-        let answer = |xid, counter, err| {
+        let mut answer = |xid, counter, err| {
             judge.replies(0, SessionId(7), ReplyHeader { xid, zxid: Zxid::new(Epoch(1), counter), err })
         };
         answer(1, 1, -101).expect("its own");
