@@ -112,7 +112,9 @@ fn what_watches_must_be_told_is_demanded_of_clients() {
 
 #[test]
 fn a_multi_that_is_done_in_part_is_seen_by_clients() {
-    assert_eq!(first(Bug::MultiInPart, WITHIN_OUTSIDE, false), Some(Rule::Whole));
+    // By whoever meets it first: a scout that reads a half, or a prober that is told of one.
+    let rule = first(Bug::MultiInPart, WITHIN_OUTSIDE, false);
+    assert!(matches!(rule, Some(Rule::Whole | Rule::LawfulAnswers)), "{rule:?}");
 }
 
 #[test]
