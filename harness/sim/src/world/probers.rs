@@ -50,6 +50,8 @@ impl<P: Plant> World<P> {
             Some(_) => {
                 batch.remove(0);
                 self.counters.rude += 1;
+                // What it asks comes before it could leave them again.
+                self.clients[index].scout.watching.forget();
                 if !self.connect_at_once(index, None) {
                     return;
                 }
