@@ -11,7 +11,7 @@ use checker::verdict::{CheckResult, Verdict};
 use crate::broken as promises;
 use crate::faults::{FaultRecord, FaultState};
 use crate::numbers::{count, duration, len, lossy, ms, ns_to_ms, plural, setting_ms, whole_ms};
-use crate::outages::touches;
+use crate::outages::touched_by_any;
 use crate::results::{Election, ElectionKind, LatencyClass, Outage, OutcomeCounts, Phase, Results, RunInfo};
 
 /// Characters of a counterexample's sentence with which it fits into the verdict's.
@@ -238,7 +238,7 @@ pub fn timeline(results: &Results, faults: &[FaultRecord]) -> Sentence {
     let harmless: Vec<&str> = faults
         .iter()
         .filter(|fault| fault.injected_ns.is_some() && !blamed.contains(fault.id.as_str()))
-        .filter(|fault| !outages.iter().any(|outage| touches(outage, fault)))
+        .filter(|fault| !touched_by_any(outages, fault))
         .map(|fault| fault.id.as_str())
         .collect();
     match harmless.as_slice() {

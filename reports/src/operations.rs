@@ -3,7 +3,9 @@
 //! The pairing of calls and answers is the checker's; this module only gives operations the two readings
 //! that every report needs: when an operation was due, and whether it was answered.
 
-use checker::history::{Function, History, Op, Outcome};
+use std::collections::BTreeMap;
+
+use checker::history::{Function, History, Interval, Op, Outcome, counts_during};
 
 use crate::faults::{FaultLoad, FaultRecord, OperationMix};
 use crate::results::{OperationCounts, OutcomeCounts};
@@ -51,44 +53,61 @@ fn add(to: &mut OutcomeCounts, op: &Op) {
 
 /// Writes into every fault how many operations ended well before, during and after it. "Before" begins where
 /// the fault before it was seen gone, "after" ends where the next one was injected; an operation counts
-/// where it was invoked and answered within one of them.
+/// where it was invoked and answered within one of them. All faults are counted in one pass over the history.
 pub fn count_around_faults(history: &History, faults: &mut [FaultRecord]) {
     let end = end_ns(history);
-    let intervals: Vec<Option<(u64, u64)>> = faults.iter().map(|fault| fault.interval(end)).collect();
-    for (fault, interval) in faults.iter_mut().zip(&intervals) {
-        let Some((from, gone)) = *interval else { continue };
-        let others = || intervals.iter().flatten().filter(|other| **other != (from, gone));
-        let begin = others().map(|other| other.1).filter(|&at| at <= from).max().unwrap_or(0);
-        let next = others().map(|other| other.0).filter(|&at| at >= gone).min().unwrap_or(end);
-        let held_until = fault.heal_asked_ns.unwrap_or(gone);
-        fault.load = Some(FaultLoad {
-            before: definite(history, begin, from),
-            during: definite(history, from, held_until),
-            after: definite(history, gone, next),
-        });
+    let at_work = |fault: &FaultRecord| fault.interval(end);
+    let mut begun: Vec<Interval> = faults.iter().filter_map(at_work).collect();
+    // Of those that were at work at the very same time one will do: each counts the calm around all of them.
+    begun.sort_unstable();
+    begun.dedup();
+    let mut gone = begun.clone();
+    gone.sort_unstable_by_key(|(_, gone)| *gone);
+    let mut intervals: Vec<Interval> = Vec::new();
+    for fault in faults.iter() {
+        let Some(own @ (from, until)) = at_work(fault) else { continue };
+        let earlier = gone[..gone.partition_point(|(_, gone)| *gone <= from)].iter().rev();
+        let later = begun[begun.partition_point(|(from, _)| *from < until)..].iter();
+        let since = earlier.copied().find(|other| *other != own).map_or(0, |(_, gone)| gone);
+        let next = later.copied().find(|other| *other != own).map_or(end, |(from, _)| from);
+        let held_until = fault.heal_asked_ns.unwrap_or(until);
+        intervals.extend([(since, from), (from, held_until), (until, next)]);
+    }
+    let mut counts = counts_during(history, &intervals, column).into_iter();
+    for fault in faults.iter_mut().filter(|fault| at_work(fault).is_some()) {
+        let mut next = || mix(&counts.next().unwrap_or_default());
+        fault.load = Some(FaultLoad { before: next(), during: next(), after: next() });
     }
 }
 
-fn definite(history: &History, from: u64, to: u64) -> OperationMix {
-    let ops = history.ops();
-    let first = ops.partition_point(|op| op.invoke_ns < from);
-    let mut mix = OperationMix::default();
-    for op in ops[first..].iter().take_while(|op| op.invoke_ns <= to) {
-        if op.outcome == Outcome::Ok && op.complete_ns.is_some_and(|at| at <= to) {
-            match op.kind.function() {
-                Function::Read | Function::Exists => mix.reads += 1,
-                Function::Cas | Function::Append => mix.cas += 1,
-                Function::Write
-                | Function::Add
-                | Function::Create
-                | Function::Delete
-                | Function::Open
-                | Function::Close => mix.writes += 1,
-                Function::Abandon => {}
-            }
-        }
+/// Where an operation that ended well is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Column {
+    Reads,
+    Writes,
+    Cas,
+}
+
+fn column(op: &Op) -> Option<Column> {
+    if op.outcome != Outcome::Ok {
+        return None;
     }
-    mix
+    match op.kind.function() {
+        Function::Read | Function::Exists => Some(Column::Reads),
+        Function::Cas | Function::Append => Some(Column::Cas),
+        Function::Write
+        | Function::Add
+        | Function::Create
+        | Function::Delete
+        | Function::Open
+        | Function::Close => Some(Column::Writes),
+        Function::Abandon => None,
+    }
+}
+
+fn mix(counts: &BTreeMap<Column, u64>) -> OperationMix {
+    let get = |column| counts.get(&column).copied().unwrap_or(0);
+    OperationMix { reads: get(Column::Reads), writes: get(Column::Writes), cas: get(Column::Cas) }
 }
 
 /// Small histories for the tests of this crate.

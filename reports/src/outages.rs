@@ -56,7 +56,7 @@ pub fn from_history(history: &History, beside: Beside<'_>, minimum_ns: u64) -> V
     // Behind the last write that anybody asked for, the lack of an acknowledgement is nobody's loss.
     let end_ns = asked_until(&writes).min(load_end_ns);
 
-    let blame = Blame::new(beside, &acknowledged, &writes);
+    let mut blame = Blame::new(beside, tolerance_ns(&acknowledged, &writes));
     let mut waiting = Waiting::new(&writes);
     let mut last = 0;
     let mut found = Vec::new();
@@ -79,59 +79,108 @@ fn asked_until(writes: &[&Op]) -> u64 {
     writes.iter().map(|op| op.invoke_ns).max().unwrap_or(0)
 }
 
-/// Whether the fault may have cost somebody a wait: an outage overlaps the time in which it was at work.
-pub fn touches(outage: &Outage, fault: &FaultRecord) -> bool {
+/// Whether the fault may have cost somebody a wait: it was at work during one of the outages, which are in the order of
+/// time.
+pub fn touched_by_any(outages: &[Outage], fault: &FaultRecord) -> bool {
+    let first = outages.partition_point(|outage| outage.to_ns < fault.asked_ns);
+    outages.get(first).is_some_and(|outage| touches(outage, fault))
+}
+
+/// Whether an outage overlaps the time in which the fault was at work.
+fn touches(outage: &Outage, fault: &FaultRecord) -> bool {
     fault.interval(u64::MAX).is_some_and(|(_, gone)| {
         fault.asked_ns <= outage.to_ns && outage.from_ns <= gone.saturating_add(AFTERMATH_NS)
     })
 }
 
-/// Finds the fault behind an outage.
+/// Finds the fault behind each outage. It is asked about outages in the order of time, and everything is sorted once, so
+/// that a long run costs no more for each of them than a short one.
 struct Blame<'a> {
-    beside: Beside<'a>,
     /// How long after an outage's beginning its cause may have been asked for.
     tolerance_ns: u64,
+    elections: Elections<'a>,
+    /// The faults that were injected, by when they were asked for.
+    asked: Vec<&'a FaultRecord>,
+    /// Those of them that stop writes.
+    stopping: Vec<&'a FaultRecord>,
+    /// Everything before this place in `asked` had been asked for when the latest outage began.
+    next: usize,
+    /// Of these the ones that may still be at work, the latest last.
+    at_work: Vec<&'a FaultRecord>,
 }
 
 impl<'a> Blame<'a> {
-    fn new(beside: Beside<'a>, acknowledged: &[u64], writes: &[&Op]) -> Self {
-        Self { beside, tolerance_ns: tolerance_ns(acknowledged, writes) }
+    fn new(beside: Beside<'a>, tolerance_ns: u64) -> Self {
+        let mut asked: Vec<&FaultRecord> =
+            beside.faults.iter().filter(|fault| fault.injected_ns.is_some()).collect();
+        asked.sort_by_key(|fault| fault.asked_ns);
+        let stopping = asked.iter().copied().filter(|fault| stops_writes(fault)).collect();
+        let elections = Elections::of(beside.elections);
+        Self { tolerance_ns, elections, asked, stopping, next: 0, at_work: Vec::new() }
     }
 
     /// The fault of the first election that was held meanwhile, so that the elections and the outages never name
     /// different ones. Without an election: the one that was asked for as the outage began, or the latest that was at
     /// work then, or else the first asked for before it ended.
-    fn cause(&self, from_ns: u64, to_ns: u64) -> Option<&'a str> {
-        let Beside { faults, elections, .. } = self.beside;
-        let held = elections
-            .iter()
-            .filter(|election| election.fault_ns < to_ns && established_ns(election) > from_ns)
-            .min_by_key(|election| election.fault_ns)
-            .and_then(|election| election.fault.as_deref());
-        let injected = || faults.iter().filter(|fault| fault.injected_ns.is_some());
-        let as_it_began = || {
-            let until = from_ns.saturating_add(self.tolerance_ns).min(to_ns);
-            injected()
-                .filter(|fault| (from_ns..until).contains(&fault.asked_ns))
-                .min_by_key(|fault| (!stops_writes(fault), fault.asked_ns))
-        };
-        let at_work = || {
-            injected()
-                .filter(|fault| fault.asked_ns <= from_ns)
-                .filter(|fault| {
-                    let gone = fault.verified_healed_ns.unwrap_or(u64::MAX);
-                    gone.saturating_add(AFTERMATH_NS) >= from_ns
-                })
-                .max_by_key(|fault| fault.asked_ns)
-        };
-        let before_it_ended = || {
-            injected()
-                .filter(|fault| (from_ns..to_ns).contains(&fault.asked_ns))
-                .min_by_key(|fault| fault.asked_ns)
-        };
+    fn cause(&mut self, from_ns: u64, to_ns: u64) -> Option<&'a str> {
+        let at_work = self.at_work(from_ns);
+        let as_it_began = from_ns.saturating_add(self.tolerance_ns).min(to_ns);
+        let held =
+            self.elections.first_between(from_ns, to_ns).and_then(|election| election.fault.as_deref());
         held.or_else(|| {
-            as_it_began().or_else(at_work).or_else(before_it_ended).map(|fault| fault.id.as_str())
+            first_between(&self.stopping, from_ns, as_it_began)
+                .or_else(|| first_between(&self.asked, from_ns, as_it_began))
+                .or(at_work)
+                .or_else(|| first_between(&self.asked, from_ns, to_ns))
+                .map(|fault| fault.id.as_str())
         })
+    }
+
+    /// The latest fault that had been asked for by `from_ns` and was not gone long before. A later outage finds those at
+    /// work no longer that an earlier one found gone, so each fault is taken up once and dropped once.
+    fn at_work(&mut self, from_ns: u64) -> Option<&'a FaultRecord> {
+        while let Some(fault) = self.asked.get(self.next).filter(|fault| fault.asked_ns <= from_ns) {
+            self.at_work.push(fault);
+            self.next += 1;
+        }
+        let over = |fault: &FaultRecord| {
+            let gone = fault.verified_healed_ns.unwrap_or(u64::MAX);
+            gone.saturating_add(AFTERMATH_NS) < from_ns
+        };
+        while self.at_work.pop_if(|fault| over(fault)).is_some() {}
+        self.at_work.last().copied()
+    }
+}
+
+/// The first of these faults, which are sorted by when they were asked for, that was asked for in `from..until`.
+fn first_between<'a>(sorted: &[&'a FaultRecord], from: u64, until: u64) -> Option<&'a FaultRecord> {
+    let first = sorted.get(sorted.partition_point(|fault| fault.asked_ns < from))?;
+    (first.asked_ns < until).then_some(first)
+}
+
+/// Elections by when they became possible.
+struct Elections<'a> {
+    by_fault: Vec<&'a Election>,
+    /// For each of them, when the last epoch of it and all before it stood.
+    over: Vec<u64>,
+}
+
+impl<'a> Elections<'a> {
+    fn of(elections: &'a [Election]) -> Self {
+        let mut by_fault: Vec<&Election> = elections.iter().collect();
+        by_fault.sort_by_key(|election| election.fault_ns);
+        let latest = |latest: &mut u64, election: &&Election| {
+            *latest = established_ns(election).max(*latest);
+            Some(*latest)
+        };
+        let over = by_fault.iter().scan(0, latest).collect();
+        Self { by_fault, over }
+    }
+
+    /// The first that was not over by `from` and became possible before `to`.
+    fn first_between(&self, from: u64, to: u64) -> Option<&'a Election> {
+        let first = self.by_fault.get(self.over.partition_point(|over| *over <= from))?;
+        (first.fault_ns < to).then_some(first)
     }
 }
 
@@ -328,5 +377,8 @@ mod tests {
         assert!(touches(&outage, &fault("F2", 100, 700)));
         assert!(!touches(&outage, &fault("F2", 100, 500)));
         assert!(!touches(&outage, &fault("F2", 1500, 1700)));
+        let earlier = Outage { from_ns: 100 * MS, to_ns: 200 * MS, ..outage.clone() };
+        assert!(touched_by_any(&[earlier.clone(), outage.clone()], &fault("F2", 1100, 1200)));
+        assert!(!touched_by_any(&[earlier, outage], &fault("F2", 250, 300)));
     }
 }

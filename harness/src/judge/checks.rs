@@ -3,14 +3,18 @@
 //!
 //! None of them can convict. A run that fails one proves nothing, and its verdict is unknown.
 
-use checker::history::{History, Op};
+use std::cell::LazyCell;
+
+use checker::history::{History, Presence};
 use checker::verdict::{CheckResult, Verdict};
 use reports::results::{FaultCounts, FaultRecord, FaultState, RunInfo};
 use serde_json::json;
 
+use super::absences::Absences;
 use super::episodes::Episodes;
 use super::observed::Observed;
 use super::promises;
+use crate::clock::RunNs;
 use crate::cluster::FaultClass;
 use crate::events::{Event, Said, Stamped};
 use crate::nemesis::Nemesis;
@@ -59,6 +63,12 @@ fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<Ch
     let mut empty = Vec::new();
     let mut excused = Vec::new();
     let mut looked_at = 0;
+    // Made when a fault asks for it first: in most runs none does.
+    let presence = LazyCell::new(|| Presence::of(history));
+    let absences = LazyCell::new(|| {
+        let taking = episodes.iter().flatten().copied().filter(|fault| takes_away(fault));
+        Absences::of(taking.map(|fault| (fault, fault.verified_healed_ns.unwrap_or(u64::MAX))))
+    });
     let asked = |episode: &&[&FaultRecord]| promises::asks_for_sides_itself(episode, episode[0]);
     // Where others had taken the leader or the quorum before, nobody was served and no side could have clients.
     let served = |fault: &&&FaultRecord| fault.epoch_before.is_some() && !fault.majority_side.is_empty();
@@ -68,12 +78,12 @@ fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<Ch
         let to = fault.heal_asked_ns.unwrap_or(u64::MAX);
         for side in promises::sides(fault, &members) {
             looked_at += 1;
-            if has_clients(history, &side, (from, to)) {
+            if side.iter().any(|member| presence.is_within(*member, (from, to))) {
                 continue;
             }
             let names: Vec<String> = side.iter().map(|member| format!("n{member}")).collect();
             let place = format!("{} on the side of {}", fault.id, names.join(" "));
-            match held_down(&side, fault, episodes, patience_ns) {
+            match held_down(&side, fault, &absences, patience_ns) {
                 Some(by) => excused.push(format!("{place}, which {} held down", by.join(" "))),
                 None => empty.push(place),
             }
@@ -97,44 +107,30 @@ fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<Ch
     Some(CheckResult::new("sides", verdict(empty.is_empty()), summary).with_evidence(evidence))
 }
 
+/// Whether a fault by its nature leaves a member without clients.
+fn takes_away(fault: &FaultRecord) -> bool {
+    let class = Nemesis::from_name(&fault.kind).map(Nemesis::needs);
+    matches!(class, Some(FaultClass::Kill | FaultClass::Replace | FaultClass::Pause))
+}
+
 /// The other faults that held every member of a side down from a fault's beginning until clients could no longer have
 /// come home before its end; none where one of the members could have had clients.
 fn held_down(
     side: &[u64],
     fault: &FaultRecord,
-    episodes: &Episodes<'_>,
+    absences: &Absences<'_>,
     patience_ns: u64,
 ) -> Option<Vec<String>> {
     let begin = fault.asked_ns.saturating_add(patience_ns);
-    let end = fault.heal_asked_ns.unwrap_or(u64::MAX);
-    let takes_away = |other: &FaultRecord| {
-        let class = Nemesis::from_name(&other.kind).map(Nemesis::needs);
-        matches!(class, Some(FaultClass::Kill | FaultClass::Replace | FaultClass::Pause))
-    };
-    let holder = |member: &u64| {
-        episodes.iter().flatten().find(|other| {
-            let back = other.verified_healed_ns.unwrap_or(u64::MAX);
-            other.id != fault.id
-                && takes_away(other)
-                && other.targets.contains(member)
-                && other.asked_ns <= begin
-                && back > fault.asked_ns
-                && back.saturating_add(HOMECOMING_NS).saturating_add(patience_ns) > end
-        })
-    };
+    // Of a fault that was never healed there is no end by which somebody could not have come home.
+    let too_late = fault.heal_asked_ns?.saturating_sub(HOMECOMING_NS.saturating_add(patience_ns));
+    let back = too_late.max(fault.asked_ns).saturating_add(1);
+    let holder = |member: &u64| absences.lasting(*member, begin, back).find(|other| other.id != fault.id);
     let mut by: Vec<String> =
         side.iter().map(|member| holder(member).map(|other| other.id.clone())).collect::<Option<_>>()?;
     by.sort_unstable();
     by.dedup();
     Some(by)
-}
-
-/// Whether an operation was begun or answered on one of these members within an interval. One whose fate is unknown
-/// is not under way for ever: its client gave up.
-fn has_clients(history: &History, members: &[u64], (from, to): (u64, u64)) -> bool {
-    let within = |at: u64| (from..=to).contains(&at);
-    let there = |op: &Op| op.node.is_some_and(|node| members.contains(&node));
-    history.ops().iter().any(|op| (within(op.invoke_ns) || op.complete_ns.is_some_and(within)) && there(op))
 }
 
 fn verdict(holds: bool) -> Verdict {
@@ -164,8 +160,9 @@ fn faults_verified(faults: &[FaultRecord]) -> CheckResult {
 fn higher_epochs(faults: &[&FaultRecord], episodes: &Episodes<'_>, observed: &Observed) -> CheckResult {
     let mut without = Vec::new();
     let mut evidence = Vec::new();
+    let established = established(&observed.events);
     for fault in faults {
-        let next = epoch_after(fault, episodes.end_ns(fault), &observed.events);
+        let next = epoch_after(fault, episodes.end_ns(fault), &established);
         let followed = matches!((fault.epoch_before, next), (Some(before), Some(after)) if after > before)
             || (fault.epoch_before.is_none() && next.is_some());
         if !followed {
@@ -181,18 +178,27 @@ fn higher_epochs(faults: &[&FaultRecord], episodes: &Episodes<'_>, observed: &Ob
     CheckResult::new("leader-faults", verdict(without.is_empty()), summary).with_evidence(json!(evidence))
 }
 
-/// The first epoch that a leader of its own established between the asking for a fault (it may be felt before the
-/// cluster says that it is in force) and `to`, the moment at which it was seen to be gone with all beside it.
-fn epoch_after(fault: &FaultRecord, to: u64, events: &[Stamped]) -> Option<u32> {
-    let from = fault.injected_ns.map(|_| fault.asked_ns)?;
-    let established = |stamped: &Stamped| match stamped.event {
-        Event::Said(Said::Established { leader, epoch }) if leader == stamped.node.0 => Some(epoch),
+/// The epochs that their own leaders called established, in the order of time.
+fn established(events: &[Stamped]) -> Vec<(RunNs, u32)> {
+    let own = |stamped: &Stamped| match stamped.event {
+        Event::Said(Said::Established { leader, epoch }) if leader == stamped.node.0 => {
+            Some((stamped.time, epoch))
+        }
         _ => None,
     };
-    events
+    let mut established: Vec<(RunNs, u32)> = events.iter().filter_map(own).collect();
+    established.sort_by_key(|(at, _)| *at);
+    established
+}
+
+/// The first epoch that a leader of its own established between the asking for a fault (it may be felt before the
+/// cluster says that it is in force) and `to`, the moment at which it was seen to be gone with all beside it.
+fn epoch_after(fault: &FaultRecord, to: u64, established: &[(RunNs, u32)]) -> Option<u32> {
+    let from = fault.injected_ns.map(|_| fault.asked_ns)?;
+    established[established.partition_point(|(at, _)| *at < from)..]
         .iter()
-        .filter(|stamped| (from..=to).contains(&stamped.time))
-        .filter_map(established)
+        .take_while(|(at, _)| *at <= to)
+        .map(|(_, epoch)| *epoch)
         .find(|epoch| fault.epoch_before.is_none_or(|before| *epoch > before))
 }
 
@@ -202,13 +208,10 @@ fn ends_processes(fault: &FaultRecord) -> bool {
 
 /// No member's process ended but by a fault.
 fn nobody_died(faults: &[FaultRecord], events: &[Stamped]) -> CheckResult {
-    let killed_by_us = |stamped: &Stamped| {
-        faults.iter().any(|fault| {
-            let by_then = fault.asked_ns <= stamped.time;
-            let not_yet_healed = fault.healed_ns.is_none_or(|healed| stamped.time <= healed);
-            ends_processes(fault) && by_then && not_yet_healed && fault.targets.contains(&stamped.node.0)
-        })
-    };
+    let ending = faults.iter().filter(|fault| ends_processes(fault));
+    let absences = Absences::of(ending.map(|fault| (fault, fault.healed_ns.unwrap_or(u64::MAX))));
+    let killed_by_us =
+        |stamped: &Stamped| absences.lasting(stamped.node.0, stamped.time, stamped.time).next().is_some();
     let mut deaths = Vec::new();
     for stamped in events {
         if let Event::Exited(how) = &stamped.event

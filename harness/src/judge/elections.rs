@@ -7,6 +7,8 @@
 //! Everything is on the harness's clock: the moment of injection, the arrival of the members' events, the
 //! completion of clients' writes. A pure function of what was written down.
 
+use std::collections::BTreeSet;
+
 use checker::history::{History, Op};
 use node_wire::ids::Zxid;
 use reports::results::{Election, FaultRecord};
@@ -25,7 +27,8 @@ struct Reign {
 
 /// Every change of leader after the first leader, in the order of time.
 pub fn from_events(events: &[Stamped], faults: &[FaultRecord], history: &History) -> Vec<Election> {
-    let reigns = reigns(events);
+    let timeline = Timeline::of(events, faults);
+    let reigns = reigns(&timeline.events);
     let mut elections = Vec::new();
     for pair in reigns.windows(2) {
         let [before, after] = pair else { continue };
@@ -36,20 +39,21 @@ pub fn from_events(events: &[Stamped], faults: &[FaultRecord], history: &History
             epoch: after.epoch,
             ..Election::default()
         };
-        take_apart(&mut election, *before, *after, events, faults);
-        first_write(&mut election, *after, history);
+        take_apart(&mut election, *before, *after, &timeline);
         elections.push(election);
     }
+    first_writes(&mut elections, &reigns, history);
     elections
 }
 
 /// The epochs that their own leaders called established, by time; a leader's word for an epoch counts once.
-fn reigns(events: &[Stamped]) -> Vec<Reign> {
+fn reigns(events: &[&Stamped]) -> Vec<Reign> {
+    let mut known = BTreeSet::new();
     let mut reigns: Vec<Reign> = Vec::new();
     for stamped in events {
         if let Event::Said(Said::Established { leader, epoch }) = stamped.event
             && leader == stamped.node.0
-            && reigns.iter().all(|reign| reign.epoch != epoch)
+            && known.insert(epoch)
         {
             reigns.push(Reign { at: stamped.time, leader, epoch });
         }
@@ -57,31 +61,82 @@ fn reigns(events: &[Stamped]) -> Vec<Reign> {
     reigns
 }
 
-fn take_apart(
-    election: &mut Election,
-    before: Reign,
-    after: Reign,
-    events: &[Stamped],
-    faults: &[FaultRecord],
-) {
-    let cause = cause(before, after, events, faults);
+/// What happened, sorted once: a long run has as many more elections, faults and events, and none of them is looked
+/// through for each of the others. An election is looked for between its own leader and the one before, so every event
+/// is read for one election.
+struct Timeline<'a> {
+    events: Vec<&'a Stamped>,
+    /// Faults by when they could be felt.
+    felt: Moments<'a>,
+    /// Of them those that take a leader away.
+    felt_by_leaders: Moments<'a>,
+    /// Faults by when their healing was asked for.
+    healed: Moments<'a>,
+}
+
+impl<'a> Timeline<'a> {
+    fn of(events: &'a [Stamped], faults: &'a [FaultRecord]) -> Self {
+        let mut events: Vec<&Stamped> = events.iter().collect();
+        events.sort_by_key(|stamped| stamped.time);
+        let left: Vec<RunNs> =
+            events.iter().filter(|stamped| left_a_leader(stamped)).map(|stamped| stamped.time).collect();
+        let felt = |fault: &FaultRecord| onset(fault, &left);
+        Self {
+            felt: Moments::of(faults, felt),
+            felt_by_leaders: Moments::of(faults, |fault| felt(fault).filter(|_| is_leader_fault(fault))),
+            healed: Moments::of(faults, |fault| fault.heal_asked_ns),
+            events,
+        }
+    }
+
+    /// The events from one moment to another, both included.
+    fn between(&self, from: RunNs, to: RunNs) -> &[&'a Stamped] {
+        let from = self.events.partition_point(|stamped| stamped.time < from);
+        let to = self.events.partition_point(|stamped| stamped.time <= to);
+        self.events.get(from..to).unwrap_or_default()
+    }
+}
+
+/// Faults by a moment of their lives.
+struct Moments<'a>(Vec<(RunNs, &'a FaultRecord)>);
+
+impl<'a> Moments<'a> {
+    fn of(faults: &'a [FaultRecord], moment: impl Fn(&FaultRecord) -> Option<RunNs>) -> Self {
+        let mut moments: Vec<(RunNs, &FaultRecord)> =
+            faults.iter().filter_map(|fault| Some((moment(fault)?, fault))).collect();
+        moments.sort_by_key(|(at, _)| *at);
+        Self(moments)
+    }
+
+    /// The last of them between the old leader's beginning and the new one's.
+    fn last_between(&self, before: Reign, after: Reign) -> Option<(&'a FaultRecord, RunNs)> {
+        let (at, fault) = *self.0[..self.0.partition_point(|(at, _)| *at <= after.at)].last()?;
+        (at >= before.at).then_some((fault, at))
+    }
+}
+
+fn take_apart(election: &mut Election, before: Reign, after: Reign, timeline: &Timeline<'_>) {
+    let cause = cause(before, after, timeline);
     election.fault = cause.map(|cause| cause.fault.id.clone());
     election.healing = cause.is_some_and(|cause| cause.healing);
-    let fault = cause.map(|cause| (cause.fault, cause.since));
-    let window = |from: RunNs| events.iter().filter(move |stamped| (from..=after.at).contains(&stamped.time));
-    let from = fault.map_or(before.at, |(_, since)| since);
-    let detected =
-        window(from).find(|stamped| left_a_leader(stamped)).or_else(|| window(from).find(|s| looks(s)));
+    let from = cause.map_or(before.at, |cause| cause.since);
+    let window = timeline.between(from, after.at);
+    let detected = window
+        .iter()
+        .find(|stamped| left_a_leader(stamped))
+        .or_else(|| window.iter().find(|stamped| looks(stamped)));
     // Without a fault nothing can have been noticed late: the phases count from the first who left.
-    election.fault_ns = match (fault, detected) {
-        (Some((_, since)), _) => since,
+    election.fault_ns = match (cause, detected) {
+        (Some(cause), _) => cause.since,
         (None, Some(detected)) => detected.time,
         (None, None) => after.at,
     };
     let detected_at = detected.map_or(election.fault_ns, |stamped| stamped.time);
-    let decided_at = window(detected_at)
+    let since = timeline.between(detected_at, after.at);
+    let decided_at = since
+        .iter()
         .rfind(|stamped| stamped.node.0 == after.leader && elected(stamped) == Some(after.leader))
-        .or_else(|| window(detected_at).find(|stamped| elected(stamped) == Some(after.leader)))
+        .or_else(|| since.iter().find(|stamped| elected(stamped) == Some(after.leader)))
         .map(|stamped| stamped.time);
     election.detection_ms = Some(milliseconds(detected_at.saturating_sub(election.fault_ns)));
     election.election_ms = decided_at.map(|decided| milliseconds(decided.saturating_sub(detected_at)));
@@ -103,40 +158,27 @@ struct Cause<'a> {
 /// old leader was established, of those that take a leader away if there are any, because others may act at the
 /// same time; or, when there is none, the last one whose healing was asked for since. Where no quorum remained, an
 /// election was possible since the last healing.
-fn cause<'a>(
-    before: Reign,
-    after: Reign,
-    events: &[Stamped],
-    faults: &'a [FaultRecord],
-) -> Option<Cause<'a>> {
-    let within = |at: &RunNs| (before.at..=after.at).contains(at);
-    let last = |moment: &dyn Fn(&FaultRecord) -> Option<RunNs>, of: fn(&FaultRecord) -> bool| {
-        faults
-            .iter()
-            .filter(|fault| of(fault))
-            .filter_map(|fault| moment(fault).filter(within).map(|at| (fault, at)))
-            .max_by_key(|(_, at)| *at)
-    };
-    let bitten = |fault: &FaultRecord| onset(fault, events);
-    let healing = |fault: &FaultRecord| fault.heal_asked_ns;
-    let cause = last(&bitten, is_leader_fault).or_else(|| last(&bitten, |_| true));
+fn cause<'a>(before: Reign, after: Reign, timeline: &Timeline<'a>) -> Option<Cause<'a>> {
+    let cause = timeline.felt_by_leaders.last_between(before, after);
+    let cause = cause.or_else(|| timeline.felt.last_between(before, after));
+    let healed = timeline.healed.last_between(before, after);
     match cause {
         Some((fault, since)) if fault.quorum_remained => Some(Cause { fault, since, healing: false }),
         Some((fault, since)) => {
-            let healed = last(&healing, |_| true).map(|(_, at)| at).filter(|at| *at >= since);
+            let healed = healed.map(|(_, at)| at).filter(|at| *at >= since);
             Some(Cause { fault, since: healed.unwrap_or(since), healing: healed.is_some() })
         }
-        None => last(&healing, |_| true).map(|(fault, since)| Cause { fault, since, healing: true }),
+        None => healed.map(|(fault, since)| Cause { fault, since, healing: true }),
     }
 }
 
 /// Since when a fault could be felt. That it is in force is known only when the cluster has said so, and an election
 /// may be over by then: with resets it takes a millisecond. Where somebody left a leader between the asking and the
 /// answer, it counts from the asking.
-fn onset(fault: &FaultRecord, events: &[Stamped]) -> Option<RunNs> {
+fn onset(fault: &FaultRecord, left: &[RunNs]) -> Option<RunNs> {
     let injected = fault.injected_ns?;
-    let meanwhile = |stamped: &&Stamped| (fault.asked_ns..injected).contains(&stamped.time);
-    let felt = events.iter().filter(meanwhile).any(left_a_leader);
+    let first = left.get(left.partition_point(|at| *at < fault.asked_ns));
+    let felt = first.is_some_and(|at| *at < injected);
     Some(if felt { fault.asked_ns } else { injected })
 }
 
@@ -155,24 +197,44 @@ fn elected(stamped: &Stamped) -> Option<u64> {
     }
 }
 
-/// The first acknowledgement, in the new epoch, of a write that was due after the fault.
-fn first_write(election: &mut Election, after: Reign, history: &History) {
-    let since = election.fault_ns;
-    let in_epoch = |op: &&Op| match op.zxid {
+/// For each election the first acknowledgement, in the new epoch, of a write that was due after the fault.
+///
+/// Acknowledgements go by once, in the order of time. An election waits for its own from the moment of its fault on, so
+/// only those few wait at a time that nobody has written in yet.
+fn first_writes(elections: &mut [Election], reigns: &[Reign], history: &History) {
+    let mut acknowledged: Vec<(RunNs, &Op)> = (history.ops().iter())
+        .filter(|op| op.is_acknowledged_change())
+        .filter_map(|op| Some((op.complete_ns?, op)))
+        .collect();
+    acknowledged.sort_by_key(|(at, _)| *at);
+    let mut by_fault: Vec<usize> = (0..elections.len()).collect();
+    by_fault.sort_by_key(|place| elections[*place].fault_ns);
+    let mut to_come = by_fault.into_iter().peekable();
+    let mut waiting: Vec<usize> = Vec::new();
+    for (at, op) in acknowledged {
+        while let Some(place) = to_come.next_if(|place| elections[*place].fault_ns <= at) {
+            waiting.push(place);
+        }
+        waiting.retain(|place| {
+            // The first leader was not elected in any of these.
+            let (election, after) = (&mut elections[*place], reigns[*place + 1]);
+            let is_first = is_first_write(op, election.fault_ns, after);
+            if is_first {
+                election.first_write_ms = Some(milliseconds(at.saturating_sub(after.at)));
+                election.total_ms = Some(milliseconds(at.max(after.at).saturating_sub(election.fault_ns)));
+            }
+            !is_first
+        });
+    }
+}
+
+/// Whether a write was due after the fault and acknowledged in the new epoch.
+fn is_first_write(op: &Op, since: RunNs, after: Reign) -> bool {
+    let in_epoch = match op.zxid {
         Some(zxid) => Zxid(zxid).epoch().0 >= after.epoch,
         None => op.complete_ns.is_some_and(|at| at >= after.at),
     };
-    let first = history
-        .ops()
-        .iter()
-        .filter(|op| op.is_acknowledged_change() && op.due_ns.unwrap_or(op.invoke_ns) >= since)
-        .filter(in_epoch)
-        .filter_map(|op| op.complete_ns)
-        .min();
-    if let Some(at) = first {
-        election.first_write_ms = Some(milliseconds(at.saturating_sub(after.at)));
-        election.total_ms = Some(milliseconds(at.max(after.at).saturating_sub(since)));
-    }
+    in_epoch && op.due_ns.unwrap_or(op.invoke_ns) >= since
 }
 
 #[cfg(test)]

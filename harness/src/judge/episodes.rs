@@ -5,6 +5,8 @@
 //! any calm between, the whole *episode* is looked at, from the first injection to the moment when all was seen to
 //! be gone and well. Without overlap every fault is an episode by itself.
 
+use std::collections::BTreeMap;
+
 use reports::results::FaultRecord;
 
 /// Less calm than this part of the interval shows nothing.
@@ -14,6 +16,8 @@ const CALM_SHARE: u64 = 16;
 #[derive(Clone, Debug)]
 pub struct Episodes<'a> {
     episodes: Vec<Vec<&'a FaultRecord>>,
+    /// When all was gone that was in force together with a fault, by the fault's name.
+    ends: BTreeMap<&'a str, u64>,
 }
 
 impl<'a> Episodes<'a> {
@@ -34,7 +38,14 @@ impl<'a> Episodes<'a> {
             }
             until = until.max(gone);
         }
-        Self { episodes }
+        let mut ends = BTreeMap::new();
+        for episode in &episodes {
+            let last = episode.iter().map(|fault| end(fault)).max().unwrap_or_default();
+            for fault in episode {
+                ends.entry(fault.id.as_str()).or_insert(last);
+            }
+        }
+        Self { episodes, ends }
     }
 
     /// One after the other.
@@ -44,8 +55,7 @@ impl<'a> Episodes<'a> {
 
     /// When everything was gone that was in force together with this fault; the end of time if it never was.
     pub fn end_ns(&self, fault: &FaultRecord) -> u64 {
-        let episode = self.iter().find(|episode| episode.iter().any(|other| other.id == fault.id));
-        episode.into_iter().flatten().map(|fault| end(fault)).max().unwrap_or_else(|| end(fault))
+        self.ends.get(fault.id.as_str()).copied().unwrap_or_else(|| end(fault))
     }
 }
 

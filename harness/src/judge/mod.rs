@@ -4,6 +4,7 @@
 //! The promises are judged by `workloads` and `checker`; what is added here is about the bench itself. A
 //! history that is not complete can show a violation, and never the absence of one.
 
+pub mod absences;
 pub mod causes;
 pub mod checks;
 pub mod elections;

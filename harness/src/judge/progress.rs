@@ -102,37 +102,40 @@ fn names(members: &[u64]) -> String {
 
 /// For every fault that was seen to bite and left a quorum: from its injection to the next change of any kind.
 fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed) -> Vec<Stretch<'a>> {
-    let changes: Vec<u64> = faults
+    let mut ends: Vec<(u64, u64)> = Vec::new();
+    let mut changes: Vec<u64> = faults
         .iter()
         .flat_map(|fault| [Some(fault.asked_ns), fault.injected_ns, fault.heal_asked_ns, fault.healed_ns])
         .flatten()
-        .chain(observed.events.iter().filter_map(|stamped| {
-            matches!(stamped.event, Event::Exited(_) | Event::Spawned).then_some(stamped.time)
-        }))
         .collect();
+    for stamped in &observed.events {
+        if matches!(stamped.event, Event::Exited(_)) {
+            ends.push((stamped.time, stamped.node.0));
+        }
+        if matches!(stamped.event, Event::Exited(_) | Event::Spawned) {
+            changes.push(stamped.time);
+        }
+    }
+    ends.sort_unstable();
+    changes.sort_unstable();
     faults
         .iter()
         .filter(|fault| fault.verified_ns.is_some() && !fault.majority_side.is_empty())
         .filter_map(|fault| {
             let injected = fault.injected_ns?;
             // The ends of those that it killed itself are not news.
-            let own = |at: &u64| {
-                fault.verified_ns.is_some_and(|verified| *at <= verified) && ends(fault, observed, *at)
-            };
-            let to = changes.iter().copied().filter(|at| *at > injected && !own(at)).min();
-            let to = to.unwrap_or(u64::MAX).min(observed.workload_to_ns);
+            let own =
+                |at: u64| fault.verified_ns.is_some_and(|verified| at <= verified) && kills(fault, &ends, at);
+            let mut later = changes[changes.partition_point(|at| *at <= injected)..].iter().copied();
+            let to = later.find(|at| !own(*at)).unwrap_or(u64::MAX).min(observed.workload_to_ns);
             (to > injected).then_some(Stretch { fault, from: injected, to })
         })
         .collect()
 }
 
-/// Whether what happened at this moment is the end of one of the fault's own targets.
-fn ends(fault: &FaultRecord, observed: &Observed, at: u64) -> bool {
-    observed.events.iter().any(|stamped| {
-        stamped.time == at
-            && matches!(stamped.event, Event::Exited(_))
-            && fault.targets.contains(&stamped.node.0)
-    })
+/// Whether what happened at this moment is the end of one of the fault's own targets. The ends are by time and member.
+fn kills(fault: &FaultRecord, ends: &[(u64, u64)], at: u64) -> bool {
+    fault.targets.iter().any(|member| ends.binary_search(&(at, *member)).is_ok())
 }
 
 /// When changes were answered by whoever commits, ascending: an acknowledgement, or a refusal, which is a decision too.

@@ -17,6 +17,7 @@ use reports::numbers::moment;
 use reports::results::{FaultRecord, RunInfo};
 use serde_json::json;
 
+use super::absences::Absences;
 use super::causes::{self, Ender};
 use super::observed::Observed;
 use super::stalls;
@@ -96,13 +97,18 @@ fn is_plain_kill(fault: &FaultRecord) -> bool {
 /// Members that were killed, were started again, and ended themselves before they served.
 fn ended_on_own_data(faults: &[FaultRecord], observed: &Observed, logs: Logs<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let mut events: BTreeMap<u64, Vec<&Stamped>> = BTreeMap::new();
+    for stamped in in_order(observed) {
+        events.entry(stamped.node.0).or_default().push(stamped);
+    }
+    let ending = faults.iter().filter(|fault| ends_processes(fault));
+    let absences = Absences::of(ending.map(|fault| (fault, fault.healed_ns.unwrap_or(u64::MAX))));
     for fault in faults.iter().filter(|fault| is_plain_kill(fault)) {
         let Some(heal_asked) = fault.heal_asked_ns else { continue };
         for member in &fault.targets {
-            let mut life = observed
-                .events
+            let own = events.get(member).map_or(&[][..], Vec::as_slice);
+            let mut life = own[own.partition_point(|stamped| stamped.time < heal_asked)..]
                 .iter()
-                .filter(|stamped| stamped.node.0 == *member && stamped.time >= heal_asked)
                 .skip_while(|stamped| stamped.event != Event::Spawned)
                 .skip(1)
                 .take_while(|stamped| stamped.event != Event::Spawned);
@@ -112,12 +118,7 @@ fn ended_on_own_data(faults: &[FaultRecord], observed: &Observed, logs: Logs<'_>
                 _ => None,
             });
             let Some(Some((at, how))) = end else { continue };
-            let killed_again = faults.iter().any(|other| {
-                other.id != fault.id
-                    && is_ended_by(other, *member)
-                    && other.asked_ns <= at
-                    && other.healed_ns.is_none_or(|healed| at <= healed)
-            });
+            let killed_again = absences.lasting(*member, at, at).any(|other| other.id != fault.id);
             if killed_again || causes::ender(how, &logs(*member)) == Ender::NotItself {
                 continue;
             }
@@ -134,10 +135,16 @@ fn ended_on_own_data(faults: &[FaultRecord], observed: &Observed, logs: Logs<'_>
     findings
 }
 
-fn is_ended_by(fault: &FaultRecord, member: u64) -> bool {
-    let ends = Nemesis::from_name(&fault.kind)
-        .is_some_and(|kind| matches!(kind.needs(), FaultClass::Kill | FaultClass::Replace));
-    ends && fault.targets.contains(&member)
+fn ends_processes(fault: &FaultRecord) -> bool {
+    Nemesis::from_name(&fault.kind)
+        .is_some_and(|kind| matches!(kind.needs(), FaultClass::Kill | FaultClass::Replace))
+}
+
+/// What happened, in the order of time.
+fn in_order(observed: &Observed) -> Vec<&Stamped> {
+    let mut events: Vec<&Stamped> = observed.events.iter().collect();
+    events.sort_by_key(|stamped| stamped.time);
+    events
 }
 
 /// How long a member may take to serve.
@@ -151,11 +158,24 @@ fn patience_ns(run: &RunInfo) -> Option<u64> {
 fn never_served(run: &RunInfo, faults: &[FaultRecord], observed: &Observed) -> Vec<Finding> {
     let Some(patience) = patience_ns(run) else { return Vec::new() };
     let members: Vec<ServerId> = (1..=u64::from(run.nodes)).map(ServerId).collect();
-    calms(faults, observed)
-        .into_iter()
-        .filter(|calm| calm.to - calm.from >= patience && !stalls::within(observed, calm.from, calm.to))
-        .filter_map(|calm| lost_in(&calm, &members, observed, patience))
-        .collect()
+    let mut calms = calms(faults, observed);
+    calms.retain(|calm| calm.to - calm.from >= patience && !stalls::within(observed, calm.from, calm.to));
+    // What is known of each member follows the calms through time, so that nothing is read again for a later one.
+    calms.sort_by_key(|calm| calm.to);
+    let events = in_order(observed);
+    let known = EventLog::new(&members);
+    let mut rest = events.iter();
+    let mut findings = Vec::new();
+    for calm in calms {
+        let read = events.len() - rest.len();
+        let upto = events.partition_point(|stamped| stamped.time <= calm.to);
+        for stamped in rest.by_ref().take(upto.saturating_sub(read)) {
+            known.push((*stamped).clone());
+        }
+        let meanwhile = &events[events.partition_point(|stamped| stamped.time < calm.from)..upto];
+        findings.extend(lost_in(&calm, &members, meanwhile, &known.views(), patience));
+    }
+    findings
 }
 
 /// An interval in which nothing was in force, and the fault whose healing began it.
@@ -168,16 +188,24 @@ struct Calm<'a> {
 /// The calms that begin with a healing after which every direction was seen to pass.
 fn calms<'a>(faults: &'a [FaultRecord], observed: &Observed) -> Vec<Calm<'a>> {
     let end = observed.looked_until_ns();
-    let injected = || faults.iter().filter(|fault| fault.injected_ns.is_some());
-    let is_calm_at = |at: u64| {
-        injected().all(|fault| at < fault.asked_ns || fault.healed_ns.is_some_and(|healed| healed <= at))
+    let mut injected: Vec<&FaultRecord> = faults.iter().filter(|fault| fault.injected_ns.is_some()).collect();
+    injected.sort_by_key(|fault| fault.asked_ns);
+    // Until when each of them and all before it were at work.
+    let until = |latest: &mut u64, fault: &&FaultRecord| {
+        *latest = fault.healed_ns.unwrap_or(u64::MAX).max(*latest);
+        Some(*latest)
     };
-    injected()
+    let at_work: Vec<u64> = injected.iter().scan(0, until).collect();
+    faults
+        .iter()
+        .filter(|fault| fault.injected_ns.is_some())
         .filter_map(|after| {
             let from = after.healed_ns?;
-            let to =
-                injected().map(|fault| fault.asked_ns).filter(|at| *at >= from).min().unwrap_or(end).min(end);
-            (is_calm_at(from) && to > from && is_whole(after)).then_some(Calm { after, from, to })
+            let asked = injected.partition_point(|fault| fault.asked_ns <= from);
+            let is_calm = at_work[..asked].last().is_none_or(|until| *until <= from);
+            let next = injected.partition_point(|fault| fault.asked_ns < from);
+            let to = injected.get(next).map_or(end, |fault| fault.asked_ns).min(end);
+            (is_calm && to > from && is_whole(after)).then_some(Calm { after, from, to })
         })
         .collect()
 }
@@ -187,21 +215,27 @@ fn is_whole(fault: &FaultRecord) -> bool {
     fault.healed_matrix.as_ref().is_some_and(|rows| rows.iter().flatten().all(passes))
 }
 
-fn lost_in(calm: &Calm<'_>, members: &[ServerId], observed: &Observed, patience: u64) -> Option<Finding> {
+/// Who did not serve in a calm, by what happened meanwhile and what is known of each member at its end.
+fn lost_in(
+    calm: &Calm<'_>,
+    members: &[ServerId],
+    meanwhile: &[&Stamped],
+    views: &BTreeMap<ServerId, View>,
+    patience: u64,
+) -> Option<Finding> {
     let within =
-        |from: u64| observed.events.iter().filter(move |stamped| (from..=calm.to).contains(&stamped.time));
+        |from: u64| meanwhile.iter().copied().filter(move |stamped| (from..=calm.to).contains(&stamped.time));
     // Somebody ended or was stopped: that is told elsewhere, and what the others can do may depend on it.
     let disturbed =
         |stamped: &Stamped| matches!(stamped.event, Event::Exited(_) | Event::Paused | Event::Spawned);
     let start = calm.from.saturating_add(1);
-    let views = views_at(members, observed, calm.to);
     let all_run = views.values().all(|view| view.running && !view.paused);
-    if !all_run || within(start).any(disturbed) || events::all_serve(&views) {
+    if !all_run || within(start).any(disturbed) || events::all_serve(views) {
         return None;
     }
     let seconds = moment(calm.to - calm.from);
     let lately = calm.to - patience;
-    let serving = events::serving(&views);
+    let serving = events::serving(views);
     let quorum = members.len() / 2 + 1;
     if serving.len() >= quorum {
         // They are to have stood there all along, and to have left nobody.
@@ -239,15 +273,6 @@ fn lost_in(calm: &Calm<'_>, members: &[ServerId], observed: &Observed, patience:
         calm.after.id, calm.after.kind
     );
     Some(Finding { sentence, member: None })
-}
-
-/// What is known of each member at a moment.
-fn views_at(members: &[ServerId], observed: &Observed, at: u64) -> BTreeMap<ServerId, View> {
-    let log = EventLog::new(members);
-    for stamped in observed.events.iter().filter(|stamped| stamped.time <= at) {
-        log.push(stamped.clone());
-    }
-    log.views()
 }
 
 #[cfg(test)]

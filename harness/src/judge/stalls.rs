@@ -11,7 +11,9 @@ const MOST_LAG_MS: f64 = 50.0;
 /// Whether the machine stood still too long between two moments, or was too busy all along.
 pub fn within(observed: &Observed, from: u64, to: u64) -> bool {
     let shared = |stall: &(u64, u64)| stall.1.min(to).saturating_sub(stall.0.max(from));
-    let still: u64 = observed.stalls.iter().map(shared).sum();
+    // One came after the other.
+    let first = observed.stalls.partition_point(|stall| stall.1 < from);
+    let still: u64 = observed.stalls[first..].iter().take_while(|stall| stall.0 < to).map(shared).sum();
     still > MOST_NS || observed.lag.p99_ms > MOST_LAG_MS
 }
 

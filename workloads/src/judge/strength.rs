@@ -5,11 +5,14 @@
 //! as a quorum remained, to make the two sides differ; after, to see what is left. A fault that divides the
 //! members must have had clients on both of its sides. And the harness itself must have kept up: a load
 //! generator that was late measured itself.
+//!
+//! Around all faults operations are counted in one pass over the history, because there are as many faults as the run
+//! is long.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use checker::figures::count;
-use checker::history::{Function, History, Op, Outcome};
+use checker::history::{Function, History, Interval, Op, Outcome, Presence, counts_during};
 use checker::verdict::{CheckResult, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -62,12 +65,19 @@ impl Default for Requirements {
 pub struct Tally(pub BTreeMap<Function, u64>);
 
 impl Tally {
-    fn of<'a>(ops: impl Iterator<Item = &'a Op>, functions: &[Function]) -> Self {
+    fn new(counts: BTreeMap<Function, u64>, functions: &[Function]) -> Self {
         let mut tally: BTreeMap<Function, u64> = functions.iter().map(|f| (*f, 0)).collect();
-        for op in ops.filter(|op| op.outcome == Outcome::Ok) {
-            *tally.entry(op.kind.function()).or_default() += 1;
-        }
+        tally.extend(counts);
         Self(tally)
+    }
+
+    /// Of a whole history.
+    fn of(history: &History, functions: &[Function]) -> Self {
+        let mut counts = BTreeMap::new();
+        for f in history.ops().iter().filter_map(succeeded) {
+            *counts.entry(f).or_default() += 1;
+        }
+        Self::new(counts, functions)
     }
 
     /// How many of one kind.
@@ -122,8 +132,8 @@ pub struct FaultLoad {
 #[must_use]
 pub fn strength(history: &History, beside: &Beside) -> CheckResult {
     let requirements = &beside.requirements;
-    let overall = Tally::of(history.ops().iter(), &requirements.functions);
-    let faults: Vec<FaultLoad> = (0..beside.faults.len()).map(|at| around(history, beside, at)).collect();
+    let overall = Tally::of(history, &requirements.functions);
+    let faults = around_faults(history, beside);
     let mut lacking: Vec<String> = Vec::new();
     for f in overall.lacking(requirements) {
         lacking.push(format!(
@@ -133,18 +143,19 @@ pub fn strength(history: &History, beside: &Beside) -> CheckResult {
     }
     let rate = rate(history, overall.total());
     let short = short_calms(beside, rate);
+    // Each fault has one calm before it at most, and one after it.
+    let short_after: BTreeMap<usize, &ShortCalm> = short.iter().map(|calm| (calm.after, calm)).collect();
+    let short_before: BTreeSet<usize> = short.iter().map(|calm| calm.before).collect();
     let mut too_soon = 0;
     for (place, fault) in faults.iter().enumerate() {
         // Where there was hardly any calm, more load would not have helped.
         let told = |what: &&String| {
-            !short.iter().any(|calm| {
-                (calm.after == place && what.ends_with(AFTER))
-                    || (calm.before == place && what.ends_with(BEFORE))
-            })
+            !(short_after.contains_key(&place) && what.ends_with(AFTER)
+                || short_before.contains(&place) && what.ends_with(BEFORE))
         };
         let words = |what: &String| format!("{} ({}): {what}", fault.fault, fault.kind);
         lacking.extend(fault.lacking.iter().filter(told).map(words));
-        for calm in short.iter().filter(|calm| calm.after == place) {
+        if let Some(calm) = short_after.get(&place) {
             let next = &faults[calm.before];
             let lacks = |fault: &FaultLoad, when: &str| fault.lacking.iter().any(|what| what.ends_with(when));
             if lacks(fault, AFTER) || lacks(next, BEFORE) {
@@ -235,36 +246,80 @@ fn rate(history: &History, successes: u64) -> f64 {
     }
 }
 
-fn around(history: &History, beside: &Beside, at: usize) -> FaultLoad {
-    let fault = &beside.faults[at];
-    let (onset, healed) = (fault.onset_ns, fault.healed_ns.unwrap_or(u64::MAX));
-    let others =
-        || beside.faults.iter().enumerate().filter(|&(other, _)| other != at).map(|(_, fault)| fault);
-    let calm_since =
-        others().filter_map(|o| o.healed_ns).filter(|&healed| healed <= onset).max().unwrap_or(0);
-    let calm_until = others().map(|o| o.onset_ns).filter(|&next| next >= healed).min().unwrap_or(u64::MAX);
-    let within = |from: u64, to: u64| {
-        let inside =
-            move |op: &&Op| op.invoke_ns >= from && op.complete_ns.is_some_and(|complete| complete <= to);
-        Tally::of(history.ops().iter().filter(inside), &beside.requirements.functions)
-    };
-    let (before, during) = (within(calm_since, onset), within(onset, healed));
-    let after = if fault.healed_ns.is_some() { within(healed, calm_until) } else { Tally::default() };
-    let under_way =
-        |op: &&Op| op.invoke_ns <= healed && op.complete_ns.is_none_or(|complete| complete >= onset);
+/// The kind of an operation that definitely succeeded.
+fn succeeded(op: &Op) -> Option<Function> {
+    (op.outcome == Outcome::Ok).then(|| op.kind.function())
+}
+
+/// The load around every fault.
+fn around_faults(history: &History, beside: &Beside) -> Vec<FaultLoad> {
+    let functions = &beside.requirements.functions;
+    let calms = Calms::of(&beside.faults);
+    // Three for each fault: before, during and after it. After one that never went there is nothing.
+    let intervals: Vec<Interval> = (beside.faults.iter().enumerate())
+        .flat_map(|(at, fault)| {
+            let (onset, healed) = (fault.onset_ns, fault.healed_ns.unwrap_or(u64::MAX));
+            [(calms.since(at, onset), onset), (onset, healed), (healed, calms.until(at, healed))]
+        })
+        .collect();
+    let mut tallies =
+        counts_during(history, &intervals, succeeded).into_iter().map(|counts| Tally::new(counts, functions));
+    let divided = beside.faults.iter().any(|fault| !fault.sides.is_empty());
+    let presence = if divided { Presence::of(history) } else { Presence::default() };
+    let mut next = || tallies.next().unwrap_or_default();
+    let load = |fault| around(fault, [next(), next(), next()], &presence, &beside.requirements);
+    beside.faults.iter().map(load).collect()
+}
+
+/// Where faults ended and began, each with its place, in the order of time.
+struct Calms {
+    healed: Vec<(u64, usize)>,
+    begun: Vec<(u64, usize)>,
+}
+
+impl Calms {
+    fn of(faults: &[FaultWindow]) -> Self {
+        let places = || faults.iter().enumerate();
+        let mut healed: Vec<(u64, usize)> =
+            places().filter_map(|(at, fault)| Some((fault.healed_ns?, at))).collect();
+        let mut begun: Vec<(u64, usize)> = places().map(|(at, fault)| (fault.onset_ns, at)).collect();
+        healed.sort_unstable();
+        begun.sort_unstable();
+        Self { healed, begun }
+    }
+
+    /// When the last other fault had gone by `onset`; the beginning of the run if there was none.
+    fn since(&self, at: usize, onset: u64) -> u64 {
+        let gone = &self.healed[..self.healed.partition_point(|(healed, _)| *healed <= onset)];
+        gone.iter().rev().find(|(_, other)| *other != at).map_or(0, |(healed, _)| *healed)
+    }
+
+    /// When the next other fault began after `healed`; the end of time if there was none.
+    fn until(&self, at: usize, healed: u64) -> u64 {
+        let later = &self.begun[self.begun.partition_point(|(onset, _)| *onset < healed)..];
+        later.iter().find(|(_, other)| *other != at).map_or(u64::MAX, |(onset, _)| *onset)
+    }
+}
+
+fn around(
+    fault: &FaultWindow,
+    [before, during, after]: [Tally; 3],
+    presence: &Presence,
+    requirements: &Requirements,
+) -> FaultLoad {
+    let in_force = (fault.onset_ns, fault.healed_ns.unwrap_or(u64::MAX));
     let sides: Vec<SideLoad> = fault
         .sides
         .iter()
         .map(|nodes| {
-            let here = |op: &&Op| op.node.is_some_and(|node| nodes.contains(&node));
-            let operations = history.ops().iter().filter(under_way).filter(here).count();
-            SideLoad { nodes: nodes.clone(), operations: u64::try_from(operations).unwrap_or(u64::MAX) }
+            let members: BTreeSet<u64> = nodes.iter().copied().collect();
+            let operations = members.into_iter().map(|member| presence.under_way(member, in_force)).sum();
+            SideLoad { nodes: nodes.clone(), operations }
         })
         .collect();
     let mut lacking = Vec::new();
     let mut require = |when: &str, tally: &Tally| {
-        let kinds: Vec<&str> =
-            tally.lacking(&beside.requirements).into_iter().map(Function::as_str).collect();
+        let kinds: Vec<&str> = tally.lacking(requirements).into_iter().map(Function::as_str).collect();
         if !kinds.is_empty() {
             lacking.push(format!("too few successful {} {when} it", kinds.join(", ")));
         }
@@ -389,8 +444,34 @@ mod tests {
              between them: lengthen --interval"
         );
         beside.faults[1].onset_ns = 30_000_000_000;
-        beside.faults[1].healed_ns = Some(31_000_000_000);
-        assert_eq!(strength(&history, &beside).verdict, Verdict::Valid);
+        beside.faults[1].healed_ns = Some(32_000_000_000);
+        let result = strength(&history, &beside);
+        assert_eq!(result.verdict, Verdict::Valid, "{}", result.summary);
+    }
+
+    #[test]
+    fn what_is_counted_around_all_faults_together_is_what_is_counted_around_each() {
+        let history = history(&(0..90).map(|second| (second, second % 3 + 1)).collect::<Vec<_>>());
+        // In turns, overlapping, one within another, one at a single moment and one that never went.
+        let mut faults: Vec<FaultWindow> =
+            [(2, 4), (6, 14), (12, 20), (13, 15), (30, 30), (40, 50), (50, 60), (70, 80)]
+                .map(|(onset, healed)| fault("F", onset, healed, true))
+                .to_vec();
+        faults[7].healed_ns = None;
+        for (at, counted) in around_faults(&history, &beside(faults.clone())).iter().enumerate() {
+            let others =
+                || faults.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, fault)| fault);
+            let (onset, healed) = (faults[at].onset_ns, faults[at].healed_ns.unwrap_or(u64::MAX));
+            let since = others().filter_map(|other| other.healed_ns).filter(|gone| *gone <= onset).max();
+            let until = others().map(|other| other.onset_ns).filter(|next| *next >= healed).min();
+            let number = |from: u64, to: u64| {
+                let within = |op: &&Op| op.invoke_ns >= from && op.complete_ns.is_some_and(|at| at <= to);
+                history.ops().iter().filter(within).count() as u64
+            };
+            assert_eq!(counted.before.total(), number(since.unwrap_or(0), onset), "before {at}");
+            assert_eq!(counted.during.total(), number(onset, healed), "during {at}");
+            assert_eq!(counted.after.total(), number(healed, until.unwrap_or(u64::MAX)), "after {at}");
+        }
     }
 
     #[test]

@@ -29,6 +29,7 @@
 mod compressed;
 mod convert;
 mod datum;
+mod during;
 mod edn;
 mod elements;
 mod event;
@@ -51,6 +52,7 @@ mod writer;
 
 pub(crate) use convert::event_of;
 pub use datum::Datum;
+pub use during::{Interval, Presence, counts_during};
 pub use event::{BAD_VERSION, Event, EventKind, Function};
 pub use event_lines::EventLines;
 pub use extent::Extent;
