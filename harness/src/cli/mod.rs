@@ -23,7 +23,7 @@ pub use simulator::{ReplayArgs, SelftestArgs, SimArgs};
 /// Exit status: 0 valid; 1 a violation; 2 unknown; 130 interrupted, after healing; 254 wrong usage or
 /// configuration; 255 the harness itself failed.
 #[derive(Debug, Parser)]
-#[command(name = "harness", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "harness", version, max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -111,10 +111,10 @@ pub struct RunArgs {
     /// The tick of Apache ZooKeeper's members, who give each other up after two of them [default: 500ms]
     #[arg(long, value_name = "TIME")]
     pub tick: Option<String>,
-    /// What clients do
+    /// What clients do: register, set, append, sequential, ephemeral
     #[arg(long, value_name = "NAME", default_value = "register")]
     pub workload: String,
-    /// What is broken: `none`, or a list of nemeses that take turns
+    /// What is broken: `none`, or a list of nemeses that take turns (`harness list nemeses`)
     #[arg(long, value_name = "LIST", default_value = "none")]
     pub nemesis: String,
     /// From the onset of one fault to that of the next; each is held for half of it [default: 4s; with members of
@@ -146,7 +146,7 @@ pub struct RunArgs {
     /// What the run is called in the store [default: workload and nemeses]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Plant a known bug in the members, which the run must then find
+    /// Plant a known bug in the members, which the run must then find (`harness list plants`)
     #[arg(long, value_name = "BUG")]
     pub plant: Option<String>,
     /// Let the nemeses act at once, each in its own rhythm, instead of taking turns
@@ -188,8 +188,8 @@ pub struct ReportArgs {
 /// Flags of `list`.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
-    /// nemeses, workloads, targets, models, conditions, faults or plants
-    pub what: String,
+    /// nemeses, workloads, targets, models, conditions, faults or plants; without it, which lists there are
+    pub what: Option<String>,
 }
 
 /// Flags of `doctor`.

@@ -528,9 +528,9 @@ pub(crate) fn plant(text: Option<&str>) -> Result<Option<Bug>, Failure> {
     let names: Vec<&str> = Bug::ALL.iter().map(|bug| bug.name()).collect();
     Bug::from_name(text).map(Some).ok_or_else(|| {
         Failure::usage(format!(
-            "there is no bug `{text}` to plant{}\n`harness list plants` shows all: {}",
+            "there is no bug `{text}` to plant{}\n`harness list plants` shows all {}",
             suggest::hint(text, &names),
-            names.join(", ")
+            names.len()
         ))
     })
 }

@@ -13,8 +13,12 @@ use crate::targets::Target;
 /// What there is to list.
 const KINDS: [&str; 7] = ["nemeses", "workloads", "targets", "models", "conditions", "faults", "plants"];
 
-/// Prints the list.
-pub fn list(what: &str) -> Result<Exit, Failure> {
+/// Prints the list; without a word, which lists there are.
+pub fn list(what: Option<&str>) -> Result<Exit, Failure> {
+    let Some(what) = what else {
+        print(&KINDS.map(|kind| format!("harness list {kind}\n")).concat())?;
+        return Ok(Exit::Done);
+    };
     let rows = match what {
         "nemeses" | "nemesis" => nemeses(),
         "workloads" | "workload" => workloads(),
@@ -111,7 +115,7 @@ mod tests {
                 !rows.is_empty() && rows.iter().all(|(name, about)| !name.is_empty() && !about.is_empty())
             );
         }
-        let error = list("nemises").expect_err("no such list").to_string();
+        let error = list(Some("nemises")).expect_err("no such list").to_string();
         assert!(error.contains("did you mean `nemeses`?"), "{error}");
     }
 }
