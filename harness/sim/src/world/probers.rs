@@ -112,13 +112,13 @@ impl<P: Plant> World<P> {
         let frame = match (password, &mut client.session) {
             (Some(password), Some(session)) => {
                 let right = std::mem::replace(&mut session.password, password);
-                let frame = client.connect(timeout, false);
+                let frame = client.connect(timeout, None, false);
                 if let Some(session) = &mut client.session {
                     session.password = right;
                 }
                 frame
             }
-            _ => client.connect(timeout, false),
+            _ => client.connect(timeout, None, false),
         };
         self.send_to_member(conn, Flow::Frame(frame));
         true
