@@ -291,12 +291,14 @@ impl Drawn {
         .with_rare(&mut Dice::part(seed, Part::Rare))
     }
 
-    /// Some worlds have what is rare. Where streams are long, few entries are kept, so that there are many.
+    /// Some worlds have what is rare. Where streams are long, few entries are kept, so that there are many, and epochs last:
+    /// one that ends by its counter while a tree is on its way would end every attempt.
     fn with_rare(mut self, dice: &mut Dice) -> Self {
         let init_ms = u64::from(self.init_limit) * self.tick_time_ms;
         self.rare = Rare::new(self.peer_timeout_ms, init_ms, dice);
         if self.rare.stream_us.is_some() {
             self.journal_entries = self.journal_entries.min(dice.index(10) + 1);
+            self.last_counter = Zxid::LAST_COUNTER;
         }
         self
     }

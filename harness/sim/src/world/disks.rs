@@ -8,10 +8,12 @@
 //! Not rotten are the last record of a log, which can't be told from an interrupted write, and the epoch files,
 //! which have no checksum, being ZooKeeper's. At most a minority of the members is rotten at a time.
 
+use std::collections::BTreeMap;
+
 use node_core::Plant;
 use node_core::io::StoreOp;
 use node_log::{LogError, Storage};
-use node_wire::ids::Epoch;
+use node_wire::ids::{Epoch, Zxid};
 use node_wire::logfile::{HEADER_LEN, RECORD_OVERHEAD, Record, RecordReader};
 
 use super::World;
@@ -162,19 +164,29 @@ impl<P: Plant> World<P> {
         self.lasts_a_while(Undo::Restore(host));
     }
 
-    /// A file disappears while its member is down: an epoch, a snapshot, or a log that is not the last. Without the last
-    /// one a member is as it was before, and nobody can tell; the others are missed. So is an epoch beside a history, and
-    /// not where there is none: such a directory is as good as new.
+    /// A file disappears while its member is down, one that is missed: the directory can't say that there was more when the
+    /// last log goes, or one behind which an epoch begins (its first zxid may follow any), or the only snapshot.
     fn lose_file(&mut self, host: HostIndex) {
         let disk = self.hosts[host].disk.clone();
         let names = disk.list().unwrap_or_default();
-        let last_log = names.iter().filter_map(|name| zxid_of_log(name)).max();
-        let missed = |name: &String| {
-            let log = zxid_of_log(name);
-            let epoch = EPOCHS.contains(&name.as_str()) && self.judge.durable(host).epoch() > Epoch::ZERO;
-            epoch || name.starts_with("snapshot.") || log.is_some() && log != last_log
+        let of_zxids = |prefix: &str| -> BTreeMap<u64, String> {
+            let zxid = |name: &String| u64::from_str_radix(name.strip_prefix(prefix)?, 16).ok();
+            names.iter().filter_map(|name| Some((zxid(name)?, name.clone()))).collect()
         };
-        let files: Vec<String> = names.into_iter().filter(missed).collect();
+        let (logs, snapshots) = (of_zxids("log."), of_zxids("snapshot."));
+        let newest = snapshots.last_key_value().map_or(0, |(zxid, _)| *zxid);
+        let mut files: Vec<String> = logs
+            .iter()
+            .zip(logs.keys().skip(1))
+            .filter(|(_, next)| **next > newest + 1 && Zxid(**next).counter() != 1)
+            .map(|((_, name), _)| name.clone())
+            .collect();
+        if snapshots.len() > 1 {
+            files.extend(snapshots.into_values().next_back());
+        }
+        if self.judge.durable(host).epoch() > Epoch::ZERO && !(logs.is_empty() && newest == 0) {
+            files.extend(EPOCHS.map(str::to_owned).into_iter().filter(|name| names.contains(name)));
+        }
         if files.is_empty() {
             return;
         }
