@@ -135,8 +135,16 @@ impl<P: Plant> World<P> {
                     (request.session, request.last_zxid_seen, request.timeout_ms);
                 self.ears.greetings.insert(*client, Greeting { session, seen, timeout_ms });
                 if session != SessionId::NONE {
-                    let mono = self.mono(host);
-                    self.ears.members[host].heard.insert(session, mono);
+                    // Who guesses the password says nothing of the session, or keeps it alive at most.
+                    let (mono, password) = (self.mono(host), request.password.clone());
+                    let its_own = self
+                        .clients
+                        .iter()
+                        .filter_map(|client| client.session.as_ref())
+                        .any(|known| known.id == session && known.password == password);
+                    let ear = &mut self.ears.members[host];
+                    let told = if its_own { &mut ear.heard } else { &mut ear.at_most };
+                    told.insert(session, mono);
                 }
             }
             _ => {}
