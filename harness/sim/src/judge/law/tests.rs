@@ -1,3 +1,5 @@
+//! What the law refuses, what it allows, and what it leaves open where an answer is missing.
+
 use node_wire::client::{CheckVersionRequest, CreateRequest, DeleteRequest, PERM_READ, SetDataRequest};
 use node_wire::ids::Epoch;
 use node_wire::txn::TxnHeader;
