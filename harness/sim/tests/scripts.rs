@@ -118,7 +118,7 @@ fn a_failing_seed_shrinks_to_what_a_person_can_read() {
     for (bug, seed, look_inside) in [
         (Bug::AckBeforeFsync, 0, true),
         (Bug::CommitAlone, 7, false),
-        (Bug::EpochForgotten, 19, true),
+        (Bug::EpochForgotten, 6, true),
         (Bug::TruncNotAtAll, 7, true),
         (Bug::SequentialTwice, 0, false),
         (Bug::NoAbdication, 13, true),
