@@ -21,7 +21,13 @@
 //! candidate that hears no quorum *stands back*: after [`PATIENCE`] it begins a round in which it votes for nobody that
 //! anybody would want, until it hears a quorum again. Where the others do not join it any more, a member that waits for a
 //! candidate which died meanwhile would wait alone: it too begins a round. And a candidate may hear a quorum that does
-//! not hear it. Only time tells: a vote that led to nothing for [`STALEMATE`] goes to one whose quorum it completes.
+//! not hear it. Only time tells: a vote that led to nothing goes to one whose quorum it completes.
+//!
+//! That rule must not make two members change places: each gives in to the other, each sees itself elected, both wait in
+//! vain and meet again in the same step. So what counts is for how long nothing has *moved*: our own vote, and all the votes
+//! that would make the other's quorum. Who has the better vote gives in after [`STALEMATE`], who has the worse one (it may
+//! have been given up before) after [`FORGIVENESS`]. Both count from the same moment, the last change of either vote, so the
+//! one whose turn is later has heard of the other long before: as long as news takes less than the difference of the two.
 //!
 //! To hear a candidate is not to be heard by it. A member may count a quorum for one that lacks this very vote, and
 //! wait for its leadership in vain, again in every round, while others wait for the member itself. The sign is that the
@@ -74,6 +80,9 @@
 //!    the logs that lost. If the new leader is not in that membership it gives up; now all have the same log with nothing open in
 //!    it, it is no candidate any more, and 1 to 5 give one that stays.
 //!
+//! Where nobody's vote moves and there is no quorum, somebody is passed over. Then the rule about votes that stand ends that: of
+//! two sides that lack each other's vote, one has the worse vote and moves first, and the other then has its quorum.
+//!
 //! Where members hear only some of the others this is no proof; there the rules about standing back, and about candidates that
 //! were waited for in vain, have the simulator's sieges for evidence.
 //!
@@ -97,7 +106,7 @@ use crate::fingerprint::until;
 use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
 use electorate::Electorate;
-use lookup::{Lookup, Peer, RESEND_MIN, Settled, Vote};
+use lookup::{Lookup, Peer, RESEND_MIN, Settled, Standing, Vote};
 
 /// How long a decided quorum waits for voters that are connected and have not voted the same.
 const SETTLE: Duration = Duration::from_millis(40);
@@ -108,14 +117,14 @@ const RESEND_MAX: Duration = Duration::from_secs(1);
 /// How long a candidate waits to hear a quorum before it stands back.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// How long a vote for another is kept that leads to nothing.
+/// For how long nothing has moved when a vote that leads to nothing goes to a worse candidate.
 const STALEMATE: Duration = Duration::from_secs(1);
 
 /// How long after a member decided its candidate may have sent what shows it looking.
 const NEWS: Duration = Duration::from_millis(100);
 
-/// How long a candidate is passed over for whom one decided in vain, where there is no other. Shorter than [`STALEMATE`]:
-/// else that candidate would vote for us in the moment in which we vote for it.
+/// The same for a better one, and how long a candidate is passed over for whom one decided in vain, where there is no other.
+/// Shorter than [`STALEMATE`]: else that candidate would vote for us in the moment in which we vote for it.
 const FORGIVENESS: Duration = Duration::from_millis(500);
 
 /// Votes to send, in order.
@@ -247,13 +256,17 @@ impl<P: Plant> Election<P> {
                 avoided,
                 began,
                 ballots,
+                stands,
                 settled,
                 settle_at,
                 resend_at,
                 resend_after,
             } = lookup;
             (candidacy, own, proposal, avoided, ballots, settled).hash(state);
-            (until(*began + PATIENCE, at), until(*began + STALEMATE, at)).hash(state);
+            for (voter, Standing { vote, since }) in stands {
+                (voter, vote, until(*since + FORGIVENESS, at), until(*since + STALEMATE, at)).hash(state);
+            }
+            until(*began + PATIENCE, at).hash(state);
             (!in_vain.is_empty()).then(|| until(*began + FORGIVENESS, at)).hash(state);
             settle_at.map(|settle_at| until(settle_at, at)).hash(state);
             (until(*resend_at, at), resend_after).hash(state);
@@ -289,18 +302,23 @@ impl<P: Plant> Election<P> {
         } else {
             (own, BTreeMap::from([(self.me, own)]))
         };
-        self.lookup = Some(Lookup {
+        let mut lookup = Lookup {
             candidacy: own,
             own,
             proposal,
-            ballots,
+            ballots: BTreeMap::new(),
+            stands: BTreeMap::new(),
             settled: BTreeMap::new(),
             avoided: None,
             began: at,
             settle_at: None,
             resend_at: at + RESEND_MIN,
             resend_after: RESEND_MIN,
-        });
+        };
+        for (voter, vote) in ballots {
+            lookup.cast(voter, vote, at);
+        }
+        self.lookup = Some(lookup);
         self.tell_all(out);
         self.tally(at, out)
     }
@@ -440,15 +458,15 @@ impl<P: Plant> Election<P> {
         } else {
             return;
         }
-        lookup.ballots.insert(self.me, lookup.proposal);
+        lookup.cast(self.me, lookup.proposal, at);
         lookup.changed(at);
         self.tell_all(out);
     }
 
-    /// Our candidate has no quorum, and somebody else lacks nothing but our vote.
+    /// Our candidate has no quorum, and somebody else lacks nothing but our vote. It gets it when all the votes that would
+    /// make that quorum have stood for a while, and ours as well: a vote that came a moment ago may be gone the next.
     fn end_stalemate(&mut self, at: Duration, out: &mut Outbox) {
-        let first = if self.in_vain.is_empty() { STALEMATE } else { FORGIVENESS };
-        let Some(lookup) = self.lookup.as_ref().filter(|lookup| at >= lookup.began + first) else {
+        let Some(lookup) = self.lookup.as_ref().filter(|lookup| at >= lookup.began + FORGIVENESS) else {
             return;
         };
         let voters_of = |vote: &Vote| {
@@ -464,14 +482,22 @@ impl<P: Plant> Election<P> {
             self.hears(vote.leader, at) && self.needs(vote.leader).reached(voters)
         };
         let of_promise = lookup.ballots.values().filter(|vote| !self.in_vain.contains(&vote.leader));
-        let choice = of_promise.filter(completed).max_by_key(|vote| vote.rank(self.plant)).copied();
-        let Some(choice) = choice else { return self.forgive(at, out) };
-        let Some(lookup) = self.lookup.as_mut().filter(|lookup| at >= lookup.began + STALEMATE) else {
-            return;
+        let mut choices = of_promise.filter(completed).peekable();
+        if choices.peek().is_none() {
+            return self.forgive(at, out);
+        }
+        let stands = |vote: &&Vote| {
+            let better = vote.rank(self.plant) > lookup.proposal.rank(self.plant);
+            let wait = if better { FORGIVENESS } else { STALEMATE };
+            let since = lookup.stand_since(voters_of(vote).into_iter().chain([self.me]));
+            since.is_some_and(|since| at >= since + wait)
         };
+        let choice = choices.filter(stands).max_by_key(|vote| vote.rank(self.plant)).copied();
+        let Some(choice) = choice else { return };
+        let Some(lookup) = &mut self.lookup else { return };
         lookup.avoided = Some(lookup.proposal.leader);
         lookup.proposal = choice;
-        lookup.ballots.insert(self.me, choice);
+        lookup.cast(self.me, choice, at);
         lookup.changed(at);
         self.tell_all(out);
     }
@@ -488,7 +514,7 @@ impl<P: Plant> Election<P> {
         let Some(lookup) = &mut self.lookup else { return };
         if best.rank(self.plant) > lookup.proposal.rank(self.plant) && lookup.avoided != Some(best.leader) {
             lookup.proposal = best;
-            lookup.ballots.insert(self.me, best);
+            lookup.cast(self.me, best, at);
             lookup.changed(at);
             self.tell_all(out);
         }
@@ -607,8 +633,8 @@ impl<P: Plant> Election<P> {
             changed = true;
         }
         let worse = vote.rank(self.plant) < lookup.proposal.rank(self.plant);
-        lookup.ballots.insert(from, vote);
-        lookup.ballots.insert(self.me, lookup.proposal);
+        lookup.cast(from, vote, at);
+        lookup.cast(self.me, lookup.proposal, at);
         if changed {
             lookup.changed(at);
             self.tell_all(out);
@@ -631,7 +657,7 @@ impl<P: Plant> Election<P> {
         lookup.settled.insert(from, Settled { vote, leading: leading && vote.leader == from });
         let leader = vote.leader;
         if vote.round == self.round {
-            lookup.ballots.insert(from, vote);
+            lookup.cast(from, vote, at);
         }
         if leader != self.me && lookup.settled.get(&leader).is_some_and(|claim| claim.leading) {
             let claim = lookup.settled[&leader].vote;

@@ -71,6 +71,13 @@ pub(super) struct Settled {
     pub(super) leading: bool,
 }
 
+/// A vote without its round, and since when its voter is known to have it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    pub(super) vote: Vote,
+    pub(super) since: Duration,
+}
+
 /// One search for a leader.
 #[derive(Clone, Debug)]
 pub(super) struct Lookup {
@@ -82,7 +89,10 @@ pub(super) struct Lookup {
     /// Whom we voted for in vain.
     pub(super) avoided: Option<ServerId>,
     pub(super) began: Duration,
+    /// The latest vote of each voter, ourselves included, in this round.
     pub(super) ballots: BTreeMap<ServerId, Vote>,
+    /// Since when each voter is known to vote as it does, from round to round.
+    pub(super) stands: BTreeMap<ServerId, Standing>,
     pub(super) settled: BTreeMap<ServerId, Settled>,
     /// When the wait for better votes ends; runs while a quorum agrees.
     pub(super) settle_at: Option<Duration>,
@@ -91,6 +101,22 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
+    /// A voter votes. A vote that is the same but for its round stands since it came first.
+    pub(super) fn cast(&mut self, voter: ServerId, vote: Vote, at: Duration) {
+        self.ballots.insert(voter, vote);
+        let vote = Vote { round: Round(0), ..vote };
+        let standing = self.stands.entry(voter).or_insert(Standing { vote, since: at });
+        if standing.vote != vote {
+            *standing = Standing { vote, since: at };
+        }
+    }
+
+    /// Since when all of these voters vote as they do. None if one of them has no vote.
+    pub(super) fn stand_since(&self, voters: impl IntoIterator<Item = ServerId>) -> Option<Duration> {
+        let since = |voter| self.stands.get(&voter).map(|standing| standing.since);
+        voters.into_iter().map(since).try_fold(Duration::ZERO, |latest, since| Some(latest.max(since?)))
+    }
+
     /// Our vote is another now: it is told at once, and again soon.
     pub(super) fn changed(&mut self, at: Duration) {
         self.settle_at = None;
