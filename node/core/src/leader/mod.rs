@@ -284,12 +284,17 @@ impl Leader {
     }
 
     /// A leader without a quorum behind it abdicates, and its clients go to where one is.
+    ///
+    /// While a membership is proposed, who came as an observer and is to vote is none of those behind it: it is told of no
+    /// proposal, and would never acknowledge this one. If its vote is needed it gives that in the next election.
     fn check_quorum<P: Plant>(&self, base: &Base<P>) -> Result<(), Leave> {
         if base.plant.has(Bug::NoAbdication) {
             return Ok(());
         }
+        let proposes = self.phase == Phase::Broadcast && base.ensemble.pending().is_some();
         let alive =
-            self.peers.values().filter(|peer| peer.promised_or_later()).filter_map(|peer| peer.server);
+            self.peers.values().filter(|peer| peer.promised_or_later() && !(proposes && peer.observes));
+        let alive = alive.filter_map(|peer| peer.server);
         if base.quorum.reached(alive.chain([base.config.id])) {
             return Ok(());
         }
