@@ -150,6 +150,8 @@ counters! {
     half_open,
     /// Members that died again while they recovered, or right behind it.
     relapses,
+    /// Ends of a disk that were tried and did not happen.
+    rehearsals,
     /// Files that disappeared.
     lost_files,
     /// Clients that came back when their session was nearly over.

@@ -53,6 +53,8 @@ pub(crate) enum Part {
     Rare,
     /// Probers.
     Probers,
+    /// Ends that do not happen.
+    Rehearsals,
     /// A workload's generator.
     Load(u64),
 }
@@ -85,6 +87,7 @@ impl Dice {
             Part::Lone => u64::MAX - 11,
             Part::Rare => u64::MAX - 1001,
             Part::Probers => u64::MAX - 101,
+            Part::Rehearsals => u64::MAX - 1003,
             Part::Chores => WORKLOADS,
             Part::Load(load) => WORKLOADS + 1 + load,
         });

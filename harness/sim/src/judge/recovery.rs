@@ -24,6 +24,20 @@ pub(crate) struct Found<'a> {
 impl Judge {
     /// A member starts from what its disk holds.
     pub(crate) fn recovers(&mut self, host: HostIndex, found: &Found<'_>) -> Finding {
+        self.check_recovery(host, found)?;
+        let recovered = Shadow::recovered(found.base, found.entries);
+        self.views[host] = View {
+            logged: recovered.clone(),
+            durable: recovered,
+            accepted: found.accepted,
+            current: found.current,
+            ..View::default()
+        };
+        Ok(())
+    }
+
+    /// Whether a member that was to start now might find this.
+    pub(crate) fn check_recovery(&self, host: HostIndex, found: &Found<'_>) -> Finding {
         let durable = &self.views[host].durable;
         let recovered = Shadow::recovered(found.base, found.entries);
         let keep = match found.interrupted {
@@ -71,13 +85,6 @@ impl Judge {
                 ),
             ));
         }
-        self.views[host] = View {
-            logged: recovered.clone(),
-            durable: recovered,
-            accepted: found.accepted,
-            current: found.current,
-            ..View::default()
-        };
         Ok(())
     }
 }

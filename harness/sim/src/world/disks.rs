@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use node_core::Plant;
 use node_core::io::StoreOp;
-use node_log::{LogError, Storage};
+use node_log::{LogError, MemStorage, Storage};
 use node_wire::ids::{Epoch, Zxid};
 use node_wire::logfile::{HEADER_LEN, RECORD_OVERHEAD, Record, RecordReader};
 
@@ -147,7 +147,7 @@ impl<P: Plant> World<P> {
             self.lose_file(host);
             return;
         }
-        let old = self.old_bytes(host);
+        let old = old_bytes(&self.hosts[host].disk);
         if old.is_empty() {
             return;
         }
@@ -164,9 +164,9 @@ impl<P: Plant> World<P> {
         self.lasts_a_while(Undo::Restore(host));
     }
 
-    /// A file disappears while its member is down, one that is missed: the directory can't say that there was more when the
-    /// last log goes, or one behind which an epoch begins (its first zxid may follow any), or the only snapshot.
-    fn lose_file(&mut self, host: HostIndex) {
+    /// Files of which the log must notice that they are lost: the directory can't say that there was more when the last log
+    /// goes, or one behind which an epoch begins (its first zxid may follow any), or the only snapshot.
+    pub(super) fn missed_files(&self, host: HostIndex) -> Vec<String> {
         let disk = self.hosts[host].disk.clone();
         let names = disk.list().unwrap_or_default();
         let of_zxids = |prefix: &str| -> BTreeMap<u64, String> {
@@ -175,11 +175,15 @@ impl<P: Plant> World<P> {
         };
         let (logs, snapshots) = (of_zxids("log."), of_zxids("snapshot."));
         let newest = snapshots.last_key_value().map_or(0, |(zxid, _)| *zxid);
+        // Where the next one holds nothing but a torn tail, this is the last.
+        let holds_some =
+            |name: &str| disk.read(name).is_ok_and(|content| !ends_of_records(content).is_empty());
         let mut files: Vec<String> = logs
-            .iter()
-            .zip(logs.keys().skip(1))
-            .filter(|(_, next)| **next > newest + 1 && Zxid(**next).counter() != 1)
-            .map(|((_, name), _)| name.clone())
+            .values()
+            .zip(logs.iter().skip(1))
+            .filter(|(_, (next, _))| **next > newest + 1 && Zxid(**next).counter() != 1)
+            .filter(|(_, (_, name))| holds_some(name))
+            .map(|(name, _)| name.clone())
             .collect();
         if snapshots.len() > 1 {
             files.extend(snapshots.into_values().next_back());
@@ -187,10 +191,17 @@ impl<P: Plant> World<P> {
         if self.judge.durable(host).epoch() > Epoch::ZERO && !(logs.is_empty() && newest == 0) {
             files.extend(EPOCHS.map(str::to_owned).into_iter().filter(|name| names.contains(name)));
         }
+        files
+    }
+
+    /// A file disappears while its member is down, one that is missed.
+    fn lose_file(&mut self, host: HostIndex) {
+        let files = self.missed_files(host);
         if files.is_empty() {
             return;
         }
         let file = files[self.fate.index(files.len())].clone();
+        let disk = self.hosts[host].disk.clone();
         let Ok(content) = disk.read(&file) else { return };
         disk.remove(&file).and_then(|()| disk.sync_dir()).expect("a disk that is well");
         self.counters.lost_files += 1;
@@ -203,34 +214,10 @@ impl<P: Plant> World<P> {
     /// A member starts although an epoch of it is lost: it could promise again what it promised to another.
     fn check_lost_epoch(&mut self, host: HostIndex) {
         let Some(Rot { file, lost: Some(content), .. }) = &self.hosts[host].rot else { return };
-        if EPOCHS.contains(&file.as_str()) && content[..] != *b"0" {
+        if is_epoch(file) && content[..] != *b"0" {
             let id = self.server(host).0;
             self.convict(Rule::Recovery, format!("server {id} starts without its {file}, which is lost"));
         }
-    }
-
-    /// The files that may rot, and how many bytes of each, from its beginning.
-    fn old_bytes(&self, host: HostIndex) -> Vec<(String, usize)> {
-        let disk = &self.hosts[host].disk;
-        let names = disk.list().unwrap_or_default();
-        let last_log = names.iter().filter_map(|name| zxid_of_log(name)).max();
-        let mut old = Vec::new();
-        for name in names {
-            let Ok(content) = disk.read(&name) else { continue };
-            let bytes = if name.starts_with("snapshot.") {
-                content.len()
-            } else if let Some(zxid) = zxid_of_log(&name) {
-                let spared = usize::from(Some(zxid) == last_log);
-                let ends = ends_of_records(content);
-                ends.len().checked_sub(1 + spared).map_or(0, |index| ends[index])
-            } else {
-                0
-            };
-            if bytes > 0 {
-                old.push((name, bytes));
-            }
-        }
-        old
     }
 
     /// Recovery took a rotten disk. What it took is judged with every recovery.
@@ -264,6 +251,34 @@ impl<P: Plant> World<P> {
 }
 
 /// The zxid in the name of a log file: names do not sort as numbers do.
+/// The files that may rot, and how many bytes of each, from its beginning.
+pub(super) fn old_bytes(disk: &MemStorage) -> Vec<(String, usize)> {
+    let names = disk.list().unwrap_or_default();
+    let last_log = names.iter().filter_map(|name| zxid_of_log(name)).max();
+    let mut old = Vec::new();
+    for name in names {
+        let Ok(content) = disk.read(&name) else { continue };
+        let bytes = if name.starts_with("snapshot.") {
+            content.len()
+        } else if let Some(zxid) = zxid_of_log(&name) {
+            let spared = usize::from(Some(zxid) == last_log);
+            let ends = ends_of_records(content);
+            ends.len().checked_sub(1 + spared).map_or(0, |index| ends[index])
+        } else {
+            0
+        };
+        if bytes > 0 {
+            old.push((name, bytes));
+        }
+    }
+    old
+}
+
+/// Whether this is the file of an epoch.
+pub(super) fn is_epoch(name: &str) -> bool {
+    EPOCHS.contains(&name)
+}
+
 fn zxid_of_log(name: &str) -> Option<u64> {
     u64::from_str_radix(name.strip_prefix("log.")?, 16).ok()
 }

@@ -21,16 +21,16 @@ use crate::script::{DiskTurn, Transition};
 use crate::time::{Clock, Time};
 
 /// Snapshots that stay on disk.
-const KEEP_SNAPSHOTS: usize = 2;
+pub(super) const KEEP_SNAPSHOTS: usize = 2;
 
 /// Disk operations of one batch, generously: a crash falls upon one of these, or behind all of them.
-const OPERATIONS_OF_A_BATCH: u64 = 12;
+pub(super) const OPERATIONS_OF_A_BATCH: u64 = 12;
 
 /// Disk operations of a batch of appends, mostly.
 const OPERATIONS_OF_AN_APPEND: u64 = 3;
 
 /// Disk operations of a recovery, generously.
-const OPERATIONS_OF_A_START: u64 = 16;
+pub(super) const OPERATIONS_OF_A_START: u64 = 16;
 
 /// A process that died while it recovered is started again within this time.
 const RELAPSE_US: u64 = 100_000;
@@ -111,6 +111,9 @@ impl<P: Plant> World<P> {
         self.tempt(host, &batch);
         let ops = Some(batch.len());
         self.write_down(|_| Transition::Wrote { host, ops });
+        if let Some((_, op)) = batch.first() {
+            self.rehearse_operation(host, op);
+        }
         self.disk_begins(host);
         let process = self.hosts[host].process.as_mut().expect("the process lives");
         if let Err(error) = host::carry_out(&mut process.log, &batch) {
@@ -170,6 +173,7 @@ impl<P: Plant> World<P> {
         }
         self.counters.snapshots += 1;
         self.line(host, "snapshot", [zxid.0, 0], || zxid.to_string());
+        self.rehearse_purge(host);
         let log = &mut self.hosts[host].process.as_mut().expect("the process lives").log;
         if let Err(error) = log.roll().and_then(|()| log.purge(KEEP_SNAPSHOTS)) {
             self.store_failed(host, Vec::new(), &error);
@@ -288,6 +292,9 @@ impl<P: Plant> World<P> {
         }
         self.write_down(|_| Transition::Start { host });
         let first = self.hosts[host].life == 0;
+        if !first {
+            self.rehearse_start(host);
+        }
         let relapses = !first && self.relapses(host);
         let (log, found) = match Log::open(self.hosts[host].disk.clone(), self.log_options()) {
             Ok(opened) => opened,

@@ -10,6 +10,7 @@
 //! - [`wires`], [`election`]: quorum connections, election connections, links.
 //! - [`nemesis`]: faults, and their end: [`cuts`] of links, [`disks`] that fail, [`traps`] for members on their
 //!   way to an epoch.
+//! - [`rehearsals`]: what disks would hold, had their members died at chosen moments.
 //! - [`progress`], [`patience`]: what must go on in spite of them; [`membership`]: by whom, where that changes.
 //! - [`population`]: clients' connections; [`operations`]: what they do there; [`record`] and [`history`]: what they
 //!   leave, and its judgement; [`sessions`]: whether those end as they must; [`scouts`]: clients that watch;
@@ -41,6 +42,7 @@ mod probers;
 mod progress;
 mod record;
 mod recorder;
+mod rehearsals;
 mod scouts;
 mod sessions;
 mod sloppy;
@@ -55,7 +57,7 @@ use node_core::{Plant, TICK};
 
 use crate::client::{Client, ClientConn, Wake};
 use crate::counters::Counters;
-use crate::dice::{Chance, Dice};
+use crate::dice::{Chance, Dice, Part};
 use crate::drawn::Drawn;
 use crate::host::Host;
 use crate::judge::{Finding, Judge};
@@ -158,6 +160,8 @@ pub(crate) struct World<P: Plant> {
     traps: Vec<Armed>,
     progress: Progress,
     patience: Patience,
+    /// The dice of ends that do not happen.
+    rehearsals: Dice,
     /// What was appointed for a disk, in a world that follows a script.
     appointment: Option<Appointment>,
     stage: Stage,
@@ -214,6 +218,7 @@ impl<P: Plant> World<P> {
             traps: Vec::new(),
             progress: Progress::new(drawn.hosts()),
             patience: Patience::new(drawn.hosts()),
+            rehearsals: Dice::part(drawn.seed, Part::Rehearsals),
             appointment: None,
             stage: Stage::Chaos,
             healed_at: Time::default(),

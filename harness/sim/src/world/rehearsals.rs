@@ -1,0 +1,292 @@
+//! Rehearsals: what a member's disk would hold, had the member died there.
+//!
+//! A process that is killed in the middle of an installation, and loses power in the middle of the recovery behind it, is too
+//! rare to wait for, and most bugs of logs are in such places. A disk in memory can be forked. So at chosen moments a fork
+//! of a member's disk goes through ends that did not happen:
+//!
+//! - *An operation that throws history away* is interrupted at one of its disk operations, and up to two recoveries behind it
+//!   as well, by kills and by power losses. The last recovery must find what the judge of recoveries accepts, and nothing of
+//!   the old history beside a tree that took its place.
+//! - *A start* is interrupted in the same way. And what a recovery found is there for good: it may be told to others at once.
+//! - *A file that is lost, a bit that turns over* while the member is down: the log refuses to open, or nothing that was
+//!   durable is missing.
+//! - *A purge* leaves enough to do without the newest snapshot, and counts none that is damaged.
+//!
+//! Nothing of it touches the world, and its dice are its own: a world with rehearsals is the same world without them.
+
+use std::io::ErrorKind;
+
+use node_core::Plant;
+use node_core::io::StoreOp;
+use node_log::{Log, LogError, MemStorage, Recovered, Storage};
+use node_wire::ids::{Epoch, Zxid};
+
+use super::World;
+use super::disks::{is_epoch, old_bytes};
+use super::machine::{KEEP_SNAPSHOTS, OPERATIONS_OF_A_BATCH, OPERATIONS_OF_A_START};
+use crate::dice::{Chance, Dice, HALF};
+use crate::host;
+use crate::judge::Found;
+use crate::network::HostIndex;
+use crate::outcome::Rule;
+
+/// Ends that are tried for one operation that throws history away.
+const ENDS_OF_AN_OPERATION: usize = 3;
+
+/// Recoveries behind it that do not end at most.
+const INTERRUPTED_STARTS: u64 = 2;
+
+/// How many of a world's purges are rehearsed.
+const PURGES: Chance = Chance(1_500);
+
+/// An end without harm to what is stored.
+const DIED: &str = "died";
+
+/// What a recovery came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Facts {
+    base: Zxid,
+    last: Zxid,
+    accepted: Epoch,
+    current: Epoch,
+}
+
+impl Facts {
+    fn of(found: &Recovered) -> Self {
+        let base = found.image.zxid;
+        let last = found.entries.last().map_or(base, node_wire::txn::Entry::zxid);
+        Self { base, last, accepted: found.accepted_epoch, current: found.current_epoch }
+    }
+}
+
+/// A process that uses a disk ends: it is killed, or the power is lost.
+fn end(disk: &MemStorage, dice: &mut Dice) {
+    disk.heal();
+    if dice.chance(HALF) {
+        disk.kill();
+    } else {
+        lose_power(disk, dice);
+    }
+}
+
+/// Of what was not synchronized nothing, everything or a part is kept.
+fn lose_power(disk: &MemStorage, dice: &mut Dice) {
+    disk.crash(|unsynced| {
+        let all = u64::try_from(unsynced).expect("a disk in memory is small");
+        let kept = match dice.between(0, 3) {
+            0 => 0,
+            1 => all,
+            _ => dice.between(0, all),
+        };
+        usize::try_from(kept).expect("not more than there is")
+    });
+}
+
+impl<P: Plant> World<P> {
+    /// A fork of a member's disk, where that is well. None where nothing would be judged, or where the disk follows a script.
+    fn rehearses(&self, host: HostIndex) -> Option<MemStorage> {
+        let machine = &self.hosts[host];
+        let judged = self.options.look_inside && self.violation.is_none();
+        let drawn = self.planned.is_none() && self.appointment.is_none();
+        let well = machine.rot.is_none() && !machine.disk.is_full();
+        (judged && drawn && well).then(|| machine.disk.fork())
+    }
+
+    fn open(&self, disk: &MemStorage) -> Result<(Log<MemStorage>, Recovered), LogError> {
+        Log::open(disk.clone(), self.log_options())
+    }
+
+    /// `ends`: what was to happen to the disk.
+    fn fails_rehearsal(&mut self, host: HostIndex, ends: &str, sentence: &str) {
+        let id = self.server(host).0;
+        self.convict(Rule::Recovery, format!("had server {id} {ends} there: {sentence}"));
+    }
+
+    /// The store is about to do this.
+    pub(super) fn rehearse_operation(&mut self, host: HostIndex, op: &StoreOp) {
+        if !matches!(op, StoreOp::Install(_) | StoreOp::Truncate(_)) {
+            return;
+        }
+        for _ in 0..ENDS_OF_AN_OPERATION {
+            let Some(disk) = self.rehearses(host) else { return };
+            disk.heal();
+            let Ok((mut log, _)) = self.open(&disk) else { return };
+            let nth = self.rehearsals.between(1, OPERATIONS_OF_A_BATCH);
+            disk.fail_from_nth(nth, ErrorKind::Other);
+            // Interrupted or not: both are ends.
+            let _ = host::carry_out(&mut log, &[(0, op.clone())]);
+            drop(log);
+            end(&disk, &mut self.rehearsals);
+            self.rehearse_ends(host, &disk, Some(op));
+        }
+    }
+
+    /// Recoveries that do not end, one that does, and one behind that.
+    fn rehearse_ends(&mut self, host: HostIndex, disk: &MemStorage, interrupted: Option<&StoreOp>) {
+        for _ in 0..self.rehearsals.between(0, INTERRUPTED_STARTS) {
+            let nth = self.rehearsals.between(1, OPERATIONS_OF_A_START);
+            disk.fail_from_nth(nth, ErrorKind::Other);
+            let _ = self.open(disk);
+            end(disk, &mut self.rehearsals);
+        }
+        self.counters.rehearsals += 1;
+        match self.open(disk) {
+            Ok((_, found)) => {
+                self.rehearsed(host, &found, interrupted, DIED);
+                self.rehearse_permanence(host, disk, &found);
+            }
+            Err(error) => self.fails_rehearsal(host, DIED, &format!("it would fail to {error}")),
+        }
+    }
+
+    /// Whether the judge of recoveries would accept this one.
+    fn rehearsed(&mut self, host: HostIndex, found: &Recovered, interrupted: Option<&StoreOp>, ends: &str) {
+        let facts = Facts::of(found);
+        let judged = self.judge.check_recovery(
+            host,
+            &Found {
+                base: facts.base,
+                entries: &found.entries,
+                accepted: facts.accepted,
+                current: facts.current,
+                interrupted,
+            },
+        );
+        if let Err((_, sentence)) = judged {
+            self.fails_rehearsal(host, ends, &sentence);
+        }
+        if let Some(StoreOp::Install(image)) = interrupted
+            && image.zxid == facts.base
+            && facts.last > facts.base
+        {
+            let sentence = format!(
+                "the tree at {} took its place, and entries up to {} of what it replaces are behind it",
+                facts.base, facts.last
+            );
+            self.fails_rehearsal(host, ends, &sentence);
+        }
+    }
+
+    /// The power is lost right behind a recovery.
+    fn rehearse_permanence(&mut self, host: HostIndex, disk: &MemStorage, found: &Recovered) {
+        lose_power(disk, &mut self.rehearsals);
+        let facts = Facts::of(found);
+        match self.open(disk) {
+            Ok((_, again)) if Facts::of(&again) == facts => {}
+            Ok((_, again)) => {
+                let again = Facts::of(&again);
+                let sentence = format!(
+                    "a recovery found {} to {} and the epochs {} {}, and the next one {} to {} and {} {}",
+                    facts.base,
+                    facts.last,
+                    facts.accepted.0,
+                    facts.current.0,
+                    again.base,
+                    again.last,
+                    again.accepted.0,
+                    again.current.0
+                );
+                self.fails_rehearsal(host, DIED, &sentence);
+            }
+            Err(error) => {
+                self.fails_rehearsal(host, DIED, &format!("a second recovery would fail to {error}"));
+            }
+        }
+    }
+
+    /// A member is about to start.
+    pub(super) fn rehearse_start(&mut self, host: HostIndex) {
+        let Some(disk) = self.rehearses(host) else { return };
+        disk.heal();
+        match self.rehearsals.between(0, 2) {
+            0 => {
+                let interrupted = self.hosts[host].interrupted.clone();
+                self.rehearse_ends(host, &disk, interrupted.as_ref());
+            }
+            1 => self.rehearse_loss(host, &disk),
+            _ => self.rehearse_rot(host, &disk),
+        }
+    }
+
+    fn rehearse_loss(&mut self, host: HostIndex, disk: &MemStorage) {
+        let files = self.missed_files(host);
+        if files.is_empty() {
+            return;
+        }
+        let file = &files[self.rehearsals.index(files.len())];
+        let content = disk.read(file).unwrap_or_default();
+        if disk.remove(file).and_then(|()| disk.sync_dir()).is_err() {
+            return;
+        }
+        self.counters.rehearsals += 1;
+        let Ok((_, found)) = self.open(disk) else { return };
+        if is_epoch(file) && content[..] != *b"0" {
+            self.fails_rehearsal(host, &format!("lost its {file}"), "it would start without it");
+        }
+        let interrupted = self.hosts[host].interrupted.clone();
+        self.rehearsed(host, &found, interrupted.as_ref(), &format!("lost its {file}"));
+    }
+
+    fn rehearse_rot(&mut self, host: HostIndex, disk: &MemStorage) {
+        let old = old_bytes(disk);
+        if old.is_empty() {
+            return;
+        }
+        let (file, bytes) = &old[self.rehearsals.index(old.len())];
+        let bit = self.rehearsals.index(bytes * 8);
+        disk.flip_bit(file, bit);
+        self.counters.rehearsals += 1;
+        let Ok((_, found)) = self.open(disk) else { return };
+        let interrupted = self.hosts[host].interrupted.clone();
+        let ends = format!("found bit {bit} of {file} turned over");
+        self.rehearsed(host, &found, interrupted.as_ref(), &ends);
+    }
+
+    /// A snapshot was written, and what it makes superfluous is about to go.
+    pub(super) fn rehearse_purge(&mut self, host: HostIndex) {
+        if !self.rehearsals.chance(PURGES) {
+            return;
+        }
+        let Some(disk) = self.rehearses(host) else { return };
+        let snapshots = |disk: &MemStorage| -> Vec<String> {
+            let names = disk.list().unwrap_or_default();
+            let mut snapshots: Vec<(u64, String)> = names
+                .into_iter()
+                .filter_map(|name| {
+                    let zxid = u64::from_str_radix(name.strip_prefix("snapshot.")?, 16).ok()?;
+                    Some((zxid, name))
+                })
+                .collect();
+            snapshots.sort_unstable();
+            snapshots.into_iter().map(|(_, name)| name).collect()
+        };
+        let there = snapshots(&disk);
+        if there.len() <= KEEP_SNAPSHOTS {
+            return;
+        }
+        self.counters.rehearsals += 1;
+        let rots = self.rehearsals.chance(HALF);
+        let damage = |disk: &MemStorage, name: &str, dice: &mut Dice| {
+            let bytes = disk.read(name).map_or(0, |content| content.len());
+            if bytes > 0 {
+                disk.flip_bit(name, dice.index(bytes * 8));
+            }
+        };
+        if rots {
+            // Of those that it would keep, so that it has to keep one more.
+            let name = &there[there.len() - KEEP_SNAPSHOTS];
+            damage(&disk, name, &mut self.rehearsals);
+        }
+        if node_log::purge(&disk, KEEP_SNAPSHOTS).is_err() {
+            return;
+        }
+        if let Some(newest) = snapshots(&disk).last() {
+            damage(&disk, newest, &mut self.rehearsals);
+        }
+        let ends = "purged and found its newest snapshot damaged";
+        match self.open(&disk) {
+            Ok((_, found)) => self.rehearsed(host, &found, None, ends),
+            Err(error) => self.fails_rehearsal(host, ends, &format!("it would fail to {error}")),
+        }
+    }
+}
