@@ -106,6 +106,8 @@ pub(crate) struct Client {
     /// When it last asked for a connection.
     pub(crate) asked_at: Time,
     pub(crate) session: Option<Session>,
+    /// The newest zxid that it knows from a session which it let go: it tells that to the next member.
+    pub(crate) remembered: Zxid,
     /// Its connection, if it has one.
     pub(crate) conn: Option<usize>,
     /// True when the session is established on the connection.
@@ -139,6 +141,7 @@ impl Client {
             served: 0,
             asked_at: Time::default(),
             session: None,
+            remembered: Zxid::ZERO,
             conn: None,
             ready: false,
             member,
@@ -230,7 +233,7 @@ impl Client {
             id: SessionId::NONE,
             password: Bytes::from_static(&[0; 16]),
             timeout_ms,
-            seen: Zxid::ZERO,
+            seen: self.remembered,
         };
         let session = self.session.as_ref().unwrap_or(&fresh);
         let request = ConnectRequest {

@@ -108,8 +108,10 @@ impl<P: Plant> World<P> {
                 self.patience.tree_announced(*conn);
             }
             Input::Image { conn, .. } => self.patience.tree_arrives(*conn),
+            Input::PeerLost { conn } => self.patience.forget(*conn),
             _ => {}
         }
+        self.patience.hears(host, &input, self.now);
         self.stepping = Some(host);
         process.member.step(now, input, &mut effects);
         let status = process.member.status();
@@ -189,6 +191,7 @@ impl<P: Plant> World<P> {
                 let goes_on = leads
                     && self.hosts[host].process.as_ref().is_some_and(|process| process.role == Role::Leading);
                 self.check_patience(host, goes_on, conn);
+                self.patience.forget(conn);
                 self.close(EndId::of(conn));
             }
             Effect::Reply { client, frame } => {
@@ -203,7 +206,10 @@ impl<P: Plant> World<P> {
                 self.judged(finding);
                 self.progress.changed(self.judge.known_memberships(), self.now);
             }
-            Effect::Event(event) => self.told(host, &event),
+            Effect::Event(event) => {
+                self.check_silence_of_leader(host, &event);
+                self.told(host, &event);
+            }
             Effect::Halt { reason } => {
                 let id = self.server(host).0;
                 self.convict(Rule::Halt, format!("server {id} stopped: {reason}"));

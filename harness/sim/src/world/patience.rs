@@ -8,12 +8,16 @@
 //!
 //! A tree may be on its way for longer than a peer may be silent. Until the limit for taking a history over neither the
 //! leader that sends it nor the member that was told of it gives up the connection, unless the member dialled again.
+//!
+//! Behind that the usual limits hold again. A leader that spoke within a peer's time-out has not fallen silent, a tree being
+//! its word as well; and a leader keeps no learner that has acknowledged its history and said nothing since.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use node_core::io::{ConnId, StoreOp};
+use node_core::io::{ConnId, Event, Input, StoreOp};
 use node_core::{Plant, Role, Status};
 use node_wire::ids::{Epoch, ServerId, Zxid};
+use node_wire::quorum::PacketType;
 
 use super::World;
 use super::membership::{Set, is_quorum, set_of};
@@ -26,6 +30,15 @@ const ROOM_US: u64 = 300_000;
 
 /// Of the limit for a history, in percent, what must be waited for at least: clocks differ.
 const PATIENT_PERCENT: u64 = 85;
+
+/// Of a peer's time-out, in percent, what must be over at least before a leader that spoke is called silent.
+const SILENT_PERCENT: u64 = 85;
+
+/// Peer time-outs after which a learner that says nothing is gone for sure: its rhythm makes it up to four.
+const SILENT_TIMEOUTS: u64 = 5;
+
+/// How a member says that its leader said nothing.
+const FELL_SILENT: &str = "the leader fell silent";
 
 /// A tree on its way.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +61,10 @@ pub(super) struct Patience {
     awake: Vec<Time>,
     /// By their connections.
     streams: BTreeMap<usize, Stream>,
+    /// When each member last heard of its leader what counts as a word.
+    leader_spoke: Vec<Option<Time>>,
+    /// When the leader last heard anything of a learner that has acknowledged its history, by their connections.
+    learner_spoke: BTreeMap<usize, Time>,
 }
 
 impl Patience {
@@ -57,6 +74,8 @@ impl Patience {
             follows: vec![None; members],
             awake: vec![Time::default(); members],
             streams: BTreeMap::new(),
+            leader_spoke: vec![None; members],
+            learner_spoke: BTreeMap::new(),
         }
     }
 
@@ -116,6 +135,28 @@ impl Patience {
     pub(super) fn tree_arrives(&mut self, conn: ConnId) {
         self.streams.remove(&EndId::of(conn).conn);
     }
+
+    /// A member takes something in.
+    pub(super) fn hears(&mut self, host: HostIndex, input: &Input, at: Time) {
+        let (conn, kind) = match input {
+            Input::Packet { conn, packet } => (EndId::of(*conn), Some(packet.kind)),
+            Input::Image { conn, .. } => (EndId::of(*conn), None),
+            _ => return,
+        };
+        let of_leader = conn.end == 0;
+        let word = matches!(kind, None | Some(PacketType::Ping | PacketType::Diff | PacketType::Trunc));
+        if of_leader && word {
+            self.leader_spoke[host] = Some(at);
+        } else if !of_leader && (kind == Some(PacketType::Ack) || self.learner_spoke.contains_key(&conn.conn))
+        {
+            self.learner_spoke.insert(conn.conn, at);
+        }
+    }
+
+    /// A leader's connection to a learner is no more.
+    pub(super) fn forget(&mut self, conn: ConnId) {
+        self.learner_spoke.remove(&EndId::of(conn).conn);
+    }
 }
 
 impl<P: Plant> World<P> {
@@ -164,6 +205,43 @@ impl<P: Plant> World<P> {
                 self.now.since(at) / 1000
             );
             self.convict(Rule::Liveness, sentence);
+        }
+    }
+
+    /// A member says something of itself: perhaps that its leader fell silent.
+    pub(super) fn check_silence_of_leader(&mut self, host: HostIndex, event: &Event) {
+        let Event::Looking { reason, .. } = event else { return };
+        let Some(spoke) = self.patience.leader_spoke[host].take() else { return };
+        let limit_us = self.drawn.peer_timeout_ms * 1000 * SILENT_PERCENT / 100;
+        if reason == FELL_SILENT && self.now.since(spoke) < limit_us {
+            let ms = self.now.since(spoke) / 1000;
+            let sentence = format!("server {} calls its leader silent, which spoke {ms} ms ago", host + 1);
+            self.convict(Rule::Liveness, sentence);
+        }
+    }
+
+    /// Looks whether leaders keep learners that say nothing.
+    pub(super) fn check_silent_learners(&mut self) {
+        let bound_us = SILENT_TIMEOUTS * self.drawn.peer_timeout_ms * 1000 + ROOM_US;
+        let kept = std::mem::take(&mut self.patience.learner_spoke);
+        for (conn, spoke) in kept {
+            let end = &self.conns[conn].ends[1];
+            let host = end.host;
+            let Some(process) = self.hosts[host].process.as_ref() else { continue };
+            if !end.open || self.hosts[host].life != end.life {
+                continue;
+            }
+            self.patience.learner_spoke.insert(conn, spoke);
+            let awake = process.pauses == 0 && self.patience.awake[host] < spoke;
+            if process.role == Role::Leading && awake && self.now.since(spoke) > bound_us {
+                let sentence = format!(
+                    "server {} leads and keeps server {}, which has said nothing for {} ms",
+                    host + 1,
+                    self.conns[conn].ends[0].host + 1,
+                    self.now.since(spoke) / 1000
+                );
+                self.convict(Rule::Liveness, sentence);
+            }
         }
     }
 
@@ -224,6 +302,8 @@ impl<P: Plant> World<P> {
 
 #[cfg(test)]
 mod tests {
+    use node_wire::quorum::QuorumPacket;
+
     use super::*;
 
     #[test]
@@ -253,5 +333,26 @@ mod tests {
         assert_eq!(patience.proposals[1].front(), Some(&(at(2), Time(4))));
         patience.applied(1, false, at(1));
         assert!(patience.proposals[1].is_empty());
+    }
+
+    fn packet(conn: ConnId, kind: PacketType) -> Input {
+        Input::Packet { conn, packet: QuorumPacket::new(kind, 0, None) }
+    }
+
+    #[test]
+    fn a_learner_counts_as_heard_from_its_first_acknowledgement() {
+        let mut patience = Patience::new(3);
+        let (learner, leader) = (EndId { conn: 4, end: 0 }.id(), EndId { conn: 4, end: 1 }.id());
+        patience.hears(2, &packet(leader, PacketType::Ping), Time(1));
+        assert!(patience.learner_spoke.is_empty(), "it may still take a tree in");
+        patience.hears(2, &packet(leader, PacketType::Ack), Time(2));
+        patience.hears(2, &packet(leader, PacketType::Ping), Time(3));
+        assert_eq!(patience.learner_spoke.get(&4), Some(&Time(3)));
+        patience.hears(0, &packet(learner, PacketType::Proposal), Time(4));
+        assert_eq!(patience.leader_spoke[0], None, "its rhythm is that of its pings");
+        patience.hears(0, &packet(learner, PacketType::Diff), Time(5));
+        assert_eq!(patience.leader_spoke[0], Some(Time(5)));
+        patience.forget(leader);
+        assert!(patience.learner_spoke.is_empty());
     }
 }

@@ -350,7 +350,7 @@ impl<P: Plant> World<P> {
                     id: response.session,
                     password: response.password,
                     timeout_ms: response.timeout_ms,
-                    seen: Zxid::ZERO,
+                    seen: client.remembered,
                 });
                 self.counters.sessions += 1;
                 self.note_opening(index, response.timeout_ms);
@@ -380,8 +380,10 @@ impl<P: Plant> World<P> {
         let lets_go = self.drawn.read_only && !self.is_scripted();
         let client = &mut self.clients[index];
         if lets_go && client.scout.only && client.dice.chance(FORGETFUL) {
-            // Only one without a session is served by a member without a leader.
-            client.session = None;
+            // Only one without a session is served by a member without a leader. It may remember what it saw.
+            let seen = client.session.take().map_or(Zxid::ZERO, |session| session.seen);
+            client.remembered =
+                if client.dice.chance(HALF) { seen.max(client.remembered) } else { Zxid::ZERO };
             client.scout.watching.forget();
         }
         client.member = client.dice.index(members);

@@ -126,6 +126,7 @@ impl<P: Plant> World<P> {
         self.note_the_unwell();
         self.check_overdue();
         self.check_commits();
+        self.check_silent_learners();
         let led = self
             .hosts
             .iter()
