@@ -176,6 +176,20 @@ impl<P: Plant> World<P> {
         self.lasts_a_while(Undo::Unblock(links, block));
     }
 
+    /// For less than a peer's time-out a leader hears one follower alone, and that one comes back meanwhile on a connection
+    /// beside the old one: what it acknowledged on both must count once.
+    fn leave_alone_with(&mut self, leader: HostIndex, follower: HostIndex) {
+        let timeout_us = self.drawn.peer_timeout_ms * 1000;
+        let others = (0..self.hosts.len()).filter(|host| ![leader, follower].contains(host));
+        let links: Vec<Link> = others.flat_map(|host| [(leader, host), (host, leader)]).collect();
+        for (from, to) in &links {
+            self.block(*from, *to, Block::Hold);
+        }
+        let breaks_us = self.fate.between(1, timeout_us / 3);
+        self.lasts(Undo::HalfOpen(leader, follower), breaks_us);
+        self.lasts(Undo::Unblock(links, Block::Hold), timeout_us - timeout_us / 5);
+    }
+
     pub(super) fn reset(&mut self) {
         let (one, other) = (self.anyone(), self.anyone());
         if one == other {
@@ -187,7 +201,11 @@ impl<P: Plant> World<P> {
             // Mostly it is the leader that goes on with what is dead.
             let leader = self.leader();
             let one = if other == leader { one } else { leader };
-            self.half_open(one, other);
+            if one == leader && self.fate.chance(HALF) {
+                self.leave_alone_with(leader, other);
+            } else {
+                self.half_open(one, other);
+            }
             return;
         }
         self.cut_pair(one, other);

@@ -191,6 +191,7 @@ impl<P: Plant> World<P> {
                 let goes_on = leads
                     && self.hosts[host].process.as_ref().is_some_and(|process| process.role == Role::Leading);
                 self.check_patience(host, goes_on, conn);
+                self.check_welcome_of_learner(host, goes_on, conn);
                 self.patience.forget(conn);
                 self.close(EndId::of(conn));
             }

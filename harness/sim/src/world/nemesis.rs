@@ -33,6 +33,8 @@ pub(super) enum Undo {
     Resume(HostIndex, u64),
     /// Links pass again.
     Unblock(Vec<(HostIndex, HostIndex)>, Block),
+    /// The connections between these two break, and only who dialled learns of it.
+    HalfOpen(HostIndex, HostIndex),
     /// There is space on the disk again, and the process starts if it ended for want of it.
     Empty(HostIndex),
     /// The bit that turned over turns back, and the process starts if it refused to.
@@ -169,6 +171,11 @@ impl<P: Plant> World<P> {
                 self.world_line("unblock", [fault, 0], || format!("{links:?}"));
                 for (from, to) in links {
                     self.unblock(from, to, block);
+                }
+            }
+            Some(Undo::HalfOpen(one, other)) => {
+                if self.in_chaos() {
+                    self.half_open(one, other);
                 }
             }
             Some(Undo::Empty(host)) => {

@@ -10,7 +10,8 @@
 //! leader that sends it nor the member that was told of it gives up the connection, unless the member dialled again.
 //!
 //! Behind that the usual limits hold again. A leader that spoke within a peer's time-out has not fallen silent, a tree being
-//! its word as well; and a leader keeps no learner that has acknowledged its history and said nothing since.
+//! its word as well; and a leader keeps no learner that has acknowledged its history and said nothing since. Who comes back is
+//! taken in at once, whatever still stands of its earlier connection.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -65,6 +66,8 @@ pub(super) struct Patience {
     leader_spoke: Vec<Option<Time>>,
     /// When the leader last heard anything of a learner that has acknowledged its history, by their connections.
     learner_spoke: BTreeMap<usize, Time>,
+    /// The connection on which a learner says in the present step who it is.
+    introduced: Option<ConnId>,
 }
 
 impl Patience {
@@ -76,6 +79,7 @@ impl Patience {
             streams: BTreeMap::new(),
             leader_spoke: vec![None; members],
             learner_spoke: BTreeMap::new(),
+            introduced: None,
         }
     }
 
@@ -138,6 +142,14 @@ impl Patience {
 
     /// A member takes something in.
     pub(super) fn hears(&mut self, host: HostIndex, input: &Input, at: Time) {
+        self.introduced = match input {
+            Input::Packet { conn, packet }
+                if matches!(packet.kind, PacketType::FollowerInfo | PacketType::ObserverInfo) =>
+            {
+                Some(*conn)
+            }
+            _ => None,
+        };
         let (conn, kind) = match input {
             Input::Packet { conn, packet } => (EndId::of(*conn), Some(packet.kind)),
             Input::Image { conn, .. } => (EndId::of(*conn), None),
@@ -243,6 +255,17 @@ impl<P: Plant> World<P> {
                 self.convict(Rule::Liveness, sentence);
             }
         }
+    }
+
+    /// A member closed a connection in the step in which its other end said who it is. `leads`: it leads, before and after.
+    pub(super) fn check_welcome_of_learner(&mut self, host: HostIndex, leads: bool, conn: ConnId) {
+        let settled = self.hosts[host].process.as_ref().is_some_and(|process| process.established);
+        if self.patience.introduced != Some(conn) || !leads || !settled || self.drawn.changes {
+            return;
+        }
+        let learner = self.conns[EndId::of(conn).conn].ends[0].host;
+        let sentence = format!("server {} leads and turns server {} away", host + 1, learner + 1);
+        self.convict(Rule::Liveness, sentence);
     }
 
     /// A leader sends its tree.
