@@ -2,7 +2,8 @@
 //! `judge_file MODEL THREADS FILE...`.
 //!
 //! For measuring beside other checkers; `harness check` is what a user runs. Judging is the verdict with its smallest
-//! counterexample.
+//! counterexample. Beside the models of the command line there are `kv-whole` and `set-whole`: a map and a set that are
+//! searched as one object, although their keys and elements could be judged one by one.
 
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 
@@ -14,14 +15,17 @@ use std::time::Instant;
 
 use checker::Budget;
 use checker::catalogue::{self, ModelName, Question};
-use checker::history::records;
+use checker::history::{LoadError, Record, records};
+use checker::model::kv::Kv;
+use checker::model::set::Set;
+use checker::model::{Model, pair};
+use checker::search;
+use checker::verdict::CheckResult;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [model, threads, files @ ..] = arguments.as_slice() else { return ExitCode::from(254) };
-    let (Some(model), Ok(threads)) = (ModelName::from_name(model), threads.parse::<NonZeroUsize>()) else {
-        return ExitCode::from(254);
-    };
+    let Ok(threads) = threads.parse::<NonZeroUsize>() else { return ExitCode::from(254) };
     for file in files {
         match judge(model, threads, file) {
             Ok(line) => println!("{line}"),
@@ -31,31 +35,45 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn judge(model: ModelName, threads: NonZeroUsize, file: &str) -> Result<String, Box<dyn std::error::Error>> {
+fn judge(model: &str, threads: NonZeroUsize, file: &str) -> Result<String, Box<dyn std::error::Error>> {
     let begun = Instant::now();
     let read: Vec<_> = records(BufReader::new(File::open(file)?))?.collect();
     let reading = begun.elapsed();
     let count = read.len();
-    let question = Question {
-        model,
-        condition: model.usual_condition(),
-        budget: Budget::default(),
-        threads,
-        witness: false,
-    };
     let begun = Instant::now();
-    let judged = catalogue::judge(&mut read.into_iter(), &question)?.result;
+    let judged = match model {
+        "kv-whole" => as_one(&Kv::whole(), read, threads)?,
+        "set-whole" => as_one(&Set::whole(), read, threads)?,
+        model => {
+            let model = ModelName::from_name(model).ok_or("there is no such model")?;
+            let condition = model.usual_condition();
+            let question = Question { model, condition, budget: Budget::default(), threads, witness: false };
+            catalogue::judge(&mut read.into_iter(), &question)?.result
+        }
+    };
     let judging = begun.elapsed();
     let by = judged.decided_by.unwrap_or_default();
     let counterexample = judged.counterexample.map_or(0, |found| found.ops.len());
     let name = file.rsplit('/').next().unwrap_or(file);
     Ok(format!(
-        "{name}\t{}\t{count} records\tread {:.4} s\tjudged {:.4} s\t{by}\t{counterexample} shown\tpeak {} MiB",
+        "{name}\t{}\t{count} records\tread {:.4} s\tjudged {:.6} s\t{by}\t{counterexample} shown\tpeak {} MiB",
         judged.verdict,
         reading.as_secs_f64(),
         judging.as_secs_f64(),
         peak_mib(),
     ))
+}
+
+fn as_one<M>(
+    model: &M,
+    read: Vec<Result<Record, LoadError>>,
+    threads: NonZeroUsize,
+) -> Result<CheckResult, LoadError>
+where
+    M: Model<Op: Send + Sync> + Sync,
+{
+    let calls = pair(model, read)?;
+    Ok(search::judge(model, &calls, &Budget::default(), threads.get(), false).result)
 }
 
 /// The most that this process ever held, where the system tells.

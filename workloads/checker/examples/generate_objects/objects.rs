@@ -32,6 +32,14 @@ enum Client {
     Done { f: &'static str, key: Datum, answer: Datum },
 }
 
+/// Who asks about an element of a set.
+#[derive(Clone, Copy, Default)]
+struct Interest {
+    now: u64,
+    /// Whoever asks now has been alone all the time.
+    alone: bool,
+}
+
 #[derive(Default)]
 struct Held {
     texts: Vec<String>,
@@ -40,18 +48,44 @@ struct Held {
     queue: VecDeque<u64>,
     sum: i64,
     given: u64,
+    interest: Vec<Interest>,
+}
+
+impl Held {
+    /// Somebody begins to ask about an element, or ends. Says whether nobody else has asked about it meanwhile.
+    fn asks(&mut self, element: &Datum, begins: bool) -> bool {
+        let element = match element {
+            Datum::List(pair) => pair.first().and_then(Datum::as_int),
+            element => element.as_int(),
+        };
+        let at = element.and_then(|element| usize::try_from(element).ok());
+        let Some(interest) = at.and_then(|at| self.interest.get_mut(at)) else { return false };
+        if begins {
+            interest.now += 1;
+            interest.alone = interest.now == 1;
+        } else {
+            interest.now -= 1;
+        }
+        interest.alone
+    }
 }
 
 /// The records of a history.
 pub(crate) fn records(wanted: Wanted) -> Vec<Record> {
     let mut chance = Chance(wanted.seed);
-    let mut held = Held { texts: vec![String::new(); index(KEYS)], ..Held::default() };
+    let mut held = Held {
+        texts: vec![String::new(); index(KEYS)],
+        interest: vec![Interest::default(); index(ELEMENTS)],
+        ..Held::default()
+    };
     let mut clients: Vec<Client> = (0..wanted.clients).map(|_| Client::Idle).collect();
     let mut records: Vec<Record> = Vec::new();
     let (mut begun, mut falsified) = (0, !wanted.falsified);
     let mut running = 0;
     while begun < wanted.operations || running > 0 {
         let process = chance.below(wanted.clients);
+        // Who holds a lock and does not give it up for now.
+        let is_held = held.lock.is_some_and(|holder| matches!(clients[index(holder)], Client::Idle));
         let client = &mut clients[index(process)];
         let mut note = |kind, f: &str, key: &Datum, value: &Datum| {
             let mut record = Record::new(process, kind, f, key.clone(), value.clone());
@@ -63,17 +97,29 @@ pub(crate) fn records(wanted: Wanted) -> Vec<Record> {
             Client::Idle if begun < wanted.operations => {
                 let (f, key, value) = ask(wanted.model, process, &mut held, &mut chance);
                 note(EventKind::Invoke, f, &key, &value);
+                if wanted.model == ModelName::Set {
+                    held.asks(&value, true);
+                }
                 begun += 1;
                 running += 1;
                 Client::Asked { f, key, value }
             }
             Client::Idle => Client::Idle,
+            Client::Asked { f: "acquire", key, value }
+                if is_held && !falsified && begun > wanted.operations / 2 =>
+            {
+                note(EventKind::Ok, "acquire", &key, &value);
+                falsified = true;
+                running -= 1;
+                Client::Idle
+            }
             Client::Asked { f, key, value } => match carry_out(process, f, &key, &value, &mut held) {
                 Some(answer) => Client::Done { f, key, answer },
                 None => Client::Asked { f, key, value },
             },
             Client::Done { f, key, mut answer } => {
-                if !falsified && begun > wanted.operations / 2 {
+                let alone = wanted.model != ModelName::Set || held.asks(&answer, false);
+                if !falsified && alone && begun > wanted.operations / 2 {
                     falsified = falsify(f, &mut answer);
                 }
                 note(EventKind::Ok, f, &key, &answer);
@@ -173,7 +219,7 @@ fn falsify(f: &str, answer: &mut Datum) -> bool {
         ("get", Datum::Text(text)) => *answer = Datum::text(&format!("{text}and more")),
         ("read", Datum::Int(sum)) => *sum += 1_000_000,
         ("dequeue", Datum::Int(head)) => *head += 1_000_000_000,
-        ("remove", Datum::List(pair)) => match pair.as_mut_slice() {
+        ("remove" | "contains", Datum::List(pair)) => match pair.as_mut_slice() {
             [_, Datum::Bool(found)] => *found = !*found,
             _ => return false,
         },

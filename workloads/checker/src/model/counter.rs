@@ -2,8 +2,8 @@
 //!
 //! An `add` may be answered by the sum after it, as `[n, sum]`; any other answer says only that it happened.
 
-use super::Model;
-use crate::history::{Datum, EventKind, Record};
+use super::{Call, Model};
+use crate::history::{Datum, EventKind, Rank, Record};
 
 /// A counter that is 0 at first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,6 +14,8 @@ pub struct Counter;
 pub enum CounterOp {
     /// It is larger by the first from here on, and then is the second, where that is known.
     Add(i64, Option<i64>),
+    /// Several adds of which only the sum is told, and how many.
+    Adds(i64, u64),
     /// This is what it was.
     Read(i64),
 }
@@ -36,6 +38,7 @@ impl Model for Counter {
                 let next = sum.checked_add(n)?;
                 answer.is_none_or(|answer| answer == next).then_some(next)
             }
+            CounterOp::Adds(n, _) => sum.checked_add(n),
             CounterOp::Read(answer) => (answer == sum).then_some(sum),
         }
     }
@@ -65,7 +68,7 @@ impl Model for Counter {
     }
 
     fn changes(&self, op: &CounterOp) -> bool {
-        matches!(op, CounterOp::Add(..))
+        !matches!(op, CounterOp::Read(_))
     }
 
     fn same(&self, one: &CounterOp, other: &CounterOp) -> bool {
@@ -76,8 +79,40 @@ impl Model for Counter {
         match *op {
             CounterOp::Add(n, None) => format!("add {n}"),
             CounterOp::Add(n, Some(sum)) => format!("add {n} → {sum}"),
+            CounterOp::Adds(n, times) => format!("add {times} times, {n} in all"),
             CounterOp::Read(sum) => format!("read → {sum}"),
         }
+    }
+
+    /// Additions can change places with each other. Whoever asks from that moment on is answered after all that had
+    /// returned, so for them it is one addition. Answers to those who asked earlier are left out, their additions stay.
+    fn since(&self, calls: &[&Call<CounterOp>], moment: Rank) -> Option<Vec<(usize, Call<CounterOp>)>> {
+        let mut all: Option<(usize, Call<CounterOp>)> = None;
+        let (mut sum, mut times) = (0_i64, 0);
+        let mut rest = Vec::new();
+        for (at, &call) in calls.iter().enumerate() {
+            let added = match call.op {
+                CounterOp::Add(n, _) => Some((n, 1)),
+                CounterOp::Adds(n, times) => Some((n, times)),
+                CounterOp::Read(_) => None,
+            };
+            match added {
+                _ if call.call >= moment => rest.push((at, call.clone())),
+                None => {}
+                Some((n, more)) if call.ret < moment => {
+                    sum = sum.checked_add(n)?;
+                    times += more;
+                    let (_, whole) = all.get_or_insert_with(|| (at, call.clone()));
+                    whole.ret = whole.ret.max(call.ret);
+                }
+                Some((n, 1)) => rest.push((at, Call { op: CounterOp::Add(n, None), ..call.clone() })),
+                Some(_) => rest.push((at, call.clone())),
+            }
+        }
+        let all = all.map(|(at, call)| (at, Call { op: CounterOp::Adds(sum, times), ..call }));
+        let mut rest: Vec<_> = all.into_iter().chain(rest).collect();
+        rest.sort_by_key(|(_, call)| call.call);
+        Some(rest)
     }
 
     fn show(&self, &sum: &i64) -> Option<String> {

@@ -6,16 +6,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Model;
 use super::names::Names;
+use super::read_texts::ReadTexts;
 pub use super::text::Text;
+use super::{Call, Model};
 use crate::history::{Datum, EventKind, Record};
 
 /// A map from keys to texts.
 #[derive(Debug, Default)]
 pub struct Kv {
-    keys: Names,
+    keys: Arc<Names>,
     whole: bool,
+    /// What somebody reads, if all other texts are to be one.
+    read: Option<ReadTexts>,
 }
 
 /// What can be done with one key.
@@ -126,6 +129,7 @@ impl Model for Kv {
     fn apply(&self, state: &KvState, op: &KvOp) -> Option<KvState> {
         let held = state.get(op.key);
         let text = match &op.action {
+            KvAction::Append(_) if held.is_some_and(Text::is_any) => return Some(state.clone()),
             KvAction::Get(answer) => {
                 return match held {
                     None => answer.is_empty().then(|| state.clone()),
@@ -141,7 +145,16 @@ impl Model for Kv {
                 None => Text::new(Arc::clone(end)),
             },
         };
+        let text = match &self.read {
+            Some(read) => read.as_read(op.key, text),
+            None => text,
+        };
         Some(state.with(op.key, text))
+    }
+
+    fn as_seen_by(&self, calls: &[&Call<KvOp>]) -> Option<Self> {
+        let read = ReadTexts::of(calls.iter().map(|call| &call.op))?;
+        Some(Self { keys: Arc::clone(&self.keys), whole: self.whole, read: Some(read) })
     }
 
     fn decode(&self, invoked: &Record, completed: Option<&Record>) -> Result<Option<KvOp>, String> {

@@ -63,6 +63,7 @@ mod names;
 mod pair;
 pub mod queue;
 mod queue_order;
+mod read_texts;
 pub mod register;
 pub mod set;
 mod text;
@@ -149,6 +150,22 @@ pub trait Model {
     /// What a part is called: a key.
     fn part_name(&self, part: u64) -> Datum {
         i64::try_from(part).map_or(Datum::Nil, Datum::Int)
+    }
+
+    /// The same object as far as these operations can tell: states that no answer of theirs tells apart, now or later, may
+    /// be one. Searches go through it; what they find is confirmed and explained by the object itself.
+    fn as_seen_by(&self, _calls: &[&Call<Self::Op>]) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// What remains of a history, with places in the list, when all that had returned before `moment` is told as one
+    /// operation, and nothing that was answered to whoever asked before it is kept; none where that can't be said. If the
+    /// whole history has an order, then what remains of it must have one too.
+    fn since(&self, _calls: &[&Call<Self::Op>], _moment: Rank) -> Option<Vec<(usize, Call<Self::Op>)>> {
+        None
     }
 
     /// What this object knows of its own, before any search: a few operations that contradict each other, or an order

@@ -51,6 +51,21 @@ impl Text {
         Self { hash, bytes, start: Arc::clone(&self.start), end: Some(Arc::new(piece)) }
     }
 
+    /// Some text of which it does not matter what it is: it equals itself and no other, and is not to be appended to.
+    pub(super) fn any() -> Self {
+        Self { hash: 0, bytes: usize::MAX, start: "…".into(), end: None }
+    }
+
+    /// Whether it is [`Self::any`].
+    pub(super) fn is_any(&self) -> bool {
+        self.bytes == usize::MAX
+    }
+
+    /// The hash, which is that of the flat text too.
+    pub(super) fn hash(&self) -> u128 {
+        self.hash
+    }
+
     /// Whether nothing is in it.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes == 0
@@ -75,7 +90,7 @@ impl Text {
     /// The whole in one piece.
     pub(super) fn flat(&self) -> String {
         let pieces: Vec<&str> = self.pieces().collect();
-        let mut flat = String::with_capacity(self.bytes);
+        let mut flat = String::with_capacity(pieces.iter().map(|piece| piece.len()).sum());
         pieces.into_iter().rev().for_each(|piece| flat.push_str(piece));
         flat
     }
@@ -128,10 +143,13 @@ impl Hash for Text {
 
 /// A polynomial over the bytes, so that the hash of an appended text does not look at what was there.
 fn extend(hash: u128, text: &str) -> u128 {
+    text.bytes().fold(hash, extend_by)
+}
+
+/// The hash of a text with one more byte, from that of the text; that of the empty one is 0.
+pub(super) fn extend_by(hash: u128, byte: u8) -> u128 {
     const FACTOR: u128 = 0x2d35_8dcc_aa6c_78a5_8bb8_4b93_962e_acc9;
-    text.bytes().fold(hash, |hash, byte| {
-        (hash ^ (hash >> 71)).wrapping_mul(FACTOR).wrapping_add(u128::from(byte) + 1)
-    })
+    (hash ^ (hash >> 71)).wrapping_mul(FACTOR).wrapping_add(u128::from(byte) + 1)
 }
 
 #[cfg(test)]

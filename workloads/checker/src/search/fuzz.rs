@@ -6,10 +6,12 @@
 //! number. That the fuzzing would notice a wrong rule is shown by breaking each of them.
 
 use super::sabotage::{self, Rule};
+use super::shrink::Object;
 use super::{Found, confirm, depth_first, frontier, judge, plain, shrink};
 use crate::budget::{Budget, Meter};
 use crate::chance::Chance;
 use crate::history::{Datum, NEVER, Rank};
+use crate::model::counter::{Counter, CounterOp};
 use crate::model::kv::{Kv, KvAction, KvOp};
 use crate::model::mutex::{Mutex, MutexOp};
 use crate::model::queue::{Queue, QueueOp};
@@ -65,6 +67,25 @@ impl Play for Kv {
 
     fn unanswered(&self, op: &KvOp) -> Option<KvOp> {
         (!matches!(op.action, KvAction::Get(_))).then(|| op.clone())
+    }
+}
+
+impl Play for Counter {
+    fn invent(&self, chance: &mut Chance, _fresh: u32) -> CounterOp {
+        let n = [-1, 1, 2][chance.below(3_usize)];
+        let sum = chance.below(6_i64) - 1;
+        match chance.below(5) {
+            0 | 1 => CounterOp::Read(sum),
+            2 => CounterOp::Add(n, Some(sum)),
+            _ => CounterOp::Add(n, None),
+        }
+    }
+
+    fn unanswered(&self, op: &CounterOp) -> Option<CounterOp> {
+        match *op {
+            CounterOp::Add(n, _) => Some(CounterOp::Add(n, None)),
+            CounterOp::Adds(..) | CounterOp::Read(_) => None,
+        }
     }
 }
 
@@ -232,10 +253,15 @@ where
     let calls: Vec<&Call<M::Op>> = history.iter().collect();
     let expected = has_order(model, &calls);
     let mut stuck = Vec::new();
+    let seen = model.as_seen_by(&calls);
+    let seen = seen.as_ref().unwrap_or(model);
     let searches = [
         ("plain", plain::search(model, &calls, &mut meter())),
         ("frontier", frontier::search(model, &calls, true, &mut meter())),
         ("depth first", depth_first::search(model, &calls, &mut meter())),
+        ("plain, as it is seen", plain::search(seen, &calls, &mut meter())),
+        ("frontier, as it is seen", frontier::search(seen, &calls, true, &mut meter())),
+        ("depth first, as it is seen", depth_first::search(seen, &calls, &mut meter())),
     ];
     for (name, found) in searches {
         match found {
@@ -272,6 +298,13 @@ where
             return Some(format!("a part has no order although the whole has: {part:?}"));
         }
     }
+    let moment = Rank::try_from(chance.below(2 * calls.len() + 1)).unwrap();
+    if let Some(rest) = model.since(&calls, moment)
+        && expected
+        && !has_order(model, &rest.iter().map(|(_, call)| call).collect::<Vec<_>>())
+    {
+        return Some(format!("since {moment} there is no order although the whole has one: {rest:?}"));
+    }
     let judged = judge(model, &history, &Budget::new(10_000_000, 256 << 20), 1, true);
     let verdict = if history.is_empty() {
         Verdict::Unknown
@@ -288,7 +321,7 @@ where
     let by_part = calls.iter().filter(|call| model.part(&call.op) == model.part(&calls[stuck[0]].op));
     let of_part: Vec<&Call<M::Op>> = by_part.copied().collect();
     if let Found::NoOrder { stuck_at } = plain::search(model, &of_part, &mut meter()) {
-        let shrunk = shrink::from_stuck(model, &of_part, stuck_at, &Budget::default());
+        let shrunk = shrink::from_stuck(Object::plain(model), &of_part, stuck_at, &Budget::default());
         if has_order(model, &shrunk.calls()) {
             return Some("the counterexample has an order".to_owned());
         }
@@ -345,6 +378,11 @@ fn the_searches_are_right_about_elements_one_by_one() {
 #[test]
 fn the_searches_are_right_about_a_set_as_a_whole() {
     fuzz(Set::whole);
+}
+
+#[test]
+fn the_searches_are_right_about_counters() {
+    fuzz(|| Counter);
 }
 
 #[test]

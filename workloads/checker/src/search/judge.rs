@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
 
-use super::shrink::{self, Shrunk};
+use super::shrink::{self, Object, Shrunk};
 use super::{Found, confirm, depth_first, explain, frontier};
 use crate::budget::{Budget, Exhausted, Meter};
 use crate::model::{Call, Model, Shortcut};
@@ -88,10 +88,18 @@ where
     let parts: Vec<Part<'_, M::Op>> = parts.into_iter().collect();
     let known = parallel::each(&parts, budget, threads, |(_, calls), _| by_shortcut(model, calls));
     let mut refuted = known.iter().any(|known| matches!(known, Some(Decision::Refuted { .. })));
+    let seen: Vec<Option<M>> = parts
+        .iter()
+        .zip(&known)
+        .map(|((_, calls), known)| if known.is_none() { model.as_seen_by(calls) } else { None })
+        .collect();
     let searches: Vec<Searching<'_, M>> = parts
         .iter()
+        .zip(&seen)
         .zip(known)
-        .map(|((_, calls), known)| Searching::new(model, calls, known, want_witness))
+        .map(|(((_, calls), seen), known)| {
+            Searching::new(seen.as_ref().unwrap_or(model), calls, known, want_witness)
+        })
         .collect();
     let mut turn = FIRST_TURN_STEPS;
     while !refuted && !take_turns(&searches, turn, budget, threads) {
@@ -110,7 +118,8 @@ where
     let mut results: Vec<Option<PartResult>> = parts.iter().map(|_| None).collect();
     for at in order {
         let decision = std::mem::replace(&mut decisions[at], Decision::Undecided(String::new()));
-        let result = told(model, &parts[at].1, decision, shown, budget);
+        let object = Object { itself: model, seen: seen[at].as_ref().unwrap_or(model) };
+        let result = told(object, &parts[at].1, decision, shown, budget);
         shown |= result.counterexample.is_some();
         results[at] = Some(result);
     }
@@ -322,12 +331,13 @@ where
 
 /// What is told of a part. One violation is explained; of others the verdict is enough.
 fn told<M: Model>(
-    model: &M,
+    object: Object<'_, M>,
     calls: &[&Call<M::Op>],
     decision: Decision,
     shown: bool,
     budget: &Budget,
 ) -> PartResult {
+    let model = object.itself;
     match decision {
         Decision::Order(order, Algorithm::Shortcut) => {
             PartResult { order, ..PartResult::new(Verdict::Valid, Algorithm::Shortcut) }
@@ -335,11 +345,11 @@ fn told<M: Model>(
         Decision::Order(order, algorithm) => confirmed(model, calls, order, algorithm),
         Decision::Refuted { by, .. } if shown => PartResult::new(Verdict::Invalid, by),
         Decision::Refuted { how: How::Stuck(stuck_at), by } => {
-            let shrunk = shrink::from_stuck(model, calls, stuck_at, budget);
+            let shrunk = shrink::from_stuck(object, calls, stuck_at, budget);
             violation(model, calls, &shrunk, None, by, budget)
         }
         Decision::Refuted { how: How::Elements(elements, sentence), by } => {
-            let shrunk = shrink::from_elements(model, calls, &elements, budget);
+            let shrunk = shrink::from_elements(object, calls, &elements, budget);
             violation(model, calls, &shrunk, Some(sentence), by, budget)
         }
         Decision::Undecided(reason) => PartResult::unknown(reason),

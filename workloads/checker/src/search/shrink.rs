@@ -14,6 +14,8 @@
 //!    up, not argued: both are run up to that moment. It is what reduces a lock that was taken and released a thousand
 //!    times to its last holder.
 //!
+//! And where the object itself knows what its past comes to ([`Model::since`]), that is told as one operation.
+//!
 //! Each is an implication from the larger history to the smaller one, so they can follow each other in any order.
 
 use std::collections::{BTreeSet, HashMap};
@@ -61,6 +63,30 @@ const FIRST_WINDOW: Rank = 64;
 /// After this many rounds over all rules nothing more is expected.
 const MAX_ROUNDS: u32 = 4;
 
+/// An object, and the same as far as the history can tell ([`Model::as_seen_by`]), by which it is searched.
+pub struct Object<'a, M> {
+    /// The object.
+    pub itself: &'a M,
+    /// As the history sees it.
+    pub seen: &'a M,
+}
+
+impl<M> Clone for Object<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Object<'_, M> {}
+
+impl<'a, M> Object<'a, M> {
+    /// An object of which all is seen.
+    #[must_use]
+    pub fn plain(model: &'a M) -> Self {
+        Self { itself: model, seen: model }
+    }
+}
+
 /// What is left out of a history.
 #[derive(Clone, Default)]
 struct Selection {
@@ -71,24 +97,52 @@ struct Selection {
 /// Reduces a history of which it is known that it has no order and which return shows it first.
 #[must_use]
 pub fn from_stuck<M: Model>(
-    model: &M,
+    object: Object<'_, M>,
     calls: &[&Call<M::Op>],
     stuck_at: usize,
     budget: &Budget,
 ) -> Shrunk<M::Op> {
-    Shrinker::new(model, prefix(calls, stuck_at), Some(stuck_at), budget).run()
+    let whole = prefix(calls, stuck_at);
+    let (base, culprit) = without_the_past(object, &whole, stuck_at, budget).unwrap_or((whole, stuck_at));
+    Shrinker::new(object, base, Some(culprit), budget).run()
+}
+
+/// The history with its past told as one operation, where the object knows how: as much of it as leaves a violation.
+fn without_the_past<M: Model>(
+    object: Object<'_, M>,
+    whole: &[(usize, Call<M::Op>)],
+    stuck_at: usize,
+    budget: &Budget,
+) -> Option<(Vec<(usize, Call<M::Op>)>, usize)> {
+    let calls: Vec<&Call<M::Op>> = whole.iter().map(|(_, call)| call).collect();
+    let called = whole.iter().find(|&&(from, _)| from == stuck_at)?.1.call;
+    let mut moments: Vec<Rank> = calls.iter().map(|call| call.call).filter(|&call| call <= called).collect();
+    moments.sort_unstable();
+    let mut kept = 1;
+    while kept < moments.len() {
+        let rest = object.itself.since(&calls, moments[moments.len() - kept])?;
+        let part: Vec<&Call<M::Op>> = rest.iter().map(|(_, call)| call).collect();
+        let mut meter = Meter::new(&budget.with_steps(budget.steps.min(SHRINK_STEPS)));
+        if let Found::NoOrder { stuck_at } = frontier::search(object.seen, &part, false, &mut meter) {
+            let part = prefix(&part, stuck_at);
+            let from = |at: usize| whole[rest[at].0].0;
+            return Some((part.into_iter().map(|(at, call)| (from(at), call)).collect(), from(stuck_at)));
+        }
+        kept = kept.saturating_mul(4);
+    }
+    None
 }
 
 /// Reduces a history that the model refuted by what some elements show.
 #[must_use]
 pub fn from_elements<M: Model>(
-    model: &M,
+    object: Object<'_, M>,
     calls: &[&Call<M::Op>],
     elements: &[u64],
     budget: &Budget,
 ) -> Shrunk<M::Op> {
     let whole: Vec<(usize, Call<M::Op>)> = calls.iter().map(|&call| call.clone()).enumerate().collect();
-    let mut shrinker = Shrinker::new(model, whole, None, budget);
+    let mut shrinker = Shrinker::new(object, whole, None, budget);
     let all = shrinker.elements();
     let few = Selection {
         gone: all.difference(&elements.iter().copied().collect()).copied().collect(),
@@ -99,7 +153,7 @@ pub fn from_elements<M: Model>(
         let from = part.iter().map(|&(from, _)| from).collect::<Vec<_>>();
         let part: Vec<&Call<M::Op>> = part.iter().map(|(_, call)| call).collect();
         let part = prefix(&part, stuck_at).into_iter().map(|(at, call)| (from[at], call)).collect();
-        return Shrinker::new(model, part, Some(from[stuck_at]), budget).run();
+        return Shrinker::new(object, part, Some(from[stuck_at]), budget).run();
     }
     shrinker.finish(&Selection::default())
 }
@@ -113,6 +167,7 @@ fn prefix<O: Clone>(calls: &[&Call<O>], last: usize) -> Vec<(usize, Call<O>)> {
 
 struct Shrinker<'a, M: Model> {
     model: &'a M,
+    seen: &'a M,
     base: Vec<(usize, Call<M::Op>)>,
     /// The operation that gets no place, by its place in the whole.
     culprit: Option<usize>,
@@ -132,11 +187,12 @@ struct Moment<S> {
 
 impl<'a, M: Model> Shrinker<'a, M> {
     fn new(
-        model: &'a M,
+        object: Object<'a, M>,
         base: Vec<(usize, Call<M::Op>)>,
         culprit: Option<usize>,
         budget: &'a Budget,
     ) -> Self {
+        let Object { itself: model, seen } = object;
         let about =
             |at: usize| base.iter().find(|&&(from, _)| from == at).map(|(_, call)| model.elements(&call.op));
         let about = culprit.and_then(about).unwrap_or_default();
@@ -152,11 +208,11 @@ impl<'a, M: Model> Shrinker<'a, M> {
             let calls: Vec<&Call<M::Op>> = base.iter().map(|(_, call)| call).collect();
             let mut meter = Meter::new(&budget.with_steps(budget.steps.min(SHRINK_STEPS)));
             // Whatever it finds: how much it takes is what is asked.
-            let _ = frontier::search(model, &calls, false, &mut meter);
+            let _ = frontier::search(seen, &calls, false, &mut meter);
             candidate_steps = candidate_steps.max(meter.spent().saturating_mul(CANDIDATE_FACTOR));
         }
         let steps = budget.steps.min(SHRINK_STEPS.max(candidate_steps.saturating_mul(2)));
-        Self { model, base, culprit, pinned, budget, candidates: 0, steps, candidate_steps }
+        Self { model, seen, base, culprit, pinned, budget, candidates: 0, steps, candidate_steps }
     }
 
     fn elements(&self) -> BTreeSet<u64> {
@@ -199,12 +255,12 @@ impl<'a, M: Model> Shrinker<'a, M> {
         let mut found = if calls.len() <= PLAIN_OPS {
             plain::search(self.model, &calls, &mut meter)
         } else {
-            frontier::search(self.model, &calls, false, &mut meter)
+            frontier::search(self.seen, &calls, false, &mut meter)
         };
         self.pay(&meter);
         if matches!(found, Found::GaveUp { .. }) {
             let mut meter = self.meter(calls.len())?;
-            found = depth_first::search(self.model, &calls, &mut meter);
+            found = depth_first::search(self.seen, &calls, &mut meter);
             self.pay(&meter);
         }
         if let Found::NoOrder { stuck_at } = found { Some(stuck_at) } else { None }
@@ -338,7 +394,7 @@ impl<'a, M: Model> Shrinker<'a, M> {
         let mut meter = self.meter(part.len())?;
         let calls: Vec<&Call<M::Op>> = part.iter().map(|(_, call)| call).collect();
         let found = at(
-            self.model,
+            self.seen,
             &calls,
             &part.iter().map(|&(from, _)| from).collect::<Vec<_>>(),
             moment,
@@ -491,7 +547,7 @@ pub(super) fn random_part<M: Model>(
         returned if below(2) == 0 => prefix(calls, returned[below(returned.len())]),
         _ => calls.iter().map(|&call| call.clone()).enumerate().collect(),
     };
-    let mut shrinker = Shrinker::new(model, base, None, &budget);
+    let mut shrinker = Shrinker::new(Object::plain(model), base, None, &budget);
     let mut selection = Selection::default();
     if below(2) == 0 {
         selection.gone = shrinker.elements().into_iter().filter(|_| below(2) == 0).collect();
