@@ -2,8 +2,9 @@
 //! `judge_file MODEL THREADS FILE...`.
 //!
 //! For measuring beside other checkers; `harness check` is what a user runs. Judging is the verdict with its smallest
-//! counterexample. Beside the models of the command line there are `kv-whole` and `set-whole`: a map and a set that are
-//! searched as one object, although their keys and elements could be judged one by one.
+//! counterexample; reading is also to find which answer belongs to which question, save for registers. Beside the models
+//! of the command line there are `kv-whole` and `set-whole`: a map and a set that are searched as one object, although
+//! their keys and elements could be judged one by one.
 
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 
@@ -16,7 +17,10 @@ use std::time::Instant;
 use checker::Budget;
 use checker::catalogue::{self, ModelName, Question};
 use checker::history::{LoadError, Record, records};
+use checker::model::counter::Counter;
 use checker::model::kv::Kv;
+use checker::model::mutex::Mutex;
+use checker::model::queue::Queue;
 use checker::model::set::Set;
 use checker::model::{Model, pair};
 use checker::search;
@@ -40,40 +44,72 @@ fn judge(model: &str, threads: NonZeroUsize, file: &str) -> Result<String, Box<d
     let read: Vec<_> = records(BufReader::new(File::open(file)?))?.collect();
     let reading = begun.elapsed();
     let count = read.len();
-    let begun = Instant::now();
-    let judged = match model {
-        "kv-whole" => as_one(&Kv::whole(), read, threads)?,
-        "set-whole" => as_one(&Set::whole(), read, threads)?,
+    let begun = Clock::now();
+    let (judged, since) = match model {
+        "kv" => object(&Kv::default(), read, threads)?,
+        "kv-whole" => object(&Kv::whole(), read, threads)?,
+        "mutex" => object(&Mutex, read, threads)?,
+        "set" => object(&Set::default(), read, threads)?,
+        "set-whole" => object(&Set::whole(), read, threads)?,
+        "queue" => object(&Queue::default(), read, threads)?,
+        "counter" => object(&Counter, read, threads)?,
         model => {
             let model = ModelName::from_name(model).ok_or("there is no such model")?;
             let condition = model.usual_condition();
             let question = Question { model, condition, budget: Budget::default(), threads, witness: false };
-            catalogue::judge(&mut read.into_iter(), &question)?.result
+            (catalogue::judge(&mut read.into_iter(), &question)?.result, begun)
         }
     };
-    let judging = begun.elapsed();
+    let pairing = since.clock - begun.clock;
+    let (judging, processor) = (since.clock.elapsed(), cpu_seconds() - since.processor);
     let by = judged.decided_by.unwrap_or_default();
     let counterexample = judged.counterexample.map_or(0, |found| found.ops.len());
     let name = file.rsplit('/').next().unwrap_or(file);
     Ok(format!(
-        "{name}\t{}\t{count} records\tread {:.4} s\tjudged {:.6} s\t{by}\t{counterexample} shown\tpeak {} MiB",
+        "{name}\t{}\t{count} records\tread {:.4} s\tjudged {:.6} s\tprocessor {processor:.6} s\t{by}\t{counterexample} shown\tpeak {} MiB",
         judged.verdict,
-        reading.as_secs_f64(),
+        (reading + pairing).as_secs_f64(),
         judging.as_secs_f64(),
         peak_mib(),
     ))
 }
 
-fn as_one<M>(
+/// A moment, by the clock and by what this thread has had of processors.
+#[derive(Clone, Copy)]
+struct Clock {
+    clock: Instant,
+    processor: f64,
+}
+
+impl Clock {
+    fn now() -> Self {
+        Self { clock: Instant::now(), processor: cpu_seconds() }
+    }
+}
+
+/// The verdict, and since when operations were judged that had been paired from records.
+fn object<M>(
     model: &M,
     read: Vec<Result<Record, LoadError>>,
     threads: NonZeroUsize,
-) -> Result<CheckResult, LoadError>
+) -> Result<(CheckResult, Clock), LoadError>
 where
     M: Model<Op: Send + Sync> + Sync,
 {
     let calls = pair(model, read)?;
-    Ok(search::judge(model, &calls, &Budget::default(), threads.get(), false).result)
+    let since = Clock::now();
+    Ok((search::judge(model, &calls, &Budget::default(), threads.get(), false).result, since))
+}
+
+/// What this thread has had of the processor, which is all with one thread. Where the system does not tell, the clock
+/// has to do.
+fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split_whitespace().next().and_then(|first| first.parse::<f64>().ok());
+    nanoseconds.map_or_else(
+        || std::time::SystemTime::UNIX_EPOCH.elapsed().map(|since| since.as_secs_f64()).unwrap_or_default(),
+        |nanoseconds| nanoseconds / 1e9,
+    )
 }
 
 /// The most that this process ever held, where the system tells.

@@ -7,6 +7,7 @@ use std::time::Instant;
 use checker::Budget;
 use checker::chance::Chance;
 use checker::history::{Datum, EventKind, LoadError, Record};
+use checker::model::counter::Counter;
 use checker::model::kv::Kv;
 use checker::model::mutex::Mutex;
 use checker::model::queue::Queue;
@@ -228,6 +229,73 @@ fn a_set_is_judged_by_element_and_as_a_whole() {
         judge("set with reads of all", &Set::default(), &set(elements.max(1001), true)).0,
         Verdict::Valid
     );
+}
+
+#[test]
+fn a_counter_is_judged_and_a_sum_that_cannot_be_is_told_by_a_few_operations() {
+    let mut sum = 0;
+    let records = history(
+        |chance, _| match chance.below(2) {
+            0 => ("read", Datum::Nil, Datum::Nil),
+            _ => ("add", Datum::Nil, Datum::Int(1 + chance.below(5_i64))),
+        },
+        move |(f, _, value)| {
+            if *f == "add" {
+                sum += value.as_int().unwrap();
+                return Some(value.clone());
+            }
+            Some(Datum::Int(sum))
+        },
+        2,
+    );
+    assert_eq!(judge("counter", &Counter, &records).0, Verdict::Valid);
+    let mut broken = records;
+    let middle = broken.len() / 2;
+    let read =
+        broken[middle..].iter_mut().find(|record| &*record.f == "read" && record.kind == EventKind::Ok);
+    let read = read.unwrap();
+    // What nobody answered may be added until the end: more than all of that.
+    read.value = Datum::Int(read.value.as_int().unwrap() + 1_000_000);
+    let (verdict, counterexample) = judge("counter, too much", &Counter, &broken);
+    assert_eq!(verdict, Verdict::Invalid);
+    let counterexample = counterexample.unwrap();
+    assert!(counterexample.rechecked && counterexample.ops.len() <= 24, "{}", counterexample.sentence);
+}
+
+/// Many append to one key at once, time and again, and then somebody reads this.
+fn appended(rounds: usize, at_once: usize, read: impl Fn(String) -> String) -> Vec<Record> {
+    let mut records: Vec<Record> = Vec::new();
+    let mut note = |process: usize, kind, f, value: Datum| {
+        let process = u64::try_from(process).unwrap();
+        records.push(Record::new(process, kind, f, Datum::text("a"), value));
+    };
+    let mut text = String::new();
+    for round in 0..rounds {
+        let ends: Vec<String> = (0..at_once).map(|process| format!("{round}.{process} ")).collect();
+        ends.iter()
+            .zip(0..)
+            .for_each(|(end, process)| note(process, EventKind::Invoke, "append", Datum::text(end)));
+        ends.iter()
+            .zip(0..)
+            .for_each(|(end, process)| note(process, EventKind::Ok, "append", Datum::text(end)));
+        // Not in the order of the returns.
+        ends.iter().rev().for_each(|end| text.push_str(end));
+    }
+    note(0, EventKind::Invoke, "get", Datum::Nil);
+    note(0, EventKind::Ok, "get", Datum::text(&read(text)));
+    records.iter_mut().zip(0..).for_each(|(record, index)| (record.index, record.line) = (index, index + 1));
+    records
+}
+
+#[test]
+fn appends_at_once_are_put_in_the_order_that_is_read_or_in_none() {
+    let (rounds, at_once) = (ops() / 100, 10);
+    let right = appended(rounds, at_once, |text| text);
+    assert_eq!(judge("appends at once", &Kv::default(), &right).0, Verdict::Valid);
+    // Two rounds that change places: all permutations of ten, of which none is right.
+    let wrong =
+        appended(rounds, at_once, |text| text.replace("3.", "x.").replace("4.", "3.").replace("x.", "4."));
+    assert_eq!(judge("appends at once, out of order", &Kv::default(), &wrong).0, Verdict::Invalid);
 }
 
 #[test]

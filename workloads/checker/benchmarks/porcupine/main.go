@@ -1,7 +1,7 @@
 // Judges history files by Porcupine: `beside MODEL SECONDS FILE...`.
 //
-// Prints for each file the seconds of the check, the verdict and the MiB that the process held at most, with tabs
-// between them. Models: register, kv, kv-whole, mutex, counter, set, set-whole, queue. Files: lines of JSON as this
+// Prints for each file the seconds of the check by the clock and of processors, the verdict, and the MiB that the process
+// held at most, with tabs between them. Models: register, kv, kv-whole, mutex, counter, set, set-whole, queue. Files: lines of JSON as this
 // project writes them, EDN as Jepsen does, and the text logs of Jepsen's etcd test.
 package main
 
@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -46,10 +47,18 @@ func main() {
 			fmt.Fprintln(os.Stderr, "beside:", err)
 			os.Exit(254)
 		}
-		begun := time.Now()
+		begun, spent := time.Now(), processor()
 		verdict := porcupine.CheckEventsTimeout(model, events, time.Duration(seconds*float64(time.Second)))
-		fmt.Printf("%.6f\t%s\t%d\n", time.Since(begun).Seconds(), verdict, peak())
+		clock := time.Since(begun).Seconds()
+		fmt.Printf("%.6f\t%.6f\t%s\t%d\n", clock, processor()-spent, verdict, peak())
 	}
+}
+
+// The seconds of processors that this process has had.
+func processor() float64 {
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }
 
 // The most that this process ever held, in MiB.

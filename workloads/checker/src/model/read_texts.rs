@@ -14,12 +14,12 @@ use std::collections::{HashMap, HashSet};
 
 use super::kv::{KvAction, KvOp};
 use super::text::{Text, extend_by};
-use crate::hash::Fingerprints;
+use crate::hash::{FastMap, Fingerprints};
 
 /// The texts of all keys from which what is read can come about.
 #[derive(Debug)]
 pub(super) struct ReadTexts {
-    beginnings: HashMap<u32, Fingerprints>,
+    beginnings: FastMap<u32, Fingerprints>,
     any: Text,
 }
 
@@ -28,6 +28,8 @@ pub(super) struct ReadTexts {
 struct Written<'a> {
     puts: HashSet<u128>,
     ends: HashSet<&'a str>,
+    /// By which bytes the ends end.
+    last_bytes: HashSet<u8>,
     read: HashSet<&'a Text>,
 }
 
@@ -50,10 +52,11 @@ impl ReadTexts {
                 }
                 KvAction::Append(end) => {
                     written.ends.insert(end);
+                    written.last_bytes.extend(end.as_bytes().last());
                 }
             }
         }
-        let mut beginnings: HashMap<u32, Fingerprints> = HashMap::new();
+        let mut beginnings: FastMap<u32, Fingerprints> = FastMap::default();
         let mut looks_left = FREE_LOOKS;
         for (key, written) in &keys {
             let mut lengths: Vec<usize> = written.ends.iter().map(|end| end.len()).collect();
@@ -90,6 +93,8 @@ fn each_beginning(
     looks_left: &mut usize,
     mut found: impl FnMut(u128),
 ) -> Option<()> {
+    let mut is_last = [false; 256];
+    written.last_bytes.iter().for_each(|last| is_last[usize::from(*last)] = true);
     let mut is_beginning = vec![false; text.len() + 1];
     is_beginning[0] = true;
     let mut hash = 0;
@@ -102,6 +107,10 @@ fn each_beginning(
         }
         found(hash);
         for &length in lengths {
+            *looks_left = looks_left.checked_sub(1)?;
+            if !text.as_bytes().get(at + length - 1).is_some_and(|last| is_last[usize::from(*last)]) {
+                continue;
+            }
             *looks_left = looks_left.checked_sub(length)?;
             if text.get(at..at + length).is_some_and(|end| written.ends.contains(end)) {
                 is_beginning[at + length] = true;

@@ -38,8 +38,10 @@ impl Algorithm {
     }
 }
 
-/// Steps of each search's first turn; each turn has [`TURN_GROWTH`] times the one before.
+/// Steps of each search's first turn on a short part; each turn has [`TURN_GROWTH`] times the one before.
 const FIRST_TURN_STEPS: u64 = 1 << 13;
+/// Steps for each operation of a long part, so that one turn is enough where nothing has to be tried twice.
+const STEPS_PER_CALL: u64 = 4;
 const TURN_GROWTH: u64 = 2;
 /// More parts than this are not told one by one.
 const MAX_PARTS_TOLD: usize = 100;
@@ -244,6 +246,8 @@ impl<'a, M: Model> Searching<'a, M> {
     /// One turn of one search. Depth first has the last word where both decide in one round.
     fn take_turn(&self, algorithm: Algorithm, steps: u64, budget: &Budget) {
         let (model, calls) = (self.model, self.calls);
+        let length = u64::try_from(calls.len()).unwrap_or(u64::MAX);
+        let steps = steps.saturating_mul(1 + length.saturating_mul(STEPS_PER_CALL) / FIRST_TURN_STEPS);
         let found = match algorithm {
             Algorithm::DepthFirst => {
                 let begin = || depth_first::Search::new(model, calls);
