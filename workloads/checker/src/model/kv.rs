@@ -1,7 +1,8 @@
 //! Texts under keys, with `get`, `put` and `append`; a key that nobody wrote holds the empty text.
 //!
 //! Each key is a part of its own ([`Kv::default`]). The whole map as one object ([`Kv::whole`]) has the same verdicts
-//! and costs more: it is there to test the searches, and for conditions that are not local.
+//! and costs more: it is there to test the searches, and for conditions that are not local. Searches take all texts that
+//! nobody reads, nor anything that begins with them, for one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

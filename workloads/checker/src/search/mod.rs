@@ -10,6 +10,9 @@
 //! | [`frontier`] | everything, breadth first over the operations that are open at once | exponential in those |
 //! | [`depth_first`] | everything, depth first | exponential |
 //!
+//! The searches go through the object as the history can see it ([`Model::as_seen_by`]): what no answer tells apart is one
+//! state. What they find is confirmed and explained by the object itself.
+//!
 //! The two searches take turns of growing length, and go on where they were, because each is quick where the other is
 //! lost: the answer takes at most a few times what the quicker one takes. Parts take turns too, because one part that is
 //! refuted decides about the whole. [`plain`] is the
