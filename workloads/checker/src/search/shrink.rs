@@ -107,13 +107,16 @@ pub fn from_stuck<M: Model>(
     Shrinker::new(object, base, Some(culprit), budget).run()
 }
 
+/// Operations with their places in the whole.
+type Placed<O> = Vec<(usize, Call<O>)>;
+
 /// The history with its past told as one operation, where the object knows how: as much of it as leaves a violation.
 fn without_the_past<M: Model>(
     object: Object<'_, M>,
     whole: &[(usize, Call<M::Op>)],
     stuck_at: usize,
     budget: &Budget,
-) -> Option<(Vec<(usize, Call<M::Op>)>, usize)> {
+) -> Option<(Placed<M::Op>, usize)> {
     let calls: Vec<&Call<M::Op>> = whole.iter().map(|(_, call)| call).collect();
     let called = whole.iter().find(|&&(from, _)| from == stuck_at)?.1.call;
     let mut moments: Vec<Rank> = calls.iter().map(|call| call.call).filter(|&call| call <= called).collect();
