@@ -163,6 +163,7 @@ impl<P: Plant> World<P> {
         let process = machine.process.as_mut().expect("the process lives");
         let Some(snapshot) = process.snapshot.take() else { return };
         self.write_down(|_| Transition::Snapshot { host });
+        self.rehearse_snapshot(host, &snapshot);
         self.disk_begins(host);
         let machine = &mut self.hosts[host];
         let zxid = snapshot.zxid();

@@ -10,16 +10,20 @@
 //! - *A start* is interrupted in the same way. And what a recovery found is there for good: it may be told to others at once.
 //! - *A file that is lost, a bit that turns over* while the member is down: the log refuses to open, or nothing that was
 //!   durable is missing.
+//! - *A snapshot*, and the purge behind it, are interrupted in the same way; sometimes an older tree takes the place of all instead.
 //! - *A purge* leaves enough to do without the newest snapshot, and counts none that is damaged.
 //!
 //! Nothing of it touches the world, and its dice are its own: a world with rehearsals is the same world without them.
 
 use std::io::ErrorKind;
+use std::sync::Arc;
 
 use node_core::Plant;
 use node_core::io::StoreOp;
+use node_core::tree::TreeSnapshot;
 use node_log::{Log, LogError, MemStorage, Recovered, Storage};
 use node_wire::ids::{Epoch, Zxid};
+use node_wire::snapshot::Image;
 
 use super::World;
 use super::disks::{is_epoch, old_bytes};
@@ -36,8 +40,12 @@ const ENDS_OF_AN_OPERATION: usize = 3;
 /// Recoveries behind it that do not end at most.
 const INTERRUPTED_STARTS: u64 = 2;
 
-/// How many of a world's purges are rehearsed.
-const PURGES: Chance = Chance(1_500);
+/// How many of a world's snapshots are rehearsed, and how many of its purges.
+const SNAPSHOTS: Chance = Chance(600);
+const PURGES: Chance = Chance(1_000);
+
+/// Disk operations of a snapshot and of the purge behind it, generously.
+const OPERATIONS_OF_A_SNAPSHOT: u64 = 14;
 
 /// An end without harm to what is stored.
 const DIED: &str = "died";
@@ -240,6 +248,37 @@ impl<P: Plant> World<P> {
         let interrupted = self.hosts[host].interrupted.clone();
         let ends = format!("found bit {bit} of {file} turned over");
         self.rehearsed(host, &found, interrupted.as_ref(), &ends);
+    }
+
+    /// A snapshot is about to be written, and what it makes superfluous to go.
+    pub(super) fn rehearse_snapshot(&mut self, host: HostIndex, snapshot: &TreeSnapshot) {
+        if !self.rehearsals.chance(SNAPSHOTS) {
+            return;
+        }
+        let Some(disk) = self.rehearses(host) else { return };
+        disk.heal();
+        let Ok((mut log, found)) = self.open(&disk) else { return };
+        let nth = self.rehearsals.between(1, OPERATIONS_OF_A_SNAPSHOT);
+        disk.fail_from_nth(nth, ErrorKind::Other);
+        // A tree that is older than the log: what is behind it has to go as well.
+        let replaces = self.rehearsals.chance(HALF);
+        let tree = found.entries.first().filter(|_| replaces).map(|entry| Image {
+            zxid: entry.zxid(),
+            ..found.image.clone()
+        });
+        let op = tree.map(|tree| StoreOp::Install(Arc::new(tree)));
+        match &op {
+            Some(op) => {
+                let _ = host::carry_out(&mut log, &[(0, op.clone())]);
+            }
+            None => {
+                let written = node_log::write_snapshot(&disk, snapshot.contents());
+                let _ = written.and_then(|()| log.roll()).and_then(|()| log.purge(KEEP_SNAPSHOTS));
+            }
+        }
+        drop(log);
+        end(&disk, &mut self.rehearsals);
+        self.rehearse_ends(host, &disk, op.as_ref());
     }
 
     /// A snapshot was written, and what it makes superfluous is about to go.
