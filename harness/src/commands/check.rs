@@ -10,7 +10,7 @@ use crate::checking::judging;
 use crate::cli::{CheckArgs, Format};
 use crate::exit::{Exit, Failure};
 use crate::judge::{self, Judged, Within};
-use crate::progress::colour_wanted;
+use crate::progress::{Progress, colour_wanted};
 use crate::store::RunFolder;
 
 /// The width of a screen that does not say its own.
@@ -35,7 +35,15 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         )));
     }
     let bounds = Bounds::parse(args.timeout.as_deref(), args.memory.as_deref())?;
-    let mut judged = judge::judge(&folder, Within { bounds, threads: judging::threads(args.threads)? })?;
+    let mut judged = {
+        let progress = Progress::on_stderr();
+        let judged =
+            judge::judge(&folder, Within { bounds, threads: judging::threads(args.threads)? }, &|what| {
+                progress.step(what)
+            });
+        progress.clear();
+        judged?
+    };
     // What a run took and how it ended is not measured again.
     keep_measured(&folder, &mut judged);
     judge::write(&folder, &judged)?;

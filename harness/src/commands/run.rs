@@ -48,6 +48,12 @@ impl Order {
 
 /// Makes a run and judges it. Its folder is complete afterwards.
 pub(crate) fn make(order: Order, progress: &Progress) -> Result<(RunFolder, Judged), Failure> {
+    let made = made(order, progress);
+    progress.clear();
+    made
+}
+
+fn made(order: Order, progress: &Progress) -> Result<(RunFolder, Judged), Failure> {
     let begun = Instant::now();
     let Order { mut options, schedule, repeats } = order;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -55,6 +61,7 @@ pub(crate) fn make(order: Order, progress: &Progress) -> Result<(RunFolder, Judg
         .enable_all()
         .build()
         .context("starting the runtime")?;
+    progress.step("looking where members can run, and what earlier runs left");
     // Everything that can be refused is refused before there is anything to clean up.
     let site = runtime.block_on(run::site::settle(&mut options))?;
     sweep_first(&options, progress);
@@ -80,10 +87,10 @@ pub(crate) fn make(order: Order, progress: &Progress) -> Result<(RunFolder, Judg
         }
         return Err(failure);
     }
-    let mut judged = judge::judge(&prepared.folder, Within::usual()?)?;
+    let mut judged = judge::judge(&prepared.folder, Within::usual()?, &|what| prepared.progress.step(what))?;
     if interrupt.was_asked() && !judged.results.interrupted {
         // It was told that it interrupts, so it does, in the last moment too.
-        judged = judge::judge_interrupted(&prepared.folder, Within::usual()?)?;
+        judged = judge::judge_interrupted(&prepared.folder, Within::usual()?, &|_| {})?;
     }
     judged.results.timings.total_ms = begun.elapsed().as_secs_f64() * 1e3;
     finish(&prepared, &judged)?;
@@ -133,8 +140,10 @@ fn finish(prepared: &Prepared, judged: &Judged) -> Result<(), Failure> {
     let Prepared { options, folder, .. } = prepared;
     let promises = judged.results.checks.iter().filter(|check| check.name != judge::FINISHED);
     if checker::verdict::Verdict::of(promises) == checker::verdict::Verdict::Valid {
+        prepared.progress.step("removing the members' data");
         folder.drop_data().context("removing the members' data")?;
     }
+    prepared.progress.step("writing the page");
     judge::write(folder, judged)?;
     folder.point_latest(&options.store);
     Ok(())

@@ -15,6 +15,7 @@ use crate::cli::options::plant;
 use crate::cli::{Format, SimArgs, span, suggest};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
+use crate::progress::line::Line;
 use crate::run::interrupt::Interrupt;
 use crate::worlds::scripts::{self, Script};
 use crate::worlds::seeds::Seeds;
@@ -195,17 +196,16 @@ fn tell(progress: &Progress, seeds: Seeds, limit: Option<Duration>, swept: &Swep
     let (done, elapsed) = (swept.tally.seeds, swept.elapsed);
     let of = seeds.count().map(|count| format!(" of {}", screen::thousands(count))).unwrap_or_default();
     let left = limit.map(|limit| format!(" of {} s", limit.as_secs())).unwrap_or_default();
-    let line = format!(
-        "{}{of} worlds in {} s{left}, {} a minute, {}",
-        screen::thousands(done),
-        elapsed.as_secs(),
-        screen::thousands(worlds::per_minute(done, elapsed)),
-        match swept.tally.broken() {
-            0 => "no promise broken".to_owned(),
-            1 => "1 broke a promise".to_owned(),
-            broken => format!("{} broke a promise", screen::thousands(broken)),
-        }
-    );
+    let broken = match swept.tally.broken() {
+        0 => "no promise broken".to_owned(),
+        1 => "1 broke a promise".to_owned(),
+        broken => format!("{} broke a promise", screen::thousands(broken)),
+    };
+    let a_minute = format!("{} a minute", screen::thousands(worlds::per_minute(done, elapsed)));
+    let line = Line::begin(format!("{}{of} worlds", screen::thousands(done)))
+        .and(" ", format!("in {} s{left}", elapsed.as_secs()), 2)
+        .and(", ", a_minute, 3)
+        .and(", ", broken, 1);
     progress.count(done, seeds.count(), elapsed, &line);
 }
 

@@ -75,15 +75,15 @@ impl Within {
 pub const FINISHED: &str = "finished";
 
 /// Judges a run that somebody interrupted when all but its verdict was there, and has its folder say so.
-pub fn judge_interrupted(folder: &RunFolder, within: Within) -> Result<Judged, Failure> {
+pub fn judge_interrupted(folder: &RunFolder, within: Within, tell: &dyn Fn(&str)) -> Result<Judged, Failure> {
     if let Some(observed) = read_observed(folder)? {
         RunFolder::write_json(&folder.observed(), &Observed { interrupted: true, ..observed })?;
     }
-    judge(folder, within)
+    judge(folder, within, tell)
 }
 
-/// Judges the run in a folder.
-pub fn judge(folder: &RunFolder, within: Within) -> Result<Judged, Failure> {
+/// Judges the run in a folder, and tells what is looked at now.
+pub fn judge(folder: &RunFolder, within: Within, tell: &dyn Fn(&str)) -> Result<Judged, Failure> {
     let started = std::time::Instant::now();
     // Nobody is cut off here: the page is worth more than the last mebibytes.
     let watch = Watch::start(within.bounds, |_| {})?;
@@ -93,6 +93,7 @@ pub fn judge(folder: &RunFolder, within: Within) -> Result<Judged, Failure> {
         timed: &judging::timed,
     };
     let run: RunInfo = RunFolder::read_named_json(&folder.run())?;
+    tell("reading the history");
     // A harness that is killed early leaves no history, which shows nothing and is nobody's mistake.
     let loaded =
         if folder.history().exists() { load_history(&folder.history(), &watch)? } else { nothing(EMPTY) };
@@ -101,7 +102,10 @@ pub fn judge(folder: &RunFolder, within: Within) -> Result<Judged, Failure> {
     let observed = read_observed(folder)?;
     let mut results = Results::new(Verdict::Unknown, &run);
     let seen = observed.clone().unwrap_or_default();
+    let operations = reports::numbers::len(loaded.history.ops().len());
+    tell(&format!("judging {operations} operations by what was promised"));
     results.checks = promises::judge(&run, &loaded, &faults, &seen, &effort);
+    tell(&format!("judging {operations} operations: progress, returns, convergence"));
     results.checks.extend(progress::check(&run, &faults, &seen, &loaded.history));
     results.checks.extend(returns::check(&run, &faults, &seen, &|member| last_lines(folder, member)));
     results.checks.extend(checks::all(&run, &faults, &seen, &loaded.history));
@@ -119,6 +123,7 @@ pub fn judge(folder: &RunFolder, within: Within) -> Result<Judged, Failure> {
     results.notes.extend(seen.live.as_ref().and_then(|live| live_note(live, results.verdict)));
     results.not_tried = not_tried(&run, &faults);
     results.notes.extend(not_tried_note(&run, &results.not_tried));
+    tell("measuring elections and outages");
     fill_in(&mut results, &run, &loaded.history, &faults, &seen);
     results.files = files(folder);
     results.timings.check_ms = started.elapsed().as_secs_f64() * 1e3;

@@ -117,15 +117,19 @@ impl Live {
         self.feed.clone()
     }
 
-    /// How it goes, for the progress.
-    pub fn words(&self) -> String {
-        if self.shared.off().is_some() {
-            return "live check off".to_owned();
-        }
+    /// How it goes, for the progress: what matters, and the rest.
+    pub fn words(&self) -> (String, String) {
         let (judged, open) =
             (self.shared.judged.load(Ordering::Relaxed), self.shared.open.load(Ordering::Relaxed));
-        let found = if self.shared.violation.borrow().is_some() { ", a violation" } else { "" };
-        format!("live: {} judged, {} open{found}", count(judged), count(open))
+        let rest = format!("{} open", count(open));
+        let first = if self.shared.off().is_some() {
+            return ("live check off".to_owned(), "the run is judged at its end".to_owned());
+        } else if self.shared.violation.borrow().is_some() {
+            format!("live: a violation in {} judged", count(judged))
+        } else {
+            format!("live: {} judged", count(judged))
+        };
+        (first, rest)
     }
 
     /// Completes when a violation was seen that is to end the run.
@@ -310,7 +314,7 @@ mod tests {
         }
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(live.ends_the_run());
-        wait_for(|| live.words() == "live: 3 judged, 1 open, a violation");
+        wait_for(|| live.words().0 == "live: a violation in 3 judged");
         drop(feed);
         let seen = live.finish();
         let violation = seen.violation.expect("a violation");
@@ -326,7 +330,7 @@ mod tests {
         for _ in 0..MOST_WAITING + 2 {
             feed.pass(event(1));
         }
-        assert_eq!(live.words(), "live check off");
+        assert_eq!(live.words().0, "live check off");
         drop((gate, feed));
         assert!(live.finish().off.is_some_and(|why| why.contains("fell behind by 131,072 lines")));
     }
@@ -335,7 +339,7 @@ mod tests {
     fn who_can_not_go_on_says_why() {
         let live = live(false, None);
         live.feed().pass(event(-1));
-        wait_for(|| live.words() == "live check off");
+        wait_for(|| live.words().0 == "live check off");
         assert_eq!(live.finish().off.as_deref(), Some("it can't count below zero"));
     }
 

@@ -13,11 +13,14 @@ pub(crate) mod describe;
 mod stalls;
 mod workload;
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use node_wire::ids::ServerId;
+use reports::numbers::plural;
 use tokio::sync::watch;
 
 use crate::cli::options::{RunOptions, SESSION_RANGE};
@@ -25,7 +28,7 @@ use crate::clock::RunClock;
 use crate::cluster::Cluster;
 use crate::cluster::ports;
 use crate::cluster::process::{JavaMembers, MemberSettings, PortClash, ProcessCluster};
-use crate::events;
+use crate::events::{self, EventLog, View};
 use crate::exit::Failure;
 use crate::judge::observed::Observed;
 use crate::live::Live;
@@ -42,6 +45,8 @@ use site::Site;
 use stalls::Stalls;
 use workload::Workload;
 
+/// How often it is told how far the members are.
+const TELL_EVERY: Duration = Duration::from_millis(250);
 /// Other blocks of ports that are tried when one is taken under our hands.
 const PORT_ATTEMPTS: u32 = 3;
 
@@ -82,12 +87,18 @@ pub async fn execute(prepared: &Prepared, site: Option<Site>, interrupt: &Interr
     let Some(site) = site else { return sim_run::execute(prepared, interrupt) };
     let clock = RunClock::start();
     let begun = Instant::now();
+    prepared.progress.step(&format!("starting {}", plural(u64::from(prepared.options.nodes), "member")));
     let cluster = start_cluster(prepared, site, clock, interrupt).await?;
     let stalls = Stalls::watch(clock)?;
     let mut observed = Observed::default();
     observed.timings.start_ms = begun.elapsed().as_secs_f64() * 1e3;
+    prepared.progress.step("creating the keys");
     prepared.progress.say(&format!("all members serve after {:.0} ms", observed.timings.start_ms));
     let outcome = live(prepared, schedule, &cluster, clock, interrupt, &mut observed).await;
+    prepared.progress.step(match prepared.options.cluster.name {
+        "docker" => "ending the members, and removing their containers and volumes",
+        _ => "ending the members",
+    });
     let stopping = Instant::now();
     let stopped = cluster.stop().await;
     observed.timings.stop_ms = stopping.elapsed().as_secs_f64() * 1e3;
@@ -116,7 +127,19 @@ async fn start_cluster(
         };
         let started = async {
             refuse_what_it_cannot(prepared, &*cluster)?;
-            Ok(cluster.start().await?)
+            let progress = &prepared.progress;
+            let nodes = prepared.options.nodes;
+            let words = |views: &BTreeMap<ServerId, View>| {
+                format!(
+                    "starting {}: {} serve",
+                    plural(u64::from(nodes), "member"),
+                    events::serving(views).len()
+                )
+            };
+            tokio::select! {
+                started = cluster.start() => Ok(started?),
+                never = tell_of(progress, cluster.events(), words) => match never {},
+            }
         };
         let outcome = tokio::select! {
             started = started => started,
@@ -263,12 +286,21 @@ async fn end(
     observed.interrupted = interrupt.was_asked();
     let patience = if observed.interrupted { INTERRUPTED_PATIENCE } else { RECOVERY_PATIENCE };
     let events = shared.cluster.events();
-    events.wait(patience, events::settled).await;
+    let progress = &prepared.progress;
+    progress.step("waiting until all members serve");
+    tokio::select! {
+        _ = events.wait(patience, events::settled) => {}
+        never = tell_of(progress, events, |views| match events::all_serve(views) {
+            true => "waiting until all members serve".to_owned(),
+            false => format!("waiting until all members serve: {}", events::laggards(views)),
+        }) => match never {},
+    }
     let views = events.views();
     if !events::all_serve(&views) {
         let words = events::laggards(&views);
-        prepared.progress.say(&format!("not all members serve after the workload: {words}"));
+        progress.say(&format!("not all members serve after the workload: {words}"));
     }
+    progress.step("reading every member a last time");
     // Those that serve are read in any case: what they lost is lost, whatever became of the others.
     observed.finals = load::final_reads(shared, &events::serving(&views), next_process).await;
     observed.timings.recovery_ms = begun.elapsed().as_secs_f64() * 1e3;
@@ -277,6 +309,19 @@ async fn end(
     let said = wide(observed.events.len());
     tracing::debug!(events = said, "the members are asked to end");
     Ok(())
+}
+
+/// Says again and again how far the members are with the step that was begun last.
+async fn tell_of(
+    progress: &Progress,
+    events: &EventLog,
+    words: impl Fn(&BTreeMap<ServerId, View>) -> String,
+) -> Infallible {
+    let mut tick = tokio::time::interval(TELL_EVERY);
+    loop {
+        tick.tick().await;
+        progress.step_goes_on(&words(&events.views()));
+    }
 }
 
 /// A signal to every part that it is time to end.

@@ -22,6 +22,7 @@ use crate::load::{Queue, Recorder, Shared};
 use crate::nemesis::Schedule;
 use crate::nemesis::journal::Journal;
 use crate::nemesis::runner::{Calm, Runner};
+use crate::progress::Load;
 use crate::seed;
 
 /// How often progress is told.
@@ -93,21 +94,24 @@ impl Workload<'_> {
         if !whole {
             pacer.stop();
         }
+        let progress = &self.prepared.progress;
         if !gone {
+            progress.step("healing the last fault");
             halt.send_replace(true);
             faults.await?;
         }
         if whole && !self.schedule.faults.is_empty() {
+            progress.step("showing that the ensemble serves again");
             tokio::select! {
                 () = self.aftermath() => {}
                 () = self.must_end(interrupt) => {}
             }
         }
         observed.lag = pacer.finish()?;
+        progress.step("ending the clients");
         stop.send_replace(true);
         queue.close();
         let next_process = join(clients, options.op_timeout + FAREWELL).await?;
-        self.prepared.progress.clear();
         observed.shed = queue.shed();
         observed.workload_from_ns = start;
         observed.workload_to_ns = self.shared.clock.now();
@@ -180,19 +184,16 @@ impl Workload<'_> {
                 _ = tick.tick() => {}
             }
             let counts = self.shared.recorder.counts();
-            let (ok, refused, fail, info) = (
-                counts.ok.load(Ordering::Relaxed),
-                counts.refused.load(Ordering::Relaxed),
-                counts.fail.load(Ordering::Relaxed),
-                counts.info.load(Ordering::Relaxed),
-            );
-            let leader = match self.shared.cluster.events().leader() {
-                Some(leader) => format!("n{} leads epoch {}", leader.id.0, leader.epoch),
-                None => "no leader".to_owned(),
+            let leader = self.shared.cluster.events().leader();
+            let load = Load {
+                ok: counts.ok.load(Ordering::Relaxed),
+                refused: counts.refused.load(Ordering::Relaxed),
+                failed: counts.fail.load(Ordering::Relaxed),
+                unknown: counts.info.load(Ordering::Relaxed),
+                leader: leader.map(|leader| (leader.id.0, leader.epoch.0)),
+                live: self.live.map(Live::words),
             };
             let elapsed = Duration::from_nanos(self.shared.clock.now().saturating_sub(start));
-            let live = self.live.map(|live| format!("; {}", live.words())).unwrap_or_default();
-            let load = format!("{ok} ok, {refused} refused, {fail} failed, {info} unknown; {leader}{live}");
             self.prepared.progress.advance(elapsed, limit, &load);
         }
     }

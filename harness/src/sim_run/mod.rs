@@ -33,6 +33,7 @@ use crate::load::recorder::Calm;
 use crate::nemesis::Schedule;
 use crate::nemesis::journal::Journal;
 use crate::num::index;
+use crate::progress::Load;
 use crate::run::interrupt::Interrupt;
 use crate::run::{INTERRUPTED_PATIENCE, Prepared, RECOVERY_PATIENCE, describe};
 use crate::seed;
@@ -266,7 +267,7 @@ impl Virtual<'_> {
         if !self.wait(options.op_timeout + FAREWELL, |run| run.world.is_quiet())? {
             return Err(anyhow!("clients do not end").into());
         }
-        self.prepared.progress.clear();
+        self.prepared.progress.step("waiting until all members serve, and reading them a last time");
         observed.lag = Lag { operations: self.counts.due, ..Lag::default() };
         observed.shed = self.world.shed();
         observed.workload_from_ns = start * 1000;
@@ -275,12 +276,9 @@ impl Virtual<'_> {
     }
 
     fn tell(&self, start: u64, limit: Duration) {
-        let leader = match self.events.leader() {
-            Some(leader) => format!("n{} leads epoch {}", leader.id.0, leader.epoch),
-            None => "no leader".to_owned(),
-        };
-        let Counts { ok, refused, fail, info, .. } = self.counts;
-        let load = format!("{ok} ok, {refused} refused, {fail} failed, {info} unknown; {leader}");
+        let Counts { ok, refused, fail: failed, info: unknown, .. } = self.counts;
+        let leader = self.events.leader().map(|leader| (leader.id.0, leader.epoch.0));
+        let load = Load { ok, refused, failed, unknown, leader, live: None };
         let elapsed = Duration::from_micros(self.world.now_us() - start);
         self.prepared.progress.advance(elapsed, limit, &load);
     }

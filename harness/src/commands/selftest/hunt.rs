@@ -7,6 +7,7 @@ use harness_sim::{Options, Rule, simulate};
 use node_core::Bug;
 
 use crate::progress::Progress;
+use crate::progress::line::Line;
 use crate::worlds::tally::Tally;
 use crate::worlds::{Sweep, scripts, side_by_side};
 
@@ -256,7 +257,7 @@ fn clean(
     let seeds = format!("0..{worlds}").parse().map_err(anyhow::Error::msg)?;
     let sweep = Sweep { seeds, options: Options::default(), jobs: bounds.jobs, limit: None };
     let swept = sweep.run(stop, |swept| {
-        let line = format!("the clean build: {} of {worlds} worlds", swept.tally.seeds);
+        let line = Line::begin(format!("the clean build: {} of {worlds} worlds", swept.tally.seeds));
         progress.count(swept.tally.seeds, Some(worlds), swept.elapsed, &line);
     })?;
     result.clean = swept.tally;

@@ -1,0 +1,80 @@
+//! How the load goes, in one line: what matters least at its rank, so that a narrow terminal still shows whether anything
+//! succeeds and who leads.
+
+use std::time::Duration;
+
+use reports::numbers::count;
+
+use super::line::Line;
+
+/// What is told of the load while it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Compare-and-sets that were refused for their version.
+    pub refused: u64,
+    /// Operations that failed definitely.
+    pub failed: u64,
+    /// Operations of unknown fate.
+    pub unknown: u64,
+    /// The member that leads, and its epoch.
+    pub leader: Option<(u64, u32)>,
+    /// What the live check says: what matters of it, and the rest.
+    pub live: Option<(String, String)>,
+}
+
+impl Load {
+    /// The line, so long after the start of a load that lasts so long.
+    pub(super) fn line(&self, elapsed: Duration, limit: Duration) -> Line {
+        let leader = match self.leader {
+            Some((id, epoch)) => format!("n{id} leads epoch {epoch}"),
+            None => "no leader".to_owned(),
+        };
+        let line = Line::begin(format!("{:3} s of {} s", elapsed.as_secs(), limit.as_secs()))
+            .and(": ", format!("{} ok", count(self.ok)), 1)
+            .and(", ", format!("{} refused", count(self.refused)), 5)
+            .and(", ", format!("{} failed", count(self.failed)), 4)
+            .and(", ", format!("{} unknown", count(self.unknown)), 3)
+            .and("; ", leader, 2);
+        match &self.live {
+            Some((first, rest)) => line.and("; ", first, 6).and(", ", rest, 7),
+            None => line,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_fits_the_usual_widths_and_says_what_matters_most() {
+        let load = Load {
+            ok: 26_759,
+            refused: 3_122,
+            failed: 82,
+            unknown: 58,
+            leader: Some((3, 14)),
+            live: Some(("live: 2,664 judged".to_owned(), "3 open".to_owned())),
+        };
+        let line = load.line(Duration::from_secs(12), Duration::from_secs(30));
+        let shown = [60, 80, 120, 160].map(|columns| line.fitted(columns - super::super::beside(columns)));
+        assert_eq!(
+            shown,
+            [
+                " 12 s of 30 s: 26,759 ok; n3 leads epoch 14",
+                " 12 s of 30 s: 26,759 ok, 58 unknown; n3 leads epoch 14",
+                " 12 s of 30 s: 26,759 ok, 3,122 refused, 82 failed, 58 unknown; n3 leads epoch 14",
+                " 12 s of 30 s: 26,759 ok, 3,122 refused, 82 failed, 58 unknown; n3 leads epoch 14; live: 2,664 judged, \
+                 3 open",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_load_that_nobody_leads_says_so() {
+        let line = Load::default().line(Duration::ZERO, Duration::from_secs(9)).whole();
+        assert_eq!(line, "  0 s of 9 s: 0 ok, 0 refused, 0 failed, 0 unknown; no leader");
+    }
+}
