@@ -13,6 +13,7 @@
 //! - [`run`]: one run from its first line to its last; [`sim_run`]: the same in the simulator; [`judge`]: everything
 //!   after it.
 //! - [`worlds`]: many worlds of the simulator, on all cores.
+//! - [`descriptors`]: how many files may be open; [`progress`]: what is told meanwhile.
 //! - [`store`]: run folders, their locks, and the sweeping of what a killed harness left.
 
 pub mod checking;
@@ -20,6 +21,7 @@ pub mod cli;
 pub mod clock;
 pub mod cluster;
 pub mod commands;
+pub mod descriptors;
 pub mod events;
 pub mod exit;
 pub mod judge;

@@ -115,6 +115,20 @@ fn raise_descriptor_limit() {
             tracing::warn!(%error, "failed to raise the number of files that may be open");
         }
     }
+    if let Some(words) = few_descriptors(getrlimit(Resource::Nofile).current) {
+        tracing::warn!("{words}");
+    }
+}
+
+/// A member of ours alone needs some dozens; what is left is for clients.
+const FEW_DESCRIPTORS: u64 = 1_024;
+
+/// What an operator is told about a low limit.
+fn few_descriptors(allowed: Option<u64>) -> Option<String> {
+    let allowed = allowed.filter(|allowed| *allowed < FEW_DESCRIPTORS)?;
+    Some(format!(
+        "only {allowed} files may be open, and each client is one: raise the hard limit (ulimit -Hn, LimitNOFILE=)"
+    ))
 }
 
 /// Runs a member on sockets that are bound already, until the future that `stop` makes is done.
@@ -349,4 +363,17 @@ fn start<P: Plant>(
         client_addr,
         batch,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::few_descriptors;
+
+    #[test]
+    fn a_low_limit_of_open_files_is_told_with_what_raises_it() {
+        let words = few_descriptors(Some(64)).expect("few");
+        assert!(words.contains("only 64 files") && words.contains("ulimit -Hn"), "{words}");
+        assert_eq!(few_descriptors(Some(1_024)), None);
+        assert_eq!(few_descriptors(None), None);
+    }
 }

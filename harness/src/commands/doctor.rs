@@ -10,10 +10,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use reports::numbers::count;
 
 use super::print;
 use crate::cluster::ports;
 use crate::cluster::procfs::Identity;
+use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::targets::java::Java;
 
@@ -26,6 +28,10 @@ const SLOW_LOOPBACK: Duration = Duration::from_micros(500);
 /// Five members, links and load are too much for less.
 const FEWEST_CORES: usize = 2;
 
+/// What `harness run` does without flags.
+const USUAL_NODES: u32 = 5;
+const USUAL_CLIENTS: u32 = 20;
+
 /// One finding.
 struct Finding {
     sound: bool,
@@ -35,7 +41,7 @@ struct Finding {
 
 /// Looks at everything and prints it. Something needed that does not work is for the user to mend: exit status 254.
 pub fn doctor(store: &Path) -> Result<Exit, Failure> {
-    let mut needed = vec![cores(), proc_files(), ports_found(), loopback(), sync_time(store)];
+    let mut needed = vec![cores(), open_files(), proc_files(), ports_found(), loopback(), sync_time(store)];
     needed.extend(connection_table());
     let mut text = String::from("for `--cluster process`:\n");
     for finding in &needed {
@@ -111,6 +117,23 @@ fn cores() -> Finding {
         format!("{cores}")
     };
     Finding { sound: true, what: "cores", words }
+}
+
+/// What a run of the usual size would take.
+fn open_files() -> Finding {
+    let needed = descriptors::needed(USUAL_NODES, USUAL_CLIENTS);
+    let allowed = descriptors::raise();
+    match descriptors::shortage(allowed, needed) {
+        Some(words) => Finding { sound: false, what: "open files", words },
+        None => Finding {
+            sound: true,
+            what: "open files",
+            words: format!(
+                "a process may have {}; a run of {USUAL_NODES} members and {USUAL_CLIENTS} clients needs {needed}",
+                count(allowed)
+            ),
+        },
+    }
 }
 
 fn proc_files() -> Finding {

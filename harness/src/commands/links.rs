@@ -5,15 +5,14 @@ use std::os::fd::AsFd;
 use anyhow::Context;
 use tokio::net::unix::pipe;
 
+use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::links::server::{Ended, LEASE, serve};
 
-/// Descriptors that held connections may need on a bad day.
-const WANTED_DESCRIPTORS: u64 = 65_536;
-
 /// Serves until told to stop, or until the harness is gone.
 pub fn links() -> Result<Exit, Failure> {
-    raise_descriptors();
+    // Without it fewer connections can be held at once, which the links bound by themselves.
+    descriptors::raise();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -36,15 +35,4 @@ fn pipes() -> anyhow::Result<(pipe::Receiver, pipe::Sender)> {
     let input = pipe::Receiver::from_owned_fd(input).context("standard input is no pipe")?;
     let output = pipe::Sender::from_owned_fd(output).context("standard output is no pipe")?;
     Ok((input, output))
-}
-
-/// As many descriptors as are allowed.
-fn raise_descriptors() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let allowed = limit.maximum.unwrap_or(WANTED_DESCRIPTORS).min(WANTED_DESCRIPTORS);
-    if limit.current.is_some_and(|current| current < allowed) {
-        // Without it fewer connections can be held at once, which the links bound by themselves.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(allowed), maximum: limit.maximum });
-    }
 }

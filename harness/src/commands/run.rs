@@ -8,6 +8,7 @@ use super::check::show;
 use super::clean;
 use crate::cli::options::RunOptions;
 use crate::cli::{Format, RunArgs};
+use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::judge::{self, Judged, Within};
 use crate::nemesis::Schedule;
@@ -63,6 +64,9 @@ fn made(order: Order, progress: &Progress) -> Result<(RunFolder, Judged), Failur
         .context("starting the runtime")?;
     progress.step("looking where members can run, and what earlier runs left");
     // Everything that can be refused is refused before there is anything to clean up.
+    if options.cluster.name != "sim" {
+        descriptors::enough_for(options.nodes, options.concurrency)?;
+    }
     let site = runtime.block_on(run::site::settle(&mut options))?;
     sweep_first(&options, progress);
     let interrupt = {
