@@ -86,6 +86,7 @@ mod tests {
             "exit status 137",
             "exit status 143",
             "killed by signal 9",
+            "killed by signal 9: its container reached its limit of 2.0 GiB of memory",
             "killed by signal 15",
             "killed by signal 7",
             "killed by a signal",

@@ -178,10 +178,22 @@ pub(super) fn first_lines(prepared: &Prepared) {
         let (zookeeper, version) = (&java.zookeeper, &java.version);
         progress.say(&format!("Apache ZooKeeper {zookeeper} on Java {version}: {who}"));
     }
+    if let Some(words) = open_to_others(options) {
+        progress.say(&words);
+    }
     if let Some(bug) = options.plant {
         progress.say(&format!("planted: {}", bug.name()));
     }
     progress.say(&format!("folder {}", prepared.folder.path().display()));
+}
+
+/// An ensemble asks nobody for a password.
+fn open_to_others(options: &RunOptions) -> Option<String> {
+    let address = options.containers.publish.filter(|address| !address.is_loopback())?;
+    Some(format!(
+        "warning: --publish {address}: the ensemble asks nobody for a password; whoever reaches that address can read and \
+         change what is in it until the run ends"
+    ))
 }
 
 /// Which nemeses get no turn, and what would give them one.
@@ -229,5 +241,28 @@ fn host() -> Host {
         memory_bytes: memory.map(|kibibytes| kibibytes * 1024),
         kernel: format!("Linux {} {}", kernel.trim(), std::env::consts::ARCH),
         measured: BTreeMap::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn an_ensemble_that_others_reach_is_told_of_before_it_starts() {
+        let meant = |flags: &[&str]| {
+            let words = ["harness", "run"].iter().chain(flags);
+            let Command::Run(args) = Cli::parse_from(words).command else { panic!("a run") };
+            RunOptions::from_args(&args).expect("a run")
+        };
+        let published = |address: &str| meant(&["--cluster", "docker", "--publish", address]);
+        for address in ["0.0.0.0", "::", "192.0.2.7"] {
+            let words = open_to_others(&published(address)).expect(address);
+            assert!(words.contains("password") && words.contains(address), "{words}");
+        }
+        assert_eq!(open_to_others(&published("127.0.0.1")), None);
+        assert_eq!(open_to_others(&meant(&[])), None);
     }
 }

@@ -9,7 +9,7 @@ use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType};
 use node_core::Bug;
 use node_wire::ids::ServerId;
 
-use super::holder::{CLIENT_PORT, confined};
+use super::holder::{CLIENT_PORT, bounded, confined};
 use super::image::{DATA, EXECUTABLE, NOBODY};
 
 /// Where members speak about proposals.
@@ -46,13 +46,13 @@ pub(super) struct Bundled<'a> {
 impl Common<'_> {
     fn host(&self, base: HostConfig) -> HostConfig {
         let namespace = format!("container:{}", self.holder);
-        HostConfig {
+        bounded(HostConfig {
             network_mode: Some(namespace.clone()),
             pid_mode: Some(namespace),
             auto_remove: Some(true),
             mounts: Some(self.volumes.iter().map(|(name, path)| keep_in(name, path)).collect()),
             ..base
-        }
+        })
     }
 
     fn body(&self, host: HostConfig) -> ContainerCreateBody {
@@ -169,6 +169,7 @@ mod tests {
         assert_eq!(host.pid_mode.as_deref(), Some("container:h1"));
         assert_eq!((host.cap_drop, host.cap_add), (Some(vec!["ALL".to_owned()]), None));
         assert_eq!((host.readonly_rootfs, host.restart_policy), (Some(true), None));
+        assert_eq!((host.memory, host.pids_limit), (Some(2 << 30), Some(4_096)));
     }
 
     #[test]
@@ -180,5 +181,7 @@ mod tests {
         let servers = "ZOO_SERVERS=server.1=192.0.2.1:2888:3888;2181 server.2=192.0.2.2:2888:3888;2181";
         assert!(env.contains(&servers.to_owned()), "{env:?}");
         assert_eq!((body.cmd, body.user), (None, None));
+        let host = body.host_config.expect("a host configuration");
+        assert_eq!((host.memory, host.pids_limit), (Some(2 << 30), Some(4_096)));
     }
 }

@@ -1,12 +1,16 @@
 //! One container: made, attached to before it starts so that no word is lost, started, waited for.
 
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::time::Duration;
 
+use bollard::Docker;
 use bollard::container::LogOutput;
 use bollard::errors::Error;
 use bollard::models::ContainerCreateBody;
-use bollard::query_parameters::{AttachContainerOptionsBuilder, CreateContainerOptionsBuilder};
+use bollard::query_parameters::{
+    AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, EventsOptions,
+};
 use bytes::BytesMut;
 use futures_util::{Stream, StreamExt};
 use tokio::io::AsyncWrite;
@@ -14,11 +18,18 @@ use tokio::sync::watch;
 
 use super::belongings::Belongings;
 use super::engine::Engine;
+use super::holder::MEMORY_BYTES;
 
 /// How long making or attaching to a container may take.
 const MAKE_PATIENCE: Duration = Duration::from_secs(20);
 /// How long its start may take; on a busy machine several start at once.
 const START_PATIENCE: Duration = Duration::from_secs(30);
+/// How long the engine may take to tell of an end that it has told of already.
+const EVENTS_PATIENCE: Duration = Duration::from_secs(1);
+/// An engine tells of a signal as a status this much above its number.
+const SIGNALLED: i64 = 128;
+/// The signal that the kernel sends for want of memory, and that kills are done with.
+const KILL: i64 = 9;
 /// A line longer than this is cut.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
@@ -35,6 +46,8 @@ pub(super) struct Attached {
 pub(super) enum Exit {
     /// With this status, as the engine tells it: 128 and a signal's number when a signal ended it.
     Status(i64),
+    /// The kernel killed it, because its container had all the memory that it may have.
+    OutOfMemory,
     /// The engine says that it is gone and no longer knows how.
     Forgotten,
     /// The engine did not answer the question.
@@ -45,8 +58,12 @@ impl Exit {
     /// In words.
     pub(super) fn words(&self) -> String {
         match self {
-            Self::Status(status @ 129..=192) => format!("killed by signal {}", status - 128),
+            Self::Status(status @ 129..=192) => format!("killed by signal {}", status - SIGNALLED),
             Self::Status(status) => format!("exit status {status}"),
+            Self::OutOfMemory => {
+                let limit = reports::numbers::memory(u64::try_from(MEMORY_BYTES).unwrap_or_default());
+                format!("killed by signal {KILL}: its container reached its limit of {limit} of memory")
+            }
             Self::Forgotten => "ended".to_owned(),
             Self::Untold(why) => format!("ended, and the engine does not tell how: {why}"),
         }
@@ -98,6 +115,7 @@ pub(super) async fn start(
     let (ended, ending) = watch::channel(None);
     let (docker, id) = (belongings.engine().docker(), id.to_owned());
     belongings.engine().spawn(async move {
+        let killed = |exit: &Exit| *exit == Exit::Status(SIGNALLED + KILL);
         let exit = match docker.wait_container(&id, None).next().await {
             Some(Ok(answer)) => Exit::Status(answer.status_code),
             Some(Err(Error::DockerContainerWaitError { code, .. })) => Exit::Status(code),
@@ -105,9 +123,33 @@ pub(super) async fn start(
             Some(Err(error)) => Exit::Untold(error.to_string()),
             None => Exit::Untold("it hung up".to_owned()),
         };
+        let exit =
+            if killed(&exit) && ran_out_of_memory(&docker, &id).await { Exit::OutOfMemory } else { exit };
         ended.send_replace(Some(exit));
     });
     Ok(ending)
+}
+
+/// Whether the engine noted, before the container's end, that the kernel killed for want of memory in it. An engine
+/// remembers its last events and tells them again.
+async fn ran_out_of_memory(docker: &Docker, id: &str) -> bool {
+    let filters = HashMap::from([
+        ("container".to_owned(), vec![id.to_owned()]),
+        ("event".to_owned(), ["oom", "die"].map(str::to_owned).to_vec()),
+    ]);
+    let options = EventsOptions { since: Some("1".to_owned()), until: None, filters: Some(filters) };
+    let mut events = Box::pin(docker.events(Some(options)));
+    let told = async {
+        while let Some(Ok(event)) = events.next().await {
+            match event.action.as_deref() {
+                Some("oom") => return true,
+                Some("die") => return false,
+                _ => {}
+            }
+        }
+        false
+    };
+    tokio::time::timeout(EVENTS_PATIENCE, told).await.unwrap_or(false)
 }
 
 /// Pieces of text as they come, put together to lines.
@@ -165,5 +207,11 @@ mod tests {
     fn a_signal_is_told_as_in_the_process_cluster() {
         assert_eq!(Exit::Status(137).words(), "killed by signal 9");
         assert_eq!(Exit::Status(2).words(), "exit status 2");
+    }
+
+    #[test]
+    fn an_end_for_want_of_memory_is_told_as_one_by_the_containers_limit() {
+        let how = Exit::OutOfMemory.words();
+        assert_eq!(how, "killed by signal 9: its container reached its limit of 2.0 GiB of memory");
     }
 }

@@ -32,6 +32,11 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(2);
 /// How often the way to an agent and back is tried, and with it the whole way through the engine.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
+/// What a container may hold in memory. The official image of Apache ZooKeeper takes half of it.
+pub(super) const MEMORY_BYTES: i64 = 2 << 30;
+/// Processes and threads that a container may have.
+const MOST_PROCESSES: i64 = 4_096;
+
 /// A running holder.
 pub(super) struct Holder {
     /// Its container.
@@ -89,7 +94,7 @@ impl Plan<'_> {
             // The end of the one who attached is the end of the agent's input.
             stdin_once: Some(true),
             exposed_ports: published.as_ref().map(|_| vec![port]),
-            host_config: Some(HostConfig {
+            host_config: Some(bounded(HostConfig {
                 network_mode: Some(self.network.to_owned()),
                 port_bindings: published,
                 auto_remove: Some(true),
@@ -97,7 +102,7 @@ impl Plan<'_> {
                 cap_add: Some(["NET_ADMIN", "SYS_PTRACE", "KILL"].map(str::to_owned).to_vec()),
                 mounts: Some(self.volumes.iter().map(|(name, path)| look_at(name, path)).collect()),
                 ..confined()
-            }),
+            })),
             ..ContainerCreateBody::default()
         }
     }
@@ -174,6 +179,12 @@ pub(super) fn confined() -> HostConfig {
         log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
         ..HostConfig::default()
     }
+}
+
+/// What bounds every container of a run: a member that leaks takes neither the memory nor the processes of the machine.
+/// Both bounds are far above what a member needs.
+pub(super) fn bounded(host: HostConfig) -> HostConfig {
+    HostConfig { memory: Some(MEMORY_BYTES), pids_limit: Some(MOST_PROCESSES), ..host }
 }
 
 /// Where a member's volumes are mounted.

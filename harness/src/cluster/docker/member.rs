@@ -139,7 +139,7 @@ impl Reader {
         let Ok(mut exit) = exit.await else { return };
         let told = tokio::time::timeout(EXIT_PATIENCE, exit.wait_for(Option::is_some)).await;
         match told.ok().and_then(Result::ok).and_then(|exit| exit.clone()) {
-            Some(exit @ (Exit::Status(_) | Exit::Forgotten)) => {
+            Some(exit @ (Exit::Status(_) | Exit::OutOfMemory | Exit::Forgotten)) => {
                 let how = exit.words();
                 self.place.note_at(at, Event::Exited(how.clone()));
                 ender.send_replace(Some(how));

@@ -54,7 +54,7 @@ impl Trouble {
             return;
         }
         let how = match exit {
-            Some(exit @ (Exit::Status(_) | Exit::Forgotten)) => exit.words(),
+            Some(exit @ (Exit::Status(_) | Exit::OutOfMemory | Exit::Forgotten)) => exit.words(),
             Some(Exit::Untold(_)) | None => seen.to_owned(),
         };
         self.tell(format!("the holder of n{} ended ({how})", member.0));
