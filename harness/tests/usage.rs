@@ -22,9 +22,13 @@ fn refused(folder: &Path, arguments: &[&str], status: i32, advice: &str) {
 #[test]
 fn bad_input_is_refused_with_254_and_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
-    let table: [(&[&str], &str); 29] = [
+    let table: [(&[&str], &str); 33] = [
         (&["run", "--nemesis", "partition-leadr"], "did you mean `partition-leader`?"),
         (&["run", "--workload", "registre"], "did you mean `register`?"),
+        (&["run", "--cluster", "dcoker"], "did you mean `docker`?"),
+        (&["run", "--target", "zookeper"], "did you mean `zookeeper`?"),
+        (&["run", "--plant", "commit-alon"], "did you mean `commit-alone`?"),
+        (&["completions", "tcsh"], "bash"),
         (&["run", "--nodes", "0"], "at least one member"),
         (&["run", "--nemesis", "partition-leader", "--nodes", "1"], "needs at least 2 nodes"),
         (&["run", "--cluster", "sim", "--base-port", "9000"], "Leave it out"),
@@ -92,6 +96,48 @@ fn help_and_version_are_answers_and_not_failures() {
         ["member", "links", "clock-target"].iter().all(|hidden| !help.contains(hidden)),
         "hidden commands are shown: {help}"
     );
+}
+
+#[test]
+fn too_few_open_files_are_named_before_anything_is_started() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let limited = |arguments: &str| {
+        Command::new("sh")
+            .args(["-c", &format!("ulimit -n 64 && exec \"$0\" {arguments}"), env!("CARGO_BIN_EXE_harness")])
+            .current_dir(folder.path())
+            .output()
+            .expect("a shell starts")
+    };
+    let output = limited("run --cluster process");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(254), "{message}");
+    assert!(message.contains("64 files open") && message.contains("ulimit -Hn 214"), "{message}");
+    let found = String::from_utf8_lossy(&limited("doctor").stdout).into_owned();
+    assert!(found.contains("BAD  open files"), "{found}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0, "something was left behind");
+}
+
+#[test]
+fn help_names_what_flags_take_and_no_line_of_it_is_wider_than_a_terminal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let help = harness(folder.path(), &["run", "--help"]).stdout;
+    let help = String::from_utf8_lossy(&help).into_owned();
+    for name in ["ephemeral", "docker", "mixed:N", "partition-ring", "ack-before-fsync", "--publish"] {
+        assert!(help.contains(name), "{name}: {help}");
+    }
+    assert!(!help.contains("--observers"), "a flag that is not in this build is shown");
+    assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+}
+
+#[test]
+fn shells_and_man_are_told_of_every_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = harness(folder.path(), &["completions", "bash"]).stdout;
+    assert!(String::from_utf8_lossy(&script).contains("selftest"));
+    let page = harness(folder.path(), &["man"]).stdout;
+    assert!(String::from_utf8_lossy(&page).contains(".TH harness"));
+    assert_eq!(harness(folder.path(), &["man", "pages"]).status.code(), Some(0));
+    assert!(folder.path().join("pages/harness-replay.1").is_file());
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::Parser;
+use anyhow::Context;
+use clap::{CommandFactory, Parser};
 use node::NodeConfig;
 use node::environment::Environment;
 use node::print::PrintArgs;
@@ -13,7 +14,12 @@ use tracing_subscriber::EnvFilter;
 
 /// The command line.
 #[derive(Debug, Parser)]
-#[command(name = "node", version, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "node",
+    version,
+    about = "One member of a coordination ensemble that speaks ZooKeeper's protocols, or a question to one",
+    args_conflicts_with_subcommands = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -34,6 +40,13 @@ enum Command {
     Log(PrintArgs),
     /// Print a snapshot, Apache ZooKeeper's or ours
     Snapshot(PrintArgs),
+    /// Print what a shell needs to complete this command: `source <(node completions bash)`
+    Completions {
+        /// Whose
+        shell: clap_complete::Shell,
+    },
+    /// Print the page of the manual: `node man | man -l -`
+    Man,
 }
 
 fn main() -> ExitCode {
@@ -60,6 +73,15 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         }
         Some(Command::Log(args)) => return node::print::log(args),
         Some(Command::Snapshot(args)) => return node::print::snapshot(args),
+        Some(Command::Completions { shell }) => {
+            clap_complete::generate(*shell, &mut Cli::command(), "node", &mut std::io::stdout());
+            return Ok(());
+        }
+        Some(Command::Man) => {
+            return clap_mangen::Man::new(Cli::command())
+                .render(&mut std::io::stdout())
+                .context("failed to print the page");
+        }
         None => {}
     }
     let environment = Environment::read(std::env::vars_os()).map_err(failed)?;

@@ -5,6 +5,7 @@
 //! gets a suggestion, a duration without a unit gets one written for it.
 
 pub mod checking;
+pub mod names;
 pub mod options;
 pub mod simulator;
 pub mod size;
@@ -53,6 +54,10 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Remove what a killed harness left
     Clean(StoreArgs),
+    /// Print what a shell needs to complete this command: `source <(harness completions bash)`
+    Completions(CompletionsArgs),
+    /// Print the page of the manual, or write one for each command into a folder
+    Man(ManArgs),
     /// A member of the process cluster
     #[command(hide = true)]
     Member(Box<MemberArgs>),
@@ -83,39 +88,31 @@ pub enum Format {
 
 /// Flags of `run`.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = names::of_a_run())]
 pub struct RunArgs {
     /// Voting members
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub nodes: u32,
-    /// The members' image for --cluster docker, with its own command, instead of the bundled node
-    #[arg(long, value_name = "NAME")]
-    pub image: Option<String>,
-    /// What the members' image runs instead of its own command; once for each word
-    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
-    pub image_command: Vec<String>,
-    /// Publish the members' client ports on this address of the Docker engine's machine
-    #[arg(long, value_name = "ADDRESS")]
-    pub publish: Option<std::net::IpAddr>,
+    /// What members are made of.
+    #[command(flatten)]
+    pub brought: BroughtArgs,
     /// Observers; not in this build
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, hide = true)]
     pub observers: u32,
-    /// Where members run: auto, process, docker, sim
-    #[arg(long, value_name = "WHERE", default_value = "auto")]
+    /// Where members run; auto takes containers where a Docker engine answers
+    #[arg(long, value_name = "WHERE", default_value = "auto", value_parser = names::a_cluster())]
     pub cluster: String,
-    /// What is tested: node, zookeeper, or mixed:N, of which N members are Apache ZooKeeper
-    #[arg(long, value_name = "WHAT", default_value = "node")]
+    /// What is tested: the bundled node, Apache ZooKeeper, or both with N members of Apache ZooKeeper
+    #[arg(long, value_name = "WHAT", default_value = "node", value_parser = names::a_target())]
     pub target: String,
-    /// Apache ZooKeeper's class path as Java takes it [default: ZOOKEEPER_CLASSPATH, or where Debian's package is]
-    #[arg(long, value_name = "CLASSPATH")]
-    pub zookeeper: Option<String>,
     /// The tick of Apache ZooKeeper's members, who give each other up after two of them [default: 500ms]
     #[arg(long, value_name = "TIME")]
     pub tick: Option<String>,
-    /// What clients do: register, set, append, sequential, ephemeral
-    #[arg(long, value_name = "NAME", default_value = "register")]
+    /// What clients do
+    #[arg(long, value_name = "NAME", default_value = "register", value_parser = names::a_workload())]
     pub workload: String,
-    /// What is broken: `none`, or a list of nemeses that take turns (`harness list nemeses`)
-    #[arg(long, value_name = "LIST", default_value = "none")]
+    /// What is broken: `none`, or a list of nemeses that take turns; see below
+    #[arg(long, value_name = "LIST", default_value = "none", value_parser = names::a_nemesis(), hide_possible_values = true)]
     pub nemesis: String,
     /// From the onset of one fault to that of the next; each is held for half of it [default: 4s; with members of
     /// Apache ZooKeeper, which take seconds to start, 10s]
@@ -146,8 +143,8 @@ pub struct RunArgs {
     /// What the run is called in the store [default: workload and nemeses]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Plant a known bug in the members, which the run must then find (`harness list plants`)
-    #[arg(long, value_name = "BUG")]
+    /// Plant a known bug in the members, which the run must then find; see below
+    #[arg(long, value_name = "BUG", value_parser = names::a_plant(), hide_possible_values = true)]
     pub plant: Option<String>,
     /// Let the nemeses act at once, each in its own rhythm, instead of taking turns
     #[arg(long)]
@@ -175,6 +172,46 @@ pub struct RunArgs {
     pub lose_unsynced: String,
 }
 
+/// What is brought along to be members, and who reaches it. It decides what code runs and is never taken from a run's
+/// folder.
+#[derive(Clone, Debug, Default, Args)]
+pub struct BroughtArgs {
+    /// The members' image for --cluster docker, with its own command, instead of the bundled node
+    #[arg(long, value_name = "NAME")]
+    pub image: Option<String>,
+    /// What the members' image runs instead of its own command; once for each word
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    pub image_command: Vec<String>,
+    /// Publish the members' client ports on this address of the Docker engine's machine
+    #[arg(long, value_name = "ADDRESS")]
+    pub publish: Option<std::net::IpAddr>,
+    /// Apache ZooKeeper's class path as Java takes it [default: ZOOKEEPER_CLASSPATH, or where Debian's package is]
+    #[arg(long, value_name = "CLASSPATH")]
+    pub zookeeper: Option<String>,
+}
+
+/// Flags of `completions`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "For all shells to come, bash: `harness completions bash >~/.local/share/bash-completion/completions/harness`; \
+                  zsh: `harness completions zsh >FOLDER/_harness` with a FOLDER of $fpath; fish: `harness completions fish \
+                  >~/.config/fish/completions/harness.fish`."
+)]
+pub struct CompletionsArgs {
+    /// Whose
+    pub shell: clap_complete::Shell,
+}
+
+/// Flags of `man`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "To read it: `harness man | man -l -`. To keep it: `harness man ~/.local/share/man/man1`."
+)]
+pub struct ManArgs {
+    /// Where harness.1 and a page for each command are written; without it the first goes to standard output
+    pub folder: Option<PathBuf>,
+}
+
 /// Flags of `report`.
 #[derive(Clone, Debug, Args)]
 pub struct ReportArgs {
@@ -188,7 +225,8 @@ pub struct ReportArgs {
 /// Flags of `list`.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
-    /// nemeses, workloads, targets, models, conditions, faults or plants; without it, which lists there are
+    /// Which list; without it, which there are
+    #[arg(value_parser = names::a_list())]
     pub what: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use node_core::Bug;
 use workloads::Kind;
 
-use super::{Format, RunArgs, span, suggest};
+use super::{Format, RunArgs, names, span, suggest};
 use crate::cluster::ports::MAX_MEMBERS;
 use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Plan, schedule};
@@ -176,12 +176,12 @@ impl RunOptions {
             nodes: nodes(args)?,
             cluster: cluster(&args.cluster)?,
             containers: Containers {
-                image: args.image.clone(),
-                image_command: args.image_command.clone(),
-                publish: args.publish,
+                image: args.brought.image.clone(),
+                image_command: args.brought.image_command.clone(),
+                publish: args.brought.publish,
             },
             target,
-            zookeeper: args.zookeeper.clone(),
+            zookeeper: args.brought.zookeeper.clone(),
             tick: optional_time("--tick", args.tick.as_deref(), TICK)?,
             workload: workload(&args.workload)?,
             interval: optional_time("--interval", args.interval.as_deref(), usual_interval(target))?,
@@ -221,7 +221,7 @@ impl RunOptions {
     fn check_target(&self, args: &RunArgs) -> Result<(), Failure> {
         let name = self.target.name();
         if !self.target.has_java() {
-            if args.zookeeper.is_some() || args.tick.is_some() {
+            if args.brought.zookeeper.is_some() || args.tick.is_some() {
                 return Err(Failure::usage(
                     "--zookeeper and --tick are for Apache ZooKeeper: add --target zookeeper or mixed:N",
                 ));
@@ -505,33 +505,27 @@ fn cluster(text: &str) -> Result<Where, Failure> {
         // Which one it is is decided when the machine has been looked at.
         "auto" => Ok(Where { name: "auto", reason: String::new() }),
         "sim" => Ok(Where { name: "sim", reason: ASKED_FOR.to_owned() }),
-        _ => Err(Failure::usage(format!(
-            "there is no cluster `{text}`{}\n--cluster takes auto, docker, process or sim",
-            suggest::hint(text, &["auto", "process", "docker", "sim"])
+        _ => Err(Failure::Usage(suggest::unknown(
+            "cluster",
+            text,
+            &names::CLUSTERS,
+            "--cluster takes one of these:",
         ))),
     }
 }
 
 fn workload(text: &str) -> Result<&'static str, Failure> {
-    let names: Vec<&str> = workloads::WORKLOADS.iter().map(|workload| workload.name).collect();
     workloads::find(text).map(|workload| workload.name).ok_or_else(|| {
-        Failure::usage(format!(
-            "there is no workload `{text}`{}\n`harness list workloads` shows all: {}",
-            suggest::hint(text, &names),
-            names.join(", ")
-        ))
+        let advice = "`harness list workloads` says what each does:";
+        Failure::Usage(suggest::unknown("workload", text, &names::workloads(), advice))
     })
 }
 
 pub(crate) fn plant(text: Option<&str>) -> Result<Option<Bug>, Failure> {
     let Some(text) = text else { return Ok(None) };
-    let names: Vec<&str> = Bug::ALL.iter().map(|bug| bug.name()).collect();
     Bug::from_name(text).map(Some).ok_or_else(|| {
-        Failure::usage(format!(
-            "there is no bug `{text}` to plant{}\n`harness list plants` shows all {}",
-            suggest::hint(text, &names),
-            names.len()
-        ))
+        let advice = "`harness list plants` says what each does:";
+        Failure::Usage(suggest::unknown("bug to plant", text, &names::plants(), advice))
     })
 }
 

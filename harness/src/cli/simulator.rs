@@ -4,29 +4,24 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Format;
+use super::{BroughtArgs, Format, names};
 use crate::worlds::seeds::Seeds;
 
 /// Flags of `replay`.
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "A folder may be somebody else's. What code runs, and who can reach it, is never taken from it: \
+                  --image, --image-command, --publish and --zookeeper stand on this command line or nowhere."
+)]
 pub struct ReplayArgs {
     /// A run folder with its schedule
     pub path: PathBuf,
-    /// Where members run: auto, process, docker, sim [default: as in the folder]
-    #[arg(long, value_name = "WHERE")]
+    /// Where members run [default: as in the folder]
+    #[arg(long, value_name = "WHERE", value_parser = names::a_cluster())]
     pub cluster: Option<String>,
-    /// Apache ZooKeeper's class path, which is never taken from a folder
-    #[arg(long, value_name = "CLASSPATH")]
-    pub zookeeper: Option<String>,
-    /// The members' image, which is never taken from a folder
-    #[arg(long, value_name = "NAME")]
-    pub image: Option<String>,
-    /// What the members' image runs, which is never taken from a folder; once for each word
-    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
-    pub image_command: Vec<String>,
-    /// Where client ports are published, which is never taken from a folder
-    #[arg(long, value_name = "ADDRESS")]
-    pub publish: Option<std::net::IpAddr>,
+    /// What members are made of.
+    #[command(flatten)]
+    pub brought: BroughtArgs,
     /// Where runs are kept
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub store: PathBuf,
@@ -57,8 +52,8 @@ pub struct SimArgs {
     /// Print every transition of one world
     #[arg(long)]
     pub trace: bool,
-    /// Plant a known bug in the members
-    #[arg(long, value_name = "BUG")]
+    /// Plant a known bug in the members (`harness list plants`)
+    #[arg(long, value_name = "BUG", value_parser = names::a_plant(), hide_possible_values = true)]
     pub plant: Option<String>,
     /// Worlds of one kind alone: membership (every ensemble changes while it serves)
     #[arg(long, value_name = "KIND", conflicts_with = "script")]

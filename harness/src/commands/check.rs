@@ -81,10 +81,17 @@ pub(crate) fn show(judged: &Judged, folder: &RunFolder, format: Format) -> Resul
                 colour: colour_wanted(std::io::stdout().is_terminal()),
                 width: width(),
             };
-            reports::terminal::render(&judged.run, &judged.results, &judged.faults, Some(&page), style)
+            let mut results = judged.results.clone();
+            results.repeat = as_typed_here(&results.repeat, std::env::var_os("CARGO").is_some());
+            reports::terminal::render(&judged.run, &results, &judged.faults, Some(&page), style)
         }
     };
     print(&text)
+}
+
+/// A command as whoever started this one can type it: `cargo harness`, an alias, tells the harness where cargo is.
+pub(crate) fn as_typed_here(command: &str, by_cargo: bool) -> String {
+    if by_cargo && command.starts_with("harness ") { format!("cargo {command}") } else { command.to_owned() }
 }
 
 /// The width of the terminal, as far as it tells.
@@ -93,4 +100,16 @@ pub(crate) fn width() -> usize {
         0 => USUAL_WIDTH,
         columns => usize::from(columns),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_repeats_a_run_is_one_that_can_be_typed() {
+        assert_eq!(as_typed_here("harness run --seed 7", true), "cargo harness run --seed 7");
+        assert_eq!(as_typed_here("harness run --seed 7", false), "harness run --seed 7");
+        assert_eq!(as_typed_here("", true), "");
+    }
 }

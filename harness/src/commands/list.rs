@@ -4,19 +4,17 @@ use checker::catalogue::{Condition, ModelName};
 use node_core::Bug;
 
 use super::print;
+use crate::cli::names::LISTS;
 use crate::cli::suggest;
 use crate::cluster::FaultClass;
 use crate::exit::{Exit, Failure};
 use crate::nemesis::Nemesis;
 use crate::targets::Target;
 
-/// What there is to list.
-const KINDS: [&str; 7] = ["nemeses", "workloads", "targets", "models", "conditions", "faults", "plants"];
-
 /// Prints the list; without a word, which lists there are.
 pub fn list(what: Option<&str>) -> Result<Exit, Failure> {
     let Some(what) = what else {
-        print(&KINDS.map(|kind| format!("harness list {kind}\n")).concat())?;
+        print(&LISTS.map(|kind| format!("harness list {kind}\n")).concat())?;
         return Ok(Exit::Done);
     };
     let rows = match what {
@@ -28,11 +26,7 @@ pub fn list(what: Option<&str>) -> Result<Exit, Failure> {
         "faults" | "fault" => faults(),
         "plants" | "plant" => plants(),
         _ => {
-            return Err(Failure::usage(format!(
-                "there is no list of `{what}`{}\n`harness list` knows: {}",
-                suggest::hint(what, &KINDS),
-                KINDS.join(", ")
-            )));
+            return Err(Failure::Usage(suggest::unknown("list of", what, &LISTS, "`harness list` knows:")));
         }
     };
     print(&table(&rows))?;

@@ -5,10 +5,12 @@ pub mod agent;
 pub mod check;
 pub mod clean;
 pub mod clock_target;
+pub mod completions;
 pub mod confirm;
 pub mod doctor;
 pub mod links;
 pub mod list;
+pub mod man;
 pub mod member;
 pub mod replay;
 pub mod report;
@@ -20,8 +22,8 @@ pub mod stand_in;
 use std::ffi::OsString;
 use std::io::Write;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command};
@@ -45,6 +47,8 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::List(args) => list::list(args.what.as_deref()),
         Command::Doctor(args) => doctor::doctor(&args.store),
         Command::Clean(args) => clean::clean(&args),
+        Command::Completions(args) => completions::completions(args.shell),
+        Command::Man(args) => man::man(args.folder.as_deref()),
         Command::Member(args) => member::member(&args),
         Command::Become(args) => stand_in::become_program(&args),
         Command::Links => links::links(),
@@ -82,6 +86,17 @@ fn log_to_stderr(usual: &str) {
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .try_init();
+}
+
+/// The command line as people see it: without the commands that only the harness itself starts.
+pub(crate) fn visible() -> clap::Command {
+    let whole = Cli::command();
+    let seen = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    clap::Command::new("harness")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(whole.get_about().cloned().unwrap_or_default())
+        .long_about(whole.get_long_about().cloned().unwrap_or_default())
+        .subcommands(seen)
 }
 
 /// Writes a result to stdout. A reader that went away is not a failure of ours.

@@ -76,12 +76,12 @@ fn command(args: &ReplayArgs) -> String {
         words.extend(value.map(|value| format!("--{name} {}", stranger::shown(&value))));
     };
     flag("cluster", args.cluster.clone());
-    flag("zookeeper", args.zookeeper.clone());
-    flag("image", args.image.clone());
-    for word in &args.image_command {
+    flag("zookeeper", args.brought.zookeeper.clone());
+    flag("image", args.brought.image.clone());
+    for word in &args.brought.image_command {
         flag("image-command", Some(word.clone()));
     }
-    flag("publish", args.publish.map(|address| address.to_string()));
+    flag("publish", args.brought.publish.map(|address| address.to_string()));
     words.join(" ")
 }
 

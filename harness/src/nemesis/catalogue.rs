@@ -161,6 +161,11 @@ impl Nemesis {
         self.needs() == FaultClass::Kill
     }
 
+    /// Every name that stands on the command line, and none.
+    pub fn names() -> Vec<&'static str> {
+        std::iter::once(Self::NONE).chain(Self::ALL.iter().map(|nemesis| nemesis.name())).collect()
+    }
+
     /// The nemesis of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|nemesis| nemesis.name() == name)
@@ -191,13 +196,7 @@ impl Nemesis {
 }
 
 fn unknown(name: &str) -> String {
-    let mut known = vec![Nemesis::NONE];
-    known.extend(Nemesis::ALL.iter().map(|nemesis| nemesis.name()));
-    format!(
-        "there is no nemesis `{name}`{}\n`harness list nemeses` shows all: {}",
-        suggest::hint(name, &known),
-        known.join(", ")
-    )
+    suggest::unknown("nemesis", name, &Nemesis::names(), "`harness list nemeses` says what each does:")
 }
 
 #[cfg(test)]

@@ -97,11 +97,9 @@ impl Target {
             _ => {}
         }
         let Some(number) = text.strip_prefix("mixed").map(|rest| rest.trim_start_matches(':')) else {
-            return Err(Failure::usage(format!(
-                "there is no target `{text}`{}\n--target takes node, zookeeper or mixed:N, N being how many members are \
-                 Apache ZooKeeper",
-                suggest::hint(text, &["node", "zookeeper", "mixed:1", "mixed:2"])
-            )));
+            let advice = "--target takes one of these, N being how many members are Apache ZooKeeper:";
+            let names = Self::LIST.map(|(name, _)| name);
+            return Err(Failure::Usage(suggest::unknown("target", text, &names, advice)));
         };
         match number.parse::<u32>() {
             Ok(java) if java >= 1 && java < nodes => Ok(Self::Mixed { java }),

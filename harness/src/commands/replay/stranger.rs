@@ -62,6 +62,7 @@ pub(super) fn is_plain(run: &RunInfo, folder: &Path) -> Result<(), Failure> {
 
 /// Takes what names code, or opens the network, from the command line alone. A folder that asks for more is refused.
 pub(super) fn chosen_here(flags: &mut RunArgs, args: &ReplayArgs, folder: &Path) -> Result<(), Failure> {
+    let (theirs, ours) = (&flags.brought, &args.brought);
     let mut lacking = Vec::new();
     let mut asks = |flag: &str, theirs: &[String], ours: bool| {
         if !ours {
@@ -69,10 +70,10 @@ pub(super) fn chosen_here(flags: &mut RunArgs, args: &ReplayArgs, folder: &Path)
         }
     };
     let one = |value: &Option<String>| value.iter().cloned().collect::<Vec<_>>();
-    asks("zookeeper", &one(&flags.zookeeper), args.zookeeper.is_some());
-    asks("image", &one(&flags.image), args.image.is_some());
-    asks("image-command", &flags.image_command, !args.image_command.is_empty());
-    asks("publish", &one(&flags.publish.map(|address| address.to_string())), args.publish.is_some());
+    asks("zookeeper", &one(&theirs.zookeeper), ours.zookeeper.is_some());
+    asks("image", &one(&theirs.image), ours.image.is_some());
+    asks("image-command", &theirs.image_command, !ours.image_command.is_empty());
+    asks("publish", &one(&theirs.publish.map(|address| address.to_string())), ours.publish.is_some());
     if !lacking.is_empty() {
         return Err(Failure::usage(format!(
             "{} asks for {}. What runs here, and who can reach it, is not taken from a folder, which may be \
@@ -81,10 +82,7 @@ pub(super) fn chosen_here(flags: &mut RunArgs, args: &ReplayArgs, folder: &Path)
             lacking.join(" ")
         )));
     }
-    flags.zookeeper.clone_from(&args.zookeeper);
-    flags.image.clone_from(&args.image);
-    flags.image_command.clone_from(&args.image_command);
-    flags.publish = args.publish;
+    flags.brought.clone_from(ours);
     // Ports that were free on another machine mean nothing here.
     flags.base_port = None;
     Ok(())

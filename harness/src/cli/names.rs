@@ -1,0 +1,85 @@
+//! Names that flags take, as help shows them and shells complete them.
+//!
+//! A name is only shown here. Whether it is known is decided where it is meant, because a message of ours says more than
+//! clap's would, and because some flags take a list of them.
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use node_core::Bug;
+
+use super::suggest;
+use crate::nemesis::Nemesis;
+use crate::targets::Target;
+
+/// Where members may run.
+pub(super) const CLUSTERS: [&str; 4] = ["auto", "docker", "process", "sim"];
+/// What there is to list.
+pub(crate) const LISTS: [&str; 7] =
+    ["nemeses", "workloads", "targets", "models", "conditions", "faults", "plants"];
+
+/// Any text; these names are shown.
+#[derive(Clone)]
+pub struct Named(fn() -> Vec<&'static str>);
+
+impl TypedValueParser for Named {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.0)().into_iter().map(PossibleValue::new)))
+    }
+}
+
+/// Where members may run.
+pub fn a_cluster() -> Named {
+    Named(|| CLUSTERS.to_vec())
+}
+
+/// What may be tested.
+pub fn a_target() -> Named {
+    Named(|| Target::LIST.map(|(name, _)| name).to_vec())
+}
+
+/// What clients may do.
+pub fn a_workload() -> Named {
+    Named(workloads)
+}
+
+/// What may be broken.
+pub fn a_nemesis() -> Named {
+    Named(Nemesis::names)
+}
+
+/// What may be planted.
+pub fn a_plant() -> Named {
+    Named(plants)
+}
+
+/// What may be listed.
+pub fn a_list() -> Named {
+    Named(|| LISTS.to_vec())
+}
+
+pub(super) fn workloads() -> Vec<&'static str> {
+    workloads::WORKLOADS.iter().map(|workload| workload.name).collect()
+}
+
+pub(super) fn plants() -> Vec<&'static str> {
+    Bug::ALL.iter().map(|bug| bug.name()).collect()
+}
+
+/// The long lists, which would fill the help of their flags.
+pub(super) fn of_a_run() -> String {
+    format!(
+        "Nemeses (`harness list nemeses` says what each does):\n{}\n\nBugs to plant (`harness list plants`):\n{}",
+        suggest::listed(&Nemesis::names()),
+        suggest::listed(&plants())
+    )
+}
