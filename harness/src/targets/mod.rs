@@ -177,7 +177,7 @@ mod tests {
             ("mixed:5", 5, "all of them is --target zookeeper"),
             ("mixed:two", 5, "from 1 to 4"),
             ("mixed:1", 1, "raise --nodes"),
-            ("etcd", 5, "--target takes node, zookeeper or mixed:N"),
+            ("etcd", 5, "node, zookeeper, mixed:N"),
         ] {
             let error = Target::parse(text, nodes).expect_err(text).to_string();
             assert!(error.contains(advice), "{text}: {error}");
