@@ -262,10 +262,11 @@ impl<P: Plant> World<P> {
         disk.fail_from_nth(nth, ErrorKind::Other);
         // A tree that is older than the log: what is behind it has to go as well.
         let replaces = self.rehearsals.chance(HALF);
-        let tree = found.entries.first().filter(|_| replaces).map(|entry| Image {
-            zxid: entry.zxid(),
-            ..found.image.clone()
-        });
+        let tree = found
+            .entries
+            .first()
+            .filter(|_| replaces)
+            .map(|entry| Image { zxid: entry.zxid(), ..found.image.clone() });
         let op = tree.map(|tree| StoreOp::Install(Arc::new(tree)));
         match &op {
             Some(op) => {
