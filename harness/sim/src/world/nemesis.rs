@@ -173,11 +173,8 @@ impl<P: Plant> World<P> {
                     self.unblock(from, to, block);
                 }
             }
-            Some(Undo::HalfOpen(one, other)) => {
-                if self.in_chaos() {
-                    self.half_open(one, other);
-                }
-            }
+            Some(Undo::HalfOpen(one, other)) if self.in_chaos() => self.half_open(one, other),
+            Some(Undo::HalfOpen(..)) => {}
             Some(Undo::Empty(host)) => {
                 self.write_down(|_| Transition::Disk { host, turns: DiskTurn::Roomy });
                 self.hosts[host].disk.set_full(false);
