@@ -11,7 +11,7 @@
 //! - [`nemesis`]: faults, and their end: [`cuts`] of links, [`disks`] that fail, [`traps`] for members on their
 //!   way to an epoch.
 //! - [`rehearsals`]: what disks would hold, had their members died at chosen moments.
-//! - [`progress`], [`patience`]: what must go on in spite of them; [`membership`]: by whom, where that changes.
+//! - [`progress`], [`patience`], [`answers`]: what must go on in spite of them; [`membership`]: by whom, where that changes.
 //! - [`population`]: clients' connections; [`operations`]: what they do there; [`record`] and [`history`]: what they
 //!   leave, and its judgement; [`sessions`]: whether those end as they must; [`scouts`]: clients that watch;
 //!   [`probers`]: clients that try what the law says.
@@ -20,6 +20,7 @@
 //!   are back.
 //! - [`hand`], [`recorder`]: the world written down as a script; [`by_hand`], [`fair`], [`notes`]: a script moves it.
 
+mod answers;
 mod appointed;
 mod by_hand;
 mod cuts;
@@ -66,6 +67,7 @@ use crate::outcome::{Options, Outcome, Rule, Violation};
 use crate::script::{Prompt, Reduction};
 use crate::time::{Queue, Time};
 use crate::trace::Trace;
+use answers::Waits;
 pub(crate) use appointed::{Act, Appointment};
 use hand::Hand;
 use nemesis::Undo;
@@ -160,6 +162,7 @@ pub(crate) struct World<P: Plant> {
     traps: Vec<Armed>,
     progress: Progress,
     patience: Patience,
+    waits: Waits,
     /// The dice of ends that do not happen.
     rehearsals: Dice,
     /// What was appointed for a disk, in a world that follows a script.
@@ -218,6 +221,7 @@ impl<P: Plant> World<P> {
             traps: Vec::new(),
             progress: Progress::new(drawn.hosts()),
             patience: Patience::new(drawn.hosts()),
+            waits: Waits::default(),
             rehearsals: Dice::part(drawn.seed, Part::Rehearsals),
             appointment: None,
             stage: Stage::Chaos,

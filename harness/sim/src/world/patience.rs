@@ -123,7 +123,7 @@ impl Patience {
     }
 
     /// Who has followed this member since then.
-    fn followers(&self, leader: ServerId, moment: Time) -> impl Iterator<Item = HostIndex> + '_ {
+    pub(super) fn followers(&self, leader: ServerId, moment: Time) -> impl Iterator<Item = HostIndex> + '_ {
         let loyal = move |follows: &Option<(ServerId, Time)>| {
             follows.is_some_and(|(known, since)| known == leader && since <= moment)
         };
@@ -173,7 +173,7 @@ impl Patience {
 
 impl<P: Plant> World<P> {
     /// Within this a proposal is committed.
-    fn commit_bound_us(&self) -> u64 {
+    pub(super) fn commit_bound_us(&self) -> u64 {
         let drawn = &self.drawn;
         let link_us = drawn.link_us.1 + drawn.jitter_us + drawn.spike_us;
         let fsync_us = 2 * drawn.fsync_us.1 + drawn.stall_us;
@@ -279,7 +279,7 @@ impl<P: Plant> World<P> {
         process.map_or(Epoch::ZERO, |process| process.member.status().accepted_epoch)
     }
 
-    fn suffices(&self, set: Set) -> bool {
+    pub(super) fn suffices(&self, set: Set) -> bool {
         if self.drawn.changes {
             self.is_quorum_of_all(set)
         } else {

@@ -127,6 +127,7 @@ impl<P: Plant> World<P> {
         self.check_overdue();
         self.check_commits();
         self.check_silent_learners();
+        self.check_answers();
         let led = self
             .hosts
             .iter()
