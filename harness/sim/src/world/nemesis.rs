@@ -246,6 +246,7 @@ impl<P: Plant> World<P> {
         let host = self.anyone();
         let jump_us = self.fate.scale(10_000, MAX_SUSPENSION_US);
         self.hosts[host].clock.mono_offset += jump_us;
+        self.patience.jumped(host);
         self.write_down_clock(host, jump_us);
         self.counters.suspensions += 1;
     }

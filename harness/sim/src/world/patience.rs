@@ -165,6 +165,11 @@ impl Patience {
         }
     }
 
+    /// A member's own clock jumped: a part of that counts as silence.
+    pub(super) fn jumped(&mut self, host: HostIndex) {
+        self.leader_spoke[host] = None;
+    }
+
     /// A leader's connection to a learner is no more.
     pub(super) fn forget(&mut self, conn: ConnId) {
         self.learner_spoke.remove(&EndId::of(conn).conn);
