@@ -62,10 +62,7 @@ impl<P: Plant> World<P> {
 
     pub(super) fn election_bound_us(&self) -> u64 {
         let init_ms = u64::from(self.drawn.init_limit) * self.drawn.tick_time_ms;
-        // Where the ensemble changes, the change may end a stream, and another leader begins it anew.
-        let streams = if self.drawn.changes { 2 } else { 1 };
-        (ELECTION_TIMEOUTS * self.drawn.peer_timeout_ms + init_ms) * 1000
-            + streams * self.drawn.rare.longest_us()
+        (ELECTION_TIMEOUTS * self.drawn.peer_timeout_ms + init_ms) * 1000 + self.drawn.rare.longest_us()
     }
 
     fn service_bound_us(&self) -> u64 {
