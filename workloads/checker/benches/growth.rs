@@ -12,6 +12,9 @@ mod simulation;
 #[path = "../examples/generate_objects/objects.rs"]
 mod objects;
 
+#[path = "../examples/shared/processor.rs"]
+mod processor;
+
 use std::path::{Path, PathBuf};
 
 use checker::catalogue::ModelName;
@@ -26,6 +29,7 @@ use checker::stream::{Answer, Checker};
 use checker::verdict::Verdict;
 use checker::{Budget, linearizable, search};
 use plotters::prelude::*;
+use processor::cpu_seconds;
 use simulation::{Options, Simulation};
 
 /// A check is repeated until it took this long.
@@ -193,16 +197,6 @@ fn repeated(check: impl Fn() -> Verdict) -> (f64, Verdict) {
         }
     }
     (f64::NAN, verdict)
-}
-
-/// What this thread has had of the processor. Where the system does not tell, the clock has to do.
-fn cpu_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = text.split_whitespace().next().and_then(|first| first.parse::<f64>().ok());
-    nanoseconds.map_or_else(
-        || std::time::SystemTime::UNIX_EPOCH.elapsed().map(|since| since.as_secs_f64()).unwrap_or_default(),
-        |nanoseconds| nanoseconds / 1e9,
-    )
 }
 
 fn draw(growth: &Growth, lines: &[Vec<(f64, f64)>], path: &Path) -> Result<(), Box<dyn std::error::Error>> {

@@ -8,6 +8,9 @@
 
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 
+#[path = "shared/processor.rs"]
+mod processor;
+
 use std::fs::File;
 use std::io::BufReader;
 use std::num::NonZeroUsize;
@@ -25,6 +28,7 @@ use checker::model::set::Set;
 use checker::model::{Model, pair};
 use checker::search;
 use checker::verdict::CheckResult;
+use processor::cpu_seconds;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -99,17 +103,6 @@ where
     let calls = pair(model, read)?;
     let since = Clock::now();
     Ok((search::judge(model, &calls, &Budget::default(), threads.get(), false).result, since))
-}
-
-/// What this thread has had of the processor, which is all with one thread. Where the system does not tell, the clock
-/// has to do.
-fn cpu_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = text.split_whitespace().next().and_then(|first| first.parse::<f64>().ok());
-    nanoseconds.map_or_else(
-        || std::time::SystemTime::UNIX_EPOCH.elapsed().map(|since| since.as_secs_f64()).unwrap_or_default(),
-        |nanoseconds| nanoseconds / 1e9,
-    )
 }
 
 /// The most that this process ever held, where the system tells.
