@@ -1,6 +1,6 @@
 //! The `node` binary: one clean member, or a question to one.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -74,8 +74,10 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Some(Command::Log(args)) => return node::print::log(args),
         Some(Command::Snapshot(args)) => return node::print::snapshot(args),
         Some(Command::Completions { shell }) => {
-            clap_complete::generate(*shell, &mut Cli::command(), "node", &mut std::io::stdout());
-            return Ok(());
+            // It would panic where nobody reads on.
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "node", &mut script);
+            return std::io::stdout().write_all(&script).context("failed to print what a shell needs");
         }
         Some(Command::Man) => {
             return clap_mangen::Man::new(Cli::command())

@@ -257,6 +257,9 @@ pub enum Effect {
     },
 }
 
+/// The reason of [`Event::Looking`] when nothing was heard of the leader for too long.
+pub const FELL_SILENT: &str = "the leader fell silent";
+
 /// A transition worth telling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {

@@ -35,7 +35,7 @@ use crate::base::{Base, Leave, Then};
 use crate::clients::Ask;
 use crate::ensemble::Changed;
 use crate::fingerprint::until;
-use crate::io::{ClientId, ConnId, Effect, Event};
+use crate::io::{ClientId, ConnId, Effect, Event, FELL_SILENT};
 use crate::local;
 use crate::plant::{Bug, Plant};
 use crate::planted::Memory;
@@ -237,7 +237,7 @@ impl Learner {
             }
             Phase::Synchronizing | Phase::Acknowledging | Phase::Broadcast => {
                 if self.silence.is_over(base.awake, base.config.silence_limit(self.dialect)) {
-                    return Err(Leave::because("the leader fell silent"));
+                    return Err(Leave::because(FELL_SILENT));
                 }
             }
         }

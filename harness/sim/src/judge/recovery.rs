@@ -24,8 +24,8 @@ pub(crate) struct Found<'a> {
 impl Judge {
     /// A member starts from what its disk holds.
     pub(crate) fn recovers(&mut self, host: HostIndex, found: &Found<'_>) -> Finding {
-        self.check_recovery(host, found)?;
         let recovered = Shadow::recovered(found.base, found.entries);
+        self.check_recovered(host, found, &recovered)?;
         self.views[host] = View {
             logged: recovered.clone(),
             durable: recovered,
@@ -38,8 +38,11 @@ impl Judge {
 
     /// Whether a member that was to start now might find this.
     pub(crate) fn check_recovery(&self, host: HostIndex, found: &Found<'_>) -> Finding {
+        self.check_recovered(host, found, &Shadow::recovered(found.base, found.entries))
+    }
+
+    fn check_recovered(&self, host: HostIndex, found: &Found<'_>, recovered: &Shadow) -> Finding {
         let durable = &self.views[host].durable;
-        let recovered = Shadow::recovered(found.base, found.entries);
         let keep = match found.interrupted {
             Some(StoreOp::Truncate(zxid)) => *zxid,
             // Half-way or done: the tree that was installed stands for everything before it.

@@ -80,13 +80,7 @@ impl<P: Plant> World<P> {
             Role::Looking => None,
         };
         let Some(leader) = leader.filter(|_| process.established) else { return false };
-        let voters = self.voters_at_most();
-        let followers = self.patience.followers(self.server(leader), since).filter(|host| *host < voters);
-        let well: Vec<HostIndex> = followers
-            .filter(|host| self.progress.linked_since(leader, *host) <= since)
-            .chain([leader])
-            .filter(|host| self.progress.undisturbed_since(*host) <= since)
-            .collect();
+        let well = self.well_behind(leader, since);
         well.contains(&host) && well.contains(&leader) && self.suffices(set_of(well.iter().copied()))
     }
 }

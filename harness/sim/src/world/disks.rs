@@ -167,13 +167,9 @@ impl<P: Plant> World<P> {
     /// Files of which the log must notice that they are lost: the directory can't say that there was more when the last log
     /// goes, or one behind which an epoch begins (its first zxid may follow any), or the only snapshot.
     pub(super) fn missed_files(&self, host: HostIndex) -> Vec<String> {
-        let disk = self.hosts[host].disk.clone();
+        let disk = &self.hosts[host].disk;
         let names = disk.list().unwrap_or_default();
-        let of_zxids = |prefix: &str| -> BTreeMap<u64, String> {
-            let zxid = |name: &String| u64::from_str_radix(name.strip_prefix(prefix)?, 16).ok();
-            names.iter().filter_map(|name| Some((zxid(name)?, name.clone()))).collect()
-        };
-        let (logs, snapshots) = (of_zxids("log."), of_zxids("snapshot."));
+        let (logs, snapshots) = (by_zxid(&names, "log."), by_zxid(&names, "snapshot."));
         let newest = snapshots.last_key_value().map_or(0, |(zxid, _)| *zxid);
         // Where the next one holds nothing but a torn tail, this is the last.
         let holds_some =
@@ -272,6 +268,12 @@ pub(super) fn old_bytes(disk: &MemStorage) -> Vec<(String, usize)> {
         }
     }
     old
+}
+
+/// The files with this prefix, by the zxid behind it.
+pub(super) fn by_zxid(names: &[String], prefix: &str) -> BTreeMap<u64, String> {
+    let zxid = |name: &String| u64::from_str_radix(name.strip_prefix(prefix)?, 16).ok();
+    names.iter().filter_map(|name| Some((zxid(name)?, name.clone()))).collect()
 }
 
 /// Whether this is the file of an epoch.

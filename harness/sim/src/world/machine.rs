@@ -60,6 +60,15 @@ pub(super) fn new_host<P: Plant>(index: HostIndex, drawn: &Drawn, dice: &mut Dic
     }
 }
 
+/// How much of what was not synchronized reaches the disk: nothing, everything, or a part.
+pub(super) fn part_kept(dice: &mut Dice, all: u64) -> u64 {
+    match dice.between(0, 3) {
+        0 => 0,
+        1 => all,
+        _ => dice.between(0, all),
+    }
+}
+
 /// As far below zero as above it, at most.
 pub(super) fn around_zero(dice: &mut Dice, most: u64) -> i64 {
     let drawn = i64::try_from(dice.between(0, 2 * most)).expect("a bounded draw");
@@ -274,11 +283,7 @@ impl<P: Plant> World<P> {
             return 0;
         }
         let all = u64::try_from(unsynced).expect("a disk in memory is small");
-        let kept = self.decide(host, Choice::Keep, |world| match world.dice.between(0, 3) {
-            0 => 0,
-            1 => all,
-            _ => world.dice.between(0, all),
-        });
+        let kept = self.decide(host, Choice::Keep, |world| part_kept(&mut world.dice, all));
         usize::try_from(kept.min(all)).expect("not more than there is")
     }
 

@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use node_core::io::{ConnId, Event, Input, StoreOp};
+use node_core::io::{ConnId, Event, FELL_SILENT, Input, StoreOp};
 use node_core::{Plant, Role, Status};
 use node_wire::ids::{Epoch, ServerId, Zxid};
 use node_wire::quorum::PacketType;
@@ -37,9 +37,6 @@ const SILENT_PERCENT: u64 = 85;
 
 /// Peer time-outs after which a learner that says nothing is gone for sure: its rhythm makes it up to four.
 const SILENT_TIMEOUTS: u64 = 5;
-
-/// How a member says that its leader said nothing.
-const FELL_SILENT: &str = "the leader fell silent";
 
 /// A tree on its way.
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +120,7 @@ impl Patience {
     }
 
     /// Who has followed this member since then.
-    pub(super) fn followers(&self, leader: ServerId, moment: Time) -> impl Iterator<Item = HostIndex> + '_ {
+    fn followers(&self, leader: ServerId, moment: Time) -> impl Iterator<Item = HostIndex> + '_ {
         let loyal = move |follows: &Option<(ServerId, Time)>| {
             follows.is_some_and(|(known, since)| known == leader && since <= moment)
         };
@@ -204,13 +201,7 @@ impl<P: Plant> World<P> {
             {
                 continue;
             }
-            let voters = self.voters_at_most();
-            let followers = self.patience.followers(self.server(leader), at).filter(|host| *host < voters);
-            let well: Vec<HostIndex> = followers
-                .filter(|host| self.progress.linked_since(leader, *host) <= at)
-                .chain([leader])
-                .filter(|host| self.progress.undisturbed_since(*host) <= at)
-                .collect();
+            let well = self.well_behind(leader, at);
             if !self.suffices(set_of(well.iter().copied())) || !self.options.progress {
                 continue;
             }
@@ -223,6 +214,17 @@ impl<P: Plant> World<P> {
             );
             self.convict(Rule::Liveness, sentence);
         }
+    }
+
+    /// This leader and the voters that have followed it since then, those of them that nothing has disturbed meanwhile.
+    pub(super) fn well_behind(&self, leader: HostIndex, since: Time) -> Vec<HostIndex> {
+        let voters = self.voters_at_most();
+        let followers = self.patience.followers(self.server(leader), since).filter(|host| *host < voters);
+        followers
+            .filter(|host| self.progress.linked_since(leader, *host) <= since)
+            .chain([leader])
+            .filter(|host| self.progress.undisturbed_since(*host) <= since)
+            .collect()
     }
 
     /// A member says something of itself: perhaps that its leader fell silent.

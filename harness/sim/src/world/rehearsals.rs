@@ -26,8 +26,8 @@ use node_wire::ids::{Epoch, Zxid};
 use node_wire::snapshot::Image;
 
 use super::World;
-use super::disks::{is_epoch, old_bytes};
-use super::machine::{KEEP_SNAPSHOTS, OPERATIONS_OF_A_BATCH, OPERATIONS_OF_A_START};
+use super::disks::{by_zxid, is_epoch, old_bytes};
+use super::machine::{KEEP_SNAPSHOTS, OPERATIONS_OF_A_BATCH, OPERATIONS_OF_A_START, part_kept};
 use crate::dice::{Chance, Dice, HALF};
 use crate::host;
 use crate::judge::Found;
@@ -81,12 +81,7 @@ fn end(disk: &MemStorage, dice: &mut Dice) {
 fn lose_power(disk: &MemStorage, dice: &mut Dice) {
     disk.crash(|unsynced| {
         let all = u64::try_from(unsynced).expect("a disk in memory is small");
-        let kept = match dice.between(0, 3) {
-            0 => 0,
-            1 => all,
-            _ => dice.between(0, all),
-        };
-        usize::try_from(kept).expect("not more than there is")
+        usize::try_from(part_kept(dice, all)).expect("not more than there is")
     });
 }
 
@@ -289,16 +284,7 @@ impl<P: Plant> World<P> {
         }
         let Some(disk) = self.rehearses(host) else { return };
         let snapshots = |disk: &MemStorage| -> Vec<String> {
-            let names = disk.list().unwrap_or_default();
-            let mut snapshots: Vec<(u64, String)> = names
-                .into_iter()
-                .filter_map(|name| {
-                    let zxid = u64::from_str_radix(name.strip_prefix("snapshot.")?, 16).ok()?;
-                    Some((zxid, name))
-                })
-                .collect();
-            snapshots.sort_unstable();
-            snapshots.into_iter().map(|(_, name)| name).collect()
+            by_zxid(&disk.list().unwrap_or_default(), "snapshot.").into_values().collect()
         };
         let there = snapshots(&disk);
         if there.len() <= KEEP_SNAPSHOTS {
