@@ -7,6 +7,8 @@ mod alike;
 mod frames;
 mod java;
 mod members;
+#[path = "../common/ports.rs"]
+mod ports;
 mod watching;
 mod zkcli;
 

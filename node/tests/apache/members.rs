@@ -1,19 +1,17 @@
 //! Members of either kind as child processes: the binary under test, and Apache ZooKeeper 3.8 from Debian's packages.
 //!
 //! A member keeps its directory, its configuration and its ports when it is stopped and started as the other kind.
-//! Ports lie below those that the system gives to outgoing connections: a client must not take the port of a member
-//! that is down for a moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+
+use crate::ports::free_ports;
 
 /// No test waits longer than this for anything. A virtual machine on a busy one takes seconds to start.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,9 +21,6 @@ const JARS: [&str; 2] = ["/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j
 
 /// What Apache ZooKeeper needs to compress snapshots so. Only a suggestion of its package.
 pub(crate) const SNAPPY: &str = "/usr/share/java/snappy-java.jar";
-
-/// The lowest and the highest port.
-const PORTS: std::ops::Range<u16> = 11_000..31_000;
 
 /// Ports of one member: for clients, learners and votes.
 const PORTS_EACH: u16 = 3;
@@ -236,20 +231,4 @@ impl Drop for Members {
             let _ = child.wait();
         }
     }
-}
-
-/// The first of so many ports in a row that nobody listens on. Where to look first follows from the process, so that
-/// two that run at once rarely meet, and each test of a process looks elsewhere than those before it.
-fn free_ports(count: u16) -> u16 {
-    /// From where one test looks to where the next one does.
-    const APART: u32 = 200;
-    static LOOKED: AtomicU32 = AtomicU32::new(0);
-    let span = u32::from(PORTS.end - PORTS.start - count);
-    let before = LOOKED.fetch_add(1, Ordering::Relaxed).wrapping_mul(APART);
-    let first = std::process::id().wrapping_mul(61).wrapping_add(before) % span;
-    (0..span)
-        .step_by(usize::from(count))
-        .map(|step| PORTS.start + u16::try_from((first + step) % span).expect("within the range"))
-        .find(|base| (*base..base + count).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok()))
-        .expect("free ports")
 }

@@ -2,6 +2,8 @@
 //! acknowledged write is lost.
 
 mod members;
+#[path = "../common/ports.rs"]
+mod ports;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

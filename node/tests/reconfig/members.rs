@@ -2,19 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::ports::free_ports;
+
 /// No test waits longer than this for anything. Machines that test are busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The lowest and the highest port: below those that the system gives to outgoing connections, so that a client takes
-/// no port of a member that is down for a moment.
-const PORTS: std::ops::Range<u16> = 11_000..31_000;
 
 /// Ports of one member: for clients, learners and votes.
 const PORTS_EACH: u16 = 3;
@@ -134,16 +131,4 @@ impl Drop for Members {
             let _ = child.wait();
         }
     }
-}
-
-/// The first of so many ports in a row that nobody listens on. Where to look first follows from the process, so that
-/// two that run at once rarely meet.
-fn free_ports(count: u16) -> u16 {
-    let span = u32::from(PORTS.end - PORTS.start - count);
-    let first = std::process::id().wrapping_mul(97) % span;
-    (0..span)
-        .step_by(usize::from(count))
-        .map(|step| PORTS.start + u16::try_from((first + step) % span).expect("within the range"))
-        .find(|base| (*base..base + count).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok()))
-        .expect("free ports")
 }
