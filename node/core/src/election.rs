@@ -21,7 +21,10 @@
 //! candidate that hears no quorum *stands back*: after [`PATIENCE`] it begins a round in which it votes for nobody that
 //! anybody would want, until it hears a quorum again. Where the others do not join it any more, a member that waits for a
 //! candidate which died meanwhile would wait alone: it too begins a round. And a candidate may hear a quorum that does
-//! not hear it. Only time tells: a vote that led to nothing goes to one whose quorum it completes.
+//! not hear it. Only time tells: a vote that led to nothing goes to one whose quorum it completes. Where one vote alone
+//! completes no quorum, two would have to be given up at once. So a candidate *gives way* that hears a quorum and for
+//! [`PERSISTENCE`] has not had its votes, while nobody told of a better one: it stands back for as long as the others need to
+//! do the same one after the other, from the best to the worst.
 //!
 //! That rule must not make two members change places: each gives in to the other, each sees itself elected, both wait in
 //! vain and meet again in the same step. So what counts is for how long nothing has *moved*: our own vote, and all the votes
@@ -81,7 +84,8 @@
 //!    it, it is no candidate any more, and 1 to 5 give one that stays.
 //!
 //! Where nobody's vote moves and there is no quorum, somebody is passed over. Then the rule about votes that stand ends that: of
-//! two sides that lack each other's vote, one has the worse vote and moves first, and the other then has its quorum.
+//! two sides that lack each other's vote, one has the worse vote and moves first, and the other then has its quorum. Nobody gives
+//! way here: 3 and 4 are done long before [`PERSISTENCE`] is over.
 //!
 //! Where members hear only some of the others this is no proof; there the rules about standing back, and about candidates that
 //! were waited for in vain, have the simulator's sieges for evidence.
@@ -89,6 +93,7 @@
 //! An election is a matter of liveness only. Two members may both think they won; discovery lets at most one of
 //! them establish an epoch, by the memberships in its own log, whatever votes told.
 
+mod deadlock;
 mod electorate;
 mod lookup;
 
@@ -105,6 +110,7 @@ use crate::ensemble::Ensemble;
 use crate::fingerprint::until;
 use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
+use deadlock::{FORGIVENESS, PATIENCE, PERSISTENCE, STALEMATE};
 use electorate::Electorate;
 use lookup::{Lookup, Peer, RESEND_MIN, Settled, Standing, Vote};
 
@@ -114,18 +120,8 @@ const SETTLE: Duration = Duration::from_millis(40);
 /// The longest pause before a vote is told again.
 const RESEND_MAX: Duration = Duration::from_secs(1);
 
-/// How long a candidate waits to hear a quorum before it stands back.
-const PATIENCE: Duration = Duration::from_millis(200);
-
-/// For how long nothing has moved when a vote that leads to nothing goes to a worse candidate.
-const STALEMATE: Duration = Duration::from_secs(1);
-
 /// How long after a member decided its candidate may have sent what shows it looking.
 const NEWS: Duration = Duration::from_millis(100);
-
-/// The same for a better one, and how long a candidate is passed over for whom one decided in vain, where there is no other.
-/// Shorter than [`STALEMATE`]: else that candidate would vote for us in the moment in which we vote for it.
-const FORGIVENESS: Duration = Duration::from_millis(500);
 
 /// Votes to send, in order.
 pub(crate) type Outbox = Vec<(ServerId, Notification)>;
@@ -225,7 +221,7 @@ impl<P: Plant> Election<P> {
     pub(crate) fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
         let Self {
             plant: _,
-            me: _,
+            me,
             // These follow from the ensemble, which is mixed in elsewhere.
             observes: _,
             observers: _,
@@ -254,6 +250,8 @@ impl<P: Plant> Election<P> {
                 own,
                 proposal,
                 avoided,
+                gives_way_until,
+                contested_at: _,
                 began,
                 ballots,
                 stands,
@@ -266,6 +264,8 @@ impl<P: Plant> Election<P> {
             for (voter, Standing { vote, since }) in stands {
                 (voter, vote, until(*since + FORGIVENESS, at), until(*since + STALEMATE, at)).hash(state);
             }
+            let stood = lookup.uncontested_since(*me).map(|since| until(since + PERSISTENCE, at));
+            (stood, gives_way_until.map(|back| until(back, at))).hash(state);
             until(*began + PATIENCE, at).hash(state);
             (!in_vain.is_empty()).then(|| until(*began + FORGIVENESS, at)).hash(state);
             settle_at.map(|settle_at| until(settle_at, at)).hash(state);
@@ -310,6 +310,8 @@ impl<P: Plant> Election<P> {
             stands: BTreeMap::new(),
             settled: BTreeMap::new(),
             avoided: None,
+            gives_way_until: None,
+            contested_at: at,
             began: at,
             settle_at: None,
             resend_at: at + RESEND_MIN,
@@ -422,104 +424,6 @@ impl<P: Plant> Election<P> {
         voter == self.me || self.peers.get(&voter).is_some_and(lately)
     }
 
-    /// Who hears no quorum can't win, and its candidacy keeps others from agreeing: it steps aside, and comes back when
-    /// it hears one. And who no longer hears the candidate that it votes for takes its vote back.
-    fn stand_back_or_forth(&mut self, at: Duration, out: &mut Outbox) {
-        if self.observes {
-            return;
-        }
-        let hears_quorum = {
-            let own = self.electorate.own();
-            own.reached(own.voters().filter(|voter| self.hears(*voter, at)))
-        };
-        let choice = self.lookup.as_ref().map(|lookup| lookup.proposal);
-        let hears_choice = choice.is_none_or(|choice| self.hears(choice.leader, at));
-        let Some(nobody) = self.peers.keys().next().copied() else { return };
-        let Some(lookup) = &mut self.lookup else { return };
-        let stands_back = lookup.own != lookup.candidacy;
-        let must_stand_back = !hears_quorum && !stands_back && at >= lookup.began + PATIENCE;
-        if hears_quorum && stands_back {
-            lookup.own = lookup.candidacy;
-            if lookup.own.rank(self.plant) <= lookup.proposal.rank(self.plant) {
-                return;
-            }
-            lookup.proposal = lookup.own;
-        } else if must_stand_back || !hears_choice && lookup.proposal != lookup.own {
-            // Within a round votes only become better: to take one back is to begin another.
-            self.round = Round(self.round.0 + 1);
-            lookup.candidacy.round = self.round;
-            lookup.own = if must_stand_back || stands_back {
-                Vote { leader: nobody, zxid: Zxid::ZERO, peer_epoch: Epoch::ZERO, round: self.round }
-            } else {
-                lookup.candidacy
-            };
-            lookup.proposal = lookup.own;
-            lookup.ballots.clear();
-        } else {
-            return;
-        }
-        lookup.cast(self.me, lookup.proposal, at);
-        lookup.changed(at);
-        self.tell_all(out);
-    }
-
-    /// Our candidate has no quorum, and somebody else lacks nothing but our vote. It gets it when all the votes that would
-    /// make that quorum have stood for a while, and ours as well: a vote that came a moment ago may be gone the next.
-    fn end_stalemate(&mut self, at: Duration, out: &mut Outbox) {
-        let Some(lookup) = self.lookup.as_ref().filter(|lookup| at >= lookup.began + FORGIVENESS) else {
-            return;
-        };
-        let voters_of = |vote: &Vote| {
-            let agrees = |ballot: &Vote| ballot == vote;
-            let voters = lookup.ballots.iter().filter(|(_, ballot)| agrees(ballot)).map(|(voter, _)| *voter);
-            voters.collect::<BTreeSet<_>>()
-        };
-        if self.observes || self.needs(lookup.proposal.leader).reached(voters_of(&lookup.proposal)) {
-            return;
-        }
-        let completed = |vote: &&Vote| {
-            let voters = voters_of(vote).into_iter().chain([self.me]);
-            self.hears(vote.leader, at) && self.needs(vote.leader).reached(voters)
-        };
-        let of_promise = lookup.ballots.values().filter(|vote| !self.in_vain.contains(&vote.leader));
-        let mut choices = of_promise.filter(completed).peekable();
-        if choices.peek().is_none() {
-            return self.forgive(at, out);
-        }
-        let stands = |vote: &&Vote| {
-            let better = vote.rank(self.plant) > lookup.proposal.rank(self.plant);
-            let wait = if better { FORGIVENESS } else { STALEMATE };
-            let since = lookup.stand_since(voters_of(vote).into_iter().chain([self.me]));
-            since.is_some_and(|since| at >= since + wait)
-        };
-        let choice = choices.filter(stands).max_by_key(|vote| vote.rank(self.plant)).copied();
-        let Some(choice) = choice else { return };
-        let Some(lookup) = &mut self.lookup else { return };
-        lookup.avoided = Some(lookup.proposal.leader);
-        lookup.proposal = choice;
-        lookup.cast(self.me, choice, at);
-        lookup.changed(at);
-        self.tell_all(out);
-    }
-
-    /// There is nobody but those for whom we decided in vain: they are candidates like others again.
-    fn forgive(&mut self, at: Duration, out: &mut Outbox) {
-        if self.in_vain.is_empty() {
-            return;
-        }
-        self.in_vain.clear();
-        let Some(lookup) = self.lookup.as_ref() else { return };
-        let heard = lookup.ballots.values().filter(|vote| self.hears(vote.leader, at));
-        let Some(best) = heard.max_by_key(|vote| vote.rank(self.plant)).copied() else { return };
-        let Some(lookup) = &mut self.lookup else { return };
-        if best.rank(self.plant) > lookup.proposal.rank(self.plant) && lookup.avoided != Some(best.leader) {
-            lookup.proposal = best;
-            lookup.cast(self.me, best, at);
-            lookup.changed(at);
-            self.tell_all(out);
-        }
-    }
-
     /// Whether votes for a candidate tell what its log proposes. Those of members of Apache ZooKeeper do not.
     fn tells(&self, candidate: ServerId) -> bool {
         self.dialect(candidate) == Dialect::Own
@@ -528,6 +432,17 @@ impl<P: Plant> Election<P> {
     /// What a candidate needs.
     fn needs(&self, candidate: ServerId) -> &Quorum {
         self.electorate.needs(candidate, self.tells(candidate))
+    }
+
+    /// A quorum of those whom its candidate needs votes so.
+    fn is_agreed(&self, lookup: &Lookup, vote: &Vote) -> bool {
+        let needs = self.needs(vote.leader);
+        needs.reached(needs.voters().filter(|voter| lookup.ballots.get(voter) == Some(vote)))
+    }
+
+    /// True for who has a vote by what it knows itself.
+    fn votes(&self) -> bool {
+        self.electorate.own().contains(self.me)
     }
 
     /// An observer, or where the ensemble may change anybody else who is no voter.
@@ -547,9 +462,10 @@ impl<P: Plant> Election<P> {
     ) -> Option<ServerId> {
         if self.has_no_vote(from) {
             // It wants to know whom to follow, and has no vote. One that follows asks nothing.
-            // Who is none of us may think that it votes, and answer: so it is told once we have a leader.
+            // Who is none of us may think that it votes, and answer: so it is told once we have a leader. And of two without a
+            // vote neither has anything to tell before.
             if notification.state == PeerState::Looking
-                && (self.lookup.is_none() || self.observers.contains(&from))
+                && (self.lookup.is_none() || self.observers.contains(&from) && self.votes())
             {
                 self.tell(from, out);
             }
@@ -603,6 +519,8 @@ impl<P: Plant> Election<P> {
         out: &mut Outbox,
     ) -> Option<ServerId> {
         let hears_candidate = self.hears(vote.leader, at);
+        // A voter answers whoever has no vote: if that one answered in turn, both would do nothing else.
+        let votes = self.votes();
         let lookup = self.lookup.as_mut()?;
         // Who looks neither leads nor follows, whatever its round: one that was restarted begins with the first.
         lookup.settled.remove(&from);
@@ -610,7 +528,9 @@ impl<P: Plant> Election<P> {
             return None;
         }
         if vote.round < self.round {
-            self.tell(from, out);
+            if votes {
+                self.tell(from, out);
+            }
             return None;
         }
         let mut changed = false;
@@ -633,12 +553,15 @@ impl<P: Plant> Election<P> {
             changed = true;
         }
         let worse = vote.rank(self.plant) < lookup.proposal.rank(self.plant);
+        if vote.rank(self.plant) > lookup.candidacy.rank(self.plant) {
+            lookup.contested_at = at;
+        }
         lookup.cast(from, vote, at);
         lookup.cast(self.me, lookup.proposal, at);
         if changed {
             lookup.changed(at);
             self.tell_all(out);
-        } else if worse {
+        } else if worse && votes {
             // It may have missed our vote: connections come and go.
             self.tell(from, out);
         }
@@ -691,8 +614,7 @@ impl<P: Plant> Election<P> {
             return None;
         }
         let agrees = |voter: &ServerId| lookup.ballots.get(voter) == Some(&proposal);
-        let needs = self.needs(proposal.leader);
-        let reached = needs.reached(needs.voters().filter(agrees));
+        let reached = self.is_agreed(lookup, &proposal);
         let complete =
             self.peers.iter().all(|(voter, peer)| agrees(voter) || !peer.connected || peer.suspect);
         let lookup = self.lookup.as_mut()?;

@@ -475,7 +475,7 @@ impl Learner {
         Ok(())
     }
 
-    /// Another membership rules. Whether we go on as we are, and whom we follow.
+    /// Another membership may rule. Whether we go on as we are, and whom we follow.
     fn fits<P: Plant>(&self, base: &Base<P>, successor: Option<ServerId>) -> Result<(), Leave> {
         let leader = successor.unwrap_or(self.leader);
         let reason = if leader != self.leader {
@@ -523,14 +523,12 @@ impl Learner {
             Dialect::Own => self.commit(base, committed.min(lost), None)?,
             Dialect::Apache => self.commit(base, self.committed.min(lost), None)?,
         }
-        let before = base.ensemble.active().version;
         let shown = base.ensemble.take_from(&base.tree);
         let offered = self.offered.take().map_or(Changed::Nothing, |offered| base.ensemble.activate(offered));
         base.adapt(shown.max(offered));
         ack(base, conn, Zxid::new(self.epoch, 0));
-        if base.ensemble.active().version != before {
-            self.fits(base, None)?;
-        }
+        // The tree that came may have said already that we have a vote, or none any more.
+        self.fits(base, None)?;
         base.tell(Event::Established { leader: self.leader, epoch: self.epoch });
         Ok(())
     }

@@ -138,6 +138,9 @@ pub(crate) struct Clients {
     next_session: i64,
     clients: BTreeMap<ClientId, Client>,
     by_session: BTreeMap<SessionId, ClientId>,
+    /// How many answers of the leader about a session are still to come. They come in the order of the questions, and only
+    /// the last is about the connection that stands.
+    asked: BTreeMap<SessionId, u32>,
     watches: Watches,
     super_digest: Option<ByteString>,
     required_schemes: Vec<ByteString>,
@@ -172,6 +175,7 @@ impl Clients {
             next_session: member | time,
             clients: BTreeMap::new(),
             by_session: BTreeMap::new(),
+            asked: BTreeMap::new(),
             watches: Watches::default(),
             super_digest: rules.super_digest.clone(),
             required_schemes: rules.required_schemes.clone(),
@@ -261,6 +265,7 @@ impl Clients {
             return None;
         }
         self.admit(newcomer, Phase::Revalidating { last_zxid_seen, timeout_ms }, out);
+        *self.asked.entry(session).or_default() += 1;
         Some(Ask::Revalidate(Revalidate { session, timeout_ms }))
     }
 
@@ -333,7 +338,9 @@ impl Clients {
         self.clients.insert(id, client);
     }
 
-    /// The leader's word on a session that wants to go on here.
+    /// The leader's word on a session that wants to go on here. An answer to an earlier connection's question does not let
+    /// this one in: the leader does not know of it yet, and what is asked through it would be done when the leader hears of
+    /// it, perhaps behind what the session did elsewhere meanwhile.
     pub(crate) fn revalidated(
         &mut self,
         session: SessionId,
@@ -341,6 +348,13 @@ impl Clients {
         tree: &Tree,
         out: &mut Vec<Effect>,
     ) {
+        if let Some(to_come) = self.asked.get_mut(&session) {
+            *to_come -= 1;
+            if *to_come > 0 {
+                return;
+            }
+            self.asked.remove(&session);
+        }
         let Some(&id) = self.by_session.get(&session) else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };
         let Phase::Revalidating { last_zxid_seen, timeout_ms } = client.phase else { return };
@@ -668,6 +682,7 @@ impl Clients {
         out.extend(self.clients.keys().map(|client| Effect::CloseClient { client: *client }));
         self.clients.clear();
         self.by_session.clear();
+        self.asked.clear();
         self.elsewhere.clear();
         self.watches.clear();
     }

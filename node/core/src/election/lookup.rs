@@ -88,6 +88,10 @@ pub(super) struct Lookup {
     pub(super) proposal: Vote,
     /// Whom we voted for in vain.
     pub(super) avoided: Option<ServerId>,
+    /// Until when we stand back although we hear a quorum, because it did not vote for us.
+    pub(super) gives_way_until: Option<Duration>,
+    /// When somebody told last of a better vote than our candidacy, or else when we began to look.
+    pub(super) contested_at: Duration,
     pub(super) began: Duration,
     /// The latest vote of each voter, ourselves included, in this round.
     pub(super) ballots: BTreeMap<ServerId, Vote>,
@@ -115,6 +119,11 @@ impl Lookup {
     pub(super) fn stand_since(&self, voters: impl IntoIterator<Item = ServerId>) -> Option<Duration> {
         let since = |voter| self.stands.get(&voter).map(|standing| standing.since);
         voters.into_iter().map(since).try_fold(Duration::ZERO, |latest, since| Some(latest.max(since?)))
+    }
+
+    /// Since when our own vote stands and nobody told of a better one.
+    pub(super) fn uncontested_since(&self, me: ServerId) -> Option<Duration> {
+        self.stand_since([me]).map(|since| since.max(self.contested_at))
     }
 
     /// Our vote is another now: it is told at once, and again soon.
