@@ -211,11 +211,21 @@ fn past_a_bound_on_time_the_answer_is_unknown_and_says_why() {
         })
         .collect();
     let folder = folder_with(&[("long.jsonl", &lines)]);
-    let output = harness(folder.path(), &["check", "long.jsonl", "--timeout", "1ms"]);
-    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = stdout(&output);
-    assert!(text.starts_with("? UNKNOWN  long.jsonl as cas-register: linearizable or not\n"), "{text}");
-    assert!(text.contains("The time ran out (--timeout 1ms) while reading, after "), "{text}");
+    // On a busy machine the shortest of these is over before anything was read, and that is said too.
+    let is_told_while_reading = ["1ms", "10ms", "40ms"].into_iter().any(|bound| {
+        let output = harness(folder.path(), &["check", "long.jsonl", "--timeout", bound]);
+        assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = stdout(&output);
+        let ran_out = format!("The time ran out (--timeout {bound})");
+        if text.contains(&format!("{ran_out} before a record was found")) {
+            assert!(text.starts_with("? UNKNOWN  long.jsonl was not judged\n"), "{text}");
+            return false;
+        }
+        assert!(text.starts_with("? UNKNOWN  long.jsonl as cas-register: linearizable or not\n"), "{text}");
+        assert!(text.contains(&format!("{ran_out} while reading, after ")), "{text}");
+        true
+    });
+    assert!(is_told_while_reading, "there was time to read something");
     let json = harness(folder.path(), &["check", "long.jsonl", "--timeout", "1ms", "--format", "json"]);
     let result: Value = serde_json::from_slice(&json.stdout).expect("JSON");
     assert_eq!(result["verdict"], "unknown");

@@ -35,6 +35,8 @@ pub(crate) enum Wake {
     GiveUp,
     /// Keep the session of this connection alive.
     Ping { conn: usize },
+    /// Ask for the rest of a batch on this connection.
+    Rest { conn: usize },
 }
 
 /// What a reply will be the answer to.
@@ -106,6 +108,8 @@ pub(crate) struct Client {
     /// When it last asked for a connection.
     pub(crate) asked_at: Time,
     pub(crate) session: Option<Session>,
+    /// When its last connection was opened its session had been the ensemble's already, not one member's alone.
+    pub(crate) known: bool,
     /// The newest zxid that it knows from a session which it let go: it tells that to the next member.
     pub(crate) remembered: Zxid,
     /// Its connection, if it has one.
@@ -141,6 +145,7 @@ impl Client {
             served: 0,
             asked_at: Time::default(),
             session: None,
+            known: false,
             remembered: Zxid::ZERO,
             conn: None,
             ready: false,

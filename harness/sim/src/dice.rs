@@ -55,6 +55,8 @@ pub(crate) enum Part {
     Probers,
     /// Ends that do not happen.
     Rehearsals,
+    /// Where a prober pauses within a batch.
+    Pauses,
     /// A workload's generator.
     Load(u64),
 }
@@ -88,6 +90,7 @@ impl Dice {
             Part::Rare => u64::MAX - 1001,
             Part::Probers => u64::MAX - 101,
             Part::Rehearsals => u64::MAX - 1003,
+            Part::Pauses => u64::MAX - 1005,
             Part::Chores => WORKLOADS,
             Part::Load(load) => WORKLOADS + 1 + load,
         });

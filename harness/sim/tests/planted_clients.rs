@@ -30,7 +30,8 @@ fn is_seen_outside(bug: Bug) {
 
 #[test]
 fn a_log_with_a_hole_is_found_inside() {
-    let rules = rules(Bug::LogHole, 40);
+    assert_eq!(first(Bug::LogHole, WITHIN_INSIDE, true), Some(Rule::Vouching));
+    let rules = rules(Bug::LogHole, WITHIN_INSIDE);
     assert!(rules.contains(&Rule::Durability), "{rules:?}");
 }
 

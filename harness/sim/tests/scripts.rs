@@ -120,8 +120,8 @@ fn a_failing_seed_shrinks_to_what_a_person_can_read() {
         (Bug::CommitAlone, 7, false),
         (Bug::EpochForgotten, 6, true),
         (Bug::TruncNotAtAll, 7, true),
-        (Bug::SequentialTwice, 0, false),
-        (Bug::NoAbdication, 13, true),
+        (Bug::SequentialTwice, 6, false),
+        (Bug::NoAbdication, 1, true),
     ] {
         let options = Options { plant: Some(bug), look_inside, ..Options::default() };
         let shrunk = shrink(seed, options, 20_000).unwrap_or_else(|| panic!("{bug}, seed {seed}"));

@@ -142,10 +142,10 @@ mod tests {
 
     #[test]
     fn a_text_is_broken_between_words_and_a_path_stays_whole() {
-        let text = "5 members as processes, register at 1000 operations/s by 20 clients";
+        let text = "5 members in processes, register at 1000 operations/s by 20 clients";
         assert_eq!(
             wrapped(text, 30),
-            "5 members as processes,\n  register at 1000\n  operations/s by 20 clients"
+            "5 members in processes,\n  register at 1000\n  operations/s by 20 clients"
         );
         let path = "folder runs/register-partition-leader/20261123T121621Z";
         assert_eq!(wrapped(path, 30), "folder\n  runs/register-partition-leader/20261123T121621Z");

@@ -14,7 +14,7 @@ use crate::clock::whole_milliseconds;
 use crate::exit::Failure;
 use crate::judge::promises::BUNDLED;
 use crate::nemesis::{Nemesis, Schedule};
-use crate::num::index;
+use crate::num::{index, plural};
 use crate::seed;
 use crate::targets::Target;
 use crate::targets::zoo_cfg::{HEAP, INIT_LIMIT, SYNC_LIMIT};
@@ -148,19 +148,19 @@ pub(super) fn first_lines(prepared: &Prepared) {
     let Prepared { options, schedule, progress, .. } = prepared;
     progress.say(&format!("seed {}", options.seed));
     progress.say(&format!(
-        "{} members as {} ({}), {} at {} operations/s by {} clients on {} keys for {}",
-        options.nodes,
+        "{} in {} ({}), {} at {} operations/s by {} on {} for {}",
+        plural(index(options.nodes.into()), "member"),
         match options.cluster.name {
             "process" => "processes",
             "docker" => "containers",
-            "sim" => "cores in the simulator",
+            "sim" => "the simulator",
             other => other,
         },
         options.cluster.reason,
         options.workload,
         options.rate,
-        options.concurrency,
-        options.keys,
+        plural(index(options.concurrency.into()), "client"),
+        plural(index(options.keys.into()), "key"),
         span::show(options.time_limit)
     ));
     if let Some(folder) = &prepared.repeats {

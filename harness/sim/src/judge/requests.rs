@@ -7,8 +7,8 @@
 //! place in the order names none.
 //!
 //! A session's transactions stand in the order in which its client asked: xids ascend, however often it moved, because
-//! what comes through the old member after the move is dropped. Its end alone may be asked through any connection, at any
-//! time.
+//! what comes through the old member after the move, or after the session's end, is dropped, or refused, which leaves nothing
+//! but the refusal's place. Its end alone may be asked through any connection, at any time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,6 +54,12 @@ fn writes(op: i32) -> bool {
     )
 }
 
+/// Refused because the session is elsewhere by now, or nowhere.
+fn is_of_no_session_here(txn: &Txn) -> bool {
+    let codes = [ErrorCode::SessionMoved, ErrorCode::SessionExpired].map(ErrorCode::code);
+    matches!(txn, Txn::Error { code } if codes.contains(code))
+}
+
 impl Requests {
     /// The next committed entry.
     pub(super) fn commit(&mut self, entry: &Entry) -> Finding {
@@ -81,7 +87,7 @@ impl Requests {
         if !self.done.insert(request) {
             return found(format!("request {cxid} of session {session} was done a second time, as {zxid}"));
         }
-        if asked == Some(OpCode::CloseSession.code()) {
+        if is_of_no_session_here(&entry.txn) || asked == Some(OpCode::CloseSession.code()) {
             return Ok(());
         }
         match self.last.insert(session, cxid) {
@@ -170,6 +176,10 @@ mod tests {
         requests.commit(&entry(2, 4, delete())).expect("later");
         requests.commit(&entry(3, 3, Txn::CloseSession { paths: None })).expect("through the old connection");
         assert!(requests.clone().commit(&entry(4, 1, delete())).is_err(), "behind a later one");
+        let refused = |code: ErrorCode| entry(4, 1, Txn::Error { code: code.code() });
+        requests.clone().commit(&refused(ErrorCode::SessionMoved)).expect("the session is elsewhere");
+        requests.clone().commit(&refused(ErrorCode::SessionExpired)).expect("it has ended");
+        assert!(requests.clone().commit(&refused(ErrorCode::NoNode)).is_err(), "a refusal has its place too");
         requests.commit(&entry(4, 5, delete())).expect("in order");
     }
 

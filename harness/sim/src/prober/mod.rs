@@ -3,7 +3,8 @@
 //! Workloads ask what a service asks all day. A prober has some nodes for itself and tries the rest: lists that let some in
 //! and others not, versions that are checked and changed in one breath, multis that name a node twice and are refused,
 //! children that come while their parent goes, syncs among writes that nobody waits for, watches that reach deep. It asks
-//! in batches, without waiting within one. It moves, proves to be somebody else, and is rude: half of a password, paths
+//! in batches, without waiting for answers within one, though it may pause before a sync: then others write between what it asked
+//! and what it asks. It moves, proves to be somebody else, and is rude: half of a password, paths
 //! that are none, requests behind the end of its session or before its beginning, hanging up with everything under way.
 //!
 //! [`probe`] is what it can ask, in words and as requests. What it must be told is the law's business
@@ -41,6 +42,8 @@ pub(crate) struct Prober {
     pub(crate) only: bool,
     /// Asked and not answered, in order.
     pub(crate) open: VecDeque<Open>,
+    /// What it will ask for in a moment, whether what it asked is answered by then or not.
+    pub(crate) rest: Vec<Probe>,
     /// Who it has proven to be on this connection.
     pub(crate) who: Vec<Name>,
     /// It has decided who to be there.
@@ -91,6 +94,7 @@ impl Prober {
     pub(crate) fn moves(&mut self) -> bool {
         let ending = self.open.iter().any(|open| open.probe == Probe::Close);
         self.open.clear();
+        self.rest.clear();
         self.who.clear();
         (self.decided, self.forging, self.shown) = (false, false, Zxid::ZERO);
         ending
@@ -134,6 +138,16 @@ impl Prober {
             }
             _ => ephemerals(dice),
         }
+    }
+
+    /// Where it may pause within a batch: before a sync that something comes before.
+    pub(crate) fn pauses(batch: &[Probe]) -> Vec<usize> {
+        let rude =
+            |probe: &Probe| matches!(probe, Probe::Forge(_) | Probe::Rush | Probe::Leave | Probe::Close);
+        if batch.iter().any(rude) {
+            return Vec::new();
+        }
+        (1..batch.len()).filter(|place| batch[*place] == Probe::Sync).collect()
     }
 
     fn identities(&self, dice: &mut Dice) -> Vec<Probe> {

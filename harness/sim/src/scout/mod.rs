@@ -26,6 +26,8 @@ pub(crate) struct Scout {
     limits: bool,
     /// It is an operator, who changes the ensemble, which has so many members.
     operates: Option<usize>,
+    /// The member that it asks for next, without rolling dice: one that could not be spared.
+    insists: Option<u64>,
     /// Asked and not answered, in order.
     pub(crate) open: VecDeque<Quest>,
     pub(crate) watching: Watching,
@@ -65,10 +67,27 @@ impl Scout {
         Self { only: true, operates: Some(members), ..Self::default() }
     }
 
+    pub(crate) fn operates(&self) -> bool {
+        self.operates.is_some()
+    }
+
+    /// An operator was refused what no ensemble can do. What it asks for next, every healed one can: that a member which
+    /// could not be spared is a member.
+    pub(crate) fn insist(&mut self, refused: &Quest) {
+        if let Quest::Remove(member) | Quest::Observe(member) = refused {
+            self.insists = Some(*member);
+        }
+    }
+
+    /// It got what it insisted on.
+    pub(crate) fn relent(&mut self) {
+        self.insists = None;
+    }
+
     /// What it asks for next.
     pub(crate) fn quest(&mut self, dice: &mut Dice, client: usize, ttl_ms: u64) -> Quest {
         if let Some(members) = self.operates {
-            return reconfiguration(dice, members);
+            return self.insists.map_or_else(|| reconfiguration(dice, members), Quest::Join);
         }
         if let Some(place) = GROUND.get(self.prepared) {
             self.prepared += 1;
@@ -145,5 +164,26 @@ fn change(dice: &mut Dice, value: i64, ttl_ms: u64) -> Quest {
         },
         18 => Quest::Mortal(format!("t{number}"), ttl_ms),
         _ => Quest::Put(format!("t{number}"), value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dice::Part;
+
+    #[test]
+    fn an_operator_that_was_refused_what_cannot_be_asks_for_what_can_until_it_gets_it() {
+        let mut dice = Dice::part(1, Part::Minority);
+        let mut operator = Scout::operator(3);
+        operator.insist(&Quest::Join(1));
+        assert_eq!(operator.insists, None, "who joins is not spared");
+        operator.insist(&Quest::Remove(2));
+        for _ in 0..3 {
+            assert_eq!(operator.quest(&mut dice, 0, 0), Quest::Join(2));
+        }
+        operator.relent();
+        let rolled: Vec<Quest> = (0..20).map(|_| operator.quest(&mut dice, 0, 0)).collect();
+        assert!(rolled.iter().any(|quest| *quest != Quest::Join(2)));
     }
 }

@@ -493,7 +493,9 @@ impl<P: Plant> World<P> {
 
     pub(super) fn asks(&mut self, index: usize, deed: &Deed) -> bool {
         let Some(client) = self.clients.get(index) else { return false };
-        if !client.ready || client.conn.is_none() || client.is_busy() {
+        // A prober does not wait for answers.
+        let waits = client.is_busy() && !matches!(deed, Deed::Probe(_));
+        if !client.ready || client.conn.is_none() || waits {
             return false;
         }
         match deed {

@@ -87,6 +87,7 @@ impl<P: Plant> World<P> {
     fn step(&mut self, host: HostIndex, input: Input) {
         self.trace_input(host, &input);
         self.hear(host, &input);
+        self.hear_vote(host, &input);
         self.write_down_input(host, &input);
         self.counters.steps += 1;
         let now = self.hosts[host].clock.read(self.now);
@@ -170,6 +171,7 @@ impl<P: Plant> World<P> {
             Effect::TakeSnapshot(snapshot) => self.take_snapshot(host, snapshot),
             Effect::Notify { to, notification } => {
                 let Some(peer) = self.index_of(to) else { return true };
+                self.check_echo(host, peer, &notification);
                 let process = self.hosts[host].process.as_mut().expect("it just stepped");
                 process.votes.insert(to, notification);
                 self.send_last_vote(host, peer);
@@ -205,6 +207,7 @@ impl<P: Plant> World<P> {
                 self.line(host, "membership", [active.version.0, 0], || show_membership(&active));
                 let finding = self.judge.rules(host, &active);
                 self.judged(finding);
+                self.progress.counts_anew(host, self.now);
                 self.progress.changed(self.judge.known_memberships(), self.now);
             }
             Effect::Event(event) => {

@@ -8,6 +8,9 @@
 //! A leader that has not noticed the deaths yet may make one more that needs the dead: it counts on followers that it
 //! believes to be there. Then nobody who logged it may lead without them, and nobody can say that it will not rule: what
 //! was promised of a quorum is promised of none that lives, and the dead come back.
+//!
+//! A member asks the voters that it knows of. One that was away while the ensemble moved on may know nobody but the dead,
+//! and nobody tells it who rules: of such a member nothing is promised before they come back.
 
 use node_core::{Plant, Role, Status};
 
@@ -59,14 +62,33 @@ impl<P: Plant> World<P> {
         }
     }
 
+    /// The members of an epoch that stands, those that know a voter among them, those that know a voter among these, and so on.
+    /// All that live, where no epoch stands.
+    fn told_who_rules(&self, living: &[(HostIndex, Status)]) -> Set {
+        let mut told = set_of(living.iter().filter(|(_, status)| status.established).map(|(host, _)| *host));
+        if told == 0 {
+            return self.living();
+        }
+        loop {
+            let asks_them = |host: &HostIndex| self.says(*host).iter().any(|voters| voters & told > 0);
+            let more = told | set_of(living.iter().map(|(host, _)| *host).filter(asks_them));
+            if more == told {
+                return told;
+            }
+            told = more;
+        }
+    }
+
     /// What keeps the living from being a quorum that serves, if anything does.
     pub(super) fn not_a_quorum(&self) -> Option<String> {
         let living = self.hosts.iter().enumerate().filter(|(host, _)| !self.left_dead.contains(host));
         let statuses: Option<Vec<(HostIndex, Status)>> =
             living.map(|(host, machine)| Some((host, machine.process.as_ref()?.member.status()))).collect();
         let Some(statuses) = statuses else { return Some("a member is not running".to_owned()) };
-        let leaders = statuses.iter().filter(|(_, status)| status.role == Role::Leading).count();
-        if leaders != 1 || statuses.iter().any(|(_, status)| !status.established) {
+        let told = self.told_who_rules(&statuses);
+        let of_them = || statuses.iter().filter(|(host, _)| set_of([*host]) & told > 0);
+        let leaders = of_them().filter(|(_, status)| status.role == Role::Leading).count();
+        if leaders != 1 || of_them().any(|(_, status)| !status.established) {
             return Some(format!(
                 "with {} of {} members dead the others elected nobody in time: {}",
                 self.left_dead.len(),

@@ -11,7 +11,7 @@
 //! - [`nemesis`]: faults, and their end: [`cuts`] of links, [`disks`] that fail, [`traps`] for members on their
 //!   way to an epoch.
 //! - [`rehearsals`]: what disks would hold, had their members died at chosen moments.
-//! - [`progress`], [`patience`], [`answers`]: what must go on in spite of them; [`membership`]: by whom, where that changes.
+//! - [`progress`], [`patience`], [`answers`], [`echoes`]: what must go on in spite of them; [`membership`]: by whom, where that changes.
 //! - [`population`]: clients' connections; [`operations`]: what they do there; [`record`] and [`history`]: what they
 //!   leave, and its judgement; [`sessions`]: whether those end as they must; [`scouts`]: clients that watch;
 //!   [`probers`]: clients that try what the law says.
@@ -26,6 +26,7 @@ mod by_hand;
 mod cuts;
 mod disks;
 mod driver;
+mod echoes;
 mod election;
 mod fair;
 mod hand;
@@ -69,6 +70,7 @@ use crate::time::{Queue, Time};
 use crate::trace::Trace;
 use answers::Waits;
 pub(crate) use appointed::{Act, Appointment};
+use echoes::Echoes;
 use hand::Hand;
 use nemesis::Undo;
 use patience::Patience;
@@ -162,15 +164,20 @@ pub(crate) struct World<P: Plant> {
     traps: Vec<Armed>,
     progress: Progress,
     patience: Patience,
+    echoes: Echoes,
     waits: Waits,
     /// The dice of ends that do not happen.
     rehearsals: Dice,
+    /// The dice of probers' pauses.
+    pauses: Dice,
     /// What was appointed for a disk, in a world that follows a script.
     appointment: Option<Appointment>,
     stage: Stage,
     healed_at: Time,
     /// Members that stay dead until the others have shown that they are a quorum.
     left_dead: BTreeSet<HostIndex>,
+    /// The present stage was not through in time, and gets a second one without what was in its way.
+    hurries: bool,
     election_us: Option<u64>,
     counters: Counters,
     trace: Trace,
@@ -221,12 +228,15 @@ impl<P: Plant> World<P> {
             traps: Vec::new(),
             progress: Progress::new(drawn.hosts()),
             patience: Patience::new(drawn.hosts()),
+            echoes: Echoes::default(),
             waits: Waits::default(),
             rehearsals: Dice::part(drawn.seed, Part::Rehearsals),
+            pauses: Dice::part(drawn.seed, Part::Pauses),
             appointment: None,
             stage: Stage::Chaos,
             healed_at: Time::default(),
             left_dead: BTreeSet::new(),
+            hurries: false,
             election_us: None,
             counters: Counters::default(),
             trace: Trace::new(options.trace),

@@ -37,7 +37,7 @@ impl<P: Plant> World<P> {
             return;
         }
         if self.clients[index].scout.only {
-            if self.record.quiet {
+            if self.record.quiet || self.rests(index) {
                 self.set_timer(index, IDLE_US, Wake::Act);
             } else {
                 self.scouts(index);

@@ -26,6 +26,9 @@ use crate::script::Transition;
 /// Between a lost connection and the next attempt, at most.
 const RECONNECT_US: u64 = 40_000;
 
+/// What a client that is owed an answer thinks, at most.
+const HURRY_US: u64 = 20_000;
+
 /// What a restless client asks for as its session's time-out at most.
 const LONGEST_ASKED_MS: u64 = 30_000;
 
@@ -90,6 +93,10 @@ impl<P: Plant> World<P> {
             self.ping(client, conn);
             return;
         }
+        if let Wake::Rest { conn } = wake {
+            self.probe_rest(client, conn);
+            return;
+        }
         if self.clients[client].plan != plan || self.clients[client].gone {
             return;
         }
@@ -101,7 +108,7 @@ impl<P: Plant> World<P> {
                 self.hang_up(client);
                 self.on_lost(client, "time-out");
             }
-            Wake::Ping { .. } => {}
+            Wake::Ping { .. } | Wake::Rest { .. } => {}
         }
     }
 
@@ -135,6 +142,11 @@ impl<P: Plant> World<P> {
 
     /// A connection of a client to a member, with both ends open and nothing said.
     pub(super) fn open_client_conn(&mut self, client: usize, host: usize) -> usize {
+        // Clients from outside a world have places of their own, and no session here.
+        if let Some(client) = self.clients.get_mut(client) {
+            let session = client.session.as_ref();
+            client.known = session.is_some_and(|session| self.judge.session_began(session.id));
+        }
         self.client_conns.push(ClientConn {
             client,
             host,
@@ -323,10 +335,9 @@ impl<P: Plant> World<P> {
                 self.counters.expired += 1;
                 // A goodbye whose answer was lost may have ended it: that is no expiry before its time.
                 let said_goodbye = self.record.closing;
-                // One that lives on a member alone is over at any other.
-                let began =
-                    client.session.as_ref().is_some_and(|session| self.judge.session_began(session.id));
-                let told = if said_goodbye || !began { Answer::Abandoned } else { Answer::Expired };
+                // One that lives on a member alone is over at any other, also when it becomes
+                // the ensemble's behind the answer.
+                let told = if said_goodbye || !client.known { Answer::Abandoned } else { Answer::Expired };
                 self.note_leaving(index, &told);
             }
             self.clients[index].session = None;
@@ -365,9 +376,10 @@ impl<P: Plant> World<P> {
     }
 
     pub(super) fn think(&mut self, index: usize) {
+        let at_once = self.asks_at_once(index);
         let client = &mut self.clients[index];
         let delay = client.dice.around(client.think_us);
-        self.set_timer(index, delay, Wake::Act);
+        self.set_timer(index, if at_once { delay.min(HURRY_US) } else { delay }, Wake::Act);
     }
 
     /// The connection is gone, or there was none: what was open is lost, and the next one is tried elsewhere.

@@ -6,12 +6,16 @@ use node_wire::client::{ConnectResponse, ErrorCode, Id, ReplyHeader};
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::Reader;
 
-use super::World;
+use super::{Event, World};
 use crate::client::{Flow, Wake};
+use crate::dice::HALF;
 use crate::judge::Told;
 use crate::outcome::Rule;
-use crate::prober::{Open, Probe, Sense};
+use crate::prober::{Open, Probe, Prober, Sense};
 use crate::script::{Deed, Transition};
+
+/// Ways over a link that a prober pauses for, at most: a write of it is under way for as long.
+const LINKS: u64 = 4;
 
 impl<P: Plant> World<P> {
     /// A prober's next batch.
@@ -22,8 +26,27 @@ impl<P: Plant> World<P> {
             self.set_timer(index, self.drawn.op_timeout_us, Wake::GiveUp);
             return;
         }
-        let batch = client.prober.batch(&mut client.dice);
+        let rest = std::mem::take(&mut client.prober.rest);
+        let mut batch = if rest.is_empty() { client.prober.batch(&mut client.dice) } else { rest };
+        let pauses = Prober::pauses(&batch);
+        if let Some(conn) = client.conn.filter(|_| !pauses.is_empty() && self.pauses.chance(HALF)) {
+            client.prober.rest = batch.split_off(pauses[self.pauses.index(pauses.len())]);
+            let delay_us = self.pauses.between(0, LINKS * self.drawn.link_us.1 + 2 * self.drawn.fsync_us.1);
+            self.plan(delay_us, Event::Client { client: index, plan: 0, wake: Wake::Rest { conn } });
+        }
         self.probe(index, batch);
+    }
+
+    /// A prober goes on with its batch.
+    pub(super) fn probe_rest(&mut self, index: usize, conn: usize) {
+        let client = &mut self.clients[index];
+        if client.conn != Some(conn) || !client.ready {
+            return;
+        }
+        let rest = std::mem::take(&mut client.prober.rest);
+        if !rest.is_empty() && !self.record.quiet && !self.record.closing {
+            self.probe(index, rest);
+        }
     }
 
     /// A client asks all of this at once.

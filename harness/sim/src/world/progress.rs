@@ -33,6 +33,8 @@ pub(super) struct Progress {
     well: Vec<Time>,
     /// Since when each pair has been.
     linked: Vec<Time>,
+    /// Since when each member counts by the memberships by which it does.
+    counts: Vec<Time>,
     /// When somebody was last seen to lead an established epoch.
     led: Time,
     /// Memberships that were known of.
@@ -47,6 +49,7 @@ impl Progress {
             members,
             well: vec![Time::default(); members],
             linked: vec![Time::default(); members * members],
+            counts: vec![Time::default(); members],
             led: Time::default(),
             memberships: 0,
             counted: Time::default(),
@@ -74,6 +77,11 @@ impl Progress {
         self.linked[other * self.members + one] = at;
     }
 
+    /// A member learned of a membership: whether it is one of a quorum is another question than before.
+    pub(super) fn counts_anew(&mut self, host: HostIndex, at: Time) {
+        self.counts[host] = at;
+    }
+
     /// So many memberships were made or rule by now. With a new one the time counts from here: a leader made it, and who
     /// decides is another question than before.
     pub(super) fn changed(&mut self, memberships: usize, at: Time) {
@@ -87,7 +95,8 @@ impl Progress {
     fn quorum_since(&self, moment: Time, says: &[Vec<Set>]) -> Option<Vec<HostIndex>> {
         let voters = says.iter().flatten().fold(0, |all, voters| all | voters);
         let well: Vec<HostIndex> = (0..self.members)
-            .filter(|host| self.well[*host] <= moment && voters & set_of([*host]) > 0)
+            .filter(|host| self.well[*host] <= moment && self.counts[*host] <= moment)
+            .filter(|host| voters & set_of([*host]) > 0)
             .collect();
         if says.iter().flatten().all(|voters| !is_quorum(*voters, set_of(well.iter().copied()))) {
             return None;
@@ -221,5 +230,18 @@ mod tests {
             said.push(set_of([0, 4]));
         }
         assert_eq!(progress.quorum_since(Time(10), &says), Some(vec![0, 1, 4]));
+    }
+
+    #[test]
+    fn a_quorum_is_one_only_since_its_members_know_of_the_membership_by_which_it_is() {
+        let mut progress = Progress::new(5);
+        for host in 2..5 {
+            progress.disturbed(host, Time(11));
+        }
+        let says = vec![vec![set_of([0, 1, 2])]; 5];
+        assert_eq!(progress.quorum_since(Time(10), &says), Some(vec![0, 1]));
+        progress.counts_anew(1, Time(11));
+        assert_eq!(progress.quorum_since(Time(10), &says), None);
+        assert!(progress.quorum_since(Time(11), &says).is_some());
     }
 }

@@ -99,7 +99,7 @@ impl<P: Plant> World<P> {
         let Some(quest) = self.clients[index].scout.open.pop_front() else { return };
         self.counters.quests += 1;
         if quest.reconfigures() {
-            self.ensemble_changes(index, header);
+            self.ensemble_changes(index, &quest, header);
         } else {
             self.clients[index].served += 1;
         }
@@ -111,13 +111,20 @@ impl<P: Plant> World<P> {
         self.think(index);
     }
 
-    /// An operator is answered. It is served when the ensemble did change: a healed one must be able to.
-    fn ensemble_changes(&mut self, index: usize, header: ReplyHeader) {
+    /// An operator is answered. It is served when the ensemble did change: a healed one must be able to. Dice may ask
+    /// several times for a member to go that can't be spared, so it leaves them where the ensemble is healed.
+    fn ensemble_changes(&mut self, index: usize, quest: &Quest, header: ReplyHeader) {
+        let chaos = self.in_chaos();
+        let client = &mut self.clients[index];
         if header.err == 0 {
             self.counters.reconfigurations += 1;
-            self.clients[index].served += 1;
+            client.served += 1;
+            client.scout.relent();
         } else {
             self.counters.unreconfigured += 1;
+            if header.err == ErrorCode::BadArguments.code() && !chaos && client.served == 0 {
+                client.scout.insist(quest);
+            }
         }
     }
 

@@ -220,7 +220,12 @@ impl<P: Plant> World<P> {
             let silence = mono.saturating_sub(last).min(undisturbed);
             let timeout = duration(timeout_ms);
             let late = silence > timeout + timeout / SLOW + room && !ear.ending.contains(&session);
-            late.then_some((session, silence.as_millis(), timeout_ms))
+            // One that was deposed and has not noticed knows nothing of the sessions that began since.
+            let knows = || {
+                let process = self.hosts[host].process.as_ref();
+                process.is_some_and(|process| process.member.tree().tree().session(session).is_some())
+            };
+            (late && knows()).then_some((session, silence.as_millis(), timeout_ms))
         });
         if let Some((session, silence_ms, timeout_ms)) = overdue {
             let ServerId(id) = self.server(host);
@@ -306,8 +311,8 @@ impl<P: Plant> World<P> {
     pub(super) fn check_told_expired(&mut self, client: usize) {
         let proof = self.ears.proofs[client];
         let (Some(alive), Some(session)) = (proof.alive, &self.clients[client].session) else { return };
-        if !self.judge.session_began(session.id) {
-            // It lived on one member alone, and this is another.
+        if !self.clients[client].known {
+            // It lived on one member alone when this one was asked, and this is another.
             return;
         }
         let silence_us = self.now.since(alive);

@@ -129,6 +129,7 @@ impl<P: Plant> World<P> {
         };
         match missing {
             None => self.next_stage(),
+            Some(_) if self.now > until && self.hurry() => {}
             Some(missing) if self.now > until => {
                 self.write_down_look();
                 let rule =
@@ -138,6 +139,42 @@ impl<P: Plant> World<P> {
             Some(_) => {}
         }
         self.plan(LOOK_US, Event::Look);
+    }
+
+    /// Where operators change the ensemble all the time nothing is promised by a certain time: a member whose place is
+    /// another begins anew, so does one that takes a tree in when the leadership is handed over, and a client that thinks
+    /// for long may find its connection broken each time. So the bound begins anew, once, and this time they rest, and
+    /// who has not been served asks at once.
+    fn hurry(&mut self) -> bool {
+        if self.hurries {
+            return false;
+        }
+        self.stage = match self.stage {
+            Stage::Quorum { .. } if self.drawn.changes => {
+                Stage::Quorum { until: self.now + self.service_bound_us() }
+            }
+            Stage::Electing { .. } if self.drawn.changes => {
+                Stage::Electing { until: self.now + self.election_bound_us() }
+            }
+            // Where epochs end early the same befalls clients without any operator.
+            Stage::Serving { .. } => Stage::Serving { until: self.now + self.service_bound_us() },
+            _ => return false,
+        };
+        self.hurries = true;
+        self.world_line("hurries", [0, 0], String::new);
+        true
+    }
+
+    /// An operator that is not needed now.
+    pub(super) fn rests(&self, index: usize) -> bool {
+        let client = &self.clients[index];
+        let is_owed = client.served == 0 && matches!(self.stage, Stage::Serving { .. });
+        self.hurries && client.scout.operates() && !is_owed
+    }
+
+    /// A client that is owed an answer.
+    pub(super) fn asks_at_once(&self, index: usize) -> bool {
+        self.hurries && self.clients[index].served == 0
     }
 
     fn write_down_look(&mut self) {
@@ -152,6 +189,7 @@ impl<P: Plant> World<P> {
     }
 
     fn next_stage(&mut self) {
+        self.hurries = false;
         self.stage = match self.stage {
             Stage::Quorum { .. } => {
                 self.raise_the_dead();
