@@ -13,18 +13,28 @@
 //! A member that starts late finds others that follow and lead. It joins when a quorum says that it follows and
 //! the leader itself says that it leads: followers alone may be the last to know that their leader is dead. In
 //! its own round it joins a leader already when its own vote completes the quorum: otherwise a vote that comes
-//! late makes a member defect from a leader that counted on it, and the leader waits for it in vain.
+//! late makes a member defect from a leader that counted on it, and the leader waits for it in vain. And where it votes for
+//! that leader in this round it joins at once: that leader counted its vote, and the others who gave theirs may be out of
+//! its sight.
 //!
 //! A partition may leave every member in touch with some of the others and yet no two with the same ones. Then the
 //! popular algorithm elects for ever: the best candidate reaches hardly anybody, and its vote is passed on by those
-//! whom it does reach. Two rules end that. A member takes over a vote only for a candidate that it hears itself. And a
-//! candidate that hears no quorum *stands back*: after [`PATIENCE`] it begins a round in which it votes for nobody that
-//! anybody would want, until it hears a quorum again. Where the others do not join it any more, a member that waits for a
-//! candidate which died meanwhile would wait alone: it too begins a round. And a candidate may hear a quorum that does
-//! not hear it. Only time tells: a vote that led to nothing goes to one whose quorum it completes. Where one vote alone
-//! completes no quorum, two would have to be given up at once. So a candidate *gives way* that hears a quorum and for
-//! [`PERSISTENCE`] has not had its votes, while nobody told of a better one: it stands back for as long as the others need to
-//! do the same one after the other, from the best to the worst.
+//! whom it does reach. Two rules end that. A member takes over a vote only for a candidate that it is *in touch* with: each
+//! hears the other. And a candidate that is in touch with no quorum *stands back*: after [`PATIENCE`] it begins a round in
+//! which it votes for nobody that anybody would want, until it is in touch with a quorum again. So of those that stand forward
+//! the best gets the votes of all whom it is in touch with: they know of no better one. (The ballot leader election of
+//! Omni-Paxos, Ng, Haridi and Carbone, EuroSys 2023, rests on that: a leader has to be *quorum-connected*.) Where the others do
+//! not join it any more, a member that waits for a candidate which died meanwhile would wait alone: it too begins a round.
+//!
+//! Who hears a peer is told by it whether it hears us: every vote to a voter says whom its sender hears. What it says first was
+//! said before it could have heard, so it is soon told our vote. A peer that was told for [`DEAF`] and says that it does not hear
+//! us is not in touch with us, until it says otherwise.
+//!
+//! A member of Apache ZooKeeper tells nothing of that, and to hear a candidate is not to be heard by it. There only time tells:
+//! a vote that led to nothing goes to one whose quorum it completes. Where one vote alone completes no quorum, two would have
+//! to be given up at once. So a candidate *gives way* that hears a quorum and for [`PERSISTENCE`] has not had its votes, while
+//! nobody told of a better one: it stands back for as long as the others need to do the same one after the other, from the
+//! best to the worst.
 //!
 //! That rule must not make two members change places: each gives in to the other, each sees itself elected, both wait in
 //! vain and meet again in the same step. So what counts is for how long nothing has *moved*: our own vote, and all the votes
@@ -32,10 +42,11 @@
 //! have been given up before) after [`FORGIVENESS`]. Both count from the same moment, the last change of either vote, so the
 //! one whose turn is later has heard of the other long before: as long as news takes less than the difference of the two.
 //!
-//! To hear a candidate is not to be heard by it. A member may count a quorum for one that lacks this very vote, and
-//! wait for its leadership in vain, again in every round, while others wait for the member itself. The sign is that the
-//! candidate *looks on* in the round in which it was elected. It is passed over from then on, until it leads, until an
-//! epoch is established with another, or until [`FORGIVENESS`] is over and there is nobody else.
+//! A member may count a quorum for a candidate that lacks this very vote, and wait for its leadership in vain, again in every
+//! round, while others wait for the member itself. The sign is that the candidate *looks on* in the round in which it was
+//! elected. It is passed over from then on, until it leads, until an
+//! epoch is established with another, until another fails (because the one that is passed over is ahead of it, say), or until
+//! [`FORGIVENESS`] is over and there is nobody else.
 //!
 //! An observer has no vote. It asks like one that started late, is answered by voters who do not count it, and joins the
 //! leader whom a quorum follows.
@@ -64,14 +75,14 @@
 //!
 //! # Why it ends
 //!
-//! Let some members run, none of them fail, all of them hear each other within [`SETTLE`], and let them be a quorum of the
+//! Let some members run, none of them fail, all of them hear each other within [`SETTLE`] and say so, and let them be a quorum of the
 //! membership that rules and of each that one of them has logged and whose fate is open. Then one of them will lead:
 //!
 //! 1. *They come to know the same.* Votes are repeated, so the latest ruling membership reaches all; whoever learns of a later
 //!    one begins anew, and there are only so many. A candidate's votes go to all whom it needs, with its proposal; so whoever is
 //!    needed by a candidate hears it, knows what it needs, and is heard by it.
-//! 2. *They come to one round.* The latest is joined. A member begins another when it learns of a later membership, when it or its
-//!    choice is not heard, or when it waited for a leader in vain. The first two end with 1, for the third see 5.
+//! 2. *They come to one round.* The latest is joined. A member begins another when it learns of a later membership, when it is not in touch
+//!    with its choice, or with a quorum, or when it waited for a leader in vain. The first two end with 1, for the third see 5.
 //! 3. *They come to one vote.* In a round a member's vote only becomes better, and there are as many votes as candidates. All hear
 //!    the best candidate and know that it has a vote somewhere, so all vote for it.
 //! 4. *It can lead.* They are a quorum of all that it needs. Discovery would turn it down for a voter of its own that is ahead of it;
@@ -112,7 +123,7 @@ use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
 use deadlock::{FORGIVENESS, PATIENCE, PERSISTENCE, STALEMATE};
 use electorate::Electorate;
-use lookup::{Lookup, Peer, RESEND_MIN, Settled, Standing, Vote};
+use lookup::{DEAF, Hearing, Lookup, Peer, RESEND_MIN, Settled, Standing, Vote};
 
 /// How long a decided quorum waits for voters that are connected and have not voted the same.
 const SETTLE: Duration = Duration::from_millis(40);
@@ -149,6 +160,8 @@ pub(crate) struct Election<P: Plant> {
     in_vain: BTreeSet<ServerId>,
     /// That was no election: a reconfiguration named the leader.
     designated: bool,
+    /// The epoch of whom we decided for stands.
+    established: bool,
     /// Votes of earlier rounds, for the planted bug that counts them. Always empty in a clean member.
     stale: BTreeMap<ServerId, Vote>,
 }
@@ -173,6 +186,7 @@ impl<P: Plant> Election<P> {
             looks_on: false,
             in_vain: BTreeSet::new(),
             designated: false,
+            established: false,
             stale: BTreeMap::new(),
         }
     }
@@ -209,6 +223,7 @@ impl<P: Plant> Election<P> {
         self.round = Round(self.round.0 + 1);
         self.lookup = None;
         self.designated = true;
+        self.established = false;
         self.decided = Some(Vote { leader, zxid, peer_epoch, round: self.round });
         leader
     }
@@ -236,12 +251,20 @@ impl<P: Plant> Election<P> {
             looks_on,
             in_vain,
             designated,
+            established,
         } = self;
         decided.map(|_| until(*informed_at, at)).hash(state);
-        (stale, round, decided, looks_on, in_vain, designated, strangers).hash(state);
+        (stale, round, decided, looks_on, in_vain, designated, established, strangers).hash(state);
         for (id, peer) in peers {
-            let Peer { connected, suspect, heard_at: _, apache } = peer;
+            let Peer { connected, suspect, heard_at: _, hearing, apache } = peer;
             (id, connected, suspect, apache).hash(state);
+            match hearing {
+                Hearing::Yes => 0_u8.hash(state),
+                Hearing::No { told_at } => {
+                    (1_u8, told_at.map(|told_at| until(told_at + DEAF, at))).hash(state)
+                }
+                Hearing::Deaf => 2_u8.hash(state),
+            }
             peer.audible_until().map(|audible_until| until(audible_until, at)).hash(state);
         }
         if let Some(lookup) = lookup {
@@ -290,12 +313,17 @@ impl<P: Plant> Election<P> {
         }
         for peer in self.peers.values_mut() {
             peer.heard_at = None;
+            peer.ask_anew();
         }
         let own = Vote { leader: self.me, zxid, peer_epoch, round: self.round };
         let decided = self.decided.take();
         if std::mem::take(&mut self.looks_on) && unanswered {
             self.in_vain.extend(decided.map(|vote| vote.leader));
+        } else if decided.is_some() {
+            // It failed for another reason, perhaps because one that is passed over is ahead of it.
+            self.in_vain.clear();
         }
+        self.established = false;
         self.designated = false;
         let (proposal, ballots) = if self.plant.has(Bug::CountOtherRound) {
             self.with_stale_votes(own)
@@ -321,7 +349,7 @@ impl<P: Plant> Election<P> {
             lookup.cast(voter, vote, at);
         }
         self.lookup = Some(lookup);
-        self.tell_all(out);
+        self.tell_all(at, out);
         self.tally(at, out)
     }
 
@@ -339,15 +367,19 @@ impl<P: Plant> Election<P> {
 
     /// The epoch of the decided vote is known now: late starters compare it among the members. The leader tells
     /// everybody, because one may have elected itself in the same round and wait for followers that never come.
-    pub(crate) fn epoch_established(&mut self, epoch: Epoch, out: &mut Outbox) {
+    pub(crate) fn epoch_established(&mut self, epoch: Epoch, at: Duration, out: &mut Outbox) {
         let Some(vote) = &mut self.decided else { return };
         vote.peer_epoch = epoch;
         self.looks_on = false;
         self.in_vain.clear();
-        if vote.leader == self.me {
-            self.tell_all(out);
-            for observer in &self.observers {
-                self.tell(*observer, out);
+        self.established = true;
+        for peer in self.peers.values_mut() {
+            peer.ask_anew();
+        }
+        if self.decided.is_some_and(|vote| vote.leader == self.me) {
+            self.tell_all(at, out);
+            for observer in self.observers.clone() {
+                self.tell(observer, at, out);
             }
         }
     }
@@ -398,6 +430,7 @@ impl<P: Plant> Election<P> {
         let lost = self.peers.get_mut(&peer)?;
         lost.connected = false;
         lost.heard_at = None;
+        lost.ask_anew();
         // It may be dead, and a dead leader's word must not make anybody join it. If it lives it is asked again.
         if let Some(lookup) = &mut self.lookup {
             lookup.settled.remove(&peer);
@@ -413,7 +446,7 @@ impl<P: Plant> Election<P> {
         if at >= lookup.resend_at {
             lookup.resend_after = (lookup.resend_after * 2).min(RESEND_MAX);
             lookup.resend_at = at + lookup.resend_after;
-            self.tell_all(out);
+            self.tell_all(at, out);
         }
         self.tally(at, out)
     }
@@ -422,6 +455,19 @@ impl<P: Plant> Election<P> {
     fn hears(&self, voter: ServerId, at: Duration) -> bool {
         let lately = |peer: &Peer| peer.audible_until().is_some_and(|until| at <= until);
         voter == self.me || self.peers.get(&voter).is_some_and(lately)
+    }
+
+    /// Hears it, and is heard by it as far as is known.
+    fn in_touch(&self, voter: ServerId, at: Duration) -> bool {
+        self.hears(voter, at)
+            && !self.peers.get(&voter).is_some_and(|peer| matches!(peer.hearing, Hearing::Deaf))
+    }
+
+    /// Which voters it hears, for one of them. A member of Apache ZooKeeper would not understand, and who has no vote is not
+    /// listened to.
+    fn heard_voters(&self, to: ServerId, at: Duration) -> Option<Vec<ServerId>> {
+        let understands = self.peers.get(&to).is_some_and(|peer| !peer.apache);
+        understands.then(|| self.peers.keys().copied().filter(|voter| self.hears(*voter, at)).collect())
     }
 
     /// Whether votes for a candidate tell what its log proposes. Those of members of Apache ZooKeeper do not.
@@ -467,7 +513,7 @@ impl<P: Plant> Election<P> {
             if notification.state == PeerState::Looking
                 && (self.lookup.is_none() || self.observers.contains(&from) && self.votes())
             {
-                self.tell(from, out);
+                self.tell(from, at, out);
             }
             return None;
         }
@@ -476,6 +522,14 @@ impl<P: Plant> Election<P> {
         peer.connected = true;
         peer.heard_at = Some(at);
         peer.apache = notification.dialect == Dialect::Apache;
+        let hears_us = notification.hears.as_ref().is_none_or(|hears| hears.contains(&self.me));
+        // Whose leader stands speaks with others now and then only, and what they say then was said before they heard it.
+        if (hears_us || !self.established)
+            && peer.says(hears_us, at)
+            && let Some(lookup) = &mut self.lookup
+        {
+            lookup.resend_at = lookup.resend_at.min(at + RESEND_MIN);
+        }
         // A vote for a stranger would never be led: not counted, as if it had not come.
         if !self.electorate.contains(notification.leader) {
             return None;
@@ -495,7 +549,7 @@ impl<P: Plant> Election<P> {
                     .decided
                     .is_some_and(|vote| vote.leader != from && vote.peer_epoch > notification.peer_epoch);
             if notification.state == PeerState::Looking || strays {
-                self.tell(from, out);
+                self.tell(from, at, out);
             }
             return None;
         }
@@ -518,7 +572,7 @@ impl<P: Plant> Election<P> {
         at: Duration,
         out: &mut Outbox,
     ) -> Option<ServerId> {
-        let hears_candidate = self.hears(vote.leader, at);
+        let reaches_candidate = self.in_touch(vote.leader, at);
         // A voter answers whoever has no vote: if that one answered in turn, both would do nothing else.
         let votes = self.votes();
         let lookup = self.lookup.as_mut()?;
@@ -529,7 +583,7 @@ impl<P: Plant> Election<P> {
         }
         if vote.round < self.round {
             if votes {
-                self.tell(from, out);
+                self.tell(from, at, out);
             }
             return None;
         }
@@ -543,9 +597,9 @@ impl<P: Plant> Election<P> {
             lookup.avoided = None;
             changed = true;
         }
-        // One that we don't hear ourselves we could not follow, whoever speaks for it.
+        // One that we are not in touch with we could not follow, whoever speaks for it.
         if vote.rank(self.plant) > lookup.proposal.rank(self.plant)
-            && hears_candidate
+            && reaches_candidate
             && lookup.avoided != Some(vote.leader)
             && !self.in_vain.contains(&vote.leader)
         {
@@ -560,10 +614,10 @@ impl<P: Plant> Election<P> {
         lookup.cast(self.me, lookup.proposal, at);
         if changed {
             lookup.changed(at);
-            self.tell_all(out);
+            self.tell_all(at, out);
         } else if worse && votes {
             // It may have missed our vote: connections come and go.
-            self.tell(from, out);
+            self.tell(from, at, out);
         }
         self.tally(at, out)
     }
@@ -576,6 +630,7 @@ impl<P: Plant> Election<P> {
         at: Duration,
         out: &mut Outbox,
     ) -> Option<ServerId> {
+        let votes = self.votes();
         let lookup = self.lookup.as_mut()?;
         lookup.settled.insert(from, Settled { vote, leading: leading && vote.leader == from });
         let leader = vote.leader;
@@ -585,6 +640,9 @@ impl<P: Plant> Election<P> {
         if leader != self.me && lookup.settled.get(&leader).is_some_and(|claim| claim.leading) {
             let claim = lookup.settled[&leader].vote;
             let same_round = claim.round == self.round;
+            // Who stands back names somebody as well; that is no vote.
+            let voted = Vote { peer_epoch: claim.peer_epoch, ..lookup.proposal };
+            let counted_us = votes && voted == claim && lookup.proposal != lookup.own;
             // Who decided in an earlier round, before the leader did, follows it in its epoch all the same.
             let mut supporters: Vec<ServerId> = lookup
                 .settled
@@ -598,7 +656,7 @@ impl<P: Plant> Election<P> {
             if same_round {
                 supporters.push(self.me);
             }
-            if self.electorate.own().reached_by_either(supporters.iter().copied()) {
+            if counted_us || self.electorate.own().reached_by_either(supporters.iter().copied()) {
                 return Some(self.decide(claim, at, out));
             }
         }
@@ -648,18 +706,19 @@ impl<P: Plant> Election<P> {
             .filter(|peer| lookup.as_ref().and_then(|lookup| lookup.ballots.get(peer)) != Some(&vote))
             .collect();
         for peer in astray {
-            self.tell(peer, out);
+            self.tell(peer, at, out);
         }
         vote.leader
     }
 
-    fn tell_all(&self, out: &mut Outbox) {
-        for peer in self.peers.keys() {
-            self.tell(*peer, out);
+    fn tell_all(&mut self, at: Duration, out: &mut Outbox) {
+        let peers: Vec<ServerId> = self.peers.keys().copied().collect();
+        for peer in peers {
+            self.tell(peer, at, out);
         }
     }
 
-    fn tell(&self, to: ServerId, out: &mut Outbox) {
+    fn tell(&mut self, to: ServerId, at: Duration, out: &mut Outbox) {
         let (vote, state) = match (&self.lookup, self.decided) {
             (Some(lookup), _) => (lookup.proposal, PeerState::Looking),
             (None, Some(vote)) if vote.leader == self.me => (vote, PeerState::Leading),
@@ -675,8 +734,12 @@ impl<P: Plant> Election<P> {
             peer_epoch: vote.peer_epoch,
             config: self.electorate.membership().cloned(),
             proposed: self.electorate.proposed_by(vote.leader, self.tells(vote.leader)),
+            hears: self.heard_voters(to, at),
             dialect: Dialect::Own,
         };
         out.push((to, notification));
+        if let Some(peer) = self.peers.get_mut(&to) {
+            peer.told(at);
+        }
     }
 }

@@ -461,8 +461,8 @@ impl<P: Plant> Member<P> {
             self.base.epoch_established();
             self.ensemble_changed();
             let epoch = self.base.current_epoch;
-            self.elect(|election, _, outbox| {
-                election.epoch_established(epoch, outbox);
+            self.elect(|election, at, outbox| {
+                election.epoch_established(epoch, at, outbox);
                 None
             });
         }

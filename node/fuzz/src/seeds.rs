@@ -437,6 +437,7 @@ fn votes() -> Vec<(String, Notification)> {
         dialect: if config.is_some() { Dialect::Apache } else { Dialect::Own },
         config,
         proposed: None,
+        hears: None,
     };
     let config =
         "server.1=127.0.0.1:2888:3888:participant\nserver.2=127.0.0.1:2889:3889:participant\nversion=0";
@@ -444,6 +445,8 @@ fn votes() -> Vec<(String, Notification)> {
         [PeerState::Looking, PeerState::Following, PeerState::Leading, PeerState::Observing].into_iter();
     let mut all: Vec<_> =
         states.map(|state| (format!("{state:?}").to_lowercase(), vote(state, 3, None))).collect();
+    let hears = Some(vec![ServerId(1), ServerId(3)]);
+    all.push(("hearing".to_owned(), Notification { hears, ..vote(PeerState::Looking, 3, None) }));
     all.push(("java".to_owned(), vote(PeerState::Looking, 2, Some(Bytes::from_static(config.as_bytes())))));
     all
 }

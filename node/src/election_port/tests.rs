@@ -20,6 +20,7 @@ fn vote(round: u64) -> Notification {
         peer_epoch: Epoch(1),
         config: None,
         proposed: None,
+        hears: None,
         dialect: Dialect::Own,
     }
 }

@@ -225,6 +225,7 @@ pub(crate) async fn liar(
             peer_epoch: Epoch(1000),
             config: None,
             proposed: None,
+            hears: None,
             dialect: Dialect::Own,
         };
         put_frame(&mut votes, |w| vote.encode(w));

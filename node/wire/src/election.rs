@@ -5,14 +5,14 @@
 //! ([`take_frame`](crate::client::take_frame) and [`put_frame`](crate::client::put_frame) serve both ports).
 //!
 //! Notifications have grown over the years and are told apart by length: 28 bytes without the peer's epoch,
-//! 40 bytes with it, and from 44 bytes on with the ensemble's configuration. All are read. A notification
-//! with a configuration is written in the newest form. One without is written in the 40-byte form: ZooKeeper
+//! 40 bytes with it, and longer ones by a version: from the second on they have the ensemble's configuration. All are read.
+//! A notification with a configuration is written in the newest form. One without is written in the 40-byte form: ZooKeeper
 //! parses an empty configuration too, and where `standaloneEnabled` is false that ends the thread that
 //! receives votes. Members of ours leave the configuration out where it never changes. Where it may they send it
 //! under a version of their own, which ZooKeeper takes for one later than it knows; so a configuration under the
 //! usual version tells a member of Apache ZooKeeper. Behind it stands what the log of whom the vote is for proposes, if
 //! it proposes a membership: ZooKeeper, and earlier members of ours, read as much as the configuration's length says and
-//! nothing behind it.
+//! nothing behind it. What a member of ours says last, in either form, is whom it hears.
 //!
 //! ZooKeeper orders votes as signed numbers and we as unsigned ones. Negative numbers are refused here, so
 //! that the two orders are one; all but the smallest, which stands for no vote where an observer looks for a
@@ -146,6 +146,8 @@ pub struct Notification {
     /// The membership that stands in the log of whom it votes for and may be committed, as the same text. Members of
     /// ours tell it, beside a configuration.
     pub proposed: Option<Bytes>,
+    /// Which voters the sender hears: in its present lookup, or lately where it has a leader. Members of ours tell it.
+    pub hears: Option<Vec<ServerId>>,
     /// How the sender speaks. Only a vote with a configuration tells one of Apache ZooKeeper.
     pub dialect: Dialect,
 }
@@ -165,11 +167,17 @@ impl Notification {
                     Dialect::Apache => NOTIFICATION_V2,
                 });
                 w.buffer(config);
-                if let (Some(proposed), Dialect::Own) = (&self.proposed, self.dialect) {
-                    w.buffer(proposed);
+                if self.dialect == Dialect::Own && (self.proposed.is_some() || self.hears.is_some()) {
+                    w.buffer(self.proposed.as_deref().unwrap_or_default());
                 }
             }
             None => w.int(NOTIFICATION_V1),
+        }
+        if let (Some(hears), Dialect::Own) = (&self.hears, self.dialect) {
+            w.count(hears.len());
+            for server in hears {
+                w.long(server.0.cast_signed());
+            }
         }
     }
 
@@ -193,9 +201,12 @@ impl Notification {
         } else {
             (decode_epoch(r.long()?)?, decode_config(len, &mut r)?)
         };
-        let tells_more = config.is_some() && dialect == Dialect::Own && r.remaining() > 0;
-        let proposed = if tells_more { r.buffer()?.filter(|text| !text.is_empty()) } else { None };
-        Ok(Notification { state, leader, zxid, round, peer_epoch, config, proposed, dialect })
+        // What stands behind the configuration of a member of Apache ZooKeeper is none of ours.
+        let tells_more = |r: &Reader| dialect == Dialect::Own && r.remaining() >= size_of::<i32>();
+        let proposed = if config.is_some() && tells_more(&r) { r.buffer()? } else { None };
+        let proposed = proposed.filter(|text| !text.is_empty());
+        let hears = if tells_more(&r) { decode_servers(&mut r)? } else { None };
+        Ok(Notification { state, leader, zxid, round, peer_epoch, config, proposed, hears, dialect })
     }
 }
 
@@ -209,6 +220,14 @@ fn decode_config(len: usize, r: &mut Reader) -> Result<(Option<Bytes>, Dialect),
     let dialect =
         if config.is_none() || version == NOTIFICATION_OWN { Dialect::Own } else { Dialect::Apache };
     Ok((config, dialect))
+}
+
+fn decode_servers(r: &mut Reader) -> Result<Option<Vec<ServerId>>, DecodeError> {
+    let Some(count) = r.count(size_of::<i64>())? else { return Ok(None) };
+    (0..count)
+        .map(|_| Ok(ServerId(decode_unsigned("server", r.long()?)?)))
+        .collect::<Result<_, _>>()
+        .map(Some)
 }
 
 /// Part of a vote, which observers do not have.

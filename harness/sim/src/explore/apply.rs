@@ -222,6 +222,7 @@ impl<P: Plant, const N: usize> World<P, N> {
                 peer_epoch,
                 config: None,
                 proposed: None,
+                hears: None,
                 dialect: Dialect::Own,
             };
             self.step(at, Input::Notification { from: server(peer), notification })?;

@@ -63,8 +63,17 @@ pub(super) struct Vote {
 
 impl From<&Notification> for Vote {
     fn from(notification: &Notification) -> Self {
-        let Notification { state, leader, zxid, round, peer_epoch, config: _, proposed, dialect: _ } =
-            notification;
+        let Notification {
+            state,
+            leader,
+            zxid,
+            round,
+            peer_epoch,
+            config: _,
+            proposed,
+            hears: _,
+            dialect: _,
+        } = notification;
         let proposed = proposed.as_ref().and_then(|text| Membership::from_bytes(text).ok());
         let proposed = proposed.map_or(Zxid::ZERO, |proposed| proposed.version);
         Self { state: *state, leader: *leader, zxid: *zxid, round: *round, epoch: *peer_epoch, proposed }
@@ -75,7 +84,8 @@ impl From<Vote> for Notification {
     fn from(vote: Vote) -> Self {
         let Vote { state, leader, zxid, round, epoch, proposed } = vote;
         let proposed = starts::changed(proposed).map(|membership| membership.to_bytes());
-        Self { state, leader, zxid, round, peer_epoch: epoch, config: None, proposed, dialect: Dialect::Own }
+        let (config, hears, dialect) = (None, None, Dialect::Own);
+        Self { state, leader, zxid, round, peer_epoch: epoch, config, proposed, hears, dialect }
     }
 }
 

@@ -11,7 +11,7 @@ use super::lookup::Vote;
 use super::{Election, Outbox};
 use crate::plant::Plant;
 
-/// How long a candidate waits to hear a quorum before it stands back.
+/// How long a candidate waits to be in touch with a quorum before it stands back.
 pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 
 /// For how long nothing has moved when a vote that leads to nothing goes to a worse candidate.
@@ -26,33 +26,33 @@ pub(super) const FORGIVENESS: Duration = Duration::from_millis(500);
 pub(super) const PERSISTENCE: Duration = Duration::from_secs(2);
 
 impl<P: Plant> Election<P> {
-    /// Who hears no quorum can't win, and its candidacy keeps others from agreeing: it steps aside, and comes back when
-    /// it hears one. Who hears one that does not vote for it steps aside later, and comes back when each of the others had
-    /// as much time. And who no longer hears the candidate that it votes for takes its vote back.
+    /// Who is in touch with no quorum can't win, and its candidacy keeps others from agreeing: it steps aside, and comes back
+    /// when it is in touch with one. Who is, with one that does not vote for it, steps aside later, and comes back when each of
+    /// the others had as much time. And who is no longer in touch with the candidate that it votes for takes its vote back.
     pub(super) fn stand_back_or_forth(&mut self, at: Duration, out: &mut Outbox) {
         if self.observes {
             return;
         }
-        let hears_quorum = {
+        let reaches_quorum = {
             let own = self.electorate.own();
-            own.reached(own.voters().filter(|voter| self.hears(*voter, at)))
+            own.reached(own.voters().filter(|voter| self.in_touch(*voter, at)))
         };
         let choice = self.lookup.as_ref().map(|lookup| lookup.proposal);
-        let hears_choice = choice.is_none_or(|choice| self.hears(choice.leader, at));
+        let reaches_choice = choice.is_none_or(|choice| self.in_touch(choice.leader, at));
         let Some(nobody) = self.peers.keys().next().copied() else { return };
         let gives_way = self.has_stood_in_vain(at);
         let others = u32::try_from(self.peers.len()).unwrap_or(u32::MAX);
         let Some(lookup) = &mut self.lookup else { return };
         let stands_back = lookup.own != lookup.candidacy;
-        let must_stand_back = !stands_back && (gives_way || !hears_quorum && at >= lookup.began + PATIENCE);
-        if hears_quorum && stands_back && lookup.gives_way_until.is_none_or(|until| at >= until) {
+        let must_stand_back = !stands_back && (gives_way || !reaches_quorum && at >= lookup.began + PATIENCE);
+        if reaches_quorum && stands_back && lookup.gives_way_until.is_none_or(|until| at >= until) {
             lookup.gives_way_until = None;
             lookup.own = lookup.candidacy;
             if lookup.own.rank(self.plant) <= lookup.proposal.rank(self.plant) {
                 return;
             }
             lookup.proposal = lookup.own;
-        } else if must_stand_back || !hears_choice && lookup.proposal != lookup.own {
+        } else if must_stand_back || !reaches_choice && lookup.proposal != lookup.own {
             // Within a round votes only become better: to take one back is to begin another.
             self.round = Round(self.round.0 + 1);
             lookup.candidacy.round = self.round;
@@ -71,7 +71,7 @@ impl<P: Plant> Election<P> {
         }
         lookup.cast(self.me, lookup.proposal, at);
         lookup.changed(at);
-        self.tell_all(out);
+        self.tell_all(at, out);
     }
 
     /// It votes for itself, and has for a while in which nobody told of a better vote, and no quorum does. Of several that
@@ -107,7 +107,7 @@ impl<P: Plant> Election<P> {
         };
         let completed = |vote: &&Vote| {
             let voters = voters_of(vote).into_iter().chain([self.me]);
-            self.hears(vote.leader, at) && is_its_own(vote) && self.needs(vote.leader).reached(voters)
+            self.in_touch(vote.leader, at) && is_its_own(vote) && self.needs(vote.leader).reached(voters)
         };
         let of_promise = lookup.ballots.values().filter(|vote| !self.in_vain.contains(&vote.leader));
         let mut choices = of_promise.filter(completed).peekable();
@@ -127,7 +127,7 @@ impl<P: Plant> Election<P> {
         lookup.proposal = choice;
         lookup.cast(self.me, choice, at);
         lookup.changed(at);
-        self.tell_all(out);
+        self.tell_all(at, out);
     }
 
     /// There is nobody but those for whom we decided in vain: they are candidates like others again.
@@ -137,14 +137,14 @@ impl<P: Plant> Election<P> {
         }
         self.in_vain.clear();
         let Some(lookup) = self.lookup.as_ref() else { return };
-        let heard = lookup.ballots.values().filter(|vote| self.hears(vote.leader, at));
+        let heard = lookup.ballots.values().filter(|vote| self.in_touch(vote.leader, at));
         let Some(best) = heard.max_by_key(|vote| vote.rank(self.plant)).copied() else { return };
         let Some(lookup) = &mut self.lookup else { return };
         if best.rank(self.plant) > lookup.proposal.rank(self.plant) && lookup.avoided != Some(best.leader) {
             lookup.proposal = best;
             lookup.cast(self.me, best, at);
             lookup.changed(at);
-            self.tell_all(out);
+            self.tell_all(at, out);
         }
     }
 }

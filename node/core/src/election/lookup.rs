@@ -18,6 +18,10 @@ const AUDIBLE: Duration = Duration::from_millis(2500);
 /// to be there for this long.
 const APACHE_AUDIBLE: Duration = Duration::from_secs(65);
 
+/// For how long a peer must have been told our vote when it says that it does not hear us, for that to count: longer than news
+/// and the answer take.
+pub(super) const DEAF: Duration = Duration::from_millis(500);
+
 /// A vote: for whom, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Vote {
@@ -44,6 +48,21 @@ impl Vote {
     }
 }
 
+/// Whether a peer hears us, as its votes say.
+#[derive(Clone, Copy, Debug, Default, Hash)]
+pub(super) enum Hearing {
+    /// It does, or it did not say.
+    #[default]
+    Yes,
+    /// It did not when it said so. Since then it was told our vote, first at this time, or not yet.
+    No {
+        /// When that was.
+        told_at: Option<Duration>,
+    },
+    /// It still said so when it had been told for [`DEAF`].
+    Deaf,
+}
+
 /// What is known of a peer's connection.
 #[derive(Clone, Copy, Debug, Default, Hash)]
 pub(super) struct Peer {
@@ -52,11 +71,39 @@ pub(super) struct Peer {
     pub(super) suspect: bool,
     /// When it was heard last, in the present lookup.
     pub(super) heard_at: Option<Duration>,
+    /// What it says of whether it hears us.
+    pub(super) hearing: Hearing,
     /// It is a member of Apache ZooKeeper, as its votes show.
     pub(super) apache: bool,
 }
 
 impl Peer {
+    /// It says whether it hears us, or that it can't say, which is taken for yes. True if it should be told our vote soon: what
+    /// it says of us is as old as the news on their way to it.
+    pub(super) fn says(&mut self, hears_us: bool, at: Duration) -> bool {
+        self.hearing = match self.hearing {
+            _ if hears_us => Hearing::Yes,
+            Hearing::Yes => Hearing::No { told_at: None },
+            Hearing::No { told_at: Some(told_at) } if at >= told_at + DEAF => Hearing::Deaf,
+            known => known,
+        };
+        matches!(self.hearing, Hearing::No { .. })
+    }
+
+    /// It is told our vote.
+    pub(super) fn told(&mut self, at: Duration) {
+        if let Hearing::No { told_at } = &mut self.hearing {
+            told_at.get_or_insert(at);
+        }
+    }
+
+    /// That it does not hear us was not said for long enough, and is asked anew.
+    pub(super) fn ask_anew(&mut self) {
+        if matches!(self.hearing, Hearing::No { .. }) {
+            self.hearing = Hearing::Yes;
+        }
+    }
+
     /// Until when it counts as heard.
     pub(super) fn audible_until(&self) -> Option<Duration> {
         let audible = if self.apache && self.connected { APACHE_AUDIBLE } else { AUDIBLE };

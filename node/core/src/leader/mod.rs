@@ -47,6 +47,9 @@ use crate::tree::Tree;
 pub(crate) use rounds::MOVED;
 use rounds::SyncRounds;
 
+/// The first zxid of the last epoch that the wire can carry: behind an epoch that somebody accepted there has to be another.
+const LAST_EPOCH: i64 = (i32::MAX as i64) << 32;
+
 /// Transactions that make up the request of a forwarded sync.
 pub(crate) fn sync_request(session: SessionId) -> ForwardedRequest {
     ForwardedRequest {
@@ -363,8 +366,10 @@ impl Leader {
         let observes = packet.kind == PacketType::ObserverInfo;
         let belongs = |server: ServerId| base.ensemble.welcomes(server, observes, &base.quorum, &base.config);
         let (server, dialect) = match info {
-            // Epochs are signed on the wire; a negative one would be beyond all others here.
-            Ok(info) if packet.zxid >= 0 && belongs(info.server) => (info.server, info.dialect),
+            // Epochs are signed on the wire; a negative one would be beyond all others here, and beyond the last there is none.
+            Ok(info) if (0..LAST_EPOCH).contains(&packet.zxid) && belongs(info.server) => {
+                (info.server, info.dialect)
+            }
             _ => {
                 self.drop_peer(base, conn);
                 return Ok(());
@@ -391,14 +396,15 @@ impl Leader {
                     Dialect::Apache => base.config.init_timeout(),
                 };
         }
-        let votes = !observes && base.quorum.contains(server);
-        if votes || !base.ensemble.changes {
-            base.highest_told = base.highest_told.max(accepted);
-        }
+        base.highest_told = base.highest_told.max(accepted);
         match self.epoch {
-            Some(epoch) if accepted > epoch && votes => Err(Leave::because(format!(
-                "member {server} accepted epoch {accepted}, beyond our epoch {epoch}"
-            ))),
+            // Whether it votes makes no difference: it promised to follow nobody below that, and would come again for ever. An
+            // observer of ours is not bound by what it promised.
+            Some(epoch) if accepted > epoch && (!observes || dialect == Dialect::Apache) => {
+                Err(Leave::because(format!(
+                    "member {server} accepted epoch {accepted}, beyond our epoch {epoch}"
+                )))
+            }
             Some(epoch) => {
                 leader_info(base, conn, epoch);
                 Ok(())

@@ -139,6 +139,7 @@ impl Runner {
                 if let Some(newcomers) = args.key("newcomers")? {
                     self.ensemble.may_change(newcomers);
                 }
+                self.ensemble.wires.hushed = args.or("hushed", false)?;
                 self.ensemble.rules.enforce_quota = args.or("enforce_quota", false)?;
                 self.ensemble.rules.local_sessions = args.or("local", false)?;
                 self.ensemble.rules.local_upgrading = args.or("upgrading", false)?;
@@ -232,6 +233,7 @@ impl Runner {
             peer_epoch: Epoch(args.or("epoch", 0)?),
             config: None,
             proposed: None,
+            hears: None,
             dialect: Dialect::Own,
         };
         self.ensemble.vote(from, to, notification);

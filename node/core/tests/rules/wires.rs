@@ -47,6 +47,8 @@ pub(crate) struct Wires {
     held: BTreeSet<(u64, u64)>,
     /// Unordered pairs that can't reach each other.
     cut: BTreeSet<(u64, u64)>,
+    /// Votes don't tell whom their sender hears, as those of Apache ZooKeeper don't.
+    pub(crate) hushed: bool,
 }
 
 fn pair(a: u64, b: u64) -> (u64, u64) {
@@ -104,7 +106,8 @@ impl Wires {
 
     pub(crate) fn vote(&mut self, from: u64, to: u64, notification: Notification) {
         let queue = self.votes.entry((from, to)).or_default();
-        queue.push_back(notification);
+        let hears = notification.hears.filter(|_| !self.hushed);
+        queue.push_back(Notification { hears, ..notification });
         assert!(queue.len() <= MAX_VOTES, "{from} floods {to} with votes");
     }
 

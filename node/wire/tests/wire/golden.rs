@@ -140,6 +140,7 @@ fn notifications_with_and_without_a_configuration() {
         peer_epoch: Epoch(2),
         config: Some(Bytes::from_static(b"version=0")),
         proposed: None,
+        hears: None,
         dialect: Dialect::Apache,
     };
     assert_eq!(Notification::decode(unhex(with)), Ok(notification.clone()));
@@ -154,11 +155,19 @@ fn notifications_with_and_without_a_configuration() {
     let own_proposing = format!("{own_with} 00000009 76657273696f6e3d37");
     assert_eq!(Notification::decode(unhex(&own_proposing)), Ok(proposing.clone()));
     assert_eq!(written(|w| proposing.encode(w)), unhex(&own_proposing));
+    let hearing = Notification { hears: Some(vec![ServerId(1), ServerId(3)]), ..proposing };
+    let own_hearing = format!("{own_proposing} 00000002 0000000000000001 0000000000000003");
+    assert_eq!(Notification::decode(unhex(&own_hearing)), Ok(hearing.clone()));
+    assert_eq!(written(|w| hearing.encode(w)), unhex(&own_hearing));
     // What stands behind the configuration of a member of Apache ZooKeeper is none of ours.
     let theirs = format!("{with} 00000009 76657273696f6e3d37");
     assert_eq!(Notification::decode(unhex(&theirs)), Ok(notification));
 
     let notification = Notification { state: PeerState::Leading, config: None, ..own };
+    let alone = Notification { hears: Some(Vec::new()), ..notification.clone() };
+    let hears_nobody = format!("{without} 00000000");
+    assert_eq!(Notification::decode(unhex(&hears_nobody)), Ok(alone.clone()));
+    assert_eq!(written(|w| alone.encode(w)), unhex(&hears_nobody));
     assert_eq!(Notification::decode(unhex(without)), Ok(notification.clone()));
     assert_eq!(written(|w| notification.encode(w)), unhex(without));
     assert_eq!(Notification::decode(unhex(oldest)), Ok(notification));

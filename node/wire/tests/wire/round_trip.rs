@@ -172,13 +172,16 @@ proptest! {
         epoch: u32,
         config in data(),
         proposed in data(),
+        hears in prop::option::of(vec(positive().prop_map(ServerId), 0..5)),
         apache in any::<bool>(),
     ) {
         let config = config.filter(|config| !config.is_empty());
         let proposed = proposed.filter(|text| !text.is_empty() && config.is_some() && !apache);
         let (leader, zxid, round, peer_epoch) = (ServerId(leader), Zxid(zxid), Round(round), Epoch(epoch));
         let dialect = if apache && config.is_some() { Dialect::Apache } else { Dialect::Own };
-        let notification = Notification { state, leader, zxid, round, peer_epoch, config, proposed, dialect };
+        let hears = hears.filter(|_| dialect == Dialect::Own);
+        let notification =
+            Notification { state, leader, zxid, round, peer_epoch, config, proposed, hears, dialect };
         prop_assert_eq!(Notification::decode(written(|w| notification.encode(w))), Ok(notification));
     }
 
