@@ -368,6 +368,11 @@ impl Drawn {
         self.members + self.observers
     }
 
+    /// An epoch ends by the number of its transactions.
+    pub(crate) fn has_short_epochs(&self) -> bool {
+        self.last_counter < Zxid::LAST_COUNTER
+    }
+
     /// In most worlds an epoch has more zxids than can be counted to. In some it has so few that it ends by them,
     /// but never before a patient client, which starts over in each epoch, had its turn.
     fn with_short_epochs(mut self, dice: &mut Dice) -> Self {

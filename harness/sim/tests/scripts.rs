@@ -77,7 +77,7 @@ fn every_part_of_a_script_is_a_script() {
 fn first_seed(bug: Bug) -> u64 {
     match bug {
         Bug::IgnorePeerEpoch => 1008,
-        Bug::CountOtherRound => 34,
+        Bug::CountOtherRound => 85,
         Bug::StaleLogWriter => 53,
         Bug::TrustInterruptedSnap => 28,
         Bug::ZxidRollover => 27,

@@ -45,9 +45,10 @@ impl Echoes {
     /// A member tells a peer its vote. True when that was one echo too many.
     fn tells(&mut self, host: HostIndex, peer: HostIndex, vote: &Notification, at: Time) -> bool {
         let talk = self.talks.entry((host, peer)).or_default();
-        let same = talk.told.as_ref() == Some(vote);
+        let vote = without_hearing(vote);
+        let same = talk.told.as_ref() == Some(&vote);
         if !same {
-            talk.told = Some(vote.clone());
+            talk.told = Some(vote);
         }
         let echoes = same && talk.again && self.hears == Some(peer);
         let goes_on = talk.echoes > 0 && at.since(talk.echoed_at) <= FAST_US;
@@ -67,12 +68,18 @@ impl Echoes {
         self.hears = heard.map(|(peer, _)| peer);
         let Some((peer, vote)) = heard else { return };
         let talk = self.talks.entry((host, peer)).or_default();
-        talk.again = talk.heard.as_ref() == Some(vote);
+        let vote = without_hearing(vote);
+        talk.again = talk.heard.as_ref() == Some(&vote);
         if !talk.again {
-            talk.heard = Some(vote.clone());
+            talk.heard = Some(vote);
             talk.echoes = 0;
         }
     }
+}
+
+/// Whom its sender hears may change from one to the next, and is no news of the vote.
+fn without_hearing(vote: &Notification) -> Notification {
+    Notification { hears: None, ..vote.clone() }
 }
 
 impl<P: Plant> World<P> {
@@ -114,6 +121,7 @@ mod tests {
             peer_epoch: Epoch::ZERO,
             config: None,
             proposed: None,
+            hears: None,
             dialect: Dialect::Own,
         }
     }

@@ -174,6 +174,8 @@ pub(crate) struct World<P: Plant> {
     appointment: Option<Appointment>,
     stage: Stage,
     healed_at: Time,
+    /// Epochs that had ended by their number of transactions when the present stage began.
+    full_epochs_then: u64,
     /// Members that stay dead until the others have shown that they are a quorum.
     left_dead: BTreeSet<HostIndex>,
     /// The present stage was not through in time, and gets a second one without what was in its way.
@@ -235,6 +237,7 @@ impl<P: Plant> World<P> {
             appointment: None,
             stage: Stage::Chaos,
             healed_at: Time::default(),
+            full_epochs_then: 0,
             left_dead: BTreeSet::new(),
             hurries: false,
             election_us: None,

@@ -36,8 +36,11 @@ impl<P: Plant> World<P> {
             self.say_goodbye(index);
             return;
         }
+        if self.rests(index) {
+            return self.set_timer(index, IDLE_US, Wake::Act);
+        }
         if self.clients[index].scout.only {
-            if self.record.quiet || self.rests(index) {
+            if self.record.quiet {
                 self.set_timer(index, IDLE_US, Wake::Act);
             } else {
                 self.scouts(index);

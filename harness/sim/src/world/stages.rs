@@ -97,6 +97,7 @@ impl<P: Plant> World<P> {
         self.undo_all();
         self.forget_services();
         self.healed_at = self.now;
+        self.full_epochs_then = self.counters.full_epochs;
         self.stage = if self.left_dead.is_empty() {
             Stage::Electing { until: self.now + self.election_bound_us() }
         } else {
@@ -145,15 +146,18 @@ impl<P: Plant> World<P> {
     /// another begins anew, so does one that takes a tree in when the leadership is handed over, and a client that thinks
     /// for long may find its connection broken each time. So the bound begins anew, once, and this time they rest, and
     /// who has not been served asks at once.
+    ///
+    /// Nor where an epoch ends before a tree has come over to who lags: there nobody asks for anything until all are led.
     fn hurry(&mut self) -> bool {
         if self.hurries {
             return false;
         }
+        let epoch_ended = self.counters.full_epochs > self.full_epochs_then;
         self.stage = match self.stage {
-            Stage::Quorum { .. } if self.drawn.changes => {
+            Stage::Quorum { .. } if self.drawn.changes || epoch_ended => {
                 Stage::Quorum { until: self.now + self.service_bound_us() }
             }
-            Stage::Electing { .. } if self.drawn.changes => {
+            Stage::Electing { .. } if self.drawn.changes || epoch_ended => {
                 Stage::Electing { until: self.now + self.election_bound_us() }
             }
             // Where epochs end early the same befalls clients without any operator.
@@ -165,11 +169,12 @@ impl<P: Plant> World<P> {
         true
     }
 
-    /// An operator that is not needed now.
+    /// An operator that is not needed now, and anybody while only a longer epoch helps.
     pub(super) fn rests(&self, index: usize) -> bool {
         let client = &self.clients[index];
         let is_owed = client.served == 0 && matches!(self.stage, Stage::Serving { .. });
-        self.hurries && client.scout.operates() && !is_owed
+        let to_be_led = matches!(self.stage, Stage::Quorum { .. } | Stage::Electing { .. });
+        self.hurries && (client.scout.operates() && !is_owed || to_be_led && self.drawn.has_short_epochs())
     }
 
     /// A client that is owed an answer.
@@ -190,6 +195,7 @@ impl<P: Plant> World<P> {
 
     fn next_stage(&mut self) {
         self.hurries = false;
+        self.full_epochs_then = self.counters.full_epochs;
         self.stage = match self.stage {
             Stage::Quorum { .. } => {
                 self.raise_the_dead();
