@@ -79,7 +79,7 @@ fn an_ephemeral_that_dies_before_its_session_is_found_inside() {
 
 #[test]
 fn a_session_that_a_follower_lets_expire_is_found_inside() {
-    let rules = rules(Bug::FollowerExpires, 60);
+    let rules = rules(Bug::FollowerExpires, WITHIN_INSIDE);
     assert!(rules.contains(&Rule::Expiry), "{rules:?}");
 }
 
