@@ -5,7 +5,8 @@
 //! `workloads`, the search for an order in `checker`, the page in `reports`; none of them knows a socket or a
 //! clock, and nothing here decides whether an answer was right.
 //!
-//! - [`cli`]: flags as typed and flags as meant; [`commands`]: one module per subcommand.
+//! - [`cli`]: flags as typed; [`config`]: a run as it is meant; [`commands`]: one module per subcommand, and the only
+//!   ones who know the command line.
 //! - [`cluster`]: where members run; [`links`]: the network between them; [`events`]: what they say.
 //! - [`nemesis`]: faults as data, their proof, their journal.
 //! - [`checking`]: a history from anywhere, judged within bounds; [`live`]: one that is still being written.
@@ -21,6 +22,7 @@ pub mod cli;
 pub mod clock;
 pub mod cluster;
 pub mod commands;
+pub mod config;
 pub mod descriptors;
 pub mod events;
 pub mod exit;
@@ -36,6 +38,7 @@ pub mod seed;
 pub mod sim_run;
 pub mod store;
 pub mod targets;
+pub mod text;
 pub mod worlds;
 
 use std::ffi::OsString;

@@ -7,16 +7,18 @@
 //! never swaps for a history.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use checker::Interrupt;
+use checker::verdict::CheckResult;
+use checker::{Budget, Interrupt};
 
-use crate::cli::{size, span};
 use crate::exit::Failure;
+use crate::text::{size, span};
 
 /// Between two looks. A process that grows by a few gibibytes a second grows by some mebibytes meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -28,6 +30,8 @@ const MARGIN_PART: u64 = 8;
 const LEAST_ROOM: u64 = 16 << 20;
 /// Without a bound this part of what the machine has available is taken.
 const USUAL_PART: (u64, u64) = (3, 4);
+/// Searches remember no more than this, however much there is: what they can't decide with it, more would not help.
+const MOST_SEARCHED_BYTES: u64 = 1 << 30;
 /// Where the machine does not say what is available.
 const USUAL_MEMORY: u64 = 2 << 30;
 
@@ -68,6 +72,23 @@ impl Bounds {
         let memory_bytes = available_bytes().map_or(USUAL_MEMORY, |bytes| bytes / of * part);
         Self { time: None, memory_bytes: memory_bytes.saturating_add(resident_bytes().unwrap_or_default()) }
     }
+}
+
+/// The threads that are meant.
+pub fn threads(asked: Option<usize>) -> Result<NonZeroUsize, Failure> {
+    match asked {
+        Some(threads) => NonZeroUsize::new(threads)
+            .ok_or_else(|| Failure::usage("--threads 0: somebody has to judge; write 1 or more")),
+        None => Ok(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)),
+    }
+}
+
+/// Runs a check and notes how long it took.
+pub fn timed(run: &mut dyn FnMut() -> CheckResult) -> CheckResult {
+    let begun = Instant::now();
+    let mut result = run();
+    result.took_ms = Some(begun.elapsed().as_secs_f64() * 1e3);
+    result
 }
 
 /// A size as it is typed.
@@ -120,6 +141,17 @@ impl Watch {
             .spawn(move || watching.until_stopped(past))
             .context("starting a thread")?;
         Ok(Self { bounds, interrupt, peak, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// What a search may take. With a bound on time, that rules and not the steps.
+    pub fn budget(&self) -> Budget {
+        let usual = Budget::default();
+        let left = self.bounds.memory_bytes.saturating_sub(resident_bytes().unwrap_or_default());
+        Budget {
+            steps: if self.bounds.time.is_some() { u64::MAX } else { usual.steps },
+            memory_bytes: crate::num::index(left.min(MOST_SEARCHED_BYTES)),
+            interrupt: self.interrupt(),
+        }
     }
 
     /// The bell, for whoever searches.

@@ -8,9 +8,6 @@ pub mod checking;
 pub mod names;
 pub mod options;
 pub mod simulator;
-pub mod size;
-pub mod span;
-pub mod suggest;
 
 use std::path::PathBuf;
 

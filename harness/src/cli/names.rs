@@ -6,12 +6,11 @@
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use node_core::Bug;
 
-use super::suggest;
+use crate::config::ClusterKind;
 use crate::nemesis::Nemesis;
 use crate::targets::Target;
+use crate::text::suggest;
 
-/// Where members may run.
-pub(super) const CLUSTERS: [&str; 4] = ["auto", "docker", "process", "sim"];
 /// What there is to list.
 pub(crate) const LISTS: [&str; 7] =
     ["nemeses", "workloads", "targets", "models", "conditions", "faults", "plants"];
@@ -39,7 +38,7 @@ impl TypedValueParser for Named {
 
 /// Where members may run.
 pub fn a_cluster() -> Named {
-    Named(|| CLUSTERS.to_vec())
+    Named(clusters)
 }
 
 /// What may be tested.
@@ -65,6 +64,10 @@ pub fn a_plant() -> Named {
 /// What may be listed.
 pub fn a_list() -> Named {
     Named(|| LISTS.to_vec())
+}
+
+pub(super) fn clusters() -> Vec<&'static str> {
+    ClusterKind::ALL.map(ClusterKind::name).to_vec()
 }
 
 pub(super) fn workloads() -> Vec<&'static str> {

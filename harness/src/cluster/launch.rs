@@ -13,7 +13,7 @@ use anyhow::{Context, anyhow};
 use node_wire::ids::ServerId;
 
 use super::ports::PortPlan;
-use super::process::MemberSettings;
+use super::settings::MemberSettings;
 use crate::clock::whole_milliseconds;
 use crate::links::protocol::Pair;
 use crate::store::lock::TOKEN_VARIABLE;

@@ -12,6 +12,7 @@ pub mod docker;
 pub mod ports;
 pub mod process;
 pub mod procfs;
+pub mod settings;
 pub mod spawner;
 
 mod launch;

@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use node_client::four_letter_word;
-use node_core::Bug;
 use node_wire::ids::ServerId;
 use rustix::process::Signal;
 
@@ -25,6 +24,7 @@ use super::member::Member;
 use super::observer::{self, Watched};
 use super::ports::PortPlan;
 use super::process_clock::Clocks;
+use super::settings::MemberSettings;
 use super::spawner::Spawner;
 use super::{Async, ClockReading, Cluster, Cut, FaultClass, PortState, ProcessState, Severing, Traffic};
 use crate::clock::RunClock;
@@ -33,7 +33,6 @@ use crate::links::handle::Links;
 use crate::links::protocol::{LinkSpec, Pair, ProbeRound};
 use crate::links::rules::Rule;
 use crate::targets::Server;
-use crate::targets::java::Java;
 
 /// How long the ensemble may take to serve after its processes were started.
 const START_PATIENCE: Duration = Duration::from_secs(20);
@@ -45,36 +44,6 @@ const SIGNAL_PATIENCE: Duration = Duration::from_secs(5);
 const FAREWELL: Duration = Duration::from_secs(1);
 /// How long a member may take to answer `ruok` before it counts as silent.
 const WORD_PATIENCE: Duration = Duration::from_millis(150);
-
-/// What members are started with.
-#[derive(Clone, Debug)]
-pub struct MemberSettings {
-    /// How many.
-    pub nodes: u32,
-    /// Silence between members after which one gives up on another.
-    pub peer_timeout: Duration,
-    /// The planted bug.
-    pub plant: Option<Bug>,
-    /// The run's folder; members live below it.
-    pub folder: PathBuf,
-    /// What names the run in the environment of its processes.
-    pub token: String,
-    /// Apache ZooKeeper, when members run as it.
-    pub java: Option<JavaMembers>,
-}
-
-/// What only members of Apache ZooKeeper are told.
-#[derive(Clone, Debug)]
-pub struct JavaMembers {
-    /// Where it is.
-    pub java: Java,
-    /// Who begins as it.
-    pub members: Vec<ServerId>,
-    /// ZooKeeper's tickTime, for members of both kinds.
-    pub tick: Duration,
-    /// The shortest and the longest session that members of both kinds grant.
-    pub sessions: (Duration, Duration),
-}
 
 /// A port of the block that was chosen is taken after all. Another block may do.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use super::print;
+use super::screen::print;
 use crate::cli::StoreArgs;
 use crate::cluster::procfs;
 use crate::exit::{Exit, Failure};

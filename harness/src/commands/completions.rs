@@ -2,7 +2,8 @@
 
 use clap_complete::Shell;
 
-use super::{print, visible};
+use super::screen::print;
+use super::visible;
 use crate::exit::{Exit, Failure};
 
 /// Prints it.

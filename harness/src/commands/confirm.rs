@@ -1,6 +1,6 @@
 //! `harness confirm`: holds the order that `check --witness` wrote against the history.
 
-use crate::checking::witness;
+use super::check::witness;
 use crate::cli::ConfirmArgs;
 use crate::exit::{Exit, Failure};
 

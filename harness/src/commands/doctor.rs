@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use reports::numbers::count;
 
-use super::print;
+use super::screen::print;
 use crate::cluster::ports;
 use crate::cluster::procfs::Identity;
 use crate::descriptors;

@@ -3,13 +3,13 @@
 use checker::catalogue::{Condition, ModelName};
 use node_core::Bug;
 
-use super::print;
+use super::screen::print;
 use crate::cli::names::LISTS;
-use crate::cli::suggest;
 use crate::cluster::FaultClass;
 use crate::exit::{Exit, Failure};
 use crate::nemesis::Nemesis;
 use crate::targets::Target;
+use crate::text::suggest;
 
 /// Prints the list; without a word, which lists there are.
 pub fn list(what: Option<&str>) -> Result<Exit, Failure> {

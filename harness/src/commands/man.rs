@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::Context;
 use clap_mangen::Man;
 
-use super::{print, visible};
+use super::screen::print;
+use super::visible;
 use crate::exit::{Exit, Failure};
 
 /// Prints the pages of the tool and its commands, one behind the other, or writes each into a file of a folder.

@@ -15,6 +15,7 @@ pub mod member;
 pub mod replay;
 pub mod report;
 pub mod run;
+pub(crate) mod screen;
 pub mod selftest;
 pub mod sim;
 pub mod stand_in;
@@ -27,7 +28,7 @@ use clap::{CommandFactory, Parser};
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 
 /// Parses and runs.
 pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
@@ -97,15 +98,4 @@ pub(crate) fn visible() -> clap::Command {
         .about(whole.get_about().cloned().unwrap_or_default())
         .long_about(whole.get_long_about().cloned().unwrap_or_default())
         .subcommands(seen)
-}
-
-/// Writes a result to stdout. A reader that went away is not a failure of ours.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::Harness(anyhow::Error::new(error).context("writing the result")))
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
 }

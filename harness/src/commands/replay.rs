@@ -12,8 +12,8 @@ use clap::Parser;
 use reports::results::RunInfo;
 
 use super::run::{Order, make, told};
-use crate::cli::options::RunOptions;
 use crate::cli::{Cli, Command, ReplayArgs, RunArgs};
+use crate::config::RunOptions;
 use crate::exit::{Exit, Failure};
 use crate::nemesis::Schedule;
 use crate::progress::Progress;

@@ -6,8 +6,8 @@ use anyhow::Context;
 
 use super::check::show;
 use super::clean;
-use crate::cli::options::RunOptions;
 use crate::cli::{Format, RunArgs};
+use crate::config::{ClusterKind, RunOptions};
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::judge::{self, Judged, Within};
@@ -15,6 +15,7 @@ use crate::nemesis::Schedule;
 use crate::progress::Progress;
 use crate::run::interrupt::Interrupt;
 use crate::run::{self, Prepared};
+use crate::sim_run;
 use crate::store::folder::Fresh;
 use crate::store::{RunFolder, sweep};
 
@@ -24,7 +25,7 @@ const WORKERS: usize = 2;
 /// Makes a run.
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let order = Order::drawn(RunOptions::from_args(args)?);
-    let (format, progress) = (order.options.format, Progress::on_stderr());
+    let (format, progress) = (args.format, Progress::on_stderr());
     let (folder, judged) = make(order, &progress)?;
     told(&folder, &judged, format, &progress)
 }
@@ -64,7 +65,7 @@ fn made(order: Order, progress: &Progress) -> Result<(RunFolder, Judged), Failur
         .context("starting the runtime")?;
     progress.step("looking where members can run, and what earlier runs left");
     // Everything that can be refused is refused before there is anything to clean up.
-    if options.cluster.name != "sim" {
+    if options.cluster.kind != ClusterKind::Sim {
         descriptors::enough_for(options.nodes, options.concurrency)?;
     }
     let site = runtime.block_on(run::site::settle(&mut options))?;
@@ -79,7 +80,10 @@ fn made(order: Order, progress: &Progress) -> Result<(RunFolder, Judged), Failur
     let (token, progress) = (lock.token().to_owned(), progress.clone());
     let java = site.as_ref().and_then(run::site::Site::java).cloned();
     let prepared = Prepared { options, schedule, repeats, folder, start, token, progress, java };
-    let outcome = runtime.block_on(run::execute(&prepared, site, &interrupt));
+    let outcome = run::announce(&prepared).and_then(|()| match site {
+        Some(site) => runtime.block_on(run::execute(&prepared, site, &interrupt)),
+        None => sim_run::execute(&prepared, &interrupt),
+    });
     // Tasks that hang on a member must not keep the command.
     runtime.shutdown_background();
     if let Err(failure) = outcome {

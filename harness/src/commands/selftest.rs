@@ -7,6 +7,7 @@
 //!
 //! A bench that does not find a bug is at fault, so a bug that is not found ends the command with status 1.
 
+mod ends;
 mod hunt;
 mod real;
 mod recipes;
@@ -14,7 +15,7 @@ mod table;
 
 use node_core::Bug;
 
-use super::print;
+use super::screen::print;
 use super::sim::{interruptible, jobs};
 use crate::cli::SelftestArgs;
 use crate::cli::options::plant;

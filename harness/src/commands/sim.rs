@@ -10,13 +10,14 @@ use std::time::Duration;
 use anyhow::Context;
 use harness_sim::{Drawn, Only, Options, Outcome};
 
-use super::print;
+use super::screen::print;
 use crate::cli::options::plant;
-use crate::cli::{Format, SimArgs, span, suggest};
+use crate::cli::{Format, SimArgs};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::progress::line::Line;
 use crate::run::interrupt::Interrupt;
+use crate::text::{span, suggest};
 use crate::worlds::scripts::{self, Script};
 use crate::worlds::seeds::Seeds;
 use crate::worlds::{self, Sweep, Swept};

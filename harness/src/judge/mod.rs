@@ -33,8 +33,7 @@ use reports::results::{FaultCounts, FaultRecord, LiveCheck, LiveViolation, Resul
 use reports::{latency, operations, outages};
 use workloads::judge::Effort;
 
-use crate::checking::bounds::{Bounds, Watch};
-use crate::checking::judging;
+use crate::checking::bounds::{Bounds, Watch, threads, timed};
 use crate::checking::source::Stopping;
 use crate::events::{Event, Said, Stamped};
 use crate::exit::{Exit, Failure};
@@ -67,7 +66,7 @@ pub struct Within {
 impl Within {
     /// All cores, no bound on time, and most of the memory that is available.
     pub fn usual() -> Result<Self, Failure> {
-        Ok(Self { bounds: Bounds::usual(), threads: judging::threads(None)? })
+        Ok(Self { bounds: Bounds::usual(), threads: threads(None)? })
     }
 }
 
@@ -87,11 +86,7 @@ pub fn judge(folder: &RunFolder, within: Within, tell: &dyn Fn(&str)) -> Result<
     let started = std::time::Instant::now();
     // Nobody is cut off here: the page is worth more than the last mebibytes.
     let watch = Watch::start(within.bounds, |_| {})?;
-    let effort = Effort {
-        budget: judging::budget(&within.bounds, &watch),
-        threads: within.threads,
-        timed: &judging::timed,
-    };
+    let effort = Effort { budget: watch.budget(), threads: within.threads, timed: &timed };
     let run: RunInfo = RunFolder::read_named_json(&folder.run())?;
     tell("reading the history");
     // A harness that is killed early leaves no history, which shows nothing and is nobody's mistake.

@@ -26,7 +26,8 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::introduction::Introduction;
-use super::rules::{Lane, Rule};
+use super::lanes::Lane;
+use super::rules::Rule;
 use crate::num::wide;
 
 /// How much of one direction is kept before its sender feels it.

@@ -11,7 +11,7 @@
 //!
 //! The process holds a lease. When its harness falls silent it heals everything by itself and goes.
 //!
-//! - [`rules`]: what may be done to a direction, and what is counted.
+//! - [`rules`]: what may be done to a direction; [`lanes`]: what is in force in each, and what is counted.
 //! - [`forward`]: one connection; `introduction`: the one thing in it that is translated.
 //! - [`probe`]: who reaches whom, one way at a time.
 //! - [`protocol`]: the lines on standard input and output.
@@ -20,6 +20,7 @@
 
 pub mod forward;
 pub mod handle;
+pub mod lanes;
 pub mod probe;
 pub mod protocol;
 pub mod rules;

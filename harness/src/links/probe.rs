@@ -19,8 +19,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::forward::{Far, Fate, carry};
+use super::lanes::{Board, Lane};
 use super::protocol::{Pair, ProbeRound, Probed};
-use super::rules::{Board, Lane};
 
 /// A token: the round's number, and the pair.
 const TOKEN_BYTES: usize = 24;

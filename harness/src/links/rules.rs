@@ -1,14 +1,8 @@
-//! What is done to the bytes that go from one member to another, and what is counted about them.
+//! What is done to the bytes that go from one member to another.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
-
-use super::protocol::{Count, Pair};
 
 /// What happens to a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,99 +50,5 @@ impl Rule {
     /// Whether connections are broken.
     pub fn breaks(self) -> bool {
         matches!(self.mode, Mode::Reset | Mode::Refuse)
-    }
-}
-
-/// One direction of data: its rule and its counters.
-#[derive(Debug, Default)]
-pub struct Lane {
-    /// The rule in force.
-    pub rule: watch::Sender<Rule>,
-    /// Bytes handed on since the start.
-    pub forwarded: AtomicU64,
-    /// Bytes that came and were not handed on yet.
-    pub waiting: AtomicU64,
-    /// Connections whose making waits for the rule.
-    pub dials_waiting: AtomicU64,
-    /// Connections of members that the rule broke since the start, those included that were just made.
-    pub refused: AtomicU64,
-}
-
-impl Lane {
-    /// The rule in force.
-    pub fn rule(&self) -> Rule {
-        *self.rule.borrow()
-    }
-
-    /// Counts a member's connection that the rule broke.
-    pub fn count_refused(&self) {
-        self.refused.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn count(&self, pair: Pair) -> Count {
-        Count {
-            pair,
-            forwarded: self.forwarded.load(Ordering::Relaxed),
-            waiting: self.waiting.load(Ordering::Relaxed),
-            dials_waiting: self.dials_waiting.load(Ordering::Relaxed),
-            refused: self.refused.load(Ordering::Relaxed),
-        }
-    }
-}
-
-/// Every lane of the ensemble.
-#[derive(Clone, Debug, Default)]
-pub struct Board {
-    lanes: BTreeMap<Pair, Arc<Lane>>,
-    control: Arc<Lane>,
-}
-
-impl Board {
-    /// A lane for each of these ordered pairs and for its way back.
-    pub fn new(pairs: impl IntoIterator<Item = Pair>) -> Self {
-        let mut lanes = BTreeMap::new();
-        for pair in pairs {
-            lanes.entry(pair).or_insert_with(Arc::default);
-            lanes.entry(pair.back()).or_insert_with(Arc::default);
-        }
-        Self { lanes, control: Arc::default() }
-    }
-
-    /// The lane of a pair.
-    pub fn lane(&self, pair: Pair) -> Option<Arc<Lane>> {
-        self.lanes.get(&pair).cloned()
-    }
-
-    /// The lane that no rule ever touches: the control beside the probes.
-    pub fn control(&self) -> Arc<Lane> {
-        Arc::clone(&self.control)
-    }
-
-    /// Every pair.
-    pub fn pairs(&self) -> impl Iterator<Item = Pair> {
-        self.lanes.keys().copied()
-    }
-
-    /// Puts rules in force. False when a pair is not of this ensemble; then none of them is.
-    pub fn set(&self, rules: &[(Pair, Rule)]) -> bool {
-        if rules.iter().any(|(pair, _)| !self.lanes.contains_key(pair)) {
-            return false;
-        }
-        for (pair, rule) in rules {
-            self.lanes[pair].rule.send_replace(*rule);
-        }
-        true
-    }
-
-    /// Lets everything through again.
-    pub fn heal(&self) {
-        for lane in self.lanes.values() {
-            lane.rule.send_if_modified(|rule| std::mem::take(rule) != Rule::default());
-        }
-    }
-
-    /// The counters of every lane.
-    pub fn counts(&self) -> Vec<Count> {
-        self.lanes.iter().map(|(pair, lane)| lane.count(*pair)).collect()
     }
 }

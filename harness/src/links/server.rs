@@ -14,9 +14,10 @@ use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::forward::{Far, Fate, carry};
+use super::lanes::{Board, Lane};
 use super::probe::Prober;
 use super::protocol::{Answer, Command, LinkSpec, Outcome, Request};
-use super::rules::{Board, Lane, Mode};
+use super::rules::Mode;
 
 /// How long the harness may be silent.
 pub const LEASE: Duration = Duration::from_secs(3);

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::suggest;
 use crate::cluster::FaultClass;
+use crate::text::suggest;
 
 /// A kind of fault. "None" is the empty list of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use node_wire::ids::ServerId;
 use reports::results::Reach;
 
-use super::target::Action;
+use super::action::Action;
 use super::topology;
 use crate::cluster::Severing;
 use crate::links::protocol::Pair;

@@ -12,8 +12,9 @@ use node_wire::ids::ServerId;
 use tokio::sync::watch;
 
 use super::PlannedFault;
+use super::action::Action;
 use super::in_force::InForce;
-use super::target::{self, Action, Resolved, Scene};
+use super::target::{self, Resolved, Scene};
 use crate::targets::Server;
 
 /// The ledger of one run.

@@ -20,14 +20,15 @@ use reports::results::{FaultDetail, FaultPhase};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::action::Action;
 use super::journal::Journal;
 use super::ledger::{Change, Ledger};
 use super::proof::{self, Proof};
-use super::target::{Action, Resolved};
+use super::target::Resolved;
 use super::{PlannedFault, Schedule};
-use crate::cli::options::LoseUnsynced;
 use crate::clock::{RunClock, RunNs, milliseconds};
 use crate::cluster::{Cluster, Traffic};
+use crate::config::LoseUnsynced;
 use crate::events::{self, Event, Leader};
 use crate::num::plural;
 use crate::progress::Progress;

@@ -12,6 +12,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::action::Action;
 use super::in_force::InForce;
 use super::{Nemesis, PlannedFault, topology};
 use crate::clock::nanoseconds;
@@ -22,37 +23,6 @@ use crate::targets::Server;
 /// The shortest and the longest shift of a clock. Jepsen draws 2 to the power of 2 to 18 milliseconds; what is
 /// below a tenth of a second is within what members forgive each other anyway.
 const BUMP: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(262_144));
-
-/// What the cluster is to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Let nothing pass in some directions.
-    Cut(Cut),
-    /// SIGKILL to these at once.
-    Kill {
-        /// Whom.
-        members: Vec<ServerId>,
-    },
-    /// Have these end in order, and another kind of server take their place.
-    Replace {
-        /// Whom.
-        members: Vec<ServerId>,
-        /// What comes.
-        by: Server,
-    },
-    /// SIGSTOP to these.
-    Pause {
-        /// Whom.
-        members: Vec<ServerId>,
-    },
-    /// Shift the wall clocks of these.
-    Clock {
-        /// Whose.
-        members: Vec<ServerId>,
-        /// By how much, against the true one.
-        offset_ns: i64,
-    },
-}
 
 /// What a fault meets.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,8 @@ use reports::results::{Host, RunInfo};
 use workloads::{Kind, Params, Workload};
 
 use super::{Prepared, java_members};
-use crate::cli::options::RunOptions;
-use crate::cli::span;
 use crate::clock::whole_milliseconds;
+use crate::config::{ClusterKind, RunOptions};
 use crate::exit::Failure;
 use crate::judge::promises::BUNDLED;
 use crate::nemesis::{Nemesis, Schedule};
@@ -18,6 +17,7 @@ use crate::num::{index, plural};
 use crate::seed;
 use crate::targets::Target;
 use crate::targets::zoo_cfg::{HEAP, INIT_LIMIT, SYNC_LIMIT};
+use crate::text::span;
 
 /// The form of the history's lines.
 pub(crate) const HISTORY_FORMAT: u32 = 1;
@@ -75,7 +75,7 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         seed: options.seed,
         versions: versions(prepared),
         host: host(),
-        cluster: options.cluster.name.to_owned(),
+        cluster: options.cluster.kind.name().to_owned(),
         cluster_reason: options.cluster.reason.clone(),
         target: target(prepared),
         java: java_members(options).into_iter().map(|member| member.0).collect(),
@@ -150,11 +150,11 @@ pub(super) fn first_lines(prepared: &Prepared) {
     progress.say(&format!(
         "{} in {} ({}), {} at {} operations/s by {} on {} for {}",
         plural(index(options.nodes.into()), "member"),
-        match options.cluster.name {
-            "process" => "processes",
-            "docker" => "containers",
-            "sim" => "the simulator",
-            other => other,
+        match options.cluster.kind {
+            ClusterKind::Auto => "auto",
+            ClusterKind::Docker => "containers",
+            ClusterKind::Process => "processes",
+            ClusterKind::Sim => "the simulator",
         },
         options.cluster.reason,
         options.workload,

@@ -23,11 +23,12 @@ use node_wire::ids::ServerId;
 use reports::numbers::plural;
 use tokio::sync::watch;
 
-use crate::cli::options::{RunOptions, SESSION_RANGE};
 use crate::clock::RunClock;
 use crate::cluster::Cluster;
 use crate::cluster::ports;
-use crate::cluster::process::{JavaMembers, MemberSettings, PortClash, ProcessCluster};
+use crate::cluster::process::{PortClash, ProcessCluster};
+use crate::cluster::settings::{JavaMembers, MemberSettings};
+use crate::config::{ClusterKind, RunOptions, SESSION_RANGE};
 use crate::events::{self, EventLog, View};
 use crate::exit::Failure;
 use crate::judge::observed::Observed;
@@ -37,7 +38,6 @@ use crate::nemesis::Schedule;
 use crate::nemesis::journal::Journal;
 use crate::num::wide;
 use crate::progress::Progress;
-use crate::sim_run;
 use crate::store::RunFolder;
 use crate::targets::java::Java;
 use interrupt::Interrupt;
@@ -77,14 +77,17 @@ pub struct Prepared {
     pub java: Option<Java>,
 }
 
-/// Runs it, in the simulator when there is no site. Afterwards its folder holds everything that the verdict is drawn
-/// from.
-pub async fn execute(prepared: &Prepared, site: Option<Site>, interrupt: &Interrupt) -> Result<(), Failure> {
-    let schedule = &prepared.schedule;
+/// Writes down and says what is about to happen.
+pub fn announce(prepared: &Prepared) -> Result<(), Failure> {
     RunFolder::write_json(&prepared.folder.run(), &describe::run_info(prepared))?;
-    RunFolder::write_json(&prepared.folder.schedule(), schedule)?;
+    RunFolder::write_json(&prepared.folder.schedule(), &prepared.schedule)?;
     describe::first_lines(prepared);
-    let Some(site) = site else { return sim_run::execute(prepared, interrupt) };
+    Ok(())
+}
+
+/// Runs it on real members. Afterwards its folder holds everything that the verdict is drawn from.
+pub async fn execute(prepared: &Prepared, site: Site, interrupt: &Interrupt) -> Result<(), Failure> {
+    let schedule = &prepared.schedule;
     let clock = RunClock::start();
     let begun = Instant::now();
     prepared.progress.step(&format!("starting {}", plural(u64::from(prepared.options.nodes), "member")));
@@ -95,9 +98,9 @@ pub async fn execute(prepared: &Prepared, site: Option<Site>, interrupt: &Interr
     prepared.progress.step("creating the keys");
     prepared.progress.say(&format!("all members serve after {:.0} ms", observed.timings.start_ms));
     let outcome = live(prepared, schedule, &cluster, clock, interrupt, &mut observed).await;
-    prepared.progress.step(match prepared.options.cluster.name {
-        "docker" => "ending the members, and removing their containers and volumes",
-        _ => "ending the members",
+    prepared.progress.step(match prepared.options.cluster.kind {
+        ClusterKind::Docker => "ending the members, and removing their containers and volumes",
+        ClusterKind::Auto | ClusterKind::Process | ClusterKind::Sim => "ending the members",
     });
     let stopping = Instant::now();
     let stopped = cluster.stop().await;
@@ -173,8 +176,8 @@ async fn make_cluster(prepared: &Prepared, site: Site, clock: RunClock) -> Resul
         Site::Process(ports, _) => Ok(Arc::new(ProcessCluster::create(settings(prepared), ports, clock)?)),
         #[cfg(feature = "docker")]
         Site::Docker(engine) => {
-            use crate::cli::options::Containers;
             use crate::cluster::docker::{DockerCluster, DockerSettings};
+            use crate::config::Containers;
             let Containers { image, image_command, publish } = prepared.options.containers.clone();
             let docker = DockerSettings { image, image_command, publish };
             Ok(Arc::new(DockerCluster::create(settings(prepared), docker, engine, clock).await?))

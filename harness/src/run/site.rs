@@ -3,10 +3,10 @@
 //! `auto` takes containers when an engine answers and this executable can run in one, and local processes
 //! otherwise. Somebody who names a cluster gets that one or a refusal.
 
-use crate::cli::options::RunOptions;
 #[cfg(feature = "docker")]
 use crate::cluster::docker::{self, Engine};
 use crate::cluster::ports::{self, PortPlan};
+use crate::config::{ClusterKind, RunOptions};
 use crate::exit::Failure;
 use crate::targets::java::Java;
 
@@ -21,11 +21,11 @@ pub enum Site {
 
 /// Decides, and writes the decision into the options. The simulator needs no site.
 pub async fn settle(options: &mut RunOptions) -> Result<Option<Site>, Failure> {
-    Ok(Some(match options.cluster.name {
-        "sim" => return Ok(None),
-        "docker" => in_containers(options).await?,
-        "auto" => automatic(options).await?,
-        _ => as_processes(options)?,
+    Ok(Some(match options.cluster.kind {
+        ClusterKind::Sim => return Ok(None),
+        ClusterKind::Docker => in_containers(options).await?,
+        ClusterKind::Auto => automatic(options).await?,
+        ClusterKind::Process => as_processes(options)?,
     }))
 }
 
@@ -48,7 +48,7 @@ fn as_processes(options: &RunOptions) -> Result<Site, Failure> {
 
 /// `auto` said no to containers for this reason.
 fn fall_back(options: &mut RunOptions, reason: String) -> Result<Site, Failure> {
-    options.cluster.name = "process";
+    options.cluster.kind = ClusterKind::Process;
     options.cluster.reason = format!("auto: {reason}");
     as_processes(options)
 }
@@ -82,7 +82,7 @@ async fn automatic(options: &mut RunOptions) -> Result<Site, Failure> {
             format!("the engine at {} is on another machine, which asks for --publish", engine.place());
         return fall_back(options, reason);
     }
-    options.cluster.name = "docker";
+    options.cluster.kind = ClusterKind::Docker;
     options.cluster.reason = format!("auto: {} answers", engine.describe());
     Ok(Site::Docker(engine))
 }

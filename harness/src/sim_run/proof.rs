@@ -13,8 +13,9 @@ use reports::results::{FaultDetail, Reach};
 use crate::cluster::{Cut, Severing};
 use crate::events::{self, EventLog};
 use crate::links::protocol::Pair;
+use crate::nemesis::action::Action;
 use crate::nemesis::in_force::{Expected, InForce};
-use crate::nemesis::target::{Action, show_offset};
+use crate::nemesis::target::show_offset;
 
 /// A clock is shifted in whole milliseconds.
 const CLOCK_ERROR_NS: u64 = 1_000_000;

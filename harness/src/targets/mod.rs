@@ -16,9 +16,9 @@ use std::fmt;
 use node_wire::ids::ServerId;
 use rand::seq::SliceRandom;
 
-use crate::cli::suggest;
 use crate::exit::Failure;
 use crate::seed;
+use crate::text::suggest;
 
 /// What a member runs as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,10 +12,9 @@ use bollard::Docker;
 use bollard::errors::Error;
 use tokio::sync::RwLock;
 
-use super::engine::{Engine, EngineError};
+use super::engine::{Engine, EngineError, engine_is_gone};
 use super::inventory::{self, Removed};
 use super::labels::Labels;
-use super::trouble::engine_is_gone;
 
 /// How long things that are being made may take before the removal begins without them.
 const GATE_PATIENCE: Duration = Duration::from_secs(10);

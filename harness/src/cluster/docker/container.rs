@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 use super::belongings::Belongings;
 use super::engine::Engine;
-use super::holder::MEMORY_BYTES;
+use super::limits::MEMORY_BYTES;
 
 /// How long making or attaching to a container may take.
 const MAKE_PATIENCE: Duration = Duration::from_secs(20);

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bollard::Docker;
 use bollard::errors::Error;
+use harness_agent::protocol::END_MS;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
@@ -306,6 +307,15 @@ fn advice(place: &Place, error: &io::Error) -> String {
         ),
         _ => format!("no engine answers at {place}: {error}"),
     }
+}
+
+/// The engine fell silent or hung up: what that means for what is left.
+pub(super) fn engine_is_gone(error: &str) -> String {
+    format!(
+        "the engine is gone ({error}). Its containers of this run end by themselves within {} s if it still \
+         runs; its network, volumes and image stay: `harness clean` removes them once the engine is back",
+        END_MS / 1000
+    )
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use super::{image, keep};
 use crate::clock::{RunClock, RunNs, whole_milliseconds};
 use crate::cluster::Cut;
 use crate::cluster::observer::{self, Watched};
-use crate::cluster::process::MemberSettings;
+use crate::cluster::settings::MemberSettings;
 use crate::cluster::voice::Place;
 use crate::events::{self, EventLog};
 use crate::exit::Failure;

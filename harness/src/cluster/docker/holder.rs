@@ -20,6 +20,7 @@ use super::belongings::Belongings;
 use super::container::{self, Exit};
 use super::image::{DATA, EXECUTABLE};
 use super::labels::HOLDER;
+use super::limits::{MEMORY_BYTES, MOST_PROCESSES};
 use super::trouble::Trouble;
 use crate::cluster::voice::Place;
 
@@ -31,11 +32,6 @@ const LOOK_PATIENCE: Duration = Duration::from_secs(10);
 const EXIT_PATIENCE: Duration = Duration::from_secs(2);
 /// How often the way to an agent and back is tried, and with it the whole way through the engine.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-
-/// What a container may hold in memory. The official image of Apache ZooKeeper takes half of it.
-pub(super) const MEMORY_BYTES: i64 = 2 << 30;
-/// Processes and threads that a container may have.
-const MOST_PROCESSES: i64 = 4_096;
 
 /// A running holder.
 pub(super) struct Holder {

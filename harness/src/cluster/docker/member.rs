@@ -16,8 +16,8 @@ use tokio::sync::{oneshot, watch};
 
 use super::belongings::Belongings;
 use super::container::{self, Attached, Exit, Lines};
-use super::engine::Engine;
-use super::trouble::{Trouble, engine_is_gone};
+use super::engine::{Engine, engine_is_gone};
+use super::trouble::Trouble;
 use crate::clock::RunNs;
 use crate::cluster::voice::{Place, Voice};
 use crate::events::Event;

@@ -14,7 +14,7 @@
 //! - [`elf`], `image`: this executable as an image of its own.
 //! - `labels`, [`inventory`], `belongings`, [`sweep`]: what is ours, and that it goes.
 //! - `container`, `agent`, `holder`, `member`, `bodies`: the parts of a member.
-//! - `keep`: their data; `trouble`: what broke.
+//! - `keep`: their data; `limits`: what they may take of the machine; `trouble`: what broke.
 //! - [`ensemble`]: all of it put together; `faults`: what the run does with it.
 
 pub mod elf;
@@ -33,6 +33,7 @@ mod holder;
 mod image;
 mod keep;
 mod labels;
+mod limits;
 mod member;
 mod trouble;
 

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use harness_agent::protocol::END_MS;
 use node_wire::ids::ServerId;
 use tokio::sync::watch;
 
 use super::container::Exit;
-use super::engine::Engine;
+use super::engine::{Engine, engine_is_gone};
 
 /// Where it is told. Clones are the same.
 #[derive(Clone)]
@@ -69,13 +68,4 @@ impl Trouble {
             Err(_) => std::future::pending().await,
         }
     }
-}
-
-/// The engine fell silent or hung up: what that means for what is left.
-pub(super) fn engine_is_gone(error: &str) -> String {
-    format!(
-        "the engine is gone ({error}). Its containers of this run end by themselves within {} s if it still \
-         runs; its network, volumes and image stay: `harness clean` removes them once the engine is back",
-        END_MS / 1000
-    )
 }

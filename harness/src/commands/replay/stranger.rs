@@ -10,9 +10,9 @@ use std::path::Path;
 
 use reports::results::RunInfo;
 
-use crate::cli::options::RunOptions;
 use crate::cli::{ReplayArgs, RunArgs};
 use crate::clock::whole_milliseconds;
+use crate::config::RunOptions;
 use crate::exit::Failure;
 use crate::nemesis::Schedule;
 use crate::run::describe::{AS_A_RUN, REPEATS};

@@ -1,39 +1,20 @@
 //! The hunt in real members: runs as anybody makes them, until one convicts.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use checker::verdict::Verdict;
 use clap::Parser;
 use node_core::Bug;
 
+use super::ends::{End, Row};
 use super::recipes::{self, Recipe};
 use super::table;
-use crate::cli::options::RunOptions;
 use crate::cli::{Cli, Command, SelftestArgs};
-use crate::commands::print;
 use crate::commands::run::{Order, make};
+use crate::commands::screen::print;
+use crate::config::RunOptions;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
-
-/// What came of a bug.
-#[derive(Clone, Debug)]
-pub(super) struct Row {
-    pub(super) bug: Bug,
-    pub(super) end: End,
-}
-
-/// How a hunt ended.
-#[derive(Clone, Debug)]
-pub(super) enum End {
-    /// Convicted.
-    Found { recipe: Recipe, runs: u32, took: Duration, checks: Vec<String>, page: String },
-    /// Not convicted in so many runs.
-    NotFound { recipe: Recipe, runs: u32, took: Duration },
-    /// Its recipe can't be run here.
-    CanNot(String),
-    /// Only the simulator finds it, for this reason.
-    SimulatorOnly(&'static str),
-}
 
 /// Hunts with real runs.
 pub(super) fn selftest(args: &SelftestArgs, bugs: &[Bug], progress: &Progress) -> Result<Exit, Failure> {

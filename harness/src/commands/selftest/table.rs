@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Context;
 use serde_json::{Value, json};
 
+use super::ends::{self, End};
 use super::hunt::{Hunted, Quarry, Row, Size};
-use super::real::{self, End};
 use crate::cli::simulator::TableFormat;
 use crate::num::plural;
 
@@ -254,13 +254,13 @@ fn pretty(value: &Value) -> anyhow::Result<String> {
 }
 
 /// The hunt in real members.
-pub(super) fn of_runs(rows: &[real::Row], cluster: &str, format: TableFormat) -> anyhow::Result<String> {
+pub(super) fn of_runs(rows: &[ends::Row], cluster: &str, format: TableFormat) -> anyhow::Result<String> {
     if format == TableFormat::Json {
         return json_of_runs(rows, cluster);
     }
     let mut grid = vec![strings(["bug", "nemesis", "workload", "found by", "runs", "s"])];
     let mut notes = String::new();
-    for real::Row { bug, end } in rows {
+    for ends::Row { bug, end } in rows {
         let name = bug.name();
         match end {
             End::Found { recipe, runs, took, checks, page } => {
@@ -302,10 +302,10 @@ pub(super) fn of_runs(rows: &[real::Row], cluster: &str, format: TableFormat) ->
     Ok(format!("{}\n{notes}{mark} {found} of {bugs} found on the {cluster} cluster\n", grid.human()))
 }
 
-fn json_of_runs(rows: &[real::Row], cluster: &str) -> anyhow::Result<String> {
+fn json_of_runs(rows: &[ends::Row], cluster: &str) -> anyhow::Result<String> {
     let rows: Vec<Value> = rows
         .iter()
-        .map(|real::Row { bug, end }| {
+        .map(|ends::Row { bug, end }| {
             let mut value = match end {
                 End::Found { recipe, runs, took, checks, page } => json!({
                     "found": true, "nemesis": recipe.nemesis, "workload": recipe.workload, "runs": runs,

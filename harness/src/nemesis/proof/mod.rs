@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use reports::results::FaultDetail;
 
+use super::action::Action;
 use super::in_force::InForce;
-use super::target::Action;
 use crate::cluster::{Cluster, PortState, ProcessState, Traffic};
 use crate::events;
 

@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
     use crate::links::protocol::{Count, Pair};
-    use crate::nemesis::target::Action;
+    use crate::nemesis::action::Action;
 
     const ALL: [(u64, u64); 6] = [(1, 2), (1, 3), (2, 1), (2, 3), (3, 1), (3, 2)];
 

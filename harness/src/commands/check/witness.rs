@@ -15,9 +15,10 @@ use reports::numbers::{len, plural};
 use reports::terminal::printable;
 use serde::{Deserialize, Serialize};
 
-use super::judging;
-use super::source::Source;
+use super::named;
+use crate::checking::source::Source;
 use crate::cli::{ConfirmArgs, Format};
+use crate::commands::screen;
 use crate::exit::{Exit, Failure};
 
 /// The form of the file.
@@ -39,7 +40,11 @@ struct Header {
 }
 
 /// Writes the order of a valid verdict, or says why there is none to write.
-pub fn write(path: &Path, checked: &Checked, orders: &[PartOrder]) -> Result<Result<(), String>, Failure> {
+pub(super) fn write(
+    path: &Path,
+    checked: &Checked,
+    orders: &[PartOrder],
+) -> Result<Result<(), String>, Failure> {
     let (Some(model), Some(condition)) = (&checked.model, &checked.condition) else {
         return Ok(Err("nothing was judged".to_owned()));
     };
@@ -77,12 +82,12 @@ pub fn write(path: &Path, checked: &Checked, orders: &[PartOrder]) -> Result<Res
 }
 
 /// `harness confirm`: reads a witness and its history, and holds the one against the other.
-pub fn confirm(args: &ConfirmArgs) -> Result<Exit, Failure> {
+pub(crate) fn confirm(args: &ConfirmArgs) -> Result<Exit, Failure> {
     let (header, orders) = read(&args.witness)?;
     let source = Source::open(&args.path, &Interrupt::never())?;
     let name = source.name.clone();
-    let model = judging::model(&header.model)?;
-    let condition = judging::condition(&header.condition)?;
+    let model = named::model(&header.model)?;
+    let condition = named::condition(&header.condition)?;
     let unreadable = |error: &dyn std::fmt::Display| Failure::usage(format!("{name}: {error}"));
     let mut records = records(source.into_reader()).map_err(|error| unreadable(&error))?;
     let confirmed = match catalogue::confirm(&mut records, model, condition, &orders) {
@@ -119,7 +124,7 @@ fn print(
             format!("{}\n", printable(&format!("not confirmed: {}: {why}", args.witness.display())))
         }
     };
-    crate::commands::print(&text)
+    screen::print(&text)
 }
 
 fn read(path: &Path) -> Result<(Header, Vec<PartOrder>), Failure> {

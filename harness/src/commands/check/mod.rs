@@ -1,25 +1,28 @@
 //! `harness check`: judges a run folder, or a history file alone, again.
+//!
+//! - [`history`]: a history alone, from the flags to what is printed; [`named`]: models and conditions by name.
+//! - [`witness`]: the order that proves a valid verdict, written; `harness confirm` reads it.
+
+mod history;
+mod named;
+pub(super) mod witness;
 
 use std::io::IsTerminal;
 
 use anyhow::Context;
 
-use super::print;
-use crate::checking::bounds::Bounds;
-use crate::checking::judging;
+use crate::checking::bounds::{Bounds, threads};
 use crate::cli::{CheckArgs, Format};
+use crate::commands::screen;
 use crate::exit::{Exit, Failure};
 use crate::judge::{self, Judged, Within};
 use crate::progress::{Progress, colour_wanted};
 use crate::store::RunFolder;
 
-/// The width of a screen that does not say its own.
-const USUAL_WIDTH: usize = 100;
-
 /// Judges what is at the path.
 pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     if !args.path.is_dir() {
-        return judging::check(args);
+        return history::check(args);
     }
     let folder = RunFolder::at(&args.path);
     if !folder.run().is_file() {
@@ -37,10 +40,9 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let bounds = Bounds::parse(args.timeout.as_deref(), args.memory.as_deref())?;
     let mut judged = {
         let progress = Progress::on_stderr();
-        let judged =
-            judge::judge(&folder, Within { bounds, threads: judging::threads(args.threads)? }, &|what| {
-                progress.step(what)
-            });
+        let judged = judge::judge(&folder, Within { bounds, threads: threads(args.threads)? }, &|what| {
+            progress.step(what)
+        });
         progress.clear();
         judged?
     };
@@ -79,27 +81,19 @@ pub(crate) fn show(judged: &Judged, folder: &RunFolder, format: Format) -> Resul
             let page = folder.report().display().to_string();
             let style = reports::terminal::Style {
                 colour: colour_wanted(std::io::stdout().is_terminal()),
-                width: width(),
+                width: screen::width(),
             };
             let mut results = judged.results.clone();
             results.repeat = as_typed_here(&results.repeat, std::env::var_os("CARGO").is_some());
             reports::terminal::render(&judged.run, &results, &judged.faults, Some(&page), style)
         }
     };
-    print(&text)
+    screen::print(&text)
 }
 
 /// A command as whoever started this one can type it: `cargo harness`, an alias, tells the harness where cargo is.
 pub(crate) fn as_typed_here(command: &str, by_cargo: bool) -> String {
     if by_cargo && command.starts_with("harness ") { format!("cargo {command}") } else { command.to_owned() }
-}
-
-/// The width of the terminal, as far as it tells.
-pub(crate) fn width() -> usize {
-    rustix::termios::tcgetwinsize(std::io::stdout()).map_or(USUAL_WIDTH, |size| match size.ws_col {
-        0 => USUAL_WIDTH,
-        columns => usize::from(columns),
-    })
 }
 
 #[cfg(test)]

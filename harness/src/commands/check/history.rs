@@ -20,16 +20,15 @@ use reports::numbers::{count, plural};
 use reports::terminal::Style;
 use workloads::Kind;
 
-use super::bounds::{Bounds, Reached, Watch, resident_bytes};
-use super::source::{Passed, Passing, Source, Stopping};
-use super::streamed::{self, Streamed};
+use super::named::{condition, model};
 use super::witness;
-use crate::cli::{CheckArgs, Format, suggest};
+use crate::checking::bounds::{Bounds, Reached, Watch, resident_bytes, threads, timed};
+use crate::checking::source::{Passed, Passing, Source, Stopping, counted};
+use crate::checking::streamed::{self, Streamed};
+use crate::cli::{CheckArgs, Format};
+use crate::commands::screen;
 use crate::exit::{Exit, Failure};
 use crate::progress::colour_wanted;
-
-/// Searches remember no more than this, however much there is: what they can't decide with it, more would not help.
-const MOST_SEARCHED_BYTES: u64 = 1 << 30;
 
 /// What a history is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +47,7 @@ struct Plan {
 }
 
 /// Judges the history that the flags name.
-pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
+pub(super) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let begun = Instant::now();
     let bounds = Bounds::parse(args.timeout.as_deref(), args.memory.as_deref())?;
     let threads = threads(args.threads)?;
@@ -76,13 +75,8 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     };
     let mut checked = plan.describe(&source);
     known.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&checked);
-    let means = Means {
-        watch: &watch,
-        read,
-        threads,
-        budget: budget(&bounds, &watch),
-        witness: args.witness.is_some(),
-    };
+    let means =
+        Means { watch: &watch, read, threads, budget: watch.budget(), witness: args.witness.is_some() };
     let order = match plan.by {
         By::Model(model, condition) => by_model(source, (model, condition), &means, &mut checked)?,
         By::Workload(_) => {
@@ -132,26 +126,6 @@ struct Means<'a> {
     witness: bool,
 }
 
-/// With a bound on time, that rules and not the steps.
-pub fn budget(bounds: &Bounds, watch: &Watch) -> Budget {
-    let usual = Budget::default();
-    let left = bounds.memory_bytes.saturating_sub(resident_bytes().unwrap_or_default());
-    Budget {
-        steps: if bounds.time.is_some() { u64::MAX } else { usual.steps },
-        memory_bytes: crate::num::index(left.min(MOST_SEARCHED_BYTES)),
-        interrupt: watch.interrupt(),
-    }
-}
-
-/// The threads that are meant.
-pub fn threads(asked: Option<usize>) -> Result<NonZeroUsize, Failure> {
-    match asked {
-        Some(threads) => NonZeroUsize::new(threads)
-            .ok_or_else(|| Failure::usage("--threads 0: somebody has to judge; write 1 or more")),
-        None => Ok(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)),
-    }
-}
-
 impl Plan {
     fn of(args: &CheckArgs, source: &Source, watch: &Watch) -> Result<Self, Failure> {
         let named = args.model.as_deref().map(model).transpose()?;
@@ -195,30 +169,6 @@ impl Plan {
             ..Checked::default()
         }
     }
-}
-
-/// The model that is meant by a name.
-pub fn model(name: &str) -> Result<ModelName, Failure> {
-    ModelName::from_name(name).ok_or_else(|| {
-        let names = ModelName::ALL.map(ModelName::name);
-        Failure::usage(format!(
-            "--model {name}: there is no such model{}. `harness list models` says more about {}",
-            suggest::hint(name, &names),
-            names.join(", ")
-        ))
-    })
-}
-
-/// The condition that is meant by a name.
-pub fn condition(name: &str) -> Result<Condition, Failure> {
-    Condition::from_name(name).ok_or_else(|| {
-        let names = Condition::ALL.map(Condition::name);
-        Failure::usage(format!(
-            "--condition {name}: there is no such condition{}. `harness list conditions` says more about {}",
-            suggest::hint(name, &names),
-            names.join(", ")
-        ))
-    })
 }
 
 fn guess(source: &Source, watch: &Watch) -> Result<ModelName, Failure> {
@@ -350,7 +300,7 @@ fn by_workload(source: Source, means: &Means<'_>, checked: &mut Checked) -> Resu
         Err(error) => return Err(Failure::usage(format!("{name}: {error}"))),
     };
     checked.took.read_ms = milliseconds(begun);
-    checked.read = super::source::counted(&loaded);
+    checked.read = counted(&loaded);
     checked.notes.extend(renamed(&loaded.renamed));
     let judging = Instant::now();
     let effort =
@@ -359,14 +309,6 @@ fn by_workload(source: Source, means: &Means<'_>, checked: &mut Checked) -> Resu
     checked.took.judge_ms = milliseconds(judging);
     checked.verdict = loaded.extent.limit(Verdict::of(&checked.checks));
     Ok(())
-}
-
-/// Runs a check and notes how long it took.
-pub fn timed(run: &mut dyn FnMut() -> CheckResult) -> CheckResult {
-    let begun = Instant::now();
-    let mut result = run();
-    result.took_ms = Some(milliseconds(begun));
-    result
 }
 
 /// What is wrong with the history, and what to do next.
@@ -423,14 +365,12 @@ fn print(checked: &Checked, format: Format) -> Result<(), Failure> {
             text
         }
         Format::Human => {
-            let style = Style {
-                colour: colour_wanted(std::io::stdout().is_terminal()),
-                width: crate::commands::check::width(),
-            };
+            let style =
+                Style { colour: colour_wanted(std::io::stdout().is_terminal()), width: screen::width() };
             reports::checked::render(checked, style)
         }
     };
-    crate::commands::print(&text)
+    screen::print(&text)
 }
 
 fn milliseconds(since: Instant) -> f64 {

@@ -1,0 +1,27 @@
+//! The screen that results are printed on: standard output, and how wide it is.
+
+use std::io::Write;
+
+use crate::exit::Failure;
+
+/// The width of a screen that does not say its own.
+const USUAL_WIDTH: usize = 100;
+
+/// The width of the terminal, as far as it tells.
+pub(crate) fn width() -> usize {
+    rustix::termios::tcgetwinsize(std::io::stdout()).map_or(USUAL_WIDTH, |size| match size.ws_col {
+        0 => USUAL_WIDTH,
+        columns => usize::from(columns),
+    })
+}
+
+/// Writes a result to stdout. A reader that went away is not a failure of ours.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::Harness(anyhow::Error::new(error).context("writing the result")))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,401 @@
+//! A run as it is meant: its options, checked against each other before anything starts. Every refusal says what to
+//! do instead.
+//!
+//! What was typed becomes these options in [`crate::cli::options`]; nothing else of the bench knows the command line.
+
+mod cluster_kind;
+mod lose_unsynced;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use node_core::Bug;
+use workloads::Kind;
+
+use crate::exit::Failure;
+use crate::nemesis::{Nemesis, Plan, schedule};
+use crate::targets::Target;
+use crate::text::span;
+pub use cluster_kind::ClusterKind;
+pub use lose_unsynced::LoseUnsynced;
+
+/// Above this the harness itself would be what is measured.
+const MAX_RATE: f64 = 200_000.0;
+/// Clients are tasks, but their connections are descriptors.
+const MAX_CONCURRENCY: u32 = 2_000;
+/// A fault needs time to be injected, seen, healed and seen gone.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(500);
+/// With overlap, between two onsets: each fault is to be seen before the next comes.
+const SHORTEST_STEP: Duration = Duration::from_millis(100);
+/// The shortest workload that shows anything.
+const SHORTEST_RUN: Duration = Duration::from_secs(1);
+/// The bundled node takes no less: below that a busy machine would elect without need.
+const SHORTEST_PEER_TIMEOUT: Duration = Duration::from_millis(50);
+/// Below that a virtual machine that clears its memory is given up.
+const SHORTEST_TICK: Duration = Duration::from_millis(50);
+/// Apache ZooKeeper's usual 2 s would have every leader fault end before it is noticed.
+pub const TICK: Duration = Duration::from_millis(500);
+/// ZooKeeper's sessions last 2 to 20 ticks of 2 s.
+pub const SESSION_RANGE: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(40));
+
+/// The reason for a cluster that was named.
+pub const ASKED_FOR: &str = "asked for";
+
+/// Where the members run, and why there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Where {
+    /// The kind of cluster.
+    pub kind: ClusterKind,
+    /// Why that one.
+    pub reason: String,
+}
+
+/// What only members in containers are told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Containers {
+    /// The members' image; none is the bundled node in an image of its own.
+    pub image: Option<String>,
+    /// What the image runs; empty is its own command.
+    pub image_command: Vec<String>,
+    /// Where client ports are published; none leaves it to what the engine needs.
+    pub publish: Option<std::net::IpAddr>,
+}
+
+impl Containers {
+    /// Whether anything was asked for that only containers can do.
+    pub fn any(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+/// A run as it is meant.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Voting members.
+    pub nodes: u32,
+    /// Where they run.
+    pub cluster: Where,
+    /// What only members in containers are told.
+    pub containers: Containers,
+    /// What is tested.
+    pub target: Target,
+    /// Apache ZooKeeper's class path, when one was named.
+    pub zookeeper: Option<String>,
+    /// Apache ZooKeeper's tick.
+    pub tick: Duration,
+    /// The workload's name.
+    pub workload: &'static str,
+    /// The nemeses that take turns; none of them is a run without faults.
+    pub nemeses: Vec<Nemesis>,
+    /// Whether they act at once instead, each in its own rhythm.
+    pub overlap: bool,
+    /// Whether the run ends as soon as the live check sees a violation.
+    pub fail_fast: bool,
+    /// From onset to onset.
+    pub interval: Duration,
+    /// Operations per second.
+    pub rate: f64,
+    /// Client processes.
+    pub concurrency: u32,
+    /// Keys.
+    pub keys: u32,
+    /// How long clients run.
+    pub time_limit: Duration,
+    /// The seed.
+    pub seed: u64,
+    /// Definite operations per second below which the run is too weak.
+    pub min_rate: Option<f64>,
+    /// Where runs are kept.
+    pub store: PathBuf,
+    /// What the run is called.
+    pub name: String,
+    /// The planted bug.
+    pub plant: Option<Bug>,
+    /// The first port, when one was asked for.
+    pub base_port: Option<u16>,
+    /// How long a client waits for an answer.
+    pub op_timeout: Duration,
+    /// How long a session outlives its client's silence.
+    pub session_timeout: Duration,
+    /// Silence between members after which one gives up on another.
+    pub peer_timeout: Duration,
+    /// When killed members lose what they had not synced.
+    pub lose_unsynced: LoseUnsynced,
+    /// The whole command line that repeats the run.
+    pub repeat: String,
+}
+
+impl RunOptions {
+    /// Refuses what contradicts itself, or what no cluster can do.
+    ///
+    /// # Errors
+    ///
+    /// A usage failure that says what to write instead.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.check_target()?;
+        self.check_containers()?;
+        self.check_fail_fast()?;
+        self.check_load()?;
+        self.check_times()?;
+        self.check_nemeses()
+    }
+
+    /// What a target can't be, or can't lose, is refused before it is looked for.
+    fn check_target(&self) -> Result<(), Failure> {
+        let name = self.target.name();
+        if !self.target.has_java() {
+            if self.nemeses.contains(&Nemesis::ReplaceRolling) {
+                return Err(Failure::usage(format!(
+                    "--nemesis {}: there is one kind of server only; add --target zookeeper or mixed:N",
+                    Nemesis::ReplaceRolling.name()
+                )));
+            }
+            return Ok(());
+        }
+        if matches!(self.cluster.kind, ClusterKind::Docker | ClusterKind::Sim) {
+            let how = match self.cluster.kind {
+                ClusterKind::Docker => "write --cluster process, or --image NAME for a container of it",
+                _ => "write --cluster process",
+            };
+            return Err(Failure::usage(format!(
+                "--target {name}: members of Apache ZooKeeper are local processes; {how}"
+            )));
+        }
+        if self.containers.any() {
+            return Err(Failure::usage(format!(
+                "--target {name} is for local processes and --image for containers: leave one of them out"
+            )));
+        }
+        if let Some(bug) = self.plant {
+            return Err(Failure::usage(format!(
+                "--plant {}: bugs are planted in the bundled node only; leave out --target {name}",
+                bug.name()
+            )));
+        }
+        self.check_loss("Apache ZooKeeper")
+    }
+
+    /// Nobody but the bundled node tells what it has synced.
+    fn check_loss(&self, whose: &str) -> Result<(), Failure> {
+        let loses = |nemesis: &&Nemesis| nemesis.kills() && self.lose_unsynced.applies_to(**nemesis);
+        match self.nemeses.iter().find(loses) {
+            Some(nemesis) => Err(Failure::usage(format!(
+                "--nemesis {}: what {whose} has synced is not known, so it can't lose the rest; add \
+                 --lose-unsynced never",
+                nemesis.name()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn check_containers(&self) -> Result<(), Failure> {
+        let Containers { image, image_command, .. } = &self.containers;
+        if self.containers.any() && matches!(self.cluster.kind, ClusterKind::Process | ClusterKind::Sim) {
+            return Err(Failure::usage(
+                "--image, --image-command and --publish are for members in containers: write --cluster docker",
+            ));
+        }
+        if self.base_port.is_some()
+            && (matches!(self.cluster.kind, ClusterKind::Docker | ClusterKind::Sim) || self.containers.any())
+        {
+            return Err(Failure::usage(
+                "--base-port is for local processes: nobody else needs ports of this machine. Leave it out",
+            ));
+        }
+        if self.cluster.kind == ClusterKind::Sim && self.workload == workloads::Kind::Ephemeral.name() {
+            return Err(Failure::usage(
+                "--cluster sim can't do --workload ephemeral: its clients do not leave their sessions to expire. \
+                 `harness sim` does it in its worlds; else write --cluster process",
+            ));
+        }
+        let Some(image) = image else {
+            if image_command.is_empty() {
+                return Ok(());
+            }
+            return Err(Failure::usage(
+                "--image-command: the bundled node has its own; name an --image for it",
+            ));
+        };
+        if let Some(bug) = self.plant {
+            return Err(Failure::usage(format!(
+                "--plant {}: bugs are planted in the bundled node only; leave out --image {image}",
+                bug.name()
+            )));
+        }
+        self.check_loss(image)
+    }
+
+    /// What would never be seen can't end a run.
+    fn check_fail_fast(&self) -> Result<(), Failure> {
+        if !self.fail_fast {
+            return Ok(());
+        }
+        if self.cluster.kind == ClusterKind::Sim {
+            return Err(Failure::usage(
+                "--fail-fast: a simulated run is over in a moment and judged then; leave the flag out",
+            ));
+        }
+        let live = Kind::from_name(self.workload).is_some_and(crate::live::goes_along);
+        if !live {
+            return Err(Failure::usage(format!(
+                "--fail-fast: the workload {} is judged at its end only; leave the flag out, or take --workload register",
+                self.workload
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_load(&self) -> Result<(), Failure> {
+        if !(self.rate > 0.0 && self.rate <= MAX_RATE) {
+            return Err(Failure::usage(format!(
+                "--rate {}: write operations per second above 0 and up to {MAX_RATE}",
+                self.rate
+            )));
+        }
+        if self.concurrency == 0 || self.concurrency > MAX_CONCURRENCY {
+            return Err(Failure::usage(format!(
+                "--concurrency {}: write a number of client processes from 1 to {MAX_CONCURRENCY}",
+                self.concurrency
+            )));
+        }
+        let most_keys = workloads::register::MAX_KEYS;
+        if self.keys == 0 || u64::from(self.keys) > most_keys {
+            return Err(Failure::usage(format!(
+                "--keys {}: write a number from 1 to {most_keys}",
+                self.keys
+            )));
+        }
+        if self.min_rate.is_some_and(|rate| !(rate >= 0.0 && rate <= self.rate)) {
+            return Err(Failure::usage(format!(
+                "--min-rate: no run reaches it when it is above --rate {}",
+                self.rate
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_times(&self) -> Result<(), Failure> {
+        let at_least = |flag: &str, value: Duration, least: Duration| {
+            if value >= least {
+                return Ok(());
+            }
+            let (value, least) = (span::show(value), span::show(least));
+            Err(Failure::usage(format!("{flag} {value}: write at least {least}")))
+        };
+        at_least("--time-limit", self.time_limit, SHORTEST_RUN)?;
+        at_least("--interval", self.interval, SHORTEST_INTERVAL)?;
+        at_least("--op-timeout", self.op_timeout, Duration::from_millis(10))?;
+        at_least("--peer-timeout", self.peer_timeout, SHORTEST_PEER_TIMEOUT)?;
+        at_least("--tick", self.tick, SHORTEST_TICK)?;
+        let (shortest, longest) = SESSION_RANGE;
+        if self.session_timeout < shortest || self.session_timeout > longest {
+            return Err(Failure::usage(format!(
+                "--session-timeout {}: members grant {} to {}",
+                span::show(self.session_timeout),
+                span::show(shortest),
+                span::show(longest)
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_nemeses(&self) -> Result<(), Failure> {
+        for nemesis in &self.nemeses {
+            let (fewest, why) = nemesis.fewest_nodes();
+            if self.nodes < fewest {
+                return Err(Failure::usage(format!(
+                    "--nemesis {} needs at least {fewest} nodes, not {}: {why}",
+                    nemesis.name(),
+                    self.nodes
+                )));
+            }
+        }
+        if self.overlap {
+            self.check_overlap()?;
+        }
+        let room = self.plan().shortest();
+        if !self.nemeses.is_empty() && self.time_limit < room {
+            return Err(Failure::usage(format!(
+                "--time-limit {} leaves no room for a fault: with --interval {} it takes {} at least. \
+                 Lengthen the one or shorten the other",
+                span::show(self.time_limit),
+                span::show(self.interval),
+                span::show(room)
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_overlap(&self) -> Result<(), Failure> {
+        let nemeses = self.nemeses.len();
+        if nemeses < 2 {
+            return Err(Failure::usage(
+                "--overlap: name two nemeses at least in --nemesis; one by itself has nothing to overlap with",
+            ));
+        }
+        if schedule::step(self.interval, nemeses) < SHORTEST_STEP {
+            let least = SHORTEST_STEP * crate::num::narrow(nemeses + 1) * 2;
+            return Err(Failure::usage(format!(
+                "--interval {} is too short for {nemeses} nemeses at once: with --overlap write at least {}",
+                span::show(self.interval),
+                span::show(least)
+            )));
+        }
+        Ok(())
+    }
+
+    /// How the faults are planned.
+    pub fn plan(&self) -> Plan<'_> {
+        Plan { seed: self.seed, nemeses: &self.nemeses, interval: self.interval, overlap: self.overlap }
+    }
+
+    /// The command that repeats this run: everything that differs from the defaults, and the seed always.
+    pub fn command_line(&self) -> String {
+        let mut words = vec!["harness run".to_owned()];
+        if self.overlap {
+            words.push("--overlap".to_owned());
+        }
+        if self.fail_fast {
+            words.push("--fail-fast".to_owned());
+        }
+        let mut flag = |name: &str, value: String, default: &str| {
+            if value != default {
+                words.push(format!("--{name} {value}"));
+            }
+        };
+        let nemeses: Vec<&str> = self.nemeses.iter().map(|nemesis| nemesis.name()).collect();
+        flag("nemesis", nemeses.join(","), "");
+        flag("nodes", self.nodes.to_string(), "5");
+        if self.cluster.reason == ASKED_FOR {
+            flag("cluster", self.cluster.kind.name().to_owned(), "auto");
+        }
+        let Containers { image, image_command, publish } = &self.containers;
+        flag("target", self.target.name(), "node");
+        flag("zookeeper", self.zookeeper.clone().unwrap_or_default(), "");
+        flag("tick", span::show(self.tick), &span::show(TICK));
+        flag("image", image.clone().unwrap_or_default(), "");
+        for word in image_command {
+            flag("image-command", word.clone(), "");
+        }
+        flag("publish", publish.map(|address| address.to_string()).unwrap_or_default(), "");
+        flag("workload", self.workload.to_owned(), "register");
+        flag("interval", span::show(self.interval), &span::show(usual_interval(self.target)));
+        flag("rate", self.rate.to_string(), "1000");
+        flag("concurrency", self.concurrency.to_string(), "20");
+        flag("keys", self.keys.to_string(), "5");
+        flag("time-limit", span::show(self.time_limit), "30s");
+        flag("min-rate", self.min_rate.map(|rate| rate.to_string()).unwrap_or_default(), "");
+        flag("plant", self.plant.map(|bug| bug.name().to_owned()).unwrap_or_default(), "");
+        flag("op-timeout", span::show(self.op_timeout), "500ms");
+        flag("session-timeout", span::show(self.session_timeout), "10s");
+        flag("peer-timeout", span::show(self.peer_timeout), "250ms");
+        flag("lose-unsynced", self.lose_unsynced.name().to_owned(), "kill-all");
+        flag("seed", self.seed.to_string(), "");
+        words.join(" ")
+    }
+}
+
+/// From onset to onset, when nobody says.
+pub fn usual_interval(target: Target) -> Duration {
+    Duration::from_secs(if target.has_java() { 10 } else { 4 })
+}
