@@ -42,7 +42,7 @@ use crate::tls::channel::Channel;
 use crate::tls::doorman::{Doorman, Side};
 use crate::tls::{ClientTls, Guard, HANDSHAKE};
 use crate::view::{ConnectionView, Traffic};
-use crate::words::{Question, Word};
+use crate::whitelist::{Question, Word};
 use connection::{Connection, Kind, Open, xid};
 use counts::Counts;
 use throttle::Throttle;

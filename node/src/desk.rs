@@ -18,7 +18,8 @@ use crate::config::NodeConfig;
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
 use crate::view::{View, Want};
-use crate::words::{self, Word};
+use crate::whitelist::Word;
+use crate::words;
 
 /// Answers that are made at once.
 const MAX_REPORTS: usize = 4;

@@ -6,11 +6,11 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`cli`], [`environment`], [`zoocfg`], [`config`], [`address`] | what the operator said, and what it means |
+//! | [`cli`], [`environment`], [`zoocfg`], [`config`], [`address`], [`whitelist`] | what the operator said, and what it means |
 //! | `engine`, `inbox`, `clock` | the loop around the member; one thread, with all sockets |
 //! | `store`, `snapshots` | the disk, on threads of its own |
 //! | `desk`, `view`, `admin`, `http`, `metrics`, `timeline` | what operators ask, and what is counted for them |
-//! | `election_port`, `quorum_port`, `client_port`, [`words`] | the three ports |
+//! | `election_port`, `quorum_port`, `client_port`, `words` | the three ports |
 //! | `outbox`, [`net`], `names` | what sockets have in common |
 //! | [`tls`] | key stores, handshakes and certificates |
 //! | [`sasl`] | who clients prove to be |
@@ -52,7 +52,8 @@ mod testing;
 mod timeline;
 pub mod tls;
 mod view;
-pub mod words;
+pub mod whitelist;
+mod words;
 pub mod zoocfg;
 
 use std::io;

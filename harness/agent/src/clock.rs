@@ -24,7 +24,7 @@ use harness_clock::{Reading, Shifter};
 use crate::output::Output;
 use crate::processes::{OwnNamespace, ProcessError, main_process};
 use crate::protocol::{ClockReading, Outcome, Shifted};
-use crate::server::Wake;
+use crate::threads::Wake;
 
 /// Requests that may wait.
 const QUEUE: usize = 16;

@@ -31,6 +31,7 @@ pub mod processes;
 pub mod protocol;
 mod server;
 mod signals;
+mod threads;
 mod time;
 
 pub use clock::{ClockMaker, Clocks, idle_on_stdio};

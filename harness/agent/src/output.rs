@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::protocol::{Line, Outcome};
+use crate::threads::STACK;
 
 /// Answers that may wait.
 const QUEUE: usize = 256;
@@ -41,12 +42,10 @@ impl Output {
         let (finished, wait) = mpsc::sync_channel(1);
         let lost = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&lost);
-        thread::Builder::new().name("writer".to_owned()).stack_size(super::server::STACK).spawn(
-            move || {
-                write_all(writer, &waiting, &counted);
-                let _ = finished.send(());
-            },
-        )?;
+        thread::Builder::new().name("writer".to_owned()).stack_size(STACK).spawn(move || {
+            write_all(writer, &waiting, &counted);
+            let _ = finished.send(());
+        })?;
         Ok((Self { queue, lost }, Finished(wait)))
     }
 

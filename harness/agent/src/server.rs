@@ -6,12 +6,11 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::Deserialize;
 
@@ -24,10 +23,9 @@ use crate::probe::{Answer, ProbeError, Probes, Question};
 use crate::processes::{OwnNamespace, ProcessError};
 use crate::protocol::{Command, LEASE_MS, Outcome, PeerCount, Request, SignalName};
 use crate::signals::{Arrived, Signals, reap, signal_all};
+use crate::threads::Wake;
 use crate::time::{MS, now_ns};
 
-/// Stack of the threads that do little.
-pub(crate) const STACK: usize = 128 * 1024;
 /// Questions for arrivals that may wait.
 const MAX_QUESTIONS: usize = 64;
 /// Longest name of a run or fault.
@@ -120,32 +118,6 @@ enum End {
     Signal,
     Silence,
     Broken(io::Error),
-}
-
-/// Interrupts another thread's waiting. Clones are one and the same.
-#[derive(Clone, Debug)]
-pub(crate) struct Wake(Arc<OwnedFd>);
-
-impl Wake {
-    pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
-    }
-
-    /// The other one will wake up, now or at its next waiting.
-    pub(crate) fn nudge(&self) {
-        // It can only fail when 2^64 - 2 nudges are waiting already.
-        let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
-    }
-
-    fn clear(&self) {
-        let _ = rustix::io::read(&*self.0, &mut [0; 8]);
-    }
-}
-
-impl AsFd for Wake {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
 }
 
 /// What there is after hello.

@@ -69,6 +69,8 @@ mod error;
 pub use error::{ClockError, Unavailable};
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod fitting;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod memory;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod patch;

@@ -10,6 +10,7 @@
 use std::time::Duration;
 
 use crate::error::ClockError;
+use crate::fitting;
 use crate::memory::Memory;
 use crate::stub;
 use crate::target;
@@ -51,7 +52,7 @@ impl Site {
     /// Opens the target's memory and finds its vDSO.
     pub(crate) fn open(pid: u32) -> Result<Self, ClockError> {
         let vdso = target::vdso().map_err(|reason| ClockError::Unsupported { pid, reason })?;
-        Ok(Self { pid, memory: Memory::open(pid)?, vdso, annex: stub::annex(vdso) })
+        Ok(Self { pid, memory: Memory::open(pid)?, vdso, annex: fitting::annex(vdso) })
     }
 
     /// Where an offset of the image is in the target.
@@ -84,7 +85,7 @@ impl Site {
         let (vdso, pid) = (self.vdso, self.pid);
         let mut image = vec![0; vdso.image.len()];
         self.memory.read(&mut image, self.memory.base)?;
-        let jumps = stub::jumps(vdso);
+        let jumps = fitting::jumps(vdso);
         let present = jumps.iter().filter(|(at, jump)| image[*at..].starts_with(jump)).count();
         // Undone what we may have done, it has to be the kernel's.
         for (at, jump) in &jumps {
@@ -142,7 +143,7 @@ impl Site {
 
     /// Puts the jumps in, or the original bytes back.
     fn set_jumps(&self, shifted: bool) -> Result<(), ClockError> {
-        for (at, jump) in stub::jumps(self.vdso) {
+        for (at, jump) in fitting::jumps(self.vdso) {
             let original = &self.vdso.image[at..at + jump.len()];
             self.write(if shifted { &jump } else { original }, at)?;
         }

@@ -2,7 +2,8 @@
 //!
 //! The annex is what is written behind the end of the target's vDSO image (see [`crate::vdso`]): a mark to know it
 //! by, the offset, the code. It is position independent and needs no memory that the target can write. Each
-//! patched function begins with one jump of five bytes into it; the rest of the function stays as it was.
+//! patched function begins with one jump of five bytes into it; the rest of the function stays as it was. How
+//! both are fitted to an image is in [`crate::fitting`].
 //!
 //! The offset is one of sixteen cells, and one byte says which. A change fills a cell that is not in use and then
 //! stores that one byte: the kernel's copying into another process promises no eight bytes at a time, but one byte
@@ -11,10 +12,8 @@
 //! Every function asks the kernel by a system call, so each call costs what a system call costs. The result is put
 //! on the stack first and stored in the caller's memory once it is shifted: nobody sees the true time there.
 
-use crate::vdso::Vdso;
-
 /// By what an annex of ours is known. The digit counts versions: another one may be laid out differently.
-const MARK: &[u8; 16] = b"shifted-clock/1\0";
+pub(crate) const MARK: &[u8; 16] = b"shifted-clock/1\0";
 /// Where the byte stands that says which cell holds. On a cache line of its own.
 pub(crate) const INDEX: usize = 0x40;
 /// Where the cells begin: nanoseconds, signed, eight bytes each.
@@ -22,26 +21,27 @@ pub(crate) const CELLS: usize = 0x80;
 /// How many cells there are.
 pub(crate) const CELL_COUNT: u8 = 16;
 /// Where the code begins.
-const CODE: usize = 0x100;
+pub(crate) const CODE: usize = 0x100;
 /// Length of the whole annex.
 pub(crate) const LENGTH: usize = CODE + LISTING.len();
 /// What replaces the first bytes of a function: `jmp rel32`.
 pub(crate) const JUMP_LENGTH: usize = 5;
 
 /// Where `int clock_gettime(clockid_t, struct timespec *)` stands in the annex.
-const CLOCK_GETTIME: usize = 0x100;
+pub(crate) const CLOCK_GETTIME: usize = 0x100;
 /// Where `int gettimeofday(struct timeval *, struct timezone *)` stands.
-const GETTIMEOFDAY: usize = 0x150;
+pub(crate) const GETTIMEOFDAY: usize = 0x150;
 /// Where `time_t time(time_t *)` stands.
-const TIME: usize = 0x1a0;
+pub(crate) const TIME: usize = 0x1a0;
 /// Where a thread is sent that shall read its clock: a call of the vDSO's `clock_gettime`, then a small circle.
 pub(crate) const READING: usize = 0x210;
 /// The circle in which it then waits to be fetched.
 pub(crate) const READING_DONE: std::ops::Range<usize> = 0x215..0x219;
 
-/// The code, assembled by hand; `tests/listing.rs` runs every line of it. Offsets are from the annex's beginning.
+/// The code, assembled by hand; `tests/compiled.rs` runs every line of it. Offsets are from the annex's
+/// beginning.
 #[rustfmt::skip]
-const LISTING: [u8; 0x119] = [
+pub(crate) const LISTING: [u8; 0x119] = [
     // 100 clock_gettime: edi = which clock, rsi = timespec
     0x83, 0xff, 0x1f,                         // 100 cmp edi, 31
     0x77, 0x0a,                               // 103 ja 10f
@@ -148,22 +148,6 @@ pub(crate) fn cell_at(index: u8) -> usize {
     CELLS + 8 * usize::from(index % CELL_COUNT)
 }
 
-/// A displacement from the end of an instruction to its target, both within one image.
-fn displacement(end: usize, target: usize) -> [u8; 4] {
-    let distance = i128::try_from(target).unwrap_or_default() - i128::try_from(end).unwrap_or_default();
-    i32::try_from(distance).unwrap_or_default().to_le_bytes()
-}
-
-/// The annex as it is written into a target: mark, cells of zero, code that knows where `clock_gettime` is.
-pub(crate) fn annex(vdso: &Vdso) -> Vec<u8> {
-    let mut annex = vec![0; LENGTH];
-    annex[..MARK.len()].copy_from_slice(MARK);
-    annex[CODE..].copy_from_slice(&LISTING);
-    let end = READING + 5;
-    annex[READING + 1..end].copy_from_slice(&displacement(vdso.annex + end, vdso.clock_gettime.start));
-    annex
-}
-
 /// What of `found` has to be as in `annex`: everything but the offset.
 pub(crate) fn is_ours(found: &[u8], annex: &[u8]) -> bool {
     let fixed = |bytes: &[u8]| {
@@ -175,17 +159,6 @@ pub(crate) fn is_ours(found: &[u8], annex: &[u8]) -> bool {
 /// Whether `found` carries the mark, of whatever version.
 pub(crate) fn is_marked(found: &[u8]) -> bool {
     found.starts_with(&MARK[..14])
-}
-
-/// The jumps: where in the image each stands, and its bytes. `clock_gettime` comes last: it is what is asked most.
-pub(crate) fn jumps(vdso: &Vdso) -> [(usize, [u8; JUMP_LENGTH]); 3] {
-    [(&vdso.time, TIME), (&vdso.gettimeofday, GETTIMEOFDAY), (&vdso.clock_gettime, CLOCK_GETTIME)].map(
-        |(function, target)| {
-            let mut jump = [0xe9; JUMP_LENGTH];
-            jump[1..].copy_from_slice(&displacement(function.start + JUMP_LENGTH, vdso.annex + target));
-            (function.start, jump)
-        },
-    )
 }
 
 #[cfg(test)]
@@ -202,11 +175,5 @@ mod tests {
         at(READING_DONE.start, &[0xf3, 0x90, 0xeb, 0xfc]);
         assert_eq!(LENGTH, READING_DONE.end);
         assert_eq!(CELLS + 8 * usize::from(CELL_COUNT), CODE);
-    }
-
-    #[test]
-    fn a_displacement_reaches_both_ways() {
-        assert_eq!(displacement(0x105, 0x100), [0xfb, 0xff, 0xff, 0xff]);
-        assert_eq!(displacement(0x100, 0x1100), [0x00, 0x10, 0x00, 0x00]);
     }
 }

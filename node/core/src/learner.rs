@@ -21,12 +21,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
+use node_wire::client::OpCode;
 use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
-use node_wire::jute::{Reader, Writer};
+use node_wire::jute::{Reader, encode};
 use node_wire::membership::Membership;
 use node_wire::quorum::{
-    Dialect, LEARNER_PROTOCOL, LeaderInfo, LearnerInfo, PacketType, PingTouches, QuorumPacket, Revalidated,
+    Dialect, ForwardedRequest, LEARNER_PROTOCOL, LeaderInfo, LearnerInfo, PacketType, PingTouches,
+    QuorumPacket, Revalidated, SESSION_MOVED,
 };
 use node_wire::snapshot::Image;
 use node_wire::txn::Entry;
@@ -592,11 +594,16 @@ impl Learner {
             Ask::Sync(client) => {
                 self.syncs.push_back(client);
                 let session = base.clients.session(client).unwrap_or(SessionId::NONE);
-                crate::leader::sync_request(session).into_packet()
+                sync_request(session).into_packet()
             }
         };
         base.send(conn, packet);
     }
+}
+
+/// The request by which a client's sync is forwarded to the leader.
+fn sync_request(session: SessionId) -> ForwardedRequest {
+    ForwardedRequest { session, cxid: 0, op: OpCode::Sync.code(), payload: Bytes::new(), auth: Vec::new() }
 }
 
 /// Who is to lead the new membership, and what follows behind that.
@@ -618,7 +625,7 @@ fn revalidated<P: Plant>(base: &mut Base<P>, packet: &QuorumPacket) -> Result<()
     let data = packet.data.clone().unwrap_or_default();
     let answer = Revalidated::decode(&mut Reader::new(data))
         .map_err(|error| Leave::because(format!("an answer about a session that can't be read: {error}")))?;
-    if packet.zxid == crate::leader::MOVED {
+    if packet.zxid == SESSION_MOVED {
         base.clients.moved_away(answer.session, &base.tree, &mut base.out);
     } else {
         base.clients.revalidated(answer.session, answer.valid, &base.tree, &mut base.out);
@@ -634,10 +641,4 @@ fn ack_epoch<P: Plant>(base: &mut Base<P>, conn: ConnId, current: i32) {
     let data = encode(|w| w.int(current));
     let zxid = base.journal.last().to_wire();
     base.send(conn, QuorumPacket::new(PacketType::AckEpoch, zxid, Some(data)));
-}
-
-pub(crate) fn encode(body: impl FnOnce(&mut Writer<'_>)) -> Bytes {
-    let mut buffer = BytesMut::new();
-    body(&mut Writer::new(&mut buffer));
-    buffer.freeze()
 }

@@ -30,6 +30,7 @@ mod leader;
 mod learner;
 mod local;
 mod look;
+mod phase;
 mod plant;
 mod planted;
 mod prep;
@@ -53,9 +54,10 @@ use node_wire::snapshot::ZxidDigest;
 
 pub use journal::JOURNAL_ENTRIES;
 pub use look::LearnerView;
+pub use phase::Phase;
 pub use plant::{Bug, Clean, Plant, Planted};
 pub use rules::{CONTAINER_CHECK, ClientRules, Reconfiguration};
-pub use status::{Phase, Role, Status};
+pub use status::{Role, Status};
 
 use base::{Base, Leave};
 use clients::{Ask, TimeoutBounds};

@@ -134,9 +134,9 @@ impl Hash for LocalSessions {
 #[cfg(test)]
 mod tests {
     use node_wire::client::CheckVersionRequest;
+    use node_wire::jute::encode;
 
     use super::*;
-    use crate::learner::encode;
 
     fn create(flags: i32) -> CreateRequest {
         CreateRequest { path: ByteString::from_static("/a"), data: None, acl: Vec::new(), flags }

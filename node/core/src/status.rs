@@ -5,6 +5,7 @@ use node_wire::membership::Membership;
 use node_wire::txn::Entry;
 
 use crate::leader::Leader;
+use crate::phase::Phase;
 use crate::plant::Plant;
 use crate::tree::TreeSnapshot;
 use crate::{Member, RoleState};
@@ -18,19 +19,6 @@ pub enum Role {
     Following(ServerId),
     /// Leads.
     Leading,
-}
-
-/// How far a member is on the way to an epoch: ZAB's phases.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Phase {
-    /// It looks for a leader.
-    Election,
-    /// An epoch is being agreed on.
-    Discovery,
-    /// The leader's history becomes the epoch's.
-    Synchronization,
-    /// The epoch is established.
-    Broadcast,
 }
 
 /// A look at a member.

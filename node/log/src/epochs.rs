@@ -27,12 +27,8 @@ use node_wire::ids::{Epoch, Zxid};
 
 use crate::durable;
 use crate::error::LogError;
+use crate::names::{ACCEPTED, CURRENT};
 use crate::storage::Storage;
-
-/// The epoch that this member promised.
-pub(crate) const ACCEPTED: &str = "acceptedEpoch";
-/// The epoch whose history it holds.
-pub(crate) const CURRENT: &str = "currentEpoch";
 
 /// How much of a wrong file an error shows.
 const SHOWN: usize = 40;

@@ -29,6 +29,7 @@
 
 mod compressed;
 mod durable;
+mod end;
 mod epochs;
 mod error;
 mod log;

@@ -6,21 +6,14 @@ use node_wire::logfile::{HEADER_LEN, RECORD_OVERHEAD};
 use node_wire::snapshot::Image;
 use node_wire::txn::Entry;
 
-use crate::epochs::{self, ACCEPTED, CURRENT, Epochs};
+use crate::end::{End, MAX_BATCH_BYTES, OpenFile};
+use crate::epochs::{self, Epochs};
 use crate::error::LogError;
+use crate::names::{ACCEPTED, CURRENT};
 use crate::recovery::{self, Recovered};
 use crate::storage::Storage;
 use crate::synced::{Mark, Note};
 use crate::{durable, names, opening, records, rewrite, snapshots};
-
-/// One write to a log file never exceeds this many bytes: [`Log::append`] flushes first. Only a record that is longer
-/// by itself does, and is written alone.
-pub(crate) const MAX_BATCH_BYTES: usize = 4 << 20;
-
-/// Zeros are written up to a multiple of this, together with the records before them: what comes next overwrites them,
-/// and synchronizing that need not record new blocks. With three members on one ext4 that halves the latency of
-/// records of 16 KiB; much more of it would be felt by those who wait for the zeros.
-const FILLED_BYTES: u64 = 256 << 10;
 
 /// How a log is kept.
 #[derive(Clone, Copy, Debug)]
@@ -58,37 +51,21 @@ pub struct SyncedPosition {
 /// [`LogError::Poisoned`]: what the disk holds is unknown, and only opening the log again can tell.
 #[derive(Debug)]
 pub struct Log<S: Storage> {
-    pub(crate) storage: S,
+    storage: S,
     options: LogOptions,
     epochs: Epochs,
     /// Encoded records that are not written yet; with the file's header, where they begin a new file.
     batch: BytesMut,
-    /// The file that is written to; none when the next entry begins one.
-    pub(crate) file: Option<OpenFile<S::File>>,
+    /// Where the log goes on. Its file and mark are of what is written; its last entry may be in the batch yet.
+    end: End<S::File>,
     /// The entry that begins the next file, when the batch does.
     new_file: Option<Zxid>,
     /// Whether the next entry should begin a new file.
     roll: bool,
-    /// The last entry, durable or not; the snapshot's zxid when none is behind it.
-    pub(crate) last: Zxid,
     last_durable: Zxid,
-    pub(crate) mark: Option<Mark>,
     note: Option<Note<S::File>>,
     /// The first failure.
     poisoned: Option<String>,
-}
-
-/// A log file that is being written.
-#[derive(Debug)]
-pub(crate) struct OpenFile<F> {
-    pub(crate) first: Zxid,
-    pub(crate) handle: F,
-    /// The end of the last record.
-    pub(crate) end: u64,
-    /// The length of the file, padding included.
-    pub(crate) allocated: u64,
-    /// Up to here zeros were written.
-    pub(crate) filled: u64,
 }
 
 impl<S: Storage> Log<S> {
@@ -107,12 +84,10 @@ impl<S: Storage> Log<S> {
             options,
             epochs: opened.epochs,
             batch: BytesMut::new(),
-            file: opened.end.file,
+            last_durable: opened.end.last,
+            end: opened.end,
             new_file: None,
             roll: false,
-            last: opened.last,
-            last_durable: opened.last,
-            mark: opened.end.mark,
             note: None,
             poisoned: None,
         };
@@ -151,11 +126,11 @@ impl<S: Storage> Log<S> {
     pub fn truncate(&mut self, to: Zxid) -> Result<(), LogError> {
         self.guarded(|log| {
             log.flush_now()?;
-            if to >= log.last {
+            if to >= log.end.last {
                 return Ok(());
             }
-            rewrite::truncate(log, to)?;
-            log.last_durable = log.last;
+            rewrite::truncate(&log.storage, &mut log.end, to)?;
+            log.last_durable = log.end.last;
             log.write_note()
         })
     }
@@ -167,11 +142,11 @@ impl<S: Storage> Log<S> {
         self.guarded(|log| {
             log.batch.clear();
             log.new_file = None;
-            log.file = None;
+            log.end.file = None;
             log.roll = false;
             rewrite::install(&log.storage, image)?;
-            log.mark = None;
-            log.last = image.zxid;
+            log.end.mark = None;
+            log.end.last = image.zxid;
             log.last_durable = image.zxid;
             log.write_note()
         })
@@ -239,12 +214,12 @@ impl<S: Storage> Log<S> {
 
     /// Up to where the log is durable; none when it has no entries.
     pub fn synced_position(&self) -> Option<SyncedPosition> {
-        self.mark.map(|mark| SyncedPosition { file: names::log(mark.file), offset: mark.offset })
+        self.end.mark.map(|mark| SyncedPosition { file: names::log(mark.file), offset: mark.offset })
     }
 
     /// The zxid of the last entry, durable or not.
     pub fn last_zxid(&self) -> Zxid {
-        self.last
+        self.end.last
     }
 
     /// The zxid of the last durable entry.
@@ -276,8 +251,9 @@ impl<S: Storage> Log<S> {
 
     fn append_now(&mut self, entry: &Entry) -> Result<(), LogError> {
         let (zxid, size) = (entry.zxid(), entry.bytes.len());
-        if zxid <= self.last {
-            return Err(LogError::OutOfOrder { zxid, last: self.last });
+        let last = self.end.last;
+        if zxid <= last {
+            return Err(LogError::OutOfOrder { zxid, last });
         }
         if size > records::MAX_RECORD_BYTES {
             return Err(LogError::TooLarge { zxid, size });
@@ -285,22 +261,22 @@ impl<S: Storage> Log<S> {
         if self.batch.len() + size + RECORD_OVERHEAD + HEADER_LEN > MAX_BATCH_BYTES {
             self.flush_now()?;
         }
-        let follows = recovery::follows(self.last, zxid);
+        let follows = recovery::follows(last, zxid);
         // An entry behind a gap stays in the file of the one before it: at the beginning of a file it could
         // not be told from one whose predecessors are lost.
         if self.roll && follows && self.batch.is_empty() {
-            self.file = None;
+            self.end.file = None;
             self.roll = false;
         }
-        if self.file.is_none() && self.new_file.is_none() {
+        if self.end.file.is_none() && self.new_file.is_none() {
             if !follows {
-                return Err(LogError::Hole { file: names::log(zxid), after: self.last, found: zxid });
+                return Err(LogError::Hole { file: names::log(zxid), after: last, found: zxid });
             }
             records::encode_header(&mut self.batch);
             self.new_file = Some(zxid);
         }
         records::encode_record(entry, &mut self.batch);
-        self.last = zxid;
+        self.end.last = zxid;
         Ok(())
     }
 
@@ -312,56 +288,24 @@ impl<S: Storage> Log<S> {
         if let Some(first) = created {
             let name = names::log(first);
             let handle = self.storage.create(&name).map_err(LogError::io("create", name))?;
-            self.file = Some(OpenFile { first, handle, end: 0, allocated: 0, filled: 0 });
+            self.end.file = Some(OpenFile { first, handle, end: 0, allocated: 0, filled: 0 });
         }
-        let Some(file) = &mut self.file else { unreachable!("a batch has a file to go to") };
+        let Some(file) = &mut self.end.file else { unreachable!("a batch has a file to go to") };
         file.write(&self.storage, &mut self.batch, self.options.preallocate_bytes)?;
         if created.is_some() {
             durable::sync_dir(&self.storage)?;
         }
         self.roll |= file.end >= self.options.roll_bytes;
-        self.mark = Some(Mark { file: file.first, offset: file.end });
+        self.end.mark = Some(Mark { file: file.first, offset: file.end });
         self.batch.clear();
-        self.last_durable = self.last;
+        self.last_durable = self.end.last;
         self.write_note()
     }
 
     fn write_note(&mut self) -> Result<(), LogError> {
         match &mut self.note {
-            Some(note) => note.write(&self.storage, self.mark),
+            Some(note) => note.write(&self.storage, self.end.mark),
             None => Ok(()),
         }
-    }
-}
-
-impl<F> OpenFile<F> {
-    /// Writes at the end and makes it durable. Leaves zeros behind the batch.
-    fn write<S: Storage<File = F>>(
-        &mut self,
-        storage: &S,
-        batch: &mut BytesMut,
-        preallocate: u64,
-    ) -> Result<(), LogError> {
-        let name = names::log(self.first);
-        let records = batch.len();
-        let end = self.end.saturating_add(u64::try_from(records).unwrap_or(u64::MAX));
-        if preallocate > 0 && end > self.allocated {
-            let allocated = end.next_multiple_of(preallocate);
-            storage.set_len(&mut self.handle, allocated).map_err(LogError::io("extend", &name))?;
-            self.allocated = allocated;
-        }
-        if preallocate > 0 && end > self.filled {
-            self.filled = end.next_multiple_of(FILLED_BYTES).min(self.allocated);
-            let zeros = usize::try_from(self.filled.saturating_sub(end)).unwrap_or(0);
-            batch.resize(records + zeros, 0);
-        }
-        let written =
-            storage.write_at(&mut self.handle, self.end, batch).map_err(LogError::io("write", &name));
-        batch.truncate(records);
-        written?;
-        storage.sync_data(&mut self.handle).map_err(LogError::io("synchronize", &name))?;
-        self.end = end;
-        self.allocated = self.allocated.max(end);
-        Ok(())
     }
 }

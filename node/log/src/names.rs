@@ -7,8 +7,10 @@ use node_wire::ids::Zxid;
 use node_wire::logfile::Compression;
 pub(crate) use node_wire::logfile::{FileName, log_name as log, snapshot_name as snapshot};
 
-use crate::epochs::{ACCEPTED, CURRENT};
-
+/// The file with the epoch that this member promised.
+pub(crate) const ACCEPTED: &str = "acceptedEpoch";
+/// The file with the epoch whose history it holds.
+pub(crate) const CURRENT: &str = "currentEpoch";
 /// Begins the name of a whole tree that is about to replace the history.
 const INSTALL: &str = "install.";
 /// Ends the name of a file that is not complete yet.

@@ -2,20 +2,18 @@
 
 use node_wire::ids::Zxid;
 
+use crate::end::{End, MAX_BATCH_BYTES, end_of};
 use crate::epochs::Epochs;
 use crate::error::LogError;
-use crate::log::{MAX_BATCH_BYTES, OpenFile};
 use crate::records::{LogFile, Tail};
 use crate::recovery::{History, Recovered, Repairs, TornTail};
 use crate::storage::Storage;
-use crate::synced::Mark;
 use crate::{durable, names, rewrite};
 
 /// What the writer needs to go on.
 #[derive(Debug)]
 pub(crate) struct Opened<F> {
     pub(crate) epochs: Epochs,
-    pub(crate) last: Zxid,
     pub(crate) end: End<F>,
 }
 
@@ -44,8 +42,7 @@ pub(crate) fn open<S: Storage>(storage: &S) -> Result<(Opened<S::File>, Recovere
     // Renames and removals of a killed process may not be durable either.
     durable::sync_dir(storage)?;
 
-    let last = history.last();
-    let opened = Opened { epochs, last, end: end_of(storage, &history)? };
+    let opened = Opened { epochs, end: end_of(storage, &history)? };
     let digest = history.digest;
     let (image, entries) = history.into_parts();
     let (accepted_epoch, current_epoch) = (epochs.accepted, epochs.current);
@@ -97,30 +94,4 @@ fn make_durable<S: Storage>(storage: &S, file: &LogFile) -> Result<(), LogError>
     let again = &file.content[start..end];
     storage.write_at(&mut handle, offset, again).map_err(LogError::io("write", name))?;
     storage.sync_all(&mut handle).map_err(LogError::io("synchronize", name))
-}
-
-/// Where a log goes on.
-#[derive(Debug)]
-pub(crate) struct End<F> {
-    /// The file that takes the next entry; none when that begins a new one.
-    pub(crate) file: Option<OpenFile<F>>,
-    /// Up to where the log is durable.
-    pub(crate) mark: Option<Mark>,
-}
-
-/// Finds the end of a history whose files are durable and clean.
-pub(crate) fn end_of<S: Storage>(storage: &S, history: &History) -> Result<End<S::File>, LogError> {
-    let Some(file) = history.files.last() else {
-        // What lies before the base was not looked at, and nothing of it is ever cut.
-        let mark = history.earlier.map(|file| Mark { file, offset: u64::MAX });
-        return Ok(End { file: None, mark });
-    };
-    let LogFile { first, name, end, len, .. } = file;
-    let mark = Some(Mark { file: *first, offset: *end });
-    // Where the log ends before the snapshot, the next entry would leave a gap inside the file.
-    if file.last() != Some(history.last()) {
-        return Ok(End { file: None, mark });
-    }
-    let handle = storage.open(name).map_err(LogError::io("open", name))?;
-    Ok(End { file: Some(OpenFile { first: *first, handle, end: *end, allocated: *len, filled: *end }), mark })
 }

@@ -7,9 +7,8 @@
 use node_wire::ids::Zxid;
 use node_wire::snapshot::Image;
 
+use crate::end::{End, end_of};
 use crate::error::LogError;
-use crate::log::Log;
-use crate::opening;
 use crate::records::Tail;
 use crate::recovery::History;
 use crate::snapshots;
@@ -66,19 +65,18 @@ fn replace_history<S: Storage>(storage: &S, listed: &[String], zxid: Zxid) -> Re
     durable::rename(storage, &names::install(zxid), &names::snapshot(zxid))
 }
 
-/// Drops every entry behind `to` from a log that is flushed.
+/// Drops every entry behind `to` from a log that is flushed, and moves its `end` there.
 ///
 /// Nothing is touched before it is certain that `to` can be rebuilt. Then the snapshots behind `to` go first:
 /// the log still holds what they held. The log files behind `to` go from the last to the first, each durably,
 /// so that a crash never leaves a hole.
-pub(crate) fn truncate<S: Storage>(log: &mut Log<S>, to: Zxid) -> Result<(), LogError> {
-    let storage = &log.storage;
+pub(crate) fn truncate<S: Storage>(storage: &S, end: &mut End<S::File>, to: Zxid) -> Result<(), LogError> {
     let listed = durable::list(storage)?;
     let mut history = match History::read(storage, &listed, to) {
         Err(LogError::Hole { .. }) => return Err(LogError::CannotTruncate { to }),
         other => other?,
     };
-    if history.last() != log.last {
+    if history.last() != end.last {
         return Err(LogError::CannotTruncate { to });
     }
 
@@ -90,7 +88,7 @@ pub(crate) fn truncate<S: Storage>(log: &mut Log<S>, to: Zxid) -> Result<(), Log
     if !snapshots.is_empty() {
         durable::sync_dir(storage)?;
     }
-    log.file = None;
+    end.file = None;
     while let Some(file) = history.files.last_mut() {
         match file.end_at(to) {
             None => {
@@ -98,16 +96,15 @@ pub(crate) fn truncate<S: Storage>(log: &mut Log<S>, to: Zxid) -> Result<(), Log
                 durable::sync_dir(storage)?;
                 history.files.pop();
             }
-            Some(end) => {
-                durable::cut(storage, &file.name, end)?;
-                file.records.retain(|record| record.end <= end);
-                (file.end, file.len, file.tail) = (end, end, Tail::Clean);
+            Some(offset) => {
+                durable::cut(storage, &file.name, offset)?;
+                file.records.retain(|record| record.end <= offset);
+                (file.end, file.len, file.tail) = (offset, offset, Tail::Clean);
                 break;
             }
         }
     }
-    log.last = history.last();
-    let end = opening::end_of(storage, &history)?;
-    (log.file, log.mark) = (end.file, end.mark);
+    end.last = history.last();
+    *end = end_of(storage, &history)?;
     Ok(())
 }

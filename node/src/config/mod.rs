@@ -24,7 +24,7 @@ use crate::cli::Args;
 use crate::dynamic::version_of;
 use crate::environment::{Environment, MY_ID};
 use crate::rules::{STANDALONE, client_rules};
-use crate::words::Whitelist;
+use crate::whitelist::Whitelist;
 use crate::zoocfg::{WHITELIST, ZooCfg};
 
 pub use error::ConfigError;

@@ -8,12 +8,13 @@ use std::time::Duration;
 use node_core::{Phase, Role, Status};
 use node_wire::ids::SessionId;
 
+use super::VERSION;
 use super::report::Report;
-use super::{VERSION, Word};
 use crate::clock::wall_ms;
 use crate::desk::Facts;
 use crate::metrics::{Detail, Labelled, Values, gauges, labelled, znodes};
 use crate::view::{ConnectionView, View};
+use crate::whitelist::Word;
 
 /// What the member says when it has no leader.
 const NOT_SERVING: &str = "This ZooKeeper instance is not currently serving requests\n";

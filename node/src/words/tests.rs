@@ -1,5 +1,6 @@
 //! The words' formats, line by line as ZooKeeper's.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,43 +68,6 @@ fn facts(view: View) -> Facts {
 
 fn said(word: Word, view: View) -> String {
     answer(word, &facts(view))
-}
-
-fn listed(names: &[&str]) -> Result<Whitelist, String> {
-    let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
-    Whitelist::new(Some(&names), "the list")
-}
-
-#[test]
-fn only_lower_case_letters_are_a_word() {
-    let words = Whitelist::new(None, "the list").expect("the default");
-    assert_eq!(words.question(*b"ruok"), Question::Ask(Word::Ruok));
-    assert_eq!(words.question([0, 0, 0, 45]), Question::NotAWord);
-    assert_eq!(words.question(*b"GET "), Question::NotAWord);
-    assert!(matches!(words.question(*b"kill"), Question::Refuse(_)));
-}
-
-#[test]
-fn the_whitelist_decides_and_without_one_only_what_reads_cheaply_is_answered() {
-    let words = listed(&["srvr", "dump", "what"]).expect("words");
-    assert_eq!(words.question(*b"srvr"), Question::Ask(Word::Srvr));
-    assert_eq!(words.question(*b"dump"), Question::Ask(Word::Dump));
-    assert!(matches!(words.question(*b"ruok"), Question::Refuse(_)));
-    let all = listed(&["*"]).expect("words");
-    let usual = Whitelist::new(None, "the list").expect("the default");
-    let answered = |list: &Whitelist| -> Vec<&str> {
-        let asked = Word::ALL.iter().filter(|word| {
-            let name = word.name().as_bytes().first_chunk::<4>().expect("four letters");
-            list.question(*name) == Question::Ask(**word)
-        });
-        asked.map(|word| word.name()).collect()
-    };
-    assert_eq!(answered(&usual), ["isro", "mntr", "ruok", "srvr", "stat"]);
-    assert_eq!(
-        answered(&all).join(" "),
-        "conf cons crst dirs dump envi gtmk hash isro mntr ruok srst srvr stat stmk wchc wchp wchs"
-    );
-    assert!(listed(&["server"]).is_err());
 }
 
 #[test]

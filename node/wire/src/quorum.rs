@@ -15,7 +15,7 @@ use bytes::{Bytes, BytesMut};
 use crate::client::{Id, codes};
 use crate::ids::{ServerId, SessionId};
 use crate::jute::limits::MAX_FRAME;
-use crate::jute::{DecodeError, Reader, Scan, Writer, record};
+use crate::jute::{DecodeError, Reader, Scan, Writer, encode, record};
 
 /// The most data of a packet, unless `jute.maxbuffer` says otherwise: twice a frame, as ZooKeeper's reader allows.
 pub const MAX_PACKET_DATA: usize = 2 * MAX_FRAME;
@@ -276,9 +276,8 @@ impl ForwardedRequest {
     /// The packet that brings it to the leader.
     #[must_use]
     pub fn into_packet(self) -> QuorumPacket {
-        let mut data = BytesMut::new();
-        self.encode(&mut Writer::new(&mut data));
-        QuorumPacket { kind: PacketType::Request, zxid: -1, data: Some(data.freeze()), auth: self.auth }
+        let data = encode(|w| self.encode(w));
+        QuorumPacket { kind: PacketType::Request, zxid: -1, data: Some(data), auth: self.auth }
     }
 }
 
@@ -292,6 +291,10 @@ record! {
         pub timeout_ms: i32,
     }
 }
+
+/// The zxid field of a REVALIDATE that nobody asked for: the session moved to another member. Members of ours
+/// alone say and know it.
+pub const SESSION_MOVED: i64 = 1;
 
 record! {
     /// The data of REVALIDATE, as the leader answers.

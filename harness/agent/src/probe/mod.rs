@@ -22,7 +22,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::protocol::Peer;
-use crate::server::{STACK, Wake};
+use crate::threads::{STACK, Wake};
 use crate::time::{MS, now_ns};
 use datagram::{Datagram, Kind, LENGTH};
 use rounds::Rounds;

@@ -26,9 +26,8 @@ mod sync;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use node_wire::client::OpCode;
 use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
-use node_wire::jute::Reader;
+use node_wire::jute::{Reader, encode};
 use node_wire::quorum::{
     Dialect, ForwardedRequest, LEARNER_PROTOCOL, LeaderInfo, LearnerInfo, PacketType, PingTouches,
     QuorumPacket, Revalidate,
@@ -36,7 +35,6 @@ use node_wire::quorum::{
 
 use crate::base::{Base, Leave, Then};
 use crate::io::{ConnId, Effect, Event};
-use crate::learner::encode;
 use crate::look::LearnerView;
 use crate::plant::{Bug, Plant};
 use crate::prep::Outstanding;
@@ -44,22 +42,10 @@ use crate::sessions::{Owner, SessionTracker};
 use crate::silence::Silence;
 use crate::tree::Tree;
 
-pub(crate) use rounds::MOVED;
 use rounds::SyncRounds;
 
 /// The first zxid of the last epoch that the wire can carry: behind an epoch that somebody accepted there has to be another.
 const LAST_EPOCH: i64 = (i32::MAX as i64) << 32;
-
-/// Transactions that make up the request of a forwarded sync.
-pub(crate) fn sync_request(session: SessionId) -> ForwardedRequest {
-    ForwardedRequest {
-        session,
-        cxid: 0,
-        op: OpCode::Sync.code(),
-        payload: bytes::Bytes::new(),
-        auth: Vec::new(),
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {

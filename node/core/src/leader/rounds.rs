@@ -21,17 +21,14 @@
 use std::collections::VecDeque;
 
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::quorum::{Dialect, PacketType, QuorumPacket, Revalidate, Revalidated};
+use node_wire::jute::encode;
+use node_wire::quorum::{Dialect, PacketType, QuorumPacket, Revalidate, Revalidated, SESSION_MOVED};
 
 use super::Leader;
 use crate::base::Base;
 use crate::io::{ClientId, ConnId};
-use crate::learner::encode;
 use crate::plant::{Bug, Plant};
 use crate::sessions::Owner;
-
-/// The zxid field of a REVALIDATE that nobody asked for: the session moved to another member.
-pub(crate) const MOVED: i64 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Waiter {
@@ -205,7 +202,7 @@ impl Leader {
             Owner::Local => base.clients.moved_away(session, &base.tree, &mut base.out),
             Owner::Learner(conn) => {
                 if self.peers.get(&conn).is_some_and(|peer| peer.dialect == Dialect::Own) {
-                    send_revalidated(base, conn, session, false, MOVED);
+                    send_revalidated(base, conn, session, false, SESSION_MOVED);
                 }
             }
         }

@@ -19,7 +19,7 @@ use node_wire::client::{
     MultiOp, MultiRequest, OpCode, PERM_WRITE, SetAclRequest, SetDataRequest,
 };
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::jute::{DecodeError, Reader};
+use node_wire::jute::{DecodeError, Reader, encode};
 use node_wire::membership::Membership;
 use node_wire::quorum::ForwardedRequest;
 use node_wire::txn::Txn;
@@ -27,7 +27,6 @@ use node_wire::txn::Txn;
 use crate::ClientRules;
 use crate::access::permits;
 use crate::ensemble::CONFIG_NODE;
-use crate::learner::encode;
 use crate::plant::{Bug, Plant};
 use crate::tree::{SharedAcl, Tree, parent_of};
 

@@ -8,12 +8,12 @@ use node_wire::client::{
 };
 use node_wire::credentials::digest_identity;
 use node_wire::ids::{Epoch, SessionId, Zxid};
+use node_wire::jute::encode;
 use node_wire::quorum::ForwardedRequest;
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
 use super::{Case, Outstanding};
 use crate::ClientRules;
-use crate::learner::encode;
 use crate::plant::Clean;
 use crate::tree::{Applied, Tree};
 

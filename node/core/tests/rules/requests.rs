@@ -20,7 +20,7 @@ use node_wire::client::{
     SetWatches2, SyncRequest, WatchesRequest,
 };
 use node_wire::ids::Zxid;
-use node_wire::jute::Writer;
+use node_wire::jute::encode;
 
 use crate::runner::{Args, Outcome};
 
@@ -198,10 +198,4 @@ fn watch(name: &str, args: &mut Args<'_>) -> Outcome<(OpCode, String, Bytes)> {
             (op, about, encode(|w| WatchesRequest { path, kind }.encode(w)))
         }
     })
-}
-
-pub(crate) fn encode(body: impl FnOnce(&mut Writer<'_>)) -> Bytes {
-    let mut buffer = bytes::BytesMut::new();
-    body(&mut Writer::new(&mut buffer));
-    buffer.freeze()
 }

@@ -31,6 +31,7 @@ use node_core::io::{Input, Proof, Recovered};
 use node_wire::client::{Acl, CreateRequest, Id, OpCode, Request};
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, SessionId, Zxid};
+use node_wire::jute::encode;
 use node_wire::quorum::{
     Dialect, ForwardedRequest, LEARNER_PROTOCOL, LeaderInfo, LearnerInfo, PacketType, QuorumPacket,
     Revalidate,
@@ -39,7 +40,7 @@ use node_wire::quorum::{
 use crate::clients::Wish;
 use crate::ensemble::Ensemble;
 use crate::history::{entry, image, parse_zxid, parse_zxids};
-use crate::requests::{encode, request};
+use crate::requests::request;
 
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 

@@ -5,8 +5,9 @@
 //! length -1 is null. There are no tags: whoever reads must know what comes.
 //!
 //! [`Reader`] takes the bytes apart without copying them: strings and buffers are slices of what was received
-//! and keep it alive. [`Writer`] appends to a buffer of the caller's. [`Jute`] is what both know how to
-//! handle, and a `record!` inside this crate is a struct whose declaration is its format.
+//! and keep it alive. [`Writer`] appends to a buffer of the caller's, and [`encode`] makes a buffer for it.
+//! [`Jute`] is what both know how to handle, and a `record!` inside this crate is a struct whose declaration
+//! is its format.
 
 mod reader;
 mod record;
@@ -19,7 +20,7 @@ pub use reader::Reader;
 pub use record::Jute;
 pub(crate) use record::record;
 pub(crate) use scan::{Scan, bounded_length};
-pub use writer::Writer;
+pub use writer::{Writer, encode};
 
 /// The bounds that decoding enforces.
 pub mod limits {

@@ -4,7 +4,7 @@ use bytes::{Buf, Bytes};
 use bytestring::ByteString;
 
 use super::limits::{MAX_BUFFER, MAX_VECTOR};
-use super::{DecodeError, Jute, bounded_length};
+use super::{DecodeError, bounded_length};
 
 /// Reads values from the front of a byte string. What it hands out are slices of the same memory.
 ///
@@ -31,14 +31,6 @@ impl Reader {
     #[must_use]
     pub fn rest(self) -> Bytes {
         self.bytes
-    }
-
-    /// Reads any value that jute knows.
-    ///
-    /// # Errors
-    /// What the value's own decoding finds.
-    pub fn read<T: Jute>(&mut self) -> Result<T, DecodeError> {
-        T::decode(self)
     }
 
     /// Reads one byte.

@@ -21,6 +21,23 @@ pub trait Jute: Sized {
     fn decode(r: &mut Reader) -> Result<Self, DecodeError>;
 }
 
+impl Reader {
+    /// Reads any value that jute knows.
+    ///
+    /// # Errors
+    /// What the value's own decoding finds.
+    pub fn read<T: Jute>(&mut self) -> Result<T, DecodeError> {
+        T::decode(self)
+    }
+}
+
+impl Writer<'_> {
+    /// Writes any value that jute knows.
+    pub fn write<T: Jute>(&mut self, value: &T) {
+        value.encode(self);
+    }
+}
+
 /// Declares a struct and, from the order of its fields, its jute form.
 ///
 /// The methods are inherent, so that users need no trait in scope.

@@ -1,8 +1,6 @@
 //! Putting jute together.
 
-use bytes::{BufMut, BytesMut};
-
-use super::Jute;
+use bytes::{BufMut, Bytes, BytesMut};
 
 /// Appends values to a buffer of the caller's.
 ///
@@ -16,11 +14,6 @@ impl<'a> Writer<'a> {
     /// Appends behind what is there.
     pub fn new(buffer: &'a mut BytesMut) -> Writer<'a> {
         Writer { buffer }
-    }
-
-    /// Writes any value that jute knows.
-    pub fn write<T: Jute>(&mut self, value: &T) {
-        value.encode(self);
     }
 
     /// Writes one byte.
@@ -71,4 +64,12 @@ impl<'a> Writer<'a> {
     pub fn raw(&mut self, bytes: &[u8]) {
         self.buffer.put_slice(bytes);
     }
+}
+
+/// Gives what `body` writes, in a buffer of its own.
+#[must_use]
+pub fn encode(body: impl FnOnce(&mut Writer<'_>)) -> Bytes {
+    let mut buffer = BytesMut::new();
+    body(&mut Writer::new(&mut buffer));
+    buffer.freeze()
 }
