@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::findings::sentence;
 use crate::numbers::{count, duration, len, plural};
 use crate::story::{self, Axis};
-use crate::terminal::{Style, glyph, painted, printable, wrap};
+use crate::terminal::{Style, painted, printable, wrap};
+use crate::verdicts::{glyph, word};
 
 /// Column in which the text of a line begins.
 const INDENT: usize = 12;
@@ -131,8 +132,7 @@ struct Screen {
 
 impl Screen {
     fn verdict(&mut self, checked: &Checked) {
-        let title =
-            format!("{} {}", glyph(checked.verdict), crate::terminal::word(checked.verdict).to_uppercase());
+        let title = format!("{} {}", glyph(checked.verdict), word(checked.verdict).to_uppercase());
         let title = painted(&title, checked.verdict, self.style);
         let judged = match (&checked.model, &checked.condition) {
             (Some(model), Some(condition)) => {

@@ -13,6 +13,7 @@ use crate::faults::{FaultRecord, FaultState};
 use crate::numbers::{count, duration, len, lossy, ms, ns_to_ms, plural, setting_ms, whole_ms};
 use crate::outages::touched_by_any;
 use crate::results::{Election, ElectionKind, LatencyClass, Outage, OutcomeCounts, Phase, Results, RunInfo};
+use crate::verdicts::word;
 
 /// Characters of a counterexample's sentence with which it fits into the verdict's.
 const MOST_STORY: usize = 220;
@@ -203,7 +204,7 @@ pub(crate) fn reasons(results: &Results) -> Vec<&CheckResult> {
 /// The word that a report opens with, and the verdict whose colour and sign it has.
 pub(crate) fn headline(results: &Results) -> (&'static str, Verdict) {
     match (results.verdict, results.interrupted) {
-        (Verdict::Invalid, _) | (_, false) => (crate::terminal::word(results.verdict), results.verdict),
+        (Verdict::Invalid, _) | (_, false) => (word(results.verdict), results.verdict),
         (Verdict::Valid | Verdict::Unknown, true) => ("interrupted", Verdict::Unknown),
     }
 }

@@ -8,7 +8,7 @@
 //! - [`operations`]: the history as pairs of call and answer, and what can be counted on them;
 //!   [`outages`] and [`latency`]: what clients paid; [`elections`]: what leaders cost, by kind of fault.
 //! - [`findings`]: the sentences that each part of a report opens with, drawn from the data; `broken`: what a
-//!   violation means in words of promises; `held`: which members showed a value.
+//!   violation means in words of promises; `held`: which members showed a value; `verdicts`: how a verdict is told.
 //! - [`checked`], [`story`]: a history judged without its run, and a counterexample, as text.
 //! - [`terminal`], [`html`], [`junit`]: the three renderings; `results.json` is `serde_json` on
 //!   [`results::Results`].
@@ -33,3 +33,4 @@ pub mod results;
 pub mod story;
 mod svg;
 pub mod terminal;
+mod verdicts;

@@ -12,6 +12,7 @@ use crate::faults::{FaultRecord, FaultState};
 use crate::findings::{self, sentence_end};
 use crate::numbers::{count, duration, len, moment, rate, whole_ms};
 use crate::results::{Election, Results, RunInfo};
+use crate::verdicts::glyph;
 
 /// Rows of the screen that everything is to fit on.
 const SCREEN_ROWS: usize = 24;
@@ -82,24 +83,6 @@ pub fn render(
     };
     let [first, rest @ ..] = DETAILS;
     rest.into_iter().fold(draw(first), |screen, less| if screen.fits() { screen } else { draw(less) }).out
-}
-
-/// The glyph that stands beside a verdict, so that it is not told by colour alone.
-pub(crate) fn glyph(verdict: Verdict) -> char {
-    match verdict {
-        Verdict::Valid => '✓',
-        Verdict::Invalid => '✗',
-        Verdict::Unknown => '?',
-    }
-}
-
-/// The word for a verdict of a whole run.
-pub fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Valid => "valid",
-        Verdict::Invalid => "violation",
-        Verdict::Unknown => "unknown",
-    }
 }
 
 #[derive(Clone, Copy)]

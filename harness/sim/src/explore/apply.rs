@@ -9,8 +9,9 @@ use node_wire::ids::{Epoch, Round, SessionId, Zxid};
 use node_wire::quorum::{Dialect, PacketType};
 
 use super::checks::Finding;
+use super::place::{MAX_MEMBERS, Place, place_of, server};
 use super::transition::Transition;
-use super::world::{Cargo, Conn, End, MAX_MEMBERS, Place, Vote, World, content, place_of, server};
+use super::world::{Cargo, Conn, End, Vote, World, content};
 use crate::outcome::Rule;
 
 /// Ticks within which a member's time runs out: more than any of its deadlines lies ahead.

@@ -1,7 +1,6 @@
-//! What must hold in every state, and the little memory of the past that this needs.
+//! What must hold in every state.
 //!
-//! The memory (who led which epoch, what was proposed, what was committed) is a part of the state: two states that
-//! differ in it are two. The names of the rules are those of [`Rule`].
+//! What lies in the past is judged by the memory of it, the [`Ghost`]. The names of the rules are those of [`Rule`].
 
 use std::collections::BTreeSet;
 
@@ -11,47 +10,14 @@ use node_wire::election::PeerState;
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 
 use super::disk::{Mark, mark};
-use super::starts::{self, Start};
-use super::world::{Place, Vote, World, place_of, server};
+use super::ghost::{Committed, Ghost};
+use super::place::{Place, place_of, server};
+use super::starts;
+use super::world::{Vote, World};
 use crate::outcome::Rule;
 
 /// A rule and the sentence that says how it was broken.
 pub(super) type Finding = Result<(), (Rule, String)>;
-
-/// A place in the one sequence, with the digest of the tree there once a member stopped at it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Committed {
-    mark: Mark,
-    tree: Option<i64>,
-}
-
-/// Who told that it votes for whom: in which round while it looked, none when it followed or led.
-type Told = (Place, ServerId, Option<Round>);
-
-/// What is remembered of the past.
-#[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Ghost {
-    /// Who has the best vote of all, by the histories that the members begin with.
-    pub(super) best: Place,
-    leaders: Vec<(Epoch, ServerId)>,
-    proposed: Vec<Mark>,
-    committed: Vec<Committed>,
-    /// Votes that were ever told.
-    votes: Vec<Told>,
-}
-
-impl Ghost {
-    pub(super) fn of(start: &Start) -> Self {
-        let entries = start.disks.iter().flat_map(|disk| &disk.entries).map(mark);
-        let mut proposed: Vec<Mark> = entries.chain(start.committed.iter().copied()).collect();
-        proposed.sort_unstable();
-        proposed.dedup();
-        let committed = start.committed.iter().map(|mark| Committed { mark: *mark, tree: None }).collect();
-        let vote = |place: &Place| (start.disks[*place].current, start.disks[*place].last(), *place);
-        let best = (0..start.disks.len()).max_by_key(vote).unwrap_or_default();
-        Self { best, leaders: Vec::new(), proposed, committed, votes: Vec::new() }
-    }
-}
 
 impl<P: Plant, const N: usize> World<P, N> {
     fn ghost(&mut self) -> &mut Ghost {

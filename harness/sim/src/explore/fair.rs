@@ -4,7 +4,8 @@ use node_core::Plant;
 
 use super::Bounds;
 use super::checks::Finding;
-use super::world::{Budget, World, server};
+use super::place::server;
+use super::world::{Budget, World};
 use crate::outcome::Rule;
 
 /// Ticks within which a fair course ends with one leader: twenty peer time-outs and one initLimit, as in the

@@ -49,6 +49,8 @@ mod checks;
 mod digest;
 mod disk;
 mod fair;
+mod ghost;
+mod place;
 mod search;
 mod shorten;
 mod starts;

@@ -5,20 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use node_core::Plant;
 
 use super::digest::Visited;
-use super::shorten::shortest;
+use super::shorten::{Broken, shortest};
 use super::starts::{Named, Start};
 use super::transition::Transition;
 use super::world::World;
 use super::{Bounds, Counterexample, Explored, Model};
 use crate::outcome::Rule;
-
-/// A way from a start to a state that breaks a promise.
-#[derive(Clone, Debug)]
-pub(super) struct Broken {
-    pub(super) rule: Rule,
-    pub(super) sentence: String,
-    pub(super) path: Vec<Transition>,
-}
 
 /// A state on the way, and what was not tried from it yet.
 struct Frame<P: Plant, const N: usize> {

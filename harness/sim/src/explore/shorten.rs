@@ -4,11 +4,19 @@
 //! any two, as long as what remains is a path that breaks the same promise. In the end no transition and no two (a
 //! crash and its restart, say) can be left out.
 
-use super::search::Broken;
 use super::transition::Transition;
+use crate::outcome::Rule;
 
 /// Paths longer than this are not tried without any two of their transitions: that takes the square of their length.
 const MAX_FOR_PAIRS: usize = 150;
+
+/// A way from a start to a state that breaks a promise.
+#[derive(Clone, Debug)]
+pub(super) struct Broken {
+    pub(super) rule: Rule,
+    pub(super) sentence: String,
+    pub(super) path: Vec<Transition>,
+}
 
 /// The shortest path that leaving out comes to.
 pub(super) fn shortest(mut broken: Broken, replay: impl Fn(&[Transition]) -> Option<Broken>) -> Broken {

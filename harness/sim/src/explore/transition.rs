@@ -8,7 +8,8 @@ use std::fmt;
 use node_core::{Plant, Role};
 
 use super::disk::Kept;
-use super::world::{Place, World, server};
+use super::place::{Place, server};
+use super::world::World;
 
 /// A step from one state to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

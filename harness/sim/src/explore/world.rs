@@ -16,17 +16,12 @@ use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 use node_wire::membership::Membership;
 use node_wire::quorum::{Dialect, QuorumPacket};
 
-use super::checks::Ghost;
 use super::digest::{self, Digest};
 use super::disk::Disk;
+use super::ghost::Ghost;
+use super::place::{MAX_MEMBERS, Place, server};
 use super::starts::{self, Start};
 use super::{Bounds, Model};
-
-/// The most members of an exploration.
-pub(super) const MAX_MEMBERS: usize = 4;
-
-/// A member's place: its server id less one.
-pub(super) type Place = usize;
 
 /// The silence after which members give each other up. The members of an exploration have no common time, so only
 /// its proportion to the time-outs that are fixed in the core means anything.
@@ -38,16 +33,6 @@ const TICK_TIME: Duration = Duration::from_millis(100);
 /// How many of them the taking over of a history may last.
 const INIT_LIMIT: u32 = 5;
 const SYNC_LIMIT: u32 = 5;
-
-/// The server at a place.
-pub(super) fn server(place: Place) -> ServerId {
-    ServerId(u64::try_from(place).expect("members are few") + 1)
-}
-
-/// The place of a server.
-pub(super) fn place_of(server: ServerId) -> Option<Place> {
-    (0..MAX_MEMBERS).find(|place| self::server(*place) == server)
-}
 
 /// A vote as it travels: a notification without what the core never looks at, or what all know. What the log of its
 /// candidate proposes stands for itself by its version.

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use super::Script;
 use super::lines::{Line, Transition};
-use super::passes::{client_of, hosts_of, with_lines};
-use super::shrink::Shrinker;
+use super::parties::{client_of, hosts_of};
+use super::shrinker::{Shrinker, with_lines};
 
 /// Lines apart that two lines may be to be tried together.
 const WINDOW: usize = 12;
@@ -157,27 +157,4 @@ pub(super) fn gather_ticks(shrinker: &mut Shrinker) {
             index += 1;
         }
     }
-}
-
-/// Clients that go elsewhere, when less is needed for it. True when something was found.
-pub(super) fn elsewhere(shrinker: &mut Shrinker) -> bool {
-    for index in 0..shrinker.best.lines.len() {
-        let Some(line) = shrinker.best.lines.get(index) else { return false };
-        let Transition::Connects { client, host, anew } = line.transition else { continue };
-        for other in (0..shrinker.best.head.hosts()).filter(|other| *other != host) {
-            let before = shrinker.best.clone();
-            let mut script = before.clone();
-            script.lines[index].transition = Transition::Connects { client, host: other, anew };
-            if !shrinker.tries(script) {
-                continue;
-            }
-            without_groups(shrinker);
-            super::passes::without_lines(shrinker);
-            if shrinker.best.lines.len() < before.lines.len() {
-                return true;
-            }
-            shrinker.best = before;
-        }
-    }
-    false
 }

@@ -58,10 +58,12 @@ mod groups;
 mod head;
 mod lines;
 mod parse;
+mod parties;
 mod passes;
 mod reduce;
 mod replay;
 mod shrink;
+mod shrinker;
 
 use node_core::Bug;
 
@@ -71,7 +73,8 @@ pub(crate) use lines::{Crash, DiskTurn, Kind, Line, Target, Transition};
 pub use parse::ScriptError;
 pub(crate) use reduce::Reduction;
 pub use replay::{Replayed, replay};
-pub use shrink::{Shrunk, shrink, write_down};
+pub use shrink::{shrink, write_down};
+pub use shrinker::Shrunk;
 
 use crate::outcome::Rule;
 

@@ -5,7 +5,8 @@ use std::mem::discriminant;
 use super::groups;
 use super::head::SETTINGS;
 use super::lines::{Crash, Line, Transition};
-use super::shrink::Shrinker;
+use super::parties::{client_of, hosts_of, rename_hosts};
+use super::shrinker::{Shrinker, with_lines};
 use super::{Deed, Prompt, Script};
 use crate::network::HostIndex;
 
@@ -42,24 +43,13 @@ pub(super) fn all(shrinker: &mut Shrinker) {
         // The dearer ones only when the others find nothing more.
         if shrinker.best == before
             && !groups::without_two_lines(shrinker)
-            && !groups::elsewhere(shrinker)
+            && !elsewhere(shrinker)
             && !groups::without_two_groups(shrinker)
         {
             break;
         }
     }
     without_strangers(shrinker);
-}
-
-pub(super) fn with_lines(script: &Script, lines: Vec<Line>) -> Script {
-    Script {
-        lines,
-        head: script.head,
-        plant: script.plant,
-        breaks: script.breaks,
-        title: Vec::new(),
-        tail: Vec::new(),
-    }
 }
 
 fn try_without(shrinker: &mut Shrinker, spared: impl Fn(&Transition) -> bool) -> bool {
@@ -164,73 +154,9 @@ fn sooner(shrinker: &mut Shrinker, index: usize) {
     }
 }
 
-pub(super) fn client_of(transition: &Transition) -> Option<usize> {
-    match transition {
-        Transition::Connects { client, .. }
-        | Transition::Asks { client, .. }
-        | Transition::Pings { client }
-        | Transition::HangsUp { client }
-        | Transition::Hears { client, .. }
-        | Transition::Drops { client, .. }
-        | Transition::Listens { client }
-        | Transition::Cut { client } => Some(*client),
-        _ => None,
-    }
-}
-
 fn without_clients(shrinker: &mut Shrinker) {
     for client in (0..shrinker.best.head.clients).rev() {
         try_without(shrinker, |transition| client_of(transition) == Some(client));
-    }
-}
-
-/// Members that a transition is about.
-pub(super) fn hosts_of(transition: &Transition) -> [Option<HostIndex>; 2] {
-    let mut hosts = [None; 2];
-    let mut places = hosts.iter_mut();
-    rename_hosts(&mut transition.clone(), |host| {
-        if let Some(place) = places.next() {
-            *place = Some(host);
-        }
-        host
-    });
-    hosts
-}
-
-fn rename_hosts(transition: &mut Transition, mut name: impl FnMut(HostIndex) -> HostIndex) {
-    match transition {
-        Transition::Start { host }
-        | Transition::Crash { host, .. }
-        | Transition::Tick { host, .. }
-        | Transition::Stored { host, .. }
-        | Transition::Wrote { host, .. }
-        | Transition::Told { host }
-        | Transition::Snapshot { host }
-        | Transition::Clock { host, .. }
-        | Transition::DiskFails { host, .. }
-        | Transition::Disk { host, .. }
-        | Transition::Rots { host, .. }
-        | Transition::Connects { host, .. }
-        | Transition::Hears { host, .. }
-        | Transition::Drops { host, .. } => *host = name(*host),
-        Transition::Meets { host, peer }
-        | Transition::Misses { host, peer }
-        | Transition::Dials { host, peer }
-        | Transition::Accepts { host, peer }
-        | Transition::Dialled { host, peer }
-        | Transition::Refused { host, peer }
-        | Transition::Loses { host, peer, .. }
-        | Transition::Vote { from: host, to: peer }
-        | Transition::Packet { from: host, to: peer, .. } => {
-            *host = name(*host);
-            *peer = name(*peer);
-        }
-        Transition::Asks { .. }
-        | Transition::Pings { .. }
-        | Transition::HangsUp { .. }
-        | Transition::Listens { .. }
-        | Transition::Cut { .. }
-        | Transition::Look(_) => {}
     }
 }
 
@@ -266,7 +192,7 @@ fn try_without_members(shrinker: &mut Shrinker, gone: &[HostIndex]) -> bool {
 }
 
 /// Delta debugging over lines: halves, quarters, and so on down to single lines.
-pub(super) fn without_lines(shrinker: &mut Shrinker) {
+fn without_lines(shrinker: &mut Shrinker) {
     let mut chunk = shrinker.best.lines.len() / 2;
     while chunk > 0 && !shrinker.is_spent() {
         let mut found = false;
@@ -427,6 +353,29 @@ fn simpler(transition: &Transition) -> Vec<Transition> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Clients that go elsewhere, when less is needed for it. True when something was found.
+fn elsewhere(shrinker: &mut Shrinker) -> bool {
+    for index in 0..shrinker.best.lines.len() {
+        let Some(line) = shrinker.best.lines.get(index) else { return false };
+        let Transition::Connects { client, host, anew } = line.transition else { continue };
+        for other in (0..shrinker.best.head.hosts()).filter(|other| *other != host) {
+            let before = shrinker.best.clone();
+            let mut script = before.clone();
+            script.lines[index].transition = Transition::Connects { client, host: other, anew };
+            if !shrinker.tries(script) {
+                continue;
+            }
+            groups::without_groups(shrinker);
+            without_lines(shrinker);
+            if shrinker.best.lines.len() < before.lines.len() {
+                return true;
+            }
+            shrinker.best = before;
+        }
+    }
+    false
 }
 
 /// Clients that do nothing are not counted, and the others count from one.

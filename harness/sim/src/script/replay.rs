@@ -1,12 +1,12 @@
 //! A script carried out.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use node_core::{Bug, Clean, Plant, Planted};
 use node_wire::ids::Zxid;
 
 use super::Script;
-use super::shrink::together;
 use crate::message_of;
 use crate::outcome::Violation;
 use crate::world::World;
@@ -91,4 +91,28 @@ fn live<P: Plant>(script: &Script, mut world: World<P>, notes: bool) -> Run {
     }
     run.violation = world.into_violation(ended.err().map(|payload| message_of(payload.as_ref())));
     run
+}
+
+/// Notes in which the same stands once, and what is sent to several members too: `s1>s2,s3 COMMIT 0x100000001`.
+pub(super) fn together(notes: &[String]) -> Vec<String> {
+    let parts = |note: &str| {
+        let (link, what) = note.split_once(' ')?;
+        let (from, to) = link.split_once('>')?;
+        Some((from.to_owned(), to.to_owned(), what.to_owned()))
+    };
+    let mut told: Vec<String> = Vec::new();
+    let mut known: BTreeSet<&str> = BTreeSet::new();
+    for note in notes.iter().filter(|note| known.insert(note.as_str())) {
+        let same = parts(note).and_then(|(from, to, what)| {
+            let earlier = told.iter_mut().find(|earlier| {
+                parts(earlier).is_some_and(|(sender, _, said)| sender == from && said == what)
+            })?;
+            Some((earlier, to))
+        });
+        match same {
+            Some((earlier, to)) => *earlier = earlier.replacen(' ', &format!(",{to} "), 1),
+            None => told.push(note.clone()),
+        }
+    }
+    told
 }

@@ -5,31 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use node_core::{Bug, Clean, Plant, Planted};
 
-use super::replay::{Run, run};
+use super::replay::run;
+use super::shrinker::{Shrinker, Shrunk};
 use super::{Head, Line, Reduction, Script, passes};
 use crate::message_of;
 use crate::outcome::{Options, Rule, Violation};
 use crate::world::World;
-
-/// Notes of a look at most.
-const MAX_LOOK_NOTES: usize = 12;
-
-/// A small counterexample.
-#[derive(Clone, Debug)]
-pub struct Shrunk {
-    /// The script that is left.
-    pub script: Script,
-    /// What it breaks.
-    pub violation: Violation,
-    /// Its transitions.
-    pub events: usize,
-    /// Its members.
-    pub members: usize,
-    /// Operations that its clients ask for.
-    pub operations: usize,
-    /// Worlds that were lived through to find it.
-    pub replays: u32,
-}
 
 /// Makes a failing seed small, living through at most `budget` worlds. Nothing when the seed breaks no promise, or
 /// when the script of its world does not break the same one.
@@ -165,141 +146,4 @@ impl Worlds {
             chunk /= 2;
         }
     }
-}
-
-/// Reduces a script.
-pub(super) struct Shrinker {
-    plant: Option<Bug>,
-    rule: Rule,
-    left: u32,
-    used: u32,
-    /// Whether the clean member has to keep its promises.
-    acquits: bool,
-    pub(super) best: Script,
-}
-
-impl Shrinker {
-    fn new(plant: Option<Bug>, rule: Rule, budget: u32) -> Self {
-        let best = Script {
-            title: Vec::new(),
-            plant,
-            breaks: Some(rule),
-            head: Head::usual(1),
-            lines: Vec::new(),
-            tail: Vec::new(),
-        };
-        Self { plant, rule, left: budget.max(2), used: 0, acquits: plant.is_some(), best }
-    }
-
-    /// Takes a script as it was written down. False when it does not break the rule.
-    fn begin(&mut self, script: Script) -> bool {
-        let acquits = std::mem::replace(&mut self.acquits, false);
-        let begins = self.tries(script);
-        // A script that accuses the clean member from the start is not held to more than it can do.
-        self.acquits = acquits && begins && self.is_innocent(&self.best.clone());
-        begins
-    }
-
-    /// True when nothing may be tried any more.
-    pub(super) fn is_spent(&self) -> bool {
-        self.left == 0
-    }
-
-    fn run(&mut self, script: &Script, plant: Option<Bug>) -> Run {
-        self.left = self.left.saturating_sub(1);
-        self.used += 1;
-        run(script, plant, false)
-    }
-
-    fn is_innocent(&mut self, script: &Script) -> bool {
-        self.run(script, None).violation.is_none()
-    }
-
-    /// Keeps a script that breaks the same rule, without the lines that were not possible in it.
-    pub(super) fn tries(&mut self, mut script: Script) -> bool {
-        if self.is_spent() {
-            return false;
-        }
-        let run = self.run(&script, self.plant);
-        if run.violation.is_none_or(|violation| violation.rule != self.rule) {
-            return false;
-        }
-        let mut done = run.lines.iter().map(|done| done.carried_out);
-        script.lines.retain(|_| done.next().unwrap_or(false));
-        if self.acquits && !self.is_innocent(&script) {
-            return false;
-        }
-        self.best = script;
-        true
-    }
-
-    /// The smallest script, with notes.
-    fn finish(mut self, seed: u64, budget: u32) -> Option<Shrunk> {
-        let told = run(&self.best, self.plant, true);
-        self.used += 1;
-        let violation = told.violation?;
-        for (line, done) in self.best.lines.iter_mut().zip(&told.lines) {
-            let mut notes = together(&done.notes);
-            // What goes on until a bound says the same over and over.
-            if matches!(line.transition, super::Transition::Look(_)) && notes.len() > MAX_LOOK_NOTES {
-                notes.truncate(MAX_LOOK_NOTES);
-                notes.push("and so on".to_owned());
-            }
-            line.note = notes.join("; ");
-            if let super::Transition::Packet { zxid, .. } = &mut line.transition {
-                *zxid = done.arrived;
-            }
-        }
-        let mut script = self.best;
-        script.title = title(&script, &violation, seed);
-        script.tail = told.standings;
-        Some(Shrunk {
-            events: script.events(),
-            members: script.members(),
-            operations: script.operations(),
-            replays: self.used.min(budget),
-            script,
-            violation,
-        })
-    }
-}
-
-/// Notes in which the same stands once, and what is sent to several members too: `s1>s2,s3 COMMIT 0x100000001`.
-pub(super) fn together(notes: &[String]) -> Vec<String> {
-    let parts = |note: &str| {
-        let (link, what) = note.split_once(' ')?;
-        let (from, to) = link.split_once('>')?;
-        Some((from.to_owned(), to.to_owned(), what.to_owned()))
-    };
-    let mut told: Vec<String> = Vec::new();
-    let mut known: BTreeSet<&str> = BTreeSet::new();
-    for note in notes.iter().filter(|note| known.insert(note.as_str())) {
-        let same = parts(note).and_then(|(from, to, what)| {
-            let earlier = told.iter_mut().find(|earlier| {
-                parts(earlier).is_some_and(|(sender, _, said)| sender == from && said == what)
-            })?;
-            Some((earlier, to))
-        });
-        match same {
-            Some((earlier, to)) => *earlier = earlier.replacen(' ', &format!(",{to} "), 1),
-            None => told.push(note.clone()),
-        }
-    }
-    told
-}
-
-fn title(script: &Script, violation: &Violation, seed: u64) -> Vec<String> {
-    let mut title = Vec::new();
-    if let Some(bug) = script.plant {
-        title.push(format!("{}: {} ({}).", bug.name(), bug.summary(), bug.origin()));
-    }
-    title.push(format!("{}: {}.", violation.rule.name(), violation.sentence));
-    title.push(format!(
-        "What is left of seed {seed}: {} transitions, {} members, {} operations.",
-        script.events(),
-        script.members(),
-        script.operations()
-    ));
-    title.push(String::new());
-    title
 }

@@ -6,10 +6,10 @@
 use std::io::BufRead;
 
 use super::edn::{Fault, Parser, is_blank};
+use super::failure::{Failure, name_failure};
 use super::fields::Words;
-use super::lines::MAX_LINE_BYTES;
+use super::limits::MAX_LINE_BYTES;
 use super::processes::Processes;
-use super::records::{Failure, name_failure};
 use super::{LoadError, Record};
 
 /// The list around the elements.

@@ -1,9 +1,11 @@
 //! The events of a history in lines of our own form, line by line, for whoever has the lines.
 
+use super::completeness::Completeness;
 use super::convert::event_of;
-use super::lines::{Seal, in_one_line, line_to_record};
+use super::lines::line_to_record;
+use super::load_error::in_one_line;
 use super::processes::{Processes, Who};
-use super::records::Completeness;
+use super::seal::Seal;
 use super::{Event, LoadError};
 
 /// Reads lines, and remembers what the trailer will be compared with.

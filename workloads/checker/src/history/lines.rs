@@ -1,10 +1,7 @@
-//! A history in lines of JSON, and the trailer that proves one of ours complete.
+//! A history in lines of JSON: one object to a line.
 //!
-//! One object to a line. Ours end with a trailer: the count of lines and the SHA-256 of all bytes before it. Without it
-//! (the run was killed, the file was cut or changed) the history can't show that all is well, see [`Extent`]: each of our
-//! lines has its place, so that a missing end is told from lines that are missing before it.
-//! A history from elsewhere, in the same line form but without any field that only our recorder writes, has no trailer
-//! and is taken as it is.
+//! Any function and any value are read, and so is any further field. Whether all lines are there is for
+//! [`super::seal`] to say.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,39 +9,13 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
-use sha2::{Digest, Sha256};
 
 use super::fields::Fields;
+use super::limits::read_line;
+use super::load_error::in_one_line;
 use super::processes::Processes;
-use super::{Datum, Extent, LoadError, Record};
-
-/// Longest line that is read, and the longest element where elements are no lines.
-pub const MAX_LINE_BYTES: usize = 1 << 20;
-
-/// `read_until` with a limit, so that a file without newlines is refused before it fills the memory.
-pub(super) fn read_line<R: BufRead>(
-    reader: &mut R,
-    line: &mut Vec<u8>,
-    number: u64,
-) -> Result<usize, LoadError> {
-    loop {
-        let available = reader.fill_buf()?;
-        if available.is_empty() {
-            return Ok(line.len());
-        }
-        let newline = available.iter().position(|&byte| byte == b'\n');
-        let taken = newline.map_or(available.len(), |at| at + 1);
-        if line.len() + taken > MAX_LINE_BYTES {
-            let reason = format!("longer than {MAX_LINE_BYTES} bytes");
-            return Err(LoadError::Malformed { line: number, reason });
-        }
-        line.extend_from_slice(&available[..taken]);
-        reader.consume(taken);
-        if newline.is_some() {
-            return Ok(line.len());
-        }
-    }
-}
+use super::seal::Seal;
+use super::{Datum, LoadError, Record};
 
 /// What a line of JSON says.
 pub(super) struct Line {
@@ -59,11 +30,6 @@ pub(super) fn line_to_record(text: &[u8], processes: &mut Processes) -> Result<L
     let fields: Fields = serde_json::from_slice(text).map_err(|error| in_one_line(&error))?;
     let recorded = fields.recorded;
     Ok(Line { record: fields.finish(processes)?, recorded })
-}
-
-/// The position inside one line is the column; the line that serde counts is always 1.
-pub(super) fn in_one_line(error: &serde_json::Error) -> String {
-    error.to_string().replace(" at line 1 column", " at column")
 }
 
 impl<'de> Deserialize<'de> for Fields {
@@ -93,101 +59,6 @@ impl<'de> Deserialize<'de> for Fields {
 /// A field's name, in place where it has no escapes.
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
-
-#[derive(Deserialize)]
-struct Trailer {
-    trailer: bool,
-    count: u64,
-    sha256: String,
-}
-
-/// What is known of the completeness of a history of lines while it is read.
-#[derive(Default)]
-pub(super) struct Seal {
-    hash: Sha256,
-    /// Lines that are events.
-    pub(super) events: u64,
-    /// Whether the history is one of ours.
-    pub(super) recorded: bool,
-    trailer: Option<Trailer>,
-    problem: Option<String>,
-    /// Whether a line says that it stands elsewhere.
-    displaced: bool,
-}
-
-impl Seal {
-    /// Takes a line, with its end, and reads it as `parse` does; none for what is no event: a blank line, the trailer,
-    /// a last line that is cut short.
-    pub(super) fn line<T>(
-        &mut self,
-        bytes: &[u8],
-        number: u64,
-        parse: impl FnOnce(&[u8]) -> Result<T, String>,
-    ) -> Result<Option<T>, LoadError> {
-        let text = bytes.trim_ascii();
-        if text.is_empty() {
-            self.hash.update(bytes);
-            return Ok(None);
-        }
-        let malformed = |reason: String| LoadError::Malformed { line: number, reason };
-        if self.trailer.is_some() {
-            return Err(malformed("nothing may follow the trailer".to_owned()));
-        }
-        let is_trailer = text.starts_with(b"{\"trailer\"");
-        let parsed = if is_trailer { read_trailer(text).map(Err) } else { parse(text).map(Ok) };
-        match parsed {
-            Ok(Ok(event)) => {
-                self.hash.update(bytes);
-                Ok(Some(event))
-            }
-            Ok(Err(trailer)) => {
-                self.trailer = Some(trailer);
-                Ok(None)
-            }
-            Err(_) if !bytes.ends_with(b"\n") => {
-                self.problem = Some(format!("line {number}, the last, is cut short"));
-                Ok(None)
-            }
-            Err(reason) => Err(malformed(reason)),
-        }
-    }
-
-    /// Compares the place that a line says it has, if it says so, with the one at which it stands behind `skipped` lines
-    /// that are no events.
-    pub(super) fn place(&mut self, said: u64, skipped: u64) {
-        self.displaced |= said != 0 && said != self.events + skipped;
-    }
-
-    /// Whether the history comes from elsewhere.
-    pub(super) fn is_plain(&self) -> bool {
-        self.trailer.is_none() && !self.recorded
-    }
-
-    /// Everything was read: what is missing or wrong.
-    pub(super) fn problem(&self) -> Option<(Extent, String)> {
-        let Some(trailer) = &self.trailer else {
-            let lost = || "the trailer is missing: the end of the history may be lost".to_owned();
-            let lost = self.problem.clone().or_else(|| self.recorded.then(lost))?;
-            return Some(if self.displaced && self.recorded {
-                (Extent::Parts, format!("{lost}; and lines before it are missing"))
-            } else {
-                (Extent::Beginning, lost)
-            });
-        };
-        if trailer.count != self.events {
-            let why = format!("the trailer counts {} lines but there are {}", trailer.count, self.events);
-            return Some((Extent::Parts, why));
-        }
-        let hash = super::writer::hex(&self.hash.clone().finalize());
-        let changed = || "the lines are not those that the trailer was made for".to_owned();
-        (hash != trailer.sha256).then(|| (Extent::Parts, changed()))
-    }
-}
-
-fn read_trailer(text: &[u8]) -> Result<Trailer, String> {
-    let trailer: Trailer = serde_json::from_slice(text).map_err(|error| in_one_line(&error))?;
-    if trailer.trailer { Ok(trailer) } else { Err("the trailer does not say that it is one".to_owned()) }
-}
 
 /// The operations of a history in lines of JSON.
 pub(super) struct JsonLines<R> {

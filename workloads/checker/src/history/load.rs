@@ -6,41 +6,12 @@
 
 use std::io::BufRead;
 
+use super::completeness::Completeness;
 use super::convert::event_of;
-use super::lines::read_line;
-use super::records::{Completeness, Format, Input, Records, recognise};
-use super::{EventLines, Extent, History, PairError, Pairing};
+use super::limits::read_line;
+use super::records::{Format, Input, Records, recognise};
+use super::{EventLines, Extent, History, LoadError, Pairing};
 use crate::budget::Interrupt;
-
-/// Why a history could not be read at all.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// The reader failed.
-    #[error("read the history: {0}")]
-    Io(#[from] std::io::Error),
-    /// A line is not an event.
-    #[error("line {line}: {reason}")]
-    Malformed {
-        /// The line's number, from 1.
-        line: u64,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A line contradicts those before it.
-    #[error("line {line}: {source}")]
-    Pair {
-        /// The line's number, from 1.
-        line: u64,
-        /// The contradiction.
-        source: PairError,
-    },
-    /// No line at all.
-    #[error("the history is empty")]
-    Empty,
-    /// Something, and nothing in it is an operation.
-    #[error("nothing in it was read as an operation: {0}")]
-    NoOperation(String),
-}
 
 /// A history and what is known about its completeness.
 #[derive(Debug)]

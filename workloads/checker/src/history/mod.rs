@@ -26,6 +26,7 @@
 //! Histories from elsewhere come in other formats and with other operations: [`records()`] reads them one [`Record`] at
 //! a time, and says what each format leaves open and how that is decided here.
 
+mod completeness;
 mod compressed;
 mod convert;
 mod datum;
@@ -35,32 +36,38 @@ mod elements;
 mod event;
 mod event_lines;
 mod extent;
+mod failure;
 mod fields;
 #[cfg(test)]
 mod fixtures;
+mod limits;
 mod lines;
 mod load;
+mod load_error;
 mod pair;
 mod processes;
 mod record;
 mod records;
 pub mod scan;
+mod seal;
 mod text_log;
 mod tuples;
 mod value;
 mod writer;
 
+pub use completeness::Completeness;
 pub(crate) use convert::event_of;
 pub use datum::Datum;
 pub use during::{Interval, Presence, counts_during};
 pub use event::{BAD_VERSION, Event, EventKind, Function};
 pub use event_lines::EventLines;
 pub use extent::Extent;
-pub use lines::MAX_LINE_BYTES;
-pub use load::{LoadError, Loaded, load, load_until};
+pub use limits::MAX_LINE_BYTES;
+pub use load::{Loaded, load, load_until};
+pub use load_error::LoadError;
 pub use pair::{PairError, Pairing};
 pub use record::Record;
-pub use records::{Completeness, Format, Records, records, records_until};
+pub use records::{Format, Records, records, records_until};
 pub use value::Value;
 pub use writer::{Finished, HistoryWriter};
 

@@ -34,16 +34,15 @@
 //! although the value is the expected one.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
-use std::sync::Arc;
 
+use super::completeness::Completeness;
 use super::compressed::{Frames, is_zstd, other_compression};
 use super::edn::is_blank;
 use super::elements::Elements;
-use super::event::BAD_VERSION;
 use super::lines::JsonLines;
 use super::text_log::TextLog;
 use super::tuples::Tuples;
-use super::{Datum, EventKind, Extent, LoadError, Record};
+use super::{Extent, LoadError, Record};
 use crate::budget::Interrupt;
 
 /// The notation of a history.
@@ -212,39 +211,6 @@ fn guess(start: &[u8], at_end: bool) -> Option<Guess> {
     }
 }
 
-/// What a failure without a name means.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Failure {
-    /// A compare-and-set was refused.
-    Refused,
-    /// The operation did not happen, and nobody says why.
-    DidNotHappen,
-}
-
-/// The error of a failure that has none and observed nothing.
-const UNEXPLAINED: &str = "unexplained";
-
-/// The same for one whose name means something else here.
-const BAD_VERSION_ELSEWHERE: &str = "bad-version, as told elsewhere";
-
-/// Brings the failures of a format from elsewhere to what the table above says.
-pub(super) fn name_failure(record: &mut Record, value_is_keyword: bool, unnamed: Failure) {
-    if !matches!(record.kind, EventKind::Fail | EventKind::Info) {
-        return;
-    }
-    if value_is_keyword && record.error.is_none() {
-        record.error = super::fields::error_text(&record.value);
-        record.value = Datum::Nil;
-    }
-    match record.error.as_deref() {
-        None if record.kind == EventKind::Fail && unnamed == Failure::DidNotHappen => {
-            record.error = Some(Arc::from(UNEXPLAINED));
-        }
-        Some(BAD_VERSION) => record.error = Some(Arc::from(BAD_VERSION_ELSEWHERE)),
-        _ => {}
-    }
-}
-
 /// The records of a history, in the order of the file. Ends after the first error.
 pub struct Records<'r> {
     format: Format,
@@ -263,42 +229,6 @@ enum Source<'r> {
 enum Ended {
     AtEnd,
     ByError(String),
-}
-
-/// What is known about a history once it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Completeness {
-    /// How much of it is there.
-    pub extent: Extent,
-    /// What is missing or wrong, when it is not complete.
-    pub problem: Option<String>,
-    /// Whether this is a history from elsewhere, without trailer and without fields of ours.
-    pub plain: bool,
-    /// Records read.
-    pub events: u64,
-    /// Lines or elements that are no client's operation: the nemesis's, other lines of a log.
-    pub skipped: u64,
-    /// Clients that are known here by another number, or by a number instead of a name: what the file calls them, and the
-    /// number.
-    pub renamed: Vec<(String, u64)>,
-}
-
-impl Completeness {
-    /// With what is missing, if anything is.
-    pub(super) fn of(missing: Option<(Extent, String)>, plain: bool, events: u64, skipped: u64) -> Self {
-        let (extent, problem) = missing.map_or((Extent::Whole, None), |(extent, why)| (extent, Some(why)));
-        Self { extent, problem, plain, events, skipped, renamed: Vec::new() }
-    }
-
-    /// What is wrong with a history in which there is no operation.
-    pub(super) fn without_operations(&self) -> LoadError {
-        match (self.skipped, &self.problem) {
-            (0, None) => LoadError::Empty,
-            (0, Some(problem)) => LoadError::NoOperation(problem.clone()),
-            (1, _) => LoadError::NoOperation("its only record is no client's".to_owned()),
-            (skipped, _) => LoadError::NoOperation(format!("none of its {skipped} records is a client's")),
-        }
-    }
 }
 
 /// Reads a history of any format.

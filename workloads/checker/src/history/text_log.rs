@@ -14,10 +14,10 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use super::edn::Parser;
+use super::failure::{Failure, name_failure};
 use super::fields::{Words, event_kind};
-use super::lines::read_line;
+use super::limits::read_line;
 use super::processes::{Processes, Who};
-use super::records::{Failure, name_failure};
 use super::{Datum, EventKind, LoadError, Record};
 
 /// The operations of a text log.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use super::kv_op::{KvAction, KvOp};
 use super::names::Names;
 use super::read_texts::ReadTexts;
 pub use super::text::Text;
@@ -20,26 +21,6 @@ pub struct Kv {
     whole: bool,
     /// What somebody reads, if all other texts are to be one.
     read: Option<ReadTexts>,
-}
-
-/// What can be done with one key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KvOp {
-    /// The number of the key.
-    pub key: u32,
-    /// What is done with it.
-    pub action: KvAction,
-}
-
-/// What can be done with a text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KvAction {
-    /// This is what it was.
-    Get(Text),
-    /// It is this from here on.
-    Put(Text),
-    /// This comes at its end.
-    Append(Arc<str>),
 }
 
 /// The texts of the keys that hold one; empty ones are left out. Within one key nothing but its text is copied.

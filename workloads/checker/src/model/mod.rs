@@ -57,11 +57,13 @@
 
 pub mod counter;
 pub mod kv;
+mod kv_op;
 pub mod multi_register;
 pub mod mutex;
 mod names;
 mod pair;
 pub mod queue;
+mod queue_op;
 mod queue_order;
 mod read_texts;
 pub mod register;

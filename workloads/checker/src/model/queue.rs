@@ -7,6 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::names::{Names, few};
+pub use super::queue_op::QueueOp;
 use super::{Call, Model, Shortcut, queue_order};
 use crate::history::{EventKind, Record};
 
@@ -14,19 +15,6 @@ use crate::history::{EventKind, Record};
 #[derive(Debug, Default)]
 pub struct Queue {
     names: Names,
-}
-
-/// What can be done with a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum QueueOp {
-    /// The value is its last from here on.
-    Enqueue(u32),
-    /// The value was its first and is in it no more.
-    Dequeue(u32),
-    /// There was none.
-    Empty,
-    /// Its first, if there was one, is in it no more; nobody knows what it was.
-    Take,
 }
 
 /// What a queue holds: values in blocks that states share.

@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use super::queue::QueueOp;
+use super::queue_op::QueueOp;
 use super::{Call, Shortcut};
 use crate::history::{NEVER, Rank};
 

@@ -12,7 +12,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::kv::{KvAction, KvOp};
+use super::kv_op::{KvAction, KvOp};
 use super::text::{Text, extend_by};
 use crate::hash::{FastMap, Fingerprints};
 

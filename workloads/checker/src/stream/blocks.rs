@@ -43,7 +43,7 @@
 use std::collections::VecDeque;
 
 use super::alarm::{Contradiction, Shown};
-use super::refused::Pending;
+use super::refused::{Pending, Refusals};
 use super::terms::{Asked, Call, Halt, Rule, Undecided};
 use super::window::{Moment, Window};
 use crate::hash::FastMap;
@@ -107,9 +107,8 @@ pub(super) struct Blocks {
     /// Whatever returns from here on was called at this moment or later.
     horizon: Moment,
     window: Window,
-    /// Refused compare-and-sets that have no certain place so far, and one that will not get any.
-    pub(super) pending: Vec<Pending>,
-    pub(super) unplaced: Option<u64>,
+    /// Refused compare-and-sets that have no certain place.
+    refusals: Refusals,
     #[cfg(test)]
     pub(super) broken: Option<Rule>,
 }
@@ -127,8 +126,7 @@ impl Default for Blocks {
             killer: 0,
             horizon: 0,
             window: Window::default(),
-            pending: Vec::new(),
-            unplaced: None,
+            refusals: Refusals::default(),
             #[cfg(test)]
             broken: None,
         };
@@ -144,7 +142,7 @@ impl Default for Blocks {
 impl Blocks {
     /// Whether a rule is kept; always, but in tests.
     #[inline]
-    pub(super) fn keeps(&self, rule: Rule) -> bool {
+    fn keeps(&self, rule: Rule) -> bool {
         #[cfg(test)]
         let kept = self.broken != Some(rule);
         #[cfg(not(test))]
@@ -237,39 +235,76 @@ impl Blocks {
     }
 
     /// Where a value stands; none if it is forgotten, or its change is not certain.
-    pub(super) fn place_of(&self, value: Shown) -> Option<(usize, u64)> {
+    fn place_of(&self, value: Shown) -> Option<(usize, u64)> {
         self.sources.get(&value).and_then(|source| source.place)
     }
 
     /// The first return in a block.
-    pub(super) fn first_return(&self, block: usize) -> Option<Moment> {
+    fn first_return(&self, block: usize) -> Option<Moment> {
         self.blocks[block].first.map(|first| first.at)
     }
 
     /// The latest call in a block.
-    pub(super) fn last_call(&self, block: usize) -> Moment {
+    fn last_call(&self, block: usize) -> Moment {
         self.blocks[block].last.at
     }
 
     /// When somebody first returned who shows the value of a segment or a later one.
-    pub(super) fn began(&self, block: usize, number: u64) -> Option<Moment> {
+    fn began(&self, block: usize, number: u64) -> Option<Moment> {
         let segment = self.segment(block, number);
         [segment.first, segment.after].into_iter().flatten().map(|mark| mark.at).min()
     }
 
     /// Whether a later value of the chain was shown.
-    pub(super) fn is_taken(&self, block: usize, number: u64) -> bool {
+    fn is_taken(&self, block: usize, number: u64) -> bool {
         self.segment(block, number).after.is_some()
     }
 
     /// Whether another block that has begun to return must come later.
-    pub(super) fn is_replaced(&self, block: usize) -> bool {
+    fn is_replaced(&self, block: usize) -> bool {
         let Some(first) = self.first_return(block) else { return false };
         self.order.iter().rev().any(|&(_, other)| other != block && self.blocks[other].last.at > first)
     }
 
+    /// A compare-and-set from `from` was refused. The module `refused` says when that has a place for certain.
+    fn note_refusal(&mut self, call: &Call, from: Shown, now: Moment) {
+        let Some((block, number)) = self.place_of(from) else { return };
+        let not_begun = self.began(block, number).is_none_or(|first| first > call.at);
+        if not_begun || !self.keeps(Rule::NotBegun) {
+            return;
+        }
+        self.mark_refusal(block, number, call, now);
+        if !self.is_taken(block, number) && !self.is_replaced(block) {
+            self.refusals.wait(Pending { from, returned: now, record: call.record });
+        }
+    }
+
+    /// A block has got a later call: some refusals may have a place now.
+    fn reconsider(&mut self, block: usize) {
+        if !self.refusals.any_waits() {
+            return;
+        }
+        let (Some(first), last) = (self.first_return(block), self.last_call(block)) else { return };
+        let mut refusals = std::mem::take(&mut self.refusals);
+        refusals.settle(|refusal| {
+            let Some((held_by, _)) = self.place_of(refusal.from).filter(|&(held_by, _)| held_by != block)
+            else {
+                return false;
+            };
+            let in_time = first <= refusal.returned || !self.keeps(Rule::ReplacedInTime);
+            let must_follow = self.first_return(held_by).is_some_and(|held| held < last);
+            in_time && (must_follow || !self.keeps(Rule::MustFollow))
+        });
+        self.refusals = refusals;
+    }
+
+    /// A refusal that has no certain place.
+    pub(super) fn doubt(&self) -> Option<u64> {
+        self.refusals.doubt()
+    }
+
     /// Remembers a refusal that was called when the value had been shown already.
-    pub(super) fn mark_refusal(&mut self, block: usize, number: u64, call: &Call, now: Moment) {
+    fn mark_refusal(&mut self, block: usize, number: u64, call: &Call, now: Moment) {
         let segment = self.segment_mut(block, number);
         if segment.refused.is_none() && segment.first.is_some_and(|first| first.at < call.at) {
             segment.refused = Some(Mark { at: now, record: Some(call.record), value: segment.value });
@@ -354,7 +389,7 @@ impl Blocks {
         while let Some(dead) = self.blocks[block].segments.pop_front_if(is_dead) {
             self.blocks[block].front += 1;
             self.sources.remove(&dead.value);
-            self.leave_refusals(dead.value);
+            self.refusals.leave(dead.value);
         }
     }
 
@@ -524,7 +559,7 @@ impl Blocks {
         self.blocks[block].first = None;
         while let Some(segment) = self.blocks[block].segments.pop_front() {
             self.sources.remove(&segment.value);
-            self.leave_refusals(segment.value);
+            self.refusals.leave(segment.value);
         }
         self.free.push(block);
     }

@@ -16,64 +16,57 @@
 //! does not decide whether there is a place: it goes on looking for violations, but is in doubt.
 
 use super::alarm::Shown;
-use super::blocks::Blocks;
-use super::terms::{Call, Rule};
 use super::window::Moment;
 
 /// A refusal without a certain place so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
-    from: Shown,
-    returned: Moment,
-    record: u64,
+    /// The value that it did not find.
+    pub(super) from: Shown,
+    /// When it was answered.
+    pub(super) returned: Moment,
+    /// Its record.
+    pub(super) record: u64,
 }
 
-impl Blocks {
-    /// A compare-and-set from `from` was refused.
-    pub(super) fn note_refusal(&mut self, call: &Call, from: Shown, now: Moment) {
-        let Some((block, number)) = self.place_of(from) else { return };
-        let not_begun = self.began(block, number).is_none_or(|first| first > call.at);
-        if not_begun || !self.keeps(Rule::NotBegun) {
-            return;
-        }
-        self.mark_refusal(block, number, call, now);
-        if !self.is_taken(block, number) && !self.is_replaced(block) {
-            self.pending.push(Pending { from, returned: now, record: call.record });
-        }
+/// The refusals of one register that have no certain place.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Refusals {
+    /// Those that may still get one.
+    waiting: Vec<Pending>,
+    /// One that will not get any.
+    unplaced: Option<u64>,
+}
+
+impl Refusals {
+    /// A refusal waits for a place.
+    pub(super) fn wait(&mut self, refusal: Pending) {
+        self.waiting.push(refusal);
     }
 
-    /// A block has got a later call: some refusals may have a place now.
-    pub(super) fn reconsider(&mut self, block: usize) {
-        if self.pending.is_empty() {
-            return;
-        }
-        let (Some(first), last) = (self.first_return(block), self.last_call(block)) else { return };
-        let mut pending = std::mem::take(&mut self.pending);
-        pending.retain(|refusal| {
-            let Some((held_by, _)) = self.place_of(refusal.from).filter(|&(held_by, _)| held_by != block)
-            else {
-                return true;
-            };
-            let in_time = first <= refusal.returned || !self.keeps(Rule::ReplacedInTime);
-            let must_follow = self.first_return(held_by).is_some_and(|held| held < last);
-            !(in_time && (must_follow || !self.keeps(Rule::MustFollow)))
-        });
-        self.pending = pending;
+    /// Whether any waits for a place.
+    pub(super) fn any_waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Lets those go that have a place now.
+    pub(super) fn settle(&mut self, has_place: impl Fn(&Pending) -> bool) {
+        self.waiting.retain(|refusal| !has_place(refusal));
     }
 
     /// A value is forgotten.
-    pub(super) fn leave_refusals(&mut self, value: Shown) {
-        if self.pending.is_empty() {
+    pub(super) fn leave(&mut self, value: Shown) {
+        if self.waiting.is_empty() {
             return;
         }
         let unplaced =
-            self.pending.iter().find(|refusal| refusal.from == value).map(|refusal| refusal.record);
+            self.waiting.iter().find(|refusal| refusal.from == value).map(|refusal| refusal.record);
         self.unplaced = self.unplaced.or(unplaced);
-        self.pending.retain(|refusal| refusal.from != value);
+        self.waiting.retain(|refusal| refusal.from != value);
     }
 
     /// A refusal that has no certain place.
     pub(super) fn doubt(&self) -> Option<u64> {
-        self.unplaced.or_else(|| self.pending.first().map(|refusal| refusal.record))
+        self.unplaced.or_else(|| self.waiting.first().map(|refusal| refusal.record))
     }
 }

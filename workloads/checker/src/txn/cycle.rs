@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use super::condition::{Anomaly, Condition, Order, Shape};
 use super::graph::{ALL, COMMITS, Graph, Kind, View, WRITES};
+use super::hop::{Hop, Reason};
 use super::intern::{NONE, to_u32};
 use super::local::Findings;
 use super::scc::components;
@@ -19,25 +20,6 @@ const MAX_COMPONENTS: usize = 64;
 const MAX_STARTS: usize = 48;
 /// In a component of more transactions the first small cycle is enough, whatever its shape.
 const LARGE: u32 = 10_000;
-
-/// Why one transaction comes before another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Reason {
-    /// By what was read and written.
-    Data(Kind),
-    /// Its process did it before.
-    Process,
-    /// It had returned before the other was invoked.
-    Realtime,
-}
-
-/// One step of a cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Hop {
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) why: Reason,
-}
 
 /// The view in which a cycle breaks a condition.
 pub(super) fn level(graph: &Graph, condition: Condition) -> View<'_> {
@@ -375,11 +357,6 @@ fn classify(cycle: &[Hop]) -> Anomaly {
         _ => Shape::GNonadjacent,
     };
     Anomaly::Cycle(shape, order)
-}
-
-/// The transactions of a cycle, in its order.
-pub(super) fn members(hops: &[Hop]) -> Vec<u32> {
-    hops.iter().map(|hop| hop.from).collect()
 }
 
 /// How many transactions some components have.

@@ -1,8 +1,8 @@
 //! Says in a sentence what was found, and which transactions to draw.
 
 use super::condition::{Anomaly, Condition};
-use super::cycle::{Hop, Reason, members};
 use super::graph::Kind;
+use super::hop::{Hop, Reason, members};
 use super::intern::NONE;
 use super::load::{History, What};
 use super::local::Why;

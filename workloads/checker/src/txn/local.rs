@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::condition::Anomaly;
-use super::cycle::Hop;
+use super::hop::Hop;
 use super::intern::{NONE, to_u32};
 use super::load::{History, What};
 use super::rule::{Rule, broken};

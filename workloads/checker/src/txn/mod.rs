@@ -23,6 +23,7 @@ mod condition;
 mod cycle;
 mod explain;
 mod graph;
+mod hop;
 mod intern;
 mod load;
 mod local;

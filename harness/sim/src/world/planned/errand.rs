@@ -5,14 +5,12 @@
 
 use std::collections::VecDeque;
 
-use node_core::Plant;
-use node_wire::ids::ServerId;
 use workloads::{Completion, Invocation};
 
-use super::super::World;
-use super::seat::{CALM_PATIENCE_US, Seat, Wake};
-use crate::dice::{Dice, Part};
 use crate::time::Time;
+
+/// How long an errand may take to connect, and each of its operations to be answered.
+pub(super) const CALM_PATIENCE_US: u64 = 5_000_000;
 
 /// Operations to be done.
 pub(super) struct Errand {
@@ -24,45 +22,29 @@ pub(super) struct Errand {
 }
 
 impl Errand {
+    /// These operations, one after the other. Connecting may take until then.
+    pub(super) fn new(todo: Vec<Invocation>, until: Time) -> Self {
+        Self { todo: todo.into(), done: Vec::new(), over: false, until }
+    }
+
+    /// The next operation; without one the errand is over.
+    pub(super) fn next_operation(&mut self) -> Option<Invocation> {
+        let next = self.todo.pop_front();
+        self.over |= next.is_none();
+        next
+    }
+
+    /// Whether a connection that did not come about, or broke, ends it.
+    pub(super) fn failed_to_connect(&mut self, now: Time) -> bool {
+        self.over |= now >= self.until || self.todo.is_empty();
+        self.over
+    }
+
     /// An operation came to an end. One that stays open is the last: its process must not go on.
     pub(super) fn note(&mut self, invocation: Invocation, completion: Completion) {
         if completion.retires() {
             self.todo.clear();
         }
         self.done.push((invocation, completion));
-    }
-}
-
-impl<P: Plant> World<P> {
-    pub(super) fn begin_errand(&mut self, member: ServerId, process: u64, todo: Vec<Invocation>) -> usize {
-        let Some(host) = self.index_of(member) else { return usize::MAX };
-        let (until, seed, members) = (self.now + CALM_PATIENCE_US, self.drawn.seed, self.hosts.len());
-        let index = self.plan_of().load.seats.len();
-        let number = u64::try_from(index).expect("clients are few");
-        let mut seat = Seat::new(host, members, process, Dice::part(seed, Part::Client(number)));
-        seat.errand = Some(Errand { todo: todo.into(), done: Vec::new(), over: false, until });
-        self.the_plan().load.seats.push(seat);
-        self.set_seat(index, 0, Wake::connect);
-        index
-    }
-
-    /// The next operation of an errand, or its end.
-    pub(super) fn go_on_with_errand(&mut self, index: usize) {
-        let Some(errand) = &mut self.the_plan().load.seats[index].errand else { return };
-        match errand.todo.pop_front() {
-            Some(invocation) => self.invoke_at(index, invocation, None),
-            None => {
-                errand.over = true;
-                self.leave_seat(index);
-            }
-        }
-    }
-
-    /// Whether a connection that did not come about, or broke, ends an errand.
-    pub(super) fn errand_failed_to_connect(&mut self, index: usize) -> bool {
-        let now = self.now;
-        let Some(errand) = &mut self.the_plan().load.seats[index].errand else { return false };
-        errand.over |= now >= errand.until || errand.todo.is_empty();
-        errand.over
     }
 }

@@ -7,14 +7,14 @@
 use bytes::Bytes;
 use node_core::Plant;
 use node_wire::client::{ErrorCode, XID_PING, XID_WATCH};
-use node_wire::ids::Zxid;
+use node_wire::ids::{ServerId, Zxid};
 use workloads::{Answer, Invocation};
 
 use super::super::operations::answer_of;
 use super::super::{Event, World};
-use super::errand::Errand;
+use super::errand::{CALM_PATIENCE_US, Errand};
 use crate::client::{self, Client, Flow, Purpose, Session};
-use crate::dice::Dice;
+use crate::dice::{Dice, Part};
 use crate::network::HostIndex;
 use crate::time::Time;
 
@@ -24,8 +24,6 @@ const CONNECT_PATIENCE_US: u64 = 200_000;
 const BACKOFF_US: (u64, u64) = (5_000, 50_000);
 /// How often a client that is away tries to go home.
 const HOMESICK_US: u64 = 1_000_000;
-/// How long an errand's operation may take.
-pub(super) const CALM_PATIENCE_US: u64 = 5_000_000;
 
 /// A timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +100,34 @@ impl Seat {
 impl<P: Plant> World<P> {
     fn seat(&mut self, seat: usize) -> &mut Seat {
         &mut self.the_plan().load.seats[seat]
+    }
+
+    /// A client of its own sets out on an errand. Gives its seat.
+    pub(super) fn begin_errand(&mut self, member: ServerId, process: u64, todo: Vec<Invocation>) -> usize {
+        let Some(host) = self.index_of(member) else { return usize::MAX };
+        let (until, seed, members) = (self.now + CALM_PATIENCE_US, self.drawn.seed, self.hosts.len());
+        let index = self.plan_of().load.seats.len();
+        let number = u64::try_from(index).expect("clients are few");
+        let mut seat = Seat::new(host, members, process, Dice::part(seed, Part::Client(number)));
+        seat.errand = Some(Errand::new(todo, until));
+        self.the_plan().load.seats.push(seat);
+        self.set_seat(index, 0, Wake::connect);
+        index
+    }
+
+    /// The next operation of an errand, or its end.
+    fn go_on_with_errand(&mut self, index: usize) {
+        let Some(errand) = &mut self.seat(index).errand else { return };
+        match errand.next_operation() {
+            Some(invocation) => self.invoke_at(index, invocation, None),
+            None => self.leave_seat(index),
+        }
+    }
+
+    /// Whether a connection that did not come about, or broke, ends an errand.
+    fn errand_failed_to_connect(&mut self, index: usize) -> bool {
+        let now = self.now;
+        self.seat(index).errand.as_mut().is_some_and(|errand| errand.failed_to_connect(now))
     }
 
     /// Sets a client's one timer.
