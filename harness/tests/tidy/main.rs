@@ -1,9 +1,13 @@
 //! The rules of the house that the compiler does not keep: which crate may use which, how long a file may be,
-//! and what must not stand in it.
+//! and what must not stand in it; which file of a crate may use which.
+
+mod imports;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use imports::{Imports, Module};
 
 /// Longest source file, in lines. One that wants to grow beyond has a second idea in it.
 const MAX_LINES: usize = 800;
@@ -129,4 +133,48 @@ fn tests_wait_for_conditions_and_never_sleep() {
         let text = fs::read_to_string(path).expect("a readable file");
         assert!(!text.contains(pattern), "{} sleeps", path.display());
     }
+}
+
+/// The folders of our crates.
+fn crates() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    files(&root(), "toml", &mut found);
+    let manifests = found.iter().filter(|path| path.ends_with("Cargo.toml"));
+    manifests
+        .filter_map(|path| Some(path.parent()?.to_owned()))
+        .filter(|folder| folder.join("src").is_dir())
+        .collect()
+}
+
+fn shown(module: &Module) -> String {
+    if module.is_empty() { "lib".to_owned() } else { module.join("/") }
+}
+
+#[test]
+fn no_files_of_a_crate_use_each_other() {
+    let mut circles = Vec::new();
+    for folder in crates() {
+        for circle in Imports::of_crate(&folder.join("src")).circles() {
+            let files: Vec<String> = circle.iter().map(shown).collect();
+            circles.push(format!("{}: {}", folder.display(), files.join(", ")));
+        }
+    }
+    assert!(circles.is_empty(), "move what they share to a file below them:\n{}", circles.join("\n"));
+}
+
+/// Rooms of the harness that know its command line.
+const COMMAND_LINE: [&str; 2] = ["cli", "commands"];
+
+#[test]
+fn nothing_but_the_commands_knows_the_command_line() {
+    let imports = Imports::of_crate(&root().join("harness/src"));
+    let room = |module: &Module| module.first().cloned().unwrap_or_default();
+    let knows = |room: &str| COMMAND_LINE.contains(&room);
+    let arrows: Vec<String> = imports
+        .arrows()
+        .filter(|(from, to)| knows(&room(to)) && !knows(&room(from)))
+        .map(|(from, to)| format!("{} uses {}", shown(from), shown(to)))
+        .collect();
+    assert!(imports.arrows().any(|(_, to)| knows(&room(to))), "the command line is where it was");
+    assert!(arrows.is_empty(), "flags become a `RunOptions` first:\n{}", arrows.join("\n"));
 }
