@@ -1,7 +1,7 @@
 //! The end of a log: where it goes on, and the file that takes what comes next.
 //!
-//! The writer ([`Log`](crate::Log)) writes there. Opening a log finds its end behind what was read. Truncating
-//! it finds the end behind what is left.
+//! The writer ([`Log`](crate::Log)) writes there. Opening a log finds its end behind what was read.
+//! Truncating it finds the end behind what is left.
 
 use bytes::BytesMut;
 use node_wire::ids::Zxid;
