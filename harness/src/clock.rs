@@ -5,8 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Nanoseconds since the start of the run.
-pub type RunNs = u64;
+pub use runs::clock::{RunNs, milliseconds, nanoseconds};
 
 /// The clock of a run. Copies agree with each other.
 #[derive(Clone, Copy, Debug)]
@@ -29,16 +28,6 @@ impl RunClock {
     pub fn instant(&self, ns: RunNs) -> Instant {
         self.origin + Duration::from_nanos(ns)
     }
-}
-
-/// A duration in nanoseconds; one of more than 584 years is cut there.
-pub fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Nanoseconds in milliseconds, for people.
-pub fn milliseconds(ns: u64) -> f64 {
-    Duration::from_nanos(ns).as_secs_f64() * 1e3
 }
 
 /// A duration in whole milliseconds.

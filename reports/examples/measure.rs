@@ -8,8 +8,9 @@ mod invented;
 use std::time::Instant;
 
 use invented::{Ending, Invented};
-use reports::results::{FaultRecord, MemberSpan};
-use reports::{html, junit, latency, operations, outages, terminal};
+use reports::{html, junit, terminal};
+use runs::results::{FaultRecord, MemberSpan};
+use runs::{latency, operations, outages};
 
 /// Draws everything and says what it took.
 fn measure(what: &str, mut run: Invented) {
@@ -21,7 +22,7 @@ fn measure(what: &str, mut run: Invented) {
     operations::count_around_faults(&run.history, &mut run.faults);
     run.results.operations = operations::counts(&run.history);
     let (faults, elections) = (&run.faults, &run.results.elections);
-    run.results.election_kinds = reports::elections::by_kind(elections, faults);
+    run.results.election_kinds = runs::election_kinds::by_kind(elections, faults);
     let beside = outages::Beside { faults, elections, load_end_ns: None };
     run.results.outages = outages::from_history(&run.history, beside, outages::MINIMUM_NS);
     run.results.latency = latency::summaries(&run.history, &run.faults);

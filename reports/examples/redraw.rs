@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use checker::history::{History, load};
-use reports::faults::{FaultTransition, fold};
-use reports::results::{Results, RunInfo};
 use reports::terminal::{self, Style};
-use reports::{html, junit, operations};
+use reports::{html, junit};
+use runs::faults::{FaultTransition, fold};
+use runs::operations;
+use runs::results::{Results, RunInfo};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1).map(PathBuf::from);
@@ -23,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let lines = fs::read_to_string(folder.join("faults.jsonl"))?;
     let transitions: Vec<FaultTransition> =
         lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let mut faults = fold(&transitions);
+    let mut faults = fold(&transitions, &run.kinds);
     let history = match File::open(folder.join("history.jsonl")) {
         Ok(file) => load(BufReader::new(file)).map(|loaded| loaded.history).unwrap_or_default(),
         Err(_) => History::default(),

@@ -9,11 +9,11 @@ use std::fmt::Write as _;
 use checker::verdict::{CheckResult, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::findings::sentence;
-use crate::numbers::{count, duration, len, plural};
 use crate::story::{self, Axis};
 use crate::terminal::{Style, painted, printable, wrap};
-use crate::verdicts::{glyph, word};
+use runs::findings::sentence;
+use runs::numbers::{count, duration, len, plural};
+use runs::verdicts::{glyph, word};
 
 /// Column in which the text of a line begins.
 const INDENT: usize = 12;

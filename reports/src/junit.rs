@@ -16,9 +16,9 @@ use std::fmt::Write as _;
 
 use checker::verdict::{CheckResult, Verdict};
 
-use crate::faults::{FaultRecord, FaultState};
-use crate::numbers::ns_to_s;
-use crate::results::{Results, RunInfo};
+use runs::faults::{FaultRecord, FaultState};
+use runs::numbers::ns_to_s;
+use runs::results::{Results, RunInfo};
 
 /// What a test case holds.
 enum Outcome {

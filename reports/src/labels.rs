@@ -11,7 +11,7 @@ pub(crate) const NARROW_PX: f64 = 300.0;
 
 /// Estimated width of `text` in px, on the safe side.
 pub(crate) fn width_px(text: &str) -> f64 {
-    crate::numbers::len_f64(text.chars().count()) * CHARACTER_PX
+    runs::numbers::len_f64(text.chars().count()) * CHARACTER_PX
 }
 
 /// A label beside a mark, as placed.
@@ -161,9 +161,9 @@ pub(crate) fn ticks(max: f64, most: u32) -> Vec<f64> {
 
 /// Text of ticks with no more decimals than their step needs.
 pub(crate) fn tick_text(tick: f64, step: f64) -> String {
-    let digits = if step >= 1.0 { 0 } else { crate::numbers::to_u32(-step.log10().floor(), 12) };
+    let digits = if step >= 1.0 { 0 } else { runs::numbers::to_u32(-step.log10().floor(), 12) };
     let decimals = usize::try_from(digits).unwrap_or(0);
-    if decimals == 0 { crate::numbers::rate(tick) } else { format!("{tick:.decimals$}") }
+    if decimals == 0 { runs::numbers::rate(tick) } else { format!("{tick:.decimals$}") }
 }
 
 #[cfg(test)]

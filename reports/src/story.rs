@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use checker::history::Outcome;
 use checker::verdict::{Counterexample, OpView};
 
-use crate::numbers::{NS_PER_MS, count, moment};
+use runs::numbers::{NS_PER_MS, count, moment};
 
 /// Operations that are written at most; results as JSON have them all.
 const MOST_OPS: usize = 40;

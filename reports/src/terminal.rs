@@ -8,11 +8,11 @@ use std::fmt::Write as _;
 
 use checker::verdict::{CheckResult, Verdict};
 
-use crate::faults::{FaultRecord, FaultState};
-use crate::findings::{self, sentence_end};
-use crate::numbers::{count, duration, len, moment, rate, whole_ms};
-use crate::results::{Election, Results, RunInfo};
-use crate::verdicts::glyph;
+use runs::faults::{FaultRecord, FaultState};
+use runs::findings::{self, sentence_end};
+use runs::numbers::{count, duration, len, moment, rate, whole_ms};
+use runs::results::{Election, Results, RunInfo};
+use runs::verdicts::glyph;
 
 /// Rows of the screen that everything is to fit on.
 const SCREEN_ROWS: usize = 24;

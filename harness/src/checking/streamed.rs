@@ -15,7 +15,7 @@ use checker::linearizable;
 use checker::stream::{self, Alarm, Answer, Checked, Collector};
 use checker::verdict::{CheckResult, Counterexample, Verdict};
 use checker::{Budget, Interrupt};
-use reports::numbers::count;
+use runs::numbers::count;
 use serde_json::json;
 
 use super::source::Stopping;

@@ -5,8 +5,8 @@
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use node_core::Bug;
+use runs::cluster_kind::ClusterKind;
 
-use crate::config::ClusterKind;
 use crate::nemesis::Nemesis;
 use crate::targets::Target;
 use crate::text::suggest;

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use node_core::Bug;
+use runs::cluster_kind::ClusterKind;
 
 use super::{RunArgs, names};
 use crate::cluster::ports::MAX_MEMBERS;
-use crate::config::{
-    ASKED_FOR, ClusterKind, Containers, LoseUnsynced, RunOptions, TICK, Where, usual_interval,
-};
+use crate::config::{ASKED_FOR, Containers, LoseUnsynced, RunOptions, TICK, Where, usual_interval};
 use crate::exit::Failure;
 use crate::nemesis::Nemesis;
 use crate::seed;

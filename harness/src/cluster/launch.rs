@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, anyhow};
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 
 use super::ports::PortPlan;
 use super::settings::MemberSettings;
@@ -29,9 +29,9 @@ pub(super) struct Seat<'a> {
     /// Who listens where.
     pub(super) ports: &'a PortPlan,
     /// Everybody.
-    pub(super) members: &'a [ServerId],
+    pub(super) members: &'a [MemberId],
     /// Whose seat it is.
-    pub(super) id: ServerId,
+    pub(super) id: MemberId,
 }
 
 impl Seat<'_> {
@@ -112,8 +112,8 @@ impl Seat<'_> {
 
     /// Every member with the ports for learners and votes at which it is dialled from here; the own ones are those on
     /// which is listened.
-    fn servers(&self) -> Vec<(ServerId, SocketAddr, SocketAddr)> {
-        let ports = |other: ServerId| match other == self.id {
+    fn servers(&self) -> Vec<(MemberId, SocketAddr, SocketAddr)> {
+        let ports = |other: MemberId| match other == self.id {
             true => (self.ports.quorum(other), self.ports.election(other)),
             false => self.ports.link(Pair::new(self.id, other)),
         };

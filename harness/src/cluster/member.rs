@@ -12,7 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use node_wire::ids::ServerId;
+use runs::events::Event;
+use runs::member::MemberId;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::sync::watch;
@@ -22,7 +23,7 @@ use super::procfs;
 use super::spawner::Spawner;
 use super::voice::{MAX_LINE_BYTES, Place, Voice};
 use crate::clock::RunClock;
-use crate::events::{Event, EventLog};
+use crate::events::EventLog;
 
 /// A member's place: it outlives its processes.
 pub(super) struct Member {
@@ -38,7 +39,7 @@ struct Process {
 
 impl Member {
     /// A member without a process. `folder` holds its log, its events and its data.
-    pub(super) fn new(id: ServerId, folder: PathBuf, clock: RunClock, events: EventLog) -> Self {
+    pub(super) fn new(id: MemberId, folder: PathBuf, clock: RunClock, events: EventLog) -> Self {
         Self { place: Place { id, folder, clock, events }, process: Mutex::new(None) }
     }
 

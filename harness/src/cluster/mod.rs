@@ -27,8 +27,9 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
-use node_wire::ids::ServerId;
-use reports::results::Reach;
+use runs::mechanism::Mechanism;
+use runs::member::MemberId;
+use runs::results::Reach;
 
 use crate::events::EventLog;
 use crate::links::protocol::{Count, Pair, ProbeRound};
@@ -36,41 +37,6 @@ use crate::targets::Server;
 
 /// What a cluster's methods give: boxed, so that a cluster can be chosen while running.
 pub type Async<'a, T> = Pin<Box<dyn Future<Output = anyhow::Result<T>> + Send + 'a>>;
-
-/// A class of faults that a cluster can or can't do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultClass {
-    /// Directions in which nothing passes.
-    Partition,
-    /// Directions in which connections are reset instead.
-    Reject,
-    /// SIGKILL and a new start, with or without the loss of what was not synced.
-    Kill,
-    /// SIGSTOP and SIGCONT.
-    Pause,
-    /// Shifts of the wall clock.
-    Clock,
-    /// An orderly end, and a new start as the other kind of server on the same data.
-    Replace,
-}
-
-impl FaultClass {
-    /// Every class.
-    pub const ALL: [Self; 6] =
-        [Self::Partition, Self::Reject, Self::Kill, Self::Pause, Self::Clock, Self::Replace];
-
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Partition => "partition",
-            Self::Reject => "reject",
-            Self::Kill => "kill",
-            Self::Pause => "pause",
-            Self::Clock => "clock",
-            Self::Replace => "replace",
-        }
-    }
-}
 
 /// What becomes of what a cut does not let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +58,8 @@ pub struct Cut {
 
 impl Cut {
     /// Both directions between members of different groups.
-    pub fn between(groups: &[Vec<ServerId>], how: Severing) -> Self {
-        let members: Vec<ServerId> = groups.concat();
+    pub fn between(groups: &[Vec<MemberId>], how: Severing) -> Self {
+        let members: Vec<MemberId> = groups.concat();
         let mut pairs: Vec<Pair> = members
             .iter()
             .flat_map(|from| members.iter().map(|to| Pair::new(*from, *to)))
@@ -207,7 +173,7 @@ impl Traffic {
 }
 
 /// Whether a direction leads from one group to another.
-pub fn is_across(groups: &[Vec<ServerId>], pair: Pair) -> bool {
+pub fn is_across(groups: &[Vec<MemberId>], pair: Pair) -> bool {
     !groups.iter().any(|group| group.contains(&pair.from) && group.contains(&pair.to))
 }
 
@@ -215,8 +181,8 @@ pub fn is_across(groups: &[Vec<ServerId>], pair: Pair) -> bool {
 const LATE_US: u64 = 50_000;
 
 /// Who reaches whom, as the report draws it: rows speak, columns hear, in the order of `members`.
-pub fn matrix(round: &ProbeRound, members: &[ServerId]) -> Vec<Vec<Reach>> {
-    let reach = |from: &ServerId, to: &ServerId| {
+pub fn matrix(round: &ProbeRound, members: &[MemberId]) -> Vec<Vec<Reach>> {
+    let reach = |from: &MemberId, to: &MemberId| {
         if from == to {
             return Reach::Reached;
         }
@@ -245,13 +211,13 @@ pub trait Cluster: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// Whether it can do a class of faults; if not, why.
-    fn can(&self, class: FaultClass) -> Result<(), String>;
+    fn can(&self, class: Mechanism) -> Result<(), String>;
 
     /// The members, ascending.
-    fn members(&self) -> &[ServerId];
+    fn members(&self) -> &[MemberId];
 
     /// Where clients find a member.
-    fn client_address(&self, member: ServerId) -> SocketAddr;
+    fn client_address(&self, member: MemberId) -> SocketAddr;
 
     /// What the members say, and what became of their processes.
     fn events(&self) -> &EventLog;
@@ -261,38 +227,38 @@ pub trait Cluster: Send + Sync {
 
     /// Kills these at once. Done when the signals are sent, as with all signals: whether they work is to be
     /// proven, not assumed.
-    fn kill<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()>;
+    fn kill<'a>(&'a self, members: &'a [MemberId]) -> Async<'a, ()>;
 
     /// Starts these again, first losing what was not synced if asked to.
-    fn restart<'a>(&'a self, members: &'a [ServerId], lose_unsynced: bool) -> Async<'a, ()>;
+    fn restart<'a>(&'a self, members: &'a [MemberId], lose_unsynced: bool) -> Async<'a, ()>;
 
     /// Asks these to end, as an operator does. Done when they are asked.
-    fn retire<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+    fn retire<'a>(&'a self, members: &'a [MemberId]) -> Async<'a, ()> {
         let _ = members;
         Box::pin(async { anyhow::bail!("the {} cluster has one kind of server", self.name()) })
     }
 
     /// Starts these again, when they have ended, as this kind of server on the data that they left.
-    fn restart_as<'a>(&'a self, members: &'a [ServerId], server: Server) -> Async<'a, ()> {
+    fn restart_as<'a>(&'a self, members: &'a [MemberId], server: Server) -> Async<'a, ()> {
         let _ = (members, server);
         Box::pin(async { anyhow::bail!("the {} cluster has one kind of server", self.name()) })
     }
 
     /// What each member begins as; nobody is named where all are of one kind that nothing replaces.
-    fn servers(&self) -> BTreeMap<ServerId, Server> {
+    fn servers(&self) -> BTreeMap<MemberId, Server> {
         BTreeMap::new()
     }
 
     /// Who answers at a member's client port by its own word, and its version; none when nobody serves there.
-    fn who_answers(&self, member: ServerId) -> Async<'_, Option<(Server, String)>> {
+    fn who_answers(&self, member: MemberId) -> Async<'_, Option<(Server, String)>> {
         Box::pin(async move { Ok(who_answers(self.client_address(member)).await) })
     }
 
     /// Stops the processes of these.
-    fn pause<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()>;
+    fn pause<'a>(&'a self, members: &'a [MemberId]) -> Async<'a, ()>;
 
     /// Lets the processes of these go on.
-    fn resume<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()>;
+    fn resume<'a>(&'a self, members: &'a [MemberId]) -> Async<'a, ()>;
 
     /// Cuts the network, in the name of a fault. Done when it is in force everywhere; gives the traffic of the
     /// moment after.
@@ -308,18 +274,18 @@ pub trait Cluster: Send + Sync {
     fn probe(&self) -> Async<'_, ProbeRound>;
 
     /// The state of a member's process.
-    fn process_state(&self, member: ServerId) -> Async<'_, ProcessState>;
+    fn process_state(&self, member: MemberId) -> Async<'_, ProcessState>;
 
     /// Shifts the wall clocks of these by `offset_ns` against the true one; zero restores them. A member that
     /// is started again while it is shifted is shifted again as soon as it runs; the gap is noted as
-    /// [`Event::Clock`](crate::events::Event::Clock).
-    fn shift_clock<'a>(&'a self, members: &'a [ServerId], offset_ns: i64) -> Async<'a, ()>;
+    /// [`Event::Clock`](runs::events::Event::Clock).
+    fn shift_clock<'a>(&'a self, members: &'a [MemberId], offset_ns: i64) -> Async<'a, ()>;
 
     /// Lets a member read its own wall clock.
-    fn read_clock(&self, member: ServerId) -> Async<'_, ClockReading>;
+    fn read_clock(&self, member: MemberId) -> Async<'_, ClockReading>;
 
     /// Asks a member's client port whether it is well.
-    fn ask(&self, member: ServerId) -> Async<'_, PortState>;
+    fn ask(&self, member: MemberId) -> Async<'_, PortState>;
 
     /// Completes when the cluster's own machinery broke, with the reason. That is a failure of the harness
     /// and never a fault.
@@ -340,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_probe_that_did_not_arrive_counts_only_beside_a_control_that_did() {
-        let members = [ServerId(1), ServerId(2)];
+        let members = [MemberId(1), MemberId(2)];
         let probes = vec![probed(1, 2, None), probed(2, 1, Some(90))];
         let with = ProbeRound { probes: probes.clone(), control_us: Some(80) };
         assert_eq!(
@@ -353,7 +319,7 @@ mod tests {
 
     #[test]
     fn only_traffic_in_severed_directions_counts() {
-        let groups = vec![vec![ServerId(1)], vec![ServerId(2), ServerId(3)]];
+        let groups = vec![vec![MemberId(1)], vec![MemberId(2), MemberId(3)]];
         let cut = Cut::between(&groups, Severing::Silence);
         assert_eq!(cut.pairs, [(1, 2), (1, 3), (2, 1), (3, 1)].map(Pair::from));
         let count = |from, to| Count {

@@ -14,11 +14,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use node_client::four_letter_word;
-use node_wire::ids::{Epoch, ServerId};
+use runs::events::{Event, Said, Stamped};
+use runs::member::MemberId;
+use runs::views::{Stand, View};
 use tokio::task::JoinSet;
 
 use crate::cluster::voice::Place;
-use crate::events::{Event, Said, Stamped, Stand, View};
 
 /// How often a member is asked.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -42,7 +43,7 @@ pub(super) struct Watched {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Role {
     leads: bool,
-    epoch: Epoch,
+    epoch: u32,
 }
 
 /// What came of a question.
@@ -114,7 +115,7 @@ impl Watched {
                 let reigns = reigns(&self.place.events.events());
                 let leaders = leaders(&self.place.events.views());
                 if let Some((leader, epoch)) = joined(self.place.id, role, &reigns, &leaders) {
-                    news(Said::Established { leader: leader.0, epoch: epoch.0 });
+                    news(Said::Established { leader: leader.0, epoch });
                     news(Said::Serving {});
                 }
             }
@@ -123,21 +124,21 @@ impl Watched {
 }
 
 /// Who established which epoch, as far as its leader said so.
-fn reigns(events: &[Stamped]) -> BTreeMap<Epoch, ServerId> {
+fn reigns(events: &[Stamped]) -> BTreeMap<u32, MemberId> {
     let mut reigns = BTreeMap::new();
     for stamped in events {
         if let Event::Said(Said::Established { leader, epoch }) = stamped.event
             && leader == stamped.node.0
         {
-            reigns.entry(Epoch(epoch)).or_insert(stamped.node);
+            reigns.entry(epoch).or_insert(stamped.node);
         }
     }
     reigns
 }
 
 /// Who leads at this moment, by the members' own word.
-fn leaders(views: &BTreeMap<ServerId, View>) -> BTreeMap<Epoch, ServerId> {
-    let leads = |(id, view): (&ServerId, &View)| match view.stand {
+fn leaders(views: &BTreeMap<MemberId, View>) -> BTreeMap<u32, MemberId> {
+    let leads = |(id, view): (&MemberId, &View)| match view.stand {
         Stand::Established { leader, epoch, .. } if leader == *id && view.running => Some((epoch, *id)),
         Stand::Established { .. } | Stand::Looking => None,
     };
@@ -145,7 +146,7 @@ fn leaders(views: &BTreeMap<ServerId, View>) -> BTreeMap<Epoch, ServerId> {
 }
 
 /// Whether a role is more than what is known of a member.
-fn is_news(member: ServerId, role: Role, before: Stand) -> bool {
+fn is_news(member: MemberId, role: Role, before: Stand) -> bool {
     match before {
         Stand::Established { leader, epoch, serving: true } if role.leads => {
             (leader, epoch) != (member, role.epoch)
@@ -158,11 +159,11 @@ fn is_news(member: ServerId, role: Role, before: Stand) -> bool {
 
 /// The leader and the epoch that a member is found to have joined; none while that is not clear.
 fn joined(
-    member: ServerId,
+    member: MemberId,
     role: Role,
-    reigns: &BTreeMap<Epoch, ServerId>,
-    leaders: &BTreeMap<Epoch, ServerId>,
-) -> Option<(ServerId, Epoch)> {
+    reigns: &BTreeMap<u32, MemberId>,
+    leaders: &BTreeMap<u32, MemberId>,
+) -> Option<(MemberId, u32)> {
     if role.leads {
         let is_anothers = reigns.get(&role.epoch).is_some_and(|leader| *leader != member);
         return (!is_anothers).then_some((member, role.epoch));
@@ -190,23 +191,23 @@ fn read(answer: &str) -> Option<Role> {
         _ => return None,
     };
     let zxid = u64::from_str_radix(field("Zxid:")?.strip_prefix("0x")?, 16).ok()?;
-    Some(Role { leads, epoch: Epoch(u32::try_from(zxid >> 32).ok()?) })
+    Some(Role { leads, epoch: u32::try_from(zxid >> 32).ok()? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(pairs: &[(u32, u64)]) -> BTreeMap<Epoch, ServerId> {
-        pairs.iter().map(|(epoch, id)| (Epoch(*epoch), ServerId(*id))).collect()
+    fn of(pairs: &[(u32, u64)]) -> BTreeMap<u32, MemberId> {
+        pairs.iter().map(|(epoch, id)| (*epoch, MemberId(*id))).collect()
     }
 
     fn follows(leader: u64, epoch: u32) -> Stand {
-        Stand::Established { leader: ServerId(leader), epoch: Epoch(epoch), serving: true }
+        Stand::Established { leader: MemberId(leader), epoch, serving: true }
     }
 
     fn role(leads: bool, epoch: u32) -> Role {
-        Role { leads, epoch: Epoch(epoch) }
+        Role { leads, epoch }
     }
 
     #[test]
@@ -220,23 +221,23 @@ mod tests {
 
     #[test]
     fn a_leader_is_told_once_and_not_by_the_zxid_of_the_epoch_before() {
-        let found = |role| joined(ServerId(2), role, &of(&[(4, 1)]), &of(&[]));
+        let found = |role| joined(MemberId(2), role, &of(&[(4, 1)]), &of(&[]));
         assert_eq!(found(role(true, 4)), None, "epoch 4 is another's");
-        assert_eq!(found(role(true, 5)), Some((ServerId(2), Epoch(5))));
-        assert!(is_news(ServerId(2), role(true, 5), Stand::Looking));
-        assert!(!is_news(ServerId(2), role(true, 5), follows(2, 5)));
+        assert_eq!(found(role(true, 5)), Some((MemberId(2), 5)));
+        assert!(is_news(MemberId(2), role(true, 5), Stand::Looking));
+        assert!(!is_news(MemberId(2), role(true, 5), follows(2, 5)));
     }
 
     #[test]
     fn a_follower_joins_the_newest_leader_and_stays_while_it_serves() {
         let reigns = of(&[(4, 1), (5, 2)]);
-        let found = |role| joined(ServerId(3), role, &reigns, &reigns);
-        let is_news = |role, before| is_news(ServerId(3), role, before);
+        let found = |role| joined(MemberId(3), role, &reigns, &reigns);
+        let is_news = |role, before| is_news(MemberId(3), role, before);
         // Its zxid is still that of the epoch before.
-        assert_eq!(found(role(false, 4)), Some((ServerId(2), Epoch(5))));
+        assert_eq!(found(role(false, 4)), Some((MemberId(2), 5)));
         assert!(!is_news(role(false, 4), follows(1, 4)), "it has not looked for another since");
         assert!(is_news(role(false, 5), follows(1, 4)));
-        assert_eq!(found(role(false, 5)), Some((ServerId(2), Epoch(5))));
+        assert_eq!(found(role(false, 5)), Some((MemberId(2), 5)));
         assert!(!is_news(role(false, 5), follows(2, 5)));
         assert_eq!(found(role(false, 6)), None, "its leader has not been heard yet");
     }

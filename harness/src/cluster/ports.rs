@@ -9,8 +9,8 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use anyhow::anyhow;
-use node_wire::ids::ServerId;
 use rand::seq::SliceRandom;
+use runs::member::MemberId;
 
 use crate::exit::Failure;
 use crate::links::protocol::Pair;
@@ -48,22 +48,22 @@ impl PortPlan {
         loopback(self.base + offset)
     }
 
-    fn place(member: ServerId) -> u16 {
+    fn place(member: MemberId) -> u16 {
         u16::try_from(member.0.saturating_sub(1)).unwrap_or(u16::MAX)
     }
 
     /// Where clients find a member.
-    pub fn client(&self, member: ServerId) -> SocketAddr {
+    pub fn client(&self, member: MemberId) -> SocketAddr {
         self.at(1 + 3 * Self::place(member))
     }
 
     /// Where a member listens for learners.
-    pub fn quorum(&self, member: ServerId) -> SocketAddr {
+    pub fn quorum(&self, member: MemberId) -> SocketAddr {
         self.at(2 + 3 * Self::place(member))
     }
 
     /// Where a member listens for votes.
-    pub fn election(&self, member: ServerId) -> SocketAddr {
+    pub fn election(&self, member: MemberId) -> SocketAddr {
         self.at(3 + 3 * Self::place(member))
     }
 
@@ -149,7 +149,7 @@ mod tests {
         for members in 1..=MAX_MEMBERS {
             let plan = take(members, None).expect("a block");
             let mut seen = BTreeSet::from([plan.base()]);
-            let ids: Vec<ServerId> = (1..=u64::from(members)).map(ServerId).collect();
+            let ids: Vec<MemberId> = (1..=u64::from(members)).map(MemberId).collect();
             for id in &ids {
                 for address in [plan.client(*id), plan.quorum(*id), plan.election(*id)] {
                     assert!(seen.insert(address.port()));

@@ -16,7 +16,10 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use node_client::four_letter_word;
-use node_wire::ids::ServerId;
+use runs::events::Event;
+use runs::mechanism::Mechanism;
+use runs::member::MemberId;
+use runs::views;
 use rustix::process::Signal;
 
 use super::launch::{Seat, child};
@@ -26,9 +29,9 @@ use super::ports::PortPlan;
 use super::process_clock::Clocks;
 use super::settings::MemberSettings;
 use super::spawner::Spawner;
-use super::{Async, ClockReading, Cluster, Cut, FaultClass, PortState, ProcessState, Severing, Traffic};
+use super::{Async, ClockReading, Cluster, Cut, PortState, ProcessState, Severing, Traffic};
 use crate::clock::RunClock;
-use crate::events::{self, Event, EventLog};
+use crate::events::EventLog;
 use crate::links::handle::Links;
 use crate::links::protocol::{LinkSpec, Pair, ProbeRound};
 use crate::links::rules::Rule;
@@ -62,8 +65,8 @@ pub struct ProcessCluster {
     settings: MemberSettings,
     executable: PathBuf,
     ports: PortPlan,
-    ids: Vec<ServerId>,
-    members: BTreeMap<ServerId, Member>,
+    ids: Vec<MemberId>,
+    members: BTreeMap<MemberId, Member>,
     events: EventLog,
     /// Started with the members.
     links: OnceLock<Links>,
@@ -71,7 +74,7 @@ pub struct ProcessCluster {
     clock: RunClock,
     clocks: Clocks,
     /// What each member runs as, where not all are of one kind for ever.
-    servers: Arc<Mutex<BTreeMap<ServerId, Server>>>,
+    servers: Arc<Mutex<BTreeMap<MemberId, Server>>>,
     /// What asks those that don't tell.
     observer: Mutex<Option<tokio::task::AbortHandle>>,
     /// The cuts in force, by fault. Held until the links follow, so that rules arrive in the order in which they
@@ -82,7 +85,7 @@ pub struct ProcessCluster {
 impl ProcessCluster {
     /// Makes folders. Nothing runs yet: what it can't do may still be asked for and refused.
     pub fn create(settings: MemberSettings, ports: PortPlan, clock: RunClock) -> anyhow::Result<Self> {
-        let ids: Vec<ServerId> = (1..=u64::from(settings.nodes)).map(ServerId).collect();
+        let ids: Vec<MemberId> = (1..=u64::from(settings.nodes)).map(MemberId).collect();
         let events = EventLog::new(&ids);
         let mut members = BTreeMap::new();
         for id in &ids {
@@ -91,7 +94,7 @@ impl ProcessCluster {
                 .with_context(|| format!("creating {}", folder.display()))?;
             members.insert(*id, Member::new(*id, folder, clock, events.clone()));
         }
-        let kind = |id: &ServerId| match &settings.java {
+        let kind = |id: &MemberId| match &settings.java {
             Some(java) if java.members.contains(id) => Server::Zookeeper,
             Some(_) | None => Server::Node,
         };
@@ -130,13 +133,13 @@ impl ProcessCluster {
         self.links.get().ok_or_else(|| anyhow!("the links are not started"))
     }
 
-    fn member(&self, id: ServerId) -> anyhow::Result<&Member> {
+    fn member(&self, id: MemberId) -> anyhow::Result<&Member> {
         self.members.get(&id).ok_or_else(|| anyhow!("there is no member {}", id.0))
     }
 
     /// Every ordered pair of different members.
     fn pairs(&self) -> impl Iterator<Item = Pair> {
-        let others = |from: ServerId| {
+        let others = |from: MemberId| {
             self.ids.iter().filter(move |to| **to != from).map(move |to| Pair::new(from, *to))
         };
         self.ids.iter().flat_map(move |from| others(*from))
@@ -156,7 +159,7 @@ impl ProcessCluster {
         self.pairs().flat_map(specs).collect()
     }
 
-    fn plan(&self, id: ServerId) -> Seat<'_> {
+    fn plan(&self, id: MemberId) -> Seat<'_> {
         Seat {
             executable: &self.executable,
             settings: &self.settings,
@@ -167,12 +170,12 @@ impl ProcessCluster {
     }
 
     /// What a member runs as, or ran as last.
-    fn server(&self, id: ServerId) -> Server {
+    fn server(&self, id: MemberId) -> Server {
         let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         servers.get(&id).copied().unwrap_or(Server::Node)
     }
 
-    fn spawn(&self, id: ServerId, lose_unsynced: bool) -> anyhow::Result<()> {
+    fn spawn(&self, id: MemberId, lose_unsynced: bool) -> anyhow::Result<()> {
         let command = match self.server(id) {
             Server::Node => self.plan(id).node(lose_unsynced),
             Server::Zookeeper if lose_unsynced => bail!(
@@ -184,7 +187,7 @@ impl ProcessCluster {
     }
 
     /// Starts a member again, with its clock as it was.
-    async fn start_again(&self, id: ServerId, lose_unsynced: bool) -> anyhow::Result<()> {
+    async fn start_again(&self, id: MemberId, lose_unsynced: bool) -> anyhow::Result<()> {
         let started = self.clock.now();
         self.spawn(id, lose_unsynced)?;
         let member = self.member(id)?;
@@ -208,7 +211,7 @@ impl ProcessCluster {
         } else {
             START_PATIENCE
         };
-        let in_time = self.events.wait(patience, events::settled).await;
+        let in_time = self.events.wait(patience, views::settled).await;
         let views = self.events.views();
         if let Some((id, _)) = views.iter().find(|(_, view)| !view.running) {
             let words = self.member(*id)?.last_words();
@@ -221,7 +224,7 @@ impl ProcessCluster {
             bail!(
                 "the ensemble does not serve {} s after its start: {}",
                 patience.as_secs(),
-                events::laggards(&views)
+                views::laggards(&views)
             );
         }
         Ok(())
@@ -249,7 +252,7 @@ impl ProcessCluster {
         }
     }
 
-    async fn ask_port(&self, id: ServerId) -> PortState {
+    async fn ask_port(&self, id: MemberId) -> PortState {
         let question = four_letter_word(self.ports.client(id), "ruok");
         match tokio::time::timeout(WORD_PATIENCE, question).await {
             Err(_) => PortState::Silent,
@@ -266,22 +269,22 @@ impl Cluster for ProcessCluster {
         "process"
     }
 
-    fn can(&self, class: FaultClass) -> Result<(), String> {
+    fn can(&self, class: Mechanism) -> Result<(), String> {
         match class {
-            FaultClass::Partition | FaultClass::Reject | FaultClass::Kill | FaultClass::Pause => Ok(()),
-            FaultClass::Clock => self.clocks.can(),
-            FaultClass::Replace if self.settings.java.is_some() => Ok(()),
-            FaultClass::Replace => {
+            Mechanism::Partition | Mechanism::Reject | Mechanism::Kill | Mechanism::Pause => Ok(()),
+            Mechanism::Clock => self.clocks.can(),
+            Mechanism::Replace if self.settings.java.is_some() => Ok(()),
+            Mechanism::Replace => {
                 Err("there is one kind of server only: add --target zookeeper or mixed:N".to_owned())
             }
         }
     }
 
-    fn members(&self) -> &[ServerId] {
+    fn members(&self) -> &[MemberId] {
         &self.ids
     }
 
-    fn client_address(&self, member: ServerId) -> SocketAddr {
+    fn client_address(&self, member: MemberId) -> SocketAddr {
         self.ports.client(member)
     }
 
@@ -293,7 +296,7 @@ impl Cluster for ProcessCluster {
         Box::pin(self.start_all())
     }
 
-    fn kill<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+    fn kill<'a>(&'a self, members: &'a [MemberId]) -> Async<'a, ()> {
         Box::pin(async move {
             for id in members {
                 self.member(*id)?.signal(Signal::KILL);
@@ -302,7 +305,7 @@ impl Cluster for ProcessCluster {
         })
     }
 
-    fn restart<'a>(&'a self, members: &'a [ServerId], lose_unsynced: bool) -> Async<'a, ()> {
+    fn restart<'a>(&'a self, members: &'a [MemberId], lose_unsynced: bool) -> Async<'a, ()> {
         Box::pin(async move {
             for id in members {
                 self.member(*id)?.ended(SIGNAL_PATIENCE).await?;
@@ -314,7 +317,7 @@ impl Cluster for ProcessCluster {
         })
     }
 
-    fn retire<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+    fn retire<'a>(&'a self, members: &'a [MemberId]) -> Async<'a, ()> {
         Box::pin(async move {
             for id in members {
                 self.member(*id)?.signal(Signal::TERM);
@@ -323,7 +326,7 @@ impl Cluster for ProcessCluster {
         })
     }
 
-    fn restart_as<'a>(&'a self, members: &'a [ServerId], server: Server) -> Async<'a, ()> {
+    fn restart_as<'a>(&'a self, members: &'a [MemberId], server: Server) -> Async<'a, ()> {
         Box::pin(async move {
             for id in members {
                 self.member(*id)?.ended(SIGNAL_PATIENCE).await?;
@@ -337,11 +340,11 @@ impl Cluster for ProcessCluster {
         })
     }
 
-    fn servers(&self) -> BTreeMap<ServerId, Server> {
+    fn servers(&self) -> BTreeMap<MemberId, Server> {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn pause<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+    fn pause<'a>(&'a self, members: &'a [MemberId]) -> Async<'a, ()> {
         Box::pin(async move {
             for id in members {
                 self.member(*id)?.signal(Signal::STOP);
@@ -351,7 +354,7 @@ impl Cluster for ProcessCluster {
         })
     }
 
-    fn resume<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+    fn resume<'a>(&'a self, members: &'a [MemberId]) -> Async<'a, ()> {
         Box::pin(async move {
             for id in members {
                 self.member(*id)?.note(Event::Resumed);
@@ -385,11 +388,11 @@ impl Cluster for ProcessCluster {
         Box::pin(async move { self.links()?.probe().await })
     }
 
-    fn process_state(&self, member: ServerId) -> Async<'_, ProcessState> {
+    fn process_state(&self, member: MemberId) -> Async<'_, ProcessState> {
         Box::pin(async move { Ok(self.member(member)?.state()) })
     }
 
-    fn shift_clock<'a>(&'a self, members: &'a [ServerId], offset_ns: i64) -> Async<'a, ()> {
+    fn shift_clock<'a>(&'a self, members: &'a [MemberId], offset_ns: i64) -> Async<'a, ()> {
         Box::pin(async move {
             for id in members {
                 let member = self.member(*id)?;
@@ -401,14 +404,14 @@ impl Cluster for ProcessCluster {
         })
     }
 
-    fn read_clock(&self, member: ServerId) -> Async<'_, ClockReading> {
+    fn read_clock(&self, member: MemberId) -> Async<'_, ClockReading> {
         Box::pin(async move {
             let pid = self.member(member)?.pid().ok_or_else(|| anyhow!("n{} does not run", member.0))?;
             self.clocks.read(pid).await
         })
     }
 
-    fn ask(&self, member: ServerId) -> Async<'_, PortState> {
+    fn ask(&self, member: MemberId) -> Async<'_, PortState> {
         Box::pin(async move { Ok(self.ask_port(member).await) })
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::Context;
 use harness_clock::{ClockError, Shifter};
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 
 use super::ClockReading;
 
@@ -23,7 +23,7 @@ pub(super) struct Clocks {
     /// Started when it is first needed; it has a thread of its own.
     shifter: Arc<Mutex<Option<Shifter>>>,
     /// What is wanted of each member, where it is not the true time.
-    offsets: tokio::sync::Mutex<BTreeMap<ServerId, i64>>,
+    offsets: tokio::sync::Mutex<BTreeMap<MemberId, i64>>,
     available: OnceLock<Result<(), String>>,
 }
 
@@ -39,7 +39,7 @@ impl Clocks {
     /// there is no process, or it ended meanwhile.
     pub(super) async fn set(
         &self,
-        member: ServerId,
+        member: MemberId,
         offset_ns: i64,
         pid: impl FnOnce() -> Option<u32>,
     ) -> anyhow::Result<bool> {
@@ -57,7 +57,7 @@ impl Clocks {
 
     /// Makes a process that was just started follow what is wanted of its member. Gives the shift when there is one
     /// and the process lives.
-    pub(super) async fn follow(&self, member: ServerId, pid: Option<u32>) -> anyhow::Result<Option<i64>> {
+    pub(super) async fn follow(&self, member: MemberId, pid: Option<u32>) -> anyhow::Result<Option<i64>> {
         let offsets = self.offsets.lock().await;
         let (Some(offset_ns), Some(pid)) = (offsets.get(&member).copied(), pid) else { return Ok(None) };
         Ok(self.shift(pid, offset_ns).await?.then_some(offset_ns))

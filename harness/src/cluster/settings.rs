@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use node_core::Bug;
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 
 use crate::targets::java::Java;
 
@@ -31,7 +31,7 @@ pub struct JavaMembers {
     /// Where it is.
     pub java: Java,
     /// Who begins as it.
-    pub members: Vec<ServerId>,
+    pub members: Vec<MemberId>,
     /// ZooKeeper's tickTime, for members of both kinds.
     pub tick: Duration,
     /// The shortest and the longest session that members of both kinds grant.

@@ -10,10 +10,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use node_wire::ids::ServerId;
+use runs::events::{Event, Said, Stamped};
+use runs::member::MemberId;
+use runs::views::Stand;
 
 use crate::clock::{RunClock, RunNs};
-use crate::events::{Event, EventLog, Said, Stamped, Stand};
+use crate::events::EventLog;
 
 /// A line longer than this is cut.
 pub(super) const MAX_LINE_BYTES: u64 = 64 * 1024;
@@ -24,7 +26,7 @@ const TAIL_LINES: usize = 5;
 #[derive(Clone)]
 pub(super) struct Place {
     /// The member.
-    pub(super) id: ServerId,
+    pub(super) id: MemberId,
     /// Its folder: log, events, data.
     pub(super) folder: PathBuf,
     /// What stamps.
@@ -142,8 +144,8 @@ mod tests {
     use super::*;
 
     fn place(folder: &Path) -> Place {
-        let events = EventLog::new(&[ServerId(1)]);
-        Place { id: ServerId(1), folder: folder.to_owned(), clock: RunClock::start(), events }
+        let events = EventLog::new(&[MemberId(1)]);
+        Place { id: MemberId(1), folder: folder.to_owned(), clock: RunClock::start(), events }
     }
 
     #[test]

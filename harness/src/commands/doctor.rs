@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use reports::numbers::count;
+use runs::numbers::count;
 
 use super::screen::print;
 use crate::cluster::ports;

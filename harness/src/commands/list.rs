@@ -2,10 +2,10 @@
 
 use checker::catalogue::{Condition, ModelName};
 use node_core::Bug;
+use runs::mechanism::Mechanism;
 
 use super::screen::print;
 use crate::cli::names::LISTS;
-use crate::cluster::FaultClass;
 use crate::exit::{Exit, Failure};
 use crate::nemesis::Nemesis;
 use crate::targets::Target;
@@ -62,31 +62,31 @@ fn conditions() -> Vec<Row> {
     Condition::ALL.into_iter().map(|condition| (condition.name(), condition.about())).collect()
 }
 
-/// What can be broken, and where. Every class is one of [`FaultClass`], and its row says which cluster can do it.
+/// What can be broken, and where. Every class is one of [`Mechanism`], and its row says which cluster can do it.
 fn faults() -> Vec<Row> {
-    let about = |class: FaultClass| match class {
-        FaultClass::Partition => {
+    let about = |class: Mechanism| match class {
+        Mechanism::Partition => {
             "nothing passes in some directions, both ways or one; process: links hold it, FINs too; docker: packets \
              are dropped"
         }
-        FaultClass::Reject => {
+        Mechanism::Reject => {
             "connections are reset, old and new; process: by the links; docker: by the packet filter"
         }
-        FaultClass::Kill => {
+        Mechanism::Kill => {
             "SIGKILL, and a new start when the fault is healed; with --lose-unsynced the log is cut back to what was \
              synced; process, docker"
         }
-        FaultClass::Pause => "SIGSTOP, and SIGCONT when the fault is healed; process, docker",
-        FaultClass::Replace => {
+        Mechanism::Pause => "SIGSTOP, and SIGCONT when the fault is healed; process, docker",
+        Mechanism::Replace => {
             "SIGTERM, and a start as the other kind of server on the same data when the fault is healed; process, with \
              --target zookeeper or mixed:N"
         }
-        FaultClass::Clock => {
+        Mechanism::Clock => {
             "the wall clock of one process is shifted, again after a restart; monotonic time and waits are not; \
              process, docker: x86-64 and the right to ptrace"
         }
     };
-    FaultClass::ALL.into_iter().map(|class| (class.name(), about(class).to_owned())).collect()
+    Mechanism::ALL.into_iter().map(|class| (class.name(), about(class).to_owned())).collect()
 }
 
 fn plants() -> Vec<Row> {

@@ -9,7 +9,7 @@
 mod stranger;
 
 use clap::Parser;
-use reports::results::RunInfo;
+use runs::results::RunInfo;
 
 use super::run::{Order, make, told};
 use crate::cli::{Cli, Command, ReplayArgs, RunArgs};
@@ -57,7 +57,7 @@ fn order(args: &ReplayArgs) -> Result<Order, Failure> {
     if let Some(cluster) = &args.cluster {
         flags.cluster.clone_from(cluster);
     } else {
-        flags.cluster.clone_from(&run.cluster);
+        run.cluster.name().clone_into(&mut flags.cluster);
     }
     flags.store.clone_from(&args.store);
     flags.format = args.format;

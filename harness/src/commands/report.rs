@@ -1,12 +1,14 @@
 //! `harness report`: draws a run again from its folder, without judging it again.
 
 use anyhow::Context;
+use runs::judge::{Judged, faults};
+use runs::results::RunInfo;
 
 use super::check::show;
 use crate::checking::bounds::{Bounds, Watch};
 use crate::cli::ReportArgs;
 use crate::exit::{Exit, Failure};
-use crate::judge::{self, Judged};
+use crate::judge;
 use crate::nemesis::journal;
 use crate::store::RunFolder;
 
@@ -28,10 +30,10 @@ pub fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     }
     let watch = Watch::start(Bounds::usual(), |_| {})?;
     let loaded = judge::load_history(&folder.history(), &watch)?;
-    let mut faults = reports::faults::fold(&journal::read(&folder.faults())?);
-    reports::operations::count_around_faults(&loaded.history, &mut faults);
+    let run: RunInfo = RunFolder::read_named_json(&folder.run())?;
+    let faults = faults(&run, &journal::read(&folder.faults())?, &loaded.history);
     let judged = Judged {
-        run: RunFolder::read_named_json(&folder.run())?,
+        run,
         results: RunFolder::read_named_json(&folder.results())?,
         faults,
         history: loaded.history,

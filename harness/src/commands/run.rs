@@ -3,14 +3,16 @@
 use std::time::Instant;
 
 use anyhow::Context;
+use runs::cluster_kind::ClusterKind;
+use runs::judge::{FINISHED, Judged};
 
 use super::check::show;
 use super::clean;
 use crate::cli::{Format, RunArgs};
-use crate::config::{ClusterKind, RunOptions};
+use crate::config::RunOptions;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
-use crate::judge::{self, Judged, Within};
+use crate::judge::{self, Within};
 use crate::nemesis::Schedule;
 use crate::progress::Progress;
 use crate::run::interrupt::Interrupt;
@@ -146,7 +148,7 @@ fn discard(prepared: &Prepared) {
 
 fn finish(prepared: &Prepared, judged: &Judged) -> Result<(), Failure> {
     let Prepared { options, folder, .. } = prepared;
-    let promises = judged.results.checks.iter().filter(|check| check.name != judge::FINISHED);
+    let promises = judged.results.checks.iter().filter(|check| check.name != FINISHED);
     if checker::verdict::Verdict::of(promises) == checker::verdict::Verdict::Valid {
         prepared.progress.step("removing the members' data");
         folder.drop_data().context("removing the members' data")?;

@@ -3,20 +3,19 @@
 //!
 //! What was typed becomes these options in [`crate::cli::options`]; nothing else of the bench knows the command line.
 
-mod cluster_kind;
 mod lose_unsynced;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use node_core::Bug;
+use runs::cluster_kind::ClusterKind;
 use workloads::Kind;
 
 use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Plan, schedule};
 use crate::targets::Target;
 use crate::text::span;
-pub use cluster_kind::ClusterKind;
 pub use lose_unsynced::LoseUnsynced;
 
 /// Above this the harness itself would be what is measured.

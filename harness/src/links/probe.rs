@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
@@ -27,7 +27,7 @@ const TOKEN_BYTES: usize = 24;
 /// Probes that may be on their way at once, over all rounds.
 const MAX_ARRIVING: usize = 4096;
 /// The pair under which the control travels; no member has the id 0.
-const CONTROL: Pair = Pair { from: ServerId(0), to: ServerId(0) };
+const CONTROL: Pair = Pair { from: MemberId(0), to: MemberId(0) };
 /// A probe that can't be sent within this time is not sent.
 const SEND_PATIENCE: Duration = Duration::from_millis(100);
 /// A control that takes longer than this does not come.

@@ -6,7 +6,7 @@
 
 use std::net::SocketAddr;
 
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 use serde::{Deserialize, Serialize};
 
 use super::rules::Rule;
@@ -16,14 +16,14 @@ use super::rules::Rule;
 #[serde(into = "(u64, u64)", from = "(u64, u64)")]
 pub struct Pair {
     /// Who speaks.
-    pub from: ServerId,
+    pub from: MemberId,
     /// Who hears.
-    pub to: ServerId,
+    pub to: MemberId,
 }
 
 impl Pair {
     /// From one member to another.
-    pub fn new(from: ServerId, to: ServerId) -> Self {
+    pub fn new(from: MemberId, to: MemberId) -> Self {
         Self { from, to }
     }
 
@@ -35,7 +35,7 @@ impl Pair {
 
 impl From<(u64, u64)> for Pair {
     fn from((from, to): (u64, u64)) -> Self {
-        Self { from: ServerId(from), to: ServerId(to) }
+        Self { from: MemberId(from), to: MemberId(to) }
     }
 }
 

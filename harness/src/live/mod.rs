@@ -15,8 +15,8 @@ use std::thread::JoinHandle;
 
 use anyhow::Context;
 use checker::history::Event;
-use reports::numbers::{count, duration, moment, ns_to_ms};
-use reports::results::{LiveCheck, LiveViolation};
+use runs::numbers::{count, duration, moment, ns_to_ms};
+use runs::results::{LiveCheck, LiveViolation};
 use tokio::sync::watch;
 use workloads::Kind;
 

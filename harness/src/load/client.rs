@@ -6,7 +6,7 @@ use bytestring::ByteString;
 use checker::history::Event;
 use node_client::{Client, OpError, Reply, Stat};
 use node_wire::client::ErrorCode;
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 use tokio::sync::watch;
 use workloads::{Action, Answer, Completion, Invocation};
 
@@ -165,7 +165,7 @@ impl LoadClient {
         &mut self,
         invocation: &Invocation,
         answer: &Answer,
-        at: Option<(ServerId, Option<RunNs>)>,
+        at: Option<(MemberId, Option<RunNs>)>,
         session: i64,
     ) {
         let mut workload = self.shared.workload();
@@ -215,12 +215,12 @@ impl LoadClient {
 /// Where an operation was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    member: ServerId,
+    member: MemberId,
     session: i64,
 }
 
 impl Place {
-    pub(super) fn of(member: ServerId, client: &Client) -> Self {
+    pub(super) fn of(member: MemberId, client: &Client) -> Self {
         Self { member, session: client.session().id.0 }
     }
 

@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow, bail};
 use checker::durability::FinalState;
 use checker::history::EventKind;
 use node_client::{Client, ConnectOptions, connect};
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 use tokio::time::Instant;
 use workloads::{Action, Completion, Invocation};
 
@@ -45,7 +45,7 @@ pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
 
 /// Reads every key on each of these members until all agree, or until the deadline. `process` and those after
 /// it are free. What could not be read is missing.
-pub async fn final_reads(shared: &Shared, members: &[ServerId], process: u64) -> Vec<FinalState> {
+pub async fn final_reads(shared: &Shared, members: &[MemberId], process: u64) -> Vec<FinalState> {
     // Sessions that were left to expire do so meanwhile.
     let expiry = if shared.workload().records_sessions() {
         shared.session_timeout * 2 + EXPIRY_PATIENCE
@@ -78,7 +78,7 @@ pub async fn final_reads(shared: &Shared, members: &[ServerId], process: u64) ->
 async fn read(
     shared: &Shared,
     client: &Client,
-    member: ServerId,
+    member: MemberId,
     process: u64,
     invocation: &Invocation,
 ) -> Option<FinalState> {
@@ -90,7 +90,7 @@ async fn read(
 async fn perform(
     shared: &Shared,
     client: &Client,
-    member: ServerId,
+    member: MemberId,
     process: u64,
     invocation: &Invocation,
 ) -> Completion {
@@ -110,7 +110,7 @@ async fn perform(
 }
 
 /// A new session at a member, tried again and again: the member is known to serve, or about to.
-async fn session_at(shared: &Shared, member: ServerId, patience: Duration) -> anyhow::Result<Client> {
+async fn session_at(shared: &Shared, member: MemberId, patience: Duration) -> anyhow::Result<Client> {
     let deadline = Instant::now() + patience;
     loop {
         let options = ConnectOptions {

@@ -14,6 +14,7 @@ use anyhow::{Context, anyhow};
 use hdrhistogram::Histogram;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
+use runs::lag::Lag;
 
 use super::queue::Queue;
 use crate::clock::{RunClock, RunNs, nanoseconds};
@@ -22,26 +23,6 @@ use crate::clock::{RunClock, RunNs, nanoseconds};
 const LAG_DIGITS: u8 = 2;
 /// The thread looks at least this often whether it should end.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// How late operations were handed over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Lag {
-    /// Operations handed over.
-    pub operations: u64,
-    /// The median, ms.
-    pub p50_ms: f64,
-    /// The ninety-ninth percentile, ms.
-    pub p99_ms: f64,
-    /// The worst, ms.
-    pub max_ms: f64,
-}
-
-impl Lag {
-    /// The worst, in ns.
-    pub fn max_ns(&self) -> u64 {
-        Duration::try_from_secs_f64(self.max_ms / 1e3).map_or(u64::MAX, nanoseconds)
-    }
-}
 
 /// A running pacer.
 pub struct Pacer {

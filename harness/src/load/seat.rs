@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use node_client::{Client, ConnectError, ConnectOptions, Session, connect};
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 use tokio::time::Instant;
 
 use super::Shared;
@@ -30,7 +30,7 @@ pub enum Seated {
         /// It.
         session: Session,
         /// Where.
-        member: ServerId,
+        member: MemberId,
         /// When it was asked for.
         asked_at: RunNs,
     },
@@ -39,7 +39,7 @@ pub enum Seated {
         /// It.
         session: Session,
         /// Who said so.
-        member: ServerId,
+        member: MemberId,
     },
     /// Nobody took the client.
     Nowhere,
@@ -53,19 +53,19 @@ impl Seated {
 
 /// Where a client sits.
 pub struct Seat {
-    home: ServerId,
+    home: MemberId,
     /// The members in the order in which they are tried.
-    order: Vec<ServerId>,
+    order: Vec<MemberId>,
     next: usize,
     backoff: Duration,
     session: Option<Session>,
-    connection: Option<(ServerId, Client)>,
+    connection: Option<(MemberId, Client)>,
     go_home_at: Instant,
 }
 
 impl Seat {
     /// A seat at `home`, among `members`.
-    pub fn new(home: ServerId, members: &[ServerId]) -> Self {
+    pub fn new(home: MemberId, members: &[MemberId]) -> Self {
         let at = members.iter().position(|member| *member == home).unwrap_or(0);
         let order = members[at..].iter().chain(&members[..at]).copied().collect();
         Self {
@@ -80,7 +80,7 @@ impl Seat {
     }
 
     /// The connection, if it stands.
-    pub fn connection(&self) -> Option<(ServerId, &Client)> {
+    pub fn connection(&self) -> Option<(MemberId, &Client)> {
         let (member, client) = self.connection.as_ref()?;
         (!client.is_closed()).then_some((*member, client))
     }
@@ -148,7 +148,7 @@ impl Seat {
         seated
     }
 
-    async fn sit(&mut self, member: ServerId, shared: &Shared) -> Seated {
+    async fn sit(&mut self, member: MemberId, shared: &Shared) -> Seated {
         let asked_at = shared.clock.now();
         let had = self.session.clone();
         let options = ConnectOptions {

@@ -1,6 +1,6 @@
 //! A fault as a cluster carries it out: to whom, and what.
 
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 
 use crate::cluster::Cut;
 use crate::targets::Server;
@@ -13,24 +13,24 @@ pub enum Action {
     /// SIGKILL to these at once.
     Kill {
         /// Whom.
-        members: Vec<ServerId>,
+        members: Vec<MemberId>,
     },
     /// Have these end in order, and another kind of server take their place.
     Replace {
         /// Whom.
-        members: Vec<ServerId>,
+        members: Vec<MemberId>,
         /// What comes.
         by: Server,
     },
     /// SIGSTOP to these.
     Pause {
         /// Whom.
-        members: Vec<ServerId>,
+        members: Vec<MemberId>,
     },
     /// Shift the wall clocks of these.
     Clock {
         /// Whose.
-        members: Vec<ServerId>,
+        members: Vec<MemberId>,
         /// By how much, against the true one.
         offset_ns: i64,
     },

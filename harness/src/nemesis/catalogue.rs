@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::FaultClass;
 use crate::text::suggest;
+use runs::kinds::FaultKind;
+use runs::mechanism::Mechanism;
 
 /// A kind of fault. "None" is the empty list of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -102,25 +103,9 @@ impl Nemesis {
         }
     }
 
-    /// Whether it is aimed at the leader, and must therefore be followed by a higher epoch, as far as the kind
-    /// alone tells. For the folders of older builds: newer ones have it with each fault, because one that is
-    /// aimed at anybody may hit the leader.
-    pub fn is_leader_fault(self) -> bool {
-        match self {
-            Self::PartitionLeader
-            | Self::PartitionOneway
-            | Self::RejectLeader
-            | Self::KillLeader
-            | Self::KillAll
-            | Self::PauseLeader => true,
-            Self::PartitionHalves
-            | Self::PartitionOne
-            | Self::PartitionRing
-            | Self::PartitionBridge
-            | Self::KillOne
-            | Self::ClockBump
-            | Self::ReplaceRolling => false,
-        }
+    /// What a run's folder says of it.
+    pub fn described(self) -> FaultKind {
+        FaultKind { about: self.about().to_owned(), mechanism: self.needs() }
     }
 
     /// The smallest ensemble on which it means anything, and why.
@@ -140,25 +125,25 @@ impl Nemesis {
     }
 
     /// What the cluster must be able to do for it.
-    pub fn needs(self) -> FaultClass {
+    pub fn needs(self) -> Mechanism {
         match self {
             Self::PartitionLeader
             | Self::PartitionHalves
             | Self::PartitionOne
             | Self::PartitionOneway
             | Self::PartitionRing
-            | Self::PartitionBridge => FaultClass::Partition,
-            Self::RejectLeader => FaultClass::Reject,
-            Self::KillLeader | Self::KillOne | Self::KillAll => FaultClass::Kill,
-            Self::PauseLeader => FaultClass::Pause,
-            Self::ClockBump => FaultClass::Clock,
-            Self::ReplaceRolling => FaultClass::Replace,
+            | Self::PartitionBridge => Mechanism::Partition,
+            Self::RejectLeader => Mechanism::Reject,
+            Self::KillLeader | Self::KillOne | Self::KillAll => Mechanism::Kill,
+            Self::PauseLeader => Mechanism::Pause,
+            Self::ClockBump => Mechanism::Clock,
+            Self::ReplaceRolling => Mechanism::Replace,
         }
     }
 
     /// Whether it kills processes.
     pub fn kills(self) -> bool {
-        self.needs() == FaultClass::Kill
+        self.needs() == Mechanism::Kill
     }
 
     /// Every name that stands on the command line, and none.

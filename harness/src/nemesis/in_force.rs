@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use node_wire::ids::ServerId;
-use reports::results::Reach;
+use runs::member::MemberId;
+use runs::results::Reach;
 
 use super::action::Action;
 use super::topology;
@@ -81,25 +81,25 @@ impl InForce {
     }
 
     /// The members whose processes were ended.
-    pub fn killed(&self) -> Vec<ServerId> {
+    pub fn killed(&self) -> Vec<MemberId> {
         self.members_of(|action| matches!(action, Action::Kill { .. } | Action::Replace { .. }))
     }
 
     /// The members whose processes are stopped.
-    pub fn paused(&self) -> Vec<ServerId> {
+    pub fn paused(&self) -> Vec<MemberId> {
         self.members_of(|action| matches!(action, Action::Pause { .. }))
     }
 
     /// Both: who neither speaks nor listens, whatever the network does.
-    pub fn absent(&self) -> Vec<ServerId> {
+    pub fn absent(&self) -> Vec<MemberId> {
         let is_away = |action: &Action| {
             matches!(action, Action::Kill { .. } | Action::Replace { .. } | Action::Pause { .. })
         };
         self.members_of(is_away)
     }
 
-    fn members_of(&self, of: impl Fn(&Action) -> bool) -> Vec<ServerId> {
-        let mut members: Vec<ServerId> = self
+    fn members_of(&self, of: impl Fn(&Action) -> bool) -> Vec<MemberId> {
+        let mut members: Vec<MemberId> = self
             .faults
             .values()
             .filter(|action| of(action))
@@ -118,7 +118,7 @@ impl InForce {
 
     /// How far a member's wall clock is to be off. Of several shifts the last by name holds, because each is
     /// against the true clock; a list of nemeses has only one that shifts.
-    pub fn offset_ns(&self, member: ServerId) -> i64 {
+    pub fn offset_ns(&self, member: MemberId) -> i64 {
         let offset = |action: &Action| match action {
             Action::Clock { members, offset_ns } if members.contains(&member) => Some(*offset_ns),
             _ => None,
@@ -127,20 +127,20 @@ impl InForce {
     }
 
     /// The members that can be served under all of it; empty when no quorum remains.
-    pub fn majority_side(&self, members: &[ServerId], leader: Option<ServerId>) -> Vec<ServerId> {
+    pub fn majority_side(&self, members: &[MemberId], leader: Option<MemberId>) -> Vec<MemberId> {
         topology::majority_side(members, &self.absent(), leader, &|pair| self.severs(pair))
     }
 
     /// Whether a member, if it leads, must give up: it is gone, or no quorum is around it.
-    pub fn deposes(&self, leader: ServerId, members: &[ServerId]) -> bool {
+    pub fn deposes(&self, leader: MemberId, members: &[MemberId]) -> bool {
         let circle = topology::circle(leader, members, &self.absent(), &|pair| self.severs(pair));
         circle.len() < topology::quorum(members.len())
     }
 
     /// Who reaches whom by what is in force, where nothing was measured.
-    pub fn matrix(&self, members: &[ServerId]) -> Vec<Vec<Reach>> {
+    pub fn matrix(&self, members: &[MemberId]) -> Vec<Vec<Reach>> {
         let reach = |pair: Pair| if self.severs(pair) { Reach::NotReached } else { Reach::Reached };
-        let row = |from: &ServerId| members.iter().map(|to| reach(Pair::new(*from, *to))).collect();
+        let row = |from: &MemberId| members.iter().map(|to| reach(Pair::new(*from, *to))).collect();
         let mut matrix: Vec<Vec<Reach>> = members.iter().map(row).collect();
         self.leave_out_absent(&mut matrix, members);
         matrix
@@ -148,7 +148,7 @@ impl InForce {
 
     /// Strikes those out of a measured matrix who are not there: probes go where the members would, whether or
     /// not their processes run.
-    pub fn leave_out_absent(&self, matrix: &mut [Vec<Reach>], members: &[ServerId]) {
+    pub fn leave_out_absent(&self, matrix: &mut [Vec<Reach>], members: &[MemberId]) {
         let absent = self.absent();
         for (row, from) in matrix.iter_mut().zip(members) {
             for (cell, to) in row.iter_mut().zip(members) {
@@ -165,11 +165,11 @@ mod tests {
     use super::*;
     use crate::cluster::Cut;
 
-    fn ids(ids: &[u64]) -> Vec<ServerId> {
-        ids.iter().copied().map(ServerId).collect()
+    fn ids(ids: &[u64]) -> Vec<MemberId> {
+        ids.iter().copied().map(MemberId).collect()
     }
 
-    fn five() -> Vec<ServerId> {
+    fn five() -> Vec<MemberId> {
         ids(&[1, 2, 3, 4, 5])
     }
 
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_leader_that_is_gone_or_alone_is_deposed_and_one_whose_clock_is_off_is_not() {
         let members = five();
-        let deposes = |action: &Action| InForce::only("F1", action).deposes(ServerId(1), &members);
+        let deposes = |action: &Action| InForce::only("F1", action).deposes(MemberId(1), &members);
         assert!(deposes(&off(1, Severing::Reject)));
         assert!(deposes(&Action::Pause { members: ids(&[1]) }));
         assert!(!deposes(&off(2, Severing::Silence)));
@@ -237,8 +237,8 @@ mod tests {
     #[test]
     fn a_clock_is_off_only_where_and_while_it_is_shifted() {
         let mut force = InForce::only("F1", &Action::Clock { members: ids(&[3]), offset_ns: -7 });
-        assert_eq!((force.offset_ns(ServerId(3)), force.offset_ns(ServerId(1))), (-7, 0));
+        assert_eq!((force.offset_ns(MemberId(3)), force.offset_ns(MemberId(1))), (-7, 0));
         force.remove("F1");
-        assert_eq!(force.offset_ns(ServerId(3)), 0);
+        assert_eq!(force.offset_ns(MemberId(3)), 0);
     }
 }

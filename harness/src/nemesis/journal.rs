@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
-use node_wire::ids::ServerId;
-use reports::results::{FaultDetail, FaultPhase, FaultTransition};
+use runs::faults::{FaultDetail, FaultPhase, FaultTransition, parse};
+use runs::member::MemberId;
 
 use crate::clock::RunNs;
 use crate::exit::Failure;
@@ -39,7 +39,7 @@ impl Journal {
         fault: (&str, &str),
         phase: FaultPhase,
         time: RunNs,
-        targets: &[ServerId],
+        targets: &[MemberId],
         detail: FaultDetail,
     ) -> anyhow::Result<()> {
         let transition = FaultTransition {
@@ -71,21 +71,9 @@ pub fn read(path: &Path) -> Result<Vec<FaultTransition>, Failure> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Failure::usage(format!("{} can't be read: {error}", path.display()))),
     };
-    let mut transitions = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        match serde_json::from_str(line) {
-            Ok(transition) => transitions.push(transition),
-            Err(_) if !text.ends_with('\n') && number + 1 == text.lines().count() => {}
-            Err(error) => {
-                let number = number + 1;
-                return Err(Failure::usage(format!(
-                    "{} line {number} can't be read: {error}",
-                    path.display()
-                )));
-            }
-        }
-    }
-    Ok(transitions)
+    parse(&text).map_err(|(number, error)| {
+        Failure::usage(format!("{} line {number} can't be read: {error}", path.display()))
+    })
 }
 
 #[cfg(test)]
@@ -98,7 +86,7 @@ mod tests {
         let path = folder.path().join("faults.jsonl");
         let journal = Journal::create(&path).expect("a journal");
         journal
-            .write(("F1", "kill-one"), FaultPhase::Asked, 5, &[ServerId(2)], FaultDetail::default())
+            .write(("F1", "kill-one"), FaultPhase::Asked, 5, &[MemberId(2)], FaultDetail::default())
             .expect("written");
         assert_eq!(read(&path).expect("read"), journal.transitions());
         let mut torn = std::fs::read(&path).expect("bytes");

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 use tokio::sync::watch;
 
 use super::PlannedFault;
@@ -20,7 +20,7 @@ use crate::targets::Server;
 /// The ledger of one run.
 #[derive(Debug)]
 pub struct Ledger {
-    members: Vec<ServerId>,
+    members: Vec<MemberId>,
     inner: Mutex<Inner>,
     version: watch::Sender<u64>,
 }
@@ -35,9 +35,9 @@ struct Inner {
     /// Whether a quorum remained ever since a fault came into force.
     quorum_held: BTreeMap<String, bool>,
     /// What each member runs as, where kinds of servers replace each other.
-    servers: BTreeMap<ServerId, Server>,
+    servers: BTreeMap<MemberId, Server>,
     /// The members that were replaced in this round.
-    replaced: BTreeSet<ServerId>,
+    replaced: BTreeSet<MemberId>,
 }
 
 impl Inner {
@@ -64,12 +64,12 @@ impl Inner {
 
 impl Ledger {
     /// A ledger in which nothing is in force.
-    pub fn new(members: &[ServerId]) -> Self {
+    pub fn new(members: &[MemberId]) -> Self {
         Self { members: members.to_vec(), inner: Mutex::default(), version: watch::Sender::new(0) }
     }
 
     /// The same, with what each member runs as.
-    pub fn with_servers(self, servers: BTreeMap<ServerId, Server>) -> Self {
+    pub fn with_servers(self, servers: BTreeMap<MemberId, Server>) -> Self {
         self.lock().servers = servers;
         self
     }
@@ -86,7 +86,7 @@ impl Ledger {
     pub fn resolve(
         &self,
         fault: &PlannedFault,
-        leader: Option<ServerId>,
+        leader: Option<MemberId>,
     ) -> Option<(Resolved, Vec<String>, Change<'_>)> {
         let (resolved, beside) = {
             let mut inner = self.lock();
@@ -115,7 +115,7 @@ impl Ledger {
     }
 
     /// The members whose processes faults have killed, or are about to kill.
-    pub fn killed(&self) -> Vec<ServerId> {
+    pub fn killed(&self) -> Vec<MemberId> {
         self.lock().with_coming().killed()
     }
 
@@ -203,7 +203,7 @@ mod tests {
     use crate::nemesis::Nemesis;
 
     fn ledger() -> Ledger {
-        Ledger::new(&[1, 2, 3].map(ServerId))
+        Ledger::new(&[1, 2, 3].map(MemberId))
     }
 
     fn planned(id: &str, kind: Nemesis) -> PlannedFault {
@@ -213,18 +213,18 @@ mod tests {
     #[tokio::test]
     async fn a_target_is_reserved_the_moment_it_is_resolved() {
         let ledger = ledger();
-        let leader = Some(ServerId(2));
+        let leader = Some(MemberId(2));
         let (kill, beside, change) =
             ledger.resolve(&planned("F1", Nemesis::KillLeader), leader).expect("a leader");
-        assert_eq!((kill.targets, beside.len()), (vec![ServerId(2)], 0));
+        assert_eq!((kill.targets, beside.len()), (vec![MemberId(2)], 0));
         assert!(ledger.resolve(&planned("F2", Nemesis::PauseLeader), leader).is_none());
-        assert_eq!(ledger.killed(), [ServerId(2)]);
+        assert_eq!(ledger.killed(), [MemberId(2)]);
         change.is_in_force();
         let (rest, beside, change) =
             ledger.resolve(&planned("F3", Nemesis::KillAll), leader).expect("others are left");
-        assert_eq!((rest.targets, beside), ([1, 3].map(ServerId).to_vec(), vec!["F1".to_owned()]));
+        assert_eq!((rest.targets, beside), ([1, 3].map(MemberId).to_vec(), vec!["F1".to_owned()]));
         drop(change);
-        assert_eq!(ledger.killed(), [ServerId(2)], "what was never injected is forgotten");
+        assert_eq!(ledger.killed(), [MemberId(2)], "what was never injected is forgotten");
     }
 
     #[tokio::test]
@@ -254,7 +254,7 @@ mod tests {
     fn a_quorum_that_another_fault_took_is_remembered_with_each_in_force() {
         let ledger = ledger();
         let inject = |id: &str, kind| {
-            let (_, _, change) = ledger.resolve(&planned(id, kind), Some(ServerId(1))).expect("a target");
+            let (_, _, change) = ledger.resolve(&planned(id, kind), Some(MemberId(1))).expect("a target");
             change.is_in_force();
         };
         inject("F1", Nemesis::ClockBump);

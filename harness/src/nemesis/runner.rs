@@ -15,8 +15,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use node_wire::ids::ServerId;
-use reports::results::{FaultDetail, FaultPhase};
+use runs::events::{Event, Stamped};
+use runs::member::MemberId;
+use runs::results::{FaultDetail, FaultPhase};
+use runs::views::{self, Leader};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -29,7 +31,6 @@ use super::{PlannedFault, Schedule};
 use crate::clock::{RunClock, RunNs, milliseconds};
 use crate::cluster::{Cluster, Traffic};
 use crate::config::LoseUnsynced;
-use crate::events::{self, Event, Leader};
 use crate::num::plural;
 use crate::progress::Progress;
 
@@ -205,7 +206,7 @@ impl Lane {
             self.interval - self.interval / LEADER_PATIENCE_SHARE
         } else {
             let patience = self.interval / LEADER_PATIENCE_SHARE;
-            events.wait(patience, |views| events::leader_of(views).is_some()).await;
+            events.wait(patience, |views| views::leader_of(views).is_some()).await;
             Duration::ZERO
         };
         let deadline = tokio::time::Instant::now() + patience;
@@ -217,7 +218,7 @@ impl Lane {
                 return Some((Aimed { fault, resolved, leader, beside }, change));
             }
             let another_leads = events
-                .wait(self.interval, |views| events::leader_of(views).map(|leader| leader.id) != leader_id);
+                .wait(self.interval, |views| views::leader_of(views).map(|leader| leader.id) != leader_id);
             tokio::select! {
                 biased;
                 () = tokio::time::sleep_until(deadline) => return None,
@@ -236,7 +237,7 @@ impl Lane {
     ) -> anyhow::Result<Current<'a>> {
         let Aimed { fault, resolved, leader, beside } = aimed;
         let cluster = &self.runner.cluster;
-        let epoch = leader.map(|leader| leader.epoch.0);
+        let epoch = leader.map(|leader| leader.epoch);
         let asked = FaultDetail { epoch, ..FaultDetail::default() };
         self.write(fault, FaultPhase::Asked, &resolved.targets, asked)?;
         let mut before = Traffic::default();
@@ -346,8 +347,8 @@ impl Lane {
     }
 
     /// The starts of these members since `from` that came up with the true time first, in words.
-    fn gaps(&self, members: &[ServerId], from: RunNs) -> Option<String> {
-        let gap = |stamped: &events::Stamped| match stamped.event {
+    fn gaps(&self, members: &[MemberId], from: RunNs) -> Option<String> {
+        let gap = |stamped: &Stamped| match stamped.event {
             Event::Clock { gap_ns: Some(gap_ns), .. } => Some(format!(
                 "n{} was started again while it was shifted, and ran unshifted for {:.1} ms",
                 stamped.node.0,
@@ -387,7 +388,7 @@ impl Lane {
     }
 
     fn no_target(&self, fault: &PlannedFault) -> anyhow::Result<()> {
-        let words = events::laggards(&self.runner.cluster.events().views());
+        let words = views::laggards(&self.runner.cluster.events().views());
         self.runner.progress.say(&format!("{} {}: no target ({words})", fault.id, fault.kind.name()));
         self.write(fault, FaultPhase::Asked, &[], FaultDetail::default())?;
         self.write(fault, FaultPhase::NoTarget, &[], evidence(format!("nobody to hit: {words}")))
@@ -402,7 +403,7 @@ impl Lane {
         &self,
         fault: &PlannedFault,
         phase: FaultPhase,
-        targets: &[ServerId],
+        targets: &[MemberId],
         detail: FaultDetail,
     ) -> anyhow::Result<()> {
         self.write_at(fault, phase, self.runner.clock.now(), targets, detail)
@@ -413,7 +414,7 @@ impl Lane {
         fault: &PlannedFault,
         phase: FaultPhase,
         time: RunNs,
-        targets: &[ServerId],
+        targets: &[MemberId],
         detail: FaultDetail,
     ) -> anyhow::Result<()> {
         tracing::debug!(fault = fault.id, ?phase, at_ms = milliseconds(time));
@@ -436,7 +437,7 @@ pub(crate) fn injected_detail(resolved: &Resolved, epoch: Option<u32>, beside: V
         Action::Clock { offset_ns, .. } => Some(*offset_ns),
         Action::Cut(_) | Action::Kill { .. } | Action::Replace { .. } | Action::Pause { .. } => None,
     };
-    let numbers = |side: &[ServerId]| side.iter().map(|member| member.0).collect();
+    let numbers = |side: &[MemberId]| side.iter().map(|member| member.0).collect();
     FaultDetail {
         sentence: Some(resolved.sentence.clone()),
         epoch,

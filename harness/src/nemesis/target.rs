@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use node_wire::ids::ServerId;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use runs::member::MemberId;
 
 use super::action::Action;
 use super::in_force::InForce;
@@ -28,31 +28,31 @@ const BUMP: (Duration, Duration) = (Duration::from_millis(100), Duration::from_m
 #[derive(Clone, Copy, Debug)]
 pub struct Scene<'a> {
     /// Every member, ascending.
-    pub members: &'a [ServerId],
+    pub members: &'a [MemberId],
     /// Who leads, if anybody does.
-    pub leader: Option<ServerId>,
+    pub leader: Option<MemberId>,
     /// What else is in force, or about to be.
     pub in_force: &'a InForce,
     /// What each member runs as, where kinds of servers replace each other.
-    pub servers: &'a BTreeMap<ServerId, Server>,
+    pub servers: &'a BTreeMap<MemberId, Server>,
     /// The members that were replaced since the last round of replacements ended.
-    pub replaced: &'a BTreeSet<ServerId>,
+    pub replaced: &'a BTreeSet<MemberId>,
 }
 
 /// A fault with its targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
     /// The members that it is aimed at.
-    pub targets: Vec<ServerId>,
+    pub targets: Vec<MemberId>,
     /// What to do to them.
     pub action: Action,
     /// The fault in a few words: `partition n4 (leader) from n1 n2 n3 n5`.
     pub sentence: String,
     /// The members that can still be served, all that is in force taken together; empty when no quorum remains.
-    pub majority_side: Vec<ServerId>,
+    pub majority_side: Vec<MemberId>,
     /// The groups that it divides the members into, each of which must have clients for the run to show anything.
     /// Empty when it divides none.
-    pub sides: Vec<Vec<ServerId>>,
+    pub sides: Vec<Vec<MemberId>>,
     /// Whether it takes the leader away from its quorum, by itself, so that a higher epoch must follow. Not the
     /// kind decides this: a partition of halves does it when the leader is in the minority.
     pub leader_fault: bool,
@@ -62,7 +62,7 @@ pub struct Resolved {
 pub fn resolve(fault: &PlannedFault, scene: &Scene<'_>) -> Option<Resolved> {
     let mut rng = ChaCha8Rng::seed_from_u64(fault.draw);
     let absent = scene.in_force.absent();
-    let there: Vec<ServerId> =
+    let there: Vec<MemberId> =
         scene.members.iter().copied().filter(|member| !absent.contains(member)).collect();
     let any = there.choose(&mut rng).copied()?;
     let leader = scene.leader.filter(|leader| there.contains(leader));
@@ -97,7 +97,7 @@ fn draw_bump_ns(rng: &mut ChaCha8Rng) -> i64 {
 }
 
 impl Scene<'_> {
-    fn cut_off(&self, target: ServerId, how: Severing) -> Resolved {
+    fn cut_off(&self, target: MemberId, how: Severing) -> Resolved {
         let rest = without(self.members, &[target]);
         let (one, others) = (self.names(&[target]), self.names(&rest));
         let sentence = match how {
@@ -117,7 +117,7 @@ impl Scene<'_> {
         self.cut(Cut::between(&groups, Severing::Silence), groups, sentence)
     }
 
-    fn one_way(&self, target: ServerId, is_deaf: bool) -> Resolved {
+    fn one_way(&self, target: MemberId, is_deaf: bool) -> Resolved {
         let rest = without(self.members, &[target]);
         let (one, others) = (self.names(&[target]), self.names(&rest));
         let (pairs, sentence) = if is_deaf {
@@ -138,7 +138,7 @@ impl Scene<'_> {
         Resolved { targets: order, ..self.cut(cut, sides, sentence) }
     }
 
-    fn bridge(&self, bridge: ServerId, rng: &mut ChaCha8Rng) -> Resolved {
+    fn bridge(&self, bridge: MemberId, rng: &mut ChaCha8Rng) -> Resolved {
         let mut larger = self.shuffled(rng);
         larger.retain(|member| *member != bridge);
         let mut smaller = larger.split_off(larger.len().div_ceil(2));
@@ -156,12 +156,12 @@ impl Scene<'_> {
         Resolved { targets: vec![bridge], ..resolved }
     }
 
-    fn cut(&self, cut: Cut, sides: Vec<Vec<ServerId>>, sentence: String) -> Resolved {
+    fn cut(&self, cut: Cut, sides: Vec<Vec<MemberId>>, sentence: String) -> Resolved {
         let targets = sides.first().cloned().unwrap_or_default();
         self.resolved(targets, Action::Cut(cut), sides, sentence)
     }
 
-    fn kill(&self, targets: &[ServerId]) -> Resolved {
+    fn kill(&self, targets: &[MemberId]) -> Resolved {
         let action = Action::Kill { members: targets.to_vec() };
         // The dead have no clients, so nobody is divided from anybody.
         self.resolved(targets.to_vec(), action, Vec::new(), format!("kill {}", self.names(targets)))
@@ -169,10 +169,10 @@ impl Scene<'_> {
 
     /// The next member of a round: any follower that is still to come, and the leader when nobody else is, as
     /// operators do.
-    fn replace_next(&self, there: &[ServerId], rng: &mut ChaCha8Rng) -> Option<Resolved> {
-        let to_come: Vec<ServerId> =
+    fn replace_next(&self, there: &[MemberId], rng: &mut ChaCha8Rng) -> Option<Resolved> {
+        let to_come: Vec<MemberId> =
             there.iter().copied().filter(|member| !self.replaced.contains(member)).collect();
-        let followers: Vec<ServerId> =
+        let followers: Vec<MemberId> =
             to_come.iter().copied().filter(|member| Some(*member) != self.leader).collect();
         let target = followers.choose(rng).or(to_come.first()).copied()?;
         let server = *self.servers.get(&target)?;
@@ -182,13 +182,13 @@ impl Scene<'_> {
         Some(self.resolved(vec![target], action, Vec::new(), sentence))
     }
 
-    fn pause(&self, targets: &[ServerId]) -> Resolved {
+    fn pause(&self, targets: &[MemberId]) -> Resolved {
         let action = Action::Pause { members: targets.to_vec() };
         let sides = vec![targets.to_vec(), without(self.members, targets)];
         self.resolved(targets.to_vec(), action, sides, format!("pause {}", self.names(targets)))
     }
 
-    fn bump(&self, target: ServerId, offset_ns: i64) -> Resolved {
+    fn bump(&self, target: MemberId, offset_ns: i64) -> Resolved {
         let action = Action::Clock { members: vec![target], offset_ns };
         let sentence = format!("bump the clock of {} by {}", self.names(&[target]), show_offset(offset_ns));
         self.resolved(vec![target], action, Vec::new(), sentence)
@@ -196,9 +196,9 @@ impl Scene<'_> {
 
     fn resolved(
         &self,
-        targets: Vec<ServerId>,
+        targets: Vec<MemberId>,
         action: Action,
-        sides: Vec<Vec<ServerId>>,
+        sides: Vec<Vec<MemberId>>,
         sentence: String,
     ) -> Resolved {
         let alone = InForce::only("", &action);
@@ -211,14 +211,14 @@ impl Scene<'_> {
         Resolved { targets, action, sentence, majority_side, sides: inhabited(sides, &dead), leader_fault }
     }
 
-    fn shuffled(&self, rng: &mut ChaCha8Rng) -> Vec<ServerId> {
+    fn shuffled(&self, rng: &mut ChaCha8Rng) -> Vec<MemberId> {
         let mut shuffled = self.members.to_vec();
         shuffled.shuffle(rng);
         shuffled
     }
 
-    fn names(&self, members: &[ServerId]) -> String {
-        let name = |member: &ServerId| {
+    fn names(&self, members: &[MemberId]) -> String {
+        let name = |member: &MemberId| {
             let role = if Some(*member) == self.leader { " (leader)" } else { "" };
             format!("n{}{role}", member.0)
         };
@@ -227,8 +227,8 @@ impl Scene<'_> {
 }
 
 /// The sides without the members that another fault holds dead; none when not two are left.
-fn inhabited(sides: Vec<Vec<ServerId>>, dead: &[ServerId]) -> Vec<Vec<ServerId>> {
-    let sides: Vec<Vec<ServerId>> =
+fn inhabited(sides: Vec<Vec<MemberId>>, dead: &[MemberId]) -> Vec<Vec<MemberId>> {
+    let sides: Vec<Vec<MemberId>> =
         sides.iter().map(|side| without(side, dead)).filter(|side| !side.is_empty()).collect();
     if sides.len() > 1 { sides } else { Vec::new() }
 }
@@ -238,7 +238,7 @@ fn silence(mut pairs: Vec<Pair>) -> Cut {
     Cut { pairs, how: Severing::Silence }
 }
 
-fn without(members: &[ServerId], targets: &[ServerId]) -> Vec<ServerId> {
+fn without(members: &[MemberId], targets: &[MemberId]) -> Vec<MemberId> {
     members.iter().copied().filter(|member| !targets.contains(member)).collect()
 }
 

@@ -11,7 +11,7 @@
 //! - **Ring**: every member reaches a majority, no two of them the same one (Jepsen's `majorities-ring`).
 //! - **Bridge**: two halves that do not hear each other, and one member that hears and is heard by all.
 
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 
 use crate::links::protocol::Pair;
 
@@ -21,12 +21,12 @@ pub fn quorum(members: usize) -> usize {
 }
 
 /// Every direction that leads to `target`.
-pub fn deaf(target: ServerId, members: &[ServerId]) -> Vec<Pair> {
+pub fn deaf(target: MemberId, members: &[MemberId]) -> Vec<Pair> {
     mute(target, members).into_iter().map(Pair::back).collect()
 }
 
 /// Every direction that leads away from `target`.
-pub fn mute(target: ServerId, members: &[ServerId]) -> Vec<Pair> {
+pub fn mute(target: MemberId, members: &[MemberId]) -> Vec<Pair> {
     members.iter().filter(|member| **member != target).map(|member| Pair::new(target, *member)).collect()
 }
 
@@ -36,7 +36,7 @@ pub fn mute(target: ServerId, members: &[ServerId]) -> Vec<Pair> {
 /// lie on either side; when their number is odd the last one lies opposite. So all majorities have the same size,
 /// but where neither the members nor the neighbours of each can be paired off (3, 7, 11 members): there one
 /// member has a neighbour more.
-pub fn ring(order: &[ServerId]) -> Vec<Pair> {
+pub fn ring(order: &[MemberId]) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (at, from) in order.iter().enumerate() {
         for (other, to) in order.iter().enumerate() {
@@ -69,15 +69,15 @@ fn are_neighbours(one: usize, other: usize, size: usize) -> bool {
 
 /// The member itself and whoever it can talk with: both directions pass, and both are there.
 pub fn circle(
-    centre: ServerId,
-    members: &[ServerId],
-    absent: &[ServerId],
+    centre: MemberId,
+    members: &[MemberId],
+    absent: &[MemberId],
     severs: &dyn Fn(Pair) -> bool,
-) -> Vec<ServerId> {
+) -> Vec<MemberId> {
     if absent.contains(&centre) {
         return Vec::new();
     }
-    let talks = |other: &ServerId| {
+    let talks = |other: &MemberId| {
         let pair = Pair::new(centre, *other);
         *other == centre || (!absent.contains(other) && !severs(pair) && !severs(pair.back()))
     };
@@ -87,17 +87,17 @@ pub fn circle(
 /// The members that can be served: those around the leader when it keeps a quorum, and otherwise whoever lies in
 /// the circle of a member that could lead. Empty when nobody could.
 pub fn majority_side(
-    members: &[ServerId],
-    absent: &[ServerId],
-    leader: Option<ServerId>,
+    members: &[MemberId],
+    absent: &[MemberId],
+    leader: Option<MemberId>,
     severs: &dyn Fn(Pair) -> bool,
-) -> Vec<ServerId> {
+) -> Vec<MemberId> {
     let enough = quorum(members.len());
-    let circle = |centre: ServerId| circle(centre, members, absent, severs);
+    let circle = |centre: MemberId| circle(centre, members, absent, severs);
     if let Some(around) = leader.map(circle).filter(|around| around.len() >= enough) {
         return around;
     }
-    let circles: Vec<Vec<ServerId>> =
+    let circles: Vec<Vec<MemberId>> =
         members.iter().map(|centre| circle(*centre)).filter(|around| around.len() >= enough).collect();
     members.iter().copied().filter(|member| circles.iter().any(|around| around.contains(member))).collect()
 }
@@ -108,11 +108,11 @@ mod tests {
 
     use super::*;
 
-    fn members(count: u64) -> Vec<ServerId> {
-        (1..=count).map(ServerId).collect()
+    fn members(count: u64) -> Vec<MemberId> {
+        (1..=count).map(MemberId).collect()
     }
 
-    fn around(centre: ServerId, members: &[ServerId], severed: &[Pair]) -> Vec<ServerId> {
+    fn around(centre: MemberId, members: &[MemberId], severed: &[Pair]) -> Vec<MemberId> {
         circle(centre, members, &[], &|pair| severed.contains(&pair))
     }
 
@@ -135,9 +135,9 @@ mod tests {
             let members = members(count);
             let severed = ring(&members);
             assert!(severed.iter().all(|pair| severed.contains(&pair.back())), "{count}: one-way");
-            let circles: Vec<Vec<ServerId>> =
+            let circles: Vec<Vec<MemberId>> =
                 members.iter().map(|member| around(*member, &members, &severed)).collect();
-            let distinct: BTreeSet<&Vec<ServerId>> = circles.iter().collect();
+            let distinct: BTreeSet<&Vec<MemberId>> = circles.iter().collect();
             assert_eq!(distinct.len(), members.len(), "{count}: two see the same majority");
             let majority = quorum(members.len());
             let larger = circles.iter().filter(|around| around.len() == majority + 1).count();
@@ -151,7 +151,7 @@ mod tests {
     fn a_ring_of_five_is_the_pentagon() {
         let members = members(5);
         let severed = ring(&members);
-        assert_eq!(around(ServerId(1), &members, &severed), [1, 2, 5].map(ServerId));
+        assert_eq!(around(MemberId(1), &members, &severed), [1, 2, 5].map(MemberId));
         assert_eq!(severed.len(), 10);
     }
 
@@ -167,21 +167,21 @@ mod tests {
         let members = members(5);
         let severed = ring(&members);
         let severs = |pair: Pair| severed.contains(&pair);
-        let side = |leader, absent: &[ServerId]| majority_side(&members, absent, leader, &severs);
-        assert_eq!(side(Some(ServerId(1)), &[]), [1, 2, 5].map(ServerId));
+        let side = |leader, absent: &[MemberId]| majority_side(&members, absent, leader, &severs);
+        assert_eq!(side(Some(MemberId(1)), &[]), [1, 2, 5].map(MemberId));
         assert_eq!(side(None, &[]), members);
-        assert_eq!(side(Some(ServerId(1)), &[ServerId(2)]), [1, 3, 4, 5].map(ServerId));
-        assert!(side(None, &[ServerId(1), ServerId(3)]).is_empty());
+        assert_eq!(side(Some(MemberId(1)), &[MemberId(2)]), [1, 3, 4, 5].map(MemberId));
+        assert!(side(None, &[MemberId(1), MemberId(3)]).is_empty());
     }
 
     #[test]
     fn who_is_deaf_or_mute_belongs_to_no_circle_but_its_own() {
         let members = members(5);
-        for severed in [deaf(ServerId(2), &members), mute(ServerId(2), &members)] {
-            assert_eq!(around(ServerId(2), &members, &severed), [ServerId(2)]);
+        for severed in [deaf(MemberId(2), &members), mute(MemberId(2), &members)] {
+            assert_eq!(around(MemberId(2), &members, &severed), [MemberId(2)]);
             let severs = |pair: Pair| severed.contains(&pair);
-            let side = majority_side(&members, &[], Some(ServerId(2)), &severs);
-            assert_eq!(side, [1, 3, 4, 5].map(ServerId));
+            let side = majority_side(&members, &[], Some(MemberId(2)), &severs);
+            assert_eq!(side, [1, 3, 4, 5].map(MemberId));
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use reports::numbers::count;
+use runs::numbers::count;
 
 use super::line::Line;
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context;
-use reports::results::{Host, RunInfo};
+use runs::cluster_kind::ClusterKind;
+use runs::results::{Host, RunInfo, SystemInfo};
 use workloads::{Kind, Params, Workload};
 
-use super::{Prepared, java_members};
+use super::{Prepared, java_members, may_be_stale};
 use crate::clock::whole_milliseconds;
-use crate::config::{ClusterKind, RunOptions};
+use crate::config::RunOptions;
 use crate::exit::Failure;
-use crate::judge::promises::BUNDLED;
 use crate::nemesis::{Nemesis, Schedule};
 use crate::num::{index, plural};
 use crate::seed;
@@ -65,24 +65,21 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
     }
     let names = |list: Vec<Nemesis>| list.into_iter().map(|nemesis| nemesis.name().to_owned()).collect();
     let (tried, not_tried) = schedule.tried_and_not();
-    let mut nemeses: Vec<String> = names(tried);
-    if nemeses.is_empty() {
-        nemeses.push(Nemesis::NONE.to_owned());
-    }
+    let kinds = tried.iter().map(|nemesis| (nemesis.name().to_owned(), nemesis.described())).collect();
     RunInfo {
         name: options.name.clone(),
         started_utc: prepared.start.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         seed: options.seed,
         versions: versions(prepared),
         host: host(),
-        cluster: options.cluster.kind.name().to_owned(),
+        cluster: options.cluster.kind,
         cluster_reason: options.cluster.reason.clone(),
-        target: target(prepared),
-        java: java_members(options).into_iter().map(|member| member.0).collect(),
+        system: system(prepared),
         nodes: options.nodes,
         observers: 0,
         workload: options.workload.to_owned(),
-        nemeses,
+        nemeses: names(tried),
+        kinds,
         not_tried: names(not_tried),
         interval_ms: whole_milliseconds(options.interval),
         rate: options.rate,
@@ -122,15 +119,49 @@ fn versions(prepared: &Prepared) -> BTreeMap<String, String> {
     versions
 }
 
-/// What is tested, as the sentence of the verdict names it.
-fn target(prepared: &Prepared) -> String {
+/// A pause after which a member of Apache ZooKeeper has surely asked again whether anybody votes: its election asks ever
+/// more seldom, once a minute at last.
+const SELDOM: Duration = Duration::from_secs(75);
+
+/// What is tested, and what it promises.
+fn system(prepared: &Prepared) -> SystemInfo {
+    const BUNDLED: &str = "bundled";
     let options = &prepared.options;
     let version = prepared.java.as_ref().map(|java| java.zookeeper.as_str()).unwrap_or_default();
-    match (&options.containers.image, options.target) {
-        (Some(image), _) => format!("image {image}"),
-        (None, Target::Node) => BUNDLED.to_owned(),
-        (None, Target::Zookeeper) => format!("Apache ZooKeeper {version}"),
-        (None, Target::Mixed { .. }) => format!("bundled and Apache ZooKeeper {version}"),
+    let (name, before, after, who) = match (&options.containers.image, options.target) {
+        (Some(image), _) => (format!("image {image}"), String::new(), format!("of the image {image}"), None),
+        (None, Target::Node) => (BUNDLED.to_owned(), BUNDLED.to_owned(), String::new(), None),
+        (None, Target::Zookeeper) => {
+            let name = format!("Apache ZooKeeper {version}");
+            (name.clone(), name, String::new(), None)
+        }
+        (None, Target::Mixed { .. }) => {
+            let java: Vec<String> =
+                java_members(options).iter().map(|member| format!("n{}", member.0)).collect();
+            let who = format!("{} Apache ZooKeeper {version}, the others {BUNDLED}", java.join(" "));
+            (
+                format!("{BUNDLED} and Apache ZooKeeper {version}"),
+                String::new(),
+                format!("({who})"),
+                Some(who),
+            )
+        }
+    };
+    let labels = match options.target {
+        Target::Mixed { .. } => {
+            java_members(options).into_iter().map(|member| (member.0, "Java".to_owned())).collect()
+        }
+        Target::Node | Target::Zookeeper => BTreeMap::new(),
+    };
+    let bundled_alone = options.containers.image.is_none() && options.target == Target::Node;
+    SystemInfo {
+        name,
+        before,
+        after,
+        who,
+        labels,
+        reads_may_be_stale: may_be_stale(options),
+        rejoin_ms: if bundled_alone { 0 } else { whole_milliseconds(SELDOM) },
     }
 }
 

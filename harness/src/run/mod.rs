@@ -19,8 +19,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use node_wire::ids::ServerId;
-use reports::numbers::plural;
+use runs::cluster_kind::ClusterKind;
+use runs::member::MemberId;
+use runs::numbers::plural;
+use runs::observed::Observed;
+use runs::views::{self, View};
 use tokio::sync::watch;
 
 use crate::clock::RunClock;
@@ -28,10 +31,9 @@ use crate::cluster::Cluster;
 use crate::cluster::ports;
 use crate::cluster::process::{PortClash, ProcessCluster};
 use crate::cluster::settings::{JavaMembers, MemberSettings};
-use crate::config::{ClusterKind, RunOptions, SESSION_RANGE};
-use crate::events::{self, EventLog, View};
+use crate::config::{RunOptions, SESSION_RANGE};
+use crate::events::EventLog;
 use crate::exit::Failure;
-use crate::judge::observed::Observed;
 use crate::live::Live;
 use crate::load::{self, Recorder, Shared};
 use crate::nemesis::Schedule;
@@ -132,11 +134,11 @@ async fn start_cluster(
             refuse_what_it_cannot(prepared, &*cluster)?;
             let progress = &prepared.progress;
             let nodes = prepared.options.nodes;
-            let words = |views: &BTreeMap<ServerId, View>| {
+            let words = |views: &BTreeMap<MemberId, View>| {
                 format!(
                     "starting {}: {} serve",
                     plural(u64::from(nodes), "member"),
-                    events::serving(views).len()
+                    views::serving(views).len()
                 )
             };
             tokio::select! {
@@ -208,7 +210,7 @@ fn settings(prepared: &Prepared) -> MemberSettings {
 }
 
 /// Who begins as Apache ZooKeeper.
-fn java_members(options: &RunOptions) -> Vec<ServerId> {
+fn java_members(options: &RunOptions) -> Vec<MemberId> {
     options.target.java_members(options.nodes, options.seed)
 }
 
@@ -292,20 +294,20 @@ async fn end(
     let progress = &prepared.progress;
     progress.step("waiting until all members serve");
     tokio::select! {
-        _ = events.wait(patience, events::settled) => {}
-        never = tell_of(progress, events, |views| match events::all_serve(views) {
+        _ = events.wait(patience, views::settled) => {}
+        never = tell_of(progress, events, |views| match views::all_serve(views) {
             true => "waiting until all members serve".to_owned(),
-            false => format!("waiting until all members serve: {}", events::laggards(views)),
+            false => format!("waiting until all members serve: {}", views::laggards(views)),
         }) => match never {},
     }
     let views = events.views();
-    if !events::all_serve(&views) {
-        let words = events::laggards(&views);
+    if !views::all_serve(&views) {
+        let words = views::laggards(&views);
         progress.say(&format!("not all members serve after the workload: {words}"));
     }
     progress.step("reading every member a last time");
     // Those that serve are read in any case: what they lost is lost, whatever became of the others.
-    observed.finals = load::final_reads(shared, &events::serving(&views), next_process).await;
+    observed.finals = load::final_reads(shared, &views::serving(&views), next_process).await;
     observed.timings.recovery_ms = begun.elapsed().as_secs_f64() * 1e3;
     observed.listened_until_ns = Some(shared.clock.now());
     observed.events = events.events();
@@ -318,7 +320,7 @@ async fn end(
 async fn tell_of(
     progress: &Progress,
     events: &EventLog,
-    words: impl Fn(&BTreeMap<ServerId, View>) -> String,
+    words: impl Fn(&BTreeMap<MemberId, View>) -> String,
 ) -> Infallible {
     let mut tick = tokio::time::interval(TELL_EVERY);
     loop {

@@ -3,10 +3,12 @@
 //! `auto` takes containers when an engine answers and this executable can run in one, and local processes
 //! otherwise. Somebody who names a cluster gets that one or a refusal.
 
+use runs::cluster_kind::ClusterKind;
+
 #[cfg(feature = "docker")]
 use crate::cluster::docker::{self, Engine};
 use crate::cluster::ports::{self, PortPlan};
-use crate::config::{ClusterKind, RunOptions};
+use crate::config::RunOptions;
 use crate::exit::Failure;
 use crate::targets::java::Java;
 

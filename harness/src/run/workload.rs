@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use checker::history::Function;
+use runs::checks::promises::MINIMUM_EACH;
+use runs::observed::Observed;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -13,8 +15,6 @@ use super::interrupt::Interrupt;
 use super::{Prepared, Stop, describe};
 use crate::clock::{RunNs, nanoseconds};
 use crate::exit::Failure;
-use crate::judge::observed::Observed;
-use crate::judge::promises::MINIMUM_EACH;
 use crate::live::Live;
 use crate::load::client::LoadClient;
 use crate::load::pacer::Pacer;
@@ -190,7 +190,7 @@ impl Workload<'_> {
                 refused: counts.refused.load(Ordering::Relaxed),
                 failed: counts.fail.load(Ordering::Relaxed),
                 unknown: counts.info.load(Ordering::Relaxed),
-                leader: leader.map(|leader| (leader.id.0, leader.epoch.0)),
+                leader: leader.map(|leader| (leader.id.0, leader.epoch)),
                 live: self.live.map(Live::words),
             };
             let elapsed = Duration::from_nanos(self.shared.clock.now().saturating_sub(start));

@@ -21,14 +21,17 @@ use checker::durability::FinalState;
 use checker::history::{BAD_VERSION, Event as Line, EventKind, HistoryWriter};
 use harness_sim::planned::{self, Ensemble, Setting};
 use node_wire::ids::ServerId;
+use runs::lag::Lag;
+use runs::member::MemberId;
+use runs::observed::Observed;
+use runs::views;
 use workloads::{Completion, Invocation, Workload};
 
 use crate::clock::{RunNs, nanoseconds, whole_milliseconds};
-use crate::events::{self, EventLog};
+use crate::events::EventLog;
 use crate::exit::Failure;
-use crate::judge::observed::Observed;
 use crate::load::client::READER_EACH;
-use crate::load::pacer::{Arrivals, Lag};
+use crate::load::pacer::Arrivals;
 use crate::load::recorder::Calm;
 use crate::nemesis::Schedule;
 use crate::nemesis::journal::Journal;
@@ -51,13 +54,18 @@ const LOOK: Duration = Duration::from_millis(250);
 /// How long clients may take to end beyond their operation's time-out.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// A member by the id that it has in its world.
+fn server(member: MemberId) -> ServerId {
+    ServerId(member.0)
+}
+
 /// A run under way.
 struct Virtual<'a> {
     prepared: &'a Prepared,
     world: Box<dyn Ensemble>,
     /// The workload's mapping of answers: the world has one of its own that remembers.
     mapping: Workload,
-    members: Vec<ServerId>,
+    members: Vec<MemberId>,
     events: EventLog,
     history: HistoryWriter<BufWriter<File>>,
     counts: Counts,
@@ -78,7 +86,7 @@ struct Counts {
 /// Runs it. Afterwards its folder holds everything that the verdict is drawn from.
 pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure> {
     let options = &prepared.options;
-    let members: Vec<ServerId> = (1..=u64::from(options.nodes)).map(ServerId).collect();
+    let members: Vec<MemberId> = (1..=u64::from(options.nodes)).map(MemberId).collect();
     let setting = Setting {
         seed: options.seed,
         members: members.len(),
@@ -131,11 +139,11 @@ impl Virtual<'_> {
         observed: &mut Observed,
     ) -> Result<(), Failure> {
         for member in self.members.clone() {
-            self.world.start(member);
+            self.world.start(server(member));
         }
         self.hear()?;
-        if !self.wait(START_PATIENCE, |run| events::all_serve(&run.events.views()))? {
-            let words = events::laggards(&self.events.views());
+        if !self.wait(START_PATIENCE, |run| views::all_serve(&run.events.views()))? {
+            let words = views::laggards(&self.events.views());
             return Err(anyhow!("the members do not serve: {words}").into());
         }
         observed.timings.start_ms = milliseconds(self.world.now_us());
@@ -214,13 +222,13 @@ impl Virtual<'_> {
     /// Has the same operations done at each of these members, by processes from `process` on.
     fn errands(
         &mut self,
-        members: &[ServerId],
+        members: &[MemberId],
         process: u64,
         todo: &[Invocation],
     ) -> anyhow::Result<Vec<Vec<(Invocation, Completion)>>> {
         let mut errands = Vec::new();
         for (process, member) in (process..).zip(members) {
-            errands.push(self.world.send_errand(*member, process, todo.to_vec()));
+            errands.push(self.world.send_errand(server(*member), process, todo.to_vec()));
         }
         self.wait(CALM_PATIENCE, |run| errands.iter().all(|errand| run.world.errand(*errand).is_some()))?;
         Ok(errands
@@ -277,7 +285,7 @@ impl Virtual<'_> {
 
     fn tell(&self, start: u64, limit: Duration) {
         let Counts { ok, refused, fail: failed, info: unknown, .. } = self.counts;
-        let leader = self.events.leader().map(|leader| (leader.id.0, leader.epoch.0));
+        let leader = self.events.leader().map(|leader| (leader.id.0, leader.epoch));
         let load = Load { ok, refused, failed, unknown, leader, live: None };
         let elapsed = Duration::from_micros(self.world.now_us() - start);
         self.prepared.progress.advance(elapsed, limit, &load);
@@ -286,13 +294,13 @@ impl Virtual<'_> {
     /// After the workload: all members serve again, and are read a last time.
     fn end(&mut self, observed: &mut Observed) -> anyhow::Result<()> {
         let patience = if observed.interrupted { INTERRUPTED_PATIENCE } else { RECOVERY_PATIENCE };
-        self.wait(patience, |run| events::settled(&run.events.views()))?;
+        self.wait(patience, |run| views::settled(&run.events.views()))?;
         let views = self.events.views();
-        if !events::all_serve(&views) {
-            let words = events::laggards(&views);
+        if !views::all_serve(&views) {
+            let words = views::laggards(&views);
             self.prepared.progress.say(&format!("not all members serve after the workload: {words}"));
         }
-        let serving = events::serving(&views);
+        let serving = views::serving(&views);
         let reads = self.world.last_operations();
         let deadline = self.world.now_us() + microseconds(CALM_PATIENCE);
         loop {

@@ -7,12 +7,15 @@
 use checker::history::Function;
 use harness_sim::planned::{self, Ensemble};
 use node_wire::ids::ServerId;
-use reports::results::{FaultDetail, FaultPhase};
+use runs::checks::promises::MINIMUM_EACH;
+use runs::member::MemberId;
+use runs::results::{FaultDetail, FaultPhase};
+use runs::views;
 
 use super::proof::{self, Arrived, Seen};
+use super::server;
 use crate::cluster::{Cut, Severing};
-use crate::events::{self, EventLog};
-use crate::judge::promises::MINIMUM_EACH;
+use crate::events::EventLog;
 use crate::load::recorder::Calm;
 use crate::nemesis::action::Action;
 use crate::nemesis::journal::Journal;
@@ -39,7 +42,7 @@ struct Hands<'a> {
     prepared: &'a Prepared,
     journal: Journal,
     ledger: Ledger,
-    members: Vec<ServerId>,
+    members: Vec<MemberId>,
     overlap: bool,
     interval_us: u64,
     start_us: u64,
@@ -74,7 +77,7 @@ impl<'a> Nemeses<'a> {
         schedule: &Schedule,
         journal: Journal,
         start_us: u64,
-        members: &[ServerId],
+        members: &[MemberId],
     ) -> Self {
         let lanes = schedule
             .lanes()
@@ -138,7 +141,7 @@ impl Hands<'_> {
         world: &dyn Ensemble,
         fault: &PlannedFault,
         phase: FaultPhase,
-        targets: &[ServerId],
+        targets: &[MemberId],
         detail: FaultDetail,
     ) -> anyhow::Result<()> {
         let time = world.now_us() * 1000;
@@ -153,7 +156,7 @@ impl Hands<'_> {
     }
 
     fn no_target(&self, world: &dyn Ensemble, events: &EventLog, fault: &PlannedFault) -> anyhow::Result<()> {
-        let words = events::laggards(&events.views());
+        let words = views::laggards(&events.views());
         self.say(&format!("{} {}: no target ({words})", fault.id, fault.kind.name()));
         self.write(world, fault, FaultPhase::Asked, &[], FaultDetail::default())?;
         self.write(world, fault, FaultPhase::NoTarget, &[], evidence(format!("nobody to hit: {words}")))
@@ -274,7 +277,7 @@ impl Lane {
         if leader.is_some() || hands.overlap || is_last {
             let id = leader.map(|leader| leader.id);
             if let Some((resolved, beside, change)) = hands.ledger.resolve(fault, id) {
-                let epoch = leader.map(|leader| leader.epoch.0);
+                let epoch = leader.map(|leader| leader.epoch);
                 let state = inject(hands, world, (fault, resolved, beside, change), epoch)?;
                 return Ok((state, true));
             }
@@ -341,12 +344,12 @@ fn inject(
         }
         Action::Kill { members } => {
             let loses = hands.prepared.options.lose_unsynced.applies_to(fault.kind);
-            members.iter().for_each(|member| world.kill(*member, loses));
+            members.iter().for_each(|member| world.kill(server(*member), loses));
         }
         Action::Replace { .. } => anyhow::bail!("the simulator has one kind of server"),
-        Action::Pause { members } => members.iter().for_each(|member| world.pause(*member)),
+        Action::Pause { members } => members.iter().for_each(|member| world.pause(server(*member))),
         Action::Clock { members, offset_ns } => {
-            members.iter().for_each(|member| world.shift_clock(*member, offset_ns / 1_000_000));
+            members.iter().for_each(|member| world.shift_clock(server(*member), offset_ns / 1_000_000));
         }
     }
     change.is_in_force();
@@ -389,18 +392,18 @@ fn heal(
             words
         }
         Action::Kill { members } => {
-            members.iter().for_each(|member| world.start(*member));
+            members.iter().for_each(|member| world.start(server(*member)));
             let lose = hands.prepared.options.lose_unsynced.applies_to(fault.kind);
             let how = if lose { ", their logs cut back to what was synced" } else { "" };
             Some(format!("{} started again{how}", plural(members.len(), "member")))
         }
         Action::Replace { .. } => anyhow::bail!("the simulator has one kind of server"),
         Action::Pause { members } => {
-            members.iter().for_each(|member| world.resume(*member));
+            members.iter().for_each(|member| world.resume(server(*member)));
             None
         }
         Action::Clock { members, .. } => {
-            members.iter().for_each(|member| world.shift_clock(*member, 0));
+            members.iter().for_each(|member| world.shift_clock(server(*member), 0));
             None
         }
     };
@@ -432,7 +435,7 @@ fn seen_gone(
 }
 
 fn directions(cut: &Cut) -> Vec<(ServerId, ServerId)> {
-    cut.pairs.iter().map(|pair| (pair.from, pair.to)).collect()
+    cut.pairs.iter().map(|pair| (server(pair.from), server(pair.to))).collect()
 }
 
 fn severing(cut: &Cut) -> planned::Severing {

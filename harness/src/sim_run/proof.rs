@@ -7,11 +7,13 @@
 use std::collections::BTreeMap;
 
 use harness_sim::planned::{Ensemble, Process};
-use node_wire::ids::ServerId;
-use reports::results::{FaultDetail, Reach};
+use runs::member::MemberId;
+use runs::results::{FaultDetail, Reach};
+use runs::views;
 
+use super::server;
 use crate::cluster::{Cut, Severing};
-use crate::events::{self, EventLog};
+use crate::events::EventLog;
 use crate::links::protocol::Pair;
 use crate::nemesis::action::Action;
 use crate::nemesis::in_force::{Expected, InForce};
@@ -45,11 +47,11 @@ pub(super) type Arrived = BTreeMap<Pair, u64>;
 
 /// The same, at this moment.
 pub(super) fn arrived(world: &dyn Ensemble, cut: &Cut) -> Arrived {
-    cut.pairs.iter().map(|pair| (*pair, world.delivered(pair.from, pair.to))).collect()
+    cut.pairs.iter().map(|pair| (*pair, world.delivered(server(pair.from), server(pair.to)))).collect()
 }
 
 /// Whether an injected fault bites.
-pub(super) fn bites(world: &dyn Ensemble, action: &Action, in_force: &InForce, members: &[ServerId]) -> Seen {
+pub(super) fn bites(world: &dyn Ensemble, action: &Action, in_force: &InForce, members: &[MemberId]) -> Seen {
     let mut seen = match action {
         Action::Cut(cut) => {
             let network = network(world, in_force, members);
@@ -74,16 +76,16 @@ pub(super) fn is_gone(
     events: &EventLog,
     action: &Action,
     rest: &InForce,
-    members: &[ServerId],
+    members: &[MemberId],
 ) -> Seen {
     let mut seen = if rest.is_empty() {
         let well =
             network(world, rest, members).and(running(world, members)).and(clocks(world, &[], rest, members));
         let views = events.views();
-        let serve = events::all_serve(&views);
-        let stand = match (serve, events::leader_of(&views)) {
+        let serve = views::all_serve(&views);
+        let stand = match (serve, views::leader_of(&views)) {
             (true, Some(leader)) => format!("all serve in epoch {} under n{}", leader.epoch, leader.id.0),
-            _ => events::laggards(&views),
+            _ => views::laggards(&views),
         };
         well.and(Seen::new(serve, stand))
     } else {
@@ -93,7 +95,7 @@ pub(super) fn is_gone(
             | Action::Replace { members: whom, .. }
             | Action::Pause { members: whom } => {
                 let absent = rest.absent();
-                let there: Vec<ServerId> =
+                let there: Vec<MemberId> =
                     whom.iter().copied().filter(|member| !absent.contains(member)).collect();
                 running(world, &there)
             }
@@ -101,7 +103,7 @@ pub(super) fn is_gone(
         };
         part.and(Seen::new(true, format!("{} still in force", rest.names().join(" "))))
     };
-    seen.detail.epoch = events::highest_epoch(&events.views()).map(|epoch| epoch.0);
+    seen.detail.epoch = views::highest_epoch(&events.views());
     seen
 }
 
@@ -109,19 +111,19 @@ pub(super) fn is_gone(
 pub(super) fn at_the_end_of_a_cut(world: &dyn Ensemble, cut: &Cut, before: &Arrived) -> Seen {
     let now = arrived(world, cut);
     let crossed: u64 = now.iter().map(|(pair, count)| count - before.get(pair).copied().unwrap_or(0)).sum();
-    let waiting: u64 = cut.pairs.iter().map(|pair| world.waiting(pair.from, pair.to)).sum();
+    let waiting: u64 = cut.pairs.iter().map(|pair| world.waiting(server(pair.from), server(pair.to))).sum();
     Seen::new(crossed == 0, format!("{crossed} messages crossed while it held; {waiting} wait"))
 }
 
 /// Severed directions must let nothing pass, and all others everything.
-fn network(world: &dyn Ensemble, in_force: &InForce, members: &[ServerId]) -> Seen {
+fn network(world: &dyn Ensemble, in_force: &InForce, members: &[MemberId]) -> Seen {
     let (mut severed, mut crossed, mut open, mut passing) = (0, 0, 0, 0);
     let mut matrix = Vec::new();
     for from in members {
         let mut row = Vec::new();
         for to in members {
             let pair = Pair::new(*from, *to);
-            let passes = from == to || world.passes(*from, *to);
+            let passes = from == to || world.passes(server(*from), server(*to));
             row.push(if passes { Reach::Reached } else { Reach::NotReached });
             match in_force.expected(pair) {
                 _ if from == to => {}
@@ -151,27 +153,27 @@ fn name(process: Process) -> &'static str {
     }
 }
 
-fn are(world: &dyn Ensemble, members: &[ServerId], wanted: Process) -> Seen {
-    let states: Vec<(ServerId, Process)> =
-        members.iter().map(|member| (*member, world.process(*member))).collect();
+fn are(world: &dyn Ensemble, members: &[MemberId], wanted: Process) -> Seen {
+    let states: Vec<(MemberId, Process)> =
+        members.iter().map(|member| (*member, world.process(server(*member)))).collect();
     let words: Vec<String> =
         states.iter().map(|(member, state)| format!("n{} is {}", member.0, name(*state))).collect();
     Seen::new(states.iter().all(|(_, state)| *state == wanted), words.join("; "))
 }
 
-fn running(world: &dyn Ensemble, members: &[ServerId]) -> Seen {
-    let running = members.iter().filter(|member| world.process(**member) == Process::Running).count();
+fn running(world: &dyn Ensemble, members: &[MemberId]) -> Seen {
+    let running = members.iter().filter(|member| world.process(server(**member)) == Process::Running).count();
     Seen::new(running == members.len(), format!("{running} of {} processes run", members.len()))
 }
 
 /// Clocks must be off by what is in force and by nothing else. Whoever is gone or stands still is not asked.
-fn clocks(world: &dyn Ensemble, whose: &[ServerId], in_force: &InForce, members: &[ServerId]) -> Seen {
+fn clocks(world: &dyn Ensemble, whose: &[MemberId], in_force: &InForce, members: &[MemberId]) -> Seen {
     let mut holds = true;
     let mut words = Vec::new();
     let mut others = 0;
     for member in members {
         let is_target = whose.contains(member);
-        if world.process(*member) != Process::Running {
+        if world.process(server(*member)) != Process::Running {
             words.extend(
                 is_target.then(|| format!("n{} is down or stopped, its clock was not read", member.0)),
             );
@@ -179,7 +181,7 @@ fn clocks(world: &dyn Ensemble, whose: &[ServerId], in_force: &InForce, members:
             continue;
         }
         let wanted = in_force.offset_ns(*member);
-        let read = world.clock_offset_ms(*member).saturating_mul(1_000_000);
+        let read = world.clock_offset_ms(server(*member)).saturating_mul(1_000_000);
         let fits = read.abs_diff(wanted) <= CLOCK_ERROR_NS;
         holds &= fits;
         if is_target || !fits || wanted != 0 {

@@ -13,8 +13,8 @@ pub mod zoo_cfg;
 
 use std::fmt;
 
-use node_wire::ids::ServerId;
 use rand::seq::SliceRandom;
+use runs::member::MemberId;
 
 use crate::exit::Failure;
 use crate::seed;
@@ -91,8 +91,7 @@ impl Target {
     /// Reads a name as typed, for an ensemble of so many.
     pub fn parse(text: &str, nodes: u32) -> Result<Self, Failure> {
         match text {
-            // Runs of older builds are repeated by that name.
-            "node" | "bundled" => return Ok(Self::Node),
+            "node" => return Ok(Self::Node),
             "zookeeper" => return Ok(Self::Zookeeper),
             _ => {}
         }
@@ -135,8 +134,8 @@ impl Target {
 
     /// The members that begin as Apache ZooKeeper, ascending. Which of a mixed ensemble follows from the seed: the
     /// ids decide elections between equals.
-    pub fn java_members(self, nodes: u32, seed: u64) -> Vec<ServerId> {
-        let mut ids: Vec<ServerId> = (1..=u64::from(nodes)).map(ServerId).collect();
+    pub fn java_members(self, nodes: u32, seed: u64) -> Vec<MemberId> {
+        let mut ids: Vec<MemberId> = (1..=u64::from(nodes)).map(MemberId).collect();
         match self {
             Self::Node => ids.clear(),
             Self::Zookeeper => {}
@@ -165,7 +164,6 @@ mod tests {
             assert_eq!(Target::parse(text, 5).expect(text), target);
             assert_eq!(target.name(), text);
         }
-        assert_eq!(Target::parse("bundled", 5).expect("the old name"), Target::Node);
     }
 
     #[test]
@@ -190,7 +188,7 @@ mod tests {
         assert_eq!(of(7), of(7));
         assert_eq!(of(7).len(), 2);
         assert!((0..20).any(|seed| of(seed) != of(7)));
-        assert_eq!(Target::Zookeeper.java_members(3, 1), [1, 2, 3].map(ServerId));
+        assert_eq!(Target::Zookeeper.java_members(3, 1), [1, 2, 3].map(MemberId));
         assert!(Target::Node.java_members(3, 1).is_empty());
     }
 

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 
 use crate::clock::whole_milliseconds;
 
@@ -28,7 +28,7 @@ pub struct ZooCfg<'a> {
     /// Where clients connect.
     pub client: SocketAddr,
     /// Every member with the ports where it is dialled by this one; its own are those on which it listens.
-    pub servers: &'a [(ServerId, SocketAddr, SocketAddr)],
+    pub servers: &'a [(MemberId, SocketAddr, SocketAddr)],
     /// The tick.
     pub tick: Duration,
     /// The shortest and the longest session that is granted.
@@ -108,7 +108,7 @@ mod tests {
         let cfg = ZooCfg {
             data: Path::new("/run/nodes/1/data"),
             client: at(20_001),
-            servers: &[(ServerId(1), at(20_002), at(20_003)), (ServerId(2), at(20_010), at(20_011))],
+            servers: &[(MemberId(1), at(20_002), at(20_003)), (MemberId(2), at(20_010), at(20_011))],
             tick: Duration::from_millis(500),
             sessions: (Duration::from_secs(4), Duration::from_secs(40)),
         };

@@ -13,7 +13,7 @@ use imports::{Imports, Module};
 const MAX_LINES: usize = 800;
 
 /// Which of our crates each crate may use, directly. An arrow permits what its target may use.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("node-wire", &[]),
     ("node-core", &["node-wire"]),
     ("node-log", &["node-wire"]),
@@ -23,10 +23,11 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("checker", &[]),
     ("workloads", &["checker", "node-wire"]),
     ("harness-sim", &["node-core", "node-log", "workloads"]),
-    ("reports", &["checker"]),
+    ("runs", &["checker", "workloads"]),
+    ("reports", &["runs", "checker"]),
     ("harness-clock", &[]),
     ("harness-agent", &["harness-clock"]),
-    ("harness", &["node", "node-client", "harness-agent", "harness-sim", "workloads", "reports"]),
+    ("harness", &["node", "node-client", "harness-agent", "harness-sim", "workloads", "reports", "runs"]),
 ];
 
 /// Packages that only some crates may use.
@@ -45,7 +46,9 @@ fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
         let path = entry.expect("a readable entry").path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if path.is_dir() {
-            if !name.starts_with('.') && name != "target" && name != "runs" {
+            // Runs are kept beside the sources; the crate of that name is further down.
+            let is_store = name == "runs" && folder == root();
+            if !name.starts_with('.') && name != "target" && !is_store {
                 files(&path, extension, found);
             }
         } else if path.extension().is_some_and(|found| found == extension) {

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use checker::history::{Datum, Event, EventKind, Function, History, Outcome, Value};
 use checker::verdict::{CheckResult, Counterexample, OpView, Verdict};
-use reports::elections::by_kind;
-use reports::results::{
+use runs::cluster_kind::ClusterKind;
+use runs::election_kinds::by_kind;
+use runs::results::{
     Election, FaultCounts, FaultRecord, FaultState, Host, MemberSpan, Reach, Results, Role, RunFile, RunInfo,
-    Timings,
+    SystemInfo, Timings,
 };
-use reports::{latency, operations, outages};
+use runs::{latency, operations, outages};
 
 const MS: u64 = 1_000_000;
 /// Members of the invented ensemble.
@@ -82,9 +83,13 @@ fn info(ending: Ending, rate: u64) -> RunInfo {
             kernel: "Linux 6.12.0, x86_64".to_owned(),
             measured: text(&[("fdatasync", "0.24 ms median")]),
         },
-        cluster: "process".to_owned(),
+        cluster: ClusterKind::Process,
         cluster_reason: "auto: no Docker engine answers".to_owned(),
-        target: "bundled".to_owned(),
+        system: SystemInfo {
+            name: "bundled".to_owned(),
+            before: "bundled".to_owned(),
+            ..SystemInfo::default()
+        },
         nodes: 5,
         workload: "register".to_owned(),
         nemeses: ["partition-leader", "kill-leader", "pause-leader"].map(str::to_owned).to_vec(),
@@ -141,11 +146,11 @@ fn faults(ending: Ending) -> (Vec<FaultRecord>, Vec<Election>, Vec<MemberSpan>) 
             from: Some(leader),
             to: next,
             epoch: epoch + 1,
-            detection_ms: Some(reports::numbers::lossy(detection)),
-            election_ms: Some(reports::numbers::lossy(14 + number)),
-            sync_ms: Some(reports::numbers::lossy(11 + number)),
+            detection_ms: Some(runs::numbers::lossy(detection)),
+            election_ms: Some(runs::numbers::lossy(14 + number)),
+            sync_ms: Some(runs::numbers::lossy(11 + number)),
             first_write_ms: Some(8.0),
-            total_ms: Some(reports::numbers::lossy(detection + 14 + number + 11 + number + 8)),
+            total_ms: Some(runs::numbers::lossy(detection + 14 + number + 11 + number + 8)),
         });
         for node in 1..=MEMBERS {
             let was = if node == leader { Role::Leading } else { Role::Following };

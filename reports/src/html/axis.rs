@@ -3,12 +3,12 @@
 use checker::history::History;
 
 use super::markup::{Markup, css};
-use crate::faults::FaultRecord;
-use crate::findings::percent;
 use crate::labels::{tick_text, ticks};
-use crate::numbers::ns_to_s;
-use crate::operations;
-use crate::results::Results;
+use runs::faults::FaultRecord;
+use runs::findings::percent;
+use runs::numbers::ns_to_s;
+use runs::operations;
+use runs::results::Results;
 
 /// Labelled moments at most; on a phone every second one is left out.
 const MOST_TICKS: u32 = 13;

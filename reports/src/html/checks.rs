@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::Input;
 use super::markup::{Markup, css};
-use crate::findings::{self, sentence, shortened};
-use crate::numbers::{count, duration, len};
+use runs::findings::{self, sentence, shortened};
+use runs::numbers::{count, duration, len};
 
 /// Characters of one value of evidence at most; the whole is in results.json.
 const MOST_EVIDENCE: usize = 600;

@@ -3,8 +3,8 @@
 use super::Input;
 use super::markup::Markup;
 use super::verdict::{command, started};
-use crate::findings::{Sentence, shortened, who_is_what};
-use crate::numbers::{bytes, count, duration, memory, ms, rate, setting_ms};
+use runs::findings::{Sentence, shortened};
+use runs::numbers::{bytes, count, duration, memory, ms, rate, setting_ms};
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     let finding = Sentence::strong(
@@ -111,11 +111,11 @@ fn cluster(input: &Input<'_>) -> Pairs {
         if run.cluster_reason.is_empty() { String::new() } else { format!(" ({})", run.cluster_reason) };
     let mut out = vec![
         pair("cluster", format!("{}{reason}", run.cluster)),
-        pair("target", &run.target),
+        pair("target", &run.system.name),
         pair("members", format!("{}, {} observers", run.nodes, run.observers)),
     ];
-    if run.is_mixed() {
-        out.push(pair("of them", who_is_what(run)));
+    if let Some(who) = &run.system.who {
+        out.push(pair("of them", who));
     }
     out.extend(pairs(&run.settings));
     out

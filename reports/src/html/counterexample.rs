@@ -16,14 +16,14 @@ use super::Input;
 use super::checks::title;
 use super::lanes::{brief_words, role_class, role_label, words};
 use super::markup::{Markup, css};
-use crate::broken::{contradicted, simplest, written};
-use crate::faults::FaultRecord;
-use crate::findings::{sentence, shortened};
-use crate::held::{Held, by_member};
 use crate::labels::{rows, width_px};
-use crate::numbers::{NS_PER_MS, count, duration, len, len_f64, lossy, moment, ns_to_ms, to_u32};
-use crate::results::MemberSpan;
 use crate::svg::{self, Frame, Pen};
+use runs::broken::{contradicted, simplest, written};
+use runs::faults::FaultRecord;
+use runs::findings::{sentence, shortened};
+use runs::held::{Held, by_member};
+use runs::numbers::{NS_PER_MS, count, duration, len, len_f64, lossy, moment, ns_to_ms, to_u32};
+use runs::results::MemberSpan;
 
 /// Counterexamples drawn at most; every failing check has its own in results.json.
 const MOST_DRAWN: usize = 4;

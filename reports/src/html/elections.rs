@@ -8,13 +8,13 @@ use plotters::prelude::*;
 use super::Input;
 use super::lanes::brief;
 use super::markup::{Markup, css};
-use crate::elections::{ENOUGH, grouped, median};
-use crate::findings::{self, MOST_KIND, percent, shortened};
 use crate::labels::{NARROW_PX, steps, tick_text, ticks, width_px};
-use crate::latency::merged;
-use crate::numbers::{count, len, len_f64, lossy, moment, nearest_rank, plural, to_u32, whole_ms};
-use crate::results::{Election, ElectionKind, Phase};
 use crate::svg::{self, Frame, Pen};
+use runs::election_kinds::{ENOUGH, grouped, median};
+use runs::findings::{self, MOST_KIND, percent, shortened};
+use runs::latency::merged;
+use runs::numbers::{count, len, len_f64, lossy, moment, nearest_rank, plural, to_u32, whole_ms};
+use runs::results::{Election, ElectionKind, Phase};
 
 /// Elections with a row of their own above the histograms: all of them, or the slowest.
 const TOP: usize = 10;

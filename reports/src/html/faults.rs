@@ -2,9 +2,9 @@
 
 use super::markup::Markup;
 use super::{Input, precision, reach};
-use crate::faults::{FaultLoad, FaultRecord, FaultState, OperationMix};
-use crate::findings::{self, shortened};
-use crate::numbers::{count, len, moment, ns_to_ms, whole_ms};
+use runs::faults::{FaultLoad, FaultRecord, FaultState, OperationMix};
+use runs::findings::{self, shortened};
+use runs::numbers::{count, len, moment, ns_to_ms, whole_ms};
 
 /// Characters of evidence at most; the whole is in faults.jsonl.
 const MOST_EVIDENCE: usize = 600;

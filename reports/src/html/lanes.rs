@@ -3,11 +3,11 @@
 use super::Input;
 use super::axis::Axis;
 use super::markup::{Markup, css};
-use crate::faults::{FaultRecord, FaultState};
-use crate::findings::{outage_ms, shortened};
 use crate::labels::{Room, rooms, rows, width_px};
-use crate::numbers::{duration, moment, ns_to_s};
-use crate::results::{MemberSpan, Outage, Role};
+use runs::faults::{FaultRecord, FaultState};
+use runs::findings::{outage_ms, shortened};
+use runs::numbers::{duration, moment, ns_to_s};
+use runs::results::{MemberSpan, Outage, Role};
 
 /// Rows of faults at most: more faults at once than this share the last one.
 const MOST_FAULT_ROWS: usize = 8;
@@ -204,7 +204,7 @@ fn title(fault: &FaultRecord) -> String {
 
 pub(super) fn members(m: &mut Markup, input: &Input<'_>) {
     for (id, own) in input.spans.iter().rev() {
-        let kind = if input.run.is_mixed() && input.run.java.contains(id) { "Java" } else { "" };
+        let kind = input.run.system.labels.get(id).map(String::as_str).unwrap_or_default();
         lane(m, "member", &format!("n{id}"), kind, |m| {
             m.el("div", &[("class", "clip")], |m| {
                 let crowded = own.len() > MOST_SPANS;

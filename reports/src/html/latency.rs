@@ -7,12 +7,12 @@ use plotters::prelude::*;
 
 use super::Input;
 use super::markup::{Markup, css};
-use crate::findings::{self, percent};
 use crate::labels::{spread, tick_text};
-use crate::latency::{BINS_PER_DECADE, SETTLE_NS};
-use crate::numbers::{NS_PER_MS, count, lossy, ms, setting_ms, to_u32};
-use crate::results::{LatencyClass, LatencySummary};
 use crate::svg::{self, Frame, Pen};
+use runs::findings::{self, percent};
+use runs::latency::{BINS_PER_DECADE, SETTLE_NS};
+use runs::numbers::{NS_PER_MS, count, lossy, ms, setting_ms, to_u32};
+use runs::results::{LatencyClass, LatencySummary};
 
 /// Height of the curves in px.
 const HEIGHT_PX: f64 = 240.0;
@@ -111,7 +111,7 @@ fn curves(m: &mut Markup, measured: &Measured<'_>) {
         while decade <= scale.high * 1.001 {
             let style = format!("top:{}%", css(scale.depth(decade) * 100.0));
             m.leaf("i", &[("class", "rule"), ("style", &style)], "");
-            let text = if decade < 0.99 { css(decade) } else { crate::numbers::rate(decade) };
+            let text = if decade < 0.99 { css(decade) } else { runs::numbers::rate(decade) };
             m.leaf("span", &[("class", "y"), ("style", &style)], &text);
             decade *= 10.0;
         }

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::findings::Sentence;
+use runs::findings::Sentence;
 
 /// A document under construction.
 #[derive(Default)]

@@ -33,10 +33,10 @@ use checker::history::History;
 use checker::verdict::Verdict;
 use sha2::{Digest, Sha256};
 
-use crate::faults::FaultRecord;
-use crate::results::{MemberSpan, Results, RunInfo};
 use axis::Axis;
 use markup::Markup;
+use runs::faults::FaultRecord;
+use runs::results::{MemberSpan, Results, RunInfo};
 
 /// The stylesheet, inlined into the page.
 const STYLE: &str = include_str!("style.css");

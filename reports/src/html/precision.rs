@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use super::Input;
 use super::markup::Markup;
-use crate::faults::FaultRecord;
-use crate::findings::shortened;
-use crate::numbers::{len, nearest_rank, ns_to_ms, whole_ms};
+use runs::faults::FaultRecord;
+use runs::findings::shortened;
+use runs::numbers::{len, nearest_rank, ns_to_ms, whole_ms};
 
 /// Characters of a kind's name at most.
 const MOST_NAME: usize = 80;

@@ -3,9 +3,9 @@
 use super::Input;
 use super::lanes::brief_words;
 use super::markup::Markup;
-use crate::faults::{FaultRecord, Reach};
-use crate::findings::shortened;
-use crate::numbers::moment;
+use runs::faults::{FaultRecord, Reach};
+use runs::findings::shortened;
+use runs::numbers::moment;
 
 /// Matrices drawn at most; the rest is in the run folder.
 const MOST_MATRICES: usize = 60;

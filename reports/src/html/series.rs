@@ -12,12 +12,12 @@ use plotters::prelude::*;
 use super::Input;
 use super::lanes::{lane, scaled};
 use super::markup::{Markup, css};
-use crate::findings::shortened;
 use crate::labels::{tick_text, ticks};
-use crate::latency::{Stretch, over_time};
-use crate::numbers::{duration, len, len_f64, ms, ns_to_ms, ns_to_s, rate, to_u32};
-use crate::operations::{answered_ns, due_ns, is_update};
 use crate::svg::{self, Frame, Pen};
+use runs::findings::shortened;
+use runs::latency::{Stretch, over_time};
+use runs::numbers::{duration, len, len_f64, ms, ns_to_ms, ns_to_s, rate, to_u32};
+use runs::operations::{answered_ns, due_ns, is_update};
 
 /// Cells of time across the timeline, the finest first. A closer look shows more where the cells are fine, and
 /// the page grows; the last is what a wide screen has pixels for.

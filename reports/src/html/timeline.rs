@@ -7,8 +7,8 @@ use super::Input;
 use super::axis::Axis;
 use super::markup::{Markup, css};
 use super::{lanes, series};
-use crate::findings;
-use crate::numbers::duration;
+use runs::findings;
+use runs::numbers::duration;
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     m.heading("timeline", "Timeline", &findings::timeline(input.results, input.faults));

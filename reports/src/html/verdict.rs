@@ -4,9 +4,9 @@ use checker::verdict::Verdict;
 
 use super::Input;
 use super::markup::Markup;
-use crate::findings::{self, Sentence};
-use crate::numbers::{count, duration, len};
-use crate::results::{ElectionKind, LatencyClass};
+use runs::findings::{self, Sentence};
+use runs::numbers::{count, duration, len};
+use runs::results::{ElectionKind, LatencyClass};
 
 /// Kinds of elections in the page's head at most; the part on elections has more.
 const MOST_KINDS: usize = 8;

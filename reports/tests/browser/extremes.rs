@@ -2,7 +2,7 @@
 
 use checker::history::History;
 use checker::verdict::{CheckResult, Verdict};
-use reports::results::{
+use runs::results::{
     Election, FaultCounts, FaultRecord, FaultState, MemberSpan, Outage, Reach, Results, Role, RunFile,
 };
 
@@ -100,7 +100,7 @@ pub(crate) fn crowded(members: u64, number: u64) -> Invented {
     }
     invented.results.member_spans = turns(members, number, step);
     invented.results.faults = FaultCounts::of(&faults);
-    invented.results.election_kinds = reports::elections::by_kind(&elections, &faults);
+    invented.results.election_kinds = runs::election_kinds::by_kind(&elections, &faults);
     invented.results.elections = elections;
     invented.results.outages = outages;
     invented.run.nodes = u32::try_from(members).expect("few members");
@@ -235,7 +235,7 @@ fn hostile() -> Invented {
     };
     let endless = format!("{}{}", HOSTILE[0], "x".repeat(10_000));
     let run = &mut invented.run;
-    (run.name, run.target, run.cluster) = (next(), next(), next());
+    (run.name, run.system.name, run.system.before) = (next(), next(), next());
     (run.cluster_reason, run.workload, run.started_utc) = (next(), next(), next());
     run.plant = Some(next());
     run.host.kernel = next();

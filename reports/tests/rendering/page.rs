@@ -3,7 +3,7 @@
 use checker::history::History;
 use checker::verdict::{CheckResult, Verdict};
 use reports::html;
-use reports::results::{Results, RunFile, RunInfo};
+use runs::results::{Results, RunFile, RunInfo};
 
 use crate::invented::{self, Ending, Invented};
 use crate::structure::{attribute, elements};
@@ -87,7 +87,7 @@ fn what_the_harness_was_told_from_outside_stays_text() {
     let mut invented = invented::run(Ending::Violation, 50);
     let hostile = || HOSTILE.to_owned();
     invented.run.name = hostile();
-    invented.run.target = hostile();
+    (invented.run.system.name, invented.run.system.before) = (hostile(), hostile());
     invented.run.started_utc = hostile();
     invented.run.plant = Some(hostile());
     invented.run.versions.insert(hostile(), hostile());
@@ -219,13 +219,12 @@ fn moments_at_the_end_of_time_are_drawn_like_others() {
             }
         }
         invented.results.timings.total_ms = f64::INFINITY;
-        reports::operations::count_around_faults(&invented.history, &mut invented.faults);
-        reports::latency::summaries(&invented.history, &invented.faults);
+        runs::operations::count_around_faults(&invented.history, &mut invented.faults);
+        runs::latency::summaries(&invented.history, &invented.faults);
         let Invented { results, faults, history, .. } = &mut invented;
-        results.election_kinds = reports::elections::by_kind(&results.elections, faults);
-        let beside =
-            reports::outages::Beside { faults, elections: &results.elections, load_end_ns: Some(last) };
-        reports::outages::from_history(history, beside, 0);
+        results.election_kinds = runs::election_kinds::by_kind(&results.elections, faults);
+        let beside = runs::outages::Beside { faults, elections: &results.elections, load_end_ns: Some(last) };
+        runs::outages::from_history(history, beside, 0);
         elements(&page(&invented));
         elements(&reports::junit::render(&invented.run, &invented.results, &invented.faults));
     }

@@ -1,8 +1,8 @@
 //! The terminal: every line that it can print, in committed snapshots.
 
 use checker::verdict::Verdict;
-use reports::results::FaultState;
 use reports::terminal::{self, Style};
+use runs::results::FaultState;
 
 use crate::invented::{self, Ending, Invented};
 

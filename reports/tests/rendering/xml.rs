@@ -1,7 +1,7 @@
 //! The JUnit file: one case for each check and each fault.
 
 use reports::junit;
-use reports::results::FaultState;
+use runs::results::FaultState;
 
 use crate::invented::{self, Ending};
 use crate::structure::{attribute, elements};

@@ -19,7 +19,7 @@ use harness_agent::protocol::{
     Arrival, ClockReading, Command, LEASE_MS, Line, Outcome, Peer, PeerCount, ProcessLine, RENEWAL_MS,
     Request, SignalName,
 };
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -45,7 +45,7 @@ type Pending = Arc<Mutex<BTreeMap<u64, oneshot::Sender<Outcome>>>>;
 
 /// A running agent.
 pub(super) struct Agent {
-    member: ServerId,
+    member: MemberId,
     lines: mpsc::Sender<String>,
     pending: Pending,
     next: AtomicU64,
@@ -58,7 +58,7 @@ impl Agent {
     pub(super) fn new(
         engine: &Engine,
         trouble: &Trouble,
-        member: ServerId,
+        member: MemberId,
         attached: Attached,
         log: File,
     ) -> Self {
@@ -87,7 +87,7 @@ impl Agent {
     }
 
     /// Whose agent it is.
-    pub(super) fn member(&self) -> ServerId {
+    pub(super) fn member(&self) -> MemberId {
         self.member
     }
 
@@ -214,7 +214,7 @@ impl fmt::Display for Unanswered {
 impl std::error::Error for Unanswered {}
 
 /// A member as agents know it.
-pub(super) fn peer(member: ServerId) -> Peer {
+pub(super) fn peer(member: MemberId) -> Peer {
     member.0
 }
 
@@ -258,7 +258,7 @@ async fn write_lines(
 
 /// Reads what an agent says until it says nothing more.
 struct Reader {
-    member: ServerId,
+    member: MemberId,
     pending: Pending,
     trouble: Trouble,
     log: File,

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType};
 use node_core::Bug;
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 
 use super::holder::{CLIENT_PORT, bounded, confined};
 use super::image::{DATA, EXECUTABLE, NOBODY};
@@ -26,7 +26,7 @@ const SYNC_LIMIT: u32 = 2;
 /// What all members' containers have in common.
 pub(super) struct Common<'a> {
     /// Every member's address.
-    pub(super) ensemble: &'a [(ServerId, IpAddr)],
+    pub(super) ensemble: &'a [(MemberId, IpAddr)],
     /// The container whose namespaces it joins.
     pub(super) holder: &'a str,
     /// Its volumes and where they are mounted.
@@ -66,7 +66,7 @@ impl Common<'_> {
     }
 
     /// The bundled node as member `id`.
-    pub(super) fn bundled(&self, id: ServerId, node: &Bundled<'_>) -> ContainerCreateBody {
+    pub(super) fn bundled(&self, id: MemberId, node: &Bundled<'_>) -> ContainerCreateBody {
         let mut command = vec![EXECUTABLE.to_owned(), "member".to_owned()];
         let mut flag = |name: &str, value: String| command.extend([format!("--{name}"), value]);
         flag("id", id.0.to_string());
@@ -95,7 +95,7 @@ impl Common<'_> {
     }
 
     /// A foreign image as member `id`; without a command it runs its own.
-    pub(super) fn foreign(&self, id: ServerId, image: &str, command: &[String]) -> ContainerCreateBody {
+    pub(super) fn foreign(&self, id: MemberId, image: &str, command: &[String]) -> ContainerCreateBody {
         let servers: Vec<String> = self
             .ensemble
             .iter()
@@ -137,11 +137,11 @@ mod tests {
     use std::collections::HashMap;
     use std::net::Ipv4Addr;
 
-    fn ensemble() -> Vec<(ServerId, IpAddr)> {
-        [1, 2].map(|id| (ServerId(u64::from(id)), IpAddr::V4(Ipv4Addr::new(192, 0, 2, id)))).to_vec()
+    fn ensemble() -> Vec<(MemberId, IpAddr)> {
+        [1, 2].map(|id| (MemberId(u64::from(id)), IpAddr::V4(Ipv4Addr::new(192, 0, 2, id)))).to_vec()
     }
 
-    fn common<'a>(ensemble: &'a [(ServerId, IpAddr)], volumes: &'a [(String, &'static str)]) -> Common<'a> {
+    fn common<'a>(ensemble: &'a [(MemberId, IpAddr)], volumes: &'a [(String, &'static str)]) -> Common<'a> {
         Common { ensemble, holder: "h1", volumes, labels: HashMap::new() }
     }
 
@@ -154,7 +154,7 @@ mod tests {
             plant: Some(Bug::CommitAlone),
             lose_unsynced: true,
         };
-        let body = common(&ensemble, &volumes).bundled(ServerId(2), &node);
+        let body = common(&ensemble, &volumes).bundled(MemberId(2), &node);
         let command = body.cmd.expect("a command").join(" ");
         for words in [
             "/harness member --id 2 --data-dir /data --client-addr 0.0.0.0:2181",
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_foreign_image_is_told_its_ensemble_as_the_official_one_is() {
         let (ensemble, volumes) = (ensemble(), [("v".to_owned(), DATA)]);
-        let body = common(&ensemble, &volumes).foreign(ServerId(1), "zookeeper:3.9", &[]);
+        let body = common(&ensemble, &volumes).foreign(MemberId(1), "zookeeper:3.9", &[]);
         let env = body.env.expect("an environment");
         assert!(env.contains(&"ZOO_MY_ID=1".to_owned()));
         let servers = "ZOO_SERVERS=server.1=192.0.2.1:2888:3888;2181 server.2=192.0.2.2:2888:3888;2181";

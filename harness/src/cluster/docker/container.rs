@@ -61,7 +61,7 @@ impl Exit {
             Self::Status(status @ 129..=192) => format!("killed by signal {}", status - SIGNALLED),
             Self::Status(status) => format!("exit status {status}"),
             Self::OutOfMemory => {
-                let limit = reports::numbers::memory(u64::try_from(MEMORY_BYTES).unwrap_or_default());
+                let limit = runs::numbers::memory(u64::try_from(MEMORY_BYTES).unwrap_or_default());
                 format!("killed by signal {KILL}: its container reached its limit of {limit} of memory")
             }
             Self::Forgotten => "ended".to_owned(),

@@ -12,7 +12,8 @@ use anyhow::{Context, anyhow, bail};
 use bollard::models::{NetworkCreateRequest, VolumeCreateRequest};
 use futures_util::future::{join_all, try_join_all};
 use harness_agent::protocol::{Command, SignalName};
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
+use runs::views;
 use tokio::net::TcpStream;
 
 use super::agent::{Agent, peer};
@@ -28,7 +29,7 @@ use crate::cluster::Cut;
 use crate::cluster::observer::{self, Watched};
 use crate::cluster::settings::MemberSettings;
 use crate::cluster::voice::Place;
-use crate::events::{self, EventLog};
+use crate::events::EventLog;
 use crate::exit::Failure;
 
 /// How long making a network, a volume or a description of one may take.
@@ -60,10 +61,10 @@ pub struct DockerSettings {
 pub struct DockerCluster {
     pub(super) settings: MemberSettings,
     pub(super) docker: DockerSettings,
-    pub(super) ids: Vec<ServerId>,
-    pub(super) members: BTreeMap<ServerId, Member>,
-    pub(super) holders: BTreeMap<ServerId, Holder>,
-    pub(super) clients: BTreeMap<ServerId, SocketAddr>,
+    pub(super) ids: Vec<MemberId>,
+    pub(super) members: BTreeMap<MemberId, Member>,
+    pub(super) holders: BTreeMap<MemberId, Holder>,
+    pub(super) clients: BTreeMap<MemberId, SocketAddr>,
     /// Whether clients reach members through a published port, which accepts although nobody listens behind.
     pub(super) published: bool,
     pub(super) events: EventLog,
@@ -74,11 +75,11 @@ pub struct DockerCluster {
     /// The cuts in force, by fault.
     pub(super) cuts: Mutex<BTreeMap<String, Cut>>,
     /// By how much members' clocks are off.
-    pub(super) shifted: Mutex<BTreeMap<ServerId, i64>>,
+    pub(super) shifted: Mutex<BTreeMap<MemberId, i64>>,
     /// The number of the next round of probes.
     pub(super) round: AtomicU64,
     image: String,
-    volumes: BTreeMap<ServerId, Vec<(String, &'static str)>>,
+    volumes: BTreeMap<MemberId, Vec<(String, &'static str)>>,
     observer: Mutex<Option<tokio::task::AbortHandle>>,
     belongings: Belongings,
 }
@@ -103,7 +104,7 @@ impl DockerCluster {
     ) -> Result<Self, Failure> {
         refuse(&settings, &docker, &engine)?;
         let layers = image::layers(engine.architecture())?;
-        let ids: Vec<ServerId> = (1..=u64::from(settings.nodes)).map(ServerId).collect();
+        let ids: Vec<MemberId> = (1..=u64::from(settings.nodes)).map(MemberId).collect();
         let events = EventLog::new(&ids);
         let mut members = BTreeMap::new();
         for id in &ids {
@@ -145,19 +146,19 @@ impl DockerCluster {
         })
     }
 
-    pub(super) fn member(&self, id: ServerId) -> anyhow::Result<&Member> {
+    pub(super) fn member(&self, id: MemberId) -> anyhow::Result<&Member> {
         self.members.get(&id).ok_or_else(|| anyhow!("there is no member {}", id.0))
     }
 
-    pub(super) fn agent(&self, id: ServerId) -> anyhow::Result<&Agent> {
+    pub(super) fn agent(&self, id: MemberId) -> anyhow::Result<&Agent> {
         let holder = self.holders.get(&id).ok_or_else(|| anyhow!("there is no member {}", id.0))?;
         Ok(&holder.agent)
     }
 
     /// Starts a container for a member; gives the moment before.
-    pub(super) async fn start_member(&self, id: ServerId, lose_unsynced: bool) -> anyhow::Result<RunNs> {
+    pub(super) async fn start_member(&self, id: MemberId, lose_unsynced: bool) -> anyhow::Result<RunNs> {
         let holder = self.holders.get(&id).ok_or_else(|| anyhow!("there is no member {}", id.0))?;
-        let ensemble: Vec<(ServerId, IpAddr)> =
+        let ensemble: Vec<(MemberId, IpAddr)> =
             self.holders.iter().map(|(id, holder)| (*id, holder.address)).collect();
         let common = Common {
             ensemble: &ensemble,
@@ -192,7 +193,7 @@ impl DockerCluster {
         }
         let foreign = self.docker.image.is_some();
         let patience = if foreign { FOREIGN_START_PATIENCE } else { START_PATIENCE };
-        let in_time = self.events.wait(patience, events::settled).await;
+        let in_time = self.events.wait(patience, views::settled).await;
         tracing::debug!(containers = ?started, serving = ?begun.elapsed(), "members started");
         let views = self.events.views();
         if let Some((id, _)) = views.iter().find(|(_, view)| !view.running) {
@@ -213,7 +214,7 @@ impl DockerCluster {
             bail!(
                 "the ensemble does not serve {} s after its start: {}",
                 patience.as_secs(),
-                events::laggards(&views)
+                views::laggards(&views)
             );
         }
         Ok(())
@@ -271,7 +272,7 @@ impl DockerCluster {
         Ok(())
     }
 
-    async fn bring_home(&self, id: ServerId) {
+    async fn bring_home(&self, id: MemberId) {
         let (Some(holder), Some(member)) = (self.holders.get(&id), self.members.get(&id)) else { return };
         let engine = self.belongings.engine();
         for path in mount_points(self.docker.image.is_none()) {
@@ -315,9 +316,9 @@ fn refuse(settings: &MemberSettings, docker: &DockerSettings, engine: &Engine) -
 /// What was made.
 struct Made {
     image: String,
-    volumes: BTreeMap<ServerId, Vec<(String, &'static str)>>,
-    holders: BTreeMap<ServerId, Holder>,
-    clients: BTreeMap<ServerId, SocketAddr>,
+    volumes: BTreeMap<MemberId, Vec<(String, &'static str)>>,
+    holders: BTreeMap<MemberId, Holder>,
+    clients: BTreeMap<MemberId, SocketAddr>,
     reach: Reach,
     trouble: Trouble,
     clocks: Result<(), String>,
@@ -326,7 +327,7 @@ struct Made {
 async fn make(
     belongings: &Belongings,
     docker: &DockerSettings,
-    members: &BTreeMap<ServerId, Member>,
+    members: &BTreeMap<MemberId, Member>,
     layers: bytes::Bytes,
 ) -> Result<Made, Failure> {
     let begun = Instant::now();
@@ -358,7 +359,7 @@ async fn make(
         let plan = Plan { belongings, image: &image, network: &network, volumes, publish, trouble: &trouble };
         async move { anyhow::Ok((*id, plan.start(&member.place).await?)) }
     });
-    let holders: BTreeMap<ServerId, Holder> = try_join_all(starts).await?.into_iter().collect();
+    let holders: BTreeMap<MemberId, Holder> = try_join_all(starts).await?.into_iter().collect();
     let held = begun.elapsed();
     introduce(belongings, &holders).await?;
     let engine_address = engine.place().address();
@@ -369,7 +370,7 @@ async fn make(
         };
         (*id, address)
     });
-    let clients: BTreeMap<ServerId, SocketAddr> = clients.collect();
+    let clients: BTreeMap<MemberId, SocketAddr> = clients.collect();
     reachable(reach, clients.values().next().copied()).await?;
     let clocks = match holders.values().next() {
         Some(holder) => {
@@ -407,7 +408,7 @@ async fn network(belongings: &Belongings) -> anyhow::Result<(String, Option<IpAd
 
 async fn volumes(
     belongings: &Belongings,
-    id: ServerId,
+    id: MemberId,
     places: &'static [&'static str],
 ) -> anyhow::Result<Vec<(String, &'static str)>> {
     let mut made = Vec::new();
@@ -456,8 +457,8 @@ fn is_ours(address: IpAddr) -> bool {
 }
 
 /// Tells every agent who is who.
-async fn introduce(belongings: &Belongings, holders: &BTreeMap<ServerId, Holder>) -> anyhow::Result<()> {
-    let hello = |own: ServerId| Command::Hello {
+async fn introduce(belongings: &Belongings, holders: &BTreeMap<MemberId, Holder>) -> anyhow::Result<()> {
+    let hello = |own: MemberId| Command::Hello {
         run: belongings.labels().short().to_owned(),
         own: peer(own),
         peers: holders

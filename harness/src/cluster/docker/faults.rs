@@ -12,14 +12,14 @@ use anyhow::bail;
 use futures_util::future::try_join_all;
 use harness_agent::protocol::{Arrival, Command, Peer, PeerCount, ProcessLine, Refusal, SignalName};
 use node_client::four_letter_word;
-use node_wire::ids::ServerId;
+use runs::events::Event;
+use runs::mechanism::Mechanism;
+use runs::member::MemberId;
 
 use super::agent::peer;
 use super::ensemble::DockerCluster;
-use crate::cluster::{
-    Async, ClockReading, Cluster, Cut, FaultClass, PortState, ProcessState, Severing, Traffic,
-};
-use crate::events::{Event, EventLog};
+use crate::cluster::{Async, ClockReading, Cluster, Cut, PortState, ProcessState, Severing, Traffic};
+use crate::events::EventLog;
 use crate::links::protocol::{Count, Pair, ProbeRound, Probed};
 
 /// How long a killed process may take to be reaped, and the engine to tell.
@@ -34,19 +34,19 @@ const SHIFT_PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(2);
 
 impl DockerCluster {
-    async fn signal(&self, members: &[ServerId], signal: SignalName) -> anyhow::Result<()> {
+    async fn signal(&self, members: &[MemberId], signal: SignalName) -> anyhow::Result<()> {
         try_join_all(members.iter().map(async |id| self.agent(*id)?.signal(signal).await)).await?;
         Ok(())
     }
 
-    fn note(&self, members: &[ServerId], event: &Event) -> anyhow::Result<()> {
+    fn note(&self, members: &[MemberId], event: &Event) -> anyhow::Result<()> {
         for id in members {
             self.member(*id)?.place.note(event.clone());
         }
         Ok(())
     }
 
-    async fn start_again(&self, id: ServerId, lose_unsynced: bool) -> anyhow::Result<()> {
+    async fn start_again(&self, id: MemberId, lose_unsynced: bool) -> anyhow::Result<()> {
         self.member(id)?.ended(SIGNAL_PATIENCE).await?;
         let spawned = self.start_member(id, lose_unsynced).await?;
         let offset_ns = self.offset(id);
@@ -59,13 +59,13 @@ impl DockerCluster {
         Ok(())
     }
 
-    fn offset(&self, id: ServerId) -> i64 {
+    fn offset(&self, id: MemberId) -> i64 {
         let shifted = self.shifted.lock().unwrap_or_else(PoisonError::into_inner);
         shifted.get(&id).copied().unwrap_or(0)
     }
 
     /// A container that was started may still be on its way to its own program.
-    async fn shift_when_it_runs(&self, id: ServerId, offset_ns: i64) -> anyhow::Result<()> {
+    async fn shift_when_it_runs(&self, id: MemberId, offset_ns: i64) -> anyhow::Result<()> {
         let agent = self.agent(id)?;
         let shifting = async {
             loop {
@@ -82,7 +82,7 @@ impl DockerCluster {
         }
     }
 
-    async fn shift(&self, id: ServerId, offset_ns: i64) -> anyhow::Result<()> {
+    async fn shift(&self, id: MemberId, offset_ns: i64) -> anyhow::Result<()> {
         self.shifted.lock().unwrap_or_else(PoisonError::into_inner).insert(id, offset_ns);
         // One that is down is shifted when it is started.
         if self.member(id)?.how_it_ended().is_none() {
@@ -95,7 +95,7 @@ impl DockerCluster {
     /// Puts a command to the agents of these members, and gives the counters of that moment.
     async fn counted(
         &self,
-        commands: impl IntoIterator<Item = (ServerId, Command)>,
+        commands: impl IntoIterator<Item = (MemberId, Command)>,
     ) -> anyhow::Result<Traffic> {
         let asked = commands.into_iter().map(async |(to, command)| {
             let counts = self.agent(to)?.counts(command).await?;
@@ -133,7 +133,7 @@ impl DockerCluster {
 
     async fn probe_all(&self) -> anyhow::Result<ProbeRound> {
         let round = self.round.fetch_add(1, Ordering::Relaxed);
-        let send = |id: &ServerId| {
+        let send = |id: &MemberId| {
             let id = *id;
             async move { self.agent(id)?.ask(Command::SendProbes { round }).await }
         };
@@ -146,7 +146,7 @@ impl DockerCluster {
         Ok(as_round(&self.ids, &arrived))
     }
 
-    async fn ask_port(&self, id: ServerId) -> anyhow::Result<PortState> {
+    async fn ask_port(&self, id: MemberId) -> anyhow::Result<PortState> {
         let address = self.client_address(id);
         let question = four_letter_word(address, "ruok");
         Ok(match tokio::time::timeout(WORD_PATIENCE, question).await {
@@ -161,19 +161,19 @@ impl Cluster for DockerCluster {
         "docker"
     }
 
-    fn can(&self, class: FaultClass) -> Result<(), String> {
+    fn can(&self, class: Mechanism) -> Result<(), String> {
         match class {
-            FaultClass::Partition | FaultClass::Reject | FaultClass::Kill | FaultClass::Pause => Ok(()),
-            FaultClass::Clock => self.clocks.clone(),
-            FaultClass::Replace => Err("its members are of one kind".to_owned()),
+            Mechanism::Partition | Mechanism::Reject | Mechanism::Kill | Mechanism::Pause => Ok(()),
+            Mechanism::Clock => self.clocks.clone(),
+            Mechanism::Replace => Err("its members are of one kind".to_owned()),
         }
     }
 
-    fn members(&self) -> &[ServerId] {
+    fn members(&self) -> &[MemberId] {
         &self.ids
     }
 
-    fn client_address(&self, member: ServerId) -> SocketAddr {
+    fn client_address(&self, member: MemberId) -> SocketAddr {
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         self.clients.get(&member).copied().unwrap_or(nowhere)
     }
@@ -186,25 +186,25 @@ impl Cluster for DockerCluster {
         Box::pin(self.start_all())
     }
 
-    fn kill<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+    fn kill<'a>(&'a self, members: &'a [MemberId]) -> Async<'a, ()> {
         Box::pin(self.signal(members, SignalName::Kill))
     }
 
-    fn restart<'a>(&'a self, members: &'a [ServerId], lose_unsynced: bool) -> Async<'a, ()> {
+    fn restart<'a>(&'a self, members: &'a [MemberId], lose_unsynced: bool) -> Async<'a, ()> {
         Box::pin(async move {
             try_join_all(members.iter().map(|id| self.start_again(*id, lose_unsynced))).await?;
             Ok(())
         })
     }
 
-    fn pause<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+    fn pause<'a>(&'a self, members: &'a [MemberId]) -> Async<'a, ()> {
         Box::pin(async move {
             self.signal(members, SignalName::Stop).await?;
             self.note(members, &Event::Paused)
         })
     }
 
-    fn resume<'a>(&'a self, members: &'a [ServerId]) -> Async<'a, ()> {
+    fn resume<'a>(&'a self, members: &'a [MemberId]) -> Async<'a, ()> {
         Box::pin(async move {
             self.note(members, &Event::Resumed)?;
             self.signal(members, SignalName::Continue).await
@@ -227,7 +227,7 @@ impl Cluster for DockerCluster {
         Box::pin(self.probe_all())
     }
 
-    fn process_state(&self, member: ServerId) -> Async<'_, ProcessState> {
+    fn process_state(&self, member: MemberId) -> Async<'_, ProcessState> {
         Box::pin(async move {
             // Asked first: a process that ends in between is then dying, and not running for ever.
             let ended = self.member(member)?.how_it_ended();
@@ -236,21 +236,21 @@ impl Cluster for DockerCluster {
         })
     }
 
-    fn shift_clock<'a>(&'a self, members: &'a [ServerId], offset_ns: i64) -> Async<'a, ()> {
+    fn shift_clock<'a>(&'a self, members: &'a [MemberId], offset_ns: i64) -> Async<'a, ()> {
         Box::pin(async move {
             try_join_all(members.iter().map(|id| self.shift(*id, offset_ns))).await?;
             Ok(())
         })
     }
 
-    fn read_clock(&self, member: ServerId) -> Async<'_, ClockReading> {
+    fn read_clock(&self, member: MemberId) -> Async<'_, ClockReading> {
         Box::pin(async move {
             let reading = self.agent(member)?.read_clock().await?;
             Ok(ClockReading { offset_ns: reading.offset_ns, error_ns: reading.error_ns })
         })
     }
 
-    fn ask(&self, member: ServerId) -> Async<'_, PortState> {
+    fn ask(&self, member: MemberId) -> Async<'_, PortState> {
         Box::pin(self.ask_port(member))
     }
 
@@ -269,8 +269,8 @@ fn runs_its_program(process: &ProcessLine) -> bool {
 }
 
 /// From whom each receiver of a cut hears nothing.
-fn by_receiver(cut: &Cut) -> BTreeMap<ServerId, Vec<Peer>> {
-    let mut receivers: BTreeMap<ServerId, Vec<Peer>> = BTreeMap::new();
+fn by_receiver(cut: &Cut) -> BTreeMap<MemberId, Vec<Peer>> {
+    let mut receivers: BTreeMap<MemberId, Vec<Peer>> = BTreeMap::new();
     for pair in &cut.pairs {
         receivers.entry(pair.to).or_default().push(peer(pair.from));
     }
@@ -278,9 +278,9 @@ fn by_receiver(cut: &Cut) -> BTreeMap<ServerId, Vec<Peer>> {
 }
 
 /// A packet filter holds nothing back, so nothing waits in it.
-fn as_link_count(to: ServerId, count: PeerCount) -> Count {
+fn as_link_count(to: MemberId, count: PeerCount) -> Count {
     Count {
-        pair: Pair::new(ServerId(count.from), to),
+        pair: Pair::new(MemberId(count.from), to),
         forwarded: count.passed_bytes,
         waiting: 0,
         dials_waiting: 0,
@@ -289,7 +289,7 @@ fn as_link_count(to: ServerId, count: PeerCount) -> Count {
 }
 
 /// What all agents saw of a round. Without every control it proves nothing.
-fn as_round(ids: &[ServerId], arrived: &[(ServerId, Vec<Arrival>)]) -> ProbeRound {
+fn as_round(ids: &[MemberId], arrived: &[(MemberId, Vec<Arrival>)]) -> ProbeRound {
     let seen = |pair: Pair| {
         let (_, arrivals) = arrived.iter().find(|(to, _)| *to == pair.to)?;
         arrivals.iter().find(|arrival| arrival.from == peer(pair.from)).copied()
@@ -351,12 +351,12 @@ mod tests {
     fn a_cut_is_made_where_it_is_heard() {
         let pairs = [(1, 2), (1, 3), (2, 3)].map(Pair::from).to_vec();
         let receivers = by_receiver(&Cut { pairs, how: Severing::Silence });
-        assert_eq!(receivers, BTreeMap::from([(ServerId(2), vec![1]), (ServerId(3), vec![1, 2])]));
+        assert_eq!(receivers, BTreeMap::from([(MemberId(2), vec![1]), (MemberId(3), vec![1, 2])]));
     }
 
     #[test]
     fn a_round_counts_only_with_every_control() {
-        let ids = [ServerId(1), ServerId(2)];
+        let ids = [MemberId(1), MemberId(2)];
         let arrival = |from, control_us| Arrival { from, probe_us: Some(90), control_us };
         let whole = [(ids[0], vec![arrival(2, Some(80))]), (ids[1], vec![arrival(1, Some(70))])];
         let round = as_round(&ids, &whole);

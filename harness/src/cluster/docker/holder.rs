@@ -12,7 +12,7 @@ use anyhow::{Context, anyhow};
 use bollard::models::{
     ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountType, MountVolumeOptions, PortBinding,
 };
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 use tokio::sync::watch;
 
 use super::agent::Agent;
@@ -73,7 +73,7 @@ impl Plan<'_> {
         Ok(Holder { id, address, published, agent })
     }
 
-    fn body(&self, member: ServerId) -> ContainerCreateBody {
+    fn body(&self, member: MemberId) -> ContainerCreateBody {
         let port = format!("{CLIENT_PORT}/tcp");
         let binding = |address: IpAddr| PortBinding { host_ip: Some(address.to_string()), host_port: None };
         let published =

@@ -12,6 +12,7 @@ use anyhow::bail;
 use bollard::container::LogOutput;
 use bollard::models::ContainerCreateBody;
 use futures_util::StreamExt;
+use runs::events::Event;
 use tokio::sync::{oneshot, watch};
 
 use super::belongings::Belongings;
@@ -20,7 +21,6 @@ use super::engine::{Engine, engine_is_gone};
 use super::trouble::Trouble;
 use crate::clock::RunNs;
 use crate::cluster::voice::{Place, Voice};
-use crate::events::Event;
 
 /// How long the engine may take to tell how a process ended whose output has ended.
 const EXIT_PATIENCE: Duration = Duration::from_secs(10);

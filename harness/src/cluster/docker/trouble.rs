@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 use tokio::sync::watch;
 
 use super::container::Exit;
@@ -44,7 +44,7 @@ impl Trouble {
     pub(super) async fn tell_about_holder(
         &self,
         engine: &Engine,
-        member: ServerId,
+        member: MemberId,
         seen: &str,
         exit: Option<&Exit>,
     ) {

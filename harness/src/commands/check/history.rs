@@ -16,8 +16,8 @@ use checker::catalogue::{self, Condition, ModelName, Question, Refusal};
 use checker::history::{Extent, LoadError, load_until, records_until};
 use checker::verdict::{CheckResult, Judged, Verdict};
 use reports::checked::{Checked, Counted};
-use reports::numbers::{count, plural};
 use reports::terminal::Style;
+use runs::numbers::{count, plural};
 use workloads::Kind;
 
 use super::named::{condition, model};

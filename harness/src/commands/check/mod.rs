@@ -10,12 +10,13 @@ pub(super) mod witness;
 use std::io::IsTerminal;
 
 use anyhow::Context;
+use runs::judge::Judged;
 
 use crate::checking::bounds::{Bounds, threads};
 use crate::cli::{CheckArgs, Format};
 use crate::commands::screen;
 use crate::exit::{Exit, Failure};
-use crate::judge::{self, Judged, Within};
+use crate::judge::{self, Within};
 use crate::progress::{Progress, colour_wanted};
 use crate::store::RunFolder;
 
@@ -63,7 +64,7 @@ fn for_histories(args: &CheckArgs) -> Option<&'static str> {
 }
 
 fn keep_measured(folder: &RunFolder, judged: &mut Judged) {
-    let Ok(before) = RunFolder::read_json::<reports::results::Results>(&folder.results()) else { return };
+    let Ok(before) = RunFolder::read_json::<runs::results::Results>(&folder.results()) else { return };
     let check_ms = judged.results.timings.check_ms;
     judged.results.timings = before.timings;
     judged.results.timings.check_ms = check_ms;

@@ -11,8 +11,8 @@ use checker::catalogue::{self, Condition, ModelName, Unconfirmed};
 use checker::history::records;
 use checker::verdict::{PartOrder, Verdict};
 use reports::checked::Checked;
-use reports::numbers::{len, plural};
 use reports::terminal::printable;
+use runs::numbers::{len, plural};
 use serde::{Deserialize, Serialize};
 
 use super::named;

@@ -8,7 +8,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use reports::results::RunInfo;
+use runs::cluster_kind::ClusterKind;
+use runs::results::RunInfo;
 
 use crate::cli::{ReplayArgs, RunArgs};
 use crate::clock::whole_milliseconds;
@@ -47,10 +48,7 @@ pub(super) fn harmless(text: &str) -> String {
 pub(super) fn is_plain(run: &RunInfo, folder: &Path) -> Result<(), Failure> {
     let command = run.settings.get(AS_A_RUN).unwrap_or(&run.repeat);
     let plain = |text: &String| text.chars().all(|c| c.is_ascii_graphic() || c == ' ');
-    match [("command", command), ("name", &run.name), ("cluster", &run.cluster)]
-        .iter()
-        .find(|(_, text)| !plain(text))
-    {
+    match [("command", command), ("name", &run.name)].iter().find(|(_, text)| !plain(text)) {
         None => Ok(()),
         Some((what, text)) => Err(Failure::usage(format!(
             "{}: the {what} in its run.json has characters that none of ours has: {}",
@@ -94,11 +92,11 @@ pub(super) fn agrees(run: &RunInfo, options: &RunOptions, folder: &Path) -> Resu
         let named: BTreeSet<&str> = run.nemeses.iter().chain(&run.not_tried).map(String::as_str).collect();
         let meant: BTreeSet<&str> = options.nemeses.iter().map(|nemesis| nemesis.name()).collect();
         // What was carried out by a replay may have been planned by hand.
-        run.settings.contains_key(REPEATS) || named.into_iter().filter(|name| *name != "none").eq(meant)
+        run.settings.contains_key(REPEATS) || named.into_iter().eq(meant)
     };
     let op_timeout = whole_milliseconds(options.op_timeout);
     let agreements = [
-        ("cluster", matches!(run.cluster.as_str(), "process" | "docker" | "sim")),
+        ("cluster", run.cluster != ClusterKind::Auto),
         ("rate", run.rate.total_cmp(&options.rate).is_eq()),
         ("min_rate", run.min_rate == options.min_rate),
         ("concurrency", run.concurrency == options.concurrency),

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 
 use super::super::in_force::InForce;
 use super::super::target::show_offset;
@@ -23,7 +23,7 @@ fn fits(reading: ClockReading, offset_ns: i64) -> bool {
 
 /// Whether the clocks of `members`, and beside them those of all others, are off by what is in force and by
 /// nothing else. Whoever is dead or stopped is not asked; a process that is gone took its clock with it.
-pub(super) async fn are_as_asked(cluster: &dyn Cluster, members: &[ServerId], in_force: &InForce) -> Proof {
+pub(super) async fn are_as_asked(cluster: &dyn Cluster, members: &[MemberId], in_force: &InForce) -> Proof {
     let deadline = Instant::now() + PATIENCE;
     let mut holds = true;
     let mut words = Vec::new();
@@ -63,7 +63,7 @@ pub(super) async fn are_as_asked(cluster: &dyn Cluster, members: &[ServerId], in
 /// Reads a clock until it shows what it should; a thread that could not be borrowed at once may be a moment later.
 async fn read_until(
     cluster: &dyn Cluster,
-    member: ServerId,
+    member: MemberId,
     offset_ns: i64,
     deadline: Instant,
 ) -> (bool, anyhow::Result<ClockReading>) {

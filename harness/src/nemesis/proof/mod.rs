@@ -14,12 +14,12 @@ mod processes;
 
 use std::time::Duration;
 
-use reports::results::FaultDetail;
+use runs::results::FaultDetail;
+use runs::views;
 
 use super::action::Action;
 use super::in_force::InForce;
 use crate::cluster::{Cluster, PortState, ProcessState, Traffic};
-use crate::events;
 
 pub use network::at_the_end_of_a_cut;
 
@@ -94,21 +94,21 @@ pub async fn is_gone(cluster: &dyn Cluster, action: &Action, rest: &InForce) -> 
     } else {
         part_is_gone(cluster, action, rest).await?
     };
-    proof.detail.epoch = events::highest_epoch(&cluster.events().views()).map(|epoch| epoch.0);
+    proof.detail.epoch = views::highest_epoch(&cluster.events().views());
     Ok(proof)
 }
 
 /// Everybody reaches everybody, every process runs, and every member serves in one epoch.
 async fn all_is_well(cluster: &dyn Cluster) -> anyhow::Result<Proof> {
     // A member that ended by itself is not waited for: nobody starts it again.
-    cluster.events().wait(RECOVERY_PATIENCE, events::settled).await;
-    let serve = events::all_serve(&cluster.events().views());
+    cluster.events().wait(RECOVERY_PATIENCE, views::settled).await;
+    let serve = views::all_serve(&cluster.events().views());
     let network = network::is_as_expected(cluster, &InForce::default()).await?;
     let running = processes::run(cluster, cluster.members(), serve).await?;
     let views = cluster.events().views();
-    let stand = match (serve, events::leader_of(&views)) {
+    let stand = match (serve, views::leader_of(&views)) {
         (true, Some(leader)) => format!("all serve in epoch {} under n{}", leader.epoch, leader.id.0),
-        _ => events::laggards(&views),
+        _ => views::laggards(&views),
     };
     Ok(network.and(running).and(Proof::new(serve, stand)))
 }

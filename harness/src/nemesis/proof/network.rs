@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use reports::results::Reach;
+use runs::results::Reach;
 
 use super::super::in_force::{Expected, InForce};
 use super::{GLANCE, PATIENCE, Proof};
@@ -118,7 +118,7 @@ pub fn at_the_end_of_a_cut(cut: &Cut, before: &Traffic, after: &Traffic) -> Proo
 
 #[cfg(test)]
 mod tests {
-    use node_wire::ids::ServerId;
+    use runs::member::MemberId;
 
     use super::*;
     use crate::links::protocol::{Count, Pair};
@@ -196,7 +196,7 @@ mod tests {
         let silence = cut(&[(1, 2)], Severing::Silence);
         let traffic = |forwarded, waiting, refused| Traffic {
             counts: vec![Count {
-                pair: Pair::new(ServerId(1), ServerId(2)),
+                pair: Pair::new(MemberId(1), MemberId(2)),
                 forwarded,
                 waiting,
                 dials_waiting: 0,

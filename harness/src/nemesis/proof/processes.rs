@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use node_wire::ids::ServerId;
+use runs::member::MemberId;
 
 use super::super::in_force::InForce;
 use super::{GLANCE, PATIENCE, Proof, RECOVERY_PATIENCE as SERVES_PATIENCE};
@@ -12,7 +12,7 @@ use crate::targets::Server;
 /// Waits until the processes of `members` are as wanted, then asks their ports.
 pub(super) async fn are(
     cluster: &dyn Cluster,
-    members: &[ServerId],
+    members: &[MemberId],
     wanted: impl Fn(&ProcessState) -> bool,
     port: PortState,
 ) -> anyhow::Result<Proof> {
@@ -36,7 +36,7 @@ pub(super) async fn are(
 /// are `expected` to come.
 pub(super) async fn run(
     cluster: &dyn Cluster,
-    members: &[ServerId],
+    members: &[MemberId],
     expected: bool,
 ) -> anyhow::Result<Proof> {
     let mut answering = 0;
@@ -58,7 +58,7 @@ pub(super) async fn run(
 /// Whether those that were replaced answer as the kind of server that was to come.
 pub(super) async fn answer_as(
     cluster: &dyn Cluster,
-    members: &[ServerId],
+    members: &[MemberId],
     by: Server,
 ) -> anyhow::Result<Proof> {
     let mut holds = true;
@@ -93,7 +93,7 @@ pub(super) async fn control(cluster: &dyn Cluster, in_force: &InForce) -> anyhow
 /// Asks a port until it does what is wanted; on a busy machine an answer may be late once.
 async fn ask_until(
     cluster: &dyn Cluster,
-    member: ServerId,
+    member: MemberId,
     wanted: PortState,
     deadline: Instant,
 ) -> anyhow::Result<PortState> {

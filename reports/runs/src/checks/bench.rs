@@ -1,0 +1,394 @@
+//! The checks that are about the bench and not about the ensemble's promises: did the faults bite, did
+//! leader faults lead to elections, was the harness itself in time, did anybody die who should not.
+//!
+//! None of them can convict. A run that fails one proves nothing, and its verdict is unknown.
+
+use std::cell::LazyCell;
+
+use checker::history::{History, Presence};
+use checker::verdict::{CheckResult, Verdict};
+use serde_json::json;
+
+use super::promises;
+use crate::absences::Absences;
+use crate::clock::RunNs;
+use crate::episodes::Episodes;
+use crate::events::{Event, Said, Stamped};
+use crate::mechanism::Mechanism;
+use crate::observed::Observed;
+use crate::results::{FaultCounts, FaultRecord, FaultState, RunInfo};
+
+/// A harness whose ninety-ninth percentile is later than this was too busy to blame anybody.
+const LAG_BOUND_MS: f64 = 50.0;
+
+/// All of them.
+pub fn all(
+    run: &RunInfo,
+    faults: &[FaultRecord],
+    observed: &Observed,
+    history: &History,
+) -> Vec<CheckResult> {
+    let mut checks = Vec::new();
+    let episodes = Episodes::of(faults, run.interval_ms);
+    if !faults.is_empty() {
+        checks.push(faults_verified(faults));
+    }
+    let leader_faults: Vec<&FaultRecord> = faults.iter().filter(|fault| fault.took_the_leader()).collect();
+    if !leader_faults.is_empty() {
+        checks.push(higher_epochs(&leader_faults, &episodes, observed));
+    }
+    checks.extend(sides(run, &episodes, history));
+    checks.push(nobody_died(faults, &observed.events));
+    checks.push(in_time(observed));
+    checks
+}
+
+/// How long a client may take to come home to a member that is back: it tries about once a second.
+const HOMECOMING_NS: u64 = 1_000_000_000;
+
+/// Faults that overlapped, or refused somebody, had clients on each of their sides. That is asked here where the
+/// load's own check does not; none where it does for all of them. Of a side whose members another fault held down
+/// nothing is asked, because nobody can be a client there; it is said.
+fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<CheckResult> {
+    let patience_ns = run.operation_timeout_ms.unwrap_or_default() * 1_000_000;
+    let mut empty = Vec::new();
+    let mut excused = Vec::new();
+    let mut looked_at = 0;
+    // Made when a fault asks for it first: in most runs none does.
+    let presence = LazyCell::new(|| Presence::of(history));
+    let absences = LazyCell::new(|| {
+        let taking = episodes.iter().flatten().copied().filter(|fault| fault.acts_by(Mechanism::takes_away));
+        Absences::of(taking.map(|fault| (fault, fault.verified_healed_ns.unwrap_or(u64::MAX))))
+    });
+    let asked = |episode: &&[&FaultRecord]| promises::asks_for_sides_itself(episode, episode[0]);
+    // Where others had taken the leader or the quorum before, nobody was served and no side could have clients.
+    let served = |fault: &&&FaultRecord| fault.epoch_before.is_some() && !fault.majority_side.is_empty();
+    for fault in episodes.iter().filter(asked).flatten().filter(served) {
+        // Whoever had an operation there so shortly before is a client there.
+        let from = fault.asked_ns.saturating_sub(patience_ns);
+        let to = fault.heal_asked_ns.unwrap_or(u64::MAX);
+        for side in &fault.sides {
+            looked_at += 1;
+            if side.iter().any(|member| presence.is_within(*member, (from, to))) {
+                continue;
+            }
+            let names: Vec<String> = side.iter().map(|member| format!("n{member}")).collect();
+            let place = format!("{} on the side of {}", fault.id, names.join(" "));
+            match held_down(side, fault, &absences, patience_ns) {
+                Some(by) => excused.push(format!("{place}, which {} held down", by.join(" "))),
+                None => empty.push(place),
+            }
+        }
+    }
+    if looked_at == 0 {
+        return None;
+    }
+    let mut summary = if empty.is_empty() {
+        let with_clients = looked_at - excused.len();
+        format!(
+            "clients were on {with_clients} of the {looked_at} sides of faults that overlapped or refused"
+        )
+    } else {
+        format!("no client was there for {}", empty.join(", "))
+    };
+    if !excused.is_empty() {
+        summary.push_str(&format!("; nobody could be there for {}", excused.join(", ")));
+    }
+    let evidence = json!({"empty": empty, "excused": excused});
+    Some(CheckResult::new("sides", verdict(empty.is_empty()), summary).with_evidence(evidence))
+}
+
+/// The other faults that held every member of a side down from a fault's beginning until clients could no longer have
+/// come home before its end; none where one of the members could have had clients.
+fn held_down(
+    side: &[u64],
+    fault: &FaultRecord,
+    absences: &Absences<'_>,
+    patience_ns: u64,
+) -> Option<Vec<String>> {
+    let begin = fault.asked_ns.saturating_add(patience_ns);
+    // Of a fault that was never healed there is no end by which somebody could not have come home.
+    let too_late = fault.heal_asked_ns?.saturating_sub(HOMECOMING_NS.saturating_add(patience_ns));
+    let back = too_late.max(fault.asked_ns).saturating_add(1);
+    let holder = |member: &u64| absences.lasting(*member, begin, back).find(|other| other.id != fault.id);
+    let mut by: Vec<String> =
+        side.iter().map(|member| holder(member).map(|other| other.id.clone())).collect::<Option<_>>()?;
+    by.sort_unstable();
+    by.dedup();
+    Some(by)
+}
+
+fn verdict(holds: bool) -> Verdict {
+    if holds { Verdict::Valid } else { Verdict::Unknown }
+}
+
+/// Every fault was seen to bite and seen to be gone.
+fn faults_verified(faults: &[FaultRecord]) -> CheckResult {
+    let counts = FaultCounts::of(faults);
+    let all = counts.verified == counts.planned;
+    let summary = if all {
+        format!("all {} faults were seen to bite and seen to be gone", counts.planned)
+    } else {
+        let other: Vec<String> = faults
+            .iter()
+            .filter(|fault| fault.state != FaultState::Verified)
+            .map(|fault| format!("{} {} is {}", fault.id, fault.kind, fault.state.name()))
+            .collect();
+        format!("{} of {} faults were verified: {}", counts.verified, counts.planned, other.join(", "))
+    };
+    CheckResult::new("faults", verdict(all), summary).with_evidence(json!(counts))
+}
+
+/// Each fault that took the leader from its quorum was followed by a higher epoch than the one it hit. With other
+/// faults beside it there may be no quorum to make one until those are gone too, so the whole episode counts; and
+/// one epoch may answer several faults, because each of them ended the same reign.
+fn higher_epochs(faults: &[&FaultRecord], episodes: &Episodes<'_>, observed: &Observed) -> CheckResult {
+    let mut without = Vec::new();
+    let mut evidence = Vec::new();
+    let established = established(&observed.events);
+    for fault in faults {
+        let next = epoch_after(fault, episodes.end_ns(fault), &established);
+        let followed = matches!((fault.epoch_before, next), (Some(before), Some(after)) if after > before)
+            || (fault.epoch_before.is_none() && next.is_some());
+        if !followed {
+            without.push(fault.id.as_str());
+        }
+        evidence.push(json!({"fault": fault.id, "epoch_before": fault.epoch_before, "epoch_after": next}));
+    }
+    let summary = if without.is_empty() {
+        format!("each of {} leader faults was followed by a higher epoch", faults.len())
+    } else {
+        format!("no higher epoch followed {}", without.join(", "))
+    };
+    CheckResult::new("leader-faults", verdict(without.is_empty()), summary).with_evidence(json!(evidence))
+}
+
+/// The epochs that their own leaders called established, in the order of time.
+fn established(events: &[Stamped]) -> Vec<(RunNs, u32)> {
+    let own = |stamped: &Stamped| match stamped.event {
+        Event::Said(Said::Established { leader, epoch }) if leader == stamped.node.0 => {
+            Some((stamped.time, epoch))
+        }
+        _ => None,
+    };
+    let mut established: Vec<(RunNs, u32)> = events.iter().filter_map(own).collect();
+    established.sort_by_key(|(at, _)| *at);
+    established
+}
+
+/// The first epoch that a leader of its own established between the asking for a fault (it may be felt before the
+/// cluster says that it is in force) and `to`, the moment at which it was seen to be gone with all beside it.
+fn epoch_after(fault: &FaultRecord, to: u64, established: &[(RunNs, u32)]) -> Option<u32> {
+    let from = fault.injected_ns.map(|_| fault.asked_ns)?;
+    established[established.partition_point(|(at, _)| *at < from)..]
+        .iter()
+        .take_while(|(at, _)| *at <= to)
+        .map(|(_, epoch)| *epoch)
+        .find(|epoch| fault.epoch_before.is_none_or(|before| *epoch > before))
+}
+
+/// No member's process ended but by a fault.
+fn nobody_died(faults: &[FaultRecord], events: &[Stamped]) -> CheckResult {
+    let ending = faults.iter().filter(|fault| fault.acts_by(Mechanism::ends_processes));
+    let absences = Absences::of(ending.map(|fault| (fault, fault.healed_ns.unwrap_or(u64::MAX))));
+    let killed_by_us =
+        |stamped: &Stamped| absences.lasting(stamped.node.0, stamped.time, stamped.time).next().is_some();
+    let mut deaths = Vec::new();
+    for stamped in events {
+        if let Event::Exited(how) = &stamped.event
+            && !killed_by_us(stamped)
+        {
+            deaths.push(format!(
+                "n{} at {:.1} s ({how})",
+                stamped.node.0,
+                crate::clock::milliseconds(stamped.time) / 1e3
+            ));
+        }
+    }
+    let summary = if deaths.is_empty() {
+        "no member ended but by a fault".to_owned()
+    } else {
+        format!("ended without a fault: {}; its log says why", deaths.join(", "))
+    };
+    CheckResult::new("processes", verdict(deaths.is_empty()), summary)
+        .with_evidence(json!({"deaths": deaths}))
+}
+
+/// The harness handed operations over when they were due.
+fn in_time(observed: &Observed) -> CheckResult {
+    let lag = observed.lag;
+    let holds = lag.p99_ms <= LAG_BOUND_MS && observed.shed == 0;
+    let shed = if observed.shed == 0 {
+        String::new()
+    } else {
+        format!("; {} operations were dropped because nobody took any", observed.shed)
+    };
+    let summary = format!(
+        "operations were handed over {:.2} ms late at the 99th percentile, {:.1} ms at most (bound {LAG_BOUND_MS} ms){shed}",
+        lag.p99_ms, lag.max_ms
+    );
+    CheckResult::new("harness-lag", verdict(holds), summary).with_evidence(json!(lag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::member::MemberId;
+
+    fn leader_fault() -> FaultRecord {
+        FaultRecord {
+            id: "F1".to_owned(),
+            kind: "kill-leader".to_owned(),
+            mechanism: Some(Mechanism::Kill),
+            leader_fault: true,
+            targets: vec![2],
+            asked_ns: 9,
+            injected_ns: Some(10),
+            healed_ns: Some(40),
+            verified_healed_ns: Some(50),
+            epoch_before: Some(3),
+            state: FaultState::Verified,
+            ..FaultRecord::default()
+        }
+    }
+
+    fn event(time: u64, node: u64, event: Event) -> Stamped {
+        Stamped { time, node: MemberId(node), event }
+    }
+
+    fn established(time: u64, node: u64, leader: u64, epoch: u32) -> Stamped {
+        event(time, node, Event::Said(Said::Established { leader, epoch }))
+    }
+
+    fn find(name: &str, faults: &[FaultRecord], events: Vec<Stamped>) -> CheckResult {
+        let observed = Observed { events, ..Observed::default() };
+        let run = RunInfo { nodes: 3, interval_ms: 4000, ..RunInfo::default() };
+        all(&run, faults, &observed, &History::default())
+            .into_iter()
+            .find(|check| check.name == name)
+            .expect("the check")
+    }
+
+    #[test]
+    fn a_leader_fault_without_a_higher_epoch_proves_nothing() {
+        let faults = [leader_fault()];
+        assert_eq!(find("leader-faults", &faults, vec![established(20, 1, 1, 4)]).verdict, Verdict::Valid);
+        for events in [vec![], vec![established(20, 2, 2, 3)], vec![established(60, 1, 1, 4)]] {
+            let check = find("leader-faults", &faults, events);
+            assert_eq!(
+                (check.verdict, check.summary.as_str()),
+                (Verdict::Unknown, "no higher epoch followed F1")
+            );
+        }
+    }
+
+    #[test]
+    fn whether_an_epoch_must_follow_is_recorded_with_the_fault_whatever_its_kind() {
+        let mut fault = leader_fault();
+        fault.kind = "partition-halves".to_owned();
+        let checked = |fault: &FaultRecord| {
+            let run = RunInfo::default();
+            let checks = all(&run, std::slice::from_ref(fault), &Observed::default(), &History::default());
+            checks.iter().any(|check| check.name == "leader-faults")
+        };
+        assert!(checked(&fault));
+        fault.leader_fault = false;
+        assert!(!checked(&fault));
+    }
+
+    #[test]
+    fn an_epoch_may_come_when_the_faults_beside_are_gone_and_answers_for_several() {
+        let beside = FaultRecord {
+            id: "F2".to_owned(),
+            kind: "kill-all".to_owned(),
+            leader_fault: true,
+            injected_ns: Some(30),
+            verified_healed_ns: Some(90),
+            epoch_before: Some(3),
+            ..FaultRecord::default()
+        };
+        let faults = [leader_fault(), beside];
+        assert_eq!(find("leader-faults", &faults, vec![established(80, 1, 1, 4)]).verdict, Verdict::Valid);
+        assert_eq!(find("leader-faults", &faults, vec![established(95, 1, 1, 4)]).verdict, Verdict::Unknown);
+    }
+
+    #[test]
+    fn each_side_of_faults_that_overlap_must_have_had_clients() {
+        let mut cut = leader_fault();
+        cut.sides = vec![vec![1], vec![2, 3]];
+        cut.majority_side = vec![2, 3];
+        let mut kill = leader_fault();
+        kill.id = "F2".to_owned();
+        kill.sides = Vec::new();
+        let check = find("sides", &[cut.clone(), kill], vec![]);
+        assert_eq!(check.verdict, Verdict::Unknown);
+        assert_eq!(check.summary, "no client was there for F1 on the side of n1, F1 on the side of n2 n3");
+        let run = RunInfo { nodes: 3, ..RunInfo::default() };
+        let alone = all(&run, &[cut.clone()], &Observed::default(), &History::default());
+        assert!(alone.iter().all(|check| check.name != "sides"), "the load's check asks for those");
+        let mut reject = cut.clone();
+        reject.mechanism = Some(Mechanism::Reject);
+        assert_eq!(find("sides", std::slice::from_ref(&reject), vec![]).verdict, Verdict::Unknown);
+        reject.epoch_before = None;
+        let checks = all(&run, &[reject], &Observed::default(), &History::default());
+        assert!(checks.iter().all(|check| check.name != "sides"), "nobody was served anyway");
+    }
+
+    #[test]
+    fn a_side_that_another_fault_held_down_is_excused_and_said() {
+        let mut cut = FaultRecord { heal_asked_ns: Some(2_000_000_000), ..leader_fault() };
+        cut.sides = vec![vec![1], vec![2, 3]];
+        cut.majority_side = vec![2, 3];
+        let mut pause = FaultRecord { id: "F2".to_owned(), kind: "pause-leader".to_owned(), ..cut.clone() };
+        pause.mechanism = Some(Mechanism::Pause);
+        (pause.targets, pause.sides, pause.majority_side) = (vec![1], Vec::new(), Vec::new());
+        pause.verified_healed_ns = Some(1_500_000_000);
+        let summary = |pause: &FaultRecord| find("sides", &[cut.clone(), pause.clone()], vec![]).summary;
+        assert_eq!(
+            summary(&pause),
+            "no client was there for F1 on the side of n2 n3; nobody could be there for F1 on the side of n1, which F2 \
+             held down"
+        );
+        pause.verified_healed_ns = Some(100_000_000);
+        assert!(summary(&pause).starts_with("no client was there for F1 on the side of n1, F1"), "long back");
+        pause.asked_ns = 1_000_000_000;
+        pause.verified_healed_ns = Some(1_500_000_000);
+        assert!(
+            summary(&pause).starts_with("no client was there for F1 on the side of n1, F1"),
+            "there at first"
+        );
+    }
+
+    #[test]
+    fn a_followers_word_does_not_make_an_epoch() {
+        let check = find("leader-faults", &[leader_fault()], vec![established(20, 3, 1, 4)]);
+        assert_eq!(check.verdict, Verdict::Unknown);
+    }
+
+    #[test]
+    fn a_death_that_no_fault_explains_is_told() {
+        let exit = |time, node| event(time, node, Event::Exited("exit status 1".to_owned()));
+        let faults = [leader_fault()];
+        assert_eq!(find("processes", &faults, vec![exit(12, 2)]).verdict, Verdict::Valid);
+        assert_eq!(find("processes", &faults, vec![exit(12, 3)]).verdict, Verdict::Unknown);
+        assert_eq!(find("processes", &faults, vec![exit(45, 2)]).verdict, Verdict::Unknown);
+    }
+
+    #[test]
+    fn an_unverified_fault_is_named() {
+        let mut fault = leader_fault();
+        fault.state = FaultState::Leaked;
+        let check = find("faults", &[fault], vec![]);
+        assert_eq!(check.verdict, Verdict::Unknown);
+        assert!(check.summary.contains("F1 kill-leader is leaked"), "{}", check.summary);
+    }
+
+    #[test]
+    fn a_late_harness_proves_nothing() {
+        let late =
+            Observed { lag: crate::lag::Lag { p99_ms: 80.0, ..Default::default() }, ..Observed::default() };
+        let checks = all(&RunInfo::default(), &[], &late, &History::default());
+        let check = checks.into_iter().find(|check| check.name == "harness-lag").expect("the check");
+        assert_eq!(check.verdict, Verdict::Unknown);
+    }
+}

@@ -1,0 +1,185 @@
+//! Does the ensemble go on where it can? The check `progress`.
+//!
+//! While a quorum of members can speak with each other, somebody among them must lead, and acknowledge. A fault that takes
+//! the leader from its quorum must therefore be noticed: by the leader that hears nobody, or by those who no longer hear
+//! it. Where nobody notices for several election time-outs, and clients of the connected side ask for changes all the
+//! while and are not answered, the promise is broken; so it is where many more pass without an answer, whoever noticed.
+//!
+//! It accuses, so it leaves out whatever could be slowness. A fault must have been seen to bite; the network and the
+//! processes must be as they were all through the interval; the machine must not have stood still; and to what members are
+//! told as their patience comes what the harness itself was late. A slow disk keeps nobody from noticing that a leader is
+//! gone, so the short bound asks for that alone; the long one is beyond any disk.
+
+use checker::history::{History, Op, Outcome};
+use checker::verdict::{CheckResult, Verdict};
+use serde_json::json;
+
+use super::promises::MINIMUM_EACH;
+use crate::events::{Event, Said};
+use crate::numbers::{duration, moment, ns_to_ms};
+use crate::observed::Observed;
+use crate::results::{FaultRecord, RunInfo};
+use crate::stalls;
+
+/// Election time-outs after which a leader that lost its quorum must have been noticed to be gone. A member waits for up
+/// to four of them when its peers are unsteady.
+const UNNOTICED: u64 = 6;
+/// Election time-outs after which a change must have been acknowledged, whatever happened.
+const UNANSWERED: u64 = 40;
+/// And never less than this: elections and acknowledgements need disks, and disks may be busy.
+const UNANSWERED_NS: u64 = 10_000_000_000;
+/// To each bound so many times the harness's own worst lateness is added.
+const LATENESS: u64 = 4;
+
+/// An interval in which nothing came or went but this fault, and a quorum was connected.
+#[derive(Clone, Copy, Debug)]
+struct Stretch<'a> {
+    fault: &'a FaultRecord,
+    from: u64,
+    to: u64,
+}
+
+/// The check; none where no fault left a quorum connected, or where nobody knows what members are told.
+pub fn check(
+    run: &RunInfo,
+    faults: &[FaultRecord],
+    observed: &Observed,
+    history: &History,
+) -> Option<CheckResult> {
+    let timeout = run.patience_ms?.saturating_mul(1_000_000);
+    let lateness = LATENESS * observed.lag.max_ns();
+    let stretches = stretches(faults, observed);
+    if stretches.is_empty() {
+        return None;
+    }
+    let answers = answers(history);
+    let mut findings = Vec::new();
+    let mut long_enough = 0;
+    for stretch in &stretches {
+        let gap = longest_gap(&answers, stretch);
+        long_enough += usize::from(stretch.to - stretch.from >= UNNOTICED * timeout + lateness);
+        if stalls::within(observed, stretch.from, stretch.to)
+            || asked_for(run, history, stretch, gap) < MINIMUM_EACH
+        {
+            continue;
+        }
+        let took = gap.1 - gap.0;
+        let took_ms = duration(ns_to_ms(took));
+        let FaultRecord { id, kind, .. } = stretch.fault;
+        if took >= UNNOTICED * timeout + lateness && is_unnoticed(stretch, gap.1, observed) {
+            findings.push(format!(
+                "no progress: from {} s on nobody noticed for {took_ms} that {id} ({kind}) had taken the leader from its quorum: \
+                 no higher epoch, and no change acknowledged though n{} were connected and asked",
+                moment(gap.0),
+                names(&stretch.fault.majority_side)
+            ));
+        } else if took >= (UNANSWERED * timeout).max(UNANSWERED_NS) + lateness {
+            findings.push(format!(
+                "no progress: from {} s on no change was acknowledged for {took_ms} under {id} ({kind}), though n{} were connected and asked",
+                moment(gap.0),
+                names(&stretch.fault.majority_side)
+            ));
+        }
+    }
+    let evidence = json!({"stretches": stretches.len(), "long_enough": long_enough, "findings": findings});
+    let (verdict, summary) = match findings.as_slice() {
+        [] => (
+            Verdict::Valid,
+            format!(
+                "somebody led and acknowledged wherever a quorum was connected ({} faults)",
+                stretches.len()
+            ),
+        ),
+        [only] => (Verdict::Invalid, only.clone()),
+        [first, rest @ ..] => (Verdict::Invalid, format!("{first} (and {} more)", rest.len())),
+    };
+    Some(CheckResult::new("progress", verdict, summary).with_evidence(evidence))
+}
+
+fn names(members: &[u64]) -> String {
+    members.iter().map(u64::to_string).collect::<Vec<_>>().join(" n")
+}
+
+/// For every fault that was seen to bite and left a quorum: from its injection to the next change of any kind.
+fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed) -> Vec<Stretch<'a>> {
+    let mut ends: Vec<(u64, u64)> = Vec::new();
+    let mut changes: Vec<u64> = faults
+        .iter()
+        .flat_map(|fault| [Some(fault.asked_ns), fault.injected_ns, fault.heal_asked_ns, fault.healed_ns])
+        .flatten()
+        .collect();
+    for stamped in &observed.events {
+        if matches!(stamped.event, Event::Exited(_)) {
+            ends.push((stamped.time, stamped.node.0));
+        }
+        if matches!(stamped.event, Event::Exited(_) | Event::Spawned) {
+            changes.push(stamped.time);
+        }
+    }
+    ends.sort_unstable();
+    changes.sort_unstable();
+    faults
+        .iter()
+        .filter(|fault| fault.verified_ns.is_some() && !fault.majority_side.is_empty())
+        .filter_map(|fault| {
+            let injected = fault.injected_ns?;
+            // The ends of those that it killed itself are not news.
+            let own =
+                |at: u64| fault.verified_ns.is_some_and(|verified| at <= verified) && kills(fault, &ends, at);
+            let mut later = changes[changes.partition_point(|at| *at <= injected)..].iter().copied();
+            let to = later.find(|at| !own(*at)).unwrap_or(u64::MAX).min(observed.workload_to_ns);
+            (to > injected).then_some(Stretch { fault, from: injected, to })
+        })
+        .collect()
+}
+
+/// Whether what happened at this moment is the end of one of the fault's own targets. The ends are by time and member.
+fn kills(fault: &FaultRecord, ends: &[(u64, u64)], at: u64) -> bool {
+    fault.targets.iter().any(|member| ends.binary_search(&(at, *member)).is_ok())
+}
+
+/// When changes were answered by whoever commits, ascending: an acknowledgement, or a refusal, which is a decision too.
+fn answers(history: &History) -> Vec<u64> {
+    let decided = |op: &&Op| op.kind.is_change() && (op.outcome == Outcome::Ok || op.is_refused_cas());
+    let mut answers: Vec<u64> =
+        history.ops().iter().filter(decided).filter_map(|op| op.complete_ns).collect();
+    answers.sort_unstable();
+    answers
+}
+
+fn longest_gap(answers: &[u64], stretch: &Stretch<'_>) -> (u64, u64) {
+    let inside = &answers
+        [answers.partition_point(|at| *at < stretch.from)..answers.partition_point(|at| *at <= stretch.to)];
+    let moments: Vec<u64> = [&[stretch.from], inside, &[stretch.to]].concat();
+    let gaps = moments.windows(2).map(|pair| (pair[0], pair[1]));
+    gaps.max_by_key(|gap| gap.1 - gap.0).unwrap_or((stretch.from, stretch.from))
+}
+
+/// Changes that clients of the connected side asked for within the gap, early enough to be answered in it.
+fn asked_for(run: &RunInfo, history: &History, stretch: &Stretch<'_>, gap: (u64, u64)) -> u64 {
+    let patience = run.operation_timeout_ms.unwrap_or_default().saturating_mul(1_000_000);
+    let until = gap.1.saturating_sub(patience);
+    let ops = history.ops();
+    // Operations stand in the order of their calls.
+    let first = ops.partition_point(|op| op.invoke_ns < gap.0);
+    let connected = |op: &&Op| op.node.is_some_and(|node| stretch.fault.majority_side.contains(&node));
+    let asked = ops[first..].iter().take_while(|op| op.invoke_ns <= until).filter(|op| op.kind.is_change());
+    u64::try_from(asked.filter(connected).count()).unwrap_or(u64::MAX)
+}
+
+/// Whether a leader was taken from its quorum and nobody left it, nor led a higher epoch, before `until`.
+fn is_unnoticed(stretch: &Stretch<'_>, until: u64, observed: &Observed) -> bool {
+    let Some(before) = stretch.fault.epoch_before.filter(|_| stretch.fault.leader_fault) else {
+        return false;
+    };
+    let mut meanwhile =
+        observed.events.iter().filter(|stamped| (stretch.fault.asked_ns..=until).contains(&stamped.time));
+    !meanwhile.any(|stamped| match stamped.event {
+        Event::Said(Said::Looking { .. } | Said::Elected { .. }) => true,
+        Event::Said(Said::Established { epoch, .. }) => epoch > before,
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests;

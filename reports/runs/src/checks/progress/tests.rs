@@ -1,0 +1,136 @@
+//! Which silence is a broken promise.
+
+use checker::history::{Event as Line, EventKind, Function, Value};
+
+use super::*;
+use crate::events::Stamped;
+use crate::member::MemberId;
+
+const MS: u64 = 1_000_000;
+
+/// A leader, n1, that hears nobody from 2 s to 4 s.
+fn deaf() -> FaultRecord {
+    FaultRecord {
+        id: "F1".to_owned(),
+        kind: "partition-oneway".to_owned(),
+        targets: vec![1],
+        asked_ns: 1999 * MS,
+        injected_ns: Some(2000 * MS),
+        verified_ns: Some(2050 * MS),
+        heal_asked_ns: Some(4000 * MS),
+        healed_ns: Some(4010 * MS),
+        epoch_before: Some(1),
+        leader_fault: true,
+        majority_side: vec![2, 3],
+        quorum_remained: true,
+        ..FaultRecord::default()
+    }
+}
+
+fn run() -> RunInfo {
+    let base = RunInfo { nodes: 3, ..RunInfo::default() };
+    RunInfo { patience_ms: Some(250), operation_timeout_ms: Some(500), ..base }
+}
+
+fn observed(events: Vec<Stamped>) -> Observed {
+    Observed { events, workload_to_ns: 60_000 * MS, ..Observed::default() }
+}
+
+fn said(ms: u64, node: u64, said: Said) -> Stamped {
+    Stamped { time: ms * MS, node: MemberId(node), event: Event::Said(said) }
+}
+
+/// Writes at n2, one every 100 ms in [from, to) ms; acknowledged at once unless they fall into a silence.
+fn history(from: u64, to: u64, silence: (u64, u64)) -> History {
+    let mut lines = Vec::new();
+    for (number, at) in (from..to).step_by(100).enumerate() {
+        let process = u64::try_from(number).expect("small");
+        let value = Value::One(i64::try_from(at).expect("small"));
+        let mut invoke = Line::new(process, EventKind::Invoke, Function::Write, 0, value.clone(), at * MS);
+        invoke.node = Some(2);
+        lines.push(invoke);
+        if !(silence.0..silence.1).contains(&at) {
+            lines.push(Line::new(process, EventKind::Ok, Function::Write, 0, value, at * MS + 5));
+        }
+    }
+    History::from_events(lines).expect("a history")
+}
+
+fn judged(run: &RunInfo, fault: FaultRecord, observed: &Observed, history: &History) -> (Verdict, String) {
+    let check = check(run, &[fault], observed, history).expect("a quorum was connected");
+    (check.verdict, check.summary)
+}
+
+#[test]
+fn a_leader_without_its_quorum_that_nobody_misses_breaks_progress() {
+    let (verdict, summary) = judged(&run(), deaf(), &observed(vec![]), &history(0, 6000, (2000, 4000)));
+    assert_eq!(verdict, Verdict::Invalid);
+    assert_eq!(
+        summary,
+        "no progress: from 2.000 s on nobody noticed for 2.00 s that F1 (partition-oneway) had taken the leader from its \
+         quorum: no higher epoch, and no change acknowledged though n2 n3 were connected and asked"
+    );
+}
+
+#[test]
+fn whoever_notices_acknowledges_or_leads_on_is_not_accused() {
+    let silent = || history(0, 6000, (2000, 4000));
+    let valid = |events: Vec<Stamped>, history: &History, why: &str| {
+        let (verdict, summary) = judged(&run(), deaf(), &observed(events), history);
+        assert_eq!(verdict, Verdict::Valid, "{why}: {summary}");
+    };
+    valid(vec![said(2900, 1, Said::Looking { left: Some(1) })], &silent(), "the leader noticed");
+    valid(vec![said(3000, 2, Said::Established { leader: 2, epoch: 2 })], &silent(), "another led");
+    valid(vec![], &history(0, 6000, (2000, 3000)), "changes were acknowledged before long");
+    valid(vec![], &history(0, 2000, (2000, 4000)), "nobody asked");
+}
+
+#[test]
+fn what_may_be_slowness_is_never_accused() {
+    let silent = history(0, 6000, (2000, 4000));
+    let valid = |run: &RunInfo, fault: FaultRecord, observed: &Observed, why: &str| {
+        assert_eq!(judged(run, fault, observed, &silent).0, Verdict::Valid, "{why}");
+    };
+    let slower = RunInfo { patience_ms: Some(1000), ..run() };
+    valid(&slower, deaf(), &observed(vec![]), "two time-outs are few");
+    let unseen = FaultRecord { verified_ns: None, ..deaf() };
+    assert!(check(&run(), &[unseen], &observed(vec![]), &silent).is_none(), "it was not seen to bite");
+    let alone = FaultRecord { majority_side: Vec::new(), ..deaf() };
+    assert!(check(&run(), &[alone], &observed(vec![]), &silent).is_none(), "no quorum was connected");
+    let follower = FaultRecord { leader_fault: false, ..deaf() };
+    valid(&run(), follower, &observed(vec![]), "the leader kept its quorum, and its disk may be slow");
+    let stalled = Observed { stalls: vec![(2500 * MS, 3200 * MS)], ..observed(vec![]) };
+    valid(&run(), deaf(), &stalled, "the machine stood still");
+    let lag = crate::lag::Lag { max_ms: 300.0, ..Default::default() };
+    valid(&run(), deaf(), &Observed { lag, ..observed(vec![]) }, "the harness was late itself");
+    let died =
+        Stamped { time: 2600 * MS, node: MemberId(3), event: Event::Exited("killed by signal 9".to_owned()) };
+    valid(&run(), deaf(), &observed(vec![died]), "a member died meanwhile");
+    let unknown = RunInfo { patience_ms: None, ..run() };
+    assert!(check(&unknown, &[deaf()], &observed(vec![]), &silent).is_none(), "nobody knows its time-outs");
+}
+
+#[test]
+fn another_fault_ends_what_can_be_said_of_the_first() {
+    let silent = history(0, 6000, (2000, 4000));
+    let mut other = deaf();
+    (other.id, other.asked_ns, other.injected_ns) = ("F2".to_owned(), 2900 * MS, Some(2901 * MS));
+    (other.leader_fault, other.heal_asked_ns) = (false, Some(3900 * MS));
+    let check = check(&run(), &[deaf(), other], &observed(vec![]), &silent).expect("quorums");
+    assert_eq!(check.verdict, Verdict::Valid, "{}", check.summary);
+}
+
+#[test]
+fn ten_seconds_without_an_answer_are_too_long_whoever_noticed() {
+    let mut long = deaf();
+    (long.heal_asked_ns, long.healed_ns) = (Some(15_000 * MS), Some(15_010 * MS));
+    let events = vec![
+        said(2300, 1, Said::Looking { left: Some(1) }),
+        said(2400, 2, Said::Established { leader: 2, epoch: 2 }),
+    ];
+    let of = |silence| judged(&run(), long.clone(), &observed(events.clone()), &history(0, 20_000, silence));
+    let (verdict, summary) = of((2400, 14_000));
+    assert_eq!(verdict, Verdict::Invalid);
+    assert!(summary.contains("no change was acknowledged for 11.7 s under F1"), "{summary}");
+    assert_eq!(of((2400, 9000)).0, Verdict::Valid);
+}

@@ -1,0 +1,393 @@
+//! Elections taken apart: how long until somebody noticed, until a vote was decided, until the new epoch
+//! stood, until a write was acknowledged.
+//!
+//! A fault that leaves no quorum (all members killed) has no election before it is healed, so there the phases
+//! count from the request to heal it; the outage beside them counts from the fault.
+//!
+//! Everything is on the harness's clock: the moment of injection, the arrival of the members' events, the
+//! completion of clients' writes. A pure function of what was written down.
+
+use std::collections::BTreeSet;
+
+use checker::history::{History, Op};
+
+use crate::clock::{RunNs, milliseconds};
+use crate::events::{Event, Said, Stamped};
+use crate::results::{Election, FaultRecord};
+
+/// An epoch that a leader established.
+#[derive(Clone, Copy, Debug)]
+struct Reign {
+    at: RunNs,
+    leader: u64,
+    epoch: u32,
+}
+
+/// Every change of leader after the first leader, in the order of time.
+pub fn from_events(events: &[Stamped], faults: &[FaultRecord], history: &History) -> Vec<Election> {
+    let timeline = Timeline::of(events, faults);
+    let reigns = reigns(&timeline.events);
+    let mut elections = Vec::new();
+    for pair in reigns.windows(2) {
+        let [before, after] = pair else { continue };
+        let mut election = Election {
+            id: format!("E{}", elections.len() + 1),
+            from: Some(before.leader),
+            to: after.leader,
+            epoch: after.epoch,
+            ..Election::default()
+        };
+        take_apart(&mut election, *before, *after, &timeline);
+        elections.push(election);
+    }
+    first_writes(&mut elections, &reigns, history);
+    elections
+}
+
+/// The epochs that their own leaders called established, by time; a leader's word for an epoch counts once.
+fn reigns(events: &[&Stamped]) -> Vec<Reign> {
+    let mut known = BTreeSet::new();
+    let mut reigns: Vec<Reign> = Vec::new();
+    for stamped in events {
+        if let Event::Said(Said::Established { leader, epoch }) = stamped.event
+            && leader == stamped.node.0
+            && known.insert(epoch)
+        {
+            reigns.push(Reign { at: stamped.time, leader, epoch });
+        }
+    }
+    reigns
+}
+
+/// What happened, sorted once: a long run has as many more elections, faults and events, and none of them is looked
+/// through for each of the others. An election is looked for between its own leader and the one before, so every event
+/// is read for one election.
+struct Timeline<'a> {
+    events: Vec<&'a Stamped>,
+    /// Faults by when they could be felt.
+    felt: Moments<'a>,
+    /// Of them those that take a leader away.
+    felt_by_leaders: Moments<'a>,
+    /// Faults by when their healing was asked for.
+    healed: Moments<'a>,
+}
+
+impl<'a> Timeline<'a> {
+    fn of(events: &'a [Stamped], faults: &'a [FaultRecord]) -> Self {
+        let mut events: Vec<&Stamped> = events.iter().collect();
+        events.sort_by_key(|stamped| stamped.time);
+        let left: Vec<RunNs> =
+            events.iter().filter(|stamped| left_a_leader(stamped)).map(|stamped| stamped.time).collect();
+        let felt = |fault: &FaultRecord| onset(fault, &left);
+        Self {
+            felt: Moments::of(faults, felt),
+            felt_by_leaders: Moments::of(faults, |fault| felt(fault).filter(|_| fault.took_the_leader())),
+            healed: Moments::of(faults, |fault| fault.heal_asked_ns),
+            events,
+        }
+    }
+
+    /// The events from one moment to another, both included.
+    fn between(&self, from: RunNs, to: RunNs) -> &[&'a Stamped] {
+        let from = self.events.partition_point(|stamped| stamped.time < from);
+        let to = self.events.partition_point(|stamped| stamped.time <= to);
+        self.events.get(from..to).unwrap_or_default()
+    }
+}
+
+/// Faults by a moment of their lives.
+struct Moments<'a>(Vec<(RunNs, &'a FaultRecord)>);
+
+impl<'a> Moments<'a> {
+    fn of(faults: &'a [FaultRecord], moment: impl Fn(&FaultRecord) -> Option<RunNs>) -> Self {
+        let mut moments: Vec<(RunNs, &FaultRecord)> =
+            faults.iter().filter_map(|fault| Some((moment(fault)?, fault))).collect();
+        moments.sort_by_key(|(at, _)| *at);
+        Self(moments)
+    }
+
+    /// The last of them between the old leader's beginning and the new one's.
+    fn last_between(&self, before: Reign, after: Reign) -> Option<(&'a FaultRecord, RunNs)> {
+        let (at, fault) = *self.0[..self.0.partition_point(|(at, _)| *at <= after.at)].last()?;
+        (at >= before.at).then_some((fault, at))
+    }
+}
+
+fn take_apart(election: &mut Election, before: Reign, after: Reign, timeline: &Timeline<'_>) {
+    let cause = cause(before, after, timeline);
+    election.fault = cause.map(|cause| cause.fault.id.clone());
+    election.healing = cause.is_some_and(|cause| cause.healing);
+    let from = cause.map_or(before.at, |cause| cause.since);
+    let window = timeline.between(from, after.at);
+    let detected = window
+        .iter()
+        .find(|stamped| left_a_leader(stamped))
+        .or_else(|| window.iter().find(|stamped| looks(stamped)));
+    // Without a fault nothing can have been noticed late: the phases count from the first who left.
+    election.fault_ns = match (cause, detected) {
+        (Some(cause), _) => cause.since,
+        (None, Some(detected)) => detected.time,
+        (None, None) => after.at,
+    };
+    let detected_at = detected.map_or(election.fault_ns, |stamped| stamped.time);
+    let since = timeline.between(detected_at, after.at);
+    let decided_at = since
+        .iter()
+        .rfind(|stamped| stamped.node.0 == after.leader && elected(stamped) == Some(after.leader))
+        .or_else(|| since.iter().find(|stamped| elected(stamped) == Some(after.leader)))
+        .map(|stamped| stamped.time);
+    election.detection_ms = Some(milliseconds(detected_at.saturating_sub(election.fault_ns)));
+    election.election_ms = decided_at.map(|decided| milliseconds(decided.saturating_sub(detected_at)));
+    election.sync_ms = decided_at.map(|decided| milliseconds(after.at.saturating_sub(decided)));
+    election.total_ms = Some(milliseconds(after.at.saturating_sub(election.fault_ns)));
+}
+
+/// The fault behind a change of leader.
+#[derive(Clone, Copy, Debug)]
+struct Cause<'a> {
+    fault: &'a FaultRecord,
+    /// Since when an election was possible.
+    since: RunNs,
+    /// Whether that is when its end was asked for.
+    healing: bool,
+}
+
+/// The fault behind a change of leader, and since when an election was possible: the last one injected since the
+/// old leader was established, of those that take a leader away if there are any, because others may act at the
+/// same time; or, when there is none, the last one whose healing was asked for since. Where no quorum remained, an
+/// election was possible since the last healing.
+fn cause<'a>(before: Reign, after: Reign, timeline: &Timeline<'a>) -> Option<Cause<'a>> {
+    let cause = timeline.felt_by_leaders.last_between(before, after);
+    let cause = cause.or_else(|| timeline.felt.last_between(before, after));
+    let healed = timeline.healed.last_between(before, after);
+    match cause {
+        Some((fault, since)) if fault.quorum_remained => Some(Cause { fault, since, healing: false }),
+        Some((fault, since)) => {
+            let healed = healed.map(|(_, at)| at).filter(|at| *at >= since);
+            Some(Cause { fault, since: healed.unwrap_or(since), healing: healed.is_some() })
+        }
+        None => healed.map(|(fault, since)| Cause { fault, since, healing: true }),
+    }
+}
+
+/// Since when a fault could be felt. That it is in force is known only when the cluster has said so, and an election
+/// may be over by then: with resets it takes a millisecond. Where somebody left a leader between the asking and the
+/// answer, it counts from the asking.
+fn onset(fault: &FaultRecord, left: &[RunNs]) -> Option<RunNs> {
+    let injected = fault.injected_ns?;
+    let first = left.get(left.partition_point(|at| *at < fault.asked_ns));
+    let felt = first.is_some_and(|at| *at < injected);
+    Some(if felt { fault.asked_ns } else { injected })
+}
+
+fn left_a_leader(stamped: &Stamped) -> bool {
+    matches!(stamped.event, Event::Said(Said::Looking { left: Some(_) }))
+}
+
+fn looks(stamped: &Stamped) -> bool {
+    matches!(stamped.event, Event::Said(Said::Looking { .. }))
+}
+
+fn elected(stamped: &Stamped) -> Option<u64> {
+    match stamped.event {
+        Event::Said(Said::Elected { leader }) => Some(leader),
+        _ => None,
+    }
+}
+
+/// For each election the first acknowledgement, in the new epoch, of a write that was due after the fault.
+///
+/// Acknowledgements go by once, in the order of time. An election waits for its own from the moment of its fault on, so
+/// only those few wait at a time that nobody has written in yet.
+fn first_writes(elections: &mut [Election], reigns: &[Reign], history: &History) {
+    let mut acknowledged: Vec<(RunNs, &Op)> = (history.ops().iter())
+        .filter(|op| op.is_acknowledged_change())
+        .filter_map(|op| Some((op.complete_ns?, op)))
+        .collect();
+    acknowledged.sort_by_key(|(at, _)| *at);
+    let mut by_fault: Vec<usize> = (0..elections.len()).collect();
+    by_fault.sort_by_key(|place| elections[*place].fault_ns);
+    let mut to_come = by_fault.into_iter().peekable();
+    let mut waiting: Vec<usize> = Vec::new();
+    for (at, op) in acknowledged {
+        while let Some(place) = to_come.next_if(|place| elections[*place].fault_ns <= at) {
+            waiting.push(place);
+        }
+        waiting.retain(|place| {
+            // The first leader was not elected in any of these.
+            let (election, after) = (&mut elections[*place], reigns[*place + 1]);
+            let is_first = is_first_write(op, election.fault_ns, after);
+            if is_first {
+                election.first_write_ms = Some(milliseconds(at.saturating_sub(after.at)));
+                election.total_ms = Some(milliseconds(at.max(after.at).saturating_sub(election.fault_ns)));
+            }
+            !is_first
+        });
+    }
+}
+
+/// Whether a write was due after the fault and acknowledged in the new epoch.
+fn is_first_write(op: &Op, since: RunNs, after: Reign) -> bool {
+    let in_epoch = match op.zxid {
+        Some(zxid) => epoch_of(zxid) >= u64::from(after.epoch),
+        None => op.complete_ns.is_some_and(|at| at >= after.at),
+    };
+    in_epoch && op.due_ns.unwrap_or(op.invoke_ns) >= since
+}
+
+/// The epoch in which a transaction was made: the upper half of its zxid.
+fn epoch_of(zxid: u64) -> u64 {
+    zxid >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::member::MemberId;
+    use checker::history::{Event as Line, EventKind, Function, Value};
+
+    const MS: u64 = 1_000_000;
+
+    fn said(ms: u64, node: u64, said: Said) -> Stamped {
+        Stamped { time: ms * MS, node: MemberId(node), event: Event::Said(said) }
+    }
+
+    fn fault(injected_ms: u64) -> FaultRecord {
+        FaultRecord {
+            id: "F1".to_owned(),
+            asked_ns: injected_ms * MS,
+            injected_ns: Some(injected_ms * MS),
+            quorum_remained: true,
+            ..FaultRecord::default()
+        }
+    }
+
+    fn write(due_ms: u64, done_ms: u64, zxid: u64) -> [Line; 2] {
+        let value = Value::One(i64::try_from(due_ms).expect("small"));
+        let process = due_ms;
+        let mut invoke =
+            Line::new(process, EventKind::Invoke, Function::Write, 0, value.clone(), due_ms * MS);
+        invoke.due = Some(due_ms * MS);
+        let mut ok = Line::new(process, EventKind::Ok, Function::Write, 0, value, done_ms * MS);
+        ok.zxid = Some(zxid);
+        [invoke, ok]
+    }
+
+    fn history(lines: impl IntoIterator<Item = Line>) -> History {
+        let mut lines: Vec<Line> = lines.into_iter().collect();
+        lines.sort_by_key(|line| line.time);
+        History::from_events(lines).expect("a history")
+    }
+
+    fn failover() -> Vec<Stamped> {
+        vec![
+            said(10, 1, Said::Established { leader: 1, epoch: 1 }),
+            said(11, 2, Said::Established { leader: 1, epoch: 1 }),
+            said(130, 2, Said::Looking { left: Some(1) }),
+            said(140, 3, Said::Looking { left: Some(1) }),
+            said(150, 2, Said::Elected { leader: 3 }),
+            said(152, 3, Said::Elected { leader: 3 }),
+            said(170, 3, Said::Established { leader: 3, epoch: 2 }),
+            said(171, 2, Said::Established { leader: 3, epoch: 2 }),
+        ]
+    }
+
+    #[test]
+    fn the_four_phases_add_up_to_the_whole() {
+        let late = write(105, 180, 0x2_0000_0001);
+        let later = write(160, 190, 0x2_0000_0002);
+        let history = history(late.into_iter().chain(later));
+        let elections = from_events(&failover(), &[fault(100)], &history);
+        assert_eq!(elections.len(), 1);
+        let election = &elections[0];
+        assert_eq!((election.from, election.to, election.epoch), (Some(1), 3, 2));
+        assert_eq!((election.fault.as_deref(), election.healing), (Some("F1"), false));
+        assert_eq!(election.detection_ms, Some(30.0));
+        assert_eq!(election.election_ms, Some(22.0));
+        assert_eq!(election.sync_ms, Some(18.0));
+        assert_eq!(election.first_write_ms, Some(10.0));
+        assert_eq!(election.total_ms, Some(80.0));
+    }
+
+    #[test]
+    fn an_election_that_was_over_before_the_cluster_answered_belongs_to_the_fault_all_the_same() {
+        let mut slow = fault(175);
+        slow.asked_ns = 120 * MS;
+        let earlier = FaultRecord { id: "F0".to_owned(), heal_asked_ns: Some(60 * MS), ..fault(50) };
+        let elections = from_events(&failover(), &[earlier, slow], &History::default());
+        assert_eq!(elections[0].fault.as_deref(), Some("F1"));
+        assert_eq!((elections[0].fault_ns, elections[0].detection_ms), (120 * MS, Some(10.0)));
+    }
+
+    #[test]
+    fn a_write_of_the_old_epoch_or_due_before_the_fault_is_not_the_first_write() {
+        let old_epoch = write(101, 172, 0x1_0000_0009);
+        let due_before = write(99, 175, 0x2_0000_0001);
+        let history = history(old_epoch.into_iter().chain(due_before));
+        let elections = from_events(&failover(), &[fault(100)], &history);
+        assert_eq!(elections[0].first_write_ms, None);
+        assert_eq!(elections[0].total_ms, Some(70.0));
+    }
+
+    #[test]
+    fn an_election_without_a_fault_counts_from_the_first_who_left() {
+        let elections = from_events(&failover(), &[], &History::default());
+        assert_eq!(elections[0].fault, None);
+        assert_eq!(elections[0].fault_ns, 130 * MS);
+        assert_eq!(elections[0].detection_ms, Some(0.0));
+    }
+
+    #[test]
+    fn an_election_that_healing_brought_about_belongs_to_the_fault_healed() {
+        let mut fault = fault(5);
+        fault.heal_asked_ns = Some(120 * MS);
+        let elections = from_events(&failover(), &[fault], &History::default());
+        assert_eq!(elections[0].fault.as_deref(), Some("F1"));
+        assert_eq!(elections[0].fault_ns, 120 * MS);
+        assert_eq!(elections[0].detection_ms, Some(10.0));
+        assert!(elections[0].healing);
+    }
+
+    #[test]
+    fn without_a_quorum_the_phases_count_from_the_healing() {
+        let mut fault = fault(20);
+        fault.quorum_remained = false;
+        fault.heal_asked_ns = Some(125 * MS);
+        let elections = from_events(&failover(), &[fault], &History::default());
+        assert_eq!(elections[0].fault_ns, 125 * MS);
+        assert_eq!(elections[0].detection_ms, Some(5.0));
+        assert!(elections[0].healing, "a kind by itself: it counts from the healing");
+    }
+
+    #[test]
+    fn of_faults_that_act_at_once_the_one_that_took_the_leader_is_the_cause() {
+        let mut kill = fault(100);
+        kill.leader_fault = true;
+        let mut bump = fault(110);
+        (bump.id, bump.leader_fault) = ("F2".to_owned(), false);
+        let elections = from_events(&failover(), &[kill.clone(), bump.clone()], &History::default());
+        assert_eq!(elections[0].fault.as_deref(), Some("F1"));
+        assert_eq!(elections[0].fault_ns, 100 * MS);
+        kill.quorum_remained = false;
+        bump.heal_asked_ns = Some(128 * MS);
+        let elections = from_events(&failover(), &[kill, bump], &History::default());
+        assert_eq!(elections[0].fault_ns, 128 * MS, "the quorum came back with another fault's end");
+    }
+
+    #[test]
+    fn the_healing_of_the_fault_before_is_not_taken_for_the_cause() {
+        let mut before = fault(5);
+        before.heal_asked_ns = Some(60 * MS);
+        let mut second = fault(100);
+        second.id = "F2".to_owned();
+        let elections = from_events(&failover(), &[before, second], &History::default());
+        assert_eq!(elections[0].fault.as_deref(), Some("F2"));
+        assert_eq!(elections[0].fault_ns, 100 * MS);
+    }
+
+    #[test]
+    fn the_first_leader_and_followers_words_are_no_elections() {
+        let start = &failover()[..2];
+        assert!(from_events(start, &[], &History::default()).is_empty());
+    }
+}

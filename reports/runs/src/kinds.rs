@@ -1,0 +1,17 @@
+//! Kinds of faults, as a run folder describes them.
+//!
+//! A kind is an identifier: nothing compares it with a name that it knows. What must be known of one to judge and to draw a
+//! run is written down with the run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::mechanism::Mechanism;
+
+/// A kind of fault, described.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultKind {
+    /// What it does, in a line.
+    pub about: String,
+    /// How it acts.
+    pub mechanism: Mechanism,
+}

@@ -1,0 +1,554 @@
+//! What a finished run is, as data: the types of `run.json` and `results.json`.
+//!
+//! The harness fills them, every report is a function of them, and so a run folder can be drawn again
+//! years later without the cluster. Faults have a module of their own (`faults`), because their file is
+//! written line by line while the run goes on; their types are named here too.
+//!
+//! Times are nanoseconds since the start of the run (`_ns`, the harness's monotonic clock) where they say
+//! when, and milliseconds (`_ms`) where they say how long. Nothing here reads a clock or a file. What is
+//! not known is `None` and is shown as such; it is never put down as zero.
+
+use std::collections::BTreeMap;
+
+use checker::durability::FinalState;
+use checker::verdict::{CheckResult, Verdict};
+use serde::{Deserialize, Serialize};
+
+use crate::cluster_kind::ClusterKind;
+pub use crate::faults::{
+    FaultCounts, FaultDetail, FaultLoad, FaultPhase, FaultRecord, FaultState, FaultTransition, OperationMix,
+    Reach,
+};
+use crate::kinds::FaultKind;
+
+/// `run.json`: everything that was decided before the first operation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// The run's name, as given or made up; the first folder below the store.
+    pub name: String,
+    /// The start in UTC, RFC 3339: `2026-03-14T02:10:07Z`.
+    pub started_utc: String,
+    /// The seed from which everything random was drawn.
+    pub seed: u64,
+    /// Versions by what they are of: `harness`, `rustc`, `history format`.
+    #[serde(default)]
+    pub versions: BTreeMap<String, String>,
+    /// The machine that ran the harness.
+    #[serde(default)]
+    pub host: Host,
+    /// Where the members ran.
+    pub cluster: ClusterKind,
+    /// Why that cluster: `asked for`, `auto: no Docker engine answers`.
+    #[serde(default)]
+    pub cluster_reason: String,
+    /// What was tested.
+    pub system: SystemInfo,
+    /// Number of voting members.
+    pub nodes: u32,
+    /// Number of observers.
+    #[serde(default)]
+    pub observers: u32,
+    /// The workload's name.
+    pub workload: String,
+    /// The nemeses with a fault in the schedule, in the order of the command line; empty when nothing was to be broken.
+    pub nemeses: Vec<String>,
+    /// Those that were asked for and found no room in the schedule, so that nothing is claimed about them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_tried: Vec<String>,
+    /// What the kinds of faults are, by name, so that the folder is judged and drawn without a catalogue.
+    #[serde(default)]
+    pub kinds: BTreeMap<String, FaultKind>,
+    /// Time from the onset of one fault to the onset of the next.
+    pub interval_ms: u64,
+    /// Operations asked for in a second, over all clients.
+    pub rate: f64,
+    /// Below this rate of answered operations the load counts as too weak.
+    #[serde(default)]
+    pub min_rate: Option<f64>,
+    /// Number of client processes.
+    pub concurrency: u32,
+    /// Number of keys.
+    pub keys: u32,
+    /// How long the clients were to run.
+    pub time_limit_ms: u64,
+    /// How long a client waited for an answer before it called the fate of an operation unknown.
+    #[serde(default)]
+    pub operation_timeout_ms: Option<u64>,
+    /// The silence after which a member gives up on another, as it was told; none where nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience_ms: Option<u64>,
+    /// Whether several nemeses could act at once.
+    #[serde(default)]
+    pub overlap: bool,
+    /// The bug that was planted in the members, if one was.
+    #[serde(default)]
+    pub plant: Option<String>,
+    /// What was drawn from the seed, by name.
+    #[serde(default)]
+    pub drawn: BTreeMap<String, String>,
+    /// Further settings of the ensemble that one needs to know to do it again: `tick`, `peer timeout`.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+    /// The whole command line that repeats the run.
+    pub repeat: String,
+}
+
+/// The system under test, as it describes itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemInfo {
+    /// Its name and version: `bundled`, `Apache ZooKeeper 3.8.0`, `image zookeeper`.
+    pub name: String,
+    /// What stands before the word *members* in a sentence: `bundled`.
+    pub before: String,
+    /// What stands behind it: `of the image zookeeper`.
+    #[serde(default)]
+    pub after: String,
+    /// Which members are what, where they are not all of one kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+    /// What stands beside a member's name for that reason: a word for each member that has one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<u64, String>,
+    /// Whether it promises no more of a read than its session's order.
+    pub reads_may_be_stale: bool,
+    /// The longest pause that a healthy member may make between two attempts to find a leader.
+    #[serde(default)]
+    pub rejoin_ms: u64,
+}
+
+/// The machine that ran the harness.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Processors that the harness may use.
+    pub cores: u32,
+    /// Memory in bytes.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
+    /// Name, release and architecture of the kernel.
+    pub kernel: String,
+    /// Anything else that was measured, by name: `fdatasync`, `loopback`.
+    #[serde(default)]
+    pub measured: BTreeMap<String, String>,
+}
+
+/// `results.json`: what came out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// The verdict over all checks.
+    pub verdict: Verdict,
+    /// The exit status of the command that made the run.
+    pub exit_status: u8,
+    /// The verdict in a sentence or two of plain text. Left empty, the reports write it from the data.
+    #[serde(default)]
+    pub sentence: String,
+    /// Every check, in the order in which it is to be read.
+    pub checks: Vec<CheckResult>,
+    /// The faults, counted.
+    pub faults: FaultCounts,
+    /// One entry for every change of leader.
+    pub elections: Vec<Election>,
+    /// The same by the kind of fault behind them, with percentiles.
+    #[serde(default)]
+    pub election_kinds: Vec<ElectionKind>,
+    /// Intervals in which no client had a write acknowledged.
+    #[serde(default)]
+    pub outages: Vec<Outage>,
+    /// Commit latency as clients saw it, by class; a class without operations is absent.
+    pub latency: BTreeMap<LatencyClass, LatencySummary>,
+    /// From proposal to commit as leaders saw it, where they tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits: Option<LatencySummary>,
+    /// Operations by outcome.
+    #[serde(default)]
+    pub operations: OperationCounts,
+    /// What each member was, and when.
+    #[serde(default)]
+    pub member_spans: Vec<MemberSpan>,
+    /// What each member held at the end of the keys that counterexamples are about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_at_the_end: Vec<FinalState>,
+    /// How long each part of the run took.
+    #[serde(default)]
+    pub timings: Timings,
+    /// The harness's own lateness: how far behind its schedule an operation was handed to a client at worst.
+    #[serde(default)]
+    pub lag_ms: Option<f64>,
+    /// Whether the run was stopped before its time limit.
+    #[serde(default)]
+    pub interrupted: bool,
+    /// What was judged while the run went on; none where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveCheck>,
+    /// Nemeses of which no fault came into force, whether none was planned or none found its target: nothing is claimed
+    /// about them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_tried: Vec<String>,
+    /// What the reader should know beside the verdict, one sentence each.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// The files of the run folder, for the links of the page.
+    #[serde(default)]
+    pub files: Vec<RunFile>,
+    /// The seed again, so that this file alone is enough to repeat the run.
+    pub seed: u64,
+    /// The command that repeats the run, again.
+    pub repeat: String,
+}
+
+impl Results {
+    /// An empty result with this verdict, to be filled in.
+    pub fn new(verdict: Verdict, run: &RunInfo) -> Self {
+        Self {
+            verdict,
+            exit_status: 0,
+            sentence: String::new(),
+            checks: Vec::new(),
+            faults: FaultCounts::default(),
+            elections: Vec::new(),
+            election_kinds: Vec::new(),
+            outages: Vec::new(),
+            latency: BTreeMap::new(),
+            commits: None,
+            operations: OperationCounts::default(),
+            member_spans: Vec::new(),
+            held_at_the_end: Vec::new(),
+            timings: Timings::default(),
+            lag_ms: None,
+            interrupted: false,
+            live: None,
+            not_tried: Vec::new(),
+            notes: Vec::new(),
+            files: Vec::new(),
+            seed: run.seed,
+            repeat: run.repeat.clone(),
+        }
+    }
+}
+
+/// One change of leader, taken apart by the harness's own clock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Election {
+    /// `E1`, `E2`, ... in the order of time.
+    pub id: String,
+    /// The fault behind it; none when a member left its leader although nothing was broken.
+    #[serde(default)]
+    pub fault: Option<String>,
+    /// Whether it counts from the healing of that fault, before which nobody could be elected or needed to be.
+    #[serde(default)]
+    pub healing: bool,
+    /// From when the phases count: the injection, or the first member leaving its leader where no fault
+    /// is behind it.
+    pub fault_ns: u64,
+    /// The leader before.
+    #[serde(default)]
+    pub from: Option<u64>,
+    /// The leader after.
+    pub to: u64,
+    /// The epoch that it established.
+    pub epoch: u32,
+    /// Until the first member left its leader.
+    #[serde(default)]
+    pub detection_ms: Option<f64>,
+    /// From there until a vote was decided.
+    #[serde(default)]
+    pub election_ms: Option<f64>,
+    /// From there until the new epoch was established.
+    #[serde(default)]
+    pub sync_ms: Option<f64>,
+    /// From there until a write that was due after the fault was acknowledged.
+    #[serde(default)]
+    pub first_write_ms: Option<f64>,
+    /// All of it.
+    #[serde(default)]
+    pub total_ms: Option<f64>,
+}
+
+/// The changes of leader after one kind of fault. Percentiles are of the nearest rank, and none where too few were
+/// measured to have one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ElectionKind {
+    /// The kind of fault: `kill-leader`; `kill-all, healing` where they count from the healing; `no fault`.
+    pub kind: String,
+    /// How many there were.
+    pub count: u64,
+    /// How many of them were measured to the end.
+    pub measured: u64,
+    /// The median of their totals.
+    #[serde(default)]
+    pub p50_ms: Option<f64>,
+    /// The ninetieth percentile.
+    #[serde(default)]
+    pub p90_ms: Option<f64>,
+    /// The ninety-ninth percentile.
+    #[serde(default)]
+    pub p99_ms: Option<f64>,
+    /// The longest.
+    #[serde(default)]
+    pub max_ms: Option<f64>,
+    /// The median of the time until a member left its leader.
+    #[serde(default)]
+    pub detection_p50_ms: Option<f64>,
+    /// The median of the time from there until a vote was decided.
+    #[serde(default)]
+    pub election_p50_ms: Option<f64>,
+    /// The median of the time from there until the epoch was established.
+    #[serde(default)]
+    pub sync_p50_ms: Option<f64>,
+    /// The median of the time from there until a write was acknowledged.
+    #[serde(default)]
+    pub first_write_p50_ms: Option<f64>,
+}
+
+/// The four phases of an election, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Until the first member left its leader.
+    Detection,
+    /// Until a vote was decided.
+    Election,
+    /// Until the epoch was established.
+    Synchronization,
+    /// Until a write was acknowledged.
+    FirstWrite,
+}
+
+impl Phase {
+    /// All of them, in order.
+    pub const ALL: [Self; 4] = [Self::Detection, Self::Election, Self::Synchronization, Self::FirstWrite];
+
+    /// The word used in every report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Detection => "detection",
+            Self::Election => "election",
+            Self::Synchronization => "synchronization",
+            Self::FirstWrite => "first write",
+        }
+    }
+
+    /// The word where room is short.
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::Synchronization => "sync",
+            Self::Detection | Self::Election | Self::FirstWrite => self.name(),
+        }
+    }
+
+    /// How long it took in this election.
+    pub fn of(self, election: &Election) -> Option<f64> {
+        match self {
+            Self::Detection => election.detection_ms,
+            Self::Election => election.election_ms,
+            Self::Synchronization => election.sync_ms,
+            Self::FirstWrite => election.first_write_ms,
+        }
+    }
+}
+
+/// An interval in which no client had a write acknowledged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outage {
+    /// The earliest moment at which a write was due and had to wait.
+    pub from_ns: u64,
+    /// The acknowledgement that ended it, or the end of the run.
+    pub to_ns: u64,
+    /// The latest fault injected before its end and not gone before its start.
+    #[serde(default)]
+    pub fault: Option<String>,
+    /// Whether the run ended before a write was acknowledged again.
+    #[serde(default)]
+    pub open: bool,
+}
+
+/// What a member was during an interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberSpan {
+    /// The member's id.
+    pub node: u64,
+    /// Start of the interval.
+    pub from_ns: u64,
+    /// End of the interval.
+    pub to_ns: u64,
+    /// What it was.
+    pub role: Role,
+    /// In which epoch, where it had one.
+    #[serde(default)]
+    pub epoch: Option<u32>,
+}
+
+/// What a member can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// An established leader.
+    Leading,
+    /// Follows an established leader.
+    Following,
+    /// Looks for a leader, or is on its way to one.
+    Looking,
+    /// The process does not run.
+    Down,
+    /// The process is stopped by a signal.
+    Paused,
+}
+
+impl Role {
+    /// The word used in every report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Leading => "leading",
+            Self::Following => "following",
+            Self::Looking => "looking",
+            Self::Down => "down",
+            Self::Paused => "paused",
+        }
+    }
+}
+
+/// Which operations a latency summary is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LatencyClass {
+    /// Writes while nothing was broken.
+    WriteCalm,
+    /// Writes under a fault or shortly after it.
+    WriteFault,
+    /// Compare-and-sets that were done, while nothing was broken.
+    CasCalm,
+    /// Compare-and-sets that were done, under a fault or shortly after it.
+    CasFault,
+    /// Reads while nothing was broken.
+    ReadCalm,
+    /// Reads under a fault or shortly after it.
+    ReadFault,
+}
+
+impl LatencyClass {
+    /// The words used in every report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WriteCalm => "writes, calm",
+            Self::WriteFault => "writes, faults",
+            Self::CasCalm => "cas, calm",
+            Self::CasFault => "cas, faults",
+            Self::ReadCalm => "reads, calm",
+            Self::ReadFault => "reads, faults",
+        }
+    }
+
+    /// Whether it is of operations under faults.
+    pub fn is_fault(self) -> bool {
+        matches!(self, Self::WriteFault | Self::CasFault | Self::ReadFault)
+    }
+}
+
+/// How long answered operations took, from when each was due.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencySummary {
+    /// Number of operations that were answered.
+    pub count: u64,
+    /// The median, nearest rank like the others.
+    pub p50_ms: f64,
+    /// The ninetieth percentile.
+    pub p90_ms: f64,
+    /// The ninety-ninth percentile.
+    pub p99_ms: f64,
+    /// The percentile 99.9.
+    pub p999_ms: f64,
+    /// The slowest.
+    pub max_ms: f64,
+    /// Points (percentile in 0 to 100, ms), rising, for the curve of the page.
+    #[serde(default)]
+    pub curve: Vec<(f64, f64)>,
+    /// Number of operations by length, ten bins to a factor of ten: (upper end of the bin in ms, operations), rising,
+    /// empty bins left out.
+    #[serde(default)]
+    pub histogram: Vec<(f64, u64)>,
+}
+
+/// Operations by outcome.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationCounts {
+    /// All of them.
+    pub total: OutcomeCounts,
+    /// Each function of the workload by its name: `read`, `write`, `cas`.
+    pub by_function: BTreeMap<String, OutcomeCounts>,
+}
+
+/// How operations ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutcomeCounts {
+    /// Operations begun.
+    pub invoked: u64,
+    /// Answered with success.
+    pub ok: u64,
+    /// Definitely without effect.
+    pub fail: u64,
+    /// Of those, compare-and-sets refused for their version: an answer, and no trouble.
+    #[serde(default)]
+    pub refused: u64,
+    /// Fate unknown: open for ever.
+    pub info: u64,
+}
+
+/// How long each part of the run took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timings {
+    /// From the start until every member served.
+    #[serde(default)]
+    pub start_ms: f64,
+    /// The workload.
+    #[serde(default)]
+    pub workload_ms: f64,
+    /// From the last operation until all members agreed again.
+    #[serde(default)]
+    pub recovery_ms: f64,
+    /// Ending the members and removing what held them.
+    #[serde(default)]
+    pub stop_ms: f64,
+    /// Judging the history.
+    #[serde(default)]
+    pub check_ms: f64,
+    /// From the command to the verdict.
+    #[serde(default)]
+    pub total_ms: f64,
+}
+
+/// What was judged while the run went on. The verdict is never drawn from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveCheck {
+    /// Operations judged.
+    pub judged: u64,
+    /// Why it was switched off, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off: Option<String>,
+    /// The first violation, if it saw one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub violation: Option<LiveViolation>,
+}
+
+/// A violation, as it was seen while the run went on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveViolation {
+    /// Names the operations and says why no order exists.
+    pub sentence: String,
+    /// When the answer came that cannot be.
+    pub happened_ns: u64,
+    /// When it was seen.
+    pub seen_ns: u64,
+    /// Whether the run was ended for it.
+    #[serde(default)]
+    pub ended_the_run: bool,
+}
+
+/// A file of the run folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunFile {
+    /// Its name relative to the page; a folder ends with `/`.
+    pub name: String,
+    /// What it holds, in a few words.
+    pub what: String,
+    /// Its size, where it is worth saying.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+}
