@@ -1,24 +1,24 @@
 //! The workload `append`: unique elements put at the end of lists, and lists read whole.
 //!
-//! A list is a node's data; to append is to write the list that some reply has shown with one element more, if the
-//! node still has that reply's version. So every success names the list that it built on, and two histories that both
-//! go on show as lists of which neither is a beginning of the other.
+//! To append is to write the list that some answer has shown with one element more, if the list is still that one. So
+//! every success names the list that it built on, and two histories that both go on show as lists of which neither is a
+//! beginning of the other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use checker::history::{EventKind, Function, Value};
+use checker::history::{EventKind, Value};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use crate::action::{self, Action, Answer, Completion, Invocation, Reading};
+use crate::op::{Body, Object, Op};
+use crate::outcome::Outcome;
 use crate::rotation::{Fill, Rotation};
-use crate::set::is_there;
 
 /// What a reply has shown of a list.
 #[derive(Clone, Debug)]
 struct Seen {
-    version: i32,
+    version: i64,
     list: Arc<[i64]>,
 }
 
@@ -39,7 +39,7 @@ impl Append {
     pub fn new(lists: u64, elements: u64, read_percent: u8, rng: ChaCha8Rng) -> Self {
         Self {
             rng,
-            places: Rotation::new('l', lists, elements),
+            places: Rotation::new(Object::List, lists, elements),
             read_percent,
             next_element: 0,
             newest: BTreeMap::new(),
@@ -49,24 +49,24 @@ impl Append {
 
     /// What must be there before the load begins: empty lists, at version 0.
     #[must_use]
-    pub fn setup(&self) -> Vec<Invocation> {
+    pub fn setup(&self) -> Vec<Op> {
         self.places.setup()
     }
 
     /// One read of each list that there ever was.
     #[must_use]
-    pub fn final_reads(&self) -> Vec<Invocation> {
+    pub fn final_reads(&self) -> Vec<Op> {
         self.places.all().map(|key| self.read(key)).collect()
     }
 
     /// A read, for a process that does nothing else.
-    pub fn next_read(&mut self) -> Invocation {
+    pub fn next_read(&mut self) -> Op {
         let key = self.places.any(&mut self.rng);
         self.read(key)
     }
 
     /// What `process` is to do next.
-    pub fn next_op(&mut self, process: u64) -> Invocation {
+    pub fn next_op(&mut self, process: u64) -> Op {
         if let Some(creation) = self.places.creation_due() {
             return creation;
         }
@@ -89,71 +89,43 @@ impl Append {
         }
     }
 
-    /// Says what `answer` means, and remembers what it showed.
-    pub fn complete(&mut self, process: u64, invocation: &Invocation, answer: &Answer) -> Completion {
-        let completion = action::completion(invocation, answer);
-        match (invocation.f, completion.kind) {
-            (Function::Create, _) => {
-                self.places.creation_ended(invocation.key, is_there(&completion, answer));
-            }
-            (_, EventKind::Ok) => self.remember(process, invocation, &completion),
-            (Function::Append, EventKind::Fail) => {
-                self.own.remove(&(process, invocation.key));
+    /// Remembers what came of an operation.
+    pub fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome) {
+        match (&op.body, outcome.kind) {
+            (Body::MakePlace, _) => self.places.creation_ended(op.key, outcome.is_there()),
+            (_, EventKind::Ok) => self.remember(process, op, outcome),
+            (Body::Append { .. }, EventKind::Fail) => {
+                self.own.remove(&(process, op.key));
             }
             (_, EventKind::Info) => self.own.retain(|&(owner, _), _| owner != process),
             (_, EventKind::Fail | EventKind::Invoke) => {}
         }
-        completion
     }
 
-    fn remember(&mut self, process: u64, invocation: &Invocation, completion: &Completion) {
-        let Some(version) = completion.version.and_then(|version| i32::try_from(version).ok()) else {
-            return;
-        };
-        let list = match (&completion.value, &invocation.action) {
+    fn remember(&mut self, process: u64, op: &Op, outcome: &Outcome) {
+        let Some(version) = outcome.claims.version else { return };
+        let list = match (&outcome.value, &op.body) {
             (Value::List(list), _) => Arc::clone(list),
             // What was acknowledged is what was written.
-            (_, Action::CasWrite { data, .. }) => match action::decode_list(data) {
-                Some(list) => list.into(),
-                None => return,
-            },
+            (_, Body::Append { element, onto, .. }) => onto.iter().copied().chain([*element]).collect(),
             _ => return,
         };
         let seen = Seen { version, list };
-        let newest = self.newest.entry(invocation.key).or_insert_with(|| seen.clone());
+        let newest = self.newest.entry(op.key).or_insert_with(|| seen.clone());
         if newest.version < version {
             *newest = seen.clone();
         }
-        self.own.insert((process, invocation.key), seen);
+        self.own.insert((process, op.key), seen);
     }
 
-    fn read(&self, key: u64) -> Invocation {
-        Invocation {
-            f: Function::Read,
-            key,
-            value: Value::Null,
-            expect: None,
-            action: Action::SyncRead { path: self.places.path(key) },
-            reading: Reading::Integers,
-        }
+    fn read(&self, key: u64) -> Op {
+        Op::new(Object::List, key, Body::Read)
     }
 
-    fn append(&mut self, key: u64, seen: &Seen) -> Invocation {
+    fn append(&mut self, key: u64, seen: &Seen) -> Op {
         let element = self.next_element;
         self.next_element += 1;
-        let mut list = seen.list.to_vec();
-        list.push(element);
-        Invocation {
-            f: Function::Append,
-            key,
-            value: Value::One(element),
-            expect: Some(seen.version),
-            action: Action::CasWrite {
-                path: self.places.path(key),
-                data: action::encode_list(&list),
-                expect: seen.version,
-            },
-            reading: Reading::Integers,
-        }
+        let onto = Arc::clone(&seen.list);
+        Op::new(Object::List, key, Body::Append { element, onto, basis: seen.version })
     }
 }

@@ -6,13 +6,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bytes::Bytes;
-use checker::history::{EventKind, Function, Value};
+use checker::history::EventKind;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use crate::action::{self, Action, Answer, Completion, CreateMode, Invocation, Reading};
-use crate::sequential::place;
+use crate::op::{Body, Object, Op};
+use crate::outcome::Outcome;
 
 /// Nodes that one session makes at most.
 const MAX_OWN: usize = 8;
@@ -44,32 +43,20 @@ impl Ephemeral {
         Self { rng, places, next_name: 0, own: BTreeMap::new(), recent, ended }
     }
 
-    fn path(key: u64) -> String {
-        format!("/e{key}")
-    }
-
     /// What must be there before the load begins.
     #[must_use]
-    pub fn setup(&self) -> Vec<Invocation> {
-        (0..self.places).map(|key| place(key, Self::path(key))).collect()
+    pub fn setup(&self) -> Vec<Op> {
+        (0..self.places).map(|key| names(key, Body::MakePlace)).collect()
     }
 
     /// One listing of each parent: at the end nothing is there any more.
     #[must_use]
-    pub fn final_reads(&self) -> Vec<Invocation> {
-        let listing = |key| Invocation {
-            f: Function::Read,
-            key,
-            value: Value::Null,
-            expect: None,
-            action: Action::SyncChildren { path: Self::path(key) },
-            reading: Reading::Names,
-        };
-        (0..self.places).map(listing).collect()
+    pub fn final_reads(&self) -> Vec<Op> {
+        (0..self.places).map(|key| names(key, Body::Read)).collect()
     }
 
     /// A look, for a process that does nothing else.
-    pub fn next_read(&mut self) -> Invocation {
+    pub fn next_read(&mut self) -> Op {
         let pool =
             if self.ended.is_empty() || self.rng.random_bool(0.5) { &self.recent } else { &self.ended };
         let node = match pool.len() {
@@ -77,62 +64,41 @@ impl Ephemeral {
             0 => Node { key: 0, name: self.next_name },
             len => pool[self.rng.random_range(0..len)],
         };
-        Invocation {
-            f: Function::Exists,
-            key: node.key,
-            value: Value::One(node.name),
-            expect: None,
-            action: Action::SyncExists { path: Self::node_path(node) },
-            reading: Reading::Names,
-        }
+        names(node.key, Body::Exists { name: node.name })
     }
 
     /// What `process` is to do next.
-    pub fn next_op(&mut self, process: u64) -> Invocation {
+    pub fn next_op(&mut self, process: u64) -> Op {
         let own = self.own.get(&process).map_or(0, Vec::len);
         match self.rng.random_range(0..100_u8) {
             _ if own == 0 => self.create(process),
-            0..2 => Invocation::close(),
-            2..3 => Invocation::abandon(),
+            0..2 => Op::close(),
+            2..3 => Op::abandon(),
             3..40 if own < MAX_OWN => self.create(process),
             _ => self.next_read(),
         }
     }
 
-    /// Says what `answer` means.
-    pub fn complete(&mut self, process: u64, invocation: &Invocation, answer: &Answer) -> Completion {
-        let completion = action::completion(invocation, answer);
-        let over = matches!(invocation.f, Function::Close | Function::Abandon);
-        if over || completion.kind == EventKind::Info {
+    /// Remembers what came of an operation.
+    pub fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome) {
+        if op.ends_session() || outcome.kind == EventKind::Info {
             for node in self.own.remove(&process).unwrap_or_default() {
                 push(&mut self.ended, node);
             }
         }
-        completion
     }
 
-    fn node_path(node: Node) -> String {
-        format!("{}/{}", Self::path(node.key), action::encode_name(node.name))
-    }
-
-    fn create(&mut self, process: u64) -> Invocation {
+    fn create(&mut self, process: u64) -> Op {
         let node = Node { key: self.rng.random_range(0..self.places), name: self.next_name };
         self.next_name += 1;
         self.own.entry(process).or_default().push(node);
         push(&mut self.recent, node);
-        Invocation {
-            f: Function::Create,
-            key: node.key,
-            value: Value::One(node.name),
-            expect: None,
-            action: Action::Create {
-                path: Self::node_path(node),
-                data: Bytes::new(),
-                mode: CreateMode::Ephemeral,
-            },
-            reading: Reading::Names,
-        }
+        names(node.key, Body::Create { name: node.name })
     }
+}
+
+fn names(key: u64, body: Body) -> Op {
+    Op::new(Object::Names, key, body)
 }
 
 fn push(pool: &mut VecDeque<Node>, node: Node) {

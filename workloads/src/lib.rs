@@ -1,23 +1,25 @@
 //! What clients do, and what must then be true.
 //!
-//! A workload is a generator of operations, a mapping from what a client was told to a line of the history, and
-//! the promises that the history is then judged by. All of it is pure: requests are described ([`Action`]), not
-//! sent; answers come in as data ([`Answer`]); chance comes from a generator that the caller seeds. So the same
-//! workload drives members over TCP and members in a simulated world, and the same mapping decides in both what
-//! is definite and what stays open.
+//! A workload is a generator of operations and the promises that the history is then judged by. All of it is pure:
+//! operations ([`Op`]) are in terms that no system owns, what came of them ([`Outcome`]) comes in as data, chance comes
+//! from a generator that the caller seeds. A system's mapping turns operations into its requests, and says which of its
+//! answers are definite and what stays open. So the same workload drives members over TCP and members in a simulated
+//! world, of any system that has such objects.
 //!
-//! - [`action`]: requests, answers, and which line of the history an answer becomes.
+//! - [`op`]: what is asked for; [`outcome`]: what came of it.
 //! - [`workload`]: one type for all of them; [`register`], [`set`], [`append`], [`sequential`], [`ephemeral`]: the
 //!   workloads.
 //! - [`judge`]: everything that is decided after a run, as a function of its history and of what was seen beside
 //!   it.
 //!
-//! What it must never know: sockets, sessions' establishment, retries (there are none), and how a fault was made.
+//! What it must never know: a system, its requests and its errors; sockets, sessions' establishment, retries (there are
+//! none), and how a fault was made.
 
-pub mod action;
 pub mod append;
 pub mod ephemeral;
 pub mod judge;
+pub mod op;
+pub mod outcome;
 pub mod register;
 pub mod sequential;
 pub mod set;
@@ -25,7 +27,8 @@ pub mod workload;
 
 mod rotation;
 
-pub use action::{Action, Answer, Completion, CreateMode, Invocation};
+pub use op::Op;
+pub use outcome::{Claims, Outcome, Refusal, UNREADABLE};
 pub use register::{Register, RegisterParams};
 pub use workload::{Kind, Params, Workload};
 

@@ -1,4 +1,4 @@
-//! The workload `register`: a few nodes that many clients read, overwrite and compare-and-set at once.
+//! The workload `register`: a few registers that many clients read, overwrite and compare-and-set at once.
 //!
 //! Linearizability of a register is where lost writes, stale reads and split brains show, provided that
 //! operations overlap on the same keys: hence few keys, and every written value different from every other, so
@@ -11,11 +11,12 @@
 
 use std::collections::BTreeMap;
 
-use checker::history::{EventKind, Function, Value};
+use checker::history::{EventKind, Value};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use crate::action::{self, Action, Answer, Completion, CreateMode, Invocation, Reading};
+use crate::op::{Body, Object, Op};
+use crate::outcome::Outcome;
 
 /// Most keys; more of them are no longer hot.
 pub const MAX_KEYS: u64 = 10_000;
@@ -51,7 +52,7 @@ pub enum ParamsError {
 /// What a reply has shown of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
-    version: i32,
+    version: i64,
     value: i64,
 }
 
@@ -80,54 +81,27 @@ impl Register {
         Ok(Self { params, rng, next_value: 0, newest: BTreeMap::new(), own: BTreeMap::new() })
     }
 
-    /// The node that stands for `key`.
-    #[must_use]
-    pub fn path(key: u64) -> String {
-        format!("/r{key}")
-    }
-
-    /// The paths of all keys.
-    #[must_use]
-    pub fn paths(&self) -> Vec<(u64, String)> {
-        (0..self.params.keys).map(|key| (key, Self::path(key))).collect()
-    }
-
     /// What must be done, one by one and each with success, before the load begins: every key is created with a
     /// value of its own, at version 0. In the history this is a write like any other, so that the history alone
     /// says where each register began.
-    pub fn setup(&mut self) -> Vec<Invocation> {
-        (0..self.params.keys)
-            .map(|key| {
-                let value = self.fresh_value();
-                Invocation {
-                    f: Function::Write,
-                    key,
-                    value: Value::One(value),
-                    expect: None,
-                    action: Action::Create {
-                        path: Self::path(key),
-                        data: action::encode(value),
-                        mode: CreateMode::Persistent,
-                    },
-                    reading: Reading::Integer,
-                }
-            })
-            .collect()
+    pub fn setup(&mut self) -> Vec<Op> {
+        let keys = 0..self.params.keys;
+        keys.map(|key| register(key, Body::MakeRegister { value: self.fresh_value() })).collect()
     }
 
     /// One read of each key, to be done by a process of its own after everything has healed.
     #[must_use]
-    pub fn final_reads(&self) -> Vec<Invocation> {
+    pub fn final_reads(&self) -> Vec<Op> {
         (0..self.params.keys).map(Self::read).collect()
     }
 
     /// A read, for a process that does nothing else.
-    pub fn next_read(&mut self) -> Invocation {
+    pub fn next_read(&mut self) -> Op {
         Self::read(self.rng.random_range(0..self.params.keys))
     }
 
     /// What `process` is to do next.
-    pub fn next_op(&mut self, process: u64) -> Invocation {
+    pub fn next_op(&mut self, process: u64) -> Op {
         let key = self.rng.random_range(0..self.params.keys);
         let roll = self.rng.random_range(0..100_u8);
         if roll < self.params.read_percent {
@@ -140,74 +114,44 @@ impl Register {
                 None => Self::read(key),
             }
         } else {
-            let value = self.fresh_value();
-            Invocation {
-                f: Function::Write,
-                key,
-                value: Value::One(value),
-                expect: None,
-                action: Action::Write { path: Self::path(key), data: action::encode(value) },
-                reading: Reading::Integer,
-            }
+            register(key, Body::Write { value: self.fresh_value() })
         }
     }
 
-    /// Says what `answer` means, and remembers what it showed.
-    pub fn complete(&mut self, process: u64, invocation: &Invocation, answer: &Answer) -> Completion {
-        let completion = action::completion(invocation, answer);
-        match completion.kind {
-            EventKind::Ok => self.remember(process, invocation, &completion),
+    /// Remembers what came of an operation.
+    pub fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome) {
+        match outcome.kind {
+            EventKind::Ok => self.remember(process, op, outcome),
             // What was refused is out of date: the next attempt on this key reads first, or knows better.
-            EventKind::Fail if invocation.f == Function::Cas => {
-                self.own.remove(&(process, invocation.key));
+            EventKind::Fail if matches!(op.body, Body::Cas { .. }) => {
+                self.own.remove(&(process, op.key));
             }
             EventKind::Info => self.own.retain(|&(owner, _), _| owner != process),
             EventKind::Fail | EventKind::Invoke => {}
         }
-        completion
     }
 
-    fn remember(&mut self, process: u64, invocation: &Invocation, completion: &Completion) {
-        let value = match completion.value {
+    fn remember(&mut self, process: u64, op: &Op, outcome: &Outcome) {
+        let value = match outcome.value {
             Value::One(value) | Value::Pair(_, value) => value,
             Value::Null | Value::List(_) => return,
         };
-        let Some(version) = completion.version.and_then(|version| i32::try_from(version).ok()) else {
-            return;
-        };
+        let Some(version) = outcome.claims.version else { return };
         let seen = Seen { version, value };
-        self.own.insert((process, invocation.key), seen);
-        let newest = self.newest.entry(invocation.key).or_insert(seen);
+        self.own.insert((process, op.key), seen);
+        let newest = self.newest.entry(op.key).or_insert(seen);
         if newest.version < version {
             *newest = seen;
         }
     }
 
-    fn read(key: u64) -> Invocation {
-        Invocation {
-            f: Function::Read,
-            key,
-            value: Value::Null,
-            expect: None,
-            action: Action::SyncRead { path: Self::path(key) },
-            reading: Reading::Integer,
-        }
+    fn read(key: u64) -> Op {
+        register(key, Body::Read)
     }
 
-    fn cas(&mut self, key: u64, seen: Seen) -> Invocation {
-        let value = self.fresh_value();
-        Invocation {
-            f: Function::Cas,
-            key,
-            value: Value::Pair(Some(seen.value), value),
-            expect: Some(seen.version),
-            action: Action::CasWrite {
-                path: Self::path(key),
-                data: action::encode(value),
-                expect: seen.version,
-            },
-            reading: Reading::Integer,
-        }
+    fn cas(&mut self, key: u64, seen: Seen) -> Op {
+        let to = self.fresh_value();
+        register(key, Body::Cas { from: seen.value, to, basis: seen.version })
     }
 
     fn fresh_value(&mut self) -> i64 {
@@ -217,14 +161,17 @@ impl Register {
     }
 }
 
+fn register(key: u64, body: Body) -> Op {
+    Op::new(Object::Register, key, body)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use checker::history::{Event, History};
+    use crate::outcome::{Claims, Refusal};
+    use checker::history::{BAD_VERSION, Event, Function, History};
     use checker::verdict::Verdict;
     use checker::{Budget, linearizable, versions};
-    use node_wire::client::ErrorCode;
-    use node_wire::ids::Zxid;
     use rand::SeedableRng;
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -232,59 +179,61 @@ mod tests {
         Register::new(RegisterParams::default(), ChaCha8Rng::seed_from_u64(seed)).unwrap()
     }
 
-    /// A tree of one member, for answers.
+    /// Registers that keep their promises, for answers.
     #[derive(Default)]
-    struct Tree(BTreeMap<String, (bytes::Bytes, i32)>, u64);
+    struct Registers(BTreeMap<u64, (i64, i64)>, u64);
 
-    impl Tree {
-        fn answer(&mut self, action: &Action) -> Answer {
+    impl Registers {
+        fn answer(&mut self, op: &Op) -> Outcome {
             self.1 += 1;
-            let zxid = Zxid(self.1);
-            match action {
-                Action::Create { path, data, .. } => {
-                    self.0.insert(path.clone(), (data.clone(), 0));
-                    Answer::Created { path: path.as_str().into(), zxid }
+            let seen = Some(self.1);
+            match op.body {
+                Body::MakeRegister { value } => {
+                    self.0.insert(op.key, (value, 0));
+                    self.claimed(op, op.value(), seen)
                 }
-                Action::SyncRead { path } => {
-                    let (data, version) = self.0[path].clone();
-                    Answer::Read { data: Some(data), version, mzxid: Zxid(1), zxid }
-                }
-                Action::Write { path, data } => self.set(path, data, zxid),
-                Action::CasWrite { path, expect, .. } if self.0[path].1 != *expect => {
-                    Answer::Refused { code: ErrorCode::BadVersion, zxid: Some(zxid) }
-                }
-                Action::CasWrite { path, data, .. } => self.set(path, data, zxid),
-                other => panic!("no action of a register: {other:?}"),
+                Body::Read => self.claimed(op, Value::One(self.0[&op.key].0), seen),
+                Body::Write { value } => self.set(op, value, seen),
+                Body::Cas { basis, .. } if self.0[&op.key].1 != basis => Outcome {
+                    claims: Claims { seen, ..Claims::default() },
+                    refusal: Some(Refusal::Other),
+                    ..Outcome::without_result(EventKind::Fail, op, BAD_VERSION.to_owned())
+                },
+                Body::Cas { to, .. } => self.set(op, to, seen),
+                _ => panic!("no operation of a register: {op:?}"),
             }
         }
 
-        fn set(&mut self, path: &str, data: &bytes::Bytes, zxid: Zxid) -> Answer {
-            let version = self.0[path].1 + 1;
-            self.0.insert(path.to_owned(), (data.clone(), version));
-            Answer::Written { version, mzxid: zxid, zxid }
+        fn set(&mut self, op: &Op, value: i64, seen: Option<u64>) -> Outcome {
+            let version = self.0[&op.key].1 + 1;
+            self.0.insert(op.key, (value, version));
+            self.claimed(op, op.value(), seen)
+        }
+
+        fn claimed(&self, op: &Op, value: Value, seen: Option<u64>) -> Outcome {
+            let claims = Claims { version: Some(self.0[&op.key].1), changed_at: None, seen };
+            Outcome { claims, ..Outcome::told(value, seen) }
         }
     }
 
-    /// Runs operations one after the other against a tree.
+    /// Runs operations one after the other against registers.
     fn run(workload: &mut Register, ops: u64) -> Vec<Event> {
-        let mut tree = Tree::default();
+        let mut registers = Registers::default();
         let mut events = Vec::new();
         let mut now = 0;
-        let mut perform = |workload: &mut Register, process: u64, invocation: &Invocation| {
-            events.push(invocation.event(process, now));
-            let answer = tree.answer(&invocation.action);
-            let completion = workload.complete(process, invocation, &answer);
-            let mut event = completion.event(invocation, process, now + 1);
-            event.mzxid = None;
-            events.push(event);
+        let mut perform = |workload: &mut Register, process: u64, op: &Op| {
+            events.push(op.event(process, now));
+            let outcome = registers.answer(op);
+            workload.complete(process, op, &outcome);
+            events.push(outcome.event(op, process, now + 1));
             now += 2;
         };
-        for invocation in workload.setup() {
-            perform(workload, 1000, &invocation);
+        for op in workload.setup() {
+            perform(workload, 1000, &op);
         }
         for at in 0..ops {
-            let invocation = workload.next_op(at % 20);
-            perform(workload, at % 20, &invocation);
+            let op = workload.next_op(at % 20);
+            perform(workload, at % 20, &op);
         }
         events
     }
@@ -320,11 +269,11 @@ mod tests {
     fn a_process_that_saw_nothing_of_a_key_reads_it_first() {
         let params = RegisterParams { keys: 1, read_percent: 0, cas_percent: 100 };
         let mut workload = Register::new(params, ChaCha8Rng::seed_from_u64(1)).unwrap();
-        assert_eq!(workload.next_op(0).f, Function::Read);
+        assert_eq!(workload.next_op(0).function(), Function::Read);
         let setup = workload.setup().remove(0);
-        workload.complete(9, &setup, &Answer::Created { path: "/r0".into(), zxid: Zxid(1) });
-        let cas = (0..50).map(|_| workload.next_op(0)).find(|op| op.f == Function::Cas).unwrap();
-        assert_eq!((cas.expect, cas.value), (Some(0), Value::Pair(Some(0), 1)));
+        workload.complete(9, &setup, &Registers::default().answer(&setup));
+        let cas = (0..50).map(|_| workload.next_op(0)).find(|op| op.function() == Function::Cas).unwrap();
+        assert_eq!((cas.basis(), cas.value()), (Some(0), Value::Pair(Some(0), 1)));
     }
 
     #[test]

@@ -4,12 +4,10 @@
 //! workload keeps a few places hot, fills each up to a number of elements, and goes on with a new one. New places are
 //! made while the load runs, by whoever comes by, before the old ones are full.
 
-use bytes::Bytes;
-use checker::history::{Function, Value};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use crate::action::{Action, CreateMode, Invocation, Reading};
+use crate::op::{Body, Object, Op};
 
 /// A hot place.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +19,7 @@ struct Hot {
 /// The places of a workload.
 #[derive(Clone, Debug)]
 pub(crate) struct Rotation {
-    letter: char,
+    object: Object,
     capacity: u64,
     hot: Vec<Hot>,
     /// A place that is made and not yet used.
@@ -33,30 +31,19 @@ pub(crate) struct Rotation {
 }
 
 impl Rotation {
-    /// So many hot places at a time, called by a letter and a number, each for so many elements.
-    pub(crate) fn new(letter: char, width: u64, capacity: u64) -> Self {
+    /// So many hot places of a kind at a time, each for so many elements.
+    pub(crate) fn new(object: Object, width: u64, capacity: u64) -> Self {
         let hot = (0..width).map(|key| Hot { key, used: 0 }).collect();
-        Self { letter, capacity, hot, spare: None, making: false, made: width }
-    }
-
-    pub(crate) fn path(&self, key: u64) -> String {
-        format!("/{}{key}", self.letter)
+        Self { object, capacity, hot, spare: None, making: false, made: width }
     }
 
     /// What makes a place.
-    fn creation(&self, key: u64) -> Invocation {
-        Invocation {
-            f: Function::Create,
-            key,
-            value: Value::Null,
-            expect: None,
-            action: Action::Create { path: self.path(key), data: Bytes::new(), mode: CreateMode::Persistent },
-            reading: Reading::Integer,
-        }
+    fn creation(&self, key: u64) -> Op {
+        Op::new(self.object, key, Body::MakePlace)
     }
 
     /// What makes those to begin with.
-    pub(crate) fn setup(&self) -> Vec<Invocation> {
+    pub(crate) fn setup(&self) -> Vec<Op> {
         self.hot.iter().map(|hot| self.creation(hot.key)).collect()
     }
 
@@ -71,7 +58,7 @@ impl Rotation {
     }
 
     /// What makes the next place, when it is time and nobody does it yet.
-    pub(crate) fn creation_due(&mut self) -> Option<Invocation> {
+    pub(crate) fn creation_due(&mut self) -> Option<Op> {
         let due = self.hot.iter().any(|hot| hot.used * 2 >= self.capacity);
         if self.spare.is_some() || self.making || !due {
             return None;
@@ -126,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_full_place_is_followed_by_one_that_was_made_in_time() {
-        let mut rotation = Rotation::new('s', 1, 4);
+        let mut rotation = Rotation::new(Object::Set, 1, 4);
         assert!(rotation.creation_due().is_none());
         assert_eq!((rotation.fill(0), rotation.fill(0)), (Fill::Taken, Fill::Taken));
         let due = rotation.creation_due().expect("half full");

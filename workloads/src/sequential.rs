@@ -1,27 +1,27 @@
-//! The workload `sequential`: nodes that get a number, made and deleted again.
+//! The workload `sequential`: numbers that are given once, and given back.
 //!
-//! Each create asks for a name of its own and is given a number by its parent. Nodes are deleted while others are
-//! made, so that the number of children goes down as well as up: a numbering that counts children gives a number
-//! twice. Half of the nodes are ephemeral, and go with their sessions too.
+//! Each request comes under a name of its own and is given a number by its place. Numbers are given back while others are
+//! given, so that the count of those in use goes down as well as up: a numbering that counts those in use gives a number
+//! twice. Half of them are bound to the session, and go with it too.
 //!
-//! A name is even when its node stays until somebody deletes it, and odd when it is ephemeral.
+//! A name is even when its number stays until somebody gives it back, and odd when it goes with the session.
 
-use bytes::Bytes;
-use checker::history::{EventKind, Function, OpKind, Value};
+use checker::history::{EventKind, OpKind, Value};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use crate::action::{self, Action, Answer, Completion, CreateMode, Invocation, Reading};
+use crate::op::{Body, Object, Op};
+use crate::outcome::Outcome;
 
 /// Nodes that are known to live at most, for each place; more are deleted before another is made.
 const MAX_LIVE: usize = 24;
 
-/// A node that was made.
-#[derive(Clone, Debug)]
-struct Made {
+/// A number that was given.
+#[derive(Clone, Copy, Debug)]
+struct Given {
     key: u64,
     name: i64,
-    path: String,
+    number: i64,
 }
 
 /// The generator.
@@ -30,7 +30,7 @@ pub struct Sequential {
     rng: ChaCha8Rng,
     places: u64,
     next_name: i64,
-    live: Vec<Made>,
+    live: Vec<Given>,
 }
 
 impl Sequential {
@@ -40,29 +40,25 @@ impl Sequential {
         Self { rng, places, next_name: 0, live: Vec::new() }
     }
 
-    fn path(key: u64) -> String {
-        format!("/q{key}")
-    }
-
     /// What must be there before the load begins.
     #[must_use]
-    pub fn setup(&self) -> Vec<Invocation> {
-        (0..self.places).map(|key| place(key, Self::path(key))).collect()
+    pub fn setup(&self) -> Vec<Op> {
+        (0..self.places).map(|key| Op::new(Object::Numbers, key, Body::MakePlace)).collect()
     }
 
     /// One listing of each parent.
     #[must_use]
-    pub fn final_reads(&self) -> Vec<Invocation> {
+    pub fn final_reads(&self) -> Vec<Op> {
         (0..self.places).map(Self::read).collect()
     }
 
     /// A listing, for a process that does nothing else.
-    pub fn next_read(&mut self) -> Invocation {
+    pub fn next_read(&mut self) -> Op {
         Self::read(self.rng.random_range(0..self.places))
     }
 
     /// What to do next.
-    pub fn next_op(&mut self) -> Invocation {
+    pub fn next_op(&mut self) -> Op {
         let crowded = self.live.len() >= MAX_LIVE * usize::try_from(self.places).unwrap_or(1);
         match self.rng.random_range(0..100_u8) {
             0..15 => self.next_read(),
@@ -72,74 +68,36 @@ impl Sequential {
         }
     }
 
-    /// Says what `answer` means, and remembers what was made.
-    pub fn complete(&mut self, invocation: &Invocation, answer: &Answer) -> Completion {
-        let completion = action::completion(invocation, answer);
-        if let (EventKind::Ok, &Value::One(name), Answer::Created { path, .. }) =
-            (completion.kind, &invocation.value, answer)
+    /// Remembers what was given.
+    pub fn complete(&mut self, op: &Op, outcome: &Outcome) {
+        if let (EventKind::Ok, Body::Next { name, .. }, Value::Pair(_, number)) =
+            (outcome.kind, &op.body, &outcome.value)
         {
-            self.live.push(Made { key: invocation.key, name, path: path.to_string() });
-        }
-        completion
-    }
-
-    fn read(key: u64) -> Invocation {
-        Invocation {
-            f: Function::Read,
-            key,
-            value: Value::Null,
-            expect: None,
-            action: Action::SyncChildren { path: Self::path(key) },
-            reading: Reading::Numbers,
+            self.live.push(Given { key: op.key, name: *name, number: *number });
         }
     }
 
-    fn create(&mut self) -> Invocation {
+    fn read(key: u64) -> Op {
+        Op::new(Object::Numbers, key, Body::Read)
+    }
+
+    fn create(&mut self) -> Op {
         let key = self.rng.random_range(0..self.places);
         let name = self.next_name;
         self.next_name += 1;
-        let mode = if is_persistent(name) { CreateMode::Sequential } else { CreateMode::EphemeralSequential };
-        Invocation {
-            f: Function::Create,
-            key,
-            value: Value::One(name),
-            expect: None,
-            action: Action::Create {
-                path: format!("{}/{}-", Self::path(key), action::encode_name(name)),
-                data: Bytes::new(),
-                mode,
-            },
-            reading: Reading::Numbers,
-        }
+        Op::new(Object::Numbers, key, Body::Next { name, lasts: is_persistent(name) })
     }
 
-    fn delete(&mut self) -> Invocation {
+    fn delete(&mut self) -> Op {
         let chosen = self.rng.random_range(0..self.live.len());
-        let Made { key, name, path } = self.live.swap_remove(chosen);
-        Invocation {
-            f: Function::Delete,
-            key,
-            value: Value::One(name),
-            expect: None,
-            action: Action::Delete { path },
-            reading: Reading::Numbers,
-        }
+        let Given { key, name, number } = self.live.swap_remove(chosen);
+        Op::new(Object::Numbers, key, Body::Delete { name, number })
     }
 }
 
-/// What makes a place that never fills up.
-pub(crate) fn place(key: u64, path: String) -> Invocation {
-    Invocation {
-        f: Function::Create,
-        key,
-        value: Value::Null,
-        expect: None,
-        action: Action::Create { path, data: Bytes::new(), mode: CreateMode::Persistent },
-        reading: Reading::Numbers,
-    }
-}
-
-fn is_persistent(name: i64) -> bool {
+/// Whether the number under this name stays until it is given back.
+#[must_use]
+pub fn is_persistent(name: i64) -> bool {
     name % 2 == 0
 }
 

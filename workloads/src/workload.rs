@@ -1,15 +1,16 @@
 //! One type behind which all workloads stand.
 //!
-//! Whoever drives clients asks for [`Workload::next_op`], sends it once, and hands back what came of it; which
-//! workload it is matters only to the generator, to the mapping and to the judge.
+//! Whoever drives clients asks for [`Workload::next_op`], has it done once, and hands back what came of it; which
+//! workload it is matters only to the generator and to the judge.
 
 use checker::durability::FinalState;
 use checker::history::{EventKind, Function, Value};
 use rand_chacha::ChaCha8Rng;
 
-use crate::action::{Answer, Completion, Invocation, UNREADABLE};
 use crate::append::Append;
 use crate::ephemeral::Ephemeral;
+use crate::op::Op;
+use crate::outcome::{Outcome, UNREADABLE};
 use crate::register::{ParamsError, Register, RegisterParams};
 use crate::sequential::Sequential;
 use crate::set::Set;
@@ -172,7 +173,7 @@ impl Workload {
     }
 
     /// What must be done, one by one and each with success, before the load begins.
-    pub fn setup(&mut self) -> Vec<Invocation> {
+    pub fn setup(&mut self) -> Vec<Op> {
         match self {
             Self::Register(register) => register.setup(),
             Self::Set(set) => set.setup(),
@@ -183,7 +184,7 @@ impl Workload {
     }
 
     /// What `process` is to do next.
-    pub fn next_op(&mut self, process: u64) -> Invocation {
+    pub fn next_op(&mut self, process: u64) -> Op {
         match self {
             Self::Register(register) => register.next_op(process),
             Self::Set(set) => set.next_op(),
@@ -194,7 +195,7 @@ impl Workload {
     }
 
     /// What a process is to do next that changes nothing.
-    pub fn next_read(&mut self) -> Invocation {
+    pub fn next_read(&mut self) -> Op {
         match self {
             Self::Register(register) => register.next_read(),
             Self::Set(set) => set.next_read(),
@@ -204,20 +205,20 @@ impl Workload {
         }
     }
 
-    /// Says what `answer` means, and remembers what it showed.
-    pub fn complete(&mut self, process: u64, invocation: &Invocation, answer: &Answer) -> Completion {
+    /// Remembers what came of an operation.
+    pub fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome) {
         match self {
-            Self::Register(register) => register.complete(process, invocation, answer),
-            Self::Set(set) => set.complete(invocation, answer),
-            Self::Append(append) => append.complete(process, invocation, answer),
-            Self::Sequential(sequential) => sequential.complete(invocation, answer),
-            Self::Ephemeral(ephemeral) => ephemeral.complete(process, invocation, answer),
+            Self::Register(register) => register.complete(process, op, outcome),
+            Self::Set(set) => set.complete(op, outcome),
+            Self::Append(append) => append.complete(process, op, outcome),
+            Self::Sequential(sequential) => sequential.complete(op, outcome),
+            Self::Ephemeral(ephemeral) => ephemeral.complete(process, op, outcome),
         }
     }
 
     /// What is read, on each member, after everything has healed.
     #[must_use]
-    pub fn final_reads(&self) -> Vec<Invocation> {
+    pub fn final_reads(&self) -> Vec<Op> {
         match self {
             Self::Register(register) => register.final_reads(),
             Self::Set(set) => set.final_reads(),
@@ -235,16 +236,16 @@ impl Workload {
 
     /// What a last read says of the member that answered it; none when it says nothing.
     #[must_use]
-    pub fn final_state(&self, member: u64, read: &Invocation, told: &Completion) -> Option<FinalState> {
+    pub fn final_state(&self, member: u64, read: &Op, told: &Outcome) -> Option<FinalState> {
         if told.kind != EventKind::Ok {
             return None;
         }
         let (value, list, version) = match &told.value {
-            Value::List(list) => (None, Some(list.to_vec()), told.version.unwrap_or(0)),
-            Value::One(value) if *value != UNREADABLE => (Some(*value), None, told.version?),
-            _ => (None, None, told.version?),
+            Value::List(list) => (None, Some(list.to_vec()), told.claims.version.unwrap_or(0)),
+            Value::One(value) if *value != UNREADABLE => (Some(*value), None, told.claims.version?),
+            _ => (None, None, told.claims.version?),
         };
-        let mzxid = told.mzxid.map(|zxid| zxid.0);
+        let mzxid = told.claims.changed_at;
         Some(FinalState { member, key: read.key, version, value, mzxid, list })
     }
 

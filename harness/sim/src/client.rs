@@ -15,7 +15,8 @@ use node_wire::client::{
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::limits::MAX_FRAME;
 use node_wire::jute::{Reader, Writer};
-use workloads::{Action, Invocation};
+use workloads::Op;
+use zookeeper_mapping::{Action, request};
 
 use crate::dice::Dice;
 use crate::network::HostIndex;
@@ -92,7 +93,7 @@ pub(crate) struct Job {
 pub(crate) struct Open {
     /// Which of its jobs it belongs to.
     pub(crate) job: usize,
-    pub(crate) invocation: Invocation,
+    pub(crate) op: Op,
 }
 
 /// A client.
@@ -175,8 +176,8 @@ impl Client {
     }
 
     /// The frames of an operation; none for one that sends nothing.
-    pub(crate) fn frames_of(&mut self, action: &Action) -> Vec<Bytes> {
-        match action {
+    pub(crate) fn frames_of(&mut self, op: &Op) -> Vec<Bytes> {
+        match &request(op) {
             Action::Create { path, data, mode } => {
                 let create = create_request(path, data.clone(), mode.flags());
                 vec![self.request(OpCode::Create, Purpose::Create, |w| create.encode(w))]
@@ -324,11 +325,12 @@ pub(crate) struct ClientConn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workloads::op::{Body, Object};
 
     #[test]
     fn a_read_is_a_sync_and_a_get_on_one_connection() {
         let mut client = Client::new(Vec::new(), 0, 1, Dice::new(1));
-        let frames = client.frames_of(&Action::SyncRead { path: "/r0".to_owned() });
+        let frames = client.frames_of(&Op::new(Object::Register, 0, Body::Read));
         let ops: Vec<i32> = frames
             .into_iter()
             .map(|frame| Request::decode(unframed(frame)).expect("a request of ours").op)

@@ -8,7 +8,8 @@ use node_client::{Client, OpError, Reply, Stat};
 use node_wire::client::ErrorCode;
 use runs::member::MemberId;
 use tokio::sync::watch;
-use workloads::{Action, Answer, Completion, Invocation};
+use workloads::{Op, Outcome};
+use zookeeper_mapping::{Action, Answer, outcome, request};
 
 use super::Shared;
 use super::queue::{Due, Queue};
@@ -46,7 +47,7 @@ impl LoadClient {
     }
 
     /// What to do next.
-    fn next_op(&mut self) -> Invocation {
+    fn next_op(&mut self) -> Op {
         let mut workload = self.shared.workload();
         if self.is_reader { workload.next_read() } else { workload.next_op(self.process) }
     }
@@ -56,7 +57,7 @@ impl LoadClient {
         self.work(&queue, stop).await;
         // Its session is left to expire, and whoever judges sessions counts from here.
         if let Some(session) = self.seat.session() {
-            self.note_session(&Invocation::abandon(), &Answer::Abandoned, None, session.id.0);
+            self.note_session(&Op::abandon(), &Answer::Abandoned, None, session.id.0);
         }
         self.seat.forget();
         self.process
@@ -101,10 +102,10 @@ impl LoadClient {
     }
 
     fn never_sent(&mut self, due: Due, reason: &str) {
-        let invocation = self.next_op();
+        let op = self.next_op();
         let answer = Answer::NotSent { reason: reason.to_owned() };
-        self.note_invoke(&invocation, due.at, None);
-        self.note_answer(&invocation, &answer, None);
+        self.note_invoke(&op, due.at, None);
+        self.note_answer(&op, &answer, None);
     }
 
     async fn serve(&mut self, due: Due) {
@@ -118,27 +119,28 @@ impl LoadClient {
             self.never_sent(due, "no client was free in time");
             return;
         }
-        let invocation = self.next_op();
-        self.note_invoke(&invocation, due.at, Some(place));
-        if invocation.action == Action::Abandon {
+        let op = self.next_op();
+        self.note_invoke(&op, due.at, Some(place));
+        let action = request(&op);
+        if action == Action::Abandon {
             // Silent from before the moment that is written down.
             self.seat.forget();
             drop(client);
-            self.note_answer(&invocation, &Answer::Abandoned, Some(place));
+            self.note_answer(&op, &Answer::Abandoned, Some(place));
             return;
         }
-        let answer = send(&client, &invocation.action, self.shared.op_timeout).await;
+        let answer = send(&client, &action, self.shared.op_timeout).await;
         if must_leave(&answer) {
             self.seat.leave();
         }
-        self.note_answer(&invocation, &answer, Some(place));
-        if invocation.action.ends_session() {
+        self.note_answer(&op, &answer, Some(place));
+        if op.ends_session() {
             self.seat.forget();
             drop(client);
             if !matches!(answer, Answer::Closed { .. }) {
                 // Closed or not, nothing more is heard of it from here.
                 let (member, session) = (place.member, place.session);
-                self.note_session(&Invocation::abandon(), &Answer::Abandoned, Some((member, None)), session);
+                self.note_session(&Op::abandon(), &Answer::Abandoned, Some((member, None)), session);
             }
         }
     }
@@ -150,11 +152,11 @@ impl LoadClient {
                 let timeout_ms = i32::try_from(session.timeout.as_millis()).unwrap_or(i32::MAX);
                 let opened = Answer::Opened { timeout_ms };
                 let at = Some((*member, Some(*asked_at)));
-                self.note_session(&Invocation::open(), &opened, at, session.id.0);
+                self.note_session(&Op::open(), &opened, at, session.id.0);
             }
             Seated::Expired { session, member } => {
                 let at = Some((*member, None));
-                self.note_session(&Invocation::abandon(), &Answer::Expired, at, session.id.0);
+                self.note_session(&Op::abandon(), &Answer::Expired, at, session.id.0);
             }
             Seated::Resumed | Seated::Nowhere => {}
         }
@@ -163,7 +165,7 @@ impl LoadClient {
     /// Writes down what became of a session beside the workload's own operations, for workloads that judge sessions.
     fn note_session(
         &mut self,
-        invocation: &Invocation,
+        op: &Op,
         answer: &Answer,
         at: Option<(MemberId, Option<RunNs>)>,
         session: i64,
@@ -172,7 +174,8 @@ impl LoadClient {
         if !workload.records_sessions() {
             return;
         }
-        let completion = workload.complete(self.process, invocation, answer);
+        let outcome = outcome(op, answer);
+        workload.complete(self.process, op, &outcome);
         drop(workload);
         let process = self.process;
         let place = |event: &mut Event| {
@@ -181,21 +184,21 @@ impl LoadClient {
         };
         self.shared.recorder.record(|now| {
             let since = at.and_then(|(_, since)| since).unwrap_or(now);
-            let mut event = invocation.event(process, since);
+            let mut event = op.event(process, since);
             place(&mut event);
             event
         });
         self.shared.recorder.record(|now| {
-            let mut event = completion.event(invocation, process, now);
+            let mut event = outcome.event(op, process, now);
             place(&mut event);
             event
         });
     }
 
-    fn note_invoke(&self, invocation: &Invocation, due: RunNs, place: Option<Place>) {
+    fn note_invoke(&self, op: &Op, due: RunNs, place: Option<Place>) {
         let process = self.process;
         self.shared.recorder.record(|now| {
-            let mut event = invocation.event(process, now);
+            let mut event = op.event(process, now);
             event.due = Some(due);
             Place::note(place, &mut event);
             event
@@ -203,10 +206,11 @@ impl LoadClient {
     }
 
     /// Notes what came of an operation; a process whose operation stays open is never heard of again.
-    fn note_answer(&mut self, invocation: &Invocation, answer: &Answer, place: Option<Place>) {
-        let completion = self.shared.workload().complete(self.process, invocation, answer);
-        note_completion(&self.shared, &completion, invocation, self.process, place);
-        if completion.retires() {
+    fn note_answer(&mut self, op: &Op, answer: &Answer, place: Option<Place>) {
+        let outcome = outcome(op, answer);
+        self.shared.workload().complete(self.process, op, &outcome);
+        note_completion(&self.shared, &outcome, op, self.process, place);
+        if outcome.retires() {
             self.process += u64::from(self.shared.concurrency);
         }
     }
@@ -235,13 +239,13 @@ impl Place {
 /// Writes a completion down.
 pub(super) fn note_completion(
     shared: &Shared,
-    completion: &Completion,
-    invocation: &Invocation,
+    outcome: &Outcome,
+    op: &Op,
     process: u64,
     place: Option<Place>,
 ) {
     shared.recorder.record(|now| {
-        let mut event = completion.event(invocation, process, now);
+        let mut event = outcome.event(op, process, now);
         Place::note(place, &mut event);
         event
     });

@@ -11,7 +11,9 @@ use checker::history::EventKind;
 use node_client::{Client, ConnectOptions, connect};
 use runs::member::MemberId;
 use tokio::time::Instant;
-use workloads::{Action, Completion, Invocation};
+use workloads::op::Body;
+use workloads::{Op, Outcome};
+use zookeeper_mapping::{outcome, request};
 
 use super::Shared;
 use super::client::{Place, note_completion, send};
@@ -31,11 +33,11 @@ const AGREEMENT_PATIENCE: Duration = Duration::from_secs(10);
 pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
     let member = *shared.cluster.members().first().ok_or_else(|| anyhow!("no member"))?;
     let client = session_at(shared, member, CALM_PATIENCE).await?;
-    let invocations = shared.workload().setup();
-    for invocation in invocations {
-        let kind = perform(shared, &client, member, 0, &invocation).await.kind;
+    let operations = shared.workload().setup();
+    for op in operations {
+        let kind = perform(shared, &client, member, 0, &op).await.kind;
         if kind != EventKind::Ok {
-            bail!("creating key {} ended as {kind:?} although nothing is broken", invocation.key);
+            bail!("creating key {} ended as {kind:?} although nothing is broken", op.key);
         }
     }
     // The session's end is not part of what is judged.
@@ -59,13 +61,13 @@ pub async fn final_reads(shared: &Shared, members: &[MemberId], process: u64) ->
             clients.push((*member, client));
         }
     }
-    let invocations = shared.workload().final_reads();
-    let wanted = invocations.len() * members.len();
+    let reads = shared.workload().final_reads();
+    let wanted = reads.len() * members.len();
     loop {
         let mut states = Vec::new();
         for (reader, (member, client)) in (process..).zip(&clients) {
-            for invocation in &invocations {
-                states.extend(read(shared, client, *member, reader, invocation).await);
+            for op in &reads {
+                states.extend(read(shared, client, *member, reader, op).await);
             }
         }
         if (states.len() == wanted && shared.workload().is_settled(&states)) || Instant::now() > deadline {
@@ -80,33 +82,28 @@ async fn read(
     client: &Client,
     member: MemberId,
     process: u64,
-    invocation: &Invocation,
+    op: &Op,
 ) -> Option<FinalState> {
-    let completion = perform(shared, client, member, process, invocation).await;
-    shared.workload().final_state(member.0, invocation, &completion)
+    let outcome = perform(shared, client, member, process, op).await;
+    shared.workload().final_state(member.0, op, &outcome)
 }
 
 /// One operation, written down.
-async fn perform(
-    shared: &Shared,
-    client: &Client,
-    member: MemberId,
-    process: u64,
-    invocation: &Invocation,
-) -> Completion {
+async fn perform(shared: &Shared, client: &Client, member: MemberId, process: u64, op: &Op) -> Outcome {
     let place = Some(Place::of(member, client));
     shared.recorder.record(|now| {
-        let mut event = invocation.event(process, now);
+        let mut event = op.event(process, now);
         Place::note(place, &mut event);
         event
     });
-    let answer = send(client, &invocation.action, CALM_PATIENCE).await;
-    let completion = shared.workload().complete(process, invocation, &answer);
-    note_completion(shared, &completion, invocation, process, place);
-    if matches!(invocation.action, Action::Create { .. }) && completion.kind != EventKind::Ok {
+    let answer = send(client, &request(op), CALM_PATIENCE).await;
+    let outcome = outcome(op, &answer);
+    shared.workload().complete(process, op, &outcome);
+    note_completion(shared, &outcome, op, process, place);
+    if matches!(op.body, Body::MakeRegister { .. } | Body::MakePlace) && outcome.kind != EventKind::Ok {
         tracing::warn!(?answer, "the set-up failed");
     }
-    completion
+    outcome
 }
 
 /// A new session at a member, tried again and again: the member is known to serve, or about to.

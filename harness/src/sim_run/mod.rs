@@ -25,7 +25,7 @@ use runs::lag::Lag;
 use runs::member::MemberId;
 use runs::observed::Observed;
 use runs::views;
-use workloads::{Completion, Invocation, Workload};
+use workloads::{Op, Outcome, Workload};
 
 use crate::clock::{RunNs, nanoseconds, whole_milliseconds};
 use crate::events::EventLog;
@@ -63,8 +63,8 @@ fn server(member: MemberId) -> ServerId {
 struct Virtual<'a> {
     prepared: &'a Prepared,
     world: Box<dyn Ensemble>,
-    /// The workload's mapping of answers: the world has one of its own that remembers.
-    mapping: Workload,
+    /// The workload, to ask about last reads: the world has one of its own that remembers.
+    workload: Workload,
     members: Vec<MemberId>,
     events: EventLog,
     history: HistoryWriter<BufWriter<File>>,
@@ -97,14 +97,14 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         reader_each: READER_EACH,
         plant: options.plant,
     };
-    let mapping = describe::workload(options)?;
-    let world = planned::begin(setting, mapping.clone());
+    let workload = describe::workload(options)?;
+    let world = planned::begin(setting, workload.clone());
     let path = prepared.folder.history();
     let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
     let mut run = Virtual {
         prepared,
         world,
-        mapping,
+        workload,
         events: EventLog::new(&members),
         members,
         history: HistoryWriter::new(BufWriter::new(file)),
@@ -210,9 +210,9 @@ impl Virtual<'_> {
     /// Creates every key, at the first member.
     fn set_up(&mut self) -> anyhow::Result<()> {
         let first = self.world.first_operations();
-        for (invocation, completion) in self.errands(&[self.members[0]], 0, &first)?.concat() {
-            if completion.kind != EventKind::Ok {
-                let (key, kind) = (invocation.key, completion.kind);
+        for (op, outcome) in self.errands(&[self.members[0]], 0, &first)?.concat() {
+            if outcome.kind != EventKind::Ok {
+                let (key, kind) = (op.key, outcome.kind);
                 bail!("creating key {key} ended as {kind:?} although nothing is broken");
             }
         }
@@ -224,8 +224,8 @@ impl Virtual<'_> {
         &mut self,
         members: &[MemberId],
         process: u64,
-        todo: &[Invocation],
-    ) -> anyhow::Result<Vec<Vec<(Invocation, Completion)>>> {
+        todo: &[Op],
+    ) -> anyhow::Result<Vec<Vec<(Op, Outcome)>>> {
         let mut errands = Vec::new();
         for (process, member) in (process..).zip(members) {
             errands.push(self.world.send_errand(server(*member), process, todo.to_vec()));
@@ -310,10 +310,10 @@ impl Virtual<'_> {
                 .iter()
                 .zip(&rounds)
                 .flat_map(|(member, read)| read.iter().map(move |read| (member, read)))
-                .filter_map(|(member, (read, told))| self.mapping.final_state(member.0, read, told))
+                .filter_map(|(member, (read, told))| self.workload.final_state(member.0, read, told))
                 .collect();
             let all = states.len() == serving.len() * reads.len();
-            if all && self.mapping.is_settled(&states) || self.world.now_us() > deadline {
+            if all && self.workload.is_settled(&states) || self.world.now_us() > deadline {
                 observed.finals = states;
                 return Ok(());
             }

@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 use checker::history::{History, NEVER, Op, OpKind, Outcome};
 use node_wire::ids::Zxid;
 use node_wire::txn::{Entry, Txn};
-use workloads::Register;
-use workloads::action::decode;
+use workloads::op::Object;
+use zookeeper_mapping::{decode, path};
 
 use super::Judge;
 
@@ -45,7 +45,7 @@ impl Judge {
         let registers = self.replay();
         for (key, ops) in history.by_key() {
             let none = States::new();
-            let states = registers.get(&Register::path(key)).unwrap_or(&none);
+            let states = registers.get(&path(Object::Register, key)).unwrap_or(&none);
             for op in &ops {
                 explain_op(op, states).map_err(|reason| format!("register {key}: {reason}"))?;
             }

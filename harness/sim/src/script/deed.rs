@@ -4,11 +4,11 @@
 //! one of ephemeral nodes.
 
 use std::fmt;
+use std::sync::Arc;
 
-use bytes::Bytes;
-use checker::history::{Function, Value};
-use workloads::action::{CreateMode, Reading, decode_list, encode, encode_list, encode_name};
-use workloads::{Action, Invocation, Kind};
+use workloads::Kind;
+use workloads::op::{Body, Object, Op};
+use workloads::sequential::is_persistent;
 
 use crate::prober::{self, Probe};
 use crate::scout::Quest;
@@ -17,7 +17,7 @@ use crate::scout::Quest;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
     /// An operation of a workload.
-    Operation(Kind, Box<Invocation>),
+    Operation(Kind, Box<Op>),
     /// The end of the session, when all is over for the client.
     Goodbye,
     /// What a scout does.
@@ -41,39 +41,34 @@ fn letter(kind: Kind) -> char {
 
 impl fmt::Display for Deed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, invocation) = match self {
-            Self::Operation(kind, invocation) => (kind, invocation),
+        let (kind, op) = match self {
+            Self::Operation(kind, op) => (kind, op),
             Self::Goodbye => return f.write_str("goodbye"),
             Self::Quest(quest) => return write!(f, "scout {quest}"),
             Self::Probe(batch) => return write!(f, "prober {}", prober::show(batch)),
         };
-        let place = Place { kind: *kind, key: invocation.key };
-        match (invocation.f, &invocation.value) {
-            (Function::Read, _) => write!(f, "read {place}"),
-            (Function::Write, Value::One(value)) if matches!(invocation.action, Action::Create { .. }) => {
-                write!(f, "create {place} {value}")
+        let place = Place { kind: *kind, key: op.key };
+        match &op.body {
+            Body::Read => write!(f, "read {place}"),
+            Body::MakePlace => write!(f, "create {place}"),
+            Body::MakeRegister { value: name } | Body::Next { name, .. } | Body::Create { name } => {
+                write!(f, "create {place} {name}")
             }
-            (Function::Cas, Value::Pair(Some(from), to)) => write!(f, "cas {place} {from} to {to}"),
-            (Function::Append, Value::One(value)) => {
-                write!(f, "append {place} {value}")?;
-                match behind(&invocation.action) {
+            Body::Write { value } => write!(f, "write {place} {value}"),
+            Body::Cas { from, to, .. } => write!(f, "cas {place} {from} to {to}"),
+            Body::Add { element } => write!(f, "add {place} {element}"),
+            Body::Append { element, onto, .. } => {
+                write!(f, "append {place} {element}")?;
+                match onto.last() {
                     Some(last) => write!(f, " behind {last}"),
                     None => f.write_str(" first"),
                 }
             }
-            (Function::Exists, Value::One(value)) => write!(f, "look {place} {value}"),
-            (Function::Open | Function::Close | Function::Abandon, _) => write!(f, "{}", invocation.f),
-            (_, Value::One(value)) => write!(f, "{} {place} {value}", invocation.f),
-            (_, Value::Null) => write!(f, "{} {place}", invocation.f),
-            (_, value) => write!(f, "{} {place} {value}", invocation.f),
+            Body::Delete { name, .. } => write!(f, "delete {place} {name}"),
+            Body::Exists { name } => write!(f, "look {place} {name}"),
+            Body::Open | Body::Close | Body::Abandon => write!(f, "{}", op.function()),
         }
     }
-}
-
-/// The element behind which another one is put; none at the beginning of a list.
-pub(crate) fn behind(action: &Action) -> Option<i64> {
-    let Action::CasWrite { data, .. } = action else { return None };
-    decode_list(data)?.iter().rev().nth(1).copied()
 }
 
 /// Where nodes of a workload are.
@@ -103,28 +98,16 @@ impl Place {
         place().ok_or_else(expected)
     }
 
-    fn path(self) -> String {
-        format!("/{self}")
-    }
-
-    fn node(self, name: i64) -> String {
-        format!("/{self}/{}", encode_name(name))
-    }
-
-    fn deed(self, f: Function, value: Value, action: Action) -> Deed {
-        let reading = match (self.kind, f, &value) {
-            (Kind::Set | Kind::Append, Function::Create, _) | (Kind::Register, _, _) => Reading::Integer,
-            (Kind::Append, _, _) => Reading::Integers,
-            (Kind::Ephemeral, Function::Create, Value::Null) | (Kind::Sequential, _, _) => Reading::Numbers,
-            (Kind::Set | Kind::Ephemeral, _, _) => Reading::Names,
+    fn deed(self, body: Body) -> Deed {
+        let object = match self.kind {
+            Kind::Register => Object::Register,
+            Kind::Set => Object::Set,
+            Kind::Append => Object::List,
+            Kind::Sequential => Object::Numbers,
+            Kind::Ephemeral => Object::Names,
         };
-        let expect = if let Action::CasWrite { expect, .. } = &action { Some(*expect) } else { None };
-        Deed::Operation(self.kind, Box::new(Invocation { f, key: self.key, value, expect, action, reading }))
+        Deed::Operation(self.kind, Box::new(Op::new(object, self.key, body)))
     }
-}
-
-fn create(path: String, data: Bytes, mode: CreateMode) -> Action {
-    Action::Create { path, data, mode }
 }
 
 impl Deed {
@@ -135,59 +118,37 @@ impl Deed {
             ["goodbye"] => Self::Goodbye,
             ["scout", quest @ ..] => Self::Quest(Quest::parse(quest)?),
             ["prober", batch @ ..] => Self::Probe(prober::parse(batch)?),
-            ["close"] => Self::Operation(Kind::Ephemeral, Box::new(Invocation::close())),
-            ["abandon"] => Self::Operation(Kind::Ephemeral, Box::new(Invocation::abandon())),
-            ["read", place] => {
-                let place = Place::parse(place, &Kind::ALL)?;
-                let path = place.path();
-                let action = match place.kind {
-                    Kind::Register | Kind::Append => Action::SyncRead { path },
-                    Kind::Set | Kind::Sequential | Kind::Ephemeral => Action::SyncChildren { path },
-                };
-                place.deed(Function::Read, Value::Null, action)
-            }
+            ["close"] => Self::Operation(Kind::Ephemeral, Box::new(Op::close())),
+            ["abandon"] => Self::Operation(Kind::Ephemeral, Box::new(Op::abandon())),
+            ["read", place] => Place::parse(place, &Kind::ALL)?.deed(Body::Read),
             ["create", place] => {
                 let kinds = [Kind::Set, Kind::Append, Kind::Sequential, Kind::Ephemeral];
-                let place = Place::parse(place, &kinds)?;
-                let action = create(place.path(), Bytes::new(), CreateMode::Persistent);
-                place.deed(Function::Create, Value::Null, action)
+                Place::parse(place, &kinds)?.deed(Body::MakePlace)
             }
             ["create", place, value] => {
                 let place = Place::parse(place, &[Kind::Register, Kind::Sequential, Kind::Ephemeral])?;
                 Self::creation(place, number(value)?)
             }
             ["write", place, value] => {
-                let place = Place::parse(place, &[Kind::Register])?;
-                let value = number(value)?;
-                let action = Action::Write { path: place.path(), data: encode(value) };
-                place.deed(Function::Write, Value::One(value), action)
+                Place::parse(place, &[Kind::Register])?.deed(Body::Write { value: number(value)? })
             }
             ["cas", place, from, "to", to] => {
-                let place = Place::parse(place, &[Kind::Register])?;
-                let to = number(to)?;
-                let action = Action::CasWrite { path: place.path(), data: encode(to), expect: 0 };
-                place.deed(Function::Cas, Value::Pair(Some(number(from)?), to), action)
+                let (from, to) = (number(from)?, number(to)?);
+                Place::parse(place, &[Kind::Register])?.deed(Body::Cas { from, to, basis: 0 })
             }
             ["add", place, value] => {
-                let place = Place::parse(place, &[Kind::Set])?;
-                let value = number(value)?;
-                let action = create(place.node(value), Bytes::new(), CreateMode::Persistent);
-                place.deed(Function::Add, Value::One(value), action)
+                Place::parse(place, &[Kind::Set])?.deed(Body::Add { element: number(value)? })
             }
-            ["append", place, value, "first"] => Self::appending(place, &[number(value)?])?,
+            ["append", place, value, "first"] => Self::appending(place, number(value)?, &[])?,
             ["append", place, value, "behind", last] => {
-                Self::appending(place, &[number(last)?, number(value)?])?
+                Self::appending(place, number(value)?, &[number(last)?])?
             }
             ["delete", place, value] => {
-                let place = Place::parse(place, &[Kind::Sequential])?;
-                let value = Value::One(number(value)?);
-                place.deed(Function::Delete, value, Action::Delete { path: String::new() })
+                let name = number(value)?;
+                Place::parse(place, &[Kind::Sequential])?.deed(Body::Delete { name, number: 0 })
             }
             ["look", place, value] => {
-                let place = Place::parse(place, &[Kind::Ephemeral])?;
-                let value = number(value)?;
-                let action = Action::SyncExists { path: place.node(value) };
-                place.deed(Function::Exists, Value::One(value), action)
+                Place::parse(place, &[Kind::Ephemeral])?.deed(Body::Exists { name: number(value)? })
             }
             _ => {
                 return Err(
@@ -199,27 +160,18 @@ impl Deed {
         })
     }
 
-    fn creation(place: Place, value: i64) -> Self {
-        let (f, action) = match place.kind {
-            Kind::Register => (Function::Write, create(place.path(), encode(value), CreateMode::Persistent)),
-            Kind::Sequential => {
-                let lasts = value % 2 == 0;
-                let mode = if lasts { CreateMode::Sequential } else { CreateMode::EphemeralSequential };
-                (Function::Create, create(format!("{}-", place.node(value)), Bytes::new(), mode))
-            }
-            Kind::Set | Kind::Append | Kind::Ephemeral => {
-                (Function::Create, create(place.node(value), Bytes::new(), CreateMode::Ephemeral))
-            }
-        };
-        place.deed(f, Value::One(value), action)
+    fn creation(place: Place, name: i64) -> Self {
+        place.deed(match place.kind {
+            Kind::Register => Body::MakeRegister { value: name },
+            Kind::Sequential => Body::Next { name, lasts: is_persistent(name) },
+            Kind::Set | Kind::Append | Kind::Ephemeral => Body::Create { name },
+        })
     }
 
     /// The end of the list must be enough; the rest of it is what was shown.
-    fn appending(place: &str, end: &[i64]) -> Result<Self, String> {
+    fn appending(place: &str, element: i64, end: &[i64]) -> Result<Self, String> {
         let place = Place::parse(place, &[Kind::Append])?;
-        let action = Action::CasWrite { path: place.path(), data: encode_list(end), expect: 0 };
-        let value = end.last().copied().map_or(Value::Null, Value::One);
-        Ok(place.deed(Function::Append, value, action))
+        Ok(place.deed(Body::Append { element, onto: Arc::from(end), basis: 0 }))
     }
 }
 
@@ -229,48 +181,38 @@ fn number(word: &str) -> Result<i64, String> {
 
 #[cfg(test)]
 mod tests {
-    use bytestring::ByteString;
-    use node_wire::ids::Zxid;
+    use checker::history::Value;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
-    use workloads::{Answer, Params, Workload};
+    use workloads::{Claims, Outcome, Params, Workload};
 
     use super::*;
 
-    fn answer(invocation: &Invocation) -> Answer {
-        let zxid = Zxid(1);
-        match &invocation.action {
-            Action::Create { path, mode, .. } => {
-                let numbered = matches!(mode, CreateMode::Sequential | CreateMode::EphemeralSequential);
-                let path = if numbered { format!("{path}0000000001") } else { path.clone() };
-                Answer::Created { path: ByteString::from(path), zxid }
-            }
-            Action::SyncRead { .. } => {
-                let data = if invocation.reading == Reading::Integers { "7,8" } else { "7" };
-                Answer::Read { data: Some(data.into()), version: 0, mzxid: zxid, zxid }
-            }
-            Action::Write { .. } | Action::CasWrite { .. } => {
-                Answer::Written { version: 1, mzxid: zxid, zxid }
-            }
-            _ => Answer::Lost { reason: "a test".to_owned() },
+    fn outcome(op: &Op) -> Outcome {
+        let told = |value| Outcome {
+            claims: Claims { version: Some(1), ..Claims::default() },
+            ..Outcome::told(value, Some(1))
+        };
+        match (&op.body, op.object) {
+            (Body::Next { name, .. }, _) => told(Value::Pair(Some(*name), 1)),
+            (Body::Read, Object::List) => told(Value::List([7, 8].into())),
+            (Body::Read, Object::Register) => told(Value::One(7)),
+            _ => told(op.value()),
         }
     }
 
     /// What a script does not say: it is known when the operation is asked for.
-    fn without_memory(mut invocation: Invocation) -> Invocation {
-        match &mut invocation.action {
-            Action::CasWrite { expect, data, .. } => {
-                *expect = 0;
-                let list = decode_list(data).filter(|_| invocation.f == Function::Append);
-                if let Some(list) = list {
-                    *data = encode_list(&list[list.len().saturating_sub(2)..]);
-                }
+    fn without_memory(mut op: Op) -> Op {
+        match &mut op.body {
+            Body::Cas { basis, .. } => *basis = 0,
+            Body::Append { onto, basis, .. } => {
+                *basis = 0;
+                *onto = onto.last().copied().into_iter().collect();
             }
-            Action::Delete { path } => path.clear(),
+            Body::Delete { number, .. } => *number = 0,
             _ => {}
         }
-        invocation.expect = invocation.expect.map(|_| 0);
-        invocation
+        op
     }
 
     #[test]
@@ -282,11 +224,11 @@ mod tests {
             asked.extend(workload.final_reads());
             for _ in 0..600 {
                 let next = workload.next_op(3);
-                workload.complete(3, &next, &answer(&next));
+                workload.complete(3, &next, &outcome(&next));
                 asked.push(next);
             }
-            for invocation in asked {
-                let deed = Deed::Operation(kind, Box::new(without_memory(invocation)));
+            for op in asked {
+                let deed = Deed::Operation(kind, Box::new(without_memory(op)));
                 let text = deed.to_string();
                 let words: Vec<&str> = text.split(' ').collect();
                 let Deed::Operation(read_as, read) = Deed::parse(&words).expect("it can be read") else {

@@ -67,7 +67,7 @@ mod shrinker;
 
 use node_core::Bug;
 
-pub(crate) use deed::{Deed, behind};
+pub(crate) use deed::Deed;
 pub(crate) use head::{Head, MAX_CLIENTS, Prompt};
 pub(crate) use lines::{Crash, DiskTurn, Kind, Line, Target, Transition};
 pub use parse::ScriptError;

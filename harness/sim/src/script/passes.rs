@@ -2,6 +2,8 @@
 
 use std::mem::discriminant;
 
+use workloads::op::Body;
+
 use super::groups;
 use super::head::SETTINGS;
 use super::lines::{Crash, Line, Transition};
@@ -345,10 +347,10 @@ fn simpler(transition: &Transition) -> Vec<Transition> {
         Transition::Packet { from, to, kind, zxid, old } if old > 0 => {
             vec![Transition::Packet { from, to, kind, zxid, old: 0 }]
         }
-        Transition::Asks { client, deed: Deed::Operation(_, invocation) } if invocation.expect.is_some() => {
-            let checker::history::Value::Pair(_, value) = invocation.value else { return Vec::new() };
-            let key = format!("r{}", invocation.key);
-            let write = Deed::parse(&["write", &key, &value.to_string()]).ok();
+        Transition::Asks { client, deed: Deed::Operation(_, op) } if op.basis().is_some() => {
+            let Body::Cas { to, .. } = op.body else { return Vec::new() };
+            let key = format!("r{}", op.key);
+            let write = Deed::parse(&["write", &key, &to.to_string()]).ok();
             write.into_iter().map(|deed| Transition::Asks { client, deed }).collect()
         }
         _ => Vec::new(),

@@ -3,12 +3,15 @@
 //! Nothing happens by itself here. Effects of members fill pipes, stores' queues and lists of dials as in a drawn
 //! world; lines of the script empty them.
 
+use std::sync::Arc;
+
 use checker::history::{EventKind, Function, Value};
 use node_core::Plant;
 use node_core::io::Input;
 use node_wire::ids::Zxid;
-use workloads::action::{encode_list, encode_name};
-use workloads::{Action, Answer, Invocation};
+use workloads::Op;
+use workloads::op::Body;
+use zookeeper_mapping::Answer;
 
 use super::World;
 use super::hand::{Hand, Scripted};
@@ -20,7 +23,7 @@ use crate::dice::Dice;
 use crate::host::{Rot, Source};
 use crate::network::{Cargo, Conn, EndId, HostIndex};
 use crate::outcome::{Options, Violation};
-use crate::script::{Crash, Deed, DiskTurn, Head, Kind, Line, Prompt, Transition, behind};
+use crate::script::{Crash, Deed, DiskTurn, Head, Kind, Line, Prompt, Transition};
 use crate::time::{Clock, Time};
 
 /// Between two lines of which the second says no time.
@@ -499,13 +502,13 @@ impl<P: Plant> World<P> {
             return false;
         }
         match deed {
-            Deed::Operation(kind, invocation) => {
+            Deed::Operation(kind, op) => {
                 let loads = &self.record.loads;
                 let of_kind = |job: &Job| loads[job.load].workload.kind() == *kind;
                 let Some(job) = client.jobs.iter().position(of_kind) else { return false };
                 let load = client.jobs[job].load;
-                let Some(invocation) = self.as_shown(load, invocation) else { return false };
-                self.invoke(index, job, invocation);
+                let Some(op) = self.as_shown(load, op) else { return false };
+                self.invoke(index, job, op);
             }
             Deed::Goodbye => self.say_goodbye(index),
             Deed::Quest(quest) => self.seek(index, quest.clone()),
@@ -515,35 +518,28 @@ impl<P: Plant> World<P> {
     }
 
     /// The operation as a client can ask for it: what it replaces or deletes must have been shown by some reply.
-    fn as_shown(&mut self, load: usize, invocation: &Invocation) -> Option<Invocation> {
-        let mut asked = invocation.clone();
-        let key = invocation.key;
-        match (&mut asked.action, &invocation.value) {
-            (Action::CasWrite { expect, .. }, Value::Pair(Some(from), _)) => {
-                *expect = self.shown(load, key, *from)?;
-                asked.expect = Some(*expect);
-            }
-            (Action::CasWrite { expect, data, .. }, Value::One(element)) => {
-                let last = behind(&invocation.action);
+    fn as_shown(&mut self, load: usize, op: &Op) -> Option<Op> {
+        let mut asked = op.clone();
+        let key = op.key;
+        match &mut asked.body {
+            Body::Cas { from, basis, .. } => *basis = self.shown(load, key, *from)?,
+            Body::Append { onto, basis, .. } => {
+                let last = onto.last().copied();
                 let lists = self.scripted().lists.iter().rev();
                 let (_, list, version) =
                     lists.into_iter().find(|(of, list, _)| *of == key && list.last().copied() == last)?;
-                let longer: Vec<i64> = list.iter().copied().chain([*element]).collect();
-                (*expect, *data) = (*version, encode_list(&longer));
-                asked.expect = Some(*expect);
+                (*onto, *basis) = (Arc::clone(list), *version);
             }
-            (Action::Delete { path }, Value::One(name)) => {
-                let made =
-                    self.record.loads[load].history.iter().rev().find_map(|line| match line.value {
-                        Value::Pair(Some(made), number)
-                            if line.kind == EventKind::Ok
-                                && (line.f, line.key, made) == (Function::Create, key, *name) =>
-                        {
-                            Some(number)
-                        }
-                        _ => None,
-                    })?;
-                *path = format!("/q{key}/{}-{made:010}", encode_name(*name));
+            Body::Delete { name, number } => {
+                *number = self.record.loads[load].history.iter().rev().find_map(|line| match line.value {
+                    Value::Pair(Some(made), number)
+                        if line.kind == EventKind::Ok
+                            && (line.f, line.key, made) == (Function::Create, key, *name) =>
+                    {
+                        Some(number)
+                    }
+                    _ => None,
+                })?;
             }
             _ => {}
         }
@@ -551,7 +547,7 @@ impl<P: Plant> World<P> {
     }
 
     /// The version that some reply showed together with a value.
-    fn shown(&self, load: usize, key: u64, value: i64) -> Option<i32> {
+    fn shown(&self, load: usize, key: u64, value: i64) -> Option<i64> {
         let line = self.record.loads[load].history.iter().rev().find(|line| {
             let shown = match line.value {
                 Value::One(shown) | Value::Pair(_, shown) => Some(shown),
@@ -559,7 +555,7 @@ impl<P: Plant> World<P> {
             };
             line.kind == EventKind::Ok && line.key == key && shown == Some(value)
         });
-        line.and_then(|line| i32::try_from(line.version?).ok())
+        line.and_then(|line| line.version)
     }
 
     pub(super) fn pings(&mut self, index: usize) -> bool {

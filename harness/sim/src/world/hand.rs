@@ -4,13 +4,14 @@
 //! world asks here for what the dice would have decided.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use checker::history::{EventKind, Value};
 use node_core::Plant;
 use node_wire::election::Notification;
 use node_wire::ids::Zxid;
-use workloads::action::{Completion, decode_list};
-use workloads::{Action, Invocation, Kind};
+use workloads::op::Body;
+use workloads::{Kind, Op, Outcome};
 
 use super::World;
 use crate::network::HostIndex;
@@ -70,7 +71,7 @@ pub(super) struct Scripted {
     /// The zxid of the last packet that arrived.
     pub(super) arrived: Option<Zxid>,
     /// Lists that replies have shown, with their key and version.
-    pub(super) lists: Vec<(u64, Vec<i64>, i32)>,
+    pub(super) lists: Vec<(u64, Arc<[i64]>, i64)>,
 }
 
 /// Something that the dice decide at a crash.
@@ -201,20 +202,20 @@ impl<P: Plant> World<P> {
     }
 
     /// What a reply showed of a list, for clients of a script that go on from there.
-    pub(super) fn show(&mut self, load: usize, invocation: &Invocation, completion: &Completion) {
+    pub(super) fn show(&mut self, load: usize, op: &Op, outcome: &Outcome) {
         let Hand::Scripted(scripted) = &mut self.hand else { return };
-        let Some(version) = completion.version.and_then(|version| i32::try_from(version).ok()) else {
-            return;
-        };
+        let Some(version) = outcome.claims.version else { return };
         if self.record.loads[load].workload.kind() != Kind::Append {
             return;
         }
-        let list = match (&completion.value, &invocation.action) {
-            (Value::List(list), _) => Some(list.to_vec()),
-            (_, Action::CasWrite { data, .. }) if completion.kind == EventKind::Ok => decode_list(data),
+        let list = match (&outcome.value, &op.body) {
+            (Value::List(list), _) => Some(Arc::clone(list)),
+            (_, Body::Append { element, onto, .. }) if outcome.kind == EventKind::Ok => {
+                Some(onto.iter().copied().chain([*element]).collect())
+            }
             _ => None,
         };
-        scripted.lists.extend(list.map(|list| (invocation.key, list, version)));
+        scripted.lists.extend(list.map(|list| (op.key, list, version)));
     }
 
     /// A process has ended, with all that was decided about it.

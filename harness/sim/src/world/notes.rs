@@ -13,8 +13,7 @@ use node_wire::jute::Reader;
 use node_wire::membership::Membership;
 use node_wire::quorum::{ForwardedRequest, PacketType, QuorumPacket};
 use node_wire::txn::{Entry, Txn};
-use workloads::Invocation;
-use workloads::action::Completion;
+use workloads::{Op, Outcome};
 
 use super::World;
 use super::membership::show_membership;
@@ -119,18 +118,18 @@ pub(super) fn vote(vote: &Notification) -> String {
 }
 
 /// What came of an operation.
-pub(super) fn completion(client: usize, invocation: &Invocation, completion: &Completion) -> String {
-    let mut line = format!("c{}: {} {}", client + 1, invocation.f, invocation.key);
-    line += &match &completion.value {
+pub(super) fn completion(client: usize, op: &Op, outcome: &Outcome) -> String {
+    let mut line = format!("c{}: {} {}", client + 1, op.function(), op.key);
+    line += &match &outcome.value {
         Value::Null => String::new(),
-        Value::Pair(Some(from), to) if invocation.f == Function::Cas => format!(" {from} to {to}"),
+        Value::Pair(Some(from), to) if op.function() == Function::Cas => format!(" {from} to {to}"),
         value => format!(" {value}"),
     };
-    line += &format!(" {:?}", completion.kind).to_lowercase();
-    if let Some(version) = completion.version {
+    line += &format!(" {:?}", outcome.kind).to_lowercase();
+    if let Some(version) = outcome.claims.version {
         line += &format!(" at version {version}");
     }
-    if let Some(error) = &completion.error {
+    if let Some(error) = &outcome.error {
         line += &format!(" ({error})");
     }
     line

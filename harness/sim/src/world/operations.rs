@@ -12,7 +12,9 @@ use node_wire::client::{
 };
 use node_wire::ids::Zxid;
 use node_wire::jute::Reader;
-use workloads::{Action, Answer, Invocation, Kind};
+use workloads::op::Body;
+use workloads::{Kind, Op};
+use zookeeper_mapping::{Answer, outcome};
 
 use super::{World, notes};
 use crate::client::{self, Open, Purpose, Wake};
@@ -56,13 +58,13 @@ impl<P: Plant> World<P> {
             return;
         }
         match self.next_operation(index) {
-            Some((job, invocation)) => self.invoke(index, job, invocation),
+            Some((job, op)) => self.invoke(index, job, op),
             None => self.set_timer(index, IDLE_US, Wake::Act),
         }
     }
 
     /// What a client does next. The first one prepares every workload, and reads all of it last.
-    fn next_operation(&mut self, index: usize) -> Option<(usize, Invocation)> {
+    fn next_operation(&mut self, index: usize) -> Option<(usize, Op)> {
         if index == 0
             && let Some(load) = self.record.unfinished()
         {
@@ -71,8 +73,8 @@ impl<P: Plant> World<P> {
         }
         let client = &mut self.clients[index];
         let job = client.dice.index(client.regular_jobs);
-        let invocation = self.record.next(client.jobs[job])?;
-        Some((job, invocation))
+        let op = self.record.next(client.jobs[job])?;
+        Some((job, op))
     }
 
     /// A client ends its session, and all is over for it.
@@ -82,16 +84,16 @@ impl<P: Plant> World<P> {
         self.ask(index, vec![frame]);
     }
 
-    pub(super) fn invoke(&mut self, index: usize, job: usize, invocation: Invocation) {
+    pub(super) fn invoke(&mut self, index: usize, job: usize, op: Op) {
         self.write_down(|world| {
             let kind = world.record.loads[world.clients[index].jobs[job].load].workload.kind();
-            Transition::Asks { client: index, deed: Deed::Operation(kind, Box::new(invocation.clone())) }
+            Transition::Asks { client: index, deed: Deed::Operation(kind, Box::new(op.clone())) }
         });
         let client = &mut self.clients[index];
-        let frames = client.frames_of(&invocation.action);
-        let line = invocation.event(client.jobs[job].process, self.now.as_ns());
+        let frames = client.frames_of(&op);
+        let line = op.event(client.jobs[job].process, self.now.as_ns());
         let leaves_silently = frames.is_empty();
-        client.open = Some(Open { job, invocation });
+        client.open = Some(Open { job, op });
         self.push(index, job, line);
         if leaves_silently {
             self.complete(index, &Answer::Abandoned);
@@ -116,39 +118,44 @@ impl<P: Plant> World<P> {
     /// The open operation of a client ends.
     pub(super) fn complete(&mut self, index: usize, answer: &Answer) {
         let client = &mut self.clients[index];
-        let Some(Open { job, invocation }) = client.open.take() else { return };
+        let Some(Open { job, op }) = client.open.take() else { return };
         let process = client.jobs[job].process;
         let load = client.jobs[job].load;
-        let completion = self.record.loads[load].workload.complete(process, &invocation, answer);
-        let line = completion.event(&invocation, process, self.now.as_ns());
+        let outcome = outcome(&op, answer);
+        self.record.loads[load].workload.complete(process, &op, &outcome);
+        let line = outcome.event(&op, process, self.now.as_ns());
         let figures = [process, u64::try_from(self.record.loads[load].history.len()).unwrap_or(0)];
         self.world_line("op", figures, || {
             format!(
                 "p{process} {} k{} {} -> {:?} {}",
-                invocation.f, invocation.key, invocation.value, completion.kind, completion.value
+                op.function(),
+                op.key,
+                op.value(),
+                outcome.kind,
+                outcome.value
             )
         });
-        self.remark(|_| notes::completion(index, &invocation, &completion));
-        self.show(load, &invocation, &completion);
+        self.remark(|_| notes::completion(index, &op, &outcome));
+        self.show(load, &op, &outcome);
         self.push(index, job, line);
-        match completion.kind {
+        match outcome.kind {
             EventKind::Ok => self.counters.ok += 1,
             EventKind::Info => self.counters.unknown += 1,
             EventKind::Fail | EventKind::Invoke => self.counters.failed += 1,
         }
-        if completion.retires() {
+        if outcome.retires() {
             self.clients[index].jobs[job].process = self.record.process();
-        } else if completion.kind == EventKind::Ok && *answer != Answer::Abandoned {
+        } else if outcome.kind == EventKind::Ok && *answer != Answer::Abandoned {
             self.clients[index].served += 1;
         }
-        self.record.finished(load, &invocation, answer);
+        self.record.finished(load, &op, &outcome);
         if let Some(zxid) = changed_at(answer) {
             self.count(load);
             let finding = self.judge.acknowledged(zxid);
             self.judged(finding);
         }
         // Whatever became of it, the client will not use the session again.
-        if invocation.action == Action::Close && completion.kind != EventKind::Ok {
+        if op.body == Body::Close && outcome.kind != EventKind::Ok {
             self.note_leaving(index, &Answer::Abandoned);
             self.clients[index].session = None;
         }
@@ -164,7 +171,7 @@ impl<P: Plant> World<P> {
     }
 
     /// A session was opened, or is left, beside the workload's own operations: workloads that judge sessions know.
-    fn note_session(&mut self, index: usize, invocation: &Invocation, answer: &Answer, since: Time) {
+    fn note_session(&mut self, index: usize, op: &Op, answer: &Answer, since: Time) {
         for job in 0..self.clients[index].regular_jobs {
             let client = &self.clients[index];
             let (load, process) = (client.jobs[job].load, client.jobs[job].process);
@@ -172,9 +179,10 @@ impl<P: Plant> World<P> {
             if !workload.records_sessions() {
                 continue;
             }
-            let completion = workload.complete(process, invocation, answer);
-            let asked = invocation.event(process, since.as_ns());
-            let told = completion.event(invocation, process, self.now.as_ns());
+            let outcome = outcome(op, answer);
+            workload.complete(process, op, &outcome);
+            let asked = op.event(process, since.as_ns());
+            let told = outcome.event(op, process, self.now.as_ns());
             self.push(index, job, asked);
             self.push(index, job, told);
         }
@@ -182,12 +190,12 @@ impl<P: Plant> World<P> {
 
     pub(super) fn note_opening(&mut self, index: usize, timeout_ms: i32) {
         let since = self.clients[index].asked_at;
-        self.note_session(index, &Invocation::open(), &Answer::Opened { timeout_ms }, since);
+        self.note_session(index, &Op::open(), &Answer::Opened { timeout_ms }, since);
     }
 
     /// A client gives its session up, or hears that it has expired.
     pub(super) fn note_leaving(&mut self, index: usize, answer: &Answer) {
-        self.note_session(index, &Invocation::abandon(), answer, self.now);
+        self.note_session(index, &Op::abandon(), answer, self.now);
     }
 
     pub(super) fn on_reply(&mut self, index: usize, frame: Bytes) {

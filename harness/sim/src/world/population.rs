@@ -9,7 +9,7 @@ use node_core::io::{ClientId, Input};
 use node_wire::client::{ConnectRequest, Request};
 use node_wire::ids::Zxid;
 use node_wire::jute::Reader;
-use workloads::Answer;
+use zookeeper_mapping::Answer;
 
 use super::stages::Stage;
 use super::{Event, World};

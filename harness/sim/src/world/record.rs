@@ -1,10 +1,9 @@
 //! What the clients of a world leave behind: a history for each workload, and what is still to be done in it.
 
-use checker::history::Event as Line;
-use node_wire::client::ErrorCode;
+use checker::history::{Event as Line, EventKind};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use workloads::{Action, Answer, Invocation, Kind, Params, RegisterParams, Workload};
+use workloads::{Kind, Op, Outcome, Params, Refusal, RegisterParams, Workload};
 
 use crate::chores::Chores;
 use crate::client::Job;
@@ -15,9 +14,9 @@ use crate::drawn::Drawn;
 pub(super) struct Load {
     pub(super) workload: Workload,
     /// What must be made before the load begins.
-    setup: Vec<Invocation>,
+    setup: Vec<Op>,
     /// What is read last.
-    finals: Vec<Invocation>,
+    finals: Vec<Op>,
     pub(super) history: Vec<Line>,
 }
 
@@ -85,13 +84,13 @@ impl Record {
     }
 
     /// What is still to be made or read in a workload.
-    pub(super) fn chore(&self, load: usize) -> Option<Invocation> {
+    pub(super) fn chore(&self, load: usize) -> Option<Op> {
         let load = &self.loads[load];
         load.setup.last().or_else(|| if self.quiet { load.finals.last() } else { None }).cloned()
     }
 
     /// What a client does next in a workload, if it is time for that.
-    pub(super) fn next(&mut self, job: Job) -> Option<Invocation> {
+    pub(super) fn next(&mut self, job: Job) -> Option<Op> {
         let load = &mut self.loads[job.load];
         if self.quiet || !load.setup.is_empty() {
             return None;
@@ -119,29 +118,21 @@ impl Record {
     }
 
     /// Something that must be done came to an end, well or not.
-    pub(super) fn finished(&mut self, load: usize, invocation: &Invocation, answer: &Answer) {
+    pub(super) fn finished(&mut self, load: usize, op: &Op, outcome: &Outcome) {
         let Load { workload, setup, finals, .. } = &mut self.loads[load];
-        if setup.last() == Some(invocation) {
+        if setup.last() == Some(op) {
             setup.pop();
-            let there = matches!(
-                answer,
-                Answer::Created { .. } | Answer::Refused { code: ErrorCode::NodeExists, .. }
-            );
-            if !there {
+            if !outcome.is_there() {
                 // Tried again, a register with another value: no value is written twice.
-                setup.extend(workload.setup().into_iter().find(|fresh| fresh.key == invocation.key));
+                setup.extend(workload.setup().into_iter().find(|fresh| fresh.key == op.key));
             }
-        } else if finals.last() == Some(invocation) && is_read(&invocation.action, answer) {
+        } else if finals.last() == Some(op) && is_read(outcome) {
             finals.pop();
         }
     }
 }
 
 /// Whether a last read was answered.
-fn is_read(action: &Action, answer: &Answer) -> bool {
-    match answer {
-        Answer::Read { .. } | Answer::Children { .. } => true,
-        Answer::Refused { code: ErrorCode::NoNode, .. } => !matches!(action, Action::Create { .. }),
-        _ => false,
-    }
+fn is_read(outcome: &Outcome) -> bool {
+    outcome.kind == EventKind::Ok || outcome.refusal == Some(Refusal::Missing)
 }

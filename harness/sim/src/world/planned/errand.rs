@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use workloads::{Completion, Invocation};
+use workloads::{Op, Outcome};
 
 use crate::time::Time;
 
@@ -14,8 +14,8 @@ pub(super) const CALM_PATIENCE_US: u64 = 5_000_000;
 
 /// Operations to be done.
 pub(super) struct Errand {
-    todo: VecDeque<Invocation>,
-    pub(super) done: Vec<(Invocation, Completion)>,
+    todo: VecDeque<Op>,
+    pub(super) done: Vec<(Op, Outcome)>,
     pub(super) over: bool,
     /// When it gives up connecting.
     until: Time,
@@ -23,12 +23,12 @@ pub(super) struct Errand {
 
 impl Errand {
     /// These operations, one after the other. Connecting may take until then.
-    pub(super) fn new(todo: Vec<Invocation>, until: Time) -> Self {
+    pub(super) fn new(todo: Vec<Op>, until: Time) -> Self {
         Self { todo: todo.into(), done: Vec::new(), over: false, until }
     }
 
     /// The next operation; without one the errand is over.
-    pub(super) fn next_operation(&mut self) -> Option<Invocation> {
+    pub(super) fn next_operation(&mut self) -> Option<Op> {
         let next = self.todo.pop_front();
         self.over |= next.is_none();
         next
@@ -41,10 +41,10 @@ impl Errand {
     }
 
     /// An operation came to an end. One that stays open is the last: its process must not go on.
-    pub(super) fn note(&mut self, invocation: Invocation, completion: Completion) {
-        if completion.retires() {
+    pub(super) fn note(&mut self, op: Op, outcome: Outcome) {
+        if outcome.retires() {
             self.todo.clear();
         }
-        self.done.push((invocation, completion));
+        self.done.push((op, outcome));
     }
 }

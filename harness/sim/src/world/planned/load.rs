@@ -9,7 +9,8 @@ use std::iter::Peekable;
 
 use checker::history::Event as Line;
 use node_core::Plant;
-use workloads::{Answer, Completion, Invocation, Workload};
+use workloads::{Op, Outcome, Workload};
+use zookeeper_mapping::{Answer, outcome};
 
 use super::super::{Event, World};
 use super::Arrivals;
@@ -68,7 +69,7 @@ impl Load {
         self.seats.iter().map(|seat| seat.process + 1).max().unwrap_or(1)
     }
 
-    pub(super) fn errand_over(&self, errand: usize) -> Option<&[(Invocation, Completion)]> {
+    pub(super) fn errand_over(&self, errand: usize) -> Option<&[(Op, Outcome)]> {
         self.seats.get(errand)?.errand.as_ref().filter(|errand| errand.over).map(|errand| &errand.done[..])
     }
 }
@@ -150,8 +151,8 @@ impl<P: Plant> World<P> {
                 self.never_sent(seat, due, "no client was free in time");
                 self.the_plan().load.idle.push_front(seat);
             } else {
-                let invocation = self.next_of(seat);
-                self.invoke_at(seat, invocation, Some(due));
+                let op = self.next_of(seat);
+                self.invoke_at(seat, op, Some(due));
             }
         }
     }
@@ -169,43 +170,38 @@ impl<P: Plant> World<P> {
     }
 
     /// What a client does next.
-    fn next_of(&mut self, seat: usize) -> Invocation {
+    fn next_of(&mut self, seat: usize) -> Op {
         let load = &mut self.the_plan().load;
         let client = &mut load.seats[seat];
         if client.only_reads { load.workload.next_read() } else { load.workload.next_op(client.process) }
     }
 
     fn never_sent(&mut self, seat: usize, due: u64, reason: &str) {
-        let invocation = self.next_of(seat);
-        self.note_invoke(seat, &invocation, Some(due), false);
-        self.note_answer(seat, &invocation, &Answer::NotSent { reason: reason.to_owned() }, false);
+        let op = self.next_of(seat);
+        self.note_invoke(seat, &op, Some(due), false);
+        self.note_answer(seat, &op, &Answer::NotSent { reason: reason.to_owned() }, false);
     }
 
-    pub(super) fn note_invoke(&mut self, seat: usize, invocation: &Invocation, due: Option<u64>, sent: bool) {
+    pub(super) fn note_invoke(&mut self, seat: usize, op: &Op, due: Option<u64>, sent: bool) {
         let process = self.plan_of().load.seats[seat].process;
-        let mut line = invocation.event(process, self.now.as_ns());
+        let mut line = op.event(process, self.now.as_ns());
         line.due = due.map(|due| due * 1000);
         self.push_line(seat, line, sent);
     }
 
     /// Notes what came of an operation; a process whose operation stays open is never heard of again.
-    pub(super) fn note_answer(
-        &mut self,
-        seat: usize,
-        invocation: &Invocation,
-        answer: &Answer,
-        sent: bool,
-    ) -> Completion {
+    pub(super) fn note_answer(&mut self, seat: usize, op: &Op, answer: &Answer, sent: bool) -> Outcome {
         let load = &mut self.the_plan().load;
         let process = load.seats[seat].process;
-        let completion = load.workload.complete(process, invocation, answer);
-        let line = completion.event(invocation, process, self.now.as_ns());
+        let outcome = outcome(op, answer);
+        load.workload.complete(process, op, &outcome);
+        let line = outcome.event(op, process, self.now.as_ns());
         self.push_line(seat, line, sent);
         let load = &mut self.the_plan().load;
-        if completion.retires() && load.seats[seat].errand.is_none() {
+        if outcome.retires() && load.seats[seat].errand.is_none() {
             load.seats[seat].process += load.clients;
         }
-        completion
+        outcome
     }
 
     fn push_line(&mut self, seat: usize, mut line: Line, sent: bool) {

@@ -26,7 +26,7 @@ use node_core::commit_times::{CommitTimes, Counted};
 use node_core::io::StoreOp;
 use node_core::{Bug, Clean, Plant, Planted, io};
 use node_wire::ids::{ServerId, Zxid};
-use workloads::{Completion, Invocation, Workload};
+use workloads::{Op, Outcome, Workload};
 
 use super::{Event, World};
 use crate::dice::Dice;
@@ -152,14 +152,14 @@ pub trait Ensemble {
     /// Operations that were due while too many others waited.
     fn shed(&self) -> u64;
     /// The workload's first operations.
-    fn first_operations(&mut self) -> Vec<Invocation>;
+    fn first_operations(&mut self) -> Vec<Op>;
     /// The workload's last operations.
-    fn last_operations(&self) -> Vec<Invocation>;
+    fn last_operations(&self) -> Vec<Op>;
     /// Sends somebody to a member with operations to be done there one by one, each waited for longer than clients
     /// do. Gives the errand's number.
-    fn send_errand(&mut self, member: ServerId, process: u64, todo: Vec<Invocation>) -> usize;
+    fn send_errand(&mut self, member: ServerId, process: u64, todo: Vec<Op>) -> usize;
     /// What came of an errand's operations, once it is over.
-    fn errand(&self, errand: usize) -> Option<&[(Invocation, Completion)]>;
+    fn errand(&self, errand: usize) -> Option<&[(Op, Outcome)]>;
 }
 
 /// What a planned run has beside its world.
@@ -404,19 +404,19 @@ impl<P: Plant> Ensemble for World<P> {
         self.plan_of().load.shed
     }
 
-    fn first_operations(&mut self) -> Vec<Invocation> {
+    fn first_operations(&mut self) -> Vec<Op> {
         self.the_plan().load.workload.setup()
     }
 
-    fn last_operations(&self) -> Vec<Invocation> {
+    fn last_operations(&self) -> Vec<Op> {
         self.plan_of().load.workload.final_reads()
     }
 
-    fn send_errand(&mut self, member: ServerId, process: u64, todo: Vec<Invocation>) -> usize {
+    fn send_errand(&mut self, member: ServerId, process: u64, todo: Vec<Op>) -> usize {
         self.begin_errand(member, process, todo)
     }
 
-    fn errand(&self, errand: usize) -> Option<&[(Invocation, Completion)]> {
+    fn errand(&self, errand: usize) -> Option<&[(Op, Outcome)]> {
         self.plan_of().load.errand_over(errand)
     }
 }

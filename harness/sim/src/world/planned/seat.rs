@@ -8,7 +8,8 @@ use bytes::Bytes;
 use node_core::Plant;
 use node_wire::client::{ErrorCode, XID_PING, XID_WATCH};
 use node_wire::ids::{ServerId, Zxid};
-use workloads::{Answer, Invocation};
+use workloads::Op;
+use zookeeper_mapping::Answer;
 
 use super::super::operations::answer_of;
 use super::super::{Event, World};
@@ -63,7 +64,7 @@ pub(super) struct Seat {
     plan: u64,
     pub(super) process: u64,
     /// The operation under way.
-    pub(super) open: Option<Invocation>,
+    pub(super) open: Option<Op>,
     /// It changes nothing.
     pub(super) only_reads: bool,
     pub(super) errand: Option<Errand>,
@@ -103,7 +104,7 @@ impl<P: Plant> World<P> {
     }
 
     /// A client of its own sets out on an errand. Gives its seat.
-    pub(super) fn begin_errand(&mut self, member: ServerId, process: u64, todo: Vec<Invocation>) -> usize {
+    pub(super) fn begin_errand(&mut self, member: ServerId, process: u64, todo: Vec<Op>) -> usize {
         let Some(host) = self.index_of(member) else { return usize::MAX };
         let (until, seed, members) = (self.now + CALM_PATIENCE_US, self.drawn.seed, self.hosts.len());
         let index = self.plan_of().load.seats.len();
@@ -119,7 +120,7 @@ impl<P: Plant> World<P> {
     fn go_on_with_errand(&mut self, index: usize) {
         let Some(errand) = &mut self.seat(index).errand else { return };
         match errand.next_operation() {
-            Some(invocation) => self.invoke_at(index, invocation, None),
+            Some(op) => self.invoke_at(index, op, None),
             None => self.leave_seat(index),
         }
     }
@@ -219,8 +220,8 @@ impl<P: Plant> World<P> {
     /// The connection is gone, or is given up: what was under way is lost, and home is tried first.
     fn lose_seat(&mut self, index: usize, reason: &str) {
         let was_ready = self.seat(index).wire.ready;
-        if let Some(invocation) = self.seat(index).open.take() {
-            self.finish_operation(index, &invocation, &Answer::Lost { reason: reason.to_owned() });
+        if let Some(op) = self.seat(index).open.take() {
+            self.finish_operation(index, &op, &Answer::Lost { reason: reason.to_owned() });
         }
         if !was_ready {
             self.attempt_failed(index);
@@ -240,7 +241,7 @@ impl<P: Plant> World<P> {
     }
 
     fn give_up(&mut self, index: usize) {
-        let Some(invocation) = self.seat(index).open.take() else {
+        let Some(op) = self.seat(index).open.take() else {
             if !self.seat(index).wire.ready {
                 self.attempt_failed(index);
             }
@@ -251,7 +252,7 @@ impl<P: Plant> World<P> {
             *purpose = Purpose::Nothing;
         }
         let answer = Answer::Lost { reason: "no answer in time".to_owned() };
-        self.finish_operation(index, &invocation, &answer);
+        self.finish_operation(index, &op, &answer);
         self.is_free(index);
     }
 
@@ -271,10 +272,10 @@ impl<P: Plant> World<P> {
     }
 
     /// Sends an operation.
-    pub(super) fn invoke_at(&mut self, index: usize, invocation: Invocation, due: Option<u64>) {
-        self.note_invoke(index, &invocation, due, true);
-        let frames = self.seat(index).wire.frames_of(&invocation.action);
-        self.seat(index).open = Some(invocation);
+    pub(super) fn invoke_at(&mut self, index: usize, op: Op, due: Option<u64>) {
+        self.note_invoke(index, &op, due, true);
+        let frames = self.seat(index).wire.frames_of(&op);
+        self.seat(index).open = Some(op);
         let Some(conn) = self.seat(index).wire.conn else { return };
         for frame in frames {
             self.send_to_member(conn, Flow::Frame(frame));
@@ -284,10 +285,10 @@ impl<P: Plant> World<P> {
         self.set_seat(index, patience, Wake::give_up);
     }
 
-    fn finish_operation(&mut self, index: usize, invocation: &Invocation, answer: &Answer) {
-        let completion = self.note_answer(index, invocation, answer, true);
+    fn finish_operation(&mut self, index: usize, op: &Op, answer: &Answer) {
+        let outcome = self.note_answer(index, op, answer, true);
         if let Some(errand) = &mut self.seat(index).errand {
-            errand.note(invocation.clone(), completion);
+            errand.note(op.clone(), outcome);
         }
     }
 
@@ -384,14 +385,14 @@ impl<P: Plant> World<P> {
                 return;
             }
         };
-        let Some(invocation) = self.seat(index).open.take() else { return };
+        let Some(op) = self.seat(index).open.take() else { return };
         if purpose == Purpose::Sync {
             // The read behind a refused sync counts for nothing.
             if let Some((_, next)) = self.seat(index).wire.awaited.front_mut() {
                 *next = Purpose::Nothing;
             }
         }
-        self.finish_operation(index, &invocation, &answer);
+        self.finish_operation(index, &op, &answer);
         let moved = matches!(
             answer,
             Answer::Refused { code: ErrorCode::SessionMoved | ErrorCode::SessionExpired, .. }

@@ -14,7 +14,8 @@ use node_wire::ids::Zxid;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use workloads::judge::{Beside, Requirements, judge};
-use workloads::{Action, Answer, CreateMode, Invocation, Kind, Params, Workload};
+use workloads::{Kind, Op, Params, Workload};
+use zookeeper_mapping::{Action, Answer, CreateMode, outcome, request};
 
 const PROCESSES: u64 = 6;
 const TIMEOUT_MS: i32 = 4000;
@@ -167,18 +168,19 @@ struct Run {
 }
 
 impl Run {
-    fn perform(&mut self, process: u64, invocation: &Invocation, answer: Option<Answer>) {
+    fn perform(&mut self, process: u64, op: &Op, answer: Option<Answer>) {
         let slot = usize::try_from(process % PROCESSES).expect("small");
         let session = self.sessions[slot];
-        let mut invoke = invocation.event(process, self.now);
-        let answer = answer.unwrap_or_else(|| self.tree.answer(session, &invocation.action));
-        let completion = self.workload.complete(process, invocation, &answer);
-        let mut told = completion.event(invocation, process, self.now + 1_000);
+        let mut invoke = op.event(process, self.now);
+        let answer = answer.unwrap_or_else(|| self.tree.answer(session, &request(op)));
+        let outcome = outcome(op, &answer);
+        self.workload.complete(process, op, &outcome);
+        let mut told = outcome.event(op, process, self.now + 1_000);
         told.mzxid = None;
         (invoke.session, told.session) = (Some(session), Some(session));
         self.events.extend([invoke, told]);
         self.now += 2_000;
-        if invocation.action.ends_session() && invocation.f != checker::history::Function::Open {
+        if op.ends_session() {
             self.open(process);
         }
     }
@@ -188,7 +190,7 @@ impl Run {
         self.next_session += 1;
         self.sessions[slot] = self.next_session;
         if self.workload.records_sessions() {
-            self.perform(process, &Invocation::open(), Some(Answer::Opened { timeout_ms: TIMEOUT_MS }));
+            self.perform(process, &Op::open(), Some(Answer::Opened { timeout_ms: TIMEOUT_MS }));
         }
     }
 }
@@ -203,19 +205,19 @@ fn results(kind: Kind, lie: Lie, ops: u64) -> Vec<CheckResult> {
     for process in 0..PROCESSES {
         run.open(process);
     }
-    for invocation in run.workload.setup() {
-        run.perform(0, &invocation, None);
+    for op in run.workload.setup() {
+        run.perform(0, &op, None);
     }
     for at in 0..ops {
-        let invocation = run.workload.next_op(at % PROCESSES);
-        run.perform(at % PROCESSES, &invocation, None);
+        let op = run.workload.next_op(at % PROCESSES);
+        run.perform(at % PROCESSES, &op, None);
     }
     let reads = run.workload.final_reads();
     let mut finals = Vec::new();
-    for invocation in &reads {
-        run.perform(0, invocation, None);
-        let told = workloads::action::completion(invocation, &run.tree.answer(0, &invocation.action));
-        finals.extend(run.workload.final_state(1, invocation, &told));
+    for op in &reads {
+        run.perform(0, op, None);
+        let told = outcome(op, &run.tree.answer(0, &request(op)));
+        finals.extend(run.workload.final_state(1, op, &told));
     }
     let history = History::from_events(run.events).expect("well formed");
     let requirements = Requirements { functions: kind.functions().to_vec(), ..Requirements::default() };

@@ -6,83 +6,68 @@ use std::sync::Arc;
 use checker::history::{BAD_VERSION, EventKind, Function, Value};
 use node_wire::client::ErrorCode;
 use node_wire::ids::Zxid;
+use workloads::op::{Body, Object, Op};
+use workloads::{Claims, Outcome, Refusal, UNREADABLE};
 
-use super::values::{number_behind, read_data, read_name};
-use super::{Action, Answer, Completion, CreateMode, Invocation, Reading};
-
-/// The value recorded for data that no write of this workload can have left: it reads as a value that nobody
-/// wrote, so that corruption is judged as the violation it is.
-pub const UNREADABLE: i64 = -1;
+use crate::action::{Action, Answer, CreateMode};
+use crate::request::request;
+use crate::values::{number_behind, read_data, read_name};
 
 /// The error of an [`Answer::Expired`].
 pub const SESSION_EXPIRED: &str = "session-expired";
 
-/// What `answer` to `invocation` means.
+/// What `answer` to an operation means.
 ///
 /// An answer of another kind than the request asks for is treated as lost: the operation was sent, and what came
 /// back says nothing about it.
 #[must_use]
-pub fn completion(invocation: &Invocation, answer: &Answer) -> Completion {
-    match (&invocation.action, answer) {
+pub fn outcome(op: &Op, answer: &Answer) -> Outcome {
+    match (request(op), answer) {
         (Action::Create { path, mode, .. }, Answer::Created { path: made, zxid }) => {
-            created(invocation, (path, *mode), made, *zxid)
+            created(op, (&path, mode), made, *zxid)
         }
         (Action::Write { .. } | Action::CasWrite { .. }, Answer::Written { version, mzxid, zxid }) => {
-            acknowledged(invocation, *version, *mzxid, *zxid)
+            acknowledged(op, *version, *mzxid, *zxid)
         }
         (Action::SyncRead { .. }, Answer::Read { data, version, mzxid, zxid }) => {
-            let read = read_data(invocation.reading, data.as_deref());
-            Completion {
-                version: Some(i64::from(*version)),
-                mzxid: Some(*mzxid),
+            let read = read_data(op.object, data.as_deref());
+            Outcome {
+                claims: claims(*version, *mzxid, *zxid),
                 error: read.is_none().then(|| UNREADABLE_DATA.to_owned()),
-                ..Completion::told(read.unwrap_or_else(|| unreadable(invocation.reading)), Some(*zxid))
+                ..told(read.unwrap_or_else(|| unreadable(op.object)), *zxid)
             }
         }
         (Action::SyncChildren { .. }, Answer::Children { names, zxid }) => {
             let mut list: Vec<i64> =
-                names.iter().map(|name| read_name(invocation.reading, name).unwrap_or(UNREADABLE)).collect();
+                names.iter().map(|name| read_name(op.object, name).unwrap_or(UNREADABLE)).collect();
             list.sort_unstable();
-            Completion::told(Value::List(list.into()), Some(*zxid))
+            told(Value::List(list.into()), *zxid)
         }
         (Action::SyncExists { .. }, Answer::Exists { present, zxid }) => {
-            let name = match invocation.value {
+            let name = match op.value() {
                 Value::One(name) => Some(name),
                 _ => None,
             };
-            Completion::told(Value::Pair(name, i64::from(*present)), Some(*zxid))
+            told(Value::Pair(name, i64::from(*present)), *zxid)
         }
-        (Action::Delete { .. }, Answer::Deleted { zxid }) => {
-            Completion::told(invocation.value.clone(), Some(*zxid))
+        (Action::Delete { .. }, Answer::Deleted { zxid }) => told(op.value(), *zxid),
+        (_, Answer::Opened { timeout_ms }) if op.body == Body::Open => {
+            Outcome::told(Value::One(i64::from(*timeout_ms)), None)
         }
-        (_, Answer::Opened { timeout_ms }) if invocation.f == Function::Open => {
-            Completion::told(Value::One(i64::from(*timeout_ms)), None)
-        }
-        (Action::Close, Answer::Closed { zxid }) => Completion::told(Value::Null, Some(*zxid)),
-        (Action::Abandon, Answer::Abandoned) => Completion::told(Value::Null, None),
+        (Action::Close, Answer::Closed { zxid }) => told(Value::Null, *zxid),
+        (Action::Abandon, Answer::Abandoned) => Outcome::told(Value::Null, None),
         (Action::Abandon, Answer::Expired) => {
-            Completion { error: Some(SESSION_EXPIRED.to_owned()), ..Completion::told(Value::Null, None) }
+            Outcome { error: Some(SESSION_EXPIRED.to_owned()), ..Outcome::told(Value::Null, None) }
         }
-        // A place that is not there holds nothing: that is an answer, and after an element was acknowledged a wrong one.
-        (_, Answer::Refused { code: ErrorCode::NoNode, zxid }) if reads_elements(invocation) => Completion {
-            error: Some(error_name(ErrorCode::NoNode)),
-            ..Completion::told(Value::List(Arc::from([])), *zxid)
-        },
-        (action, Answer::Refused { code, zxid }) => {
-            let definite = is_definite(*code) && !is_own_doing(invocation, *code);
-            let kind = if definite { EventKind::Fail } else { unknown_fate(action) };
-            let mut completion = Completion::without_result(kind, invocation, error_name(*code));
-            completion.zxid = *zxid;
-            completion
-        }
+        (_, Answer::Refused { code, zxid }) => refused(op, *code, *zxid),
         (_, Answer::NotSent { reason }) => {
-            Completion::without_result(EventKind::Fail, invocation, format!("not-sent: {reason}"))
+            Outcome::without_result(EventKind::Fail, op, format!("not-sent: {reason}"))
         }
-        (action, Answer::Lost { reason }) => {
-            Completion::without_result(unknown_fate(action), invocation, format!("lost: {reason}"))
+        (_, Answer::Lost { reason }) => {
+            Outcome::without_result(unknown_fate(op), op, format!("lost: {reason}"))
         }
         (
-            action,
+            _,
             Answer::Created { .. }
             | Answer::Read { .. }
             | Answer::Children { .. }
@@ -93,60 +78,80 @@ pub fn completion(invocation: &Invocation, answer: &Answer) -> Completion {
             | Answer::Abandoned
             | Answer::Expired
             | Answer::Opened { .. },
-        ) => Completion::without_result(unknown_fate(action), invocation, "wrong-answer".to_owned()),
+        ) => Outcome::without_result(unknown_fate(op), op, "wrong-answer".to_owned()),
     }
 }
 
-fn reads_elements(invocation: &Invocation) -> bool {
-    invocation.f == Function::Read && invocation.reading != Reading::Integer
+fn refused(op: &Op, code: ErrorCode, zxid: Option<Zxid>) -> Outcome {
+    let seen = zxid.map(|zxid| zxid.0);
+    let refusal = Some(match code {
+        ErrorCode::NodeExists => Refusal::Exists,
+        ErrorCode::NoNode => Refusal::Missing,
+        _ => Refusal::Other,
+    });
+    // A place that is not there holds nothing: that is an answer, and after an element was acknowledged a wrong one.
+    if code == ErrorCode::NoNode && op.function() == Function::Read && op.object != Object::Register {
+        let nothing = Outcome::told(Value::List(Arc::from([])), seen);
+        return Outcome { error: Some(error_name(code)), refusal, ..nothing };
+    }
+    let definite = is_definite(code) && !is_own_doing(op, code);
+    let kind = if definite { EventKind::Fail } else { unknown_fate(op) };
+    let claims = Claims { seen, ..Claims::default() };
+    Outcome { claims, refusal, ..Outcome::without_result(kind, op, error_name(code)) }
+}
+
+fn told(value: Value, zxid: Zxid) -> Outcome {
+    Outcome::told(value, Some(zxid.0))
+}
+
+fn claims(version: i32, mzxid: Zxid, zxid: Zxid) -> Claims {
+    Claims { version: Some(i64::from(version)), changed_at: Some(mzxid.0), seen: Some(zxid.0) }
 }
 
 /// What is recorded of data that no write of the workload can have left: never asked for, and so a violation.
-fn unreadable(reading: Reading) -> Value {
-    match reading {
-        Reading::Integer => Value::One(UNREADABLE),
-        Reading::Integers | Reading::Names | Reading::Numbers => Value::List(Arc::from([UNREADABLE])),
+fn unreadable(object: Object) -> Value {
+    match object {
+        Object::Register => Value::One(UNREADABLE),
+        Object::Set | Object::List | Object::Numbers | Object::Names | Object::Session => {
+            Value::List(Arc::from([UNREADABLE]))
+        }
     }
 }
 
 /// The error beside a read whose data no write of the workload can have left.
 const UNREADABLE_DATA: &str = "unreadable-data";
 
-fn acknowledged(invocation: &Invocation, version: i32, mzxid: Zxid, zxid: Zxid) -> Completion {
-    Completion {
-        version: Some(i64::from(version)),
-        mzxid: Some(mzxid),
-        ..Completion::told(invocation.value.clone(), Some(zxid))
-    }
+fn acknowledged(op: &Op, version: i32, mzxid: Zxid, zxid: Zxid) -> Outcome {
+    Outcome { claims: claims(version, mzxid, zxid), ..told(op.value(), zxid) }
 }
 
 /// A create that was answered. Of a numbered one the reply must name the number behind the name that was asked for;
 /// a reply that names anything else says that something was made, and not what.
-fn created(invocation: &Invocation, (asked, mode): (&str, CreateMode), made: &str, zxid: Zxid) -> Completion {
-    let wrong = || Completion::without_result(EventKind::Info, invocation, "wrong-answer".to_owned());
-    match (&invocation.value, mode.is_sequential()) {
-        (Value::One(name), true) if invocation.f == Function::Create => {
+fn created(op: &Op, (asked, mode): (&str, CreateMode), made: &str, zxid: Zxid) -> Outcome {
+    let wrong = || Outcome::without_result(EventKind::Info, op, "wrong-answer".to_owned());
+    match (&op.body, mode.is_sequential()) {
+        (Body::Next { name, .. }, true) => {
             let number = made.strip_prefix(asked).and_then(number_behind);
-            number.map_or_else(wrong, |number| Completion::told(Value::Pair(Some(*name), number), Some(zxid)))
+            number.map_or_else(wrong, |number| told(Value::Pair(Some(*name), number), zxid))
         }
         (_, true) => wrong(),
         (_, false) if made != asked => wrong(),
         // The first write of a register.
-        (_, false) if invocation.f == Function::Write => acknowledged(invocation, 0, zxid, zxid),
-        (_, false) => Completion::told(invocation.value.clone(), Some(zxid)),
+        (Body::MakeRegister { .. }, false) => acknowledged(op, 0, zxid, zxid),
+        (_, false) => told(op.value(), zxid),
     }
 }
 
 /// A refusal that a unique name can only get from its own request. It was sent once; should it have arrived twice,
 /// then it happened.
-fn is_own_doing(invocation: &Invocation, code: ErrorCode) -> bool {
-    let unique = matches!(invocation.f, Function::Add | Function::Create) && invocation.value != Value::Null;
+fn is_own_doing(op: &Op, code: ErrorCode) -> bool {
+    let unique = matches!(op.body, Body::Add { .. } | Body::Next { .. } | Body::Create { .. });
     unique && code == ErrorCode::NodeExists
 }
 
 /// How an operation ends whose reply never came.
-fn unknown_fate(action: &Action) -> EventKind {
-    if action.is_change() { EventKind::Info } else { EventKind::Fail }
+fn unknown_fate(op: &Op) -> EventKind {
+    if op.is_change() { EventKind::Info } else { EventKind::Fail }
 }
 
 /// Whether a member that replies with `code` has certainly not changed anything, then or later.
@@ -201,45 +206,28 @@ pub fn error_name(code: ErrorCode) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::action::{decode, encode};
+    use crate::values::{decode, encode};
     use bytes::Bytes;
     use bytestring::ByteString;
 
-    fn write() -> Invocation {
-        Invocation {
-            f: Function::Write,
-            key: 0,
-            value: Value::One(5),
-            expect: None,
-            action: Action::Write { path: "/r0".into(), data: encode(5) },
-            reading: Reading::Integer,
-        }
+    fn register(body: Body) -> Op {
+        Op::new(Object::Register, 0, body)
     }
 
-    fn cas() -> Invocation {
-        Invocation {
-            f: Function::Cas,
-            key: 0,
-            value: Value::Pair(Some(4), 5),
-            expect: Some(7),
-            action: Action::CasWrite { path: "/r0".into(), data: encode(5), expect: 7 },
-            reading: Reading::Integer,
-        }
+    fn write() -> Op {
+        register(Body::Write { value: 5 })
     }
 
-    fn read() -> Invocation {
-        Invocation {
-            f: Function::Read,
-            key: 0,
-            value: Value::Null,
-            expect: None,
-            action: Action::SyncRead { path: "/r0".into() },
-            reading: Reading::Integer,
-        }
+    fn cas() -> Op {
+        register(Body::Cas { from: 4, to: 5, basis: 7 })
     }
 
-    fn kind(invocation: &Invocation, answer: &Answer) -> EventKind {
-        completion(invocation, answer).kind
+    fn read() -> Op {
+        register(Body::Read)
+    }
+
+    fn kind(op: &Op, answer: &Answer) -> EventKind {
+        outcome(op, answer).kind
     }
 
     #[test]
@@ -248,8 +236,8 @@ mod tests {
         assert_eq!(kind(&write(), &lost), EventKind::Info);
         assert_eq!(kind(&cas(), &lost), EventKind::Info);
         assert_eq!(kind(&read(), &lost), EventKind::Fail);
-        assert!(completion(&write(), &lost).retires());
-        assert!(!completion(&read(), &lost).retires());
+        assert!(outcome(&write(), &lost).retires());
+        assert!(!outcome(&read(), &lost).retires());
     }
 
     #[test]
@@ -261,9 +249,9 @@ mod tests {
     #[test]
     fn a_refused_version_is_the_observation_that_the_checker_knows() {
         let refused = Answer::Refused { code: ErrorCode::BadVersion, zxid: Some(Zxid(9)) };
-        let completion = completion(&cas(), &refused);
-        assert_eq!((completion.kind, completion.error.as_deref()), (EventKind::Fail, Some(BAD_VERSION)));
-        assert_eq!(completion.zxid, Some(Zxid(9)));
+        let outcome = outcome(&cas(), &refused);
+        assert_eq!((outcome.kind, outcome.error.as_deref()), (EventKind::Fail, Some(BAD_VERSION)));
+        assert_eq!(outcome.claims.seen, Some(9));
     }
 
     #[test]
@@ -290,8 +278,8 @@ mod tests {
             [None, Some(Bytes::new()), Some(Bytes::from_static(b"07")), Some(Bytes::from_static(b"x"))]
         {
             let answer = Answer::Read { data, version: 1, mzxid: Zxid(1), zxid: Zxid(1) };
-            let completion = completion(&read(), &answer);
-            assert_eq!((completion.kind, completion.value), (EventKind::Ok, Value::One(UNREADABLE)));
+            let outcome = outcome(&read(), &answer);
+            assert_eq!((outcome.kind, outcome.value), (EventKind::Ok, Value::One(UNREADABLE)));
         }
         assert_eq!(decode(&encode(42)), Some(42));
     }
@@ -303,54 +291,47 @@ mod tests {
         assert_eq!(kind(&read(), &answer), EventKind::Fail);
     }
 
-    fn of(f: Function, value: Value, action: Action, reading: Reading) -> Invocation {
-        Invocation { f, key: 2, value, expect: None, action, reading }
-    }
-
-    fn create(f: Function, mode: CreateMode) -> Invocation {
-        let action = Action::Create { path: "/q2/n5-".into(), data: Bytes::new(), mode };
-        of(f, Value::One(5), action, Reading::Integer)
-    }
-
     #[test]
     fn a_numbered_create_tells_its_number_and_anything_else_tells_nothing() {
-        let sequential = create(Function::Create, CreateMode::EphemeralSequential);
+        let next = Op::new(Object::Numbers, 2, Body::Next { name: 5, lasts: false });
         let made = |path: &str| Answer::Created { path: path.into(), zxid: Zxid(3) };
-        let told = completion(&sequential, &made("/q2/n5-0000000017"));
+        let told = outcome(&next, &made("/q2/n5-0000000017"));
         assert_eq!((told.kind, told.value), (EventKind::Ok, Value::Pair(Some(5), 17)));
         for path in ["/q2/n5-", "/q2/n5-17", "/q2/n6-0000000017", "/q2/n5-00000000017"] {
-            assert_eq!(kind(&sequential, &made(path)), EventKind::Info, "{path}");
+            assert_eq!(kind(&next, &made(path)), EventKind::Info, "{path}");
         }
-        let plain = create(Function::Add, CreateMode::Persistent);
-        assert_eq!(completion(&plain, &made("/q2/n5-")).value, Value::One(5));
-        assert_eq!(kind(&plain, &made("/q2/n5-0000000017")), EventKind::Info);
+        let add = Op::new(Object::Set, 2, Body::Add { element: 5 });
+        assert_eq!(outcome(&add, &made("/s2/n5")).value, Value::One(5));
+        assert_eq!(kind(&add, &made("/s2/n5-0000000017")), EventKind::Info);
+        let delete = Op::new(Object::Numbers, 2, Body::Delete { name: 5, number: 17 });
+        assert_eq!(request(&delete), Action::Delete { path: "/q2/n5-0000000017".to_owned() });
     }
 
     #[test]
     fn a_unique_name_that_is_taken_was_taken_by_its_own_request() {
         let taken = Answer::Refused { code: ErrorCode::NodeExists, zxid: None };
-        assert_eq!(kind(&create(Function::Add, CreateMode::Persistent), &taken), EventKind::Info);
-        assert_eq!(kind(&create(Function::Create, CreateMode::Ephemeral), &taken), EventKind::Info);
-        let place = Invocation { value: Value::Null, ..create(Function::Create, CreateMode::Persistent) };
-        assert_eq!(kind(&place, &taken), EventKind::Fail, "somebody else may have made the place");
+        let add = Op::new(Object::Set, 2, Body::Add { element: 5 });
+        assert_eq!(kind(&add, &taken), EventKind::Info);
+        assert_eq!(kind(&Op::new(Object::Names, 2, Body::Create { name: 5 }), &taken), EventKind::Info);
+        let place = outcome(&Op::new(Object::Set, 2, Body::MakePlace), &taken);
+        assert_eq!(place.kind, EventKind::Fail, "somebody else may have made the place");
+        assert!(place.is_there());
     }
 
     #[test]
     fn a_listing_is_sorted_and_what_it_can_not_read_is_no_element() {
-        let action = Action::SyncChildren { path: "/s2".into() };
-        let listing = of(Function::Read, Value::Null, action, Reading::Names);
+        let listing = Op::new(Object::Set, 2, Body::Read);
         let names = ["n7", "x", "n3"].map(ByteString::from).to_vec();
-        let told = completion(&listing, &Answer::Children { names, zxid: Zxid(1) });
+        let told = outcome(&listing, &Answer::Children { names, zxid: Zxid(1) });
         assert_eq!(told.value, Value::List([UNREADABLE, 3, 7].into()));
-        let gone = completion(&listing, &Answer::Refused { code: ErrorCode::NoNode, zxid: Some(Zxid(9)) });
+        let gone = outcome(&listing, &Answer::Refused { code: ErrorCode::NoNode, zxid: Some(Zxid(9)) });
         assert_eq!((gone.kind, gone.value), (EventKind::Ok, Value::List([].into())));
     }
 
     #[test]
     fn a_look_at_a_name_says_whether_it_is_there() {
-        let action = Action::SyncExists { path: "/e2/n5".into() };
-        let look = of(Function::Exists, Value::One(5), action, Reading::Integer);
-        let told = completion(&look, &Answer::Exists { present: false, zxid: Zxid(1) });
+        let look = Op::new(Object::Names, 2, Body::Exists { name: 5 });
+        let told = outcome(&look, &Answer::Exists { present: false, zxid: Zxid(1) });
         assert_eq!((told.kind, told.value), (EventKind::Ok, Value::Pair(Some(5), 0)));
         assert_eq!(kind(&look, &Answer::Lost { reason: "reset".into() }), EventKind::Fail);
     }
@@ -358,14 +339,11 @@ mod tests {
     #[test]
     fn a_session_s_end_is_certain_only_with_its_acknowledgement() {
         let lost = Answer::Lost { reason: "reset".into() };
-        assert_eq!(kind(&Invocation::close(), &lost), EventKind::Info);
-        assert_eq!(kind(&Invocation::close(), &Answer::Closed { zxid: Zxid(1) }), EventKind::Ok);
-        let told = completion(&Invocation::abandon(), &Answer::Expired);
+        assert_eq!(kind(&Op::close(), &lost), EventKind::Info);
+        assert_eq!(kind(&Op::close(), &Answer::Closed { zxid: Zxid(1) }), EventKind::Ok);
+        let told = outcome(&Op::abandon(), &Answer::Expired);
         assert_eq!((told.kind, told.error.as_deref()), (EventKind::Ok, Some(SESSION_EXPIRED)));
-        assert_eq!(
-            completion(&Invocation::open(), &Answer::Opened { timeout_ms: 4000 }).value,
-            Value::One(4000)
-        );
+        assert_eq!(outcome(&Op::open(), &Answer::Opened { timeout_ms: 4000 }).value, Value::One(4000));
     }
 
     #[test]
@@ -373,7 +351,7 @@ mod tests {
         let event = cas().event(3, 10);
         assert_eq!((event.process, event.expect, event.value), (3, Some(7), Value::Pair(Some(4), 5)));
         let written = Answer::Written { version: 8, mzxid: Zxid(2), zxid: Zxid(2) };
-        let event = completion(&cas(), &written).event(&cas(), 3, 20);
+        let event = outcome(&cas(), &written).event(&cas(), 3, 20);
         assert_eq!((event.kind, event.version, event.mzxid), (EventKind::Ok, Some(8), Some(2)));
     }
 }

@@ -2,8 +2,7 @@
 
 use bytes::Bytes;
 use checker::history::Value;
-
-use super::Reading;
+use workloads::op::Object;
 
 /// A value as a node's data: decimal text.
 #[must_use]
@@ -27,26 +26,35 @@ pub fn decode_list(data: &[u8]) -> Option<Vec<i64>> {
     data.split(|byte| *byte == b',').map(decode).collect()
 }
 
-pub(super) fn read_data(reading: Reading, data: Option<&[u8]>) -> Option<Value> {
-    match reading {
-        Reading::Integers => Some(Value::List(decode_list(data.unwrap_or_default())?.into())),
-        Reading::Integer | Reading::Names | Reading::Numbers => Some(Value::One(decode(data?)?)),
+/// What the data of an object's node stands for.
+pub(crate) fn read_data(object: Object, data: Option<&[u8]>) -> Option<Value> {
+    match object {
+        Object::List => Some(Value::List(decode_list(data.unwrap_or_default())?.into())),
+        Object::Register | Object::Set | Object::Numbers | Object::Names | Object::Session => {
+            Some(Value::One(decode(data?)?))
+        }
     }
 }
 
 /// Digits of the number behind a sequential name.
 const NUMBER_DIGITS: usize = 10;
 
-pub(super) fn number_behind(digits: &str) -> Option<i64> {
+/// A number as it stands behind a sequential name.
+pub(crate) fn number_text(number: i64) -> String {
+    format!("{number:0NUMBER_DIGITS$}")
+}
+
+/// The number that these digits are, if they stood behind a sequential name.
+pub(crate) fn number_behind(digits: &str) -> Option<i64> {
     let sound = digits.len() == NUMBER_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
     if sound { digits.parse().ok() } else { None }
 }
 
 /// What a child's name stands for.
-pub(super) fn read_name(reading: Reading, name: &str) -> Option<i64> {
-    match reading {
-        Reading::Numbers => number_behind(name.get(name.len().checked_sub(NUMBER_DIGITS)?..)?),
-        Reading::Names | Reading::Integer | Reading::Integers => {
+pub(crate) fn read_name(object: Object, name: &str) -> Option<i64> {
+    match object {
+        Object::Numbers => number_behind(name.get(name.len().checked_sub(NUMBER_DIGITS)?..)?),
+        Object::Set | Object::Names | Object::Register | Object::List | Object::Session => {
             decode(name.strip_prefix(NAME_LETTER)?.as_bytes())
         }
     }
@@ -80,11 +88,11 @@ mod tests {
         for data in [&b","[..], b"1,", b"01", b"1, 2", b"x"] {
             assert_eq!(decode_list(data), None, "{data:?}");
         }
-        assert_eq!(read_name(Reading::Names, &encode_name(12)), Some(12));
-        assert_eq!(read_name(Reading::Names, "12"), None);
-        assert_eq!(read_name(Reading::Numbers, "n5-0000000042"), Some(42));
+        assert_eq!(read_name(Object::Names, &encode_name(12)), Some(12));
+        assert_eq!(read_name(Object::Names, "12"), None);
+        assert_eq!(read_name(Object::Numbers, "n5-0000000042"), Some(42));
         for name in ["n5-42", "00000000x2", "", "é000000000"] {
-            assert_eq!(read_name(Reading::Numbers, name), None, "{name}");
+            assert_eq!(read_name(Object::Numbers, name), None, "{name}");
         }
     }
 }

@@ -1,0 +1,64 @@
+//! Which request an operation is.
+//!
+//! A register is a node whose data is its value, a list one whose data is the list, and both are compared by their version.
+//! A set is a node whose children are named by the elements. Numbers are sequential children; names are ephemeral ones.
+//! Whatever is read as it is now is read behind a sync on the same connection.
+
+use bytes::Bytes;
+use workloads::op::{Body, Object, Op};
+
+use crate::action::{Action, CreateMode};
+use crate::values::{encode, encode_list, encode_name, number_text};
+
+/// The node that stands for a key.
+#[must_use]
+pub fn path(object: Object, key: u64) -> String {
+    let letter = match object {
+        Object::Register => 'r',
+        Object::Set => 's',
+        Object::List => 'l',
+        Object::Numbers => 'q',
+        Object::Names => 'e',
+        // Nobody asks: a session has no node.
+        Object::Session => '-',
+    };
+    format!("/{letter}{key}")
+}
+
+/// A version that no node has: what can't be a version was never shown.
+const NO_VERSION: i32 = i32::MAX;
+
+/// The request that does this.
+#[must_use]
+pub fn request(op: &Op) -> Action {
+    let path = path(op.object, op.key);
+    let child = |name: i64| format!("{path}/{}", encode_name(name));
+    let create = |path: String, data: Bytes, mode| Action::Create { path, data, mode };
+    let version = |basis: i64| i32::try_from(basis).unwrap_or(NO_VERSION);
+    match &op.body {
+        Body::MakeRegister { value } => create(path, encode(*value), CreateMode::Persistent),
+        Body::MakePlace => create(path, Bytes::new(), CreateMode::Persistent),
+        Body::Read => match op.object {
+            Object::Register | Object::List => Action::SyncRead { path },
+            Object::Set | Object::Numbers | Object::Names | Object::Session => Action::SyncChildren { path },
+        },
+        Body::Write { value } => Action::Write { path, data: encode(*value) },
+        Body::Cas { to, basis, .. } => Action::CasWrite { path, data: encode(*to), expect: version(*basis) },
+        Body::Add { element } => create(child(*element), Bytes::new(), CreateMode::Persistent),
+        Body::Append { element, onto, basis } => {
+            let list: Vec<i64> = onto.iter().copied().chain([*element]).collect();
+            Action::CasWrite { path, data: encode_list(&list), expect: version(*basis) }
+        }
+        Body::Next { name, lasts } => {
+            let mode = if *lasts { CreateMode::Sequential } else { CreateMode::EphemeralSequential };
+            create(format!("{}-", child(*name)), Bytes::new(), mode)
+        }
+        Body::Delete { name, number } => {
+            Action::Delete { path: format!("{}-{}", child(*name), number_text(*number)) }
+        }
+        Body::Create { name } => create(child(*name), Bytes::new(), CreateMode::Ephemeral),
+        Body::Exists { name } => Action::SyncExists { path: child(*name) },
+        Body::Open | Body::Close => Action::Close,
+        Body::Abandon => Action::Abandon,
+    }
+}

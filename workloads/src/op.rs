@@ -1,0 +1,206 @@
+//! Operations as workloads ask for them: in terms that no system owns.
+//!
+//! An operation says what is to happen to which object, and nothing of how a system does it: there are no paths, no versions
+//! of a protocol and no errors here. A system's mapping turns it into requests, and what comes back into an
+//! [`Outcome`](crate::Outcome). The line of the history follows from the operation and its outcome alone, so a history
+//! of one system reads like one of any other.
+
+use std::sync::Arc;
+
+use checker::history::{Event, EventKind, Function, Value};
+
+/// What a key stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// One integer.
+    Register,
+    /// Unique elements, in no order.
+    Set,
+    /// Elements in the order in which they were put there.
+    List,
+    /// Numbers that are given once, under names.
+    Numbers,
+    /// Names that live as long as the session that made them.
+    Names,
+    /// The client's own session.
+    Session,
+}
+
+/// What is to happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Make the register, with its first value. In the history this is a write like any other, so that the history alone
+    /// says where each register began.
+    MakeRegister {
+        /// The value.
+        value: i64,
+    },
+    /// Make the empty set, list, or whatever holds numbers or names.
+    MakePlace,
+    /// Read the whole object, as it is now.
+    Read,
+    /// Overwrite the register.
+    Write {
+        /// The value.
+        value: i64,
+    },
+    /// Replace what some answer has shown, if it is still there.
+    Cas {
+        /// The value that was shown.
+        from: i64,
+        /// The value that replaces it.
+        to: i64,
+        /// The version that was shown with it, where the system compares by one.
+        basis: i64,
+    },
+    /// Put an element into the set.
+    Add {
+        /// The element.
+        element: i64,
+    },
+    /// Put an element at the end of the list, if that is still as some answer has shown it.
+    Append {
+        /// The element.
+        element: i64,
+        /// The list that was shown.
+        onto: Arc<[i64]>,
+        /// The version that was shown with it.
+        basis: i64,
+    },
+    /// Take the next number, under a name.
+    Next {
+        /// The name; every attempt has its own.
+        name: i64,
+        /// Whether the number's place stays when the session ends.
+        lasts: bool,
+    },
+    /// Give a number's place back.
+    Delete {
+        /// The name that it was taken under.
+        name: i64,
+        /// The number that was given.
+        number: i64,
+    },
+    /// Make a name that lives as long as the session.
+    Create {
+        /// The name.
+        name: i64,
+    },
+    /// Look whether a name is there.
+    Exists {
+        /// The name.
+        name: i64,
+    },
+    /// The opening of the session, which whoever drives the client does by itself; it is only written down.
+    Open,
+    /// Close the session. Whatever comes of it, the client goes on with a new one.
+    Close,
+    /// Fall silent: the client drops its connection and goes on with a new session.
+    Abandon,
+}
+
+/// An operation that a process is to do now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// What the key stands for.
+    pub object: Object,
+    /// The key.
+    pub key: u64,
+    /// What is to happen.
+    pub body: Body,
+}
+
+impl Op {
+    /// An operation on an object.
+    #[must_use]
+    pub const fn new(object: Object, key: u64, body: Body) -> Self {
+        Self { object, key, body }
+    }
+
+    /// The opening of a session.
+    #[must_use]
+    pub const fn open() -> Self {
+        Self::new(Object::Session, 0, Body::Open)
+    }
+
+    /// The closing of the session.
+    #[must_use]
+    pub const fn close() -> Self {
+        Self::new(Object::Session, 0, Body::Close)
+    }
+
+    /// The abandonment of the session.
+    #[must_use]
+    pub const fn abandon() -> Self {
+        Self::new(Object::Session, 0, Body::Abandon)
+    }
+
+    /// The function, as the history names it.
+    #[must_use]
+    pub const fn function(&self) -> Function {
+        match self.body {
+            Body::MakeRegister { .. } | Body::Write { .. } => Function::Write,
+            Body::MakePlace | Body::Next { .. } | Body::Create { .. } => Function::Create,
+            Body::Read => Function::Read,
+            Body::Cas { .. } => Function::Cas,
+            Body::Add { .. } => Function::Add,
+            Body::Append { .. } => Function::Append,
+            Body::Delete { .. } => Function::Delete,
+            Body::Exists { .. } => Function::Exists,
+            Body::Open => Function::Open,
+            Body::Close => Function::Close,
+            Body::Abandon => Function::Abandon,
+        }
+    }
+
+    /// The value, as the invocation's line has it.
+    #[must_use]
+    pub const fn value(&self) -> Value {
+        match self.body {
+            Body::MakeRegister { value } | Body::Write { value } => Value::One(value),
+            Body::Cas { from, to, .. } => Value::Pair(Some(from), to),
+            Body::Add { element } | Body::Append { element, .. } => Value::One(element),
+            Body::Next { name, .. }
+            | Body::Delete { name, .. }
+            | Body::Create { name }
+            | Body::Exists { name } => Value::One(name),
+            Body::MakePlace | Body::Read | Body::Open | Body::Close | Body::Abandon => Value::Null,
+        }
+    }
+
+    /// The version that it asks for.
+    #[must_use]
+    pub const fn basis(&self) -> Option<i64> {
+        match self.body {
+            Body::Cas { basis, .. } | Body::Append { basis, .. } => Some(basis),
+            _ => None,
+        }
+    }
+
+    /// Whether it may change something: then a lost answer leaves it open for ever.
+    #[must_use]
+    pub const fn is_change(&self) -> bool {
+        !matches!(self.body, Body::Read | Body::Exists { .. } | Body::Abandon)
+    }
+
+    /// Whether the client's session is over for it afterwards, however it ends.
+    #[must_use]
+    pub const fn ends_session(&self) -> bool {
+        matches!(self.body, Body::Close | Body::Abandon)
+    }
+
+    /// Whether it makes something that was not there, and that others may have made.
+    #[must_use]
+    pub const fn makes_a_place(&self) -> bool {
+        matches!(self.body, Body::MakePlace)
+    }
+
+    /// The invocation's line; the caller adds where the client is connected and when the operation was due.
+    #[must_use]
+    pub fn event(&self, process: u64, time_ns: u64) -> Event {
+        let mut event =
+            Event::new(process, EventKind::Invoke, self.function(), self.key, self.value(), time_ns);
+        event.expect = self.basis();
+        event
+    }
+}

@@ -1,0 +1,85 @@
+//! What came of an operation, as a system's mapping says it.
+
+use checker::history::{Event, EventKind, Function, Value};
+
+use crate::op::Op;
+
+/// The value recorded for data that no write of a workload can have left: it reads as a value that nobody wrote, so that
+/// corruption is judged as the violation it is.
+pub const UNREADABLE: i64 = -1;
+
+/// What an answer claims about order. A claim is a witness and never trusted alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// How often the object had been changed, in the state that the answer speaks of.
+    pub version: Option<i64>,
+    /// The place, in the order of all changes of the system, of the change that made that state.
+    pub changed_at: Option<u64>,
+    /// The place up to which whoever answered had seen that order; of a change, its own place.
+    pub seen: Option<u64>,
+}
+
+/// Why there was no effect, where a workload goes on by that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// What was to be made is there already.
+    Exists,
+    /// What it was about is not there.
+    Missing,
+    /// Any other reason.
+    Other,
+}
+
+/// What came of an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Ok, fail (certainly no effect) or info (nobody knows).
+    pub kind: EventKind,
+    /// The value of the completion's line.
+    pub value: Value,
+    /// What the answer claims about order.
+    pub claims: Claims,
+    /// The error's name.
+    pub error: Option<String>,
+    /// Why the system refused it; none where it did not.
+    pub refusal: Option<Refusal>,
+}
+
+impl Outcome {
+    /// An answer that tells a value.
+    #[must_use]
+    pub fn told(value: Value, seen: Option<u64>) -> Self {
+        let claims = Claims { seen, ..Claims::default() };
+        Self { kind: EventKind::Ok, value, claims, error: None, refusal: None }
+    }
+
+    /// An end without a result: a failure, or an unknown fate.
+    #[must_use]
+    pub fn without_result(kind: EventKind, op: &Op, error: String) -> Self {
+        let value = if op.function() == Function::Read { Value::Null } else { op.value() };
+        Self { kind, value, claims: Claims::default(), error: Some(error), refusal: None }
+    }
+
+    /// Whether the process must never be used again: its operation may take effect at any later moment.
+    #[must_use]
+    pub fn retires(&self) -> bool {
+        self.kind == EventKind::Info
+    }
+
+    /// Whether what was to be made is certainly there.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.kind == EventKind::Ok || self.refusal == Some(Refusal::Exists)
+    }
+
+    /// The completion's line; the caller adds member and session.
+    #[must_use]
+    pub fn event(&self, op: &Op, process: u64, time_ns: u64) -> Event {
+        let mut event = Event::new(process, self.kind, op.function(), op.key, self.value.clone(), time_ns);
+        event.version = self.claims.version;
+        event.mzxid = self.claims.changed_at;
+        event.zxid = self.claims.seen;
+        event.error.clone_from(&self.error);
+        event
+    }
+}
