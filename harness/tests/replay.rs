@@ -292,3 +292,50 @@ fn members_that_do_not_come_back_after_a_fault_are_a_violation_in_the_simulator_
         assert!(found["summary"].as_str().expect("words").contains(words), "{plant}: {found}");
     }
 }
+
+#[test]
+fn a_history_that_was_cut_within_a_long_fault_accuses_nobody() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["run", "--cluster", "sim", "--seed", "3", "--nemesis", "partition-leader"];
+    let long = ["--interval", "30s", "--time-limit", "60s"];
+    let run = run(folder.path(), "runs", 0, &[&arguments[..], &long].concat());
+    let asked = std::fs::read_to_string(run.join("faults.jsonl")).expect("faults");
+    let asked: Value = serde_json::from_str(asked.lines().next().expect("a fault")).expect("JSON");
+    let asked = asked["time"].as_u64().expect("a time");
+    let history = std::fs::read_to_string(run.join("history.jsonl")).expect("a history");
+    let lines: Vec<&str> = history.lines().collect();
+    let time = |line: &str| serde_json::from_str::<Value>(line).expect("JSON")["time"].as_u64().unwrap_or(0);
+    // While the leader is missed nothing is answered, and many wait.
+    let missed = asked..(asked + 400_000_000);
+    let cuts: Vec<usize> = (0..lines.len()).filter(|at| missed.contains(&time(lines[*at]))).collect();
+    assert!(cuts.len() > 12, "{} lines", cuts.len());
+    let judged = |lines: &[&str]| {
+        std::fs::write(run.join("history.jsonl"), lines.join("\n") + "\n").expect("cut short");
+        harness(folder.path(), &["check", "runs/latest"])
+    };
+    for cut in cuts.iter().step_by(cuts.len() / 6) {
+        let output = judged(&lines[..*cut]);
+        assert_eq!(output.status.code(), Some(2), "cut at line {cut}: {}", text(&output));
+    }
+    // Whole operations are missing: those that were asked for within the fault.
+    let mut missing: Vec<u64> = Vec::new();
+    let mut is_left = |line: &&&str| {
+        let record: Value = serde_json::from_str(line).expect("JSON");
+        let Some(process) = record["process"].as_u64() else { return true };
+        let begins = record["type"] == "invoke";
+        if begins && (asked..asked + 14_000_000_000).contains(&time(line)) {
+            missing.push(process);
+            return false;
+        }
+        match missing.iter().position(|missing| *missing == process).filter(|_| !begins) {
+            Some(at) => {
+                missing.swap_remove(at);
+                false
+            }
+            None => true,
+        }
+    };
+    let left: Vec<&str> = lines.iter().filter(|line| is_left(line)).copied().collect();
+    let output = judged(&left);
+    assert_eq!(output.status.code(), Some(2), "operations are missing: {}", text(&output));
+}

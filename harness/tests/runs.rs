@@ -207,6 +207,26 @@ fn an_interrupt_heals_writes_and_ends_with_130() {
 }
 
 #[test]
+fn an_interrupt_while_the_run_is_judged_ends_with_130_as_well() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = ["run", "--cluster", "sim", "--name", "judged", "--seed", "1"];
+    let long = ["--nemesis", "partition-leader", "--time-limit", "6m"];
+    let mut child = command(folder.path(), &[&run[..], &long].concat()).spawn().expect("starts");
+    let stderr = child.stderr.take().expect("piped");
+    std::thread::spawn(move || BufReader::new(stderr).lines().for_each(drop));
+    let observed = || {
+        let runs = std::fs::read_dir(folder.path().join("runs/judged")).into_iter().flatten().flatten();
+        runs.map(|run| run.path().join("observed.json")).any(|file| file.is_file())
+    };
+    wait_until("the run is over and is judged", observed);
+    signal(&child, Signal::INT);
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output));
+    assert!(text(&output).contains("INTERRUPTED"), "{}", text(&output));
+}
+
+#[test]
 fn whoever_interrupts_twice_ends_at_once_and_what_stays_is_removed_behind() {
     let _machine = machine();
     let folder = tempfile::tempdir().expect("a folder");

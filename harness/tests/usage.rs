@@ -22,7 +22,7 @@ fn refused(folder: &Path, arguments: &[&str], status: i32, advice: &str) {
 #[test]
 fn bad_input_is_refused_with_254_and_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
-    let table: [(&[&str], &str); 33] = [
+    let table: [(&[&str], &str); 34] = [
         (&["run", "--nemesis", "partition-leadr"], "did you mean `partition-leader`?"),
         (&["run", "--workload", "registre"], "did you mean `register`?"),
         (&["run", "--cluster", "dcoker"], "did you mean `docker`?"),
@@ -45,6 +45,7 @@ fn bad_input_is_refused_with_254_and_leaves_nothing() {
         (&["list", "condition-s"], "did you mean `conditions`?"),
         (&["confirm", "nowhere", "nowhere"], "nowhere is no witness"),
         (&["report", "."], "no results.json"),
+        (&["report", "nowhere"], "nowhere does not exist"),
         (&["replay", "."], "no run folder"),
         (&["sim"], "name what to live through"),
         (&["sim", "--seeds", "12"], "write `0..10000`"),
@@ -62,6 +63,40 @@ fn bad_input_is_refused_with_254_and_leaves_nothing() {
     }
     let left = std::fs::read_dir(folder.path()).expect("readable").count();
     assert_eq!(left, 0, "something was left behind");
+}
+
+#[test]
+fn damaged_files_of_a_run_folder_are_wrong_usage_and_no_failure_of_the_harness() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    std::fs::create_dir(&run).expect("a folder");
+    for name in ["run.json", "results.json", "schedule.json"] {
+        std::fs::write(run.join(name), b"{\"name\": \"half a fi").expect("a damaged file");
+    }
+    std::fs::write(run.join("history.jsonl"), b"").expect("a history");
+    for command in ["check", "report", "replay"] {
+        refused(folder.path(), &[command, "run"], 254, "run.json");
+    }
+}
+
+#[test]
+fn list_without_a_word_lists_what_can_be_listed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = harness(folder.path(), &["list"]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("harness list nemeses") && text.contains("harness list workloads"), "{text}");
+}
+
+#[test]
+fn the_first_build_is_not_silent() {
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cargo/config.toml");
+    let config = std::fs::read_to_string(config).expect("cargo's configuration");
+    let alias = config.lines().find(|line| line.starts_with("harness =")).expect("the alias");
+    assert!(
+        !alias.contains("--quiet") && !alias.contains(" -q"),
+        "cargo's progress is all that is seen: {alias}"
+    );
 }
 
 #[test]

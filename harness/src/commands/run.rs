@@ -57,6 +57,24 @@ pub(crate) fn make(order: Order, progress: &Progress) -> Result<(RunFolder, Judg
     made
 }
 
+/// The runtime, which hears signals until everything is judged and written. It ends without waiting: a task that hangs on a
+/// member must not keep the command.
+struct Listening(Option<tokio::runtime::Runtime>);
+
+impl Listening {
+    fn runtime(&self) -> &tokio::runtime::Runtime {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
 fn made(order: Order, progress: &Progress) -> Result<(RunFolder, Judged), Failure> {
     let begun = Instant::now();
     let Order { mut options, schedule, repeats } = order;
@@ -65,6 +83,8 @@ fn made(order: Order, progress: &Progress) -> Result<(RunFolder, Judged), Failur
         .enable_all()
         .build()
         .context("starting the runtime")?;
+    let listening = Listening(Some(runtime));
+    let runtime = listening.runtime();
     progress.step("looking where members can run, and what earlier runs left");
     // Everything that can be refused is refused before there is anything to clean up.
     if options.cluster.kind != ClusterKind::Sim {
@@ -86,8 +106,6 @@ fn made(order: Order, progress: &Progress) -> Result<(RunFolder, Judged), Failur
         Some(site) => runtime.block_on(run::execute(&prepared, site, &interrupt)),
         None => sim_run::execute(&prepared, &interrupt),
     });
-    // Tasks that hang on a member must not keep the command.
-    runtime.shutdown_background();
     if let Err(failure) = outcome {
         drop(lock);
         match failure {

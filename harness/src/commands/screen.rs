@@ -25,3 +25,24 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         Ok(()) | Err(_) => Ok(()),
     }
 }
+
+/// A command as whoever started this one can type it: `cargo harness`, an alias, tells the harness where cargo is.
+pub(crate) fn as_typed(command: &str) -> String {
+    as_typed_here(command, std::env::var_os("CARGO").is_some())
+}
+
+fn as_typed_here(command: &str, by_cargo: bool) -> String {
+    if by_cargo && command.starts_with("harness ") { format!("cargo {command}") } else { command.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_repeats_a_run_is_one_that_can_be_typed() {
+        assert_eq!(as_typed_here("harness run --seed 7", true), "cargo harness run --seed 7");
+        assert_eq!(as_typed_here("harness run --seed 7", false), "harness run --seed 7");
+        assert_eq!(as_typed_here("", true), "");
+    }
+}

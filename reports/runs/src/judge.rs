@@ -68,7 +68,7 @@ pub fn judge(record: Record, effort: &Effort<'_>, logs: recovery::Logs<'_>, tell
     tell(&format!("judging {operations} operations by what was promised"));
     results.checks = promises::judge(&run, &loaded, &faults, &seen, effort);
     tell(&format!("judging {operations} operations: progress, returns, convergence"));
-    results.checks.extend(progress::check(&run, &faults, &seen, &loaded.history));
+    results.checks.extend(progress::check(&run, &faults, &seen, (&loaded.history, loaded.extent)));
     results.checks.extend(recovery::check(&run, &faults, &seen, logs));
     results.checks.extend(bench::all(&run, &faults, &seen, &loaded.history));
     results.checks.extend(seen.interrupted.then(|| stopped_early(&run, &seen)));

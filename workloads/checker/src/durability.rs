@@ -106,16 +106,19 @@ impl<'a> Expected<'a> {
         let (acknowledged, open) = (self.counted(), count(self.open.len()));
         if version < acknowledged {
             let why = format!(
-                "{acknowledged} changes of key {key} were acknowledged, but member {member} holds version {version}: \
-                 {} of them are lost",
-                acknowledged - version
+                "{} changes of key {key} were acknowledged, but member {member} holds version {version}: {} of them \
+                 are lost",
+                figures::count(acknowledged),
+                figures::count(acknowledged - version)
             );
             return Err((why, self.acknowledged.last().copied().into_iter().collect()));
         }
         if self.is_whole && version > acknowledged + open {
             let why = format!(
-                "{acknowledged} changes of key {key} were acknowledged and {open} may have happened, but member \
-                 {member} holds version {version}"
+                "{} changes of key {key} were acknowledged and {} may have happened, but member {member} holds \
+                 version {version}",
+                figures::count(acknowledged),
+                figures::count(open)
             );
             return Err((why, Vec::new()));
         }

@@ -85,26 +85,9 @@ pub(crate) fn show(judged: &Judged, folder: &RunFolder, format: Format) -> Resul
                 width: screen::width(),
             };
             let mut results = judged.results.clone();
-            results.repeat = as_typed_here(&results.repeat, std::env::var_os("CARGO").is_some());
+            results.repeat = screen::as_typed(&results.repeat);
             reports::terminal::render(&judged.run, &results, &judged.faults, Some(&page), style)
         }
     };
     screen::print(&text)
-}
-
-/// A command as whoever started this one can type it: `cargo harness`, an alias, tells the harness where cargo is.
-pub(crate) fn as_typed_here(command: &str, by_cargo: bool) -> String {
-    if by_cargo && command.starts_with("harness ") { format!("cargo {command}") } else { command.to_owned() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_that_repeats_a_run_is_one_that_can_be_typed() {
-        assert_eq!(as_typed_here("harness run --seed 7", true), "cargo harness run --seed 7");
-        assert_eq!(as_typed_here("harness run --seed 7", false), "harness run --seed 7");
-        assert_eq!(as_typed_here("", true), "");
-    }
 }

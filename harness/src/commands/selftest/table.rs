@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::ends::{self, End};
 use super::hunt::{Hunted, Quarry, Row, Size};
 use crate::cli::simulator::TableFormat;
+use crate::commands::screen::as_typed;
 use crate::num::plural;
 
 /// A table whose first row is its head.
@@ -192,7 +193,7 @@ fn end_of_worlds(hunted: &Hunted) -> String {
     let mut text = String::new();
     for (seed, violation) in hunted.clean.violations.iter().take(5) {
         let _ = writeln!(text, "the clean build is accused: seed {seed}: {violation}");
-        let _ = writeln!(text, "    again: harness sim --seed {seed} --trace");
+        let _ = writeln!(text, "    again: {}", as_typed(&format!("harness sim --seed {seed} --trace")));
     }
     for row in hunted.rows.iter().filter(|row| !row.is_found()) {
         let _ = writeln!(text, "not found: {} ({}; {})", row.bug, row.bug.origin(), row.bug.summary());

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use harness_sim::{Outcome, Violation};
 
 use super::{Manner, SHOWN, Small};
+use crate::commands::screen::as_typed;
 use crate::worlds::scripts::Replayed;
 use crate::worlds::seeds::Seeds;
 use crate::worlds::{self, Swept};
@@ -211,7 +212,8 @@ fn violations(swept: &Swept, manner: &Manner, small: &[Small], asked: bool) -> S
 }
 
 fn spelled_out(seed: u64, violation: &Violation, manner: &Manner) -> String {
-    format!("seed {seed}: {violation}\n    again: {}\n", manner.again(seed))
+    let again = as_typed(&manner.again(seed));
+    format!("seed {seed}: {violation}\n    again: {again}\n")
 }
 
 /// A script: its trace and its verdict.

@@ -15,6 +15,7 @@ use crate::clock::RunNs;
 use crate::episodes::Episodes;
 use crate::events::{Event, Said, Stamped};
 use crate::mechanism::Mechanism;
+use crate::numbers::{len, plural};
 use crate::observed::Observed;
 use crate::results::{FaultCounts, FaultRecord, FaultState, RunInfo};
 
@@ -118,6 +119,10 @@ fn held_down(
     Some(by)
 }
 
+fn were(number: u32) -> &'static str {
+    if number == 1 { "was" } else { "were" }
+}
+
 fn verdict(holds: bool) -> Verdict {
     if holds { Verdict::Valid } else { Verdict::Unknown }
 }
@@ -127,7 +132,12 @@ fn faults_verified(faults: &[FaultRecord]) -> CheckResult {
     let counts = FaultCounts::of(faults);
     let all = counts.verified == counts.planned;
     let summary = if all {
-        format!("all {} faults were seen to bite and seen to be gone", counts.planned)
+        let all = plural(counts.planned.into(), "fault");
+        format!(
+            "{}{all} {} seen to bite and seen to be gone",
+            if counts.planned > 1 { "all " } else { "" },
+            were(counts.planned)
+        )
     } else {
         let other: Vec<String> = faults
             .iter()
@@ -156,7 +166,10 @@ fn higher_epochs(faults: &[&FaultRecord], episodes: &Episodes<'_>, observed: &Ob
         evidence.push(json!({"fault": fault.id, "epoch_before": fault.epoch_before, "epoch_after": next}));
     }
     let summary = if without.is_empty() {
-        format!("each of {} leader faults was followed by a higher epoch", faults.len())
+        match faults.len() {
+            1 => "the leader fault was followed by a higher epoch".to_owned(),
+            many => format!("each of {} leader faults was followed by a higher epoch", len(many)),
+        }
     } else {
         format!("no higher epoch followed {}", without.join(", "))
     };

@@ -8,16 +8,18 @@
 //! It accuses, so it leaves out whatever could be slowness. A fault must have been seen to bite; the network and the
 //! processes must be as they were all through the interval; the machine must not have stood still; and to what members are
 //! told as their patience comes what the harness itself was late. A slow disk keeps nobody from noticing that a leader is
-//! gone, so the short bound asks for that alone; the long one is beyond any disk.
+//! gone, so the short bound asks for that alone; the long one is beyond any disk. Of a history that was cut short only what
+//! stands before the cut is silence, and one with lines missing in the middle shows none.
 
-use checker::history::{History, Op, Outcome};
+use checker::history::{Extent, History, Op, Outcome};
 use checker::verdict::{CheckResult, Verdict};
 use serde_json::json;
 
 use super::promises::MINIMUM_EACH;
 use crate::events::{Event, Said};
-use crate::numbers::{duration, moment, ns_to_ms};
+use crate::numbers::{duration, moment, ns_to_ms, plural};
 use crate::observed::Observed;
+use crate::operations::end_ns;
 use crate::results::{FaultRecord, RunInfo};
 use crate::stalls;
 
@@ -44,11 +46,11 @@ pub fn check(
     run: &RunInfo,
     faults: &[FaultRecord],
     observed: &Observed,
-    history: &History,
+    (history, extent): (&History, Extent),
 ) -> Option<CheckResult> {
     let timeout = run.patience_ms?.saturating_mul(1_000_000);
     let lateness = LATENESS * observed.lag.max_ns();
-    let stretches = stretches(faults, observed);
+    let stretches = stretches(faults, observed, known_until(history, extent));
     if stretches.is_empty() {
         return None;
     }
@@ -86,14 +88,19 @@ pub fn check(
         [] => (
             Verdict::Valid,
             format!(
-                "somebody led and acknowledged wherever a quorum was connected ({} faults)",
-                stretches.len()
+                "somebody led and acknowledged wherever a quorum was connected ({})",
+                plural(u64::try_from(stretches.len()).unwrap_or(u64::MAX), "fault")
             ),
         ),
         [only] => (Verdict::Invalid, only.clone()),
         [first, rest @ ..] => (Verdict::Invalid, format!("{first} (and {} more)", rest.len())),
     };
-    Some(CheckResult::new("progress", verdict, summary).with_evidence(evidence))
+    Some(extent.allow(CheckResult::new("progress", verdict, summary).with_evidence(evidence)))
+}
+
+/// Until when nobody was answered but those whose answers stand there: behind the end of a beginning anything may follow.
+fn known_until(history: &History, extent: Extent) -> u64 {
+    if extent.is_whole() { u64::MAX } else { end_ns(history) }
 }
 
 fn names(members: &[u64]) -> String {
@@ -101,7 +108,7 @@ fn names(members: &[u64]) -> String {
 }
 
 /// For every fault that was seen to bite and left a quorum: from its injection to the next change of any kind.
-fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed) -> Vec<Stretch<'a>> {
+fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed, known_until: u64) -> Vec<Stretch<'a>> {
     let mut ends: Vec<(u64, u64)> = Vec::new();
     let mut changes: Vec<u64> = faults
         .iter()
@@ -127,7 +134,8 @@ fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed) -> Vec<Stretch<
             let own =
                 |at: u64| fault.verified_ns.is_some_and(|verified| at <= verified) && kills(fault, &ends, at);
             let mut later = changes[changes.partition_point(|at| *at <= injected)..].iter().copied();
-            let to = later.find(|at| !own(*at)).unwrap_or(u64::MAX).min(observed.workload_to_ns);
+            let to = later.find(|at| !own(*at)).unwrap_or(u64::MAX);
+            let to = to.min(observed.workload_to_ns).min(known_until);
             (to > injected).then_some(Stretch { fault, from: injected, to })
         })
         .collect()

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::shrink::{self, Object, Shrunk};
 use super::{Found, confirm, depth_first, explain, frontier};
 use crate::budget::{Budget, Exhausted, Meter};
+use crate::figures;
 use crate::model::{Call, Model, Shortcut};
 use crate::parallel;
 use crate::verdict::{CheckResult, Counterexample, Judged, PartOrder, Verdict};
@@ -415,7 +416,9 @@ fn merge<M: Model>(model: &M, parts: &[Part<'_, M::Op>], results: Vec<PartResult
     };
     let summary = match verdict {
         Verdict::Valid if ops == 0 => format!("no operation says anything about a {}", model.name()),
-        Verdict::Valid => format!("{ops} operations on {} are linearizable", count(model, parts)),
+        Verdict::Valid => {
+            format!("{} operations on {} are linearizable", figures::count(ops), count(model, parts))
+        }
         Verdict::Invalid => {
             format!("not linearizable: {}", told(with(Verdict::Invalid).map(called).collect(), ", "))
         }

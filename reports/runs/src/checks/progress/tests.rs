@@ -42,6 +42,10 @@ fn said(ms: u64, node: u64, said: Said) -> Stamped {
 
 /// Writes at n2, one every 100 ms in [from, to) ms; acknowledged at once unless they fall into a silence.
 fn history(from: u64, to: u64, silence: (u64, u64)) -> History {
+    History::from_events(lines(from, to, silence)).expect("a history")
+}
+
+fn lines(from: u64, to: u64, silence: (u64, u64)) -> Vec<Line> {
     let mut lines = Vec::new();
     for (number, at) in (from..to).step_by(100).enumerate() {
         let process = u64::try_from(number).expect("small");
@@ -53,11 +57,11 @@ fn history(from: u64, to: u64, silence: (u64, u64)) -> History {
             lines.push(Line::new(process, EventKind::Ok, Function::Write, 0, value, at * MS + 5));
         }
     }
-    History::from_events(lines).expect("a history")
+    lines
 }
 
 fn judged(run: &RunInfo, fault: FaultRecord, observed: &Observed, history: &History) -> (Verdict, String) {
-    let check = check(run, &[fault], observed, history).expect("a quorum was connected");
+    let check = check(run, &[fault], observed, (history, Extent::Whole)).expect("a quorum was connected");
     (check.verdict, check.summary)
 }
 
@@ -94,9 +98,15 @@ fn what_may_be_slowness_is_never_accused() {
     let slower = RunInfo { patience_ms: Some(1000), ..run() };
     valid(&slower, deaf(), &observed(vec![]), "two time-outs are few");
     let unseen = FaultRecord { verified_ns: None, ..deaf() };
-    assert!(check(&run(), &[unseen], &observed(vec![]), &silent).is_none(), "it was not seen to bite");
+    assert!(
+        check(&run(), &[unseen], &observed(vec![]), (&silent, Extent::Whole)).is_none(),
+        "it was not seen to bite"
+    );
     let alone = FaultRecord { majority_side: Vec::new(), ..deaf() };
-    assert!(check(&run(), &[alone], &observed(vec![]), &silent).is_none(), "no quorum was connected");
+    assert!(
+        check(&run(), &[alone], &observed(vec![]), (&silent, Extent::Whole)).is_none(),
+        "no quorum was connected"
+    );
     let follower = FaultRecord { leader_fault: false, ..deaf() };
     valid(&run(), follower, &observed(vec![]), "the leader kept its quorum, and its disk may be slow");
     let stalled = Observed { stalls: vec![(2500 * MS, 3200 * MS)], ..observed(vec![]) };
@@ -107,7 +117,10 @@ fn what_may_be_slowness_is_never_accused() {
         Stamped { time: 2600 * MS, node: MemberId(3), event: Event::Exited("killed by signal 9".to_owned()) };
     valid(&run(), deaf(), &observed(vec![died]), "a member died meanwhile");
     let unknown = RunInfo { patience_ms: None, ..run() };
-    assert!(check(&unknown, &[deaf()], &observed(vec![]), &silent).is_none(), "nobody knows its time-outs");
+    assert!(
+        check(&unknown, &[deaf()], &observed(vec![]), (&silent, Extent::Whole)).is_none(),
+        "nobody knows its time-outs"
+    );
 }
 
 #[test]
@@ -116,7 +129,8 @@ fn another_fault_ends_what_can_be_said_of_the_first() {
     let mut other = deaf();
     (other.id, other.asked_ns, other.injected_ns) = ("F2".to_owned(), 2900 * MS, Some(2901 * MS));
     (other.leader_fault, other.heal_asked_ns) = (false, Some(3900 * MS));
-    let check = check(&run(), &[deaf(), other], &observed(vec![]), &silent).expect("quorums");
+    let check =
+        check(&run(), &[deaf(), other], &observed(vec![]), (&silent, Extent::Whole)).expect("quorums");
     assert_eq!(check.verdict, Verdict::Valid, "{}", check.summary);
 }
 
@@ -133,4 +147,34 @@ fn ten_seconds_without_an_answer_are_too_long_whoever_noticed() {
     assert_eq!(verdict, Verdict::Invalid);
     assert!(summary.contains("no change was acknowledged for 11.7 s under F1"), "{summary}");
     assert_eq!(of((2400, 9000)).0, Verdict::Valid);
+}
+
+#[test]
+fn a_history_that_was_cut_short_or_has_gaps_never_accuses_who_answered() {
+    let mut long = deaf();
+    (long.heal_asked_ns, long.healed_ns) = (Some(25_000 * MS), Some(25_010 * MS));
+    let all = lines(0, 30_000, (0, 0));
+    let verdict = |lines: &[Line], extent| {
+        let history = History::from_events(lines.to_vec()).expect("a history");
+        check(&run(), &[long.clone()], &observed(vec![]), (&history, extent)).map(|check| check.verdict)
+    };
+    for cut in 0..all.len() {
+        assert_ne!(verdict(&all[..cut], Extent::Beginning), Some(Verdict::Invalid), "cut at {cut}");
+    }
+    let answers_gone: Vec<Line> = all
+        .iter()
+        .filter(|line| {
+            line.kind == EventKind::Invoke || !(3000 * MS..18_000 * MS).contains(&line.time.unwrap_or(0))
+        })
+        .cloned()
+        .collect();
+    assert_eq!(verdict(&answers_gone, Extent::Parts), Some(Verdict::Unknown));
+    assert_eq!(verdict(&answers_gone, Extent::Whole), Some(Verdict::Invalid), "were it whole");
+    let silent = lines(0, 30_000, (3000, 18_000));
+    let before_its_end = &silent[..silent.len() - 100];
+    assert_eq!(
+        verdict(before_its_end, Extent::Beginning),
+        Some(Verdict::Invalid),
+        "silence before the cut counts"
+    );
 }
