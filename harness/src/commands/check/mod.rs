@@ -1,7 +1,7 @@
 //! `harness check`: judges a run folder, or a history file alone, again.
 //!
-//! - [`history`]: a history alone, from the flags to what is printed; [`named`]: models and conditions by name.
-//! - [`witness`]: the order that proves a valid verdict, written; `harness confirm` reads it.
+//! - `history`: a history alone, from the flags to what is printed; `named`: models and conditions by name.
+//! - `witness`: the order that proves a valid verdict, written; `harness confirm` reads it.
 
 mod history;
 mod named;
