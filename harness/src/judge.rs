@@ -1,7 +1,7 @@
 //! A run folder, read, judged and written: what the judgement needs of the world around it.
 //!
-//! The judgement itself is a pure function of what the folder holds ([`runs::judge`]). Here the files are read within bounds,
-//! and what came out is written.
+//! The judgement itself is a pure function of what the folder holds ([`runs::judge`]). Here the files are
+//! read within bounds, and what came out is written.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};

@@ -1,9 +1,9 @@
 //! Operations as workloads ask for them: in terms that no system owns.
 //!
-//! An operation says what is to happen to which object, and nothing of how a system does it: there are no paths, no versions
-//! of a protocol and no errors here. A system's mapping turns it into requests, and what comes back into an
-//! [`Outcome`](crate::Outcome). The line of the history follows from the operation and its outcome alone, so a history
-//! of one system reads like one of any other.
+//! An operation says what is to happen to which object, and nothing of how a system does it: there are no
+//! paths, no versions of a protocol and no errors here. A system's mapping turns it into requests, and what
+//! comes back into an [`Outcome`](crate::Outcome). The line of the history follows from the operation and its
+//! outcome alone, so a history of one system reads like one of any other.
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ pub enum Object {
 /// What is to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Make the register, with its first value. In the history this is a write like any other, so that the history alone
-    /// says where each register began.
+    /// Make the register, with its first value. In the history this is a write like any other, so that the
+    /// history alone says where each register began.
     MakeRegister {
         /// The value.
         value: i64,

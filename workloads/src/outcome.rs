@@ -4,8 +4,8 @@ use checker::history::{Event, EventKind, Function, Value};
 
 use crate::op::Op;
 
-/// The value recorded for data that no write of a workload can have left: it reads as a value that nobody wrote, so that
-/// corruption is judged as the violation it is.
+/// The value recorded for data that no write of a workload can have left: it reads as a value that nobody
+/// wrote, so that corruption is judged as the violation it is.
 pub const UNREADABLE: i64 = -1;
 
 /// What an answer claims about order. A claim is a witness and never trusted alone.

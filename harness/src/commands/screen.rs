@@ -26,7 +26,8 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// A command as whoever started this one can type it: `cargo harness`, an alias, tells the harness where cargo is.
+/// A command as whoever started this one can type it: `cargo harness`, an alias, tells the harness where
+/// cargo is.
 pub(crate) fn as_typed(command: &str) -> String {
     as_typed_here(command, std::env::var_os("CARGO").is_some())
 }

@@ -1,7 +1,8 @@
-//! A run as it is meant: its options, checked against each other before anything starts. Every refusal says what to
-//! do instead.
+//! A run as it is meant: its options, checked against each other before anything starts. Every refusal says
+//! what to do instead.
 //!
-//! What was typed becomes these options in [`crate::cli::options`]; nothing else of the bench knows the command line.
+//! What was typed becomes these options in [`crate::cli::options`]; nothing else of the bench knows the
+//! command line.
 
 mod lose_unsynced;
 

@@ -1,6 +1,7 @@
 //! Sizes of memory as people type them: `2GiB`, `512MiB`, `1.5GB`.
 
-/// Bytes of each unit. Binary units are what the kernel counts in; decimal ones are what is printed on modules.
+/// Bytes of each unit. Binary units are what the kernel counts in; decimal ones are what is printed on
+/// modules.
 const UNITS: [(&str, f64); 8] = [
     ("KiB", 1024.0),
     ("MiB", 1_048_576.0),

@@ -1,8 +1,8 @@
 //! Which file of a crate uses which: read from the sources, for the rules about arrows within a crate.
 //!
-//! The reader knows no macros and no types. It sees `use` items, with their braces taken apart, and paths that begin with
-//! `crate`, `super` or `self`; it follows a name that a module hands on by `pub use` to where it is defined. What stands
-//! behind `#[cfg(test)]` does not count: tests may look at everything.
+//! The reader knows no macros and no types. It sees `use` items, with their braces taken apart, and paths
+//! that begin with `crate`, `super` or `self`; it follows a name that a module hands on by `pub use` to where
+//! it is defined. What stands behind `#[cfg(test)]` does not count: tests may look at everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -127,7 +127,8 @@ fn paths(text: &str, module: &Module, modules: &BTreeSet<Module>) -> Vec<Named> 
     found
 }
 
-/// The `use` items: where each begins, and what stands between the word and the semicolon, without white space.
+/// The `use` items: where each begins, and what stands between the word and the semicolon, without white
+/// space.
 fn uses(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (begin, _) in text.match_indices("use ") {

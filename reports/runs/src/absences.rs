@@ -1,7 +1,7 @@
 //! When faults kept members away, to be asked about by member and moment.
 //!
-//! There are as many faults as a run is long, and many questions about each, so they are sorted once: an answer is a
-//! binary search and not a walk through all of them.
+//! There are as many faults as a run is long, and many questions about each, so they are sorted once: an
+//! answer is a binary search and not a walk through all of them.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,8 @@ impl<'a> Absences<'a> {
         Self { members }
     }
 
-    /// The faults that were asked for by `asked` at the latest, and kept this member away until `until` at the least.
+    /// The faults that were asked for by `asked` at the latest, and kept this member away until `until` at
+    /// the least.
     pub fn lasting(&self, member: u64, asked: u64, until: u64) -> impl Iterator<Item = &'a FaultRecord> {
         let all = self.members.get(&member).map_or(&[][..], Vec::as_slice);
         let first = all.partition_point(|absence| absence.latest < until);

@@ -1,10 +1,10 @@
 //! A violation in words of promises: which promise was broken, and the shortest fact that shows it.
 //!
-//! Each check says exactly what it found, with processes, members, versions and moments, because that is what one needs
-//! to follow it. The headline is for whoever sees the run for the first time: "a stale read: key 0 read 41 after 42 had
-//! been acknowledged". It is drawn from the check that convicts in the simplest way, and the page draws that one's
-//! counterexample first. Nothing is judged here: where the operations do not have the shape of a known story, the
-//! check's own sentence is used.
+//! Each check says exactly what it found, with processes, members, versions and moments, because that is what
+//! one needs to follow it. The headline is for whoever sees the run for the first time: "a stale read: key 0
+//! read 41 after 42 had been acknowledged". It is drawn from the check that convicts in the simplest way, and
+//! the page draws that one's counterexample first. Nothing is judged here: where the operations do not have
+//! the shape of a known story, the check's own sentence is used.
 
 use checker::history::{Datum, Outcome};
 use checker::verdict::{CheckResult, Counterexample, OpView, Verdict};
@@ -142,8 +142,8 @@ fn replaced_twice(found: &Counterexample) -> Option<(&'static str, String)> {
     })
 }
 
-/// The answer that cannot be, and the operation that had returned before its call and that it does not know of: the one
-/// that happened and that the answer would have had to come before.
+/// The answer that cannot be, and the operation that had returned before its call and that it does not know
+/// of: the one that happened and that the answer would have had to come before.
 pub fn contradicted(found: &Counterexample) -> Option<(&OpView, &OpView)> {
     let marked = found.ops.iter().find(|op| op.impossible);
     let bad = match (marked, found.ops.as_slice()) {

@@ -1,8 +1,9 @@
-//! How a member's process ended, and who is to blame: itself, whoever sent a signal, or the place where it ran.
+//! How a member's process ended, and who is to blame: itself, whoever sent a signal, or the place where it
+//! ran.
 //!
-//! Only the first says something about the member. A signal may be the kernel's that needs memory, or anybody's; an
-//! orderly end is what somebody asked for; a full disk or a taken port is the place's. None of these is ever held against
-//! the member, and neither is what can't be told.
+//! Only the first says something about the member. A signal may be the kernel's that needs memory, or
+//! anybody's; an orderly end is what somebody asked for; a full disk or a taken port is the place's. None of
+//! these is ever held against the member, and neither is what can't be told.
 
 /// Who ended a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +18,8 @@ pub enum Ender {
 const WRONG_USAGE: i32 = 254;
 /// Shells and virtual machines tell of a signal as a status from here on, and for as many.
 const SIGNAL_STATUSES: std::ops::RangeInclusive<i32> = 129..=192;
-/// What the kernel sends to a process for what that did itself: an illegal instruction, an abort, a division, an access.
+/// What the kernel sends to a process for what that did itself: an illegal instruction, an abort, a division,
+/// an access.
 const OWN_SIGNALS: [i32; 4] = [4, 6, 8, 11];
 
 /// What a log says where the place is to blame, in lower case.

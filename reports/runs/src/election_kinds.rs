@@ -1,9 +1,9 @@
-//! Elections by kind of fault, never mixed: a leader that was killed is missed in milliseconds and one that fell silent
-//! after a time-out, so a percentile over both belongs to neither.
+//! Elections by kind of fault, never mixed: a leader that was killed is missed in milliseconds and one that
+//! fell silent after a time-out, so a percentile over both belongs to neither.
 //!
-//! The kind is the fault's own; an election that became possible only when a fault was healed counts from the healing
-//! and is a kind by itself, and so is one that no fault explains. A percentile is given only where as many elections
-//! were measured that some lie beyond it; the largest is always given.
+//! The kind is the fault's own; an election that became possible only when a fault was healed counts from the
+//! healing and is a kind by itself, and so is one that no fault explains. A percentile is given only where as
+//! many elections were measured that some lie beyond it; the largest is always given.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Elections taken apart: how long until somebody noticed, until a vote was decided, until the new epoch
 //! stood, until a write was acknowledged.
 //!
-//! A fault that leaves no quorum (all members killed) has no election before it is healed, so there the phases
-//! count from the request to heal it; the outage beside them counts from the fault.
+//! A fault that leaves no quorum (all members killed) has no election before it is healed, so there the
+//! phases count from the request to heal it; the outage beside them counts from the fault.
 //!
 //! Everything is on the harness's clock: the moment of injection, the arrival of the members' events, the
 //! completion of clients' writes. A pure function of what was written down.
@@ -59,9 +59,9 @@ fn reigns(events: &[&Stamped]) -> Vec<Reign> {
     reigns
 }
 
-/// What happened, sorted once: a long run has as many more elections, faults and events, and none of them is looked
-/// through for each of the others. An election is looked for between its own leader and the one before, so every event
-/// is read for one election.
+/// What happened, sorted once: a long run has as many more elections, faults and events, and none of them is
+/// looked through for each of the others. An election is looked for between its own leader and the one
+/// before, so every event is read for one election.
 struct Timeline<'a> {
     events: Vec<&'a Stamped>,
     /// Faults by when they could be felt.
@@ -152,10 +152,10 @@ struct Cause<'a> {
     healing: bool,
 }
 
-/// The fault behind a change of leader, and since when an election was possible: the last one injected since the
-/// old leader was established, of those that take a leader away if there are any, because others may act at the
-/// same time; or, when there is none, the last one whose healing was asked for since. Where no quorum remained, an
-/// election was possible since the last healing.
+/// The fault behind a change of leader, and since when an election was possible: the last one injected since
+/// the old leader was established, of those that take a leader away if there are any, because others may act
+/// at the same time; or, when there is none, the last one whose healing was asked for since. Where no quorum
+/// remained, an election was possible since the last healing.
 fn cause<'a>(before: Reign, after: Reign, timeline: &Timeline<'a>) -> Option<Cause<'a>> {
     let cause = timeline.felt_by_leaders.last_between(before, after);
     let cause = cause.or_else(|| timeline.felt.last_between(before, after));
@@ -170,9 +170,9 @@ fn cause<'a>(before: Reign, after: Reign, timeline: &Timeline<'a>) -> Option<Cau
     }
 }
 
-/// Since when a fault could be felt. That it is in force is known only when the cluster has said so, and an election
-/// may be over by then: with resets it takes a millisecond. Where somebody left a leader between the asking and the
-/// answer, it counts from the asking.
+/// Since when a fault could be felt. That it is in force is known only when the cluster has said so, and an
+/// election may be over by then: with resets it takes a millisecond. Where somebody left a leader between the
+/// asking and the answer, it counts from the asking.
 fn onset(fault: &FaultRecord, left: &[RunNs]) -> Option<RunNs> {
     let injected = fault.injected_ns?;
     let first = left.get(left.partition_point(|at| *at < fault.asked_ns));
@@ -197,8 +197,8 @@ fn elected(stamped: &Stamped) -> Option<u64> {
 
 /// For each election the first acknowledgement, in the new epoch, of a write that was due after the fault.
 ///
-/// Acknowledgements go by once, in the order of time. An election waits for its own from the moment of its fault on, so
-/// only those few wait at a time that nobody has written in yet.
+/// Acknowledgements go by once, in the order of time. An election waits for its own from the moment of its
+/// fault on, so only those few wait at a time that nobody has written in yet.
 fn first_writes(elections: &mut [Election], reigns: &[Reign], history: &History) {
     let mut acknowledged: Vec<(RunNs, &Op)> = (history.ops().iter())
         .filter(|op| op.is_acknowledged_change())

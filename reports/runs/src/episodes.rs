@@ -1,9 +1,9 @@
 //! Faults that act at once, taken together.
 //!
-//! What one of them did can't be told from what the others did: a leader that was cut off is followed by a new epoch
-//! only when enough members are alive again to make one. So where faults overlap, or follow each other with hardly
-//! any calm between, the whole *episode* is looked at, from the first injection to the moment when all was seen to
-//! be gone and well. Without overlap every fault is an episode by itself.
+//! What one of them did can't be told from what the others did: a leader that was cut off is followed by a
+//! new epoch only when enough members are alive again to make one. So where faults overlap, or follow each
+//! other with hardly any calm between, the whole *episode* is looked at, from the first injection to the
+//! moment when all was seen to be gone and well. Without overlap every fault is an episode by itself.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! What members say about themselves, and what became of their processes: the events of `observed.json`.
 //!
-//! A member prints one JSON object per line the moment something changes; the harness stamps it with its own clock when it
-//! arrives. What a member says about its own time is never used (ZOOKEEPER-3479: elections of 400 ms logged as 1 ms).
+//! A member prints one JSON object per line the moment something changes; the harness stamps it with its own
+//! clock when it arrives. What a member says about its own time is never used (ZOOKEEPER-3479: elections of
+//! 400 ms logged as 1 ms).
 
 use serde::{Deserialize, Serialize};
 

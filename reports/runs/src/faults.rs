@@ -211,7 +211,8 @@ pub struct FaultRecord {
 }
 
 impl FaultRecord {
-    /// Whether it came into force and took the leader away from its quorum, so that a higher epoch must follow.
+    /// Whether it came into force and took the leader away from its quorum, so that a higher epoch must
+    /// follow.
     pub fn took_the_leader(&self) -> bool {
         self.injected_ns.is_some() && self.leader_fault
     }
@@ -310,7 +311,8 @@ pub fn parse(text: &str) -> Result<Vec<FaultTransition>, (usize, serde_json::Err
     Ok(transitions)
 }
 
-/// Makes one record per fault, in the order of their first appearance. `kinds` describes the kinds of the run.
+/// Makes one record per fault, in the order of their first appearance. `kinds` describes the kinds of the
+/// run.
 pub fn fold(transitions: &[FaultTransition], kinds: &BTreeMap<String, FaultKind>) -> Vec<FaultRecord> {
     let mut order: Vec<FaultRecord> = Vec::new();
     let mut place: BTreeMap<&str, usize> = BTreeMap::new();

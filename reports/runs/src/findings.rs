@@ -168,8 +168,8 @@ fn broken(begun: Sentence, results: &Results) -> Sentence {
     }
 }
 
-/// What lies deeper explains what lies above it: a member that died leaves its last state unread and its side without
-/// clients. So of several checks that decided nothing the first of these is the reason.
+/// What lies deeper explains what lies above it: a member that died leaves its last state unread and its side
+/// without clients. So of several checks that decided nothing the first of these is the reason.
 const DEPTH: [&str; 7] =
     ["finished", "processes", "history", "harness-lag", "faults", "leader-faults", "sides"];
 /// Behind the other checks: it is weak for any of their reasons.
@@ -525,8 +525,8 @@ pub fn sentence_end(text: &str) -> String {
     if text.is_empty() || text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
 }
 
-/// The text as a whole sentence: with a full stop, and a capital where it begins with a word and not with the name
-/// of something (`n3`).
+/// The text as a whole sentence: with a full stop, and a capital where it begins with a word and not with the
+/// name of something (`n3`).
 pub fn sentence(text: &str) -> String {
     let mut text = sentence_end(text);
     let first = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();

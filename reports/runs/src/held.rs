@@ -1,9 +1,9 @@
-//! Who held a value: which members showed it to clients, which showed their key without it, and what each held at the
-//! end.
+//! Who held a value: which members showed it to clients, which showed their key without it, and what each
+//! held at the end.
 //!
-//! Drawn from the answers of the history and the last reads, so it says what members *showed*, never what lay on their
-//! disks. An answer shows the value when its version is not older than the value's own; without versions, when it is
-//! the value itself. What lies between two answers is not known and is not filled in.
+//! Drawn from the answers of the history and the last reads, so it says what members *showed*, never what lay
+//! on their disks. An answer shows the value when its version is not older than the value's own; without
+//! versions, when it is the value itself. What lies between two answers is not known and is not filled in.
 
 use checker::durability::FinalState;
 use checker::history::{Datum, History, Op, OpKind, Outcome};
@@ -38,8 +38,8 @@ pub struct Held {
     pub at_the_end: Option<(FinalState, Option<bool>)>,
 }
 
-/// What each of `members` showed of the value that `change` wrote, from the call of that change on. `bad` is the
-/// answer that did not know of it.
+/// What each of `members` showed of the value that `change` wrote, from the call of that change on. `bad` is
+/// the answer that did not know of it.
 pub fn by_member(
     history: &History,
     finals: &[FinalState],

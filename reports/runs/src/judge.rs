@@ -1,8 +1,9 @@
-//! Everything after a run, as a function of its folder: faults folded, episodes, checks, elections, outages, the verdict.
+//! Everything after a run, as a function of its folder: faults folded, episodes, checks, elections, outages,
+//! the verdict.
 //!
-//! The way goes straight down: the record of a run comes in, [`judge`] makes results of it, the reports draw them. The
-//! promises are judged by `workloads` and `checker`; what is added here is about the bench itself. A history that is not
-//! complete can show a violation, and never the absence of one.
+//! The way goes straight down: the record of a run comes in, [`judge`] makes results of it, the reports draw
+//! them. The promises are judged by `workloads` and `checker`; what is added here is about the bench itself.
+//! A history that is not complete can show a violation, and never the absence of one.
 
 use std::collections::BTreeSet;
 
@@ -56,8 +57,8 @@ pub fn faults(run: &RunInfo, transitions: &[FaultTransition], history: &History)
     faults
 }
 
-/// Judges a run, and tells what is looked at now. `logs` gives the last lines of a member's log. Exit status, files and the
-/// time that it took are the caller's to fill in.
+/// Judges a run, and tells what is looked at now. `logs` gives the last lines of a member's log. Exit status,
+/// files and the time that it took are the caller's to fill in.
 pub fn judge(record: Record, effort: &Effort<'_>, logs: recovery::Logs<'_>, tell: &dyn Fn(&str)) -> Judged {
     let Record { run, loaded, transitions, observed } = record;
     let faults = faults(&run, &transitions, &loaded.history);

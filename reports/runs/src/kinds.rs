@@ -1,7 +1,7 @@
 //! Kinds of faults, as a run folder describes them.
 //!
-//! A kind is an identifier: nothing compares it with a name that it knows. What must be known of one to judge and to draw a
-//! run is written down with the run.
+//! A kind is an identifier: nothing compares it with a name that it knows. What must be known of one to judge
+//! and to draw a run is written down with the run.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! What an answer cost, from when the operation was due: calm and under faults; writes, compare-and-sets and reads.
+//! What an answer cost, from when the operation was due: calm and under faults; writes, compare-and-sets and
+//! reads.
 //!
 //! Counting from when an operation was due and not from when it was sent is what makes a stall visible:
 //! everything that had to wait behind it pays for it. An operation is calm when no fault was near it at any
@@ -91,7 +92,8 @@ const ENOUGH_IN_A_STRETCH: usize = 100;
 /// Stretches of a run at most and, where updates are rare, at least.
 const STRETCHES: (u64, u64) = (150, 20);
 
-/// What acknowledged updates cost over time, by when they were due; stretches in which none was due are left out.
+/// What acknowledged updates cost over time, by when they were due; stretches in which none was due are left
+/// out.
 pub fn over_time(history: &History, end_ns: u64) -> Vec<Stretch> {
     let mut updates: Vec<(u64, u64)> = history
         .ops()

@@ -1,21 +1,25 @@
 //! A run folder as data: the formats of its files, and everything that follows from them.
 //!
-//! Why a crate: a run is judged, drawn, compared with others and looked at by nights from its folder alone, years later and
-//! without the system that was tested. Whatever follows from the files is derived here, once. The harness writes what is
-//! defined here, and the reports draw what is derived here.
+//! Why a crate: a run is judged, drawn, compared with others and looked at by nights from its folder alone,
+//! years later and without the system that was tested. Whatever follows from the files is derived here, once.
+//! The harness writes what is defined here, and the reports draw what is derived here.
 //!
-//! The way goes straight down: files -> [`faults`] folded -> [`episodes`] -> [`checks`] -> [`findings`] -> [`results`].
+//! The way goes straight down: files -> [`faults`] folded -> [`episodes`] -> [`checks`] -> [`findings`] ->
+//! [`results`].
 //!
-//! - Formats: [`results`] (`run.json`, `results.json`), [`faults`] (`faults.jsonl`), [`observed`] with [`events`] and [`lag`]
-//!   (`observed.json`). The history is `checker`'s.
+//! - Formats: [`results`] (`run.json`, `results.json`), [`faults`] (`faults.jsonl`), [`observed`] with
+//!   [`events`] and [`lag`] (`observed.json`). The history is `checker`'s.
 //! - Words of the files: [`member`], [`clock`], [`cluster_kind`], [`kinds`] and [`mechanism`] of faults.
-//! - What each member was: [`views`], [`spans`]. What faults did: [`episodes`], [`absences`], [`stalls`], [`causes`].
+//! - What each member was: [`views`], [`spans`]. What faults did: [`episodes`], [`absences`], [`stalls`],
+//!   [`causes`].
 //! - What clients paid: [`operations`], [`outages`], [`latency`]. What leaders cost: [`elections`] by phase,
 //!   [`election_kinds`] by kind of fault.
-//! - [`checks`] and [`judge`]: the verdict. [`findings`], [`broken`], [`held`], [`verdicts`], [`numbers`]: the same in words.
+//! - [`checks`] and [`judge`]: the verdict. [`findings`], [`broken`], [`held`], [`verdicts`], [`numbers`]:
+//!   the same in words.
 //!
-//! What it deliberately does not do: open files, read a clock, know a catalogue. Kinds of faults, workloads and systems are
-//! identifiers here. Each run describes them in its own folder, so an old folder is judged and drawn as it was meant.
+//! What it deliberately does not do: open files, read a clock, know a catalogue. Kinds of faults, workloads
+//! and systems are identifiers here. Each run describes them in its own folder, so an old folder is judged
+//! and drawn as it was meant.
 
 pub mod absences;
 pub mod broken;

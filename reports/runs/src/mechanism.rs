@@ -1,4 +1,5 @@
-//! How a fault acts: the few mechanisms that a cluster must have, whatever the faults are called that use them.
+//! How a fault acts: the few mechanisms that a cluster must have, whatever the faults are called that use
+//! them.
 
 use serde::{Deserialize, Serialize};
 

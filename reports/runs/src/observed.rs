@@ -29,7 +29,8 @@ pub struct Observed {
     pub timings: Timings,
     /// Whether it was stopped before its time limit.
     pub interrupted: bool,
-    /// Until when members were listened to; they are asked to end after that. None in the folders of older builds.
+    /// Until when members were listened to; they are asked to end after that. None in the folders of older
+    /// builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listened_until_ns: Option<RunNs>,
     /// From when to when the machine stood still.

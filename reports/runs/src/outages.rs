@@ -5,8 +5,9 @@
 //! It ends with the next acknowledgement, of whatever write: clients do not care which one it was. An
 //! interval, not an instant per client, because a service that answers one client of twenty is not down.
 //!
-//! Only the time in which clients asked counts. After the load the bench waits for the members to recover, and
-//! then nobody asks for a write: what is left of one that a member never answered says nothing of the others.
+//! Only the time in which clients asked counts. After the load the bench waits for the members to recover,
+//! and then nobody asks for a write: what is left of one that a member never answered says nothing of the
+//! others.
 
 use checker::history::{History, Op, Outcome};
 
@@ -22,8 +23,8 @@ pub const MINIMUM_NS: u64 = 30 * NS_PER_MS;
 /// it left behind (a truncated follower, a reconnecting client) takes its time.
 pub const AFTERMATH_NS: u64 = 400 * NS_PER_MS;
 
-/// An outage begins with an acknowledgement, which comes before the fault that stops the next one. At most this
-/// long before, however rare writes are.
+/// An outage begins with an acknowledgement, which comes before the fault that stops the next one. At most
+/// this long before, however rare writes are.
 const MOST_TOLERANCE_NS: u64 = NS_PER_S;
 
 /// And this long at least: a harness needs a moment to ask for a fault.
@@ -79,8 +80,8 @@ fn asked_until(writes: &[&Op]) -> u64 {
     writes.iter().map(|op| op.invoke_ns).max().unwrap_or(0)
 }
 
-/// Whether the fault may have cost somebody a wait: it was at work during one of the outages, which are in the order of
-/// time.
+/// Whether the fault may have cost somebody a wait: it was at work during one of the outages, which are in
+/// the order of time.
 pub fn touched_by_any(outages: &[Outage], fault: &FaultRecord) -> bool {
     let first = outages.partition_point(|outage| outage.to_ns < fault.asked_ns);
     outages.get(first).is_some_and(|outage| touches(outage, fault))
@@ -93,8 +94,8 @@ fn touches(outage: &Outage, fault: &FaultRecord) -> bool {
     })
 }
 
-/// Finds the fault behind each outage. It is asked about outages in the order of time, and everything is sorted once, so
-/// that a long run costs no more for each of them than a short one.
+/// Finds the fault behind each outage. It is asked about outages in the order of time, and everything is
+/// sorted once, so that a long run costs no more for each of them than a short one.
 struct Blame<'a> {
     /// How long after an outage's beginning its cause may have been asked for.
     tolerance_ns: u64,
@@ -119,9 +120,9 @@ impl<'a> Blame<'a> {
         Self { tolerance_ns, elections, asked, stopping, next: 0, at_work: Vec::new() }
     }
 
-    /// The fault of the first election that was held meanwhile, so that the elections and the outages never name
-    /// different ones. Without an election: the one that was asked for as the outage began, or the latest that was at
-    /// work then, or else the first asked for before it ended.
+    /// The fault of the first election that was held meanwhile, so that the elections and the outages never
+    /// name different ones. Without an election: the one that was asked for as the outage began, or the
+    /// latest that was at work then, or else the first asked for before it ended.
     fn cause(&mut self, from_ns: u64, to_ns: u64) -> Option<&'a str> {
         let at_work = self.at_work(from_ns);
         let as_it_began = from_ns.saturating_add(self.tolerance_ns).min(to_ns);
@@ -136,8 +137,9 @@ impl<'a> Blame<'a> {
         })
     }
 
-    /// The latest fault that had been asked for by `from_ns` and was not gone long before. A later outage finds those at
-    /// work no longer that an earlier one found gone, so each fault is taken up once and dropped once.
+    /// The latest fault that had been asked for by `from_ns` and was not gone long before. A later outage
+    /// finds those at work no longer that an earlier one found gone, so each fault is taken up once and
+    /// dropped once.
     fn at_work(&mut self, from_ns: u64) -> Option<&'a FaultRecord> {
         while let Some(fault) = self.asked.get(self.next).filter(|fault| fault.asked_ns <= from_ns) {
             self.at_work.push(fault);
@@ -152,7 +154,8 @@ impl<'a> Blame<'a> {
     }
 }
 
-/// The first of these faults, which are sorted by when they were asked for, that was asked for in `from..until`.
+/// The first of these faults, which are sorted by when they were asked for, that was asked for in
+/// `from..until`.
 fn first_between<'a>(sorted: &[&'a FaultRecord], from: u64, until: u64) -> Option<&'a FaultRecord> {
     let first = sorted.get(sorted.partition_point(|fault| fault.asked_ns < from))?;
     (first.asked_ns < until).then_some(first)
@@ -184,7 +187,8 @@ impl<'a> Elections<'a> {
     }
 }
 
-/// Whether a fault by its nature keeps writes from being acknowledged: it takes the leader or the quorum away.
+/// Whether a fault by its nature keeps writes from being acknowledged: it takes the leader or the quorum
+/// away.
 fn stops_writes(fault: &FaultRecord) -> bool {
     fault.leader_fault || !fault.quorum_remained
 }
@@ -196,8 +200,8 @@ fn established_ns(election: &Election) -> u64 {
     election.fault_ns.saturating_add(crate::numbers::ms_to_ns(phases))
 }
 
-/// What an operation usually takes and the usual time from one acknowledgement to the next, twice: so long the last
-/// acknowledgement may lie before the fault.
+/// What an operation usually takes and the usual time from one acknowledgement to the next, twice: so long
+/// the last acknowledgement may lie before the fault.
 fn tolerance_ns(acknowledged: &[u64], writes: &[&Op]) -> u64 {
     let mut took: Vec<u64> = writes
         .iter()

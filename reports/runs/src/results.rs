@@ -50,7 +50,8 @@ pub struct RunInfo {
     pub observers: u32,
     /// The workload's name.
     pub workload: String,
-    /// The nemeses with a fault in the schedule, in the order of the command line; empty when nothing was to be broken.
+    /// The nemeses with a fault in the schedule, in the order of the command line; empty when nothing was to
+    /// be broken.
     pub nemeses: Vec<String>,
     /// Those that were asked for and found no room in the schedule, so that nothing is claimed about them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -179,8 +180,8 @@ pub struct Results {
     /// What was judged while the run went on; none where nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveCheck>,
-    /// Nemeses of which no fault came into force, whether none was planned or none found its target: nothing is claimed
-    /// about them.
+    /// Nemeses of which no fault came into force, whether none was planned or none found its target: nothing
+    /// is claimed about them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_tried: Vec<String>,
     /// What the reader should know beside the verdict, one sentence each.
@@ -233,7 +234,8 @@ pub struct Election {
     /// The fault behind it; none when a member left its leader although nothing was broken.
     #[serde(default)]
     pub fault: Option<String>,
-    /// Whether it counts from the healing of that fault, before which nobody could be elected or needed to be.
+    /// Whether it counts from the healing of that fault, before which nobody could be elected or needed to
+    /// be.
     #[serde(default)]
     pub healing: bool,
     /// From when the phases count: the injection, or the first member leaving its leader where no fault
@@ -263,8 +265,8 @@ pub struct Election {
     pub total_ms: Option<f64>,
 }
 
-/// The changes of leader after one kind of fault. Percentiles are of the nearest rank, and none where too few were
-/// measured to have one.
+/// The changes of leader after one kind of fault. Percentiles are of the nearest rank, and none where too few
+/// were measured to have one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ElectionKind {
     /// The kind of fault: `kill-leader`; `kill-all, healing` where they count from the healing; `no fault`.
@@ -460,8 +462,8 @@ pub struct LatencySummary {
     /// Points (percentile in 0 to 100, ms), rising, for the curve of the page.
     #[serde(default)]
     pub curve: Vec<(f64, f64)>,
-    /// Number of operations by length, ten bins to a factor of ten: (upper end of the bin in ms, operations), rising,
-    /// empty bins left out.
+    /// Number of operations by length, ten bins to a factor of ten: (upper end of the bin in ms, operations),
+    /// rising, empty bins left out.
     #[serde(default)]
     pub histogram: Vec<(f64, u64)>,
 }

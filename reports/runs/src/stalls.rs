@@ -4,8 +4,8 @@ use crate::observed::Observed;
 
 /// So much standing still within an interval makes time in it mean nothing.
 const MOST_NS: u64 = 500_000_000;
-/// A harness that hands an operation over this much later than it was due, at the ninety-ninth percentile, shares a
-/// machine on which nobody's time means anything.
+/// A harness that hands an operation over this much later than it was due, at the ninety-ninth percentile,
+/// shares a machine on which nobody's time means anything.
 const MOST_LAG_MS: f64 = 50.0;
 
 /// Whether the machine stood still too long between two moments, or was too busy all along.

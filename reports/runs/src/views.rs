@@ -1,6 +1,7 @@
 //! What each member is, as far as its events tell.
 //!
-//! Nothing is asked of a member here: a view is only what follows from what it said and from what became of its process.
+//! Nothing is asked of a member here: a view is only what follows from what it said and from what became of
+//! its process.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! `harness check` on a history: from the flags to what is printed, within bounds.
 //!
-//! Everything that can be refused is refused before the first record is read. A history that this project recorded,
-//! asked about without naming anything, is judged by all that its workload promises; any other by one model and one
-//! condition.
+//! Everything that can be refused is refused before the first record is read. A history that this project
+//! recorded, asked about without naming anything, is judged by all that its workload promises; any other by
+//! one model and one condition.
 
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;

@@ -1,5 +1,5 @@
-//! The order that proves a valid verdict, as a file: a header that says of which history and which model, then one
-//! JSON line for each part of the object.
+//! The order that proves a valid verdict, as a file: a header that says of which history and which model,
+//! then one JSON line for each part of the object.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};

@@ -47,9 +47,9 @@ pub fn all(
 /// How long a client may take to come home to a member that is back: it tries about once a second.
 const HOMECOMING_NS: u64 = 1_000_000_000;
 
-/// Faults that overlapped, or refused somebody, had clients on each of their sides. That is asked here where the
-/// load's own check does not; none where it does for all of them. Of a side whose members another fault held down
-/// nothing is asked, because nobody can be a client there; it is said.
+/// Faults that overlapped, or refused somebody, had clients on each of their sides. That is asked here where
+/// the load's own check does not; none where it does for all of them. Of a side whose members another fault
+/// held down nothing is asked, because nobody can be a client there; it is said.
 fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<CheckResult> {
     let patience_ns = run.operation_timeout_ms.unwrap_or_default() * 1_000_000;
     let mut empty = Vec::new();
@@ -99,8 +99,8 @@ fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<Ch
     Some(CheckResult::new("sides", verdict(empty.is_empty()), summary).with_evidence(evidence))
 }
 
-/// The other faults that held every member of a side down from a fault's beginning until clients could no longer have
-/// come home before its end; none where one of the members could have had clients.
+/// The other faults that held every member of a side down from a fault's beginning until clients could no
+/// longer have come home before its end; none where one of the members could have had clients.
 fn held_down(
     side: &[u64],
     fault: &FaultRecord,
@@ -149,9 +149,9 @@ fn faults_verified(faults: &[FaultRecord]) -> CheckResult {
     CheckResult::new("faults", verdict(all), summary).with_evidence(json!(counts))
 }
 
-/// Each fault that took the leader from its quorum was followed by a higher epoch than the one it hit. With other
-/// faults beside it there may be no quorum to make one until those are gone too, so the whole episode counts; and
-/// one epoch may answer several faults, because each of them ended the same reign.
+/// Each fault that took the leader from its quorum was followed by a higher epoch than the one it hit. With
+/// other faults beside it there may be no quorum to make one until those are gone too, so the whole episode
+/// counts; and one epoch may answer several faults, because each of them ended the same reign.
 fn higher_epochs(faults: &[&FaultRecord], episodes: &Episodes<'_>, observed: &Observed) -> CheckResult {
     let mut without = Vec::new();
     let mut evidence = Vec::new();
@@ -189,8 +189,9 @@ fn established(events: &[Stamped]) -> Vec<(RunNs, u32)> {
     established
 }
 
-/// The first epoch that a leader of its own established between the asking for a fault (it may be felt before the
-/// cluster says that it is in force) and `to`, the moment at which it was seen to be gone with all beside it.
+/// The first epoch that a leader of its own established between the asking for a fault (it may be felt before
+/// the cluster says that it is in force) and `to`, the moment at which it was seen to be gone with all beside
+/// it.
 fn epoch_after(fault: &FaultRecord, to: u64, established: &[(RunNs, u32)]) -> Option<u32> {
     let from = fault.injected_ns.map(|_| fault.asked_ns)?;
     established[established.partition_point(|(at, _)| *at < from)..]

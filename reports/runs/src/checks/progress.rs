@@ -1,15 +1,17 @@
 //! Does the ensemble go on where it can? The check `progress`.
 //!
-//! While a quorum of members can speak with each other, somebody among them must lead, and acknowledge. A fault that takes
-//! the leader from its quorum must therefore be noticed: by the leader that hears nobody, or by those who no longer hear
-//! it. Where nobody notices for several election time-outs, and clients of the connected side ask for changes all the
-//! while and are not answered, the promise is broken; so it is where many more pass without an answer, whoever noticed.
+//! While a quorum of members can speak with each other, somebody among them must lead, and acknowledge. A
+//! fault that takes the leader from its quorum must therefore be noticed: by the leader that hears nobody, or
+//! by those who no longer hear it. Where nobody notices for several election time-outs, and clients of the
+//! connected side ask for changes all the while and are not answered, the promise is broken; so it is where
+//! many more pass without an answer, whoever noticed.
 //!
-//! It accuses, so it leaves out whatever could be slowness. A fault must have been seen to bite; the network and the
-//! processes must be as they were all through the interval; the machine must not have stood still; and to what members are
-//! told as their patience comes what the harness itself was late. A slow disk keeps nobody from noticing that a leader is
-//! gone, so the short bound asks for that alone; the long one is beyond any disk. Of a history that was cut short only what
-//! stands before the cut is silence, and one with lines missing in the middle shows none.
+//! It accuses, so it leaves out whatever could be slowness. A fault must have been seen to bite; the network
+//! and the processes must be as they were all through the interval; the machine must not have stood still;
+//! and to what members are told as their patience comes what the harness itself was late. A slow disk keeps
+//! nobody from noticing that a leader is gone, so the short bound asks for that alone; the long one is beyond
+//! any disk. Of a history that was cut short only what stands before the cut is silence, and one with lines
+//! missing in the middle shows none.
 
 use checker::history::{Extent, History, Op, Outcome};
 use checker::verdict::{CheckResult, Verdict};
@@ -23,8 +25,8 @@ use crate::operations::end_ns;
 use crate::results::{FaultRecord, RunInfo};
 use crate::stalls;
 
-/// Election time-outs after which a leader that lost its quorum must have been noticed to be gone. A member waits for up
-/// to four of them when its peers are unsteady.
+/// Election time-outs after which a leader that lost its quorum must have been noticed to be gone. A member
+/// waits for up to four of them when its peers are unsteady.
 const UNNOTICED: u64 = 6;
 /// Election time-outs after which a change must have been acknowledged, whatever happened.
 const UNANSWERED: u64 = 40;
@@ -98,7 +100,8 @@ pub fn check(
     Some(extent.allow(CheckResult::new("progress", verdict, summary).with_evidence(evidence)))
 }
 
-/// Until when nobody was answered but those whose answers stand there: behind the end of a beginning anything may follow.
+/// Until when nobody was answered but those whose answers stand there: behind the end of a beginning anything
+/// may follow.
 fn known_until(history: &History, extent: Extent) -> u64 {
     if extent.is_whole() { u64::MAX } else { end_ns(history) }
 }
@@ -107,7 +110,8 @@ fn names(members: &[u64]) -> String {
     members.iter().map(u64::to_string).collect::<Vec<_>>().join(" n")
 }
 
-/// For every fault that was seen to bite and left a quorum: from its injection to the next change of any kind.
+/// For every fault that was seen to bite and left a quorum: from its injection to the next change of any
+/// kind.
 fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed, known_until: u64) -> Vec<Stretch<'a>> {
     let mut ends: Vec<(u64, u64)> = Vec::new();
     let mut changes: Vec<u64> = faults
@@ -141,12 +145,14 @@ fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed, known_until: u6
         .collect()
 }
 
-/// Whether what happened at this moment is the end of one of the fault's own targets. The ends are by time and member.
+/// Whether what happened at this moment is the end of one of the fault's own targets. The ends are by time
+/// and member.
 fn kills(fault: &FaultRecord, ends: &[(u64, u64)], at: u64) -> bool {
     fault.targets.iter().any(|member| ends.binary_search(&(at, *member)).is_ok())
 }
 
-/// When changes were answered by whoever commits, ascending: an acknowledgement, or a refusal, which is a decision too.
+/// When changes were answered by whoever commits, ascending: an acknowledgement, or a refusal, which is a
+/// decision too.
 fn answers(history: &History) -> Vec<u64> {
     let decided = |op: &&Op| op.kind.is_change() && (op.outcome == Outcome::Ok || op.is_refused_cas());
     let mut answers: Vec<u64> =

@@ -11,12 +11,12 @@ use crate::mechanism::Mechanism;
 use crate::observed::Observed;
 use crate::results::{FaultRecord, RunInfo};
 
-/// Definite successes of each kind that a run must show before, during and after each fault. One would pass for
-/// a load; it could hardly find anything.
+/// Definite successes of each kind that a run must show before, during and after each fault. One would pass
+/// for a load; it could hardly find anything.
 pub const MINIMUM_EACH: u64 = 5;
 
-/// Without `--min-rate`, this part of `--rate` must end in definite successes. A fault that takes the whole ensemble
-/// away leaves half of the time; the rest is room for a busy machine.
+/// Without `--min-rate`, this part of `--rate` must end in definite successes. A fault that takes the whole
+/// ensemble away leaves half of the time; the rest is room for a busy machine.
 const MINIMUM_PART: f64 = 0.1;
 
 /// And never less than this many a second, whatever was asked for: too few overlap for a violation to show.
@@ -51,8 +51,8 @@ pub fn judge(
     judge_loaded(kind, loaded, &beside, effort)
 }
 
-/// From when on everything was well, as far as was seen: the last fault was gone and the last leader established. A
-/// fault that never went leaves no such moment.
+/// From when on everything was well, as far as was seen: the last fault was gone and the last leader
+/// established. A fault that never went leaves no such moment.
 fn well_since(faults: &[FaultRecord], observed: &Observed) -> Option<u64> {
     let healed: Option<Vec<u64>> = faults
         .iter()
@@ -69,8 +69,8 @@ fn well_since(faults: &[FaultRecord], observed: &Observed) -> Option<u64> {
     healed.map(|healed| healed.into_iter().chain(unrest).max().unwrap_or_default())
 }
 
-/// The faults as the load sees them. Faults that overlap, or have hardly any calm between them, are one disturbance:
-/// before, during and after each by itself there may be nothing but the others.
+/// The faults as the load sees them. Faults that overlap, or have hardly any calm between them, are one
+/// disturbance: before, during and after each by itself there may be nothing but the others.
 fn windows(run: &RunInfo, faults: &[FaultRecord]) -> Vec<FaultWindow> {
     Episodes::of(faults, run.interval_ms).iter().map(window).collect()
 }
@@ -95,9 +95,9 @@ fn window(episode: &[&FaultRecord]) -> FaultWindow {
     }
 }
 
-/// Whether the check `sides` asks for the clients on a fault's sides, because the load's own check can't: of faults
-/// that overlap, each by itself has them; and whoever is answered with resets sends its clients away at once, so
-/// that none of their operations need be under way when the cut is in force.
+/// Whether the check `sides` asks for the clients on a fault's sides, because the load's own check can't: of
+/// faults that overlap, each by itself has them; and whoever is answered with resets sends its clients away
+/// at once, so that none of their operations need be under way when the cut is in force.
 pub(super) fn asks_for_sides_itself(episode: &[&FaultRecord], fault: &FaultRecord) -> bool {
     episode.len() > 1 || fault.acts_by(|mechanism| mechanism == Mechanism::Reject)
 }

@@ -1,13 +1,15 @@
 //! Does every member come back? The check `recovery`.
 //!
-//! A member that was killed must start on the data that it left, and one that was cut off, stopped or killed must serve
-//! again once everything is healed and the others serve. One that does not breaks what an ensemble is for: it stands one
-//! fault nearer to its end. That is a violation, with the member's last words beside it.
+//! A member that was killed must start on the data that it left, and one that was cut off, stopped or killed
+//! must serve again once everything is healed and the others serve. One that does not breaks what an ensemble
+//! is for: it stands one fault nearer to its end. That is a violation, with the member's last words beside
+//! it.
 //!
-//! It accuses, so it looks twice. An end counts only when the member ended itself ([`causes`]) between its start and the
-//! moment it would have served. Silence counts only in a calm: nothing in force, every direction seen to pass, every
-//! process running, no stall of the machine, the others led by one leader all along, and longer than anything that a
-//! member may take by its own time-outs. What is short of that stays undecided, as the fault that leaked.
+//! It accuses, so it looks twice. An end counts only when the member ended itself ([`causes`]) between its
+//! start and the moment it would have served. Silence counts only in a calm: nothing in force, every
+//! direction seen to pass, every process running, no stall of the machine, the others led by one leader all
+//! along, and longer than anything that a member may take by its own time-outs. What is short of that stays
+//! undecided, as the fault that leaked.
 
 use std::collections::BTreeMap;
 

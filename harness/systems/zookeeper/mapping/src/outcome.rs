@@ -18,8 +18,8 @@ pub const SESSION_EXPIRED: &str = "session-expired";
 
 /// What `answer` to an operation means.
 ///
-/// An answer of another kind than the request asks for is treated as lost: the operation was sent, and what came
-/// back says nothing about it.
+/// An answer of another kind than the request asks for is treated as lost: the operation was sent, and what
+/// came back says nothing about it.
 #[must_use]
 pub fn outcome(op: &Op, answer: &Answer) -> Outcome {
     match (request(op), answer) {
@@ -125,8 +125,8 @@ fn acknowledged(op: &Op, version: i32, mzxid: Zxid, zxid: Zxid) -> Outcome {
     Outcome { claims: claims(version, mzxid, zxid), ..told(op.value(), zxid) }
 }
 
-/// A create that was answered. Of a numbered one the reply must name the number behind the name that was asked for;
-/// a reply that names anything else says that something was made, and not what.
+/// A create that was answered. Of a numbered one the reply must name the number behind the name that was
+/// asked for; a reply that names anything else says that something was made, and not what.
 fn created(op: &Op, (asked, mode): (&str, CreateMode), made: &str, zxid: Zxid) -> Outcome {
     let wrong = || Outcome::without_result(EventKind::Info, op, "wrong-answer".to_owned());
     match (&op.body, mode.is_sequential()) {
@@ -142,8 +142,8 @@ fn created(op: &Op, (asked, mode): (&str, CreateMode), made: &str, zxid: Zxid) -
     }
 }
 
-/// A refusal that a unique name can only get from its own request. It was sent once; should it have arrived twice,
-/// then it happened.
+/// A refusal that a unique name can only get from its own request. It was sent once; should it have arrived
+/// twice, then it happened.
 fn is_own_doing(op: &Op, code: ErrorCode) -> bool {
     let unique = matches!(op.body, Body::Add { .. } | Body::Next { .. } | Body::Create { .. });
     unique && code == ErrorCode::NodeExists
@@ -157,8 +157,8 @@ fn unknown_fate(op: &Op) -> EventKind {
 /// Whether a member that replies with `code` has certainly not changed anything, then or later.
 ///
 /// Only errors that are decided before a proposal, or by the ordered refusal itself, are in the list. What a
-/// client makes up about a broken connection (connection loss, time-outs) is not, and neither is anything that a
-/// confused server might say after the fact.
+/// client makes up about a broken connection (connection loss, time-outs) is not, and neither is anything
+/// that a confused server might say after the fact.
 #[must_use]
 pub fn is_definite(code: ErrorCode) -> bool {
     matches!(

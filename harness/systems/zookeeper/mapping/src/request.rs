@@ -1,8 +1,8 @@
 //! Which request an operation is.
 //!
-//! A register is a node whose data is its value, a list one whose data is the list, and both are compared by their version.
-//! A set is a node whose children are named by the elements. Numbers are sequential children; names are ephemeral ones.
-//! Whatever is read as it is now is read behind a sync on the same connection.
+//! A register is a node whose data is its value, a list one whose data is the list, and both are compared by
+//! their version. A set is a node whose children are named by the elements. Numbers are sequential children;
+//! names are ephemeral ones. Whatever is read as it is now is read behind a sync on the same connection.
 
 use bytes::Bytes;
 use workloads::op::{Body, Object, Op};

@@ -1,7 +1,7 @@
 //! Every workload against a tree that keeps its promises, and against trees that each break one.
 //!
-//! The operations of some processes are performed one after the other, so what the tree answers is the truth; the
-//! checks must find it so, and must find each lie.
+//! The operations of some processes are performed one after the other, so what the tree answers is the truth;
+//! the checks must find it so, and must find each lie.
 
 use std::collections::{BTreeMap, BTreeSet};
 
