@@ -227,7 +227,7 @@ fn a_folder_that_was_edited_half_way_is_refused_by_name() {
     ] {
         edited(&run, |info| info[field] = value.clone());
         let advice = match field {
-            "cluster" => "no cluster".to_owned(),
+            "cluster" => "unknown variant `kubernetes`, expected one of".to_owned(),
             field => format!("`{field}` is not what the command"),
         };
         refused(&advice);
