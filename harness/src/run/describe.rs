@@ -161,6 +161,8 @@ fn system(prepared: &Prepared) -> SystemInfo {
         who,
         labels,
         reads_may_be_stale: may_be_stale(options),
+        // A zxid has its epoch in its upper half.
+        epoch_shift: Some(u32::BITS),
         rejoin_ms: if bundled_alone { 0 } else { whole_milliseconds(SELDOM) },
     }
 }

@@ -23,8 +23,14 @@ struct Reign {
     epoch: u32,
 }
 
-/// Every change of leader after the first leader, in the order of time.
-pub fn from_events(events: &[Stamped], faults: &[FaultRecord], history: &History) -> Vec<Election> {
+/// Every change of leader after the first leader, in the order of time. `epoch_shift` says how a place in the system's
+/// order tells its epoch, so that a late answer of the old epoch is not taken for the first of the new one.
+pub fn from_events(
+    events: &[Stamped],
+    faults: &[FaultRecord],
+    history: &History,
+    epoch_shift: Option<u32>,
+) -> Vec<Election> {
     let timeline = Timeline::of(events, faults);
     let reigns = reigns(&timeline.events);
     let mut elections = Vec::new();
@@ -40,7 +46,7 @@ pub fn from_events(events: &[Stamped], faults: &[FaultRecord], history: &History
         take_apart(&mut election, *before, *after, &timeline);
         elections.push(election);
     }
-    first_writes(&mut elections, &reigns, history);
+    first_writes(&mut elections, &reigns, history, epoch_shift);
     elections
 }
 
@@ -199,7 +205,12 @@ fn elected(stamped: &Stamped) -> Option<u64> {
 ///
 /// Acknowledgements go by once, in the order of time. An election waits for its own from the moment of its
 /// fault on, so only those few wait at a time that nobody has written in yet.
-fn first_writes(elections: &mut [Election], reigns: &[Reign], history: &History) {
+fn first_writes(
+    elections: &mut [Election],
+    reigns: &[Reign],
+    history: &History,
+    epoch_shift: Option<u32>,
+) {
     let mut acknowledged: Vec<(RunNs, &Op)> = (history.ops().iter())
         .filter(|op| op.is_acknowledged_change())
         .filter_map(|op| Some((op.complete_ns?, op)))
@@ -216,7 +227,7 @@ fn first_writes(elections: &mut [Election], reigns: &[Reign], history: &History)
         waiting.retain(|place| {
             // The first leader was not elected in any of these.
             let (election, after) = (&mut elections[*place], reigns[*place + 1]);
-            let is_first = is_first_write(op, election.fault_ns, after);
+            let is_first = is_first_write(op, election.fault_ns, after, epoch_shift);
             if is_first {
                 election.first_write_ms = Some(milliseconds(at.saturating_sub(after.at)));
                 election.total_ms = Some(milliseconds(at.max(after.at).saturating_sub(election.fault_ns)));
@@ -227,17 +238,13 @@ fn first_writes(elections: &mut [Election], reigns: &[Reign], history: &History)
 }
 
 /// Whether a write was due after the fault and acknowledged in the new epoch.
-fn is_first_write(op: &Op, since: RunNs, after: Reign) -> bool {
-    let in_epoch = match op.zxid {
-        Some(zxid) => epoch_of(zxid) >= u64::from(after.epoch),
+fn is_first_write(op: &Op, since: RunNs, after: Reign, epoch_shift: Option<u32>) -> bool {
+    let epoch = op.zxid.zip(epoch_shift).and_then(|(place, bits)| place.checked_shr(bits));
+    let in_epoch = match epoch {
+        Some(epoch) => epoch >= u64::from(after.epoch),
         None => op.complete_ns.is_some_and(|at| at >= after.at),
     };
     in_epoch && op.due_ns.unwrap_or(op.invoke_ns) >= since
-}
-
-/// The epoch in which a transaction was made: the upper half of its zxid.
-fn epoch_of(zxid: u64) -> u64 {
-    zxid >> 32
 }
 
 #[cfg(test)]
@@ -297,7 +304,7 @@ mod tests {
         let late = write(105, 180, 0x2_0000_0001);
         let later = write(160, 190, 0x2_0000_0002);
         let history = history(late.into_iter().chain(later));
-        let elections = from_events(&failover(), &[fault(100)], &history);
+        let elections = from_events(&failover(), &[fault(100)], &history, Some(32));
         assert_eq!(elections.len(), 1);
         let election = &elections[0];
         assert_eq!((election.from, election.to, election.epoch), (Some(1), 3, 2));
@@ -314,7 +321,7 @@ mod tests {
         let mut slow = fault(175);
         slow.asked_ns = 120 * MS;
         let earlier = FaultRecord { id: "F0".to_owned(), heal_asked_ns: Some(60 * MS), ..fault(50) };
-        let elections = from_events(&failover(), &[earlier, slow], &History::default());
+        let elections = from_events(&failover(), &[earlier, slow], &History::default(), Some(32));
         assert_eq!(elections[0].fault.as_deref(), Some("F1"));
         assert_eq!((elections[0].fault_ns, elections[0].detection_ms), (120 * MS, Some(10.0)));
     }
@@ -324,14 +331,14 @@ mod tests {
         let old_epoch = write(101, 172, 0x1_0000_0009);
         let due_before = write(99, 175, 0x2_0000_0001);
         let history = history(old_epoch.into_iter().chain(due_before));
-        let elections = from_events(&failover(), &[fault(100)], &history);
+        let elections = from_events(&failover(), &[fault(100)], &history, Some(32));
         assert_eq!(elections[0].first_write_ms, None);
         assert_eq!(elections[0].total_ms, Some(70.0));
     }
 
     #[test]
     fn an_election_without_a_fault_counts_from_the_first_who_left() {
-        let elections = from_events(&failover(), &[], &History::default());
+        let elections = from_events(&failover(), &[], &History::default(), Some(32));
         assert_eq!(elections[0].fault, None);
         assert_eq!(elections[0].fault_ns, 130 * MS);
         assert_eq!(elections[0].detection_ms, Some(0.0));
@@ -341,7 +348,7 @@ mod tests {
     fn an_election_that_healing_brought_about_belongs_to_the_fault_healed() {
         let mut fault = fault(5);
         fault.heal_asked_ns = Some(120 * MS);
-        let elections = from_events(&failover(), &[fault], &History::default());
+        let elections = from_events(&failover(), &[fault], &History::default(), Some(32));
         assert_eq!(elections[0].fault.as_deref(), Some("F1"));
         assert_eq!(elections[0].fault_ns, 120 * MS);
         assert_eq!(elections[0].detection_ms, Some(10.0));
@@ -353,7 +360,7 @@ mod tests {
         let mut fault = fault(20);
         fault.quorum_remained = false;
         fault.heal_asked_ns = Some(125 * MS);
-        let elections = from_events(&failover(), &[fault], &History::default());
+        let elections = from_events(&failover(), &[fault], &History::default(), Some(32));
         assert_eq!(elections[0].fault_ns, 125 * MS);
         assert_eq!(elections[0].detection_ms, Some(5.0));
         assert!(elections[0].healing, "a kind by itself: it counts from the healing");
@@ -365,12 +372,12 @@ mod tests {
         kill.leader_fault = true;
         let mut bump = fault(110);
         (bump.id, bump.leader_fault) = ("F2".to_owned(), false);
-        let elections = from_events(&failover(), &[kill.clone(), bump.clone()], &History::default());
+        let elections = from_events(&failover(), &[kill.clone(), bump.clone()], &History::default(), Some(32));
         assert_eq!(elections[0].fault.as_deref(), Some("F1"));
         assert_eq!(elections[0].fault_ns, 100 * MS);
         kill.quorum_remained = false;
         bump.heal_asked_ns = Some(128 * MS);
-        let elections = from_events(&failover(), &[kill, bump], &History::default());
+        let elections = from_events(&failover(), &[kill, bump], &History::default(), Some(32));
         assert_eq!(elections[0].fault_ns, 128 * MS, "the quorum came back with another fault's end");
     }
 
@@ -380,7 +387,7 @@ mod tests {
         before.heal_asked_ns = Some(60 * MS);
         let mut second = fault(100);
         second.id = "F2".to_owned();
-        let elections = from_events(&failover(), &[before, second], &History::default());
+        let elections = from_events(&failover(), &[before, second], &History::default(), Some(32));
         assert_eq!(elections[0].fault.as_deref(), Some("F2"));
         assert_eq!(elections[0].fault_ns, 100 * MS);
     }
@@ -388,6 +395,6 @@ mod tests {
     #[test]
     fn the_first_leader_and_followers_words_are_no_elections() {
         let start = &failover()[..2];
-        assert!(from_events(start, &[], &History::default()).is_empty());
+        assert!(from_events(start, &[], &History::default(), Some(32)).is_empty());
     }
 }

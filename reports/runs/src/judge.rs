@@ -145,7 +145,7 @@ fn fill_in(results: &mut Results, run: &RunInfo, history: &History, faults: &[Fa
     let members: Vec<MemberId> = (1..=u64::from(run.nodes)).map(MemberId).collect();
     let end = seen.end_ns.max(operations::end_ns(history));
     results.faults = FaultCounts::of(faults);
-    results.elections = elections::from_events(&seen.events, faults, history);
+    results.elections = elections::from_events(&seen.events, faults, history, run.system.epoch_shift);
     results.election_kinds = election_kinds::by_kind(&results.elections, faults);
     // A run whose end nobody saw is judged by its history alone.
     let load_end_ns = Some(seen.workload_to_ns).filter(|at| *at > 0);
