@@ -1,7 +1,7 @@
 //! What the members said so far, shared by everybody who listens or waits.
 //!
-//! The bundled node prints one JSON object per line the moment something changes ([`runs::events`]). A line that is not
-//! understood is kept in the member's file and otherwise ignored: a newer node may say more.
+//! The bundled node prints one JSON object per line the moment something changes ([`runs::events`]). A line
+//! that is not understood is kept in the member's file and otherwise ignored: a newer node may say more.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

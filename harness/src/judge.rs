@@ -38,12 +38,18 @@ impl Within {
     }
 }
 
-/// Judges a run that somebody interrupted when all but its verdict was there, and has its folder say so.
-pub fn judge_interrupted(folder: &RunFolder, within: Within, tell: &dyn Fn(&str)) -> Result<Judged, Failure> {
-    if let Some(observed) = read_observed(folder)? {
-        RunFolder::write_json(&folder.observed(), &Observed { interrupted: true, ..observed })?;
+/// Makes a judged run one that somebody interrupted when all but its verdict was there, in its folder too. False when it
+/// was one already.
+pub fn interrupt(folder: &RunFolder, judged: &mut Judged) -> Result<bool, Failure> {
+    if judged.results.interrupted {
+        return Ok(false);
     }
-    judge(folder, within, tell)
+    let observed = read_observed(folder)?.unwrap_or_default();
+    let observed = Observed { interrupted: true, ..observed };
+    RunFolder::write_json(&folder.observed(), &observed)?;
+    runs::judge::interrupt(judged, &observed);
+    judged.results.exit_status = Exit::of(judged.results.verdict, true).status();
+    Ok(true)
 }
 
 /// Judges the run in a folder, and tells what is looked at now.

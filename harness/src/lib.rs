@@ -5,16 +5,17 @@
 //! `workloads`, the search for an order in `checker`, the page in `reports`; none of them knows a socket or a
 //! clock, and nothing here decides whether an answer was right.
 //!
-//! - [`cli`]: flags as typed; [`config`]: a run as it is meant; [`commands`]: one module per subcommand, and the only
-//!   ones who know the command line.
+//! - [`cli`]: flags as typed; [`config`]: a run as it is meant; [`commands`]: one module per subcommand, and
+//!   the only ones who know the command line.
 //! - [`cluster`]: where members run; [`links`]: the network between them; [`events`]: what they say.
 //! - [`nemesis`]: faults as data, their proof, their journal.
 //! - [`checking`]: a history from anywhere, judged within bounds; [`live`]: one that is still being written.
 //! - [`load`]: clients, sessions, and the history as it is written.
-//! - [`run`]: one run from its first line to its last; [`sim_run`]: the same in the simulator; [`judge`]: everything
-//!   after it.
+//! - [`run`]: one run from its first line to its last; [`sim_run`]: the same in the simulator; [`judge`]:
+//!   everything after it.
 //! - [`worlds`]: many worlds of the simulator, on all cores.
 //! - [`descriptors`]: how many files may be open; [`progress`]: what is told meanwhile.
+//! - [`targets`]: what is tested; [`text`]: words that people type.
 //! - [`store`]: run folders, their locks, and the sweeping of what a killed harness left.
 
 pub mod checking;

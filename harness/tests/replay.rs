@@ -250,6 +250,27 @@ fn a_folder_that_was_edited_half_way_is_refused_by_name() {
 }
 
 #[test]
+fn a_fault_that_was_written_into_the_schedule_by_hand_is_described_like_any_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = ["--nemesis", "pause-leader", "--time-limit", "6s"];
+    let arguments = [&["run", "--cluster", "sim", "--seed", "3", "--nodes", "3"][..], &faults].concat();
+    let run = run(folder.path(), "runs", 0, &arguments);
+    let mut schedule = json(run.join("schedule.json"));
+    schedule["faults"][0]["kind"] = "kill-one".into();
+    std::fs::write(run.join("schedule.json"), schedule.to_string()).expect("written");
+    let output = harness(folder.path(), &["replay", "runs/latest", "--store", "again"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let info = json(folder.path().join("again/latest/run.json"));
+    assert_eq!(info["kinds"]["kill-one"]["mechanism"], "kill", "{info}");
+    let results = json(folder.path().join("again/latest/results.json"));
+    let checks = results["checks"].as_array().expect("checks");
+    assert!(
+        checks.iter().any(|check| check["name"] == "recovery" && check["verdict"] == "valid"),
+        "{results}"
+    );
+}
+
+#[test]
 fn nemeses_without_a_turn_are_told_at_the_start_and_are_no_part_of_what_is_claimed() {
     let folder = tempfile::tempdir().expect("a folder");
     let nemeses = ["--nemesis", "kill-leader,partition-halves", "--time-limit", "8s", "--nodes", "3"];

@@ -6,18 +6,15 @@
 //! once: whoever asks more waits.
 
 use std::cell::Cell;
-use std::fs;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use node_wire::ids::Zxid;
-use node_wire::logfile::FileName;
 use tokio::sync::Semaphore;
 
-use crate::config::NodeConfig;
+use crate::facts::{About, Facts};
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
-use crate::view::{View, Want};
+use crate::view::Want;
 use crate::whitelist::Word;
 use crate::words;
 
@@ -26,64 +23,6 @@ const MAX_REPORTS: usize = 4;
 
 /// ZooKeeper's own trace mask until it is set. There is nothing here that it would trace.
 const TRACE_MASK: i64 = 0b1_0011_0010;
-
-/// What does not change while the member runs.
-#[derive(Debug)]
-pub(crate) struct About {
-    pub(crate) config: NodeConfig,
-    /// Where clients connect, with the port that was given.
-    pub(crate) client_addr: String,
-}
-
-impl About {
-    pub(crate) fn new(config: NodeConfig, client_addr: String) -> Self {
-        Self { config, client_addr }
-    }
-
-    /// The port for clients.
-    pub(crate) fn client_port(&self) -> u16 {
-        self.client_addr.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or_default()
-    }
-
-    /// Bytes of all files in the directory of snapshots, which may be that of the log.
-    pub(crate) fn data_size(&self) -> u64 {
-        size_of(&self.config.version_dir())
-    }
-
-    /// Bytes of all files in the directory of the log.
-    pub(crate) fn log_size(&self) -> u64 {
-        size_of(&self.config.log_dir())
-    }
-
-    /// The newest snapshot, and when it was written in seconds since the Unix epoch.
-    pub(crate) fn last_snapshot(&self) -> Option<(Zxid, u64)> {
-        let entries = fs::read_dir(self.config.version_dir()).ok()?;
-        let named = entries.filter_map(|entry| {
-            let entry = entry.ok()?;
-            match FileName::parse(entry.file_name().to_str()?)? {
-                FileName::Snapshot(zxid) | FileName::Compressed(zxid, _) => Some((zxid, entry)),
-                FileName::Log(_) => None,
-            }
-        });
-        let (zxid, entry) = named.max_by_key(|(zxid, _)| *zxid)?;
-        let modified = entry.metadata().ok()?.modified().ok()?;
-        Some((zxid, modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs()))
-    }
-}
-
-fn size_of(dir: &std::path::Path) -> u64 {
-    let Ok(entries) = fs::read_dir(dir) else { return 0 };
-    let metadata = entries.filter_map(|entry| entry.ok()?.metadata().ok());
-    metadata.filter(fs::Metadata::is_file).map(|file| file.len()).sum()
-}
-
-/// What answers are made of.
-#[derive(Clone, Debug)]
-pub(crate) struct Facts {
-    pub(crate) view: View,
-    pub(crate) about: Arc<About>,
-    pub(crate) metrics: Arc<Metrics>,
-}
 
 /// Where questions are answered.
 #[derive(Debug)]

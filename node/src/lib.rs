@@ -1,15 +1,15 @@
 //! One member of a coordination ensemble as a process: configuration, sockets, files and clocks around the
 //! pure core.
 //!
-//! The member itself is `node-core`, its files are `node-log`, what it says is `node-wire`. Here is what moves
-//! bytes and time: nothing in this crate knows what a vote or a proposal means.
+//! The member itself is `node-core`, its files are `node-log`, what it says is `node-wire`. Here is what
+//! moves bytes and time: nothing in this crate knows what a vote or a proposal means.
 //!
 //! | module | owns |
 //! |---|---|
 //! | [`cli`], [`environment`], [`zoocfg`], [`config`], [`address`], [`whitelist`] | what the operator said, and what it means |
 //! | `engine`, `inbox`, `clock` | the loop around the member; one thread, with all sockets |
 //! | `store`, `snapshots` | the disk, on threads of its own |
-//! | `desk`, `view`, `admin`, `http`, `metrics`, `timeline` | what operators ask, and what is counted for them |
+//! | `desk`, `facts`, `view`, `admin`, `http`, `metrics`, `timeline` | what operators ask, and what is counted for them |
 //! | `election_port`, `quorum_port`, `client_port`, `words` | the three ports |
 //! | `outbox`, [`net`], `names` | what sockets have in common |
 //! | [`tls`] | key stores, handshakes and certificates |
@@ -34,6 +34,7 @@ mod election_port;
 mod engine;
 pub mod environment;
 mod events;
+mod facts;
 mod http;
 mod inbox;
 mod metrics;
@@ -72,11 +73,12 @@ use crate::book::Book;
 use crate::client_port::ClientPort;
 use crate::clock::Clock;
 pub use crate::config::{ConfigError, NodeConfig};
-use crate::desk::{About, Desk};
+use crate::desk::Desk;
 use crate::dynamic::DynamicFile;
 use crate::election_port::ElectionPort;
 use crate::engine::{Batch, Engine};
 use crate::events::Events;
+use crate::facts::About;
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
 use crate::net::{Listeners, adopt};
@@ -105,8 +107,8 @@ pub fn run<P: Plant>(config: NodeConfig, plant: P) -> anyhow::Result<()> {
     run_until(config, plant, listeners, stop_signal)
 }
 
-/// A client costs a descriptor, and shells give few by default. The system's own bound stays; the Java machine does the
-/// same for Apache ZooKeeper.
+/// A client costs a descriptor, and shells give few by default. The system's own bound stays; the Java
+/// machine does the same for Apache ZooKeeper.
 fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -185,7 +187,8 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Looks at the stores of the members' TLS again and again, if that was asked for, and reads them when they changed.
+/// Looks at the stores of the members' TLS again and again, if that was asked for, and reads them when they
+/// changed.
 async fn reload_when_written(tls: Arc<PeerTls>, config: Rc<NodeConfig>) {
     let mut written = tls.written();
     while !written.is_empty() {
@@ -246,8 +249,8 @@ fn open_log(config: &NodeConfig) -> anyhow::Result<(Log<FileStorage>, Recovered)
     Ok((log, recovered))
 }
 
-/// Members of one ensemble begin their snapshots at different transactions, so that most are undisturbed by one. The
-/// first comes up to a half earlier, as ZooKeeper draws it by lot.
+/// Members of one ensemble begin their snapshots at different transactions, so that most are undisturbed by
+/// one. The first comes up to a half earlier, as ZooKeeper draws it by lot.
 fn snap_count(config: &NodeConfig) -> SnapCount {
     let entries = config.snap_count;
     let among = u64::try_from(config.servers.len().max(1)).unwrap_or(u64::MAX);

@@ -1,8 +1,8 @@
 //! The workload `append`: unique elements put at the end of lists, and lists read whole.
 //!
-//! To append is to write the list that some answer has shown with one element more, if the list is still that one. So
-//! every success names the list that it built on, and two histories that both go on show as lists of which neither is a
-//! beginning of the other.
+//! To append is to write the list that some answer has shown with one element more, if the list is still that
+//! one. So every success names the list that it built on, and two histories that both go on show as lists of
+//! which neither is a beginning of the other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

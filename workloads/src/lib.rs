@@ -1,19 +1,19 @@
 //! What clients do, and what must then be true.
 //!
-//! A workload is a generator of operations and the promises that the history is then judged by. All of it is pure:
-//! operations ([`Op`]) are in terms that no system owns, what came of them ([`Outcome`]) comes in as data, chance comes
-//! from a generator that the caller seeds. A system's mapping turns operations into its requests, and says which of its
-//! answers are definite and what stays open. So the same workload drives members over TCP and members in a simulated
-//! world, of any system that has such objects.
+//! A workload is a generator of operations and the promises that the history is then judged by. All of it is
+//! pure: operations ([`Op`]) are in terms that no system owns, what came of them ([`Outcome`]) comes in as
+//! data, chance comes from a generator that the caller seeds. A system's mapping turns operations into its
+//! requests, and says which of its answers are definite and what stays open. So the same workload drives
+//! members over TCP and members in a simulated world, of any system that has such objects.
 //!
 //! - [`op`]: what is asked for; [`outcome`]: what came of it.
-//! - [`workload`]: one type for all of them; [`register`], [`set`], [`append`], [`sequential`], [`ephemeral`]: the
-//!   workloads.
-//! - [`judge`]: everything that is decided after a run, as a function of its history and of what was seen beside
-//!   it.
+//! - [`workload`]: one type for all of them; [`register`], [`set`], [`append`], [`sequential`],
+//!   [`ephemeral`]: the workloads.
+//! - [`judge`]: everything that is decided after a run, as a function of its history and of what was seen
+//!   beside it.
 //!
-//! What it must never know: a system, its requests and its errors; sockets, sessions' establishment, retries (there are
-//! none), and how a fault was made.
+//! What it must never know: a system, its requests and its errors; sockets, sessions' establishment, retries
+//! (there are none), and how a fault was made.
 
 pub mod append;
 pub mod ephemeral;

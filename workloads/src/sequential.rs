@@ -1,8 +1,8 @@
 //! The workload `sequential`: numbers that are given once, and given back.
 //!
-//! Each request comes under a name of its own and is given a number by its place. Numbers are given back while others are
-//! given, so that the count of those in use goes down as well as up: a numbering that counts those in use gives a number
-//! twice. Half of them are bound to the session, and go with it too.
+//! Each request comes under a name of its own and is given a number by its place. Numbers are given back
+//! while others are given, so that the count of those in use goes down as well as up: a numbering that counts
+//! those in use gives a number twice. Half of them are bound to the session, and go with it too.
 //!
 //! A name is even when its number stays until somebody gives it back, and odd when it goes with the session.
 

@@ -1,7 +1,7 @@
 //! The workload `set`: unique elements put into sets, and sets read whole.
 //!
-//! Nothing is ever taken out, so whatever is missing was lost. It shows lost writes, stale reads and snapshots that miss a change; registers show the same, but
-//! forget what was overwritten.
+//! Nothing is ever taken out, so whatever is missing was lost. It shows lost writes, stale reads and
+//! snapshots that miss a change; registers show the same, but forget what was overwritten.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

@@ -1,7 +1,7 @@
 //! One type behind which all workloads stand.
 //!
-//! Whoever drives clients asks for [`Workload::next_op`], has it done once, and hands back what came of it; which
-//! workload it is matters only to the generator and to the judge.
+//! Whoever drives clients asks for [`Workload::next_op`], has it done once, and hands back what came of it;
+//! which workload it is matters only to the generator and to the judge.
 
 use checker::durability::FinalState;
 use checker::history::{EventKind, Function, Value};

@@ -1,10 +1,10 @@
 //! Bounds on the time and the memory of a judgement, held by a thread that watches this process.
 //!
-//! The checker has no clock and knows only its own searches. The watch looks every few milliseconds, and at the
-//! bound it rings: a search that hears it ends and says how far it got. What does not listen (reading, sorting) may
-//! take a moment longer, and memory may still grow meanwhile; past the bound itself the watch therefore ends the
-//! command on the spot, in the words of whoever started it. So a bound is kept whatever the rest does: the machine
-//! never swaps for a history.
+//! The checker has no clock and knows only its own searches. The watch looks every few milliseconds, and at
+//! the bound it rings: a search that hears it ends and says how far it got. What does not listen (reading,
+//! sorting) may take a moment longer, and memory may still grow meanwhile; past the bound itself the watch
+//! therefore ends the command on the spot, in the words of whoever started it. So a bound is kept whatever
+//! the rest does: the machine never swaps for a history.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -30,7 +30,8 @@ const MARGIN_PART: u64 = 8;
 const LEAST_ROOM: u64 = 16 << 20;
 /// Without a bound this part of what the machine has available is taken.
 const USUAL_PART: (u64, u64) = (3, 4);
-/// Searches remember no more than this, however much there is: what they can't decide with it, more would not help.
+/// Searches remember no more than this, however much there is: what they can't decide with it, more would not
+/// help.
 const MOST_SEARCHED_BYTES: u64 = 1 << 30;
 /// Where the machine does not say what is available.
 const USUAL_MEMORY: u64 = 2 << 30;
@@ -45,7 +46,8 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// What the flags say. Without them there is no bound on time, and memory is bounded by what the machine has.
+    /// What the flags say. Without them there is no bound on time, and memory is bounded by what the machine
+    /// has.
     pub fn parse(timeout: Option<&str>, memory: Option<&str>) -> Result<Self, Failure> {
         let time = timeout
             .map(|text| span::parse(text).map_err(|why| Failure::usage(format!("--timeout: {why}"))))
@@ -130,7 +132,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch, from now on. `past` is called when ringing did not help: it is expected to end the process.
+    /// Begins to watch, from now on. `past` is called when ringing did not help: it is expected to end the
+    /// process.
     pub fn start(bounds: Bounds, past: impl FnOnce(Reached) + Send + 'static) -> anyhow::Result<Self> {
         let interrupt = Interrupt::armed();
         let peak = Arc::<AtomicU64>::default();
@@ -229,7 +232,8 @@ pub fn resident_bytes() -> Option<u64> {
     kibibytes("/proc/self/status", "VmRSS:")
 }
 
-/// The memory that this process may still take: what the machine has available, and not more than its group may.
+/// The memory that this process may still take: what the machine has available, and not more than its group
+/// may.
 fn available_bytes() -> Option<u64> {
     let machine = kibibytes("/proc/meminfo", "MemAvailable:")?;
     let number = |path: &str| -> Option<u64> { std::fs::read_to_string(path).ok()?.trim().parse().ok() };

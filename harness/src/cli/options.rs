@@ -1,4 +1,5 @@
-//! Flags of a run as they are meant: what was typed becomes [`RunOptions`], or a refusal that says what to do instead.
+//! Flags of a run as they are meant: what was typed becomes [`RunOptions`], or a refusal that says what to do
+//! instead.
 
 use std::time::Duration;
 
@@ -149,7 +150,8 @@ fn run_name(args: &RunArgs, options: &RunOptions) -> Result<String, Failure> {
     }
 }
 
-/// A name that is too long for a folder keeps its beginning and gets a mark of the whole, so that two long ones stay two.
+/// A name that is too long for a folder keeps its beginning and gets a mark of the whole, so that two long
+/// ones stay two.
 fn shortened(name: String) -> String {
     if name.len() <= MAX_NAME {
         return name;

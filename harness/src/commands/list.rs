@@ -62,7 +62,8 @@ fn conditions() -> Vec<Row> {
     Condition::ALL.into_iter().map(|condition| (condition.name(), condition.about())).collect()
 }
 
-/// What can be broken, and where. Every class is one of [`Mechanism`], and its row says which cluster can do it.
+/// What can be broken, and where. Every class is one of [`Mechanism`], and its row says which cluster can do
+/// it.
 fn faults() -> Vec<Row> {
     let about = |class: Mechanism| match class {
         Mechanism::Partition => {

@@ -57,8 +57,9 @@ pub(crate) fn make(order: Order, progress: &Progress) -> Result<(RunFolder, Judg
     made
 }
 
-/// The runtime, which hears signals until everything is judged and written. It ends without waiting: a task that hangs on a
-/// member must not keep the command.
+/// The runtime, which hears signals until everything is judged and written. It ends without waiting, because
+/// a task that hangs on a member must not keep the command. In a panic it waits: tasks may own what has to be
+/// removed.
 struct Listening(Option<tokio::runtime::Runtime>);
 
 impl Listening {
@@ -69,8 +70,10 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
+        match self.0.take() {
+            Some(runtime) if std::thread::panicking() => drop(runtime),
+            Some(runtime) => runtime.shutdown_background(),
+            None => {}
         }
     }
 }
@@ -107,6 +110,8 @@ fn made(order: Order, progress: &Progress) -> Result<(RunFolder, Judged), Failur
         None => sim_run::execute(&prepared, &interrupt),
     });
     if let Err(failure) = outcome {
+        // What still runs may write into the folder.
+        drop(listening);
         drop(lock);
         match failure {
             // Nothing was started, or nothing was done before somebody interrupted: there is nothing to keep.
@@ -116,12 +121,15 @@ fn made(order: Order, progress: &Progress) -> Result<(RunFolder, Judged), Failur
         return Err(failure);
     }
     let mut judged = judge::judge(&prepared.folder, Within::usual()?, &|what| prepared.progress.step(what))?;
-    if interrupt.was_asked() && !judged.results.interrupted {
-        // It was told that it interrupts, so it does, in the last moment too.
-        judged = judge::judge_interrupted(&prepared.folder, Within::usual()?, &|_| {})?;
+    // Whoever interrupts is told so, and so it does, in the last moment too.
+    if interrupt.was_asked() {
+        judge::interrupt(&prepared.folder, &mut judged)?;
     }
     judged.results.timings.total_ms = begun.elapsed().as_secs_f64() * 1e3;
     finish(&prepared, &judged)?;
+    if interrupt.was_asked() && judge::interrupt(&prepared.folder, &mut judged)? {
+        judge::write(&prepared.folder, &judged)?;
+    }
     drop(lock);
     Ok((prepared.folder, judged))
 }

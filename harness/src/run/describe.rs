@@ -28,7 +28,8 @@ pub(crate) const AS_A_RUN: &str = "flags as of";
 /// Faults that are spelled out in the first lines; the schedule has them all.
 const SPELLED_OUT: usize = 12;
 
-/// The longest time-out of the sessions of a workload that lets them expire: a run sees few ends of longer ones.
+/// The longest time-out of the sessions of a workload that lets them expire: a run sees few ends of longer
+/// ones.
 const EXPIRING_SESSION: Duration = Duration::from_secs(4);
 
 /// The workload that was asked for.
@@ -65,7 +66,8 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
     }
     let names = |list: Vec<Nemesis>| list.into_iter().map(|nemesis| nemesis.name().to_owned()).collect();
     let (tried, not_tried) = schedule.tried_and_not();
-    let kinds = tried.iter().map(|nemesis| (nemesis.name().to_owned(), nemesis.described())).collect();
+    // Of all faults of the schedule: one that was written by hand may have more than the run's nemeses.
+    let kinds = schedule.kinds().into_iter().map(|kind| (kind.name().to_owned(), kind.described())).collect();
     RunInfo {
         name: options.name.clone(),
         started_utc: prepared.start.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -97,8 +99,8 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
     }
 }
 
-/// The silence after which a member gives up on another: ZooKeeper's own limits rule where one of them is Java's, and
-/// what an image is told inside is not known.
+/// The silence after which a member gives up on another: ZooKeeper's own limits rule where one of them is
+/// Java's, and what an image is told inside is not known.
 fn patience(options: &RunOptions) -> Option<Duration> {
     if options.containers.image.is_some() {
         return None;
@@ -119,8 +121,8 @@ fn versions(prepared: &Prepared) -> BTreeMap<String, String> {
     versions
 }
 
-/// A pause after which a member of Apache ZooKeeper has surely asked again whether anybody votes: its election asks ever
-/// more seldom, once a minute at last.
+/// A pause after which a member of Apache ZooKeeper has surely asked again whether anybody votes: its
+/// election asks ever more seldom, once a minute at last.
 const SELDOM: Duration = Duration::from_secs(75);
 
 /// What is tested, and what it promises.

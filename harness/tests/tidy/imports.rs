@@ -102,25 +102,38 @@ fn module_of(file: &Path) -> Option<Module> {
     Some(parts)
 }
 
-/// The text without comments and without the module of tests at its end.
+/// The text without comments and without tests: a module of them at its end, or a line that names one elsewhere.
 fn without_tests(text: &str) -> String {
     let code: String =
         text.lines().map(|line| line.split("//").next().unwrap_or_default().to_owned() + "\n").collect();
-    code.split("#[cfg(test)]\nmod tests").next().unwrap_or_default().to_owned()
+    let code = code.replace("#[cfg(test)]\nmod tests;", "");
+    code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned()
 }
 
 /// Every path of ours in a text.
 fn paths(text: &str, module: &Module, modules: &BTreeSet<Module>) -> Vec<Named> {
     let mut found = Vec::new();
+    // Modules that were imported by name: what is reached through them is used as well.
+    let mut imported: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (begin, statement) in uses(text) {
         let handed_on = is_public(&text[..begin]);
         for path in taken_apart(&statement) {
-            found.extend(absolute(&path, module, modules).map(|path| Named { path, handed_on }));
+            let Some(path) = absolute(&path, module, modules) else { continue };
+            if let Some(name) = path.last().filter(|_| modules.contains(&path)) {
+                imported.insert(name.clone(), path.clone());
+            }
+            found.push(Named { path, handed_on });
         }
     }
     for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')) {
         if ["crate::", "super::", "self::"].iter().any(|start| word.starts_with(start)) {
             found.extend(absolute(word, module, modules).map(|path| Named { path, handed_on: false }));
+        } else if let Some((first, rest)) = word.split_once("::")
+            && let Some(through) = imported.get(first)
+        {
+            let rest = rest.split("::").filter(|part| !part.is_empty()).map(str::to_owned);
+            let path = through.iter().cloned().chain(rest).collect();
+            found.push(Named { path, handed_on: false });
         }
     }
     found.retain(|named| !named.path.is_empty());

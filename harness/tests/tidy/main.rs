@@ -166,7 +166,7 @@ fn no_files_of_a_crate_use_each_other() {
     assert!(circles.is_empty(), "move what they share to a file below them:\n{}", circles.join("\n"));
 }
 
-/// Rooms of the harness that know its command line.
+/// Modules of the harness that know its command line.
 const COMMAND_LINE: [&str; 2] = ["cli", "commands"];
 
 #[test]

@@ -19,8 +19,9 @@ use crate::{durable, names, opening, records, rewrite, snapshots};
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
     /// A log file grows by this much at once; 0 lets it grow with each write. Only the length is set, so
-    /// synchronizing need not record a new length each time: on ext4 that takes a third off the latency. Zeros
-    /// behind the last record mean its end, as in ZooKeeper's files. Of them some 256 KiB are written, too.
+    /// synchronizing need not record a new length each time: on ext4 that takes a third off the latency.
+    /// Zeros behind the last record mean its end, as in ZooKeeper's files. Of them some 256 KiB are written,
+    /// too.
     pub preallocate_bytes: u64,
     /// A log file that reached this size is followed by a new one.
     pub roll_bytes: u64,
@@ -56,7 +57,8 @@ pub struct Log<S: Storage> {
     epochs: Epochs,
     /// Encoded records that are not written yet; with the file's header, where they begin a new file.
     batch: BytesMut,
-    /// Where the log goes on. Its file and mark are of what is written; its last entry may be in the batch yet.
+    /// Where the log goes on. Its file and mark are of what is written; its last entry may be in the batch
+    /// yet.
     end: End<S::File>,
     /// The entry that begins the next file, when the batch does.
     new_file: Option<Zxid>,
@@ -72,11 +74,12 @@ impl<S: Storage> Log<S> {
     /// Opens the log, puts right what a crash left behind, and reads what it holds. All of that is durable
     /// when this returns, even what a killed process had written but not synchronized.
     ///
-    /// A new directory is a log without entries. What an interrupted write left at the end of the last file is
-    /// cut off and told in [`Recovered::repairs`]; damage elsewhere, holes, and epoch files that are missing
-    /// or can't belong to this history are refused. After a crash currentEpoch may be below acceptedEpoch, and
-    /// below the epochs of entries that were synchronized from a leader; never the other way round. The epoch
-    /// files have no checksum, being ZooKeeper's: a digit that the disk changed is believed.
+    /// A new directory is a log without entries. What an interrupted write left at the end of the last file
+    /// is cut off and told in [`Recovered::repairs`]; damage elsewhere, holes, and epoch files that are
+    /// missing or can't belong to this history are refused. After a crash currentEpoch may be below
+    /// acceptedEpoch, and below the epochs of entries that were synchronized from a leader; never the other
+    /// way round. The epoch files have no checksum, being ZooKeeper's: a digit that the disk changed is
+    /// believed.
     pub fn open(storage: S, options: LogOptions) -> Result<(Self, Recovered), LogError> {
         let (opened, recovered) = opening::open(&storage)?;
         let mut log = Self {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::fields;
 use crate::address::{ServerLine, ServerRole};
 use crate::config::is_secret;
-use crate::desk::Facts;
+use crate::facts::Facts;
 use crate::metrics::{Labelled, Values, gauges, labelled, znodes};
 use crate::view::{ConnectionView, Want};
 use crate::words::{VERSION, environment, expiries, mode, zab_state};

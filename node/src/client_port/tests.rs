@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::address::HostPort;
-use crate::desk::About;
+use crate::facts::About;
 use crate::testing::{config, connect, from_client, listener, local};
 use node_wire::client::{ConnectResponse, OpCode, ReplyHeader, put_frame};
 use node_wire::ids::{SessionId, Zxid};

@@ -11,7 +11,7 @@ use node_wire::ids::SessionId;
 use super::VERSION;
 use super::report::Report;
 use crate::clock::wall_ms;
-use crate::desk::Facts;
+use crate::facts::Facts;
 use crate::metrics::{Detail, Labelled, Values, gauges, labelled, znodes};
 use crate::view::{ConnectionView, View};
 use crate::whitelist::Word;

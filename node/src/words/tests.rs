@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::address::HostPort;
-use crate::desk::{About, Facts};
+use crate::facts::{About, Facts};
 use crate::metrics::Metrics;
 use crate::testing::config;
 use crate::view::{ConnectionView, Traffic, View};

@@ -23,8 +23,9 @@ struct Reign {
     epoch: u32,
 }
 
-/// Every change of leader after the first leader, in the order of time. `epoch_shift` says how a place in the system's
-/// order tells its epoch, so that a late answer of the old epoch is not taken for the first of the new one.
+/// Every change of leader after the first leader, in the order of time. `epoch_shift` says how a place in the
+/// system's order tells its epoch, so that a late answer of the old epoch is not taken for the first of the
+/// new one.
 pub fn from_events(
     events: &[Stamped],
     faults: &[FaultRecord],
@@ -205,12 +206,7 @@ fn elected(stamped: &Stamped) -> Option<u64> {
 ///
 /// Acknowledgements go by once, in the order of time. An election waits for its own from the moment of its
 /// fault on, so only those few wait at a time that nobody has written in yet.
-fn first_writes(
-    elections: &mut [Election],
-    reigns: &[Reign],
-    history: &History,
-    epoch_shift: Option<u32>,
-) {
+fn first_writes(elections: &mut [Election], reigns: &[Reign], history: &History, epoch_shift: Option<u32>) {
     let mut acknowledged: Vec<(RunNs, &Op)> = (history.ops().iter())
         .filter(|op| op.is_acknowledged_change())
         .filter_map(|op| Some((op.complete_ns?, op)))
@@ -372,7 +368,8 @@ mod tests {
         kill.leader_fault = true;
         let mut bump = fault(110);
         (bump.id, bump.leader_fault) = ("F2".to_owned(), false);
-        let elections = from_events(&failover(), &[kill.clone(), bump.clone()], &History::default(), Some(32));
+        let elections =
+            from_events(&failover(), &[kill.clone(), bump.clone()], &History::default(), Some(32));
         assert_eq!(elections[0].fault.as_deref(), Some("F1"));
         assert_eq!(elections[0].fault_ns, 100 * MS);
         kill.quorum_remained = false;

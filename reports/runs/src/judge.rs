@@ -90,6 +90,14 @@ pub fn judge(record: Record, effort: &Effort<'_>, logs: recovery::Logs<'_>, tell
     Judged { run, results, faults, history: loaded.history }
 }
 
+/// Makes a judged run one that somebody interrupted when its members had ended.
+pub fn interrupt(judged: &mut Judged, observed: &Observed) {
+    let results = &mut judged.results;
+    results.checks.push(stopped_early(&judged.run, observed));
+    results.verdict = Verdict::of(&results.checks);
+    results.interrupted = true;
+}
+
 /// What was not run shows nothing, so a run that somebody stopped is never valid.
 fn stopped_early(run: &RunInfo, seen: &Observed) -> CheckResult {
     let ran = seen.workload_to_ns.saturating_sub(seen.workload_from_ns);

@@ -17,9 +17,9 @@
 //! - [`checks`] and [`judge`]: the verdict. [`findings`], [`broken`], [`held`], [`verdicts`], [`numbers`]:
 //!   the same in words.
 //!
-//! What it deliberately does not do: open files, read a clock, know a catalogue. Kinds of faults, workloads
-//! and systems are identifiers here. Each run describes them in its own folder, so an old folder is judged
-//! and drawn as it was meant.
+//! What it deliberately does not do: open files, read a clock, know a catalogue. Kinds of faults and systems
+//! are identifiers here. Each run describes them in its own folder, so an old folder is judged and drawn as
+//! it was meant. What a workload promises is in `workloads`; one that is not known is not judged.
 
 pub mod absences;
 pub mod broken;

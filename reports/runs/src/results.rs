@@ -112,8 +112,8 @@ pub struct SystemInfo {
     pub labels: BTreeMap<u64, String>,
     /// Whether it promises no more of a read than its session's order.
     pub reads_may_be_stale: bool,
-    /// By how many bits a place in its order is shifted for the epoch in which it was given; none where a place tells
-    /// no epoch.
+    /// By how many bits a place in its order is shifted for the epoch in which it was given; none where a
+    /// place tells no epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_shift: Option<u32>,
     /// The longest pause that a healthy member may make between two attempts to find a leader.

@@ -1,6 +1,7 @@
 //! What must hold in every state.
 //!
-//! What lies in the past is judged by the memory of it, the [`Ghost`]. The names of the rules are those of [`Rule`].
+//! What lies in the past is judged by the memory of it, the [`Ghost`]. The names of the rules are those of
+//! [`Rule`].
 
 use std::collections::BTreeSet;
 
@@ -83,8 +84,8 @@ impl<P: Plant, const N: usize> World<P, N> {
         ))
     }
 
-    /// What a leader needs to begin its epoch: a quorum of those who vote, and of those of whom its own log says that they
-    /// shall.
+    /// What a leader needs to begin its epoch: a quorum of those who vote, and of those of whom its own log
+    /// says that they shall.
     fn is_quorum_for(&self, leader: ServerId, voters: &[Place]) -> bool {
         let Some(first) = self.voters else { return voters.len() > N / 2 };
         let proposed =

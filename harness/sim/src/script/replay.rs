@@ -93,7 +93,8 @@ fn live<P: Plant>(script: &Script, mut world: World<P>, notes: bool) -> Run {
     run
 }
 
-/// Notes in which the same stands once, and what is sent to several members too: `s1>s2,s3 COMMIT 0x100000001`.
+/// Notes in which the same stands once, and what is sent to several members too: `s1>s2,s3 COMMIT
+/// 0x100000001`.
 pub(super) fn together(notes: &[String]) -> Vec<String> {
     let parts = |note: &str| {
         let (link, what) = note.split_once(' ')?;

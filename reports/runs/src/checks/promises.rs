@@ -1,7 +1,7 @@
 //! The ensemble's promises, judged on the history by `workloads`; here it is told what stood beside it.
 
 use checker::history::Loaded;
-use checker::verdict::CheckResult;
+use checker::verdict::{CheckResult, Verdict};
 use workloads::Kind;
 use workloads::judge::{Beside, Effort, FaultWindow, Requirements, judge_loaded};
 
@@ -38,7 +38,10 @@ pub fn judge(
     effort: &Effort<'_>,
 ) -> Vec<CheckResult> {
     let members: Vec<u64> = (1..=u64::from(run.nodes)).collect();
-    let kind = Kind::from_name(&run.workload).unwrap_or_default();
+    let Some(kind) = Kind::from_name(&run.workload) else {
+        let summary = format!("this build does not know what the workload {} promises", run.workload);
+        return vec![CheckResult::new("workload", Verdict::Unknown, summary)];
+    };
     let beside = Beside {
         faults: windows(run, faults),
         final_states: observed.finals.clone(),

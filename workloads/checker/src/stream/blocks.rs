@@ -1,44 +1,47 @@
 //! The test by blocks, online: one register, fed call by call and return by return.
 //!
-//! [`crate::register::zones`] has the theory: the operations on one value, and on the values that compare-and-sets tie
-//! to it, are a *block*; with `first` the earliest return in a block and `last` the latest call, an order of blocks
-//! exists exactly when no two of them have `first(A) < last(B)` and `first(B) < last(A)`, and within a block the
-//! segments (one for each value) must not contradict real time. Here the same is decided while the history is read,
-//! with a memory that holds what is still open and nothing else.
+//! [`crate::register::zones`] has the theory: the operations on one value, and on the values that
+//! compare-and-sets tie to it, are a *block*; with `first` the earliest return in a block and `last` the
+//! latest call, an order of blocks exists exactly when no two of them have `first(A) < last(B)` and `first(B)
+//! < last(A)`, and within a block the segments (one for each value) must not contradict real time. Here the
+//! same is decided while the history is read, with a memory that holds what is still open and nothing else.
 //!
-//! **Calls are counted when the return is in.** Until then nobody knows what an operation says. Time at a return is
-//! later than every call, so `first` is the time of the first return and never changes, and a block that gets its first
-//! return conflicts with nothing. Conflicts come when `last` grows. Then either another block began inside the stretch
-//! from `first` to `last` that just grew over it, or this block began inside another one's stretch. Stretches of
-//! different blocks are disjoint (else there is a conflict), so every block is grown over once at most and remembers by
-//! whom: each pair that matters is looked at once.
+//! **Calls are counted when the return is in.** Until then nobody knows what an operation says. Time at a
+//! return is later than every call, so `first` is the time of the first return and never changes, and a block
+//! that gets its first return conflicts with nothing. Conflicts come when `last` grows. Then either another
+//! block began inside the stretch from `first` to `last` that just grew over it, or this block began inside
+//! another one's stretch. Stretches of different blocks are disjoint (else there is a conflict), so every
+//! block is grown over once at most and remembers by whom: each pair that matters is looked at once.
 //!
-//! **What can be forgotten.** Let m be the call of the oldest operation that still waits for an answer, or now.
-//! Whatever returns from here on was called at m or later. A block B is *dead* when another block A has `first(B) <
-//! last(A)` and
-//! `first(A) < m`: a further operation in B would be called after `first(A)`, so A would have to come before B and B
-//! before A. So a dead block only has to be forgotten: seeing its value again is a violation by itself.
+//! **What can be forgotten.** Let m be the call of the oldest operation that still waits for an answer, or
+//! now. Whatever returns from here on was called at m or later. A block B is *dead* when another block A has
+//! `first(B) < last(A)` and `first(A) < m`: a further operation in B would be called after `first(A)`, so A
+//! would have to come before B and B before A. So a dead block only has to be forgotten: seeing its value
+//! again is a violation by itself.
 //!
-//! **No conflict is lost with a dead block.** Let X be a block that is not dead and gets a call c >= m. Suppose it
-//! comes to conflict with the dead block B, so `first(X) < last(B)` and `first(B) < c`. Let A be what killed B. A and B
-//! do not conflict, so `last(B) <= first(A) < m`. If `last(A) > first(A)`, then `first(X) < last(B) <= first(A) <
-//! last(A)`, and A killed X as well. Otherwise `first(B) < last(A) <= first(A) < m`, and B itself killed X. Both times
-//! X is dead too. ∎ It follows that of all blocks with `first < m` only the one with the latest `last` has to be
-//! remembered as the killer: what an earlier killer would kill is dead by then, by the same argument.
+//! **No conflict is lost with a dead block.** Let X be a block that is not dead and gets a call c >= m.
+//! Suppose it comes to conflict with the dead block B, so `first(X) < last(B)` and `first(B) < c`. Let A be
+//! what killed B. A and B do not conflict, so `last(B) <= first(A) < m`. If `last(A) > first(A)`, then
+//! `first(X) < last(B) <= first(A) < last(A)`, and A killed X as well. Otherwise `first(B) < last(A) <=
+//! first(A) < m`, and B itself killed X. Both times X is dead too. ∎ It follows that of all blocks with
+//! `first < m` only the one with the latest `last` has to be remembered as the killer: what an earlier killer
+//! would kill is dead by then, by the same argument.
 //!
-//! **How much is alive.** Blocks whose `first` is at m or later have returned since the oldest call that still waits.
-//! Of the others, with L the latest `last` among them, only those with `first >= L` live; all of them were called
-//! before L and returned after it, so they were open at the same time.
+//! **How much is alive.** Blocks whose `first` is at m or later have returned since the oldest call that
+//! still waits. Of the others, with L the latest `last` among them, only those with `first >= L` live; all of
+//! them were called before L and returned after it, so they were open at the same time.
 //!
-//! **Chains** are shortened in the same way: when a later segment has returned before m, an operation of an earlier one
-//! would be called too late, so that segment is forgotten. Chains only grow at their end, because who sees the value of
-//! a compare-and-set shows that it happened.
+//! **Chains** are shortened in the same way: when a later segment has returned before m, an operation of an
+//! earlier one would be called too late, so that segment is forgotten. Chains only grow at their end, because
+//! who sees the value of a compare-and-set shows that it happened.
 //!
-//! **Values that repeat** are no trouble when the earlier one is forgotten: whoever sees the value from then on can
-//! only mean the later one. While both are alive nobody knows who is meant, and a search has to decide.
+//! **Values that repeat** are no trouble when the earlier one is forgotten: whoever sees the value from then
+//! on can only mean the later one. While both are alive nobody knows who is meant, and a search has to
+//! decide.
 //!
-//! **Refused compare-and-sets** are outside of this, but for the one certain contradiction: a refusal that lies wholly
-//! between two operations that need its value. The module `refused` says when they have a place for certain.
+//! **Refused compare-and-sets** are outside of this, but for the one certain contradiction: a refusal that
+//! lies wholly between two operations that need its value. The module `refused` says when they have a place
+//! for certain.
 
 use std::collections::VecDeque;
 
@@ -190,8 +193,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// It happened not; of a compare-and-set, because the register did not hold what it asked for (`refused`), or for
-    /// another reason that says nothing.
+    /// It happened not; of a compare-and-set, because the register did not hold what it asked for
+    /// (`refused`), or for another reason that says nothing.
     pub(super) fn denied(&mut self, call: Call, refused: bool, now: Moment) -> Result<(), Halt> {
         let (Asked::Write(to) | Asked::Cas { to, .. }) = call.asked else {
             self.over(call, now);
@@ -266,7 +269,8 @@ impl Blocks {
         self.order.iter().rev().any(|&(_, other)| other != block && self.blocks[other].last.at > first)
     }
 
-    /// A compare-and-set from `from` was refused. The module `refused` says when that has a place for certain.
+    /// A compare-and-set from `from` was refused. The module `refused` says when that has a place for
+    /// certain.
     fn note_refusal(&mut self, call: &Call, from: Shown, now: Moment) {
         let Some((block, number)) = self.place_of(from) else { return };
         let not_begun = self.began(block, number).is_none_or(|first| first > call.at);
@@ -367,7 +371,8 @@ impl Blocks {
         }
     }
 
-    /// The first return in a segment, and so in all before it that had none after them, and perhaps in the block.
+    /// The first return in a segment, and so in all before it that had none after them, and perhaps in the
+    /// block.
     fn returned(&mut self, block: usize, number: u64, mark: Mark) {
         let horizon = if self.keeps(Rule::ShortenBeforeOldest) { self.horizon } else { mark.at + 1 };
         let at = &mut self.blocks[block];
