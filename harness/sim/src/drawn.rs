@@ -205,7 +205,7 @@ impl Drawn {
         let mut weights: [u64; _] =
             std::array::from_fn(|_| if dice.chance(ABSENT) { 0 } else { dice.between(1, 8) });
         // Two in three of its traps find nobody.
-        weights[FaultKind::CrashInPhase as usize] *= 3;
+        weights[FaultKind::KillInPhase as usize] *= 3;
         if siege {
             for (weight, kind) in weights.iter_mut().zip(FaultKind::ALL) {
                 *weight *= u64::from(kind.is_partition());

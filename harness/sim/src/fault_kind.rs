@@ -1,4 +1,6 @@
 //! The kinds of faults that the nemesis chooses from.
+//!
+//! What a nemesis of a run does as well has that one's name here; the others are for a virtual world alone.
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal, $network:literal;)*) => {
@@ -31,13 +33,13 @@ macro_rules! kinds {
 
 kinds! {
     /// Any member's process ends and starts again later.
-    CrashOne = "crash-one", false;
+    KillOne = "kill-one", false;
     /// The leader's process ends and starts again later.
-    CrashLeader = "crash-leader", false;
+    KillLeader = "kill-leader", false;
     /// Several members end at once, often all.
-    CrashMany = "crash-many", false;
+    KillMany = "kill-many", false;
     /// A member ends at a chosen point of its way to an epoch.
-    CrashInPhase = "crash-in-phase", false;
+    KillInPhase = "kill-in-phase", false;
     /// Any member stands still for a while.
     PauseOne = "pause-one", false;
     /// The leader stands still for a while.
@@ -45,24 +47,24 @@ kinds! {
     /// Two random sides do not reach each other.
     PartitionHalves = "partition-halves", true;
     /// The leader reaches nobody.
-    IsolateLeader = "isolate-leader", true;
+    PartitionLeader = "partition-leader", true;
     /// The leader stands still and reaches nobody, and goes on while it still reaches nobody: it does not know
     /// that it was deposed.
     DeposeLeader = "depose-leader", false;
     /// Any member reaches nobody.
-    IsolateOne = "isolate-one", true;
+    PartitionOne = "partition-one", true;
     /// Each member hears a majority, no two the same one.
-    Ring = "ring", true;
+    PartitionRing = "partition-ring", true;
     /// Two halves that reach each other through one member alone.
-    Bridge = "bridge", true;
+    PartitionBridge = "partition-bridge", true;
     /// The leader hears nobody, and everybody hears it.
-    DeafLeader = "deaf-leader", true;
+    PartitionOnewayDeaf = "partition-oneway-deaf", true;
     /// Nobody hears the leader, and it hears everybody.
-    MuteLeader = "mute-leader", true;
+    PartitionOnewayMute = "partition-oneway-mute", true;
     /// A random set of directions between pairs carries nothing.
-    OneWay = "one-way", true;
+    PartitionRandom = "partition-random", true;
     /// Pairs lose sight of each other one after the other, and find each other again in another order.
-    Swizzle = "swizzle", true;
+    PartitionSwizzle = "partition-swizzle", true;
     /// Connections of a random pair break, what was in flight is lost.
     Reset = "reset", false;
     /// Any member's disk becomes slow.
@@ -74,9 +76,9 @@ kinds! {
     /// A bit of an old record or of a snapshot turns over while its member is down.
     RotDisk = "rot-disk", false;
     /// Any member's wall clock jumps.
-    WallJump = "wall-jump", false;
+    ClockBump = "clock-bump", false;
     /// Any member's wall clock runs fast or slow.
-    WallDrift = "wall-drift", false;
+    ClockDrift = "clock-drift", false;
     /// Any member's monotonic clock jumps ahead, as on a machine that was suspended.
     Suspend = "suspend", false;
     /// Some clients lose their connections.

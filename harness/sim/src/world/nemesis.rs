@@ -81,15 +81,15 @@ impl<P: Plant> World<P> {
             kind.name().to_owned()
         });
         match kind {
-            FaultKind::CrashOne => {
+            FaultKind::KillOne => {
                 let host = self.anyone();
                 self.crash_for_a_while(host);
             }
-            FaultKind::CrashLeader => {
+            FaultKind::KillLeader => {
                 let host = self.leader();
                 self.crash_for_a_while(host);
             }
-            FaultKind::CrashMany => self.crash_many(),
+            FaultKind::KillMany => self.crash_many(),
             FaultKind::PauseOne => {
                 let host = self.anyone();
                 self.pause_for_a_while(host);
@@ -102,29 +102,29 @@ impl<P: Plant> World<P> {
                 let sides: Vec<bool> = (0..self.hosts.len()).map(|_| self.fate.chance(HALF)).collect();
                 self.partition(&sides);
             }
-            FaultKind::IsolateLeader => {
+            FaultKind::PartitionLeader => {
                 let host = self.leader();
                 self.isolate(host);
             }
             FaultKind::DeposeLeader => self.depose(),
-            FaultKind::IsolateOne => {
+            FaultKind::PartitionOne => {
                 let host = self.anyone();
                 self.isolate(host);
             }
-            FaultKind::Ring => self.ring(),
-            FaultKind::Bridge => self.bridge(),
-            FaultKind::DeafLeader => self.deaf_leader(),
-            FaultKind::MuteLeader => self.mute_leader(),
-            FaultKind::OneWay => self.one_way(),
-            FaultKind::Swizzle => self.swizzle(),
+            FaultKind::PartitionRing => self.ring(),
+            FaultKind::PartitionBridge => self.bridge(),
+            FaultKind::PartitionOnewayDeaf => self.deaf_leader(),
+            FaultKind::PartitionOnewayMute => self.mute_leader(),
+            FaultKind::PartitionRandom => self.one_way(),
+            FaultKind::PartitionSwizzle => self.swizzle(),
             FaultKind::Reset => self.reset(),
             FaultKind::SlowDisk => self.slow_disk(),
             FaultKind::FailSync => self.fail_sync(),
             FaultKind::FillDisk => self.fill_disk(),
             FaultKind::RotDisk => self.rot_disk(),
-            FaultKind::CrashInPhase => self.set_trap(),
-            FaultKind::WallJump => self.wall_jump(),
-            FaultKind::WallDrift => self.wall_drift(),
+            FaultKind::KillInPhase => self.set_trap(),
+            FaultKind::ClockBump => self.wall_jump(),
+            FaultKind::ClockDrift => self.wall_drift(),
             FaultKind::Suspend => self.suspend(),
             FaultKind::CutClients => self.cut_clients(),
         }
