@@ -82,6 +82,7 @@ fn first_seed(bug: Bug) -> u64 {
         Bug::TrustInterruptedSnap => 28,
         Bug::ZxidRollover => 27,
         Bug::SyncWithoutQuorum => 66,
+        Bug::OldVotersElect => 50,
         _ => 0,
     }
 }

@@ -68,7 +68,10 @@
 //! - *Who is in one of the two only* votes like anybody else, and its vote counts where it is in. Whether it has a vote it need not
 //!   know: one that nobody counts does no harm.
 //! - *A candidate for whom there is no quorum of both* hears none, and stands back like any other that hears none. A vote for one
-//!   who is in no membership that is known, neither ruling nor told, is as if it had not come: it would never be led.
+//!   who is in no membership that is known, neither ruling nor told, is not counted: it would never be led. Whoever settled
+//!   answers it: its sender may know an older membership only.
+//! - *Who is asked by an observer* and looks answers it once per vote, and else no sooner than votes are repeated: the observer's
+//!   log may propose to give it a vote, and then it answers in turn.
 //! - *A member of Apache ZooKeeper* does not tell what its log proposes; it is taken to have what ours has.
 //!
 //! To join a leader that stands, a quorum of either membership is enough: the leader has seen to the other.
@@ -282,6 +285,7 @@ impl<P: Plant> Election<P> {
                 settle_at,
                 resend_at,
                 resend_after,
+                observers_told,
             } = lookup;
             (candidacy, own, proposal, avoided, ballots, settled).hash(state);
             for (voter, Standing { vote, since }) in stands {
@@ -293,6 +297,9 @@ impl<P: Plant> Election<P> {
             (!in_vain.is_empty()).then(|| until(*began + FORGIVENESS, at)).hash(state);
             settle_at.map(|settle_at| until(settle_at, at)).hash(state);
             (until(*resend_at, at), resend_after).hash(state);
+            for (observer, next_at) in observers_told.iter().filter(|(_, next_at)| **next_at > at) {
+                (observer, until(*next_at, at)).hash(state);
+            }
         }
     }
 
@@ -344,6 +351,7 @@ impl<P: Plant> Election<P> {
             settle_at: None,
             resend_at: at + RESEND_MIN,
             resend_after: RESEND_MIN,
+            observers_told: BTreeMap::new(),
         };
         for (voter, vote) in ballots {
             lookup.cast(voter, vote, at);
@@ -510,8 +518,9 @@ impl<P: Plant> Election<P> {
             // It wants to know whom to follow, and has no vote. One that follows asks nothing.
             // Who is none of us may think that it votes, and answer: so it is told once we have a leader. And of two without a
             // vote neither has anything to tell before.
+            let observer = self.observers.contains(&from) && self.votes();
             if notification.state == PeerState::Looking
-                && (self.lookup.is_none() || self.observers.contains(&from) && self.votes())
+                && self.lookup.as_mut().is_none_or(|lookup| observer && lookup.tells_observer(from, at))
             {
                 self.tell(from, at, out);
             }
@@ -530,8 +539,12 @@ impl<P: Plant> Election<P> {
         {
             lookup.resend_at = lookup.resend_at.min(at + RESEND_MIN);
         }
-        // A vote for a stranger would never be led: not counted, as if it had not come.
+        // A vote for a stranger would never be led, and is not counted. Who settled tells its sender whom to follow all the
+        // same: a member that knows an older membership may stand back behind one that was removed since.
         if !self.electorate.contains(notification.leader) {
+            if self.lookup.is_none() && notification.state == PeerState::Looking {
+                self.tell(from, at, out);
+            }
             return None;
         }
         self.stand_back_or_forth(at, out);
@@ -712,6 +725,9 @@ impl<P: Plant> Election<P> {
     }
 
     fn tell_all(&mut self, at: Duration, out: &mut Outbox) {
+        if let Some(lookup) = &mut self.lookup {
+            lookup.observers_told.clear();
+        }
         let peers: Vec<ServerId> = self.peers.keys().copied().collect();
         for peer in peers {
             self.tell(peer, at, out);

@@ -43,7 +43,10 @@ impl<P: Plant> World<P> {
         let until = self.now + self.fate.around(self.drawn.fault_us);
         // What does nothing at all is healed with all the rest.
         let healed = Time(self.drawn.warmup_us + self.drawn.chaos_us);
-        self.hosts[host].slow_until = if self.drawn.rare.stuck { until.min(healed) } else { until };
+        let until = if self.drawn.rare.stuck { until.min(healed) } else { until };
+        // A second fault doesn't end the first: a synchronization that is stuck stays so.
+        let slow_until = &mut self.hosts[host].slow_until;
+        *slow_until = until.max(*slow_until);
         self.counters.slow_disks += 1;
     }
 

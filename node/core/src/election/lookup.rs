@@ -149,9 +149,21 @@ pub(super) struct Lookup {
     pub(super) settle_at: Option<Duration>,
     pub(super) resend_at: Duration,
     pub(super) resend_after: Duration,
+    /// Observers that asked and were told our vote: until when each is not told it again.
+    pub(super) observers_told: BTreeMap<ServerId, Duration>,
 }
 
 impl Lookup {
+    /// An observer asks. True where it is to be told our vote, and then it is taken to have been.
+    pub(super) fn tells_observer(&mut self, observer: ServerId, at: Duration) -> bool {
+        let told_until = self.observers_told.get(&observer);
+        let tells = told_until.is_none_or(|told_until| *told_until <= at);
+        if tells {
+            self.observers_told.insert(observer, at + RESEND_MIN);
+        }
+        tells
+    }
+
     /// A voter votes. A vote that is the same but for its round stands since it came first.
     pub(super) fn cast(&mut self, voter: ServerId, vote: Vote, at: Duration) {
         self.ballots.insert(voter, vote);
