@@ -56,15 +56,7 @@ impl Bounds {
             return Err(Failure::usage("--timeout 0s: write how long the check may take, such as `60s`"));
         }
         let Some(memory) = memory else { return Ok(Self { time, ..Self::usual() }) };
-        let memory_bytes = size::parse(memory).map_err(|why| Failure::usage(format!("--memory: {why}")))?;
-        let needed = resident_bytes().unwrap_or_default() + LEAST_ROOM;
-        if margin_below(memory_bytes) < needed {
-            let least = needed + needed / (MARGIN_PART - 1) + 1;
-            return Err(Failure::usage(format!(
-                "--memory {memory}: the harness itself takes part of it; write at least {}",
-                flag(least)
-            )));
-        }
+        let memory_bytes = memory_beside(memory, resident_bytes().unwrap_or_default())?;
         Ok(Self { time, memory_bytes })
     }
 
@@ -74,6 +66,20 @@ impl Bounds {
         let memory_bytes = available_bytes().map_or(USUAL_MEMORY, |bytes| bytes / of * part);
         Self { time: None, memory_bytes: memory_bytes.saturating_add(resident_bytes().unwrap_or_default()) }
     }
+}
+
+/// The bytes that `--memory` says, for a process that holds `resident` bytes already.
+fn memory_beside(text: &str, resident: u64) -> Result<u64, Failure> {
+    let memory_bytes = size::parse(text).map_err(|why| Failure::usage(format!("--memory: {why}")))?;
+    let needed = resident + LEAST_ROOM;
+    if margin_below(memory_bytes) < needed {
+        let least = needed + needed / (MARGIN_PART - 1) + 1;
+        return Err(Failure::usage(format!(
+            "--memory {text}: the harness itself takes part of it; write at least {}",
+            flag(least)
+        )));
+    }
+    Ok(memory_bytes)
 }
 
 /// The threads that are meant.
@@ -306,8 +312,14 @@ mod tests {
         assert!(refusal(Some("60"), None).contains("write `60s`"));
         let usual = Bounds::usual();
         assert!(usual.memory_bytes > LEAST_ROOM && usual.time.is_none());
-        let advised = refusal(None, Some("1MiB"));
-        let advised = advised.rsplit(' ').next().expect("a size");
-        assert!(Bounds::parse(None, Some(advised)).is_ok(), "{advised}");
+    }
+
+    #[test]
+    fn the_memory_that_is_advised_is_enough() {
+        for resident in (0..3000).map(|step| step * 1_234_567) {
+            let Err(Failure::Usage(advice)) = memory_beside("1MiB", resident) else { panic!("no advice") };
+            let advised = advice.rsplit(' ').next().expect("a size");
+            assert!(memory_beside(advised, resident).is_ok(), "{advised} beside {resident}");
+        }
     }
 }
