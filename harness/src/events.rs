@@ -30,7 +30,7 @@ struct Inner {
 impl EventLog {
     /// An empty log for these members.
     pub fn new(members: &[MemberId]) -> Self {
-        let views = members.iter().map(|member| (*member, View::new())).collect();
+        let views = members.iter().map(|member| (*member, View::default())).collect();
         Self {
             inner: Arc::new(Mutex::new(Inner { events: Vec::new(), views })),
             changed: watch::Sender::new(0),

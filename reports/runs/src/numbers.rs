@@ -2,27 +2,16 @@
 //!
 //! Every report formats through here, so that the terminal and the page never disagree about a figure.
 
+pub use checker::figures::count;
+
 /// Nanoseconds in a second.
 pub const NS_PER_S: u64 = 1_000_000_000;
 /// Nanoseconds in a millisecond.
 pub const NS_PER_MS: u64 = 1_000_000;
 
-/// A count with a comma between thousands.
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 /// A length as a count: collections are far below 2^64.
 pub fn len(items: usize) -> String {
-    count(u64::try_from(items).unwrap_or(u64::MAX))
+    count(items)
 }
 
 /// Milliseconds with about three digits that count: `0.45`, `1.58`, `14.7`, `1,053`.

@@ -9,9 +9,10 @@ use crate::events::{Event, Said};
 use crate::member::MemberId;
 
 /// What a member is, as far as its events tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stand {
     /// Looks for a leader, or is on its way to one.
+    #[default]
     Looking,
     /// In an established epoch.
     Established {
@@ -24,8 +25,8 @@ pub enum Stand {
     },
 }
 
-/// What is known of one member.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What is known of one member: of one that says nothing, nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
     /// Whether its process exists.
     pub running: bool,
@@ -37,22 +38,11 @@ pub struct View {
     pub halted: Option<String>,
 }
 
-impl Default for View {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl View {
-    /// Nothing is known yet.
-    pub fn new() -> Self {
-        Self { running: false, paused: false, stand: Stand::Looking, halted: None }
-    }
-
     /// Takes in what happened to it.
     pub fn apply(&mut self, event: &Event) {
         match event {
-            Event::Spawned => *self = Self { running: true, ..Self::new() },
+            Event::Spawned => *self = Self { running: true, ..Self::default() },
             Event::Exited(_) => {
                 self.running = false;
                 self.paused = false;

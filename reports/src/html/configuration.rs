@@ -82,7 +82,7 @@ fn run(input: &Input<'_>) -> Pairs {
         pair("name", &run.name),
         pair("started", started(&run.started_utc)),
         pair("seed", run.seed.to_string()),
-        pair("workload", format!("{}, {} keys", run.workload, count(run.keys.into()))),
+        pair("workload", format!("{}, {} keys", run.workload, count(run.keys))),
         pair("nemeses", nemeses),
         pair(
             "not tried",
@@ -90,7 +90,7 @@ fn run(input: &Input<'_>) -> Pairs {
         ),
         pair("interval", setting_ms(run.interval_ms)),
         pair("overlap", if run.overlap { "yes" } else { "no" }),
-        pair("rate", format!("{} operations/s, {} processes", rate(run.rate), count(run.concurrency.into()))),
+        pair("rate", format!("{} operations/s, {} processes", rate(run.rate), count(run.concurrency))),
         pair("time limit", setting_ms(run.time_limit_ms)),
     ];
     if let Some(timeout) = run.operation_timeout_ms {

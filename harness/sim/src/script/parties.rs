@@ -5,6 +5,11 @@ use crate::network::HostIndex;
 
 /// The client that a transition is about.
 pub(super) fn client_of(transition: &Transition) -> Option<usize> {
+    client_mut(&mut transition.clone()).copied()
+}
+
+/// The client that a transition is about, to be given another number.
+pub(super) fn client_mut(transition: &mut Transition) -> Option<&mut usize> {
     match transition {
         Transition::Connects { client, .. }
         | Transition::Asks { client, .. }
@@ -13,7 +18,7 @@ pub(super) fn client_of(transition: &Transition) -> Option<usize> {
         | Transition::Hears { client, .. }
         | Transition::Drops { client, .. }
         | Transition::Listens { client }
-        | Transition::Cut { client } => Some(*client),
+        | Transition::Cut { client } => Some(client),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use workloads::op::Body;
 use super::groups;
 use super::head::SETTINGS;
 use super::lines::{Crash, Line, Transition};
-use super::parties::{client_of, hosts_of, rename_hosts};
+use super::parties::{client_mut, client_of, hosts_of, rename_hosts};
 use super::shrinker::{Shrinker, with_lines};
 use super::{Deed, Prompt, Script};
 use crate::network::HostIndex;
@@ -389,18 +389,10 @@ fn without_strangers(shrinker: &mut Shrinker) {
     let mut script = shrinker.best.clone();
     script.head.clients = acting.len();
     for line in &mut script.lines {
-        let Some(old) = client_of(&line.transition) else { continue };
-        let new = acting.iter().position(|client| *client == old).unwrap_or(old);
-        match &mut line.transition {
-            Transition::Connects { client, .. }
-            | Transition::Asks { client, .. }
-            | Transition::Pings { client }
-            | Transition::HangsUp { client }
-            | Transition::Hears { client, .. }
-            | Transition::Drops { client, .. }
-            | Transition::Listens { client }
-            | Transition::Cut { client } => *client = new,
-            _ => {}
+        if let Some(client) = client_mut(&mut line.transition)
+            && let Some(new) = acting.iter().position(|acting| acting == client)
+        {
+            *client = new;
         }
     }
     shrinker.tries(script);

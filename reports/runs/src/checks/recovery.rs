@@ -161,7 +161,8 @@ fn never_served(run: &RunInfo, faults: &[FaultRecord], observed: &Observed) -> V
     // What is known of each member follows the calms through time, so that nothing is read again for a later one.
     calms.sort_by_key(|calm| calm.to);
     let events = in_order(observed);
-    let mut known: BTreeMap<MemberId, View> = members.iter().map(|member| (*member, View::new())).collect();
+    let mut known: BTreeMap<MemberId, View> =
+        members.iter().map(|member| (*member, View::default())).collect();
     let mut rest = events.iter();
     let mut findings = Vec::new();
     for calm in calms {

@@ -31,10 +31,6 @@ impl CreateMode {
             Self::EphemeralSequential => CREATE_EPHEMERAL_SEQUENTIAL,
         }
     }
-
-    pub(crate) fn is_sequential(self) -> bool {
-        matches!(self, Self::Sequential | Self::EphemeralSequential)
-    }
 }
 
 /// A request, described. Whoever drives a client sends it exactly once.

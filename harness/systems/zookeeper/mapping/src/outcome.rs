@@ -9,8 +9,8 @@ use node_wire::ids::Zxid;
 use workloads::op::{Body, Object, Op};
 use workloads::{Claims, Outcome, Refusal, UNREADABLE};
 
-use crate::action::{Action, Answer, CreateMode};
-use crate::request::request;
+use crate::action::{Action, Answer};
+use crate::request::{is_in_data, request};
 use crate::values::{number_behind, read_data, read_name};
 
 /// The error of an [`Answer::Expired`].
@@ -22,14 +22,20 @@ pub const SESSION_EXPIRED: &str = "session-expired";
 /// came back says nothing about it.
 #[must_use]
 pub fn outcome(op: &Op, answer: &Answer) -> Outcome {
-    match (request(op), answer) {
-        (Action::Create { path, mode, .. }, Answer::Created { path: made, zxid }) => {
-            created(op, (&path, mode), made, *zxid)
-        }
-        (Action::Write { .. } | Action::CasWrite { .. }, Answer::Written { version, mzxid, zxid }) => {
-            acknowledged(op, *version, *mzxid, *zxid)
-        }
-        (Action::SyncRead { .. }, Answer::Read { data, version, mzxid, zxid }) => {
+    match (&op.body, answer) {
+        (
+            Body::MakeRegister { .. }
+            | Body::MakePlace
+            | Body::Add { .. }
+            | Body::Next { .. }
+            | Body::Create { .. },
+            Answer::Created { path, zxid },
+        ) => created(op, path, *zxid),
+        (
+            Body::Write { .. } | Body::Cas { .. } | Body::Append { .. },
+            Answer::Written { version, mzxid, zxid },
+        ) => acknowledged(op, *version, *mzxid, *zxid),
+        (Body::Read, Answer::Read { data, version, mzxid, zxid }) if is_in_data(op.object) => {
             let read = read_data(op.object, data.as_deref());
             Outcome {
                 claims: claims(*version, *mzxid, *zxid),
@@ -37,26 +43,22 @@ pub fn outcome(op: &Op, answer: &Answer) -> Outcome {
                 ..told(read.unwrap_or_else(|| unreadable(op.object)), *zxid)
             }
         }
-        (Action::SyncChildren { .. }, Answer::Children { names, zxid }) => {
+        (Body::Read, Answer::Children { names, zxid }) if !is_in_data(op.object) => {
             let mut list: Vec<i64> =
                 names.iter().map(|name| read_name(op.object, name).unwrap_or(UNREADABLE)).collect();
             list.sort_unstable();
             told(Value::List(list.into()), *zxid)
         }
-        (Action::SyncExists { .. }, Answer::Exists { present, zxid }) => {
-            let name = match op.value() {
-                Value::One(name) => Some(name),
-                _ => None,
-            };
-            told(Value::Pair(name, i64::from(*present)), *zxid)
+        (Body::Exists { name }, Answer::Exists { present, zxid }) => {
+            told(Value::Pair(Some(*name), i64::from(*present)), *zxid)
         }
-        (Action::Delete { .. }, Answer::Deleted { zxid }) => told(op.value(), *zxid),
-        (_, Answer::Opened { timeout_ms }) if op.body == Body::Open => {
+        (Body::Delete { .. }, Answer::Deleted { zxid }) => told(op.value(), *zxid),
+        (Body::Open, Answer::Opened { timeout_ms }) => {
             Outcome::told(Value::One(i64::from(*timeout_ms)), None)
         }
-        (Action::Close, Answer::Closed { zxid }) => told(Value::Null, *zxid),
-        (Action::Abandon, Answer::Abandoned) => Outcome::told(Value::Null, None),
-        (Action::Abandon, Answer::Expired) => {
+        (Body::Open | Body::Close, Answer::Closed { zxid }) => told(Value::Null, *zxid),
+        (Body::Abandon, Answer::Abandoned) => Outcome::told(Value::Null, None),
+        (Body::Abandon, Answer::Expired) => {
             Outcome { error: Some(SESSION_EXPIRED.to_owned()), ..Outcome::told(Value::Null, None) }
         }
         (_, Answer::Refused { code, zxid }) => refused(op, *code, *zxid),
@@ -127,18 +129,18 @@ fn acknowledged(op: &Op, version: i32, mzxid: Zxid, zxid: Zxid) -> Outcome {
 
 /// A create that was answered. Of a numbered one the reply must name the number behind the name that was
 /// asked for; a reply that names anything else says that something was made, and not what.
-fn created(op: &Op, (asked, mode): (&str, CreateMode), made: &str, zxid: Zxid) -> Outcome {
+fn created(op: &Op, made: &str, zxid: Zxid) -> Outcome {
     let wrong = || Outcome::without_result(EventKind::Info, op, "wrong-answer".to_owned());
-    match (&op.body, mode.is_sequential()) {
-        (Body::Next { name, .. }, true) => {
-            let number = made.strip_prefix(asked).and_then(number_behind);
+    let Action::Create { path: asked, .. } = request(op) else { return wrong() };
+    match &op.body {
+        Body::Next { name, .. } => {
+            let number = made.strip_prefix(asked.as_str()).and_then(number_behind);
             number.map_or_else(wrong, |number| told(Value::Pair(Some(*name), number), zxid))
         }
-        (_, true) => wrong(),
-        (_, false) if made != asked => wrong(),
+        _ if made != asked => wrong(),
         // The first write of a register.
-        (Body::MakeRegister { .. }, false) => acknowledged(op, 0, zxid, zxid),
-        (_, false) => told(op.value(), zxid),
+        Body::MakeRegister { .. } => acknowledged(op, 0, zxid, zxid),
+        _ => told(op.value(), zxid),
     }
 }
 

@@ -25,6 +25,14 @@ pub fn path(object: Object, key: u64) -> String {
     format!("/{letter}{key}")
 }
 
+/// Whether what an object holds is its node's data; else the node's children are.
+pub(crate) fn is_in_data(object: Object) -> bool {
+    match object {
+        Object::Register | Object::List => true,
+        Object::Set | Object::Numbers | Object::Names | Object::Session => false,
+    }
+}
+
 /// A version that no node has: what can't be a version was never shown.
 const NO_VERSION: i32 = i32::MAX;
 
@@ -38,10 +46,8 @@ pub fn request(op: &Op) -> Action {
     match &op.body {
         Body::MakeRegister { value } => create(path, encode(*value), CreateMode::Persistent),
         Body::MakePlace => create(path, Bytes::new(), CreateMode::Persistent),
-        Body::Read => match op.object {
-            Object::Register | Object::List => Action::SyncRead { path },
-            Object::Set | Object::Numbers | Object::Names | Object::Session => Action::SyncChildren { path },
-        },
+        Body::Read if is_in_data(op.object) => Action::SyncRead { path },
+        Body::Read => Action::SyncChildren { path },
         Body::Write { value } => Action::Write { path, data: encode(*value) },
         Body::Cas { to, basis, .. } => Action::CasWrite { path, data: encode(*to), expect: version(*basis) },
         Body::Add { element } => create(child(*element), Bytes::new(), CreateMode::Persistent),
