@@ -66,3 +66,16 @@ fn a_sweep_without_end_ends_at_its_time_limit() {
     assert_eq!(output.status.code(), Some(0));
     assert!(stdout(&output).contains("worlds of seeds 5.. in"), "{}", stdout(&output));
 }
+
+#[test]
+fn all_keys_are_made_and_read_at_the_end_however_many_there_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = ["run", "--cluster", "sim", "--nodes", "3", "--seed", "1", "--time-limit", "2s"];
+    let many = ["--keys", "9000", "--nemesis", "none", "--format", "json"];
+    let output = harness(folder.path(), &[&run[..], &many].concat());
+    let results: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(results["operations"]["total"]["fail"], 0, "a key that was not made is missing");
+    for check in results["checks"].as_array().expect("checks") {
+        assert_eq!(check["verdict"], "valid", "{check}");
+    }
+}

@@ -47,6 +47,8 @@ use nemesis::Nemeses;
 const START_PATIENCE: Duration = Duration::from_secs(20);
 /// How long the first and the last operations may take.
 const CALM_PATIENCE: Duration = Duration::from_secs(10);
+/// How much longer for each of them: a member is asked for one key after the other, and a long run makes thousands.
+const EACH_PATIENCE: Duration = Duration::from_millis(200);
 /// The pause between two rounds of last reads.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Between two looks whether somebody interrupts, in virtual time, and between two words of progress.
@@ -210,7 +212,11 @@ impl Virtual<'_> {
     /// Creates every key, at the first member.
     fn set_up(&mut self) -> anyhow::Result<()> {
         let first = self.world.first_operations();
-        for (op, outcome) in self.errands(&[self.members[0]], 0, &first)?.concat() {
+        let done = self.errands(&[self.members[0]], 0, &first)?.concat();
+        if done.len() < first.len() {
+            bail!("creating {} keys took too long although nothing is broken", first.len());
+        }
+        for (op, outcome) in done {
             if outcome.kind != EventKind::Ok {
                 let (key, kind) = (op.key, outcome.kind);
                 bail!("creating key {key} ended as {kind:?} although nothing is broken");
@@ -230,7 +236,9 @@ impl Virtual<'_> {
         for (process, member) in (process..).zip(members) {
             errands.push(self.world.send_errand(server(*member), process, todo.to_vec()));
         }
-        self.wait(CALM_PATIENCE, |run| errands.iter().all(|errand| run.world.errand(*errand).is_some()))?;
+        let each = u32::try_from(todo.len()).unwrap_or(u32::MAX);
+        let patience = CALM_PATIENCE.saturating_add(EACH_PATIENCE.saturating_mul(each));
+        self.wait(patience, |run| errands.iter().all(|errand| run.world.errand(*errand).is_some()))?;
         Ok(errands
             .into_iter()
             .map(|errand| self.world.errand(errand).map(<[_]>::to_vec).unwrap_or_default())
