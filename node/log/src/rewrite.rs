@@ -104,7 +104,6 @@ pub(crate) fn truncate<S: Storage>(storage: &S, end: &mut End<S::File>, to: Zxid
             }
         }
     }
-    end.last = history.last();
     *end = end_of(storage, &history)?;
     Ok(())
 }
