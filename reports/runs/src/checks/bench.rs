@@ -4,6 +4,7 @@
 //! None of them can convict. A run that fails one proves nothing, and its verdict is unknown.
 
 use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use checker::history::{History, Presence};
 use checker::verdict::{CheckResult, Verdict};
@@ -17,7 +18,9 @@ use crate::events::{Event, Said, Stamped};
 use crate::mechanism::Mechanism;
 use crate::numbers::{len, plural};
 use crate::observed::Observed;
-use crate::results::{FaultCounts, FaultRecord, FaultState, RunInfo};
+use crate::member::MemberId;
+use crate::results::{FaultCounts, FaultRecord, FaultState, Role, RunInfo};
+use crate::spans;
 
 /// A harness whose ninety-ninth percentile is later than this was too busy to blame anybody.
 const LAG_BOUND_MS: f64 = 50.0;
@@ -38,7 +41,7 @@ pub fn all(
     if !leader_faults.is_empty() {
         checks.push(higher_epochs(&leader_faults, &episodes, observed));
     }
-    checks.extend(sides(run, &episodes, history));
+    checks.extend(sides(run, &episodes, observed, history));
     checks.push(nobody_died(faults, &observed.events));
     checks.push(in_time(observed));
     checks
@@ -48,9 +51,15 @@ pub fn all(
 const HOMECOMING_NS: u64 = 1_000_000_000;
 
 /// Faults that overlapped, or refused somebody, had clients on each of their sides. That is asked here where
-/// the load's own check does not; none where it does for all of them. Of a side whose members another fault
-/// held down nothing is asked, because nobody can be a client there; it is said.
-fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<CheckResult> {
+/// the load's own check does not; none where it does for all of them. Nobody can be a client of a member that
+/// another fault held down, or that several others together had cut off from any leader: of a side that had no
+/// other members nothing is asked, and it is said.
+fn sides(
+    run: &RunInfo,
+    episodes: &Episodes<'_>,
+    observed: &Observed,
+    history: &History,
+) -> Option<CheckResult> {
     let patience_ns = run.operation_timeout_ms.unwrap_or_default() * 1_000_000;
     let mut empty = Vec::new();
     let mut excused = Vec::new();
@@ -61,6 +70,7 @@ fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<Ch
         let taking = episodes.iter().flatten().copied().filter(|fault| fault.acts_by(Mechanism::takes_away));
         Absences::of(taking.map(|fault| (fault, fault.verified_healed_ns.unwrap_or(u64::MAX))))
     });
+    let leaderless = LazyCell::new(|| Leaderless::of(&observed.events));
     let asked = |episode: &&[&FaultRecord]| promises::asks_for_sides_itself(episode, episode[0]);
     // Where others had taken the leader or the quorum before, nobody was served and no side could have clients.
     let served = |fault: &&&FaultRecord| fault.epoch_before.is_some() && !fault.majority_side.is_empty();
@@ -75,9 +85,12 @@ fn sides(run: &RunInfo, episodes: &Episodes<'_>, history: &History) -> Option<Ch
             }
             let names: Vec<String> = side.iter().map(|member| format!("n{member}")).collect();
             let place = format!("{} on the side of {}", fault.id, names.join(" "));
-            match held_down(side, fault, &absences, patience_ns) {
-                Some(by) => excused.push(format!("{place}, which {} held down", by.join(" "))),
-                None => empty.push(place),
+            if let Some(by) = held_down(side, fault, &absences, patience_ns) {
+                excused.push(format!("{place}, which {} held down", by.join(" ")));
+            } else if leaderless.all_through(side, fault, patience_ns) {
+                excused.push(format!("{place}, which beside {} had no leader", fault.beside.join(" ")));
+            } else {
+                empty.push(place);
             }
         }
     }
@@ -108,15 +121,58 @@ fn held_down(
     patience_ns: u64,
 ) -> Option<Vec<String>> {
     let begin = fault.asked_ns.saturating_add(patience_ns);
-    // Of a fault that was never healed there is no end by which somebody could not have come home.
-    let too_late = fault.heal_asked_ns?.saturating_sub(HOMECOMING_NS.saturating_add(patience_ns));
-    let back = too_late.max(fault.asked_ns).saturating_add(1);
+    let back = too_late_ns(fault, patience_ns)?;
     let holder = |member: &u64| absences.lasting(*member, begin, back).find(|other| other.id != fault.id);
     let mut by: Vec<String> =
         side.iter().map(|member| holder(member).map(|other| other.id.clone())).collect::<Option<_>>()?;
     by.sort_unstable();
     by.dedup();
     Some(by)
+}
+
+/// From when on no client could come home to a member before a fault ended. Of one that was never healed there
+/// is no such moment.
+fn too_late_ns(fault: &FaultRecord, patience_ns: u64) -> Option<u64> {
+    let last = fault.heal_asked_ns?.saturating_sub(HOMECOMING_NS.saturating_add(patience_ns));
+    Some(last.max(fault.asked_ns).saturating_add(1))
+}
+
+/// When members had no leader, by their own words.
+struct Leaderless {
+    /// By member, in the order of time; only of members that had a leader at some time.
+    members: BTreeMap<u64, Vec<(RunNs, RunNs)>>,
+}
+
+impl Leaderless {
+    fn of(events: &[Stamped]) -> Self {
+        let members: BTreeSet<MemberId> = events.iter().map(|stamped| stamped.node).collect();
+        let members: Vec<MemberId> = members.into_iter().collect();
+        let spans = spans::from_events(events, &members, RunNs::MAX);
+        let has_leader = |role: Role| matches!(role, Role::Leading | Role::Following);
+        let told: BTreeSet<u64> =
+            spans.iter().filter(|span| has_leader(span.role)).map(|span| span.node).collect();
+        let mut members: BTreeMap<u64, Vec<(RunNs, RunNs)>> = BTreeMap::new();
+        for span in spans.iter().filter(|span| !has_leader(span.role) && told.contains(&span.node)) {
+            let without = members.entry(span.node).or_default();
+            match without.last_mut() {
+                Some((_, to)) if *to == span.from_ns => *to = span.to_ns,
+                _ => without.push((span.from_ns, span.to_ns)),
+            }
+        }
+        Self { members }
+    }
+
+    /// Whether every member of a side was without a leader before a fault that began beside others, and until
+    /// clients could no longer have come home before its end. Whom the fault itself deposes had one before.
+    fn all_through(&self, side: &[u64], fault: &FaultRecord, patience_ns: u64) -> bool {
+        let Some(back) = too_late_ns(fault, patience_ns) else { return false };
+        let was_without = |member: &u64| {
+            let spans = self.members.get(member).map_or(&[][..], Vec::as_slice);
+            let last = spans.partition_point(|(from, _)| *from <= fault.asked_ns).checked_sub(1);
+            last.is_some_and(|last| spans[last].1 >= back)
+        };
+        !fault.beside.is_empty() && side.iter().all(was_without)
+    }
 }
 
 fn were(number: u32) -> &'static str {
@@ -247,7 +303,6 @@ fn in_time(observed: &Observed) -> CheckResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::member::MemberId;
 
     fn leader_fault() -> FaultRecord {
         FaultRecord {
@@ -371,6 +426,34 @@ mod tests {
             summary(&pause).starts_with("no client was there for F1 on the side of n1, F1"),
             "there at first"
         );
+    }
+
+    #[test]
+    fn a_side_that_had_no_leader_beside_other_faults_is_excused_and_said() {
+        const S: u64 = 1_000_000_000;
+        let beside = FaultRecord { id: "F1".to_owned(), asked_ns: 9, ..leader_fault() };
+        let mut ring = FaultRecord { id: "F2".to_owned(), asked_ns: 4 * S, ..leader_fault() };
+        (ring.heal_asked_ns, ring.verified_healed_ns) = (Some(7 * S), Some(8 * S));
+        (ring.sides, ring.majority_side) = (vec![vec![1], vec![2, 3]], vec![2, 3]);
+        ring.beside = vec!["F1".to_owned()];
+        let looking = |time| event(time, 1, Event::Said(Said::Looking { left: None }));
+        let summary = |ring: &FaultRecord, events: Vec<Stamped>| {
+            find("sides", &[beside.clone(), ring.clone()], events).summary
+        };
+        let excused = "no client was there for F2 on the side of n2 n3; nobody could be there for F2 on the side of n1, \
+                       which beside F1 had no leader";
+        let alone = |events| summary(&ring, events).starts_with("no client was there for F2 on the side of n1, F2");
+        assert_eq!(summary(&ring, vec![established(S, 1, 2, 3), looking(3 * S)]), excused);
+        // A pause while it looks changes nothing, and the side counts again from when it had a leader.
+        let paused = vec![established(S, 1, 2, 3), looking(3 * S), event(5 * S, 1, Event::Paused)];
+        assert_eq!(summary(&ring, paused), excused);
+        assert_eq!(summary(&ring, vec![looking(3 * S), established(6 * S + 2, 1, 2, 4)]), excused, "too late");
+        assert!(alone(vec![looking(3 * S), established(5 * S, 1, 2, 4)]), "there was time");
+        assert!(alone(vec![established(S, 1, 2, 3), looking(5 * S)]), "the fault itself deposed it");
+        assert!(alone(vec![looking(3 * S)]), "a member that never says when it has a leader");
+        ring.beside.clear();
+        let events = vec![established(S, 1, 2, 3), looking(3 * S)];
+        assert!(summary(&ring, events).starts_with("no client was there for F2 on the side of n1, F2"));
     }
 
     #[test]
