@@ -1,13 +1,14 @@
 // Judges history files by Porcupine: `beside MODEL SECONDS FILE...`.
 //
 // Prints for each file the seconds of the check by the clock and of processors, the verdict, and the MiB that the process
-// held at most, with tabs between them. Models: register, kv, kv-whole, mutex, counter, set, set-whole, queue. Files: lines of JSON as this
+// held at most, with tabs between them. Models: register, kv, kv-whole, mutex, counter, set, set-whole, queue, multi-register. Files: lines of JSON as this
 // project writes them, EDN as Jepsen does, and the text logs of Jepsen's etcd test.
 package main
 
 import (
 	"fmt"
 	"os"
+	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,6 +23,13 @@ type input struct {
 	key  string
 	a, b int64
 	text string
+	txn  []micro
+}
+
+// One read or write of a transaction.
+type micro struct {
+	write      bool
+	key, value int64
 }
 
 // What was answered. What nobody answered takes effect at the end of the history if it can, and nothing is known of it.
@@ -30,6 +38,8 @@ type output struct {
 	n             int64
 	yes, told     bool
 	text          string
+	all           []int64
+	txn           []micro
 }
 
 const null = int64(-1) << 62
@@ -141,6 +151,10 @@ func question(r record) (input, error) {
 	case string:
 		in.text = value
 	case []interface{}:
+		if r.f == "txn" {
+			in.txn = transaction(value)
+			return in, nil
+		}
 		numbers := make([]int64, 2)
 		for at, number := range value {
 			if number, ok := number.(int64); ok && at < 2 {
@@ -165,6 +179,19 @@ func answer(r record) output {
 	case bool:
 		out.yes, out.told = value, true
 	case []interface{}:
+		if r.f == "txn" {
+			out.txn = transaction(value)
+			return out
+		}
+		if r.f == "read" {
+			for _, number := range value {
+				if number, ok := number.(int64); ok {
+					out.all = append(out.all, number)
+				}
+			}
+			sort.Slice(out.all, func(one, other int) bool { return out.all[one] < out.all[other] })
+			return out
+		}
 		if len(value) == 2 {
 			if yes, ok := value[1].(bool); ok {
 				out.yes, out.told = yes, true
@@ -172,4 +199,17 @@ func answer(r record) output {
 		}
 	}
 	return out
+}
+
+// What is no list of three is not looked at; a read that nobody answered has no value.
+func transaction(list []interface{}) []micro {
+	var txn []micro
+	for _, one := range list {
+		if parts, ok := one.([]interface{}); ok && len(parts) == 3 {
+			key, _ := parts[1].(int64)
+			value, _ := parts[2].(int64)
+			txn = append(txn, micro{parts[0] == "w", key, value})
+		}
+	}
+	return txn
 }

@@ -8,14 +8,15 @@ import (
 )
 
 var models = map[string]porcupine.Model{
-	"register":  {Init: func() interface{} { return null }, Step: register, Hash: hashNumber},
-	"counter":   {Init: func() interface{} { return int64(0) }, Step: counter, Hash: hashNumber},
-	"mutex":     {Init: func() interface{} { return false }, Step: mutex, Hash: hashBool},
-	"queue":     {Init: func() interface{} { return queueState{} }, Step: queue, Equal: sameQueue, Hash: hashQueue},
-	"kv":        {Init: func() interface{} { return "" }, Step: kv, Hash: hashText, PartitionEvent: byKey},
-	"kv-whole":  {Init: func() interface{} { return mapState{} }, Step: kvWhole, Equal: sameMap, Hash: hashMap},
-	"set":       {Init: func() interface{} { return false }, Step: element, Hash: hashBool, PartitionEvent: byElement},
-	"set-whole": {Init: func() interface{} { return setState{} }, Step: setWhole, Equal: sameSet, Hash: hashSet},
+	"register":       {Init: func() interface{} { return null }, Step: register, Hash: hashNumber},
+	"counter":        {Init: func() interface{} { return int64(0) }, Step: counter, Hash: hashNumber},
+	"mutex":          {Init: func() interface{} { return false }, Step: mutex, Hash: hashBool},
+	"queue":          {Init: func() interface{} { return queueState{} }, Step: queue, Equal: sameQueue, Hash: hashQueue},
+	"kv":             {Init: func() interface{} { return "" }, Step: kv, Hash: hashText, PartitionEvent: byKey},
+	"kv-whole":       {Init: func() interface{} { return mapState{} }, Step: kvWhole, Equal: sameMap, Hash: hashMap},
+	"set":            {Init: func() interface{} { return false }, Step: element, Hash: hashBool, PartitionEvent: byElement},
+	"multi-register": {Init: func() interface{} { return registers{} }, Step: multi, Equal: sameRegisters, Hash: hashRegisters},
+	"set-whole":      {Init: func() interface{} { return setState{} }, Step: setWhole, Equal: sameSet, Hash: hashSet},
 }
 
 func byKey(events []porcupine.Event) [][]porcupine.Event {
@@ -168,6 +169,10 @@ type setState struct {
 
 func setWhole(state, asked, answered interface{}) (bool, interface{}) {
 	held, number := state.(setState), asked.(input).a
+	if asked.(input).f == "read" {
+		out := answered.(output)
+		return !out.known || sameNumbers(out.all, held.elements), state
+	}
 	at := sort.Search(len(held.elements), func(at int) bool { return held.elements[at] >= number })
 	there := at < len(held.elements) && held.elements[at] == number
 	ok, now := element(there, asked, answered)
@@ -233,3 +238,50 @@ func sameQueue(one, other interface{}) bool {
 	a, b := one.(queueState), other.(queueState)
 	return a.hash == b.hash && sameNumbers(a.values, b.values)
 }
+
+// Registers are small numbers.
+type registers struct {
+	values []int64
+	hash   uint64
+}
+
+func hashRegisters(state interface{}) uint64 { return state.(registers).hash }
+
+func sameRegisters(one, other interface{}) bool {
+	a, b := one.(registers), other.(registers)
+	return a.hash == b.hash && sameNumbers(a.values, b.values)
+}
+
+func multi(state, asked, answered interface{}) (bool, interface{}) {
+	held, in, out := state.(registers), asked.(input), answered.(output)
+	now, copied := held, false
+	for at, one := range in.txn {
+		var before int64
+		if one.key < int64(len(now.values)) {
+			before = now.values[one.key]
+		}
+		if !one.write {
+			if out.known && out.txn[at].value != before {
+				return false, state
+			}
+			continue
+		}
+		if !copied {
+			size := len(held.values)
+			if size <= int(one.key) {
+				size = int(one.key) + 1
+			}
+			values := make([]int64, size)
+			copy(values, held.values)
+			now.values, copied = values, true
+		}
+		for int64(len(now.values)) <= one.key {
+			now.values = append(now.values, 0)
+		}
+		now.values[one.key] = one.value
+		now.hash ^= entry(one.key, before) ^ entry(one.key, one.value)
+	}
+	return true, now
+}
+
+func entry(key, value int64) uint64 { return mixed(uint64(key)<<48 ^ uint64(value)) }

@@ -1,6 +1,6 @@
 //! Writes a history of an object as lines of JSON: `generate_objects MODEL OPERATIONS CLIENTS SEED FILE [falsified]`.
 //!
-//! For measuring, beside other checkers.
+//! `set-reads` is a set that is also read as a whole. For measuring, beside other checkers.
 
 #![expect(clippy::print_stderr, reason = "a program that says what is wrong")]
 
@@ -31,9 +31,12 @@ fn wanted(arguments: &[String]) -> Result<(Wanted, &str), String> {
         return Err("MODEL OPERATIONS CLIENTS SEED FILE [falsified]".to_owned());
     };
     let number = |text: &String| text.parse::<u64>().map_err(|error| format!("{text}: {error}"));
+    let read_whole = model == "set-reads";
+    let model = if read_whole { "set" } else { model };
     let model = ModelName::from_name(model).ok_or_else(|| format!("there is no model {model}"))?;
     let wanted = Wanted {
         model,
+        read_whole,
         operations: number(operations)?,
         clients: number(clients)?.max(1),
         seed: number(seed)?,

@@ -10,8 +10,10 @@ use checker::history::{Datum, EventKind, Record};
 /// What is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
-    /// Of what: kv, mutex, set, queue or counter.
+    /// Of what: kv, mutex, set, queue, counter or multi-register.
     pub(crate) model: ModelName,
+    /// Whether a set is also read as a whole.
+    pub(crate) read_whole: bool,
     /// How many operations.
     pub(crate) operations: u64,
     /// By how many clients.
@@ -22,7 +24,7 @@ pub(crate) struct Wanted {
     pub(crate) falsified: bool,
 }
 
-/// Keys of a map and elements of a set.
+/// Keys of a map, registers, and elements of a set.
 const KEYS: u64 = 10;
 const ELEMENTS: u64 = 100;
 
@@ -47,6 +49,7 @@ struct Held {
     elements: BTreeSet<u64>,
     queue: VecDeque<u64>,
     sum: i64,
+    registers: Vec<u64>,
     given: u64,
     interest: Vec<Interest>,
 }
@@ -76,12 +79,22 @@ pub(crate) fn records(wanted: Wanted) -> Vec<Record> {
     let mut held = Held {
         texts: vec![String::new(); index(KEYS)],
         interest: vec![Interest::default(); index(ELEMENTS)],
+        registers: vec![0; index(KEYS)],
         ..Held::default()
     };
     let mut clients: Vec<Client> = (0..wanted.clients).map(|_| Client::Idle).collect();
     let mut records: Vec<Record> = Vec::new();
     let (mut begun, mut falsified) = (0, !wanted.falsified);
     let mut running = 0;
+    if wanted.model == ModelName::MultiRegister {
+        // Nobody has to guess what they held at first.
+        let written = Datum::List((0..KEYS).map(|key| micro("w", int(key), int(0))).collect());
+        for (at, kind) in [(0, EventKind::Invoke), (1, EventKind::Ok)] {
+            let mut record = Record::new(0, kind, "txn", Datum::Nil, written.clone());
+            (record.index, record.line) = (at, at + 1);
+            records.push(record);
+        }
+    }
     while begun < wanted.operations || running > 0 {
         let process = chance.below(wanted.clients);
         // Who holds a lock and does not give it up for now.
@@ -95,9 +108,9 @@ pub(crate) fn records(wanted: Wanted) -> Vec<Record> {
         };
         *client = match std::mem::replace(client, Client::Idle) {
             Client::Idle if begun < wanted.operations => {
-                let (f, key, value) = ask(wanted.model, process, &mut held, &mut chance);
+                let (f, key, value) = ask(wanted, process, &mut held, &mut chance);
                 note(EventKind::Invoke, f, &key, &value);
-                if wanted.model == ModelName::Set {
+                if wanted.model == ModelName::Set && f != "read" {
                     held.asks(&value, true);
                 }
                 begun += 1;
@@ -113,12 +126,13 @@ pub(crate) fn records(wanted: Wanted) -> Vec<Record> {
                 running -= 1;
                 Client::Idle
             }
-            Client::Asked { f, key, value } => match carry_out(process, f, &key, &value, &mut held) {
+            Client::Asked { f, key, value } => match carry_out(wanted.model, process, (f, &key, &value), &mut held) {
                 Some(answer) => Client::Done { f, key, answer },
                 None => Client::Asked { f, key, value },
             },
             Client::Done { f, key, mut answer } => {
-                let alone = wanted.model != ModelName::Set || held.asks(&answer, false);
+                let of_element = wanted.model == ModelName::Set && f != "read";
+                let alone = !of_element || held.asks(&answer, false);
                 if !falsified && alone && begun > wanted.operations / 2 {
                     falsified = falsify(f, &mut answer);
                 }
@@ -138,14 +152,33 @@ pub(crate) fn records(wanted: Wanted) -> Vec<Record> {
     records
 }
 
-fn ask(model: ModelName, process: u64, held: &mut Held, chance: &mut Chance) -> (&'static str, Datum, Datum) {
+fn int(value: u64) -> Datum {
+    Datum::Int(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+/// One read or write of a transaction.
+fn micro(f: &str, key: Datum, value: Datum) -> Datum {
+    Datum::List(vec![Datum::text(f), key, value])
+}
+
+/// One to four reads and writes; the values that it writes are its own.
+fn transaction(given: u64, chance: &mut Chance) -> Datum {
+    let micros = (0..=chance.below(4)).map(|at| {
+        let key = int(chance.below(KEYS));
+        if chance.below(2) == 0 { micro("r", key, Datum::Nil) } else { micro("w", key, int(10 * given + at)) }
+    });
+    Datum::List(micros.collect())
+}
+
+fn ask(wanted: Wanted, process: u64, held: &mut Held, chance: &mut Chance) -> (&'static str, Datum, Datum) {
     let dice = chance.below(100);
     held.given += 1;
     let given = held.given;
-    let int = |value: u64| Datum::Int(i64::try_from(value).unwrap_or(i64::MAX));
-    match model {
+    match wanted.model {
+        ModelName::MultiRegister => ("txn", Datum::Nil, transaction(given, chance)),
         ModelName::Mutex if held.lock == Some(process) => ("release", Datum::Nil, Datum::Nil),
         ModelName::Mutex => ("acquire", Datum::Nil, Datum::Nil),
+        ModelName::Set if wanted.read_whole && dice >= 90 => ("read", Datum::Nil, Datum::Nil),
         ModelName::Set => {
             let f = if dice < 35 {
                 "add"
@@ -172,7 +205,12 @@ fn ask(model: ModelName, process: u64, held: &mut Held, chance: &mut Chance) -> 
 }
 
 /// What comes of it; none while it has to wait.
-fn carry_out(process: u64, f: &str, key: &Datum, value: &Datum, held: &mut Held) -> Option<Datum> {
+fn carry_out(
+    model: ModelName,
+    process: u64,
+    (f, key, value): (&str, &Datum, &Datum),
+    held: &mut Held,
+) -> Option<Datum> {
     let number =
         |datum: &Datum| datum.as_int().and_then(|value| u64::try_from(value).ok()).unwrap_or_default();
     let text = value.as_text().unwrap_or_default();
@@ -209,6 +247,18 @@ fn carry_out(process: u64, f: &str, key: &Datum, value: &Datum, held: &mut Held)
             held.elements.insert(number(value));
             value.clone()
         }
+        "txn" => {
+            let micros = value.as_list().unwrap_or_default().iter().filter_map(Datum::as_list);
+            let done = micros.map(|one| {
+                let register = &mut held.registers[index(number(&one[1]))];
+                if one[0].as_text() == Some("w") {
+                    *register = number(&one[2]);
+                }
+                Datum::List(vec![one[0].clone(), one[1].clone(), int(*register)])
+            });
+            Datum::List(done.collect())
+        }
+        _ if model == ModelName::Set => Datum::List(held.elements.iter().map(|element| int(*element)).collect()),
         _ => Datum::Int(held.sum),
     })
 }
@@ -219,6 +269,14 @@ fn falsify(f: &str, answer: &mut Datum) -> bool {
         ("get", Datum::Text(text)) => *answer = Datum::text(&format!("{text}and more")),
         ("read", Datum::Int(sum)) => *sum += 1_000_000,
         ("dequeue", Datum::Int(head)) => *head += 1_000_000_000,
+        ("txn", Datum::List(micros)) => {
+            let read = micros.iter_mut().find_map(|micro| match micro {
+                Datum::List(parts) if parts[0].as_text() == Some("r") => parts.last_mut(),
+                _ => None,
+            });
+            let Some(Datum::Int(read)) = read else { return false };
+            *read += 1_000_000_000;
+        }
         ("remove" | "contains", Datum::List(pair)) => match pair.as_mut_slice() {
             [_, Datum::Bool(found)] => *found = !*found,
             _ => return false,
