@@ -1,8 +1,9 @@
 //! The counterexample: which answers cannot be, in one sentence, one drawing and a few lines.
 //!
 //! Its axis has one step for every call and answer, because the order is what matters there and not the
-//! distance; the drawing says so. A step is as wide as the words in it ask for, so that a dozen operations fit a
-//! screen; on a narrow one the drawing alone scrolls sideways, and begins where the answer stands that cannot be.
+//! distance; the drawing says so. A step is as wide as the words in it ask for, so that a dozen steps fit a
+//! screen; where the screen is narrower the drawing alone scrolls sideways, and begins where the answer stands that
+//! cannot be.
 //!
 //! Two arrows say what is wrong: what happened, and what would have had to happen for the answer to be right.
 

@@ -23,6 +23,8 @@ pub(crate) fn all() -> Vec<(&'static str, Invented)> {
         ("interrupted", interrupted()),
         ("bare", bare()),
         ("hostile", hostile()),
+        ("many-steps", many_operations(6)),
+        ("many-operations", many_operations(12)),
     ]
 }
 
@@ -128,6 +130,34 @@ fn turns(members: u64, number: u64, step: u64) -> Vec<MemberSpan> {
         }
     }
     spans
+}
+
+/// A violation whose counterexample has so many operations one after the other: two steps each. The last one can't be.
+pub(crate) fn many_operations(number: u64) -> Invented {
+    let mut invented = invented::run(Ending::Violation, 400);
+    for check in &mut invented.results.checks {
+        let Some(found) = &mut check.counterexample else { continue };
+        let sample = found.ops.first().expect("an operation").clone();
+        let made = (0..number).map(|at| {
+            let mut op = sample.clone();
+            op.index += at;
+            op.process = 3 + at;
+            op.invoke_ns = (10_000 + 211 * at) * MS;
+            op.complete_ns = Some(op.invoke_ns + 17 * MS);
+            op.node = Some(1 + at % 5);
+            let value = 4977 + at;
+            let (f, call) = match at % 3 {
+                0 => ("write", format!("write k3 = {value}")),
+                1 => ("read", format!("read k3 → {value}")),
+                _ => ("cas", format!("cas k3 {} → {value}", value - 1)),
+            };
+            (op.f, op.call, op.changes) = (f.to_owned(), call, f != "read");
+            op.impossible = at + 1 == number;
+            op
+        });
+        found.ops = made.collect();
+    }
+    invented
 }
 
 fn single() -> Invented {

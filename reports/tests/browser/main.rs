@@ -130,6 +130,25 @@ fn no_two_labels_overlap_and_nothing_leaves_the_screen() {
 }
 
 #[test]
+fn a_counterexample_of_twelve_steps_fits_a_wide_screen() {
+    let Some(mut browser) = Browser::start() else { return };
+    for (operations, fits) in [(6, true), (12, false)] {
+        browser.screen(1280, false);
+        browser.open(&write("steps", &operations.to_string(), &extremes::many_operations(operations)));
+        let seen = browser.eval(
+            "(() => { const box = document.querySelector('.sideways'), bad = box.querySelector('.impossible');
+             const [outer, inner] = [box.getBoundingClientRect(), bad.getBoundingClientRect()];
+             return [box.scrollWidth <= box.clientWidth, inner.left >= outer.left && inner.right <= outer.right]; })()",
+        );
+        assert_eq!(
+            seen,
+            serde_json::json!([fits, true]),
+            "{operations}: fits, and shows the answer that cannot be"
+        );
+    }
+}
+
+#[test]
 fn text_stands_out_from_what_is_behind_it_in_light_and_dark() {
     let Some(mut browser) = Browser::start() else { return };
     for (name, run) in extremes::all() {

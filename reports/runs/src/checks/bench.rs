@@ -16,9 +16,9 @@ use crate::clock::RunNs;
 use crate::episodes::Episodes;
 use crate::events::{Event, Said, Stamped};
 use crate::mechanism::Mechanism;
+use crate::member::MemberId;
 use crate::numbers::{len, plural};
 use crate::observed::Observed;
-use crate::member::MemberId;
 use crate::results::{FaultCounts, FaultRecord, FaultState, Role, RunInfo};
 use crate::spans;
 
@@ -442,12 +442,17 @@ mod tests {
         };
         let excused = "no client was there for F2 on the side of n2 n3; nobody could be there for F2 on the side of n1, \
                        which beside F1 had no leader";
-        let alone = |events| summary(&ring, events).starts_with("no client was there for F2 on the side of n1, F2");
+        let alone =
+            |events| summary(&ring, events).starts_with("no client was there for F2 on the side of n1, F2");
         assert_eq!(summary(&ring, vec![established(S, 1, 2, 3), looking(3 * S)]), excused);
         // A pause while it looks changes nothing, and the side counts again from when it had a leader.
         let paused = vec![established(S, 1, 2, 3), looking(3 * S), event(5 * S, 1, Event::Paused)];
         assert_eq!(summary(&ring, paused), excused);
-        assert_eq!(summary(&ring, vec![looking(3 * S), established(6 * S + 2, 1, 2, 4)]), excused, "too late");
+        assert_eq!(
+            summary(&ring, vec![looking(3 * S), established(6 * S + 2, 1, 2, 4)]),
+            excused,
+            "too late"
+        );
         assert!(alone(vec![looking(3 * S), established(5 * S, 1, 2, 4)]), "there was time");
         assert!(alone(vec![established(S, 1, 2, 3), looking(5 * S)]), "the fault itself deposed it");
         assert!(alone(vec![looking(3 * S)]), "a member that never says when it has a leader");

@@ -126,10 +126,12 @@ pub(crate) fn records(wanted: Wanted) -> Vec<Record> {
                 running -= 1;
                 Client::Idle
             }
-            Client::Asked { f, key, value } => match carry_out(wanted.model, process, (f, &key, &value), &mut held) {
-                Some(answer) => Client::Done { f, key, answer },
-                None => Client::Asked { f, key, value },
-            },
+            Client::Asked { f, key, value } => {
+                match carry_out(wanted.model, process, (f, &key, &value), &mut held) {
+                    Some(answer) => Client::Done { f, key, answer },
+                    None => Client::Asked { f, key, value },
+                }
+            }
             Client::Done { f, key, mut answer } => {
                 let of_element = wanted.model == ModelName::Set && f != "read";
                 let alone = !of_element || held.asks(&answer, false);
@@ -258,7 +260,9 @@ fn carry_out(
             });
             Datum::List(done.collect())
         }
-        _ if model == ModelName::Set => Datum::List(held.elements.iter().map(|element| int(*element)).collect()),
+        _ if model == ModelName::Set => {
+            Datum::List(held.elements.iter().map(|element| int(*element)).collect())
+        }
         _ => Datum::Int(held.sum),
     })
 }
