@@ -4,11 +4,36 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::exit::Exit;
 use crate::progress::Progress;
+
+/// The signals by which somebody asks.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt()).context("listening for SIGINT")?,
+            terminate: signal(SignalKind::terminate()).context("listening for SIGTERM")?,
+            hang_up: signal(SignalKind::hangup()).context("listening for SIGHUP")?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hang_up.recv() => {}
+        }
+    }
+}
 
 /// Whether somebody asked the run to end.
 pub struct Interrupt {
@@ -33,19 +58,13 @@ impl Interrupt {
         words: &'static str,
         at_the_end: impl Fn() + Send + 'static,
     ) -> anyhow::Result<Self> {
-        let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
-        let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
-        let mut hang_up = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
+        let mut signals = Signals::listen()?;
         let (sender, asked) = watch::channel(false);
         let flag = Arc::new(AtomicBool::new(false));
         let raised = Arc::clone(&flag);
         tokio::spawn(async move {
             loop {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                    _ = hang_up.recv() => {}
-                }
+                signals.next().await;
                 if raised.swap(true, Ordering::SeqCst) {
                     // The members die with this process, the links heal by themselves, the next start
                     // closes the folder.
@@ -55,6 +74,21 @@ impl Interrupt {
                 progress.say(words);
                 sender.send_replace(true);
             }
+        });
+        Ok(Self { asked, flag })
+    }
+
+    /// Only notices that somebody asks: for who makes several runs, each of which listens and answers by itself. A
+    /// signal between two of them is not lost.
+    pub fn notice() -> anyhow::Result<Self> {
+        let (sender, asked) = watch::channel(false);
+        let flag = Arc::new(AtomicBool::new(false));
+        let raised = Arc::clone(&flag);
+        let mut signals = Signals::listen()?;
+        tokio::spawn(async move {
+            signals.next().await;
+            raised.store(true, Ordering::SeqCst);
+            sender.send_replace(true);
         });
         Ok(Self { asked, flag })
     }

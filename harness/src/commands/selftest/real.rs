@@ -2,9 +2,11 @@
 
 use std::time::Instant;
 
+use anyhow::Context;
 use checker::verdict::Verdict;
 use clap::Parser;
 use node_core::Bug;
+use tokio::runtime::Runtime;
 
 use super::ends::{End, Row};
 use super::recipes::{self, Recipe};
@@ -15,14 +17,16 @@ use crate::commands::screen::print;
 use crate::config::RunOptions;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
+use crate::run::interrupt::Interrupt;
 
 /// Hunts with real runs.
 pub(super) fn selftest(args: &SelftestArgs, bugs: &[Bug], progress: &Progress) -> Result<Exit, Failure> {
+    let (_runtime, interrupt) = noticed()?;
     let mut rows = Vec::new();
     for bug in bugs {
         let end = match recipes::of(*bug) {
             Err(reason) => End::SimulatorOnly(reason),
-            Ok(recipe) => one(args, *bug, recipe, progress)?,
+            Ok(recipe) => one(args, *bug, recipe, progress, &|| interrupt.was_asked())?,
         };
         rows.push(Row { bug: *bug, end });
     }
@@ -31,9 +35,31 @@ pub(super) fn selftest(args: &SelftestArgs, bugs: &[Bug], progress: &Progress) -
     Ok(if missed { Exit::Invalid } else { Exit::Done })
 }
 
-fn one(args: &SelftestArgs, bug: Bug, recipe: Recipe, progress: &Progress) -> Result<End, Failure> {
+/// Signals are looked for from here on, also between two runs.
+fn noticed() -> anyhow::Result<(Runtime, Interrupt)> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("starting the runtime")?;
+    let inside = runtime.enter();
+    let interrupt = Interrupt::notice()?;
+    drop(inside);
+    Ok((runtime, interrupt))
+}
+
+fn one(
+    args: &SelftestArgs,
+    bug: Bug,
+    recipe: Recipe,
+    progress: &Progress,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<End, Failure> {
     let begun = Instant::now();
     for run in 1..=recipe.tries {
+        if interrupted() {
+            return Err(Failure::Interrupted);
+        }
         let options = match options(args, bug, recipe, run) {
             Ok(options) => options,
             Err(Failure::Usage(why)) => return Ok(End::CanNot(why)),
@@ -78,5 +104,25 @@ fn options(args: &SelftestArgs, bug: Bug, recipe: Recipe, run: u32) -> Result<Ru
             RunOptions::from_args(&flags)
         }
         Ok(_) | Err(_) => Err(Failure::usage(format!("`{line}` is no run of this build"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_an_interrupt_no_other_run_is_begun() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = folder.path().join("runs");
+        let line = ["harness", "selftest", "--cluster", "process", "--store", store.to_str().expect("text")];
+        let Ok(Command::Selftest(args)) = Cli::try_parse_from(line).map(|cli| cli.command) else {
+            panic!("a selftest")
+        };
+        let bug = Bug::ALL.iter().find(|bug| recipes::of(**bug).is_ok()).expect("a bug with a recipe");
+        let recipe = recipes::of(*bug).expect("a recipe");
+        let end = one(&args, *bug, recipe, &Progress::on_stderr(), &|| true);
+        assert!(matches!(end, Err(Failure::Interrupted)));
+        assert!(!store.exists(), "nothing was begun");
     }
 }
