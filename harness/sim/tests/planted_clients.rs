@@ -122,3 +122,18 @@ fn a_multi_that_is_done_in_part_is_seen_by_clients() {
 fn a_node_that_is_reaped_though_it_was_written_is_found_inside() {
     assert_eq!(first(Bug::TtlFromBirth, WITHIN_INSIDE, true), Some(Rule::Reaping));
 }
+
+#[test]
+fn bugs_that_the_frozen_list_taught_are_found() {
+    for (bug, within, rules) in [
+        (Bug::StallsWithoutTwo, 50, [Rule::Liveness].as_slice()),
+        (Bug::MoveIsNoLife, 200, &[Rule::Expiry]),
+        (Bug::ParentUnderWay, 50, &[Rule::Requests, Rule::Lawful]),
+        (Bug::ListsLostInSnap, 50, &[Rule::Lawful]),
+        // It takes two members of five whose old connections are half open at once, and a crash of who has nothing.
+        (Bug::TwoVoices, 2_000, &[Rule::Durability]),
+    ] {
+        let found = first(bug, within, true);
+        assert!(found.is_some_and(|rule| rules.contains(&rule)), "{bug}: {found:?} within {within} seeds");
+    }
+}

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytestring::ByteString;
 use node_wire::ids::{Epoch, ServerId, Zxid};
 use node_wire::quorum::{Dialect, QuorumPacket};
-use node_wire::snapshot::{Image, ZxidDigest};
+use node_wire::snapshot::{Image, OPEN_ACL, ZxidDigest};
 use node_wire::txn::Entry;
 
 use crate::clients::Clients;
@@ -341,6 +341,7 @@ impl<P: Plant> Base<P> {
 
     /// Replaces everything by a leader's snapshot. A leader of ours has nothing in its tree that is not committed.
     pub(crate) fn install(&mut self, image: Image, leader: Dialect) {
+        let image = if self.plant.has(Bug::ListsLostInSnap) { without_lists(image) } else { image };
         self.tree = tree_of(&image, &self.config, &self.ensemble, self.plant);
         let changed = self.ensemble.installed(&self.tree, leader == Dialect::Own);
         self.adapt(changed);
@@ -508,6 +509,15 @@ impl<P: Plant> Base<P> {
         let snapshot = walked.map_or_else(|| self.tree.snapshot(), |walked| walked.named(applied));
         self.out.push(Effect::TakeSnapshot(snapshot));
     }
+}
+
+/// The planted bug: an image whose nodes are open to everybody.
+fn without_lists(mut image: Image) -> Image {
+    image.acls.clear();
+    for node in &mut image.nodes {
+        node.acl = OPEN_ACL;
+    }
+    image
 }
 
 /// The tree of a snapshot.

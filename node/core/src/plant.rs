@@ -131,6 +131,14 @@ zoo! {
     /// Whoever was killed does not come back; as long as nobody is, nothing shows.
     RefusesOwnLog = "refuses-own-log", "ZOOKEEPER-1653, 2307",
         "a member that was killed does not start on the log that it left";
+    /// The synchronized connection of a member that comes back stays beside the new one, and what both acknowledge counts
+    /// twice: three connections of two members pass for three of five.
+    TwoVoices = "two-voices", "a half-open connection that is counted",
+        "a member that comes back acknowledges by both of its connections";
+    /// The leader commits while at most one voter is away. With two away it goes on leading, and their followers on
+    /// following, because everybody hears of everybody; nothing is acknowledged until one comes back.
+    StallsWithoutTwo = "stalls-without-two", "a leader that leads and commits nothing",
+        "a leader that lacks two voters leads on and commits nothing";
     /// A new leader numbers its proposals on from the last zxid, in the old epoch.
     ZxidReuse = "zxid-reuse", "epoch not in the zxid",
         "a re-elected leader uses the zxids of its last epoch again";
@@ -165,6 +173,10 @@ zoo! {
     FollowerExpires = "follower-expires", "expiry by others than the leader",
         "a follower lets a session expire";
 
+    /// That a client comes to another member is no sign of life: what was left of its time-out goes on.
+    MoveIsNoLife = "move-is-no-life", "a time-out that goes on across a move",
+        "a session that moves is not heard by the leader";
+
     // Watches, multi, and what goes by itself.
     /// Events leave behind the answers: whoever asked for a change learns of it before its own watch does, and whoever
     /// reads it too.
@@ -180,6 +192,9 @@ zoo! {
     /// A multi that is refused keeps what was judged before the part that was refused.
     MultiInPart = "multi-in-part", "ZOOKEEPER-1624",
         "a multi is applied up to the part that is refused";
+    /// A node may be made below one whose deletion is proposed and not yet committed.
+    ParentUnderWay = "parent-under-way", "judged by what is committed",
+        "a node is made below a parent whose deletion is under way";
     /// A time to live counts from the node's making: writing it does not keep it alive.
     TtlFromBirth = "ttl-from-birth", "ctime taken for mtime",
         "a node with a time to live is reaped though it was written";
@@ -200,6 +215,9 @@ zoo! {
     /// A member that starts again believes its file, and neither its snapshot nor its log.
     MembershipForgotten = "membership-forgotten", "membership kept in a file alone",
         "a member that starts again knows only the membership in its file";
+    /// A tree that is taken over whole comes without its access control lists.
+    ListsLostInSnap = "lists-lost-in-snap", "what is in no transaction is not in a snapshot",
+        "a tree that is taken over whole lets everybody do everything";
     /// What is written is measured by what was there before.
     QuotaByOldValue = "quota-by-old-value", "old and new value confused",
         "a hard limit looks at what a node held, and not at what it will";

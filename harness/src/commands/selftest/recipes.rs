@@ -42,6 +42,8 @@ pub(super) fn of(bug: Bug) -> Result<Recipe, &'static str> {
         Bug::HalfQuorum => {
             recipe("partition-halves,partition-leader", "register", "--nodes 4 --lose-unsynced never", 5)
         }
+        // Three members go on without the other two.
+        Bug::StallsWithoutTwo => recipe("partition-halves", "register", "--interval 24s --time-limit 50s", 3),
         Bug::NoAbdication => recipe("partition-leader,partition-oneway", "register", "", 5),
         Bug::DoubleApply => recipe("pause-leader,partition-oneway", "append", "", 5),
         Bug::EarlyCasRefusal => {
@@ -71,6 +73,12 @@ pub(super) fn of(bug: Bug) -> Result<Recipe, &'static str> {
         Bug::WatchAfterReply | Bug::WatchForgetsPast | Bug::WatchNotSpent => {
             Err("needs clients that watch, and what they must be told")
         }
+        Bug::TwoVoices => Err("needs a member that comes back while its old connection is half open"),
+        Bug::MoveIsNoLife => {
+            Err("needs a session that goes from member to member just before it would expire")
+        }
+        Bug::ParentUnderWay => Err("needs clients that make nodes below what others delete"),
+        Bug::ListsLostInSnap => Err("needs clients that are not let in everywhere"),
         Bug::MultiInPart => Err("needs clients that change several nodes at once"),
         Bug::TtlFromBirth => Err("needs nodes with a time to live, and the leader's clock"),
         Bug::ReconfigByOld | Bug::NewcomerCounts | Bug::OldVotersElect | Bug::MembershipForgotten => {

@@ -362,9 +362,11 @@ impl Leader {
             }
         };
         // A second connection of the same member: the first is dead, its end only did not arrive.
+        let two_voices = base.plant.has(Bug::TwoVoices);
         let older: Vec<ConnId> = self
             .peers
             .iter()
+            .filter(|(_, peer)| !(two_voices && peer.progress == Progress::Synchronized))
             .filter(|(_, peer)| peer.server == Some(server))
             .map(|(conn, _)| *conn)
             .collect();

@@ -159,11 +159,18 @@ impl Leader {
         self.begin_round(base);
     }
 
+    /// That a session comes to another member is a sign of life. False if it is not known any more.
+    fn comes<P: Plant>(&mut self, base: &Base<P>, session: SessionId) -> bool {
+        if base.plant.has(Bug::MoveIsNoLife) {
+            return self.sessions.contains(session);
+        }
+        self.sessions.touch(session, base.awake)
+    }
+
     /// A session wants to go on at `owner`.
     pub(crate) fn revalidate<P: Plant>(&mut self, base: &mut Base<P>, owner: Owner, ask: &Revalidate) {
         let session = ask.session;
-        let valid =
-            self.outstanding.session_lives(&base.tree, session) && self.sessions.touch(session, base.awake);
+        let valid = self.outstanding.session_lives(&base.tree, session) && self.comes(base, session);
         if valid
             && let Some(before) = self.sessions.move_to(session, owner)
             && before != owner

@@ -42,6 +42,14 @@ impl Mode {
 }
 
 impl Outstanding {
+    /// The node below which one is made.
+    fn parent<P: Plant>(&self, case: &Case<'_, P>, path: &str) -> Result<Record, ErrorCode> {
+        if case.plant.has(Bug::ParentUnderWay) {
+            return self.record(case.tree, path).ok_or(ErrorCode::NoNode);
+        }
+        self.existing(case.tree, path)
+    }
+
     /// All kinds of create; `op` says which, and what the transaction is.
     pub(super) fn create<P: Plant>(
         &mut self,
@@ -60,7 +68,7 @@ impl Outstanding {
         let slash = path.rfind('/').filter(|_| !path.contains('\0')).ok_or(ErrorCode::BadArguments)?;
         let parent_path = ByteString::from(&path[..slash.max(1)]);
         let acl = fix_up(acl, case.who(), case.rules.max_list(), &case.rules.providers)?;
-        let mut parent = self.existing(case.tree, &parent_path)?;
+        let mut parent = self.parent(&case, &parent_path)?;
         case.demand(&parent, PERM_CREATE)?;
         let path = if mode.sequential {
             ByteString::from(format!("{path}{:010}", sequence(case.plant, &parent)))
