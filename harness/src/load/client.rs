@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytestring::ByteString;
 use checker::history::Event;
+use harness_core::load::{ClientId, Due, Step};
 use node_client::{Client, OpError, Reply, Stat};
 use node_wire::client::ErrorCode;
 use runs::member::MemberId;
@@ -12,129 +13,110 @@ use workloads::{Op, Outcome};
 use zookeeper_mapping::{Action, Answer, outcome, request};
 
 use super::Shared;
-use super::queue::{Due, Queue};
 use super::seat::{Seat, Seated};
-use crate::clock::RunNs;
-use crate::num::index;
-
-/// Expired operations that are written off between two attempts to connect.
-const WRITE_OFF_AT_ONCE: usize = 64;
-
-/// Of every so many clients of a member, one only reads.
-///
-/// Answers come in the order of the questions, so behind a write that can't be committed nothing is answered
-/// any more on its connection. Only a client that never writes can be told something stale by a leader that
-/// was deposed and does not know.
-pub(crate) const READER_EACH: usize = 4;
+use crate::clock::{RunClock, RunNs};
 
 /// A client.
 pub struct LoadClient {
     shared: Shared,
     seat: Seat,
-    process: u64,
-    /// Whether it only reads.
-    is_reader: bool,
+    client: ClientId,
+    /// Whether the rules know it as connected.
+    is_seated: bool,
 }
 
 impl LoadClient {
-    /// The client number `slot`, whose home follows from that.
-    pub fn new(shared: Shared, slot: u32) -> Self {
-        let members = shared.cluster.members();
-        let number = index(u64::from(slot));
-        let seat = Seat::new(members[number % members.len()], members);
-        let is_reader = (number / members.len()) % READER_EACH == READER_EACH - 1;
-        Self { seat, shared, process: u64::from(slot), is_reader }
+    /// The client of that number.
+    pub fn new(shared: Shared, client: ClientId) -> Self {
+        Self { seat: Seat::default(), shared, client, is_seated: false }
     }
 
-    /// What to do next.
-    fn next_op(&mut self) -> Op {
-        let mut workload = self.shared.workload();
-        if self.is_reader { workload.next_read() } else { workload.next_op(self.process) }
-    }
-
-    /// Works until the queue is closed or `stop` says so. Gives the id of its process, the last of its line.
-    pub async fn run(mut self, queue: Arc<Queue>, stop: watch::Receiver<bool>) -> u64 {
-        self.work(&queue, stop).await;
+    /// Works until the load is over or `stop` says so.
+    pub async fn run(mut self, stop: watch::Receiver<bool>) {
+        self.work(stop).await;
         // Its session is left to expire, and whoever judges sessions counts from here.
         if let Some(session) = self.seat.session() {
             self.note_session(&Op::abandon(), &Answer::Abandoned, None, session.id.0);
         }
         self.seat.forget();
-        self.process
     }
 
-    async fn work(&mut self, queue: &Queue, mut stop: watch::Receiver<bool>) {
+    async fn work(&mut self, mut stop: watch::Receiver<bool>) {
+        let queue = Arc::clone(&self.shared.load);
+        let clock = self.shared.clock;
         loop {
             if *stop.borrow() {
                 return;
             }
-            if self.seat.connection().is_none() {
-                self.write_off(queue);
-                let seated = tokio::select! {
-                    seated = self.seat.attempt(&self.shared) => seated,
+            let step = if self.seat.connection().is_none() {
+                if std::mem::take(&mut self.is_seated) {
+                    queue.rules().lost(self.client, clock.now());
+                }
+                queue.ask(self.client, clock.now())
+            } else {
+                let homesick = queue.rules().homesick_at(self.client);
+                tokio::select! {
+                    turn = queue.turn() => match turn {
+                        // Broken since the last look: the turn is somebody else's.
+                        Some(_) if self.seat.connection().is_none() => continue,
+                        Some(turn) => queue.take(turn, self.client, clock.now()),
+                        None => return,
+                    },
+                    () = until(clock, homesick) => queue.ask(self.client, clock.now()),
+                    () = self.seat.broken() => continue,
                     _ = stop.changed() => return,
-                };
-                self.note_seat(&seated);
-                continue;
-            }
-            let clock = self.shared.clock;
-            tokio::select! {
-                due = queue.next(|| clock.now()) => match due {
-                    Some(due) => self.serve(due).await,
-                    None => return,
-                },
-                () = self.seat.broken() => {}
-                () = self.seat.homesick() => {
-                    let seated = self.seat.go_home(&self.shared).await;
+                }
+            };
+            match step {
+                Step::Do(due) => self.serve(due).await,
+                Step::WriteOff(due, why) => self.never_sent(&due, why),
+                Step::Connect(member) => {
+                    let seated = tokio::select! {
+                        seated = self.seat.sit(member, &self.shared) => seated,
+                        _ = stop.changed() => return,
+                    };
                     self.note_seat(&seated);
                 }
-                _ = stop.changed() => return,
+                Step::Wait(_) if self.is_seated => {}
+                Step::Wait(moment) => {
+                    tokio::select! {
+                        () = until(clock, moment) => {}
+                        _ = stop.changed() => return,
+                    }
+                }
+                Step::Leave => return,
             }
         }
     }
 
-    /// Without a connection, what expired is written down as never sent.
-    fn write_off(&mut self, queue: &Queue) {
-        for _ in 0..WRITE_OFF_AT_ONCE {
-            let Some(due) = queue.next_expired(self.shared.clock.now()) else { return };
-            self.never_sent(due, "no member took the client's session in time");
-        }
-    }
-
-    fn never_sent(&mut self, due: Due, reason: &str) {
-        let op = self.next_op();
+    fn never_sent(&mut self, due: &Due, reason: &str) {
         let answer = Answer::NotSent { reason: reason.to_owned() };
-        self.note_invoke(&op, due.at, None);
-        self.note_answer(&op, &answer, None);
+        self.note_invoke(due, None);
+        self.note_answer(due, &answer, None);
     }
 
     async fn serve(&mut self, due: Due) {
         let Some((member, client)) = self.seat.connection() else {
-            // Broken since the last look. The operation is due, and nobody can send it now.
-            self.never_sent(due, "the connection broke before");
+            // Broken since the last look. The operation is this client's, and it can't send it now.
+            self.never_sent(&due, "the connection broke before");
             return;
         };
         let (client, place) = (client.clone(), Place::of(member, client));
-        if due.expired {
-            self.never_sent(due, "no client was free in time");
-            return;
-        }
-        let op = self.next_op();
-        self.note_invoke(&op, due.at, Some(place));
-        let action = request(&op);
+        self.note_invoke(&due, Some(place));
+        let action = request(&due.op);
         if action == Action::Abandon {
             // Silent from before the moment that is written down.
             self.seat.forget();
             drop(client);
-            self.note_answer(&op, &Answer::Abandoned, Some(place));
+            self.note_answer(&due, &Answer::Abandoned, Some(place));
             return;
         }
         let answer = send(&client, &action, self.shared.op_timeout).await;
         if must_leave(&answer) {
             self.seat.leave();
         }
-        self.note_answer(&op, &answer, Some(place));
-        if op.ends_session() {
+        self.note_answer(&due, &answer, Some(place));
+        if due.op.ends_session() {
             self.seat.forget();
             drop(client);
             if !matches!(answer, Answer::Closed { .. }) {
@@ -145,8 +127,17 @@ impl LoadClient {
         }
     }
 
-    /// Notes how a session began or ended on the way to a seat.
+    /// Tells the rules what came of an attempt to connect, and notes how a session began or ended on the way.
     fn note_seat(&mut self, seated: &Seated) {
+        let now = self.shared.clock.now();
+        let mut rules = self.shared.load.rules();
+        if seated.is_seated() {
+            rules.connected(self.client, now);
+            self.is_seated = true;
+        } else {
+            rules.refused(self.client, now);
+        }
+        drop(rules);
         match seated {
             Seated::Opened { session, member, asked_at } => {
                 let timeout_ms = i32::try_from(session.timeout.as_millis()).unwrap_or(i32::MAX);
@@ -170,14 +161,13 @@ impl LoadClient {
         at: Option<(MemberId, Option<RunNs>)>,
         session: i64,
     ) {
-        let mut workload = self.shared.workload();
-        if !workload.records_sessions() {
+        let mut rules = self.shared.load.rules();
+        if !rules.workload().records_sessions() {
             return;
         }
-        let outcome = outcome(op, answer);
-        workload.complete(self.process, op, &outcome);
-        drop(workload);
-        let process = self.process;
+        let (outcome, process) = (outcome(op, answer), rules.process(self.client));
+        rules.workload_mut().complete(process, op, &outcome);
+        drop(rules);
         let place = |event: &mut Event| {
             event.node = at.map(|(member, _)| member.0);
             event.session = Some(session.cast_unsigned());
@@ -195,24 +185,28 @@ impl LoadClient {
         });
     }
 
-    fn note_invoke(&self, op: &Op, due: RunNs, place: Option<Place>) {
-        let process = self.process;
+    fn note_invoke(&self, due: &Due, place: Option<Place>) {
         self.shared.recorder.record(|now| {
-            let mut event = op.event(process, now);
-            event.due = Some(due);
+            let mut event = due.op.event(due.process, now);
+            event.due = Some(due.at);
             Place::note(place, &mut event);
             event
         });
     }
 
-    /// Notes what came of an operation; a process whose operation stays open is never heard of again.
-    fn note_answer(&mut self, op: &Op, answer: &Answer, place: Option<Place>) {
-        let outcome = outcome(op, answer);
-        self.shared.workload().complete(self.process, op, &outcome);
-        note_completion(&self.shared, &outcome, op, self.process, place);
-        if outcome.retires() {
-            self.process += u64::from(self.shared.concurrency);
-        }
+    /// Notes what came of an operation.
+    fn note_answer(&mut self, due: &Due, answer: &Answer, place: Option<Place>) {
+        let outcome = outcome(&due.op, answer);
+        self.shared.load.rules().completed(self.client, &due.op, &outcome);
+        note_completion(&self.shared, &outcome, &due.op, due.process, place);
+    }
+}
+
+/// Waits until a moment; for ever where there is none.
+async fn until(clock: RunClock, moment: Option<RunNs>) {
+    match moment {
+        Some(at) => tokio::time::sleep_until(clock.instant(at).into()).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -33,7 +33,7 @@ const AGREEMENT_PATIENCE: Duration = Duration::from_secs(10);
 pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
     let member = *shared.cluster.members().first().ok_or_else(|| anyhow!("no member"))?;
     let client = session_at(shared, member, CALM_PATIENCE).await?;
-    let operations = shared.workload().setup();
+    let operations = shared.load.rules().workload_mut().setup();
     for op in operations {
         let kind = perform(shared, &client, member, 0, &op).await.kind;
         if kind != EventKind::Ok {
@@ -49,7 +49,7 @@ pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
 /// it are free. What could not be read is missing.
 pub async fn final_reads(shared: &Shared, members: &[MemberId], process: u64) -> Vec<FinalState> {
     // Sessions that were left to expire do so meanwhile.
-    let expiry = if shared.workload().records_sessions() {
+    let expiry = if shared.load.rules().workload().records_sessions() {
         shared.session_timeout * 2 + EXPIRY_PATIENCE
     } else {
         Duration::ZERO
@@ -61,7 +61,7 @@ pub async fn final_reads(shared: &Shared, members: &[MemberId], process: u64) ->
             clients.push((*member, client));
         }
     }
-    let reads = shared.workload().final_reads();
+    let reads = shared.load.rules().workload().final_reads();
     let wanted = reads.len() * members.len();
     loop {
         let mut states = Vec::new();
@@ -70,7 +70,9 @@ pub async fn final_reads(shared: &Shared, members: &[MemberId], process: u64) ->
                 states.extend(read(shared, client, *member, reader, op).await);
             }
         }
-        if (states.len() == wanted && shared.workload().is_settled(&states)) || Instant::now() > deadline {
+        if (states.len() == wanted && shared.load.rules().workload().is_settled(&states))
+            || Instant::now() > deadline
+        {
             return states;
         }
         tokio::time::sleep(PAUSE).await;
@@ -85,7 +87,7 @@ async fn read(
     op: &Op,
 ) -> Option<FinalState> {
     let outcome = perform(shared, client, member, process, op).await;
-    shared.workload().final_state(member.0, op, &outcome)
+    shared.load.rules().workload().final_state(member.0, op, &outcome)
 }
 
 /// One operation, written down.
@@ -98,7 +100,7 @@ async fn perform(shared: &Shared, client: &Client, member: MemberId, process: u6
     });
     let answer = send(client, &request(op), CALM_PATIENCE).await;
     let outcome = outcome(op, &answer);
-    shared.workload().complete(process, op, &outcome);
+    shared.load.rules().workload_mut().complete(process, op, &outcome);
     note_completion(shared, &outcome, op, process, place);
     if matches!(op.body, Body::MakeRegister { .. } | Body::MakePlace) && outcome.kind != EventKind::Ok {
         tracing::warn!(?answer, "the set-up failed");

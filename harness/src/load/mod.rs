@@ -1,10 +1,9 @@
 //! Clients: an open loop of operations over sessions that move, and the history as it is written.
 //!
-//! Operations fall due at moments drawn from the seed, whether or not anybody is free ([`pacer`]); whoever is
-//! connected and free takes the next one ([`queue`]). A client ([`client`]) sends each once, waits as long as
-//! it was told, and writes down what it saw ([`recorder`]); what an answer means is the workload's business.
-//! A client whose connection breaks resumes its session elsewhere, and tries to come home about once a
-//! second, so that there are clients on every member again soon after a fault.
+//! What clients do and when is the load's word ([`harness_core::load`]); here it is carried out. Operations fall due on a
+//! thread of their own ([`pacer`]); whoever is connected and free waits in a line for the next one ([`queue`]). A client
+//! ([`client`]) sends each once, waits as long as it was told, and writes down what it saw ([`recorder`]); what an answer
+//! means is the workload's business. Its connection is a session that moves ([`seat`]).
 //!
 //! What is deliberately absent: retries. An operation is sent once; what became of it is in the history.
 
@@ -16,10 +15,8 @@ pub mod seat;
 
 mod ends;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
-
-use workloads::Workload;
 
 use crate::clock::RunClock;
 use crate::cluster::Cluster;
@@ -34,22 +31,13 @@ pub struct Shared {
     /// Where the members are.
     pub cluster: Arc<dyn Cluster>,
     /// What to do next, and what was learnt.
-    pub workload: Arc<Mutex<Workload>>,
+    pub load: Arc<Queue>,
     /// The history.
     pub recorder: Recorder,
     /// The run's clock.
     pub clock: RunClock,
-    /// How many clients there are: the step from a retired process to its successor.
-    pub concurrency: u32,
     /// How long a client waits for an answer.
     pub op_timeout: Duration,
     /// How long a session outlives its client's silence.
     pub session_timeout: Duration,
-}
-
-impl Shared {
-    /// The workload, for a moment.
-    pub fn workload(&self) -> MutexGuard<'_, Workload> {
-        self.workload.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }

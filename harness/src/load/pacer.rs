@@ -1,8 +1,6 @@
 //! When operations fall due, and how late the harness itself was.
 //!
-//! The moments are a Poisson process drawn from the seed: the rate holds on average, and operations overlap
-//! as those of independent clients do, where an even beat at 2 ms each would make them almost sequential.
-//! A thread of its own keeps them, because the runtime's timer knows milliseconds only. How late it hands
+//! The moments are drawn from the seed ([`Arrivals`]). A thread of its own keeps them, because the runtime's timer knows milliseconds only. How late it hands
 //! each one over is the harness's lag: a run whose harness was late itself proves little about anybody else.
 
 use std::sync::Arc;
@@ -11,8 +9,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
+use harness_core::load::Arrivals;
 use hdrhistogram::Histogram;
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use runs::lag::Lag;
 
@@ -43,7 +41,7 @@ impl Pacer {
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new()
             .name("pacer".to_owned())
-            .spawn(move || pace(&queue, clock, span, Arrivals { rng, rate }, &stopped))
+            .spawn(move || pace(&queue, clock, span, Arrivals::new(rng, rate), &stopped))
             .context("starting a thread")?;
         Ok(Self { stop, thread })
     }
@@ -60,33 +58,6 @@ impl Pacer {
     }
 }
 
-/// Gaps between operations.
-pub(crate) struct Arrivals {
-    rng: ChaCha8Rng,
-    rate: f64,
-}
-
-impl Arrivals {
-    /// Gaps whose mean is one in `rate` seconds.
-    pub(crate) fn new(rng: ChaCha8Rng, rate: f64) -> Self {
-        Self { rng, rate }
-    }
-
-    fn gap(&mut self) -> Duration {
-        // In (0, 1], so that the logarithm is finite.
-        let uniform: f64 = 1.0 - self.rng.random::<f64>();
-        Duration::from_secs_f64(-uniform.ln() / self.rate)
-    }
-}
-
-impl Iterator for Arrivals {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        Some(self.gap())
-    }
-}
-
 fn pace(
     queue: &Queue,
     clock: RunClock,
@@ -100,7 +71,7 @@ fn pace(
     };
     let (mut due, end) = span;
     loop {
-        due += nanoseconds(arrivals.gap());
+        due = due.saturating_add(arrivals.next().map_or(u64::MAX, nanoseconds));
         if due >= end || !sleep_until(clock.instant(due), stop) {
             break;
         }
@@ -136,17 +107,8 @@ mod tests {
     use crate::seed;
 
     #[test]
-    fn gaps_have_the_rate_on_average_and_repeat_from_the_seed() {
-        let mut arrivals = Arrivals { rng: seed::stream(1, "load"), rate: 1000.0 };
-        let total: Duration = (0..10_000).map(|_| arrivals.gap()).sum();
-        assert!((9.5..10.5).contains(&total.as_secs_f64()), "{total:?}");
-        let gap = || Arrivals { rng: seed::stream(1, "load"), rate: 1000.0 }.gap();
-        assert_eq!(gap(), gap());
-    }
-
-    #[test]
     fn it_ends_at_the_end_of_its_span() {
-        let queue = Arc::new(Queue::new(Duration::from_secs(1)));
+        let queue = Arc::new(crate::load::queue::tests::queue(1));
         let span = (0, 20_000_000);
         let pacer =
             Pacer::start(queue, RunClock::start(), span, 2000.0, seed::stream(1, "load")).expect("started");

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
+use harness_core::load::{Load, Terms};
 use runs::cluster_kind::ClusterKind;
 use runs::member::MemberId;
 use runs::numbers::plural;
@@ -26,7 +27,7 @@ use runs::observed::Observed;
 use runs::views::{self, View};
 use tokio::sync::watch;
 
-use crate::clock::RunClock;
+use crate::clock::{RunClock, nanoseconds};
 use crate::cluster::Cluster;
 use crate::cluster::ports;
 use crate::cluster::process::{PortClash, ProcessCluster};
@@ -35,10 +36,10 @@ use crate::config::{RunOptions, SESSION_RANGE};
 use crate::events::EventLog;
 use crate::exit::Failure;
 use crate::live::Live;
-use crate::load::{self, Recorder, Shared};
+use crate::load::{self, Queue, Recorder, Shared};
 use crate::nemesis::Schedule;
 use crate::nemesis::journal::Journal;
-use crate::num::wide;
+use crate::num::{index, wide};
 use crate::progress::Progress;
 use crate::store::RunFolder;
 use crate::targets::java::Java;
@@ -241,12 +242,16 @@ async fn live(
     let feed = live.as_ref().map(Live::feed).unwrap_or_default();
     let (recorder, writer) = Recorder::create(&history, clock, feed)?;
     let journal = Journal::create(&prepared.folder.faults())?;
+    let terms = Terms {
+        members: cluster.members().to_vec(),
+        clients: index(u64::from(options.concurrency)),
+        patience_ns: nanoseconds(options.op_timeout),
+    };
     let shared = Shared {
         cluster: Arc::clone(cluster),
-        workload: Arc::new(std::sync::Mutex::new(describe::workload(options)?)),
+        load: Arc::new(Queue::new(Load::new(terms, describe::workload(options)?))),
         recorder,
         clock,
-        concurrency: options.concurrency,
         op_timeout: options.op_timeout,
         session_timeout: describe::session_timeout(options),
     };

@@ -18,10 +18,11 @@ use crate::exit::Failure;
 use crate::live::Live;
 use crate::load::client::LoadClient;
 use crate::load::pacer::Pacer;
-use crate::load::{Queue, Recorder, Shared};
+use crate::load::{Recorder, Shared};
 use crate::nemesis::Schedule;
 use crate::nemesis::journal::Journal;
 use crate::nemesis::runner::{Calm, Runner};
+use crate::num::index;
 use crate::progress::Load;
 use crate::seed;
 
@@ -66,14 +67,15 @@ impl Workload<'_> {
     pub(super) async fn run(self, interrupt: &Interrupt, observed: &mut Observed) -> Result<u64, Failure> {
         let options = &self.prepared.options;
         let stop: Stop = watch::Sender::new(false);
-        let queue = Arc::new(Queue::new(options.op_timeout));
-        let clients = self.clients(&queue, &stop);
+        let queue = &self.shared.load;
+        queue.rules().open();
+        let clients = self.clients(&stop);
         let start = self.shared.clock.now();
         let end = start + nanoseconds(options.time_limit);
         let begun = Instant::now();
         let rng = seed::stream(options.seed, "arrivals");
         let span = (start, end + nanoseconds(AFTERMATH));
-        let pacer = Pacer::start(Arc::clone(&queue), self.shared.clock, span, options.rate, rng)?;
+        let pacer = Pacer::start(Arc::clone(queue), self.shared.clock, span, options.rate, rng)?;
         // A halt of its own: clients work on while the last fault is healed.
         let halt: Stop = watch::Sender::new(false);
         let faults = self.faults(start, &halt);
@@ -111,8 +113,9 @@ impl Workload<'_> {
         progress.step("ending the clients");
         stop.send_replace(true);
         queue.close();
-        let next_process = join(clients, options.op_timeout + FAREWELL).await?;
-        observed.shed = queue.shed();
+        join(clients, options.op_timeout + FAREWELL).await?;
+        let next_process = queue.rules().next_process();
+        observed.shed = queue.rules().shed();
         observed.workload_from_ns = start;
         observed.workload_to_ns = self.shared.clock.now();
         observed.timings.workload_ms = begun.elapsed().as_secs_f64() * 1e3;
@@ -133,11 +136,11 @@ impl Workload<'_> {
         }
     }
 
-    fn clients(&self, queue: &Arc<Queue>, stop: &Stop) -> JoinSet<u64> {
+    fn clients(&self, stop: &Stop) -> JoinSet<()> {
         let mut clients = JoinSet::new();
-        for slot in 0..self.shared.concurrency {
-            let client = LoadClient::new(self.shared.clone(), slot);
-            clients.spawn(client.run(Arc::clone(queue), stop.subscribe()));
+        for number in 0..index(u64::from(self.prepared.options.concurrency)) {
+            let client = LoadClient::new(self.shared.clone(), number);
+            clients.spawn(client.run(stop.subscribe()));
         }
         clients
     }
@@ -199,14 +202,13 @@ impl Workload<'_> {
     }
 }
 
-/// Waits for every client, and gives a process id above all that were used.
-async fn join(mut clients: JoinSet<u64>, patience: Duration) -> Result<u64, Failure> {
-    let mut highest = 0;
+/// Waits for every client.
+async fn join(mut clients: JoinSet<()>, patience: Duration) -> Result<(), Failure> {
     let all = async {
         while let Some(ended) = clients.join_next().await {
-            highest = highest.max(ended.context("a client panicked")?);
+            ended.context("a client panicked")?;
         }
-        anyhow::Ok(highest + 1)
+        anyhow::Ok(())
     };
     let ended = tokio::time::timeout(patience, all).await;
     Ok(ended.map_err(|_| anyhow!("clients do not end"))??)

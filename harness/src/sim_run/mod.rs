@@ -19,6 +19,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use checker::durability::FinalState;
 use checker::history::{BAD_VERSION, Event as Line, EventKind, HistoryWriter};
+use harness_core::load::Arrivals;
 use harness_sim::planned::{self, Ensemble, Setting};
 use node_wire::ids::ServerId;
 use runs::lag::Lag;
@@ -30,8 +31,6 @@ use workloads::{Op, Outcome, Workload};
 use crate::clock::{RunNs, nanoseconds, whole_milliseconds};
 use crate::events::EventLog;
 use crate::exit::Failure;
-use crate::load::client::READER_EACH;
-use crate::load::pacer::Arrivals;
 use crate::load::recorder::Calm;
 use crate::nemesis::Schedule;
 use crate::nemesis::journal::Journal;
@@ -96,7 +95,6 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         session_timeout_ms: whole_milliseconds(describe::session_timeout(options)),
         operation_timeout_us: microseconds(options.op_timeout),
         clients: index(u64::from(options.concurrency)),
-        reader_each: READER_EACH,
         plant: options.plant,
     };
     let workload = describe::workload(options)?;

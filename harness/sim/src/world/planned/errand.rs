@@ -12,19 +12,36 @@ use crate::time::Time;
 /// How long an errand may take to connect, and each of its operations to be answered.
 pub(super) const CALM_PATIENCE_US: u64 = 5_000_000;
 
+/// The pause after the first attempt to connect that failed, and the longest.
+const PAUSE_US: (u64, u64) = (5_000, 50_000);
+
 /// Operations to be done.
 pub(super) struct Errand {
     todo: VecDeque<Op>,
     pub(super) done: Vec<(Op, Outcome)>,
     pub(super) over: bool,
+    /// Under which number.
+    pub(super) process: u64,
     /// When it gives up connecting.
     until: Time,
+    pause_us: u64,
 }
 
 impl Errand {
     /// These operations, one after the other. Connecting may take until then.
-    pub(super) fn new(todo: Vec<Op>, until: Time) -> Self {
-        Self { todo: todo.into(), done: Vec::new(), over: false, until }
+    pub(super) fn new(process: u64, todo: Vec<Op>, until: Time) -> Self {
+        Self { todo: todo.into(), done: Vec::new(), over: false, process, until, pause_us: PAUSE_US.0 }
+    }
+
+    /// Its member took it: pauses are short again.
+    pub(super) fn connected(&mut self) {
+        self.pause_us = PAUSE_US.0;
+    }
+
+    /// How long it waits before it tries to connect again.
+    pub(super) fn pause_us(&mut self) -> u64 {
+        let longer = (self.pause_us * 3 / 2).min(PAUSE_US.1);
+        std::mem::replace(&mut self.pause_us, longer)
     }
 
     /// The next operation; without one the errand is over.

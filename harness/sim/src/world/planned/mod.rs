@@ -6,9 +6,8 @@
 //! saw and what a look from the inside shows come out. Nobody is judged here: the run's folder is, later, by what
 //! judges every run. A member that stops or panics ends, as its process would.
 //!
-//! - `climate`: the calm. `faults`: what can be broken, and looked at. `load`: an open loop of operations over
-//!   sessions that move; `seat`: one client of it, with its connection; `errand`: operations at one member, for
-//!   the beginning and the end of a run.
+//! - `climate`: the calm. `faults`: what can be broken, and looked at. `load`: drives the load's rules; `seat`: one client
+//!   of it, with its connection; `errand`: operations at one member, for the beginning and the end of a run.
 //!
 //! Everything is deterministic: the same [`Setting`] and the same calls give the same world, to the byte.
 
@@ -53,8 +52,6 @@ pub struct Setting {
     pub operation_timeout_us: u64,
     /// Client processes.
     pub clients: usize,
-    /// Of every so many clients of a member, one only reads.
-    pub reader_each: usize,
     /// A bug planted in every member.
     pub plant: Option<Bug>,
 }
@@ -192,10 +189,10 @@ impl<P: Plant> World<P> {
         world.planned = Some(Box::new(Plan {
             offsets_ms: vec![0; setting.members],
             commits: vec![CommitTimes::default(); setting.members],
-            setting,
             news: Vec::new(),
             lines: Vec::new(),
-            load: Load::new(workload),
+            load: Load::new(&setting, workload),
+            setting,
         }));
         world
     }
@@ -401,15 +398,15 @@ impl<P: Plant> Ensemble for World<P> {
     }
 
     fn shed(&self) -> u64 {
-        self.plan_of().load.shed
+        self.plan_of().load.rules.shed()
     }
 
     fn first_operations(&mut self) -> Vec<Op> {
-        self.the_plan().load.workload.setup()
+        self.the_plan().load.rules.workload_mut().setup()
     }
 
     fn last_operations(&self) -> Vec<Op> {
-        self.plan_of().load.workload.final_reads()
+        self.plan_of().load.rules.workload().final_reads()
     }
 
     fn send_errand(&mut self, member: ServerId, process: u64, todo: Vec<Op>) -> usize {

@@ -1,10 +1,10 @@
 //! One client of a planned run: a session that moves between members and comes home again.
 //!
-//! It does what the bench's own clients do: attempts are short and bounded, one member after the other, home first;
-//! a client that is away tries to go home about once a second; an operation without an answer in time stays open,
-//! and the connection stays as well.
+//! What it does next is the load's word (`load`); here is how: frames, answers, time-outs and pings. An operation without
+//! an answer in time stays open, and the connection stays as well. Whoever moves gives its connection up first.
 
 use bytes::Bytes;
+use harness_core::load::{self, CONNECT_PATIENCE_NS, ClientId, Step};
 use node_core::Plant;
 use node_wire::client::{ErrorCode, XID_PING, XID_WATCH};
 use node_wire::ids::{ServerId, Zxid};
@@ -19,12 +19,8 @@ use crate::dice::{Dice, Part};
 use crate::network::HostIndex;
 use crate::time::Time;
 
-/// How long one member may take to answer a connect: a paused one accepts and says nothing.
-const CONNECT_PATIENCE_US: u64 = 200_000;
-/// The pause after the first failed attempt, and the longest.
-const BACKOFF_US: (u64, u64) = (5_000, 50_000);
-/// How often a client that is away tries to go home.
-const HOMESICK_US: u64 = 1_000_000;
+/// How long one member may take to answer a connect.
+const CONNECT_PATIENCE_US: u64 = CONNECT_PATIENCE_NS / 1000;
 
 /// A timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,39 +51,20 @@ impl Wake {
 pub(super) struct Seat {
     /// Its session, its connection and its frames.
     pub(super) wire: Client,
-    home: HostIndex,
-    /// How many members beyond home are tried next.
-    next: usize,
-    members: usize,
-    backoff_us: u64,
+    /// Which of the load's clients it is; of no meaning to an errand.
+    pub(super) client: ClientId,
     /// Counts plans: a timer of an earlier one is void.
     plan: u64,
-    pub(super) process: u64,
     /// The operation under way.
     pub(super) open: Option<Op>,
-    /// It changes nothing.
-    pub(super) only_reads: bool,
     pub(super) errand: Option<Errand>,
     heard: Time,
-    go_home_at: Time,
 }
 
 impl Seat {
-    pub(super) fn new(home: HostIndex, members: usize, process: u64, dice: Dice) -> Self {
-        Self {
-            wire: Client::new(Vec::new(), home, 0, dice),
-            home,
-            next: 0,
-            members,
-            backoff_us: BACKOFF_US.0,
-            plan: 0,
-            process,
-            open: None,
-            only_reads: false,
-            errand: None,
-            heard: Time::default(),
-            go_home_at: Time::default(),
-        }
+    pub(super) fn new(client: ClientId, home: HostIndex, dice: Dice) -> Self {
+        let wire = Client::new(Vec::new(), home, 0, dice);
+        Self { wire, client, plan: 0, open: None, errand: None, heard: Time::default() }
     }
 
     /// The connection is gone; the session stays.
@@ -106,11 +83,11 @@ impl<P: Plant> World<P> {
     /// A client of its own sets out on an errand. Gives its seat.
     pub(super) fn begin_errand(&mut self, member: ServerId, process: u64, todo: Vec<Op>) -> usize {
         let Some(host) = self.index_of(member) else { return usize::MAX };
-        let (until, seed, members) = (self.now + CALM_PATIENCE_US, self.drawn.seed, self.hosts.len());
+        let (until, seed) = (self.now + CALM_PATIENCE_US, self.drawn.seed);
         let index = self.plan_of().load.seats.len();
         let number = u64::try_from(index).expect("clients are few");
-        let mut seat = Seat::new(host, members, process, Dice::part(seed, Part::Client(number)));
-        seat.errand = Some(Errand::new(todo, until));
+        let mut seat = Seat::new(index, host, Dice::part(seed, Part::Client(number)));
+        seat.errand = Some(Errand::new(process, todo, until));
         self.the_plan().load.seats.push(seat);
         self.set_seat(index, 0, Wake::connect);
         index
@@ -147,7 +124,8 @@ impl<P: Plant> World<P> {
             Wake::Ping { seat, conn } => self.ping_from(seat, conn),
             Wake::Homesick { seat, conn } => {
                 if self.seat(seat).wire.conn == Some(conn) && self.seat(seat).open.is_none() {
-                    self.go_home(seat);
+                    self.the_plan().load.idle.retain(|idle| *idle != seat);
+                    self.is_free(seat);
                 }
             }
         }
@@ -157,7 +135,7 @@ impl<P: Plant> World<P> {
         let load = &self.plan_of().load;
         match &load.seats[seat].errand {
             Some(errand) => !errand.over,
-            None => load.open,
+            None => load.rules.is_open(),
         }
     }
 
@@ -166,15 +144,18 @@ impl<P: Plant> World<P> {
         if !self.has_work(index) {
             return;
         }
-        if self.seat(index).errand.is_none() {
-            self.write_off(index);
-        }
-        let seat = self.seat(index);
-        let host = (seat.home + seat.next) % seat.members;
-        if seat.errand.is_none() {
-            seat.next = (seat.next + 1) % seat.members;
-        }
-        seat.wire.member = host;
+        let host = if self.seat(index).errand.is_some() {
+            self.seat(index).wire.member
+        } else {
+            loop {
+                match self.next_step(index) {
+                    Step::WriteOff(due, why) => self.never_sent(index, &due, why),
+                    Step::Connect(member) => break self.index_of(ServerId(member.0)).unwrap_or_default(),
+                    Step::Do(_) | Step::Wait(_) | Step::Leave => return,
+                }
+            }
+        };
+        self.seat(index).wire.member = host;
         self.set_seat(index, CONNECT_PATIENCE_US, Wake::give_up);
         if self.hosts[host].process.is_none() {
             self.attempt_failed(index);
@@ -192,11 +173,17 @@ impl<P: Plant> World<P> {
     /// Pauses before the next attempt.
     fn attempt_failed(&mut self, index: usize) {
         self.close_seat(index);
-        let backoff = self.seat(index).backoff_us;
-        self.seat(index).backoff_us = (backoff * 3 / 2).min(BACKOFF_US.1);
         if self.errand_failed_to_connect(index) {
             return;
         }
+        self.tell(index, load::Load::refused);
+        let backoff = match &mut self.seat(index).errand {
+            Some(errand) => errand.pause_us(),
+            None => match self.next_step(index) {
+                Step::Wait(Some(until)) => (until / 1000).saturating_sub(self.now.0),
+                _ => return,
+            },
+        };
         self.set_seat(index, backoff, Wake::connect);
     }
 
@@ -227,16 +214,13 @@ impl<P: Plant> World<P> {
             self.attempt_failed(index);
             return;
         }
-        self.close_seat(index);
-        let seat = self.seat(index);
-        seat.next = 0;
-        seat.backoff_us = BACKOFF_US.0;
-        self.set_seat(index, 0, Wake::connect);
+        self.go_home(index);
     }
 
-    fn go_home(&mut self, index: usize) {
+    /// Gives its connection up, and connects again: at home, if home takes it.
+    pub(super) fn go_home(&mut self, index: usize) {
         self.close_seat(index);
-        self.seat(index).next = 0;
+        self.tell(index, load::Load::lost);
         self.set_seat(index, 0, Wake::connect);
     }
 
@@ -298,18 +282,9 @@ impl<P: Plant> World<P> {
             self.go_on_with_errand(index);
             return;
         }
-        if !self.plan_of().load.open {
-            self.leave_seat(index);
-            return;
+        if self.carry_on(index) {
+            self.the_plan().load.idle.push_back(index);
         }
-        let now = self.now;
-        let seat = self.seat(index);
-        if seat.wire.member != seat.home && now >= seat.go_home_at {
-            self.go_home(index);
-            return;
-        }
-        self.the_plan().load.idle.push_back(index);
-        self.hand_out();
     }
 
     /// What arrived at a client.
@@ -332,7 +307,6 @@ impl<P: Plant> World<P> {
 
     fn seat_connected(&mut self, index: usize, conn: usize, frame: Bytes) {
         let response = client::connect_response(frame).expect("a member's answer is well formed");
-        let now = self.now;
         let seat = self.seat(index);
         if response.timeout_ms <= 0 {
             seat.wire.session = None;
@@ -351,13 +325,16 @@ impl<P: Plant> World<P> {
             }
         }
         seat.wire.ready = true;
-        seat.backoff_us = BACKOFF_US.0;
-        seat.go_home_at = now + HOMESICK_US;
         seat.plan += 1;
-        let away = seat.wire.member != seat.home && seat.errand.is_none();
+        if let Some(errand) = &mut seat.errand {
+            errand.connected();
+        }
+        let client = seat.errand.is_none().then_some(seat.client);
+        self.tell(index, load::Load::connected);
         self.plan(1000, Event::Planned(Wake::Ping { seat: index, conn }));
-        if away {
-            self.plan(HOMESICK_US, Event::Planned(Wake::Homesick { seat: index, conn }));
+        if let Some(at) = client.and_then(|client| self.plan_of().load.rules.homesick_at(client)) {
+            let until = (at / 1000).saturating_sub(self.now.0);
+            self.plan(until, Event::Planned(Wake::Homesick { seat: index, conn }));
         }
         self.is_free(index);
     }
