@@ -10,7 +10,7 @@ use super::{RunArgs, names};
 use crate::cluster::ports::MAX_MEMBERS;
 use crate::config::{ASKED_FOR, Containers, LoseUnsynced, RunOptions, TICK, Where, usual_interval};
 use crate::exit::Failure;
-use crate::nemesis::Nemesis;
+use crate::nemesis::{self, Nemesis};
 use crate::seed;
 use crate::targets::Target;
 use crate::text::{span, suggest};
@@ -22,7 +22,7 @@ impl RunOptions {
     /// What the typed flags mean.
     pub fn from_args(args: &RunArgs) -> Result<Self, Failure> {
         let seed = args.seed.unwrap_or_else(seed::fresh);
-        let nemeses = Nemesis::parse_list(&args.nemesis).map_err(Failure::Usage)?;
+        let nemeses = nemesis::catalogue::parse_list(&args.nemesis).map_err(Failure::Usage)?;
         let target = Target::parse(&args.target, nodes(args)?)?;
         let mut options = Self {
             nodes: nodes(args)?,

@@ -27,54 +27,17 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
+pub use harness_core::cut::{Cut, Severing};
 use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 use runs::results::Reach;
 
 use crate::events::EventLog;
 use crate::links::protocol::{Count, Pair, ProbeRound};
-use crate::targets::Server;
+use crate::targets::{Server, who_answered};
 
 /// What a cluster's methods give: boxed, so that a cluster can be chosen while running.
 pub type Async<'a, T> = Pin<Box<dyn Future<Output = anyhow::Result<T>> + Send + 'a>>;
-
-/// What becomes of what a cut does not let through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severing {
-    /// Nobody hears of it again while the cut holds.
-    Silence,
-    /// Whoever sent it is told by a reset.
-    Reject,
-}
-
-/// Directions of data in which nothing passes. A direction that is not named passes, so a cut may be one-way.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// The directions, ascending, each once.
-    pub pairs: Vec<Pair>,
-    /// What becomes of it.
-    pub how: Severing,
-}
-
-impl Cut {
-    /// Both directions between members of different groups.
-    pub fn between(groups: &[Vec<MemberId>], how: Severing) -> Self {
-        let members: Vec<MemberId> = groups.concat();
-        let mut pairs: Vec<Pair> = members
-            .iter()
-            .flat_map(|from| members.iter().map(|to| Pair::new(*from, *to)))
-            .filter(|pair| is_across(groups, *pair))
-            .collect();
-        pairs.sort_unstable();
-        pairs.dedup();
-        Self { pairs, how }
-    }
-
-    /// Whether it cuts this direction.
-    pub fn severs(&self, pair: Pair) -> bool {
-        self.pairs.binary_search(&pair).is_ok()
-    }
-}
 
 /// A member's wall clock, read by the member itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,11 +135,6 @@ impl Traffic {
     }
 }
 
-/// Whether a direction leads from one group to another.
-pub fn is_across(groups: &[Vec<MemberId>], pair: Pair) -> bool {
-    !groups.iter().any(|group| group.contains(&pair.from) && group.contains(&pair.to))
-}
-
 /// A probe that takes longer than this came late; calm ones take well under a millisecond.
 const LATE_US: u64 = 50_000;
 
@@ -202,7 +160,7 @@ const WHO_PATIENCE: Duration = Duration::from_millis(500);
 
 async fn who_answers(address: SocketAddr) -> Option<(Server, String)> {
     let answer = tokio::time::timeout(WHO_PATIENCE, node_client::four_letter_word(address, "srvr")).await;
-    Server::who_answered(&answer.ok()?.ok()?)
+    who_answered(&answer.ok()?.ok()?)
 }
 
 /// A place where members run.

@@ -35,7 +35,7 @@ use crate::events::EventLog;
 use crate::links::handle::Links;
 use crate::links::protocol::{LinkSpec, Pair, ProbeRound};
 use crate::links::rules::Rule;
-use crate::targets::Server;
+use crate::targets::{self, Server};
 
 /// How long the ensemble may take to serve after its processes were started.
 const START_PATIENCE: Duration = Duration::from_secs(20);
@@ -95,8 +95,8 @@ impl ProcessCluster {
             members.insert(*id, Member::new(*id, folder, clock, events.clone()));
         }
         let kind = |id: &MemberId| match &settings.java {
-            Some(java) if java.members.contains(id) => Server::Zookeeper,
-            Some(_) | None => Server::Node,
+            Some(java) if java.members.contains(id) => targets::ZOOKEEPER,
+            Some(_) | None => targets::NODE,
         };
         let servers = match settings.java {
             Some(_) => ids.iter().map(|id| (*id, kind(id))).collect(),
@@ -172,16 +172,16 @@ impl ProcessCluster {
     /// What a member runs as, or ran as last.
     fn server(&self, id: MemberId) -> Server {
         let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        servers.get(&id).copied().unwrap_or(Server::Node)
+        servers.get(&id).copied().unwrap_or(targets::NODE)
     }
 
     fn spawn(&self, id: MemberId, lose_unsynced: bool) -> anyhow::Result<()> {
         let command = match self.server(id) {
-            Server::Node => self.plan(id).node(lose_unsynced),
-            Server::Zookeeper if lose_unsynced => bail!(
+            targets::NODE => self.plan(id).node(lose_unsynced),
+            _ if lose_unsynced => bail!(
                 "what Apache ZooKeeper has synced is not known, so it can't lose the rest: use --lose-unsynced never"
             ),
-            Server::Zookeeper => self.plan(id).zookeeper()?,
+            _ => self.plan(id).zookeeper()?,
         };
         self.member(id)?.spawn(&self.spawner, command)
     }
@@ -236,7 +236,7 @@ impl ProcessCluster {
             let (id, servers) = (*id, Arc::clone(&self.servers));
             let is_silent = move || {
                 let servers = servers.lock().unwrap_or_else(PoisonError::into_inner);
-                servers.get(&id) == Some(&Server::Zookeeper)
+                servers.get(&id) == Some(&targets::ZOOKEEPER)
             };
             let address = self.ports.client(id);
             Watched { place: member.place().clone(), address, is_silent: Arc::new(is_silent) }

@@ -22,7 +22,7 @@ impl LoseUnsynced {
     /// Whether a fault of this kind loses it.
     pub fn applies_to(self, nemesis: Nemesis) -> bool {
         match self {
-            Self::KillAll => nemesis == Nemesis::KillAll,
+            Self::KillAll => nemesis.loses_unsynced(),
             Self::Always => true,
             Self::Never => false,
         }

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use node_core::Bug;
 use runs::cluster_kind::ClusterKind;
+use runs::mechanism::Mechanism;
 use workloads::Kind;
 
 use crate::exit::Failure;
-use crate::nemesis::{Nemesis, Plan, schedule};
+use crate::nemesis::{Nemesis, Plan};
 use crate::targets::Target;
 use crate::text::span;
 pub use lose_unsynced::LoseUnsynced;
@@ -144,10 +145,10 @@ impl RunOptions {
     fn check_target(&self) -> Result<(), Failure> {
         let name = self.target.name();
         if !self.target.has_java() {
-            if self.nemeses.contains(&Nemesis::ReplaceRolling) {
+            if let Some(nemesis) = self.nemeses.iter().find(|nemesis| nemesis.needs() == Mechanism::Replace) {
                 return Err(Failure::usage(format!(
                     "--nemesis {}: there is one kind of server only; add --target zookeeper or mixed:N",
-                    Nemesis::ReplaceRolling.name()
+                    nemesis.name()
                 )));
             }
             return Ok(());
@@ -333,7 +334,7 @@ impl RunOptions {
                 "--overlap: name two nemeses at least in --nemesis; one by itself has nothing to overlap with",
             ));
         }
-        if schedule::step(self.interval, nemeses) < SHORTEST_STEP {
+        if harness_core::schedule::step(self.interval, nemeses) < SHORTEST_STEP {
             let least = SHORTEST_STEP * crate::num::narrow(nemeses + 1) * 2;
             return Err(Failure::usage(format!(
                 "--interval {} is too short for {nemeses} nemeses at once: with --overlap write at least {}",

@@ -6,44 +6,10 @@
 
 use std::net::SocketAddr;
 
-use runs::member::MemberId;
+pub use harness_core::cut::Pair;
 use serde::{Deserialize, Serialize};
 
 use super::rules::Rule;
-
-/// A direction of data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(into = "(u64, u64)", from = "(u64, u64)")]
-pub struct Pair {
-    /// Who speaks.
-    pub from: MemberId,
-    /// Who hears.
-    pub to: MemberId,
-}
-
-impl Pair {
-    /// From one member to another.
-    pub fn new(from: MemberId, to: MemberId) -> Self {
-        Self { from, to }
-    }
-
-    /// The other direction.
-    pub fn back(self) -> Self {
-        Self { from: self.to, to: self.from }
-    }
-}
-
-impl From<(u64, u64)> for Pair {
-    fn from((from, to): (u64, u64)) -> Self {
-        Self { from: MemberId(from), to: MemberId(to) }
-    }
-}
-
-impl From<Pair> for (u64, u64) {
-    fn from(pair: Pair) -> Self {
-        (pair.from.0, pair.to.0)
-    }
-}
 
 /// A listener to open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,11 +11,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use runs::member::MemberId;
 use tokio::sync::watch;
 
+use harness_core::fault::Server;
+use harness_core::fault::action::Action;
+use harness_core::fault::in_force::InForce;
+use harness_core::fault::scene::{Resolved, Scene};
+
 use super::PlannedFault;
-use super::action::Action;
-use super::in_force::InForce;
-use super::target::{self, Resolved, Scene};
-use crate::targets::Server;
 
 /// The ledger of one run.
 #[derive(Debug)]
@@ -98,7 +99,7 @@ impl Ledger {
                 servers: &inner.servers,
                 replaced: &inner.replaced,
             };
-            let resolved = target::resolve(fault, &scene)?;
+            let resolved = fault.kind.resolve(fault.draw, fault.turn, &scene)?;
             inner.coming.insert(fault.id.clone(), resolved.action.clone());
             inner.changing += 1;
             (resolved, in_force.names())
@@ -215,13 +216,13 @@ mod tests {
         let ledger = ledger();
         let leader = Some(MemberId(2));
         let (kill, beside, change) =
-            ledger.resolve(&planned("F1", Nemesis::KillLeader), leader).expect("a leader");
+            ledger.resolve(&planned("F1", Nemesis::KILL_LEADER), leader).expect("a leader");
         assert_eq!((kill.targets, beside.len()), (vec![MemberId(2)], 0));
-        assert!(ledger.resolve(&planned("F2", Nemesis::PauseLeader), leader).is_none());
+        assert!(ledger.resolve(&planned("F2", Nemesis::PAUSE_LEADER), leader).is_none());
         assert_eq!(ledger.killed(), [MemberId(2)]);
         change.is_in_force();
         let (rest, beside, change) =
-            ledger.resolve(&planned("F3", Nemesis::KillAll), leader).expect("others are left");
+            ledger.resolve(&planned("F3", Nemesis::KILL_ALL), leader).expect("others are left");
         assert_eq!((rest.targets, beside), ([1, 3].map(MemberId).to_vec(), vec!["F1".to_owned()]));
         drop(change);
         assert_eq!(ledger.killed(), [MemberId(2)], "what was never injected is forgotten");
@@ -230,7 +231,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_in_force_is_told_when_nothing_changes() {
         let ledger = ledger();
-        let (_, _, change) = ledger.resolve(&planned("F1", Nemesis::KillOne), None).expect("someone");
+        let (_, _, change) = ledger.resolve(&planned("F1", Nemesis::KILL_ONE), None).expect("someone");
         let waiting = ledger.settled();
         tokio::pin!(waiting);
         assert!(futures_pending(&mut waiting).await);
@@ -257,12 +258,12 @@ mod tests {
             let (_, _, change) = ledger.resolve(&planned(id, kind), Some(MemberId(1))).expect("a target");
             change.is_in_force();
         };
-        inject("F1", Nemesis::ClockBump);
-        inject("F2", Nemesis::KillLeader);
+        inject("F1", Nemesis::CLOCK_BUMP);
+        inject("F2", Nemesis::KILL_LEADER);
         assert!(ledger.quorum_held("F1") && ledger.quorum_held("F2"));
-        inject("F3", Nemesis::KillOne);
+        inject("F3", Nemesis::KILL_ONE);
         ledger.ending("F3").is_gone();
-        inject("F4", Nemesis::PartitionRing);
+        inject("F4", Nemesis::PARTITION_RING);
         assert!(!ledger.quorum_held("F1") && !ledger.quorum_held("F3"));
     }
 }

@@ -22,17 +22,17 @@ use runs::views::{self, Leader};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::action::Action;
 use super::journal::Journal;
 use super::ledger::{Change, Ledger};
 use super::proof::{self, Proof};
-use super::target::Resolved;
 use super::{PlannedFault, Schedule};
 use crate::clock::{RunClock, RunNs, milliseconds};
 use crate::cluster::{Cluster, Traffic};
 use crate::config::LoseUnsynced;
 use crate::num::plural;
 use crate::progress::Progress;
+use harness_core::fault::action::Action;
+use harness_core::fault::scene::Resolved;
 
 /// How long a fault that needs a leader waits for one, as a share of the interval.
 pub(crate) const LEADER_PATIENCE_SHARE: u32 = 4;

@@ -17,14 +17,14 @@ use super::server;
 use crate::cluster::{Cut, Severing};
 use crate::events::EventLog;
 use crate::load::recorder::Calm;
-use crate::nemesis::action::Action;
 use crate::nemesis::journal::Journal;
 use crate::nemesis::ledger::{Change, Ledger};
 use crate::nemesis::runner::{CALM_SHARE, LEADER_PATIENCE_SHARE, evidence, injected_detail};
-use crate::nemesis::target::Resolved;
 use crate::nemesis::{PlannedFault, Schedule};
 use crate::num::plural;
 use crate::run::{Prepared, describe};
+use harness_core::fault::action::Action;
+use harness_core::fault::scene::Resolved;
 
 /// How long members may take to serve again after healing.
 const RECOVERY_PATIENCE_US: u64 = 20_000_000;

@@ -15,9 +15,9 @@ use super::server;
 use crate::cluster::{Cut, Severing};
 use crate::events::EventLog;
 use crate::links::protocol::Pair;
-use crate::nemesis::action::Action;
-use crate::nemesis::in_force::{Expected, InForce};
-use crate::nemesis::target::show_offset;
+use harness_core::fault::action::Action;
+use harness_core::fault::in_force::{Expected, InForce};
+use harness_core::fault::scene::show_offset;
 
 /// A clock is shifted in whole milliseconds.
 const CLOCK_ERROR_NS: u64 = 1_000_000;

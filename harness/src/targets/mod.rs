@@ -11,51 +11,27 @@
 pub mod java;
 pub mod zoo_cfg;
 
-use std::fmt;
-
 use rand::seq::SliceRandom;
 use runs::member::MemberId;
+
+pub use harness_core::fault::Server;
 
 use crate::exit::Failure;
 use crate::seed;
 use crate::text::suggest;
 
-/// What a member runs as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Server {
-    /// The bundled node.
-    Node,
-    /// Apache ZooKeeper.
-    Zookeeper,
-}
+/// The bundled node.
+pub const NODE: Server = Server::new("node", "Apache ZooKeeper");
+/// Apache ZooKeeper.
+pub const ZOOKEEPER: Server = NODE.other();
 
-impl Server {
-    /// The other one.
-    #[must_use]
-    pub fn other(self) -> Self {
-        match self {
-            Self::Node => Self::Zookeeper,
-            Self::Zookeeper => Self::Node,
-        }
-    }
-
-    /// Who answered `srvr`, by the line with the version: the bundled node names the protocol's version and then
-    /// itself. None when nobody answered as a server.
-    pub fn who_answered(answer: &str) -> Option<(Self, String)> {
-        let line = answer.lines().find(|line| line.starts_with("Zookeeper version: "))?;
-        let version = line.trim_start_matches("Zookeeper version: ").split(',').next().unwrap_or_default();
-        let server = if version.contains("-node-") { Self::Node } else { Self::Zookeeper };
-        Some((server, version.trim().to_owned()))
-    }
-}
-
-impl fmt::Display for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Node => "node",
-            Self::Zookeeper => "Apache ZooKeeper",
-        })
-    }
+/// Who answered `srvr`, by the line with the version: the bundled node names the protocol's version and then
+/// itself. None when nobody answered as a server.
+pub fn who_answered(answer: &str) -> Option<(Server, String)> {
+    let line = answer.lines().find(|line| line.starts_with("Zookeeper version: "))?;
+    let version = line.trim_start_matches("Zookeeper version: ").split(',').next().unwrap_or_default();
+    let server = if version.contains("-node-") { NODE } else { ZOOKEEPER };
+    Some((server, version.trim().to_owned()))
 }
 
 /// What is tested.
@@ -197,8 +173,8 @@ mod tests {
         let java =
             "Zookeeper version: 3.8.0-${mvngit.commit.id}, built on 2024-12-29 17:54 UTC\nMode: leader\n";
         let node = "Zookeeper version: 3.8.0-node-0.1.0, built on unknown\nMode: leader\n";
-        assert_eq!(Server::who_answered(java).map(|(server, _)| server), Some(Server::Zookeeper));
-        assert_eq!(Server::who_answered(node), Some((Server::Node, "3.8.0-node-0.1.0".to_owned())));
-        assert_eq!(Server::who_answered("This ZooKeeper instance is not currently serving requests\n"), None);
+        assert_eq!(who_answered(java).map(|(server, _)| server), Some(ZOOKEEPER));
+        assert_eq!(who_answered(node), Some((NODE, "3.8.0-node-0.1.0".to_owned())));
+        assert_eq!(who_answered("This ZooKeeper instance is not currently serving requests\n"), None);
     }
 }

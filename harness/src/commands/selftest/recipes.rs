@@ -92,14 +92,14 @@ pub(super) fn of(bug: Bug) -> Result<Recipe, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nemesis::Nemesis;
+    use crate::nemesis::catalogue;
 
     #[test]
     fn every_recipe_is_a_run_and_whoever_has_none_has_a_reason() {
         for bug in Bug::ALL {
             match of(*bug) {
                 Ok(recipe) => {
-                    assert!(Nemesis::parse_list(recipe.nemesis).is_ok(), "{bug}");
+                    assert!(catalogue::parse_list(recipe.nemesis).is_ok(), "{bug}");
                     assert!(recipe.tries > 0);
                 }
                 Err(reason) => assert!(reason.starts_with("needs "), "{bug}: {reason}"),

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use runs::member::MemberId;
 
-use super::super::in_force::InForce;
-use super::super::target::show_offset;
 use super::{GLANCE, PATIENCE, Proof};
 use crate::cluster::{ClockReading, Cluster};
+use harness_core::fault::in_force::InForce;
+use harness_core::fault::scene::show_offset;
 
 /// How far a reading may be off beyond its own error: both clocks are disciplined while they are read.
 const TOLERANCE: Duration = Duration::from_millis(1);

@@ -17,9 +17,9 @@ use std::time::Duration;
 use runs::results::FaultDetail;
 use runs::views;
 
-use super::action::Action;
-use super::in_force::InForce;
 use crate::cluster::{Cluster, PortState, ProcessState, Traffic};
+use harness_core::fault::action::Action;
+use harness_core::fault::in_force::InForce;
 
 pub use network::at_the_end_of_a_cut;
 

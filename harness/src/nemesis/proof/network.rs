@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use runs::results::Reach;
 
-use super::super::in_force::{Expected, InForce};
 use super::{GLANCE, PATIENCE, Proof};
 use crate::cluster::{Cluster, Cut, Severing, Traffic, matrix};
 use crate::links::protocol::{ProbeRound, Probed};
+use harness_core::fault::in_force::{Expected, InForce};
 
 /// Rounds of probes until one is clear: on a busy machine a probe that should arrive may be late.
 const PROBE_ROUNDS: u32 = 5;
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
     use crate::links::protocol::{Count, Pair};
-    use crate::nemesis::action::Action;
+    use harness_core::fault::action::Action;
 
     const ALL: [(u64, u64); 6] = [(1, 2), (1, 3), (2, 1), (2, 3), (3, 1), (3, 2)];
 

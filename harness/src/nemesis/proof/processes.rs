@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use runs::member::MemberId;
 
-use super::super::in_force::InForce;
 use super::{GLANCE, PATIENCE, Proof, RECOVERY_PATIENCE as SERVES_PATIENCE};
 use crate::cluster::{Cluster, PortState, ProcessState};
 use crate::targets::Server;
+use harness_core::fault::in_force::InForce;
 
 /// Waits until the processes of `members` are as wanted, then asks their ports.
 pub(super) async fn are(

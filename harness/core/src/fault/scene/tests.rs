@@ -1,6 +1,12 @@
 //! Every nemesis resolved on every size of ensemble, with many draws.
 
 use super::*;
+use crate::fault::{Nemesis, topology};
+
+const ONE: Server = Server::new("one", "other");
+const OTHER: Server = ONE.other();
+/// The shortest and the longest shift of a clock.
+const BUMP: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(262_144));
 
 static ONE_KIND: BTreeMap<MemberId, Server> = BTreeMap::new();
 static NOBODY: BTreeSet<MemberId> = BTreeSet::new();
@@ -15,10 +21,6 @@ fn five() -> Vec<MemberId> {
     members(5)
 }
 
-fn planned(kind: Nemesis, draw: u64) -> PlannedFault {
-    PlannedFault { id: "F1".to_owned(), kind, start_ms: 0, hold_ms: 1, draw, turn: draw }
-}
-
 fn on(kind: Nemesis, draw: u64, members: &[MemberId], leader: Option<u64>) -> Option<Resolved> {
     let in_force = InForce::default();
     let scene = Scene {
@@ -28,7 +30,7 @@ fn on(kind: Nemesis, draw: u64, members: &[MemberId], leader: Option<u64>) -> Op
         servers: &ONE_KIND,
         replaced: &NOBODY,
     };
-    resolve(&planned(kind, draw), &scene)
+    kind.resolve(draw, draw, &scene)
 }
 
 fn hit(kind: Nemesis, draw: u64, leader: u64) -> Resolved {
@@ -53,7 +55,7 @@ fn both_ways(pairs: &[Pair]) -> bool {
 /// Every kind on every size on which it is allowed, with every leader and many draws.
 fn everything(mut look: impl FnMut(Nemesis, &[MemberId], MemberId, &Resolved)) {
     // A replacement needs other kinds of servers, and has a test of its own.
-    for kind in Nemesis::ALL.into_iter().filter(|kind| *kind != Nemesis::ReplaceRolling) {
+    for kind in Nemesis::ALL.iter().copied().filter(|kind| *kind != Nemesis::REPLACE_ROLLING) {
         for count in u64::from(kind.fewest_nodes().0)..=9 {
             let members = members(count);
             for draw in 0..DRAWS {
@@ -67,7 +69,7 @@ fn everything(mut look: impl FnMut(Nemesis, &[MemberId], MemberId, &Resolved)) {
 
 #[test]
 fn the_leader_is_cut_off_from_all_others() {
-    let fault = hit(Nemesis::PartitionLeader, 1, 4);
+    let fault = hit(Nemesis::PARTITION_LEADER, 1, 4);
     assert_eq!(fault.targets, [MemberId(4)]);
     assert_eq!(fault.sentence, "partition n4 (leader) from n1 n2 n3 n5");
     assert_eq!(fault.majority_side.len(), 4);
@@ -76,10 +78,10 @@ fn the_leader_is_cut_off_from_all_others() {
 
 #[test]
 fn a_leader_is_deaf_and_mute_in_turn_and_the_sentence_says_which() {
-    let deaf = hit(Nemesis::PartitionOneway, 2, 3);
+    let deaf = hit(Nemesis::PARTITION_ONEWAY, 2, 3);
     assert_eq!(deaf.sentence, "n3 (leader) deaf: hears none of n1 n2 n4 n5");
     assert_eq!(pairs(&deaf), [(1, 3), (2, 3), (4, 3), (5, 3)].map(Pair::from));
-    let mute = hit(Nemesis::PartitionOneway, 3, 3);
+    let mute = hit(Nemesis::PARTITION_ONEWAY, 3, 3);
     assert_eq!(mute.sentence, "n3 (leader) mute: none of n1 n2 n4 n5 hears it");
     assert_eq!(pairs(&mute), [(3, 1), (3, 2), (3, 4), (3, 5)].map(Pair::from));
     for fault in [deaf, mute] {
@@ -94,7 +96,7 @@ fn a_bridge_connects_two_halves_that_do_not_hear_each_other() {
     for count in 3..=9 {
         let members = members(count);
         for draw in 0..DRAWS {
-            let fault = on(Nemesis::PartitionBridge, draw, &members, Some(1)).expect("a bridge");
+            let fault = on(Nemesis::PARTITION_BRIDGE, draw, &members, Some(1)).expect("a bridge");
             let bridge = fault.targets[0];
             let cut = pairs(&fault);
             assert!(cut.iter().all(|pair| pair.from != bridge && pair.to != bridge));
@@ -106,7 +108,7 @@ fn a_bridge_connects_two_halves_that_do_not_hear_each_other() {
         }
     }
     let bridged: std::collections::BTreeSet<MemberId> =
-        (0..DRAWS).map(|draw| hit(Nemesis::PartitionBridge, draw, 1).targets[0]).collect();
+        (0..DRAWS).map(|draw| hit(Nemesis::PARTITION_BRIDGE, draw, 1).targets[0]).collect();
     assert_eq!(bridged.len(), 5, "everybody is the bridge at some time");
 }
 
@@ -115,7 +117,7 @@ fn in_a_ring_the_leader_keeps_its_quorum_and_everybody_is_a_side() {
     for count in 4..=9 {
         let members = members(count);
         for draw in 0..DRAWS {
-            let fault = on(Nemesis::PartitionRing, draw, &members, Some(2)).expect("a ring");
+            let fault = on(Nemesis::PARTITION_RING, draw, &members, Some(2)).expect("a ring");
             assert!(!fault.leader_fault);
             assert!(fault.majority_side.contains(&MemberId(2)));
             assert!(fault.majority_side.len() >= topology::quorum(members.len()));
@@ -127,7 +129,7 @@ fn in_a_ring_the_leader_keeps_its_quorum_and_everybody_is_a_side() {
 
 #[test]
 fn a_rejected_leader_is_cut_off_by_resets() {
-    let fault = hit(Nemesis::RejectLeader, 1, 4);
+    let fault = hit(Nemesis::REJECT_LEADER, 1, 4);
     assert_eq!(fault.sentence, "reject n4 (leader) from n1 n2 n3 n5: connections are reset");
     assert!(matches!(&fault.action, Action::Cut(cut) if cut.how == Severing::Reject));
 }
@@ -148,7 +150,7 @@ fn clocks_are_bumped_both_ways_over_all_magnitudes_and_the_leaders_every_other_t
     let mut forth = 0;
     let mut below_ten_seconds = 0;
     for draw in 0..400 {
-        let fault = hit(Nemesis::ClockBump, draw, 3);
+        let fault = hit(Nemesis::CLOCK_BUMP, draw, 3);
         let Action::Clock { members, offset_ns } = &fault.action else { panic!("no clock") };
         let offset = Duration::from_nanos(offset_ns.unsigned_abs());
         assert!(offset >= BUMP.0 && offset <= BUMP.1, "{offset:?}");
@@ -165,27 +167,27 @@ fn clocks_are_bumped_both_ways_over_all_magnitudes_and_the_leaders_every_other_t
 #[test]
 fn a_leader_fault_without_a_leader_has_no_target() {
     for kind in [
-        Nemesis::PartitionLeader,
-        Nemesis::PartitionOneway,
-        Nemesis::RejectLeader,
-        Nemesis::KillLeader,
-        Nemesis::PauseLeader,
+        Nemesis::PARTITION_LEADER,
+        Nemesis::PARTITION_ONEWAY,
+        Nemesis::REJECT_LEADER,
+        Nemesis::KILL_LEADER,
+        Nemesis::PAUSE_LEADER,
     ] {
         assert_eq!(on(kind, 1, &five(), None), None);
     }
-    for kind in [Nemesis::KillAll, Nemesis::PartitionRing, Nemesis::PartitionBridge, Nemesis::ClockBump] {
+    for kind in [Nemesis::KILL_ALL, Nemesis::PARTITION_RING, Nemesis::PARTITION_BRIDGE, Nemesis::CLOCK_BUMP] {
         assert!(on(kind, 2, &five(), None).is_some());
     }
 }
 
 /// What takes the leader from its quorum whatever is drawn.
 const AIMED_AT_THE_LEADER: [Nemesis; 6] = [
-    Nemesis::PartitionLeader,
-    Nemesis::PartitionOneway,
-    Nemesis::RejectLeader,
-    Nemesis::KillLeader,
-    Nemesis::KillAll,
-    Nemesis::PauseLeader,
+    Nemesis::PARTITION_LEADER,
+    Nemesis::PARTITION_ONEWAY,
+    Nemesis::REJECT_LEADER,
+    Nemesis::KILL_LEADER,
+    Nemesis::KILL_ALL,
+    Nemesis::PAUSE_LEADER,
 ];
 
 #[test]
@@ -194,18 +196,13 @@ fn whoever_is_aimed_at_the_leader_deposes_it_and_others_only_when_they_hit_it() 
         if AIMED_AT_THE_LEADER.contains(&kind) {
             assert!(fault.leader_fault, "{kind:?} with {} members", members.len());
         }
-        match kind {
-            Nemesis::PartitionOne => assert_eq!(
-                fault.leader_fault,
-                fault.targets == [leader] || members.len() == 2,
-                "{}",
-                fault.sentence
-            ),
-            Nemesis::PartitionHalves => {
-                assert_eq!(fault.leader_fault, fault.targets.contains(&leader), "{}", fault.sentence);
-            }
-            Nemesis::PartitionRing | Nemesis::ClockBump => assert!(!fault.leader_fault),
-            _ => {}
+        if kind == Nemesis::PARTITION_ONE {
+            let hit = fault.targets == [leader] || members.len() == 2;
+            assert_eq!(fault.leader_fault, hit, "{}", fault.sentence);
+        } else if kind == Nemesis::PARTITION_HALVES {
+            assert_eq!(fault.leader_fault, fault.targets.contains(&leader), "{}", fault.sentence);
+        } else if [Nemesis::PARTITION_RING, Nemesis::CLOCK_BUMP].contains(&kind) {
+            assert!(!fault.leader_fault);
         }
     });
 }
@@ -232,7 +229,7 @@ fn sides_and_majority_are_of_the_ensemble_and_the_majority_is_one() {
 #[test]
 fn halves_leave_a_quorum_on_one_side_and_lose_nobody() {
     for draw in 0..DRAWS {
-        let fault = on(Nemesis::PartitionHalves, draw, &five(), None).expect("halves");
+        let fault = on(Nemesis::PARTITION_HALVES, draw, &five(), None).expect("halves");
         assert_eq!(fault.targets.len(), 2);
         assert_eq!(fault.majority_side.len(), 3);
         let mut all = [fault.targets, fault.majority_side].concat();
@@ -243,14 +240,14 @@ fn halves_leave_a_quorum_on_one_side_and_lose_nobody() {
 
 #[test]
 fn the_same_draw_hits_the_same_member() {
-    let hit = |draw| on(Nemesis::KillOne, draw, &five(), None).expect("someone").targets;
+    let hit = |draw| on(Nemesis::KILL_ONE, draw, &five(), None).expect("someone").targets;
     assert_eq!(hit(9), hit(9));
     assert!((0..50).any(|draw| hit(draw) != hit(9)));
 }
 
 #[test]
 fn no_quorum_remains_when_all_are_killed() {
-    let fault = hit(Nemesis::KillAll, 1, 1);
+    let fault = hit(Nemesis::KILL_ALL, 1, 1);
     assert_eq!(fault.targets, five());
     assert!(fault.majority_side.is_empty());
 }
@@ -268,18 +265,18 @@ fn a_process_that_another_fault_holds_is_nobodys_target() {
         replaced: &NOBODY,
     };
     for draw in 0..DRAWS {
-        for kind in [Nemesis::KillOne, Nemesis::PartitionOne, Nemesis::ClockBump, Nemesis::KillAll] {
-            let fault = resolve(&planned(kind, draw), &scene(Some(MemberId(3)))).expect("someone is there");
+        for kind in [Nemesis::KILL_ONE, Nemesis::PARTITION_ONE, Nemesis::CLOCK_BUMP, Nemesis::KILL_ALL] {
+            let fault = kind.resolve(draw, draw, &scene(Some(MemberId(3)))).expect("someone is there");
             assert!(fault.targets.iter().all(|target| ![1, 3].contains(&target.0)), "{}", fault.sentence);
             assert!(fault.sides.concat().iter().all(|member| member.0 != 1), "the dead have no clients");
         }
-        assert_eq!(resolve(&planned(Nemesis::KillLeader, draw), &scene(Some(MemberId(3)))), None);
+        assert_eq!(Nemesis::KILL_LEADER.resolve(draw, draw, &scene(Some(MemberId(3)))), None);
     }
     let mut all = in_force.clone();
     all.insert("F3", Action::Kill { members: vec![MemberId(2), MemberId(4), MemberId(5)] });
     let nobody =
         Scene { members: &members, leader: None, in_force: &all, servers: &ONE_KIND, replaced: &NOBODY };
-    assert_eq!(resolve(&planned(Nemesis::KillOne, 1), &nobody), None);
+    assert_eq!(Nemesis::KILL_ONE.resolve(1, 1, &nobody), None);
 }
 
 #[test]
@@ -293,7 +290,7 @@ fn what_remains_of_a_quorum_is_counted_with_the_other_faults() {
         servers: &ONE_KIND,
         replaced: &NOBODY,
     };
-    let fault = resolve(&planned(Nemesis::PartitionLeader, 1), &scene).expect("a leader");
+    let fault = Nemesis::PARTITION_LEADER.resolve(1, 1, &scene).expect("a leader");
     assert!(fault.majority_side.is_empty());
     assert!(fault.leader_fault);
 }
@@ -302,11 +299,7 @@ fn what_remains_of_a_quorum_is_counted_with_the_other_faults() {
 fn a_rolling_replacement_takes_followers_first_and_every_member_once() {
     let members = [1, 2, 3].map(MemberId);
     let in_force = InForce::default();
-    let servers = BTreeMap::from([
-        (MemberId(1), Server::Zookeeper),
-        (MemberId(2), Server::Zookeeper),
-        (MemberId(3), Server::Node),
-    ]);
+    let servers = BTreeMap::from([(MemberId(1), ONE), (MemberId(2), ONE), (MemberId(3), OTHER)]);
     let mut replaced = BTreeSet::new();
     for turn in 0..3 {
         let scene = Scene {
@@ -316,7 +309,7 @@ fn a_rolling_replacement_takes_followers_first_and_every_member_once() {
             servers: &servers,
             replaced: &replaced,
         };
-        let resolved = resolve(&planned(Nemesis::ReplaceRolling, turn), &scene).expect("somebody is to come");
+        let resolved = Nemesis::REPLACE_ROLLING.resolve(turn, turn, &scene).expect("somebody is to come");
         let target = resolved.targets[0];
         assert_eq!(target == MemberId(2), turn == 2, "the leader comes last");
         assert_eq!(resolved.leader_fault, turn == 2);
@@ -326,5 +319,5 @@ fn a_rolling_replacement_takes_followers_first_and_every_member_once() {
     }
     let nobody_knows =
         Scene { members: &members, leader: None, in_force: &in_force, servers: &ONE_KIND, replaced: &NOBODY };
-    assert_eq!(resolve(&planned(Nemesis::ReplaceRolling, 0), &nobody_knows), None);
+    assert_eq!(Nemesis::REPLACE_ROLLING.resolve(0, 0, &nobody_knows), None);
 }

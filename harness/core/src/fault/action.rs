@@ -2,8 +2,8 @@
 
 use runs::member::MemberId;
 
-use crate::cluster::Cut;
-use crate::targets::Server;
+use super::server::Server;
+use crate::cut::Cut;
 
 /// What the cluster is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]

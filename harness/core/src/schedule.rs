@@ -17,10 +17,18 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::Nemesis;
-use crate::clock::whole_milliseconds;
-use crate::num::narrow;
+use crate::fault::Nemesis;
 use crate::seed;
+
+/// A length as a small counter.
+fn narrow(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+/// A duration in whole milliseconds.
+fn whole_milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
 
 /// A schedule longer than this is cut: no run is that long at a sensible interval.
 const MAX_FAULTS: usize = 10_000;
@@ -238,7 +246,7 @@ mod tests {
     #[test]
     fn the_same_seed_plans_the_same_faults_and_another_does_not() {
         for overlap in [false, true] {
-            let faults = |seed| plan(seed, &Nemesis::ALL, overlap).faults(LIMIT);
+            let faults = |seed| plan(seed, Nemesis::ALL, overlap).faults(LIMIT);
             assert_eq!(faults(7), faults(7));
             assert_ne!(faults(7).faults, faults(8).faults);
         }
@@ -246,7 +254,7 @@ mod tests {
 
     #[test]
     fn thirty_seconds_at_the_default_interval_hold_seven_faults() {
-        let plan = plan(1, &[Nemesis::PartitionLeader], false).faults(LIMIT);
+        let plan = plan(1, &[Nemesis::PARTITION_LEADER], false).faults(LIMIT);
         let onsets: Vec<u64> = plan.faults.iter().map(|fault| fault.start_ms).collect();
         assert_eq!(onsets, [2000, 6000, 10_000, 14_000, 18_000, 22_000, 26_000]);
         assert!(plan.faults.iter().all(|fault| fault.hold_ms == 2000));
@@ -255,7 +263,7 @@ mod tests {
 
     #[test]
     fn each_nemesis_takes_its_turn_in_every_round() {
-        let three = [Nemesis::PartitionLeader, Nemesis::KillOne, Nemesis::PauseLeader];
+        let three = [Nemesis::PARTITION_LEADER, Nemesis::KILL_ONE, Nemesis::PAUSE_LEADER];
         let plan = plan(3, &three, false).faults(Duration::from_secs(100));
         for round in plan.faults.chunks_exact(3) {
             let mut kinds: Vec<Nemesis> = round.iter().map(|fault| fault.kind).collect();
@@ -267,11 +275,11 @@ mod tests {
     #[test]
     fn what_comes_in_turn_comes_in_turn_from_a_drawn_start() {
         let first = |seed| {
-            let plan = plan(seed, &[Nemesis::PartitionOneway, Nemesis::KillOne], false).faults(LIMIT);
+            let plan = plan(seed, &[Nemesis::PARTITION_ONEWAY, Nemesis::KILL_ONE], false).faults(LIMIT);
             let turns: Vec<u64> = plan
                 .faults
                 .iter()
-                .filter(|fault| fault.kind == Nemesis::PartitionOneway)
+                .filter(|fault| fault.kind == Nemesis::PARTITION_ONEWAY)
                 .map(|fault| fault.turn)
                 .collect();
             assert!(turns.len() > 2 && turns.windows(2).all(|pair| pair[1] == pair[0] + 1), "{turns:?}");
@@ -283,7 +291,7 @@ mod tests {
 
     #[test]
     fn with_overlap_all_nemeses_of_a_round_are_at_work_at_once_and_each_keeps_its_rhythm() {
-        let three = [Nemesis::PartitionLeader, Nemesis::KillOne, Nemesis::ClockBump];
+        let three = [Nemesis::PARTITION_LEADER, Nemesis::KILL_ONE, Nemesis::CLOCK_BUMP];
         let mut first_is_healed_first = 0;
         for seed in 0..50 {
             let schedule = plan(seed, &three, true).faults(LIMIT);
@@ -310,7 +318,7 @@ mod tests {
 
     #[test]
     fn without_overlap_there_is_one_lane() {
-        let schedule = plan(1, &Nemesis::ALL, false).faults(LIMIT);
+        let schedule = plan(1, Nemesis::ALL, false).faults(LIMIT);
         assert_eq!(schedule.lanes(), vec![schedule.faults.clone()]);
     }
 
@@ -325,7 +333,7 @@ mod tests {
 
     #[test]
     fn the_shortest_workload_has_room_for_one_round_and_nothing_shorter_has() {
-        let two = [Nemesis::KillOne, Nemesis::ClockBump];
+        let two = [Nemesis::KILL_ONE, Nemesis::CLOCK_BUMP];
         for (plan, faults) in [(plan(1, &two, false), 1), (plan(1, &two, true), 2)] {
             let count = |limit| plan.faults(limit).faults.len();
             assert_eq!(count(plan.shortest()), faults);

@@ -2,7 +2,7 @@
 //!
 //! Faults that act at once are proven against this union and not each by itself: a probe that does not arrive may
 //! be another fault's doing, and so may one that still does not arrive when a cut was healed. Pure data; who
-//! changes it and when is [`super::ledger`]'s.
+//! changes it and when is the driver's.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,7 @@ use runs::results::Reach;
 
 use super::action::Action;
 use super::topology;
-use crate::cluster::Severing;
-use crate::links::protocol::Pair;
+use crate::cut::{Pair, Severing};
 
 /// What a probe in one direction must show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,7 +162,7 @@ impl InForce {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::Cut;
+    use crate::cut::Cut;
 
     fn ids(ids: &[u64]) -> Vec<MemberId> {
         ids.iter().copied().map(MemberId).collect()

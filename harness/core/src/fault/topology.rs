@@ -13,7 +13,7 @@
 
 use runs::member::MemberId;
 
-use crate::links::protocol::Pair;
+use crate::cut::Pair;
 
 /// More than half of `members`.
 pub fn quorum(members: usize) -> usize {

@@ -1,0 +1,20 @@
+//! One member's process, killed whatever its role.
+
+use runs::mechanism::Mechanism;
+
+use super::Fault;
+use super::scene::{Draw, Resolved};
+
+/// The fault.
+pub(super) const FAULT: Fault = Fault {
+    name: "kill-one",
+    about: "SIGKILL to one member, started again when the fault is healed",
+    mechanism: Mechanism::Kill,
+    fewest_nodes: (1, ""),
+    loses_unsynced: false,
+    aim,
+};
+
+fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
+    Some(draw.scene.kill(&[draw.any]))
+}

@@ -1,0 +1,193 @@
+//! Faults: who is hit, what is done, and what follows from it.
+//!
+//! A kind of fault is a value, one file each, and a line in [`faults`]: its name, its sentence, the mechanism that a cluster
+//! needs for it, the smallest ensemble on which it means anything, and its aim. The aim decides at the moment of injection
+//! whom it hits ([`scene`]), and makes of a shape of [`topology`] an [`action`] that a cluster carries out. Several faults
+//! may act at once: [`in_force`] is what follows from all of them together.
+
+pub mod action;
+pub mod in_force;
+pub mod scene;
+pub mod topology;
+
+mod server;
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use runs::kinds::FaultKind;
+use runs::mechanism::Mechanism;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use scene::{Draw, Resolved, Scene};
+pub use server::Server;
+
+/// A kind of fault.
+#[derive(Debug)]
+struct Fault {
+    /// Its name on the command line and in every file.
+    name: &'static str,
+    /// What it does, in a line.
+    about: &'static str,
+    /// What a cluster must be able to do for it.
+    mechanism: Mechanism,
+    /// The smallest ensemble on which it means anything, and why.
+    fewest_nodes: (u32, &'static str),
+    /// Whether what was not synced is lost with it, unless somebody says otherwise.
+    loses_unsynced: bool,
+    /// Decides whom it hits. None when nobody fits.
+    aim: fn(&mut Draw<'_>) -> Option<Resolved>,
+}
+
+macro_rules! faults {
+    ($($file:ident = $name:ident,)*) => {
+        $(mod $file;)*
+
+        impl Nemesis {
+            $(#[doc = concat!("See `fault/", stringify!($file), ".rs`.")]
+            pub const $name: Self = Self(&$file::FAULT);)*
+
+            /// Every nemesis, in the order of `list`.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+        }
+    };
+}
+
+faults! {
+    partition_leader = PARTITION_LEADER,
+    partition_halves = PARTITION_HALVES,
+    partition_one = PARTITION_ONE,
+    partition_oneway = PARTITION_ONEWAY,
+    partition_ring = PARTITION_RING,
+    partition_bridge = PARTITION_BRIDGE,
+    reject_leader = REJECT_LEADER,
+    kill_leader = KILL_LEADER,
+    kill_one = KILL_ONE,
+    kill_all = KILL_ALL,
+    pause_leader = PAUSE_LEADER,
+    clock_bump = CLOCK_BUMP,
+    replace_rolling = REPLACE_ROLLING,
+}
+
+/// A kind of fault, as nemeses are named. "None" is the empty list of these.
+#[derive(Clone, Copy)]
+pub struct Nemesis(&'static Fault);
+
+impl Nemesis {
+    /// The name of doing nothing.
+    pub const NONE: &'static str = "none";
+
+    /// Its name on the command line and in every file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// What it does, in a line.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        self.0.about
+    }
+
+    /// What a run's folder says of it.
+    #[must_use]
+    pub fn described(self) -> FaultKind {
+        FaultKind { about: self.about().to_owned(), mechanism: self.needs() }
+    }
+
+    /// The smallest ensemble on which it means anything, and why.
+    #[must_use]
+    pub fn fewest_nodes(self) -> (u32, &'static str) {
+        self.0.fewest_nodes
+    }
+
+    /// What the cluster must be able to do for it.
+    #[must_use]
+    pub fn needs(self) -> Mechanism {
+        self.0.mechanism
+    }
+
+    /// Whether it kills processes.
+    #[must_use]
+    pub fn kills(self) -> bool {
+        self.needs() == Mechanism::Kill
+    }
+
+    /// Whether what was not synced is lost with it, unless somebody says otherwise.
+    #[must_use]
+    pub fn loses_unsynced(self) -> bool {
+        self.0.loses_unsynced
+    }
+
+    /// Decides whom a fault of this kind hits. `draw` decides what is left to chance, `turn` counts the faults of this kind.
+    /// None when nobody fits: it needs a leader and there is none, or nobody is left.
+    #[must_use]
+    pub fn resolve(self, draw: u64, turn: u64, scene: &Scene<'_>) -> Option<Resolved> {
+        (self.0.aim)(&mut Draw::of(draw, turn, scene)?)
+    }
+
+    /// Every name that stands on the command line, and none.
+    #[must_use]
+    pub fn names() -> Vec<&'static str> {
+        std::iter::once(Self::NONE).chain(Self::ALL.iter().map(|nemesis| nemesis.name())).collect()
+    }
+
+    /// The nemesis of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|nemesis| nemesis.name() == name)
+    }
+
+    /// Its place in the list.
+    fn place(self) -> Option<usize> {
+        Self::ALL.iter().position(|other| *other == self)
+    }
+}
+
+impl fmt::Debug for Nemesis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl PartialEq for Nemesis {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Nemesis {}
+
+impl Hash for Nemesis {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
+impl PartialOrd for Nemesis {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Nemesis {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.place().cmp(&other.place())
+    }
+}
+
+impl Serialize for Nemesis {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Nemesis {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::from_name(&name).ok_or_else(|| {
+            let known = Self::names().join(", ");
+            serde::de::Error::custom(format!("there is no nemesis {name}; there are {known}"))
+        })
+    }
+}

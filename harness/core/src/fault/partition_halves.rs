@@ -1,0 +1,29 @@
+//! The ensemble, cut into a majority and a minority.
+
+use runs::mechanism::Mechanism;
+
+use super::scene::{Draw, Resolved};
+use super::topology;
+use super::Fault;
+use crate::cut::{Cut, Severing};
+
+/// The fault.
+pub(super) const FAULT: Fault = Fault {
+    name: "partition-halves",
+    about: "cuts the ensemble into a majority and a minority, drawn anew each time",
+    mechanism: Mechanism::Partition,
+    fewest_nodes: (3, "of two members none is a minority: take partition-one"),
+    loses_unsynced: false,
+    aim,
+};
+
+fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
+    let scene = draw.scene;
+    let mut majority = scene.shuffled(&mut draw.rng);
+    let mut minority = majority.split_off(topology::quorum(scene.members.len()));
+    minority.sort_unstable();
+    majority.sort_unstable();
+    let sentence = format!("partition {} from {}", scene.names(&minority), scene.names(&majority));
+    let groups = vec![minority, majority];
+    Some(scene.cut(Cut::between(&groups, Severing::Silence), groups, sentence))
+}

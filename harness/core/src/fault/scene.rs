@@ -1,0 +1,164 @@
+//! From a planned fault to members: who is hit is decided at the moment of injection, and recorded.
+//!
+//! Pure: the same draw on the same scene gives the same targets. A scene is more than the members' roles when
+//! faults overlap: a process that another fault holds dead or stopped is nobody's target, so that each fault stays
+//! what it says and can be proven and healed by itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand_chacha::ChaCha8Rng;
+use runs::member::MemberId;
+
+use super::action::Action;
+use super::in_force::InForce;
+use super::server::Server;
+use crate::cut::{Cut, Pair, Severing};
+
+/// What a fault meets.
+#[derive(Clone, Copy, Debug)]
+pub struct Scene<'a> {
+    /// Every member, ascending.
+    pub members: &'a [MemberId],
+    /// Who leads, if anybody does.
+    pub leader: Option<MemberId>,
+    /// What else is in force, or about to be.
+    pub in_force: &'a InForce,
+    /// What each member runs as, where kinds of servers replace each other.
+    pub servers: &'a BTreeMap<MemberId, Server>,
+    /// The members that were replaced since the last round of replacements ended.
+    pub replaced: &'a BTreeSet<MemberId>,
+}
+
+/// A fault with its targets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The members that it is aimed at.
+    pub targets: Vec<MemberId>,
+    /// What to do to them.
+    pub action: Action,
+    /// The fault in a few words: `partition n4 (leader) from n1 n2 n3 n5`.
+    pub sentence: String,
+    /// The members that can still be served, all that is in force taken together; empty when no quorum remains.
+    pub majority_side: Vec<MemberId>,
+    /// The groups that it divides the members into, each of which must have clients for the run to show anything.
+    /// Empty when it divides none.
+    pub sides: Vec<Vec<MemberId>>,
+    /// Whether it takes the leader away from its quorum, by itself, so that a higher epoch must follow. Not the
+    /// kind decides this: a partition of halves does it when the leader is in the minority.
+    pub leader_fault: bool,
+}
+
+/// What an aim is decided by.
+#[derive(Debug)]
+pub(super) struct Draw<'a> {
+    /// What it meets.
+    pub(super) scene: &'a Scene<'a>,
+    /// Whose processes no other fault holds.
+    pub(super) there: Vec<MemberId>,
+    /// One of those.
+    pub(super) any: MemberId,
+    /// The leader, if it is one of those.
+    pub(super) leader: Option<MemberId>,
+    /// Counts the faults of this kind.
+    pub(super) turn: u64,
+    /// What is left to chance is drawn from this.
+    pub(super) rng: ChaCha8Rng,
+}
+
+impl<'a> Draw<'a> {
+    /// None when other faults hold everybody.
+    pub(super) fn of(draw: u64, turn: u64, scene: &'a Scene<'a>) -> Option<Self> {
+        let mut rng = ChaCha8Rng::seed_from_u64(draw);
+        let absent = scene.in_force.absent();
+        let there: Vec<MemberId> =
+            scene.members.iter().copied().filter(|member| !absent.contains(member)).collect();
+        let any = there.choose(&mut rng).copied()?;
+        let leader = scene.leader.filter(|leader| there.contains(leader));
+        Some(Self { scene, there, any, leader, turn, rng })
+    }
+}
+
+impl Scene<'_> {
+    pub(super) fn cut_off(&self, target: MemberId, how: Severing) -> Resolved {
+        let rest = without(self.members, &[target]);
+        let (one, others) = (self.names(&[target]), self.names(&rest));
+        let sentence = match how {
+            Severing::Silence => format!("partition {one} from {others}"),
+            Severing::Reject => format!("reject {one} from {others}: connections are reset"),
+        };
+        self.cut(Cut::between(&[vec![target], rest.clone()], how), vec![vec![target], rest], sentence)
+    }
+
+    pub(super) fn cut(&self, cut: Cut, sides: Vec<Vec<MemberId>>, sentence: String) -> Resolved {
+        let targets = sides.first().cloned().unwrap_or_default();
+        self.resolved(targets, Action::Cut(cut), sides, sentence)
+    }
+
+    pub(super) fn kill(&self, targets: &[MemberId]) -> Resolved {
+        let action = Action::Kill { members: targets.to_vec() };
+        // The dead have no clients, so nobody is divided from anybody.
+        self.resolved(targets.to_vec(), action, Vec::new(), format!("kill {}", self.names(targets)))
+    }
+
+    pub(super) fn resolved(
+        &self,
+        targets: Vec<MemberId>,
+        action: Action,
+        sides: Vec<Vec<MemberId>>,
+        sentence: String,
+    ) -> Resolved {
+        let alone = InForce::only("", &action);
+        let everybody = matches!(&action, Action::Kill { members } if members.len() == self.members.len());
+        let leader_fault = everybody || self.leader.is_some_and(|leader| alone.deposes(leader, self.members));
+        let mut together = self.in_force.clone();
+        together.insert("", action.clone());
+        let majority_side = together.majority_side(self.members, self.leader);
+        let dead = self.in_force.killed();
+        Resolved { targets, action, sentence, majority_side, sides: inhabited(sides, &dead), leader_fault }
+    }
+
+    pub(super) fn shuffled(&self, rng: &mut ChaCha8Rng) -> Vec<MemberId> {
+        let mut shuffled = self.members.to_vec();
+        shuffled.shuffle(rng);
+        shuffled
+    }
+
+    pub(super) fn names(&self, members: &[MemberId]) -> String {
+        let name = |member: &MemberId| {
+            let role = if Some(*member) == self.leader { " (leader)" } else { "" };
+            format!("n{}{role}", member.0)
+        };
+        members.iter().map(name).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The sides without the members that another fault holds dead; none when not two are left.
+fn inhabited(sides: Vec<Vec<MemberId>>, dead: &[MemberId]) -> Vec<Vec<MemberId>> {
+    let sides: Vec<Vec<MemberId>> =
+        sides.iter().map(|side| without(side, dead)).filter(|side| !side.is_empty()).collect();
+    if sides.len() > 1 { sides } else { Vec::new() }
+}
+
+/// Directions in which what is sent is never heard of.
+pub(super) fn silence(mut pairs: Vec<Pair>) -> Cut {
+    pairs.sort_unstable();
+    Cut { pairs, how: Severing::Silence }
+}
+
+/// The others.
+pub(super) fn without(members: &[MemberId], targets: &[MemberId]) -> Vec<MemberId> {
+    members.iter().copied().filter(|member| !targets.contains(member)).collect()
+}
+
+/// A shift for people, with its sign: `+1.250 s`.
+#[must_use]
+pub fn show_offset(offset_ns: i64) -> String {
+    let sign = if offset_ns < 0 { '-' } else { '+' };
+    format!("{sign}{:.3} s", Duration::from_nanos(offset_ns.unsigned_abs()).as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests;
