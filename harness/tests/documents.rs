@@ -120,7 +120,8 @@ fn the_words_around_the_zoo_are_those_of_the_command() {
 fn a_fault_has_one_name_in_worlds_and_in_runs() {
     let worlds: Vec<&str> = FaultKind::ALL.into_iter().map(FaultKind::name).collect();
     let runs = listed("nemeses");
-    let differs = ["none", "partition-oneway", "reject-leader", "kill-all", "replace-rolling"];
+    let differs =
+        ["none", "partition-oneway", "reject-leader", "kill-all", "kill-follower", "replace-rolling"];
     for nemesis in runs.iter().filter(|name| !differs.contains(&name.as_str())) {
         assert!(worlds.contains(&nemesis.as_str()), "{nemesis} has another name in worlds, or is not there");
     }

@@ -63,6 +63,7 @@ faults! {
     reject_leader = REJECT_LEADER,
     kill_leader = KILL_LEADER,
     kill_one = KILL_ONE,
+    kill_follower = KILL_FOLLOWER,
     kill_all = KILL_ALL,
     pause_leader = PAUSE_LEADER,
     clock_bump = CLOCK_BUMP,

@@ -246,6 +246,19 @@ fn the_same_draw_hits_the_same_member() {
 }
 
 #[test]
+fn whoever_is_killed_as_a_follower_does_not_lead_and_everybody_else_is_at_some_time() {
+    let targets: BTreeSet<MemberId> =
+        (0..DRAWS).flat_map(|draw| hit(Nemesis::KILL_FOLLOWER, draw, 4).targets).collect();
+    assert_eq!(targets, BTreeSet::from([1, 2, 3, 5].map(MemberId)));
+    everything(|kind, _, leader, fault| {
+        if kind == Nemesis::KILL_FOLLOWER {
+            assert!(fault.targets.len() == 1 && fault.targets != [leader], "{}", fault.sentence);
+        }
+    });
+    assert!(on(Nemesis::KILL_FOLLOWER, 1, &five(), None).is_some(), "whoever it is does not lead");
+}
+
+#[test]
 fn no_quorum_remains_when_all_are_killed() {
     let fault = hit(Nemesis::KILL_ALL, 1, 1);
     assert_eq!(fault.targets, five());

@@ -1,0 +1,24 @@
+//! The process of a member that does not lead, killed.
+
+use rand::seq::IndexedRandom;
+use runs::mechanism::Mechanism;
+use runs::member::MemberId;
+
+use super::Fault;
+use super::scene::{Draw, Resolved};
+
+/// The fault.
+pub(super) const FAULT: Fault = Fault {
+    name: "kill-follower",
+    about: "SIGKILL to a member that does not lead, started again when the fault is healed",
+    mechanism: Mechanism::Kill,
+    fewest_nodes: (2, "a member alone leads itself: take kill-one"),
+    loses_unsynced: false,
+    aim,
+};
+
+fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
+    let leads = |member: &MemberId| Some(*member) == draw.scene.leader;
+    let followers: Vec<MemberId> = draw.there.iter().copied().filter(|member| !leads(member)).collect();
+    Some(draw.scene.kill(&[followers.choose(&mut draw.rng).copied()?]))
+}
