@@ -60,6 +60,18 @@ fn a_planted_bug_ends_with_1_and_the_printed_command_repeats_it() {
 }
 
 #[test]
+fn sessions_are_opened_left_and_judged_in_virtual_runs_as_well() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = "run --cluster sim --workload ephemeral --nodes 3 --nemesis kill-one,partition-one --seed 1 --time-limit 12s";
+    let words: Vec<&str> = run.split_ascii_whitespace().collect();
+    let clean = harness(folder.path(), &words);
+    assert_eq!(clean.status.code(), Some(0), "{}", stdout(&clean));
+    let planted = harness(folder.path(), &[words.as_slice(), &["--plant", "ephemeral-dies-early"]].concat());
+    assert_eq!(planted.status.code(), Some(1), "{}", stdout(&planted));
+    assert!(stdout(&planted).contains("a node died before its session"), "{}", stdout(&planted));
+}
+
+#[test]
 fn a_sweep_without_end_ends_at_its_time_limit() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = harness(folder.path(), &["sim", "--seeds", "5..", "--time-limit", "300ms", "--jobs", "1"]);

@@ -203,12 +203,6 @@ impl RunOptions {
                 "--base-port is for local processes: nobody else needs ports of this machine. Leave it out",
             ));
         }
-        if self.cluster.kind == ClusterKind::Sim && self.workload == workloads::Kind::Ephemeral.name() {
-            return Err(Failure::usage(
-                "--cluster sim can't do --workload ephemeral: its clients do not leave their sessions to expire. \
-                 `harness sim` does it in its worlds; else write --cluster process",
-            ));
-        }
         let Some(image) = image else {
             if image_command.is_empty() {
                 return Ok(());

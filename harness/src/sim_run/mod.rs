@@ -46,6 +46,8 @@ use nemesis::Nemeses;
 const START_PATIENCE: Duration = Duration::from_secs(20);
 /// How long the first and the last operations may take.
 const CALM_PATIENCE: Duration = Duration::from_secs(10);
+/// How long sessions may take to expire beyond their time-out, and the longest that is demanded of them.
+const EXPIRY_PATIENCE: Duration = Duration::from_nanos(workloads::judge::EXPIRY_BOUND_NS);
 /// How much longer for each of them: a member is asked for one key after the other, and a long run makes thousands.
 const EACH_PATIENCE: Duration = Duration::from_millis(200);
 /// The pause between two rounds of last reads.
@@ -308,7 +310,13 @@ impl Virtual<'_> {
         }
         let serving = views::serving(&views);
         let reads = self.world.last_operations();
-        let deadline = self.world.now_us() + microseconds(CALM_PATIENCE);
+        // Sessions that were left to expire do so meanwhile.
+        let expiry = if self.workload.records_sessions() {
+            describe::session_timeout(&self.prepared.options) * 2 + EXPIRY_PATIENCE
+        } else {
+            Duration::ZERO
+        };
+        let deadline = self.world.now_us() + microseconds(CALM_PATIENCE + expiry);
         loop {
             let process = self.world.next_process();
             let rounds = self.errands(&serving, process, &reads)?;

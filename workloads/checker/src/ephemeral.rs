@@ -51,7 +51,7 @@ struct Session<'a> {
     timeout_ns: Option<u64>,
     /// The acknowledged change that was sent last, its opening included.
     contact: Option<&'a Op>,
-    /// The first attempt to end it: from its call on nothing is certain any more.
+    /// The first attempt to close it: from its call on nothing is certain any more.
     leaving: Option<&'a Op>,
     /// What says that it has ended.
     ended: Option<&'a Op>,
@@ -331,7 +331,8 @@ fn sessions(history: &History) -> Result<BTreeMap<u64, Session<'_>>, Broken<'_>>
     let mut sessions: BTreeMap<u64, Session<'_>> = BTreeMap::new();
     for op in history.ops() {
         let Some(session) = op.session.map(|id| sessions.entry(id).or_default()) else { continue };
-        let leaves = matches!(op.kind, OpKind::Close | OpKind::Abandon)
+        // Who falls silent has sent nothing: the session lives for its time-out, whatever became of its connection.
+        let leaves = op.kind == OpKind::Close
             && !op.error.as_deref().is_some_and(|error| error.starts_with("not-sent"));
         if leaves && session.leaving.is_none() {
             session.leaving = Some(op);
@@ -522,6 +523,20 @@ mod tests {
         // And an attempt to close it may succeed at any moment after its call.
         begun().look(20, 7, true).close(100, 1, EventKind::Info).look(200, 7, false).valid();
         begun().look(20, 7, true).close(100, 1, EventKind::Info).look(200, 7, true).valid();
+    }
+
+    #[test]
+    fn a_session_that_was_left_in_silence_lives_for_its_time_out_all_the_same() {
+        let (summary, ops) = begun().abandon(100, 1, None).look(200, 7, false).broken();
+        assert_eq!((summary.as_str(), ops), ("a node died before its session", 2));
+        begun().abandon(100, 1, None).look(200, 7, true).look(960, 7, false).valid();
+        // One whose closing got no answer may have ended, and is left in silence as well.
+        begun()
+            .look(20, 7, true)
+            .close(100, 1, EventKind::Info)
+            .abandon(150, 1, None)
+            .look(200, 7, false)
+            .valid();
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::iter::Peekable;
 use checker::history::Event as Line;
 use harness_core::load::{self, ClientId, Due, Step, Terms};
 use node_core::Plant;
+use node_wire::ids::SessionId;
 use runs::member::MemberId;
 use workloads::{Op, Outcome, Workload};
 use zookeeper_mapping::{Answer, outcome};
@@ -22,6 +23,15 @@ use crate::dice::{Dice, Part};
 fn none() -> Peekable<Arrivals> {
     let nothing: Arrivals = Box::new(std::iter::empty());
     nothing.peekable()
+}
+
+/// What is known of a session that began or ended.
+pub(super) struct Told {
+    pub(super) session: SessionId,
+    /// When it was asked for; none where that is now.
+    pub(super) since_ns: Option<u64>,
+    /// Who said so, if anybody did.
+    pub(super) member: Option<u64>,
 }
 
 /// All clients, and what they share.
@@ -174,6 +184,26 @@ impl<P: Plant> World<P> {
         let line = outcome.event(op, process, self.now.as_ns());
         self.push_line(seat, line, sent);
         outcome
+    }
+
+    /// Writes down what became of a session beside the workload's own operations, for workloads that judge sessions.
+    pub(super) fn note_life(&mut self, seat: usize, op: &Op, answer: &Answer, told: &Told) {
+        let now = self.now.as_ns();
+        let plan = self.the_plan();
+        let load = &mut plan.load;
+        if load.seats[seat].errand.is_some() || !load.rules.workload().records_sessions() {
+            return;
+        }
+        let (process, outcome) = (load.process(seat), outcome(op, answer));
+        load.rules.workload_mut().complete(process, op, &outcome);
+        let lines = [op.event(process, told.since_ns.unwrap_or(now)), outcome.event(op, process, now)].map(
+            |mut line| {
+                line.node = told.member;
+                line.session = Some(told.session.0.cast_unsigned());
+                line
+            },
+        );
+        plan.lines.extend(lines);
     }
 
     fn push_line(&mut self, seat: usize, mut line: Line, sent: bool) {

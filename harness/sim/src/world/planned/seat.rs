@@ -9,11 +9,12 @@ use node_core::Plant;
 use node_wire::client::{ErrorCode, XID_PING, XID_WATCH};
 use node_wire::ids::{ServerId, Zxid};
 use workloads::Op;
-use zookeeper_mapping::Answer;
+use zookeeper_mapping::{Action, Answer, request};
 
 use super::super::operations::answer_of;
 use super::super::{Event, World};
 use super::errand::{CALM_PATIENCE_US, Errand};
+use super::load::Told;
 use crate::client::{self, Client, Flow, Purpose, Session};
 use crate::dice::{Dice, Part};
 use crate::network::HostIndex;
@@ -142,6 +143,9 @@ impl<P: Plant> World<P> {
     /// Makes one attempt to connect.
     fn attempt(&mut self, index: usize) {
         if !self.has_work(index) {
+            if self.seat(index).errand.is_none() {
+                self.leave_seat(index);
+            }
             return;
         }
         let host = if self.seat(index).errand.is_some() {
@@ -161,11 +165,13 @@ impl<P: Plant> World<P> {
             self.attempt_failed(index);
             return;
         }
+        let now = self.now;
         let conn = self.open_client_conn(index, host);
         let timeout = i32::try_from(self.drawn.session_timeout_ms).unwrap_or(i32::MAX);
         let wire = &mut self.seat(index).wire;
         wire.conn = Some(conn);
         wire.ready = false;
+        wire.asked_at = now;
         let frame = wire.connect(timeout, None, false);
         self.send_to_member(conn, Flow::Frame(frame));
     }
@@ -198,9 +204,10 @@ impl<P: Plant> World<P> {
         self.the_plan().load.idle.retain(|idle| *idle != index);
     }
 
-    /// Goes away for good.
+    /// Goes away for good. Its session is left to expire, and whoever judges sessions counts from here.
     pub(super) fn leave_seat(&mut self, index: usize) {
         self.close_seat(index);
+        self.let_go(index, &Answer::Abandoned, None);
         self.seat(index).plan += 1;
     }
 
@@ -215,6 +222,19 @@ impl<P: Plant> World<P> {
             return;
         }
         self.go_home(index);
+    }
+
+    /// A client's session is over for it, in a way that no operation of the workload says.
+    fn let_go(&mut self, index: usize, answer: &Answer, member: Option<u64>) {
+        if let Some(session) = self.seat(index).wire.session.take() {
+            let told = Told { session: session.id, since_ns: None, member };
+            self.note_life(index, &Op::abandon(), answer, &told);
+        }
+    }
+
+    /// The member that a client is connected to, or was, as histories name it.
+    fn member_of(&mut self, index: usize) -> Option<u64> {
+        u64::try_from(self.seat(index).wire.member + 1).ok()
     }
 
     /// Gives its connection up, and connects again: at home, if home takes it.
@@ -236,8 +256,11 @@ impl<P: Plant> World<P> {
             *purpose = Purpose::Nothing;
         }
         let answer = Answer::Lost { reason: "no answer in time".to_owned() };
-        self.finish_operation(index, &op, &answer);
-        self.is_free(index);
+        if self.finish_operation(index, &op, &answer) {
+            self.go_home(index);
+        } else {
+            self.is_free(index);
+        }
     }
 
     fn ping_from(&mut self, index: usize, conn: usize) {
@@ -258,6 +281,14 @@ impl<P: Plant> World<P> {
     /// Sends an operation.
     pub(super) fn invoke_at(&mut self, index: usize, op: Op, due: Option<u64>) {
         self.note_invoke(index, &op, due, true);
+        if request(&op) == Action::Abandon {
+            // Silent from before the moment that is written down.
+            self.close_seat(index);
+            self.note_answer(index, &op, &Answer::Abandoned, true);
+            self.seat(index).wire.session = None;
+            self.go_home(index);
+            return;
+        }
         let frames = self.seat(index).wire.frames_of(&op);
         self.seat(index).open = Some(op);
         let Some(conn) = self.seat(index).wire.conn else { return };
@@ -269,11 +300,23 @@ impl<P: Plant> World<P> {
         self.set_seat(index, patience, Wake::give_up);
     }
 
-    fn finish_operation(&mut self, index: usize, op: &Op, answer: &Answer) {
+    /// Notes what came of an operation. True if the session is over with it: the next one is a new one.
+    fn finish_operation(&mut self, index: usize, op: &Op, answer: &Answer) -> bool {
         let outcome = self.note_answer(index, op, answer, true);
         if let Some(errand) = &mut self.seat(index).errand {
             errand.note(op.clone(), outcome);
         }
+        if !op.ends_session() {
+            return false;
+        }
+        if matches!(answer, Answer::Closed { .. }) {
+            self.seat(index).wire.session = None;
+        } else {
+            // Closed or not, nothing more is heard of it from here.
+            let member = self.member_of(index);
+            self.let_go(index, &Answer::Abandoned, member);
+        }
+        true
     }
 
     /// A connected client has nothing under way: it does its errand, goes home, or waits for what is due.
@@ -307,23 +350,23 @@ impl<P: Plant> World<P> {
 
     fn seat_connected(&mut self, index: usize, conn: usize, frame: Bytes) {
         let response = client::connect_response(frame).expect("a member's answer is well formed");
-        let seat = self.seat(index);
+        let member = self.member_of(index);
         if response.timeout_ms <= 0 {
-            seat.wire.session = None;
+            self.let_go(index, &Answer::Expired, member);
             self.attempt_failed(index);
             return;
         }
-        match &mut seat.wire.session {
-            Some(session) => session.timeout_ms = response.timeout_ms,
-            None => {
-                seat.wire.session = Some(Session {
-                    id: response.session,
-                    password: response.password,
-                    timeout_ms: response.timeout_ms,
-                    seen: Zxid::ZERO,
-                });
-            }
+        let seat = self.seat(index);
+        if let Some(session) = &mut seat.wire.session {
+            session.timeout_ms = response.timeout_ms;
+        } else {
+            let (id, timeout_ms) = (response.session, response.timeout_ms);
+            seat.wire.session =
+                Some(Session { id, password: response.password, timeout_ms, seen: Zxid::ZERO });
+            let told = Told { session: id, since_ns: Some(seat.wire.asked_at.as_ns()), member };
+            self.note_life(index, &Op::open(), &Answer::Opened { timeout_ms }, &told);
         }
+        let seat = self.seat(index);
         seat.wire.ready = true;
         seat.plan += 1;
         if let Some(errand) = &mut seat.errand {
@@ -369,12 +412,14 @@ impl<P: Plant> World<P> {
                 *next = Purpose::Nothing;
             }
         }
-        self.finish_operation(index, &op, &answer);
+        let over = self.finish_operation(index, &op, &answer);
         let moved = matches!(
             answer,
             Answer::Refused { code: ErrorCode::SessionMoved | ErrorCode::SessionExpired, .. }
         );
-        if moved {
+        if over {
+            self.go_home(index);
+        } else if moved {
             self.lose_seat(index, "the session is elsewhere");
         } else {
             self.is_free(index);
