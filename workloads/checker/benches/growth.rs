@@ -167,8 +167,14 @@ fn mean(way: Way, options: Options) -> (f64, Verdict) {
         }
         Way::Object(model) => {
             let Options { ops: operations, conc: clients, seed, .. } = options;
-            let records =
-                objects::records(objects::Wanted { model, operations, clients, seed, falsified: false });
+            let records = objects::records(objects::Wanted {
+                model,
+                read_whole: false,
+                operations,
+                clients,
+                seed,
+                falsified: false,
+            });
             match model {
                 ModelName::Kv => object(&Kv::default(), records),
                 ModelName::Mutex => object(&Mutex, records),
