@@ -1,6 +1,6 @@
 //! Faults: who is hit, what is done, and what follows from it.
 //!
-//! A kind of fault is a value, one file each, and a line in [`faults`]: its name, its sentence, the mechanism that a cluster
+//! A kind of fault is a value, one file each, and a line in the list below: its name, its sentence, the mechanism that a cluster
 //! needs for it, the smallest ensemble on which it means anything, and its aim. The aim decides at the moment of injection
 //! whom it hits ([`scene`]), and makes of a shape of [`topology`] an [`action`] that a cluster carries out. Several faults
 //! may act at once: [`in_force`] is what follows from all of them together.
