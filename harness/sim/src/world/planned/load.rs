@@ -9,13 +9,12 @@ use std::iter::Peekable;
 use checker::history::Event as Line;
 use harness_core::load::{self, ClientId, Due, Step, Terms};
 use node_core::Plant;
-use node_wire::ids::SessionId;
 use runs::member::MemberId;
 use workloads::{Op, Outcome, Workload};
 use zookeeper_mapping::{Answer, outcome};
 
 use super::super::{Event, World};
-use super::seat::{Seat, Wake};
+use super::seat::{Seat, Told, Wake};
 use super::{Arrivals, Setting};
 use crate::dice::{Dice, Part};
 
@@ -23,15 +22,6 @@ use crate::dice::{Dice, Part};
 fn none() -> Peekable<Arrivals> {
     let nothing: Arrivals = Box::new(std::iter::empty());
     nothing.peekable()
-}
-
-/// What is known of a session that began or ended.
-pub(super) struct Told {
-    pub(super) session: SessionId,
-    /// When it was asked for; none where that is now.
-    pub(super) since_ns: Option<u64>,
-    /// Who said so, if anybody did.
-    pub(super) member: Option<u64>,
 }
 
 /// All clients, and what they share.

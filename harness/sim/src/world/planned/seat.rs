@@ -7,14 +7,13 @@ use bytes::Bytes;
 use harness_core::load::{self, CONNECT_PATIENCE_NS, ClientId, Step};
 use node_core::Plant;
 use node_wire::client::{ErrorCode, XID_PING, XID_WATCH};
-use node_wire::ids::{ServerId, Zxid};
+use node_wire::ids::{ServerId, SessionId, Zxid};
 use workloads::Op;
 use zookeeper_mapping::{Action, Answer, request};
 
 use super::super::operations::answer_of;
 use super::super::{Event, World};
 use super::errand::{CALM_PATIENCE_US, Errand};
-use super::load::Told;
 use crate::client::{self, Client, Flow, Purpose, Session};
 use crate::dice::{Dice, Part};
 use crate::network::HostIndex;
@@ -46,6 +45,15 @@ impl Wake {
     fn give_up(seat: usize, plan: u64) -> Self {
         Self::GiveUp { seat, plan }
     }
+}
+
+/// What is known of a session that began or ended.
+pub(super) struct Told {
+    pub(super) session: SessionId,
+    /// When it was asked for; none where that is now.
+    pub(super) since_ns: Option<u64>,
+    /// Who said so, if anybody did.
+    pub(super) member: Option<u64>,
 }
 
 /// A client.
