@@ -18,7 +18,9 @@ pub(super) const FAULT: Fault = Fault {
 };
 
 fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
-    let leads = |member: &MemberId| Some(*member) == draw.scene.leader;
-    let followers: Vec<MemberId> = draw.there.iter().copied().filter(|member| !leads(member)).collect();
+    // Where nobody is known to lead, whoever is hit might.
+    let leader = draw.scene.leader?;
+    let followers: Vec<MemberId> =
+        draw.there.iter().copied().filter(|member| *member != leader).collect();
     Some(draw.scene.kill(&[followers.choose(&mut draw.rng).copied()?]))
 }

@@ -1,7 +1,8 @@
 //! One client of a planned run: a session that moves between members and comes home again.
 //!
 //! What it does next is the load's word (`load`); here is how: frames, answers, time-outs and pings. An operation without
-//! an answer in time stays open, and the connection stays as well. Whoever moves gives its connection up first.
+//! an answer in time stays open, and the connection stays as well, unless it was the session's end. Whoever moves gives its
+//! connection up first.
 
 use bytes::Bytes;
 use harness_core::load::{self, CONNECT_PATIENCE_NS, ClientId, Step};
