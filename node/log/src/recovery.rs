@@ -6,7 +6,9 @@
 //! - every record has its checksum, every file begins with the entry in its name, zxids ascend;
 //! - where one file ends and the next begins, and behind the base, entries follow each other without a gap
 //!   (inside a file a gap is taken as written: the file was written in one piece);
-//! - a damaged snapshot is stepped over only when the log holds the very entry that it is named after.
+//! - a damaged snapshot is stepped over only when the log holds the very entry that it is named after, and all that was
+//!   before it: behind an older snapshot, or from the first entry that there can be. A log that begins with a later epoch
+//!   may have been purged, and a member that stands on nothing would call its remains the whole.
 //!
 //! A write that a crash interrupted leaves a damaged record at the end of the last file with nothing sound
 //! behind it. It was never reported as durable and is cut off. Damage anywhere else means that the disk lost
@@ -99,11 +101,18 @@ impl History {
             damaged.iter().map(|(_, name, reason)| (name.clone(), reason.clone())).collect();
         let history = Self { image, digest, files, earlier, damaged_snapshots };
         for (zxid, file, reason) in damaged {
-            if !history.records().any(|entry| entry.zxid() == zxid) {
+            if !history.reaches_back() || !history.records().any(|entry| entry.zxid() == zxid) {
                 return Err(LogError::DamagedSnapshot { file, reason });
             }
         }
         Ok(history)
+    }
+
+    /// Whether nothing can be missing before its first entry: a sound snapshot stands there, or it is the first of all.
+    fn reaches_back(&self) -> bool {
+        let first_of_all =
+            || self.records().next().is_some_and(|entry| entry.zxid() == Zxid::new(Epoch(1), 1));
+        self.image.zxid != Zxid::ZERO || first_of_all()
     }
 
     /// The last zxid that it holds.

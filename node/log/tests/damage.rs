@@ -173,6 +173,30 @@ fn a_damaged_snapshot_that_the_log_can_not_replace_is_refused() {
     assert!(matches!(open(&storage), Err(LogError::DamagedSnapshot { .. })));
 }
 
+#[test]
+fn a_damaged_snapshot_is_refused_where_the_log_may_have_been_purged_before_its_first_entry() {
+    // The whole log holds what the snapshots held; without its first file nothing says so, because a later epoch may be
+    // the first one as well.
+    for (purged, refused) in [(false, false), (true, true)] {
+        let storage = MemStorage::new();
+        let mut log = log_with(&storage, &entries(1, 2));
+        log.set_accepted_epoch(zxid(5, 0).epoch()).expect("a sound disk");
+        log.set_current_epoch(zxid(5, 0).epoch()).expect("a sound disk");
+        log.roll().expect("a sound disk");
+        let later = support::entry(zxid(5, 1), b"later");
+        append(&mut log, std::slice::from_ref(&later));
+        write_snapshot(&storage, &image(zxid(5, 1), fold(fold(0, &entries(1, 2)), &[later])))
+            .expect("a sound disk");
+        if purged {
+            storage.remove("log.100000001").expect("a file");
+        }
+        assert!(storage.flip_bit("snapshot.500000001", 300));
+        let opened = open(&storage);
+        assert_eq!(matches!(opened, Err(LogError::DamagedSnapshot { .. })), refused, "purged: {purged}");
+        assert_eq!(opened.is_ok(), !refused);
+    }
+}
+
 /// The tree of an installation that was interrupted as soon as it was written, as another member of this epoch left it.
 fn interrupted(zxid: Zxid) -> (String, Bytes) {
     let storage = MemStorage::new();
