@@ -54,12 +54,20 @@ pub(crate) struct Store {
     queue: VecDeque<(u64, StoreOp)>,
     /// What the writer is doing: consecutive appends, or one other operation.
     running: Vec<(u64, StoreOp)>,
+    /// When each of those that the writer has not finished was told.
+    told: VecDeque<Time>,
 }
 
 impl Store {
     /// Puts an operation at the end.
-    pub(crate) fn push(&mut self, ticket: u64, op: StoreOp) {
+    pub(crate) fn push(&mut self, ticket: u64, op: StoreOp, now: Time) {
         self.queue.push_back((ticket, op));
+        self.told.push_back(now);
+    }
+
+    /// Since when the oldest operation that is not done waits.
+    pub(crate) fn waits_since(&self) -> Option<Time> {
+        self.told.front().copied()
     }
 
     /// Starts the next batch if the writer is idle and there is something to do. While a snapshot is being
@@ -112,6 +120,7 @@ impl Store {
 
     /// The batch that the writer finishes, or that a crash interrupts.
     pub(crate) fn take_running(&mut self) -> Vec<(u64, StoreOp)> {
+        self.told.drain(..self.running.len());
         std::mem::take(&mut self.running)
     }
 }
@@ -214,7 +223,7 @@ mod tests {
         let ops =
             [append(1), append(2), StoreOp::Truncate(Zxid::ZERO), StoreOp::CurrentEpoch(Epoch(2)), append(3)];
         for (ticket, op) in (1..).zip(ops) {
-            store.push(ticket, op);
+            store.push(ticket, op, Time::default());
         }
         let mut batches = Vec::new();
         while store.start(false) {
@@ -227,7 +236,7 @@ mod tests {
     #[test]
     fn nothing_is_truncated_under_a_snapshot_that_is_being_written() {
         let mut store = Store::default();
-        store.push(1, StoreOp::Truncate(Zxid::ZERO));
+        store.push(1, StoreOp::Truncate(Zxid::ZERO), Time::default());
         assert!(!store.start(true));
         assert!(store.start(false));
     }

@@ -236,7 +236,7 @@ impl<P: Plant> World<P> {
         let appends = matches!(op, StoreOp::Append(_));
         self.counters.trunc_then_diff += u64::from(process.truncated && appends);
         process.truncated = matches!(op, StoreOp::Truncate(_));
-        process.store.push(ticket, op);
+        process.store.push(ticket, op, self.now);
         self.start_store(host);
     }
 

@@ -4,7 +4,9 @@
 //! on disk; so when a quorum of members that nothing disturbs has followed it since it proposed something, and its links
 //! to them are well, that is committed within a bound which follows from the climate: two ways over a link, two
 //! synchronizations, and room. Nothing else may be waited for: not the leader's own disk where others are a quorum, not a
-//! member that is away or is being brought to the history, not a session that waits to go on.
+//! member that is away or is being brought to the history, not a session that waits to go on. A member whose disk has not yet
+//! done what it was told before the proposal is behind, and can't be waited for either: where every change of the membership
+//! is a synchronization of its own, changes may come faster than a slow disk takes them.
 //!
 //! A tree may be on its way for longer than a peer may be silent. Until the limit for taking a history over neither the
 //! leader that sends it nor the member that was told of it gives up the connection, unless the member dialled again.
@@ -224,7 +226,14 @@ impl<P: Plant> World<P> {
             .filter(|host| self.progress.linked_since(leader, *host) <= since)
             .chain([leader])
             .filter(|host| self.progress.undisturbed_since(*host) <= since)
+            .filter(|host| !self.is_behind(*host, since))
             .collect()
+    }
+
+    /// Whether a member's disk has still to do what it was told before this moment.
+    fn is_behind(&self, host: HostIndex, moment: Time) -> bool {
+        let process = self.hosts[host].process.as_ref();
+        process.and_then(|process| process.store.waits_since()).is_some_and(|since| since < moment)
     }
 
     /// A member says something of itself: perhaps that its leader fell silent.
