@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-pub use runs::clock::{RunNs, milliseconds, nanoseconds};
+pub use runs::clock::{RunNs, milliseconds, nanoseconds, whole_milliseconds};
 
 /// The clock of a run. Copies agree with each other.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +28,4 @@ impl RunClock {
     pub fn instant(&self, ns: RunNs) -> Instant {
         self.origin + Duration::from_nanos(ns)
     }
-}
-
-/// A duration in whole milliseconds.
-pub fn whole_milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

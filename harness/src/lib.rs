@@ -15,7 +15,7 @@
 //!   everything after it.
 //! - [`worlds`]: many worlds of the simulator, on all cores.
 //! - [`descriptors`]: how many files may be open; [`progress`]: what is told meanwhile.
-//! - [`targets`]: what is tested; [`text`]: words that people type.
+//! - [`text`]: words that people type.
 //! - [`store`]: run folders, their locks, and the sweeping of what a killed harness left.
 
 pub mod checking;
@@ -38,7 +38,6 @@ pub mod run;
 pub mod seed;
 pub mod sim_run;
 pub mod store;
-pub mod targets;
 pub mod text;
 pub mod worlds;
 

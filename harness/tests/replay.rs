@@ -173,7 +173,7 @@ fn a_folder_from_a_stranger_runs_nothing_and_opens_nothing() {
     };
     let original = json(run.join("run.json"));
     for (flags, asked) in [
-        ("--target zookeeper --zookeeper rp", "--zookeeper rp"),
+        ("--system zookeeper --zookeeper rp", "--zookeeper rp"),
         ("--cluster docker --image evil:latest", "--image evil:latest"),
         ("--cluster docker --image evil --image-command sh", "--image evil --image-command sh"),
         ("--cluster docker --publish 0.0.0.0", "--publish 0.0.0.0"),
@@ -191,7 +191,7 @@ fn a_folder_from_a_stranger_runs_nothing_and_opens_nothing() {
     // Whoever types it means it.
     edited(&run, |info| {
         info["repeat"] =
-            "harness run --target zookeeper --zookeeper rp --nodes 3 --time-limit 2s --seed 3".into();
+            "harness run --system zookeeper --zookeeper rp --nodes 3 --time-limit 2s --seed 3".into();
         info["cluster"] = "process".into();
         info["interval_ms"] = 10_000.into();
     });

@@ -26,7 +26,7 @@ fn bad_input_is_refused_with_254_and_leaves_nothing() {
         (&["run", "--nemesis", "partition-leadr"], "did you mean `partition-leader`?"),
         (&["run", "--workload", "registre"], "did you mean `register`?"),
         (&["run", "--cluster", "dcoker"], "did you mean `docker`?"),
-        (&["run", "--target", "zookeper"], "did you mean `zookeeper`?"),
+        (&["run", "--system", "zookeper"], "did you mean `zookeeper`?"),
         (&["run", "--plant", "commit-alon"], "did you mean `commit-alone`?"),
         (&["completions", "tcsh"], "bash"),
         (&["run", "--nodes", "0"], "at least one member"),

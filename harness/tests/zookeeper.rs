@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use harness::targets::java::Java;
+use harness_systems::zookeeper::java::Java;
 use serde_json::Value;
 
 /// One run at a time.
@@ -61,7 +61,7 @@ fn apache_zookeeper_is_broken_proven_and_judged_by_what_it_promises() {
     let Some(_machine) = machine() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let faults = [
-        "--target",
+        "--system",
         "zookeeper",
         "--nemesis",
         "kill-leader,partition-leader",
@@ -97,7 +97,7 @@ fn members_of_a_mixed_ensemble_are_replaced_by_the_other_kind_while_it_serves() 
     let Some(_machine) = machine() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let faults =
-        ["--target", "mixed:1", "--nemesis", "replace-rolling", "--time-limit", "30s", "--seed", "5"];
+        ["--system", "mixed:1", "--nemesis", "replace-rolling", "--time-limit", "30s", "--seed", "5"];
     let output = run(folder.path(), &faults);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let results = json(folder.path(), "results.json");
@@ -112,7 +112,7 @@ fn members_of_a_mixed_ensemble_are_replaced_by_the_other_kind_while_it_serves() 
 #[test]
 fn without_apache_zookeeper_a_run_is_refused_before_anything_is_started() {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = run(folder.path(), &["--target", "zookeeper", "--zookeeper", "nowhere.jar"]);
+    let output = run(folder.path(), &["--system", "zookeeper", "--zookeeper", "nowhere.jar"]);
     assert_eq!(output.status.code(), Some(254), "{}", text(&output));
     assert!(text(&output).contains("--zookeeper"), "{}", text(&output));
     assert!(!folder.path().join("runs").exists());

@@ -28,7 +28,7 @@ pub mod workload;
 mod rotation;
 
 pub use op::Op;
-pub use outcome::{Claims, Outcome, Refusal, UNREADABLE};
+pub use outcome::{Claims, Outcome, Refusal, SESSION_EXPIRED, UNREADABLE};
 pub use register::{Register, RegisterParams};
 pub use workload::{Kind, Params, Workload};
 

@@ -1,5 +1,7 @@
 //! What came of an operation, as a system's mapping says it.
 
+use std::time::Duration;
+
 use checker::history::{Event, EventKind, Function, Value};
 
 use crate::op::Op;
@@ -7,6 +9,9 @@ use crate::op::Op;
 /// The value recorded for data that no write of a workload can have left: it reads as a value that nobody
 /// wrote, so that corruption is judged as the violation it is.
 pub const UNREADABLE: i64 = -1;
+
+/// The error beside the end of a session of which somebody said that it expired.
+pub const SESSION_EXPIRED: &str = "session-expired";
 
 /// What an answer claims about order. A claim is a witness and never trusted alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +63,39 @@ impl Outcome {
     pub fn without_result(kind: EventKind, op: &Op, error: String) -> Self {
         let value = if op.function() == Function::Read { Value::Null } else { op.value() };
         Self { kind, value, claims: Claims::default(), error: Some(error), refusal: None }
+    }
+
+    /// An operation that never left the client.
+    #[must_use]
+    pub fn not_sent(op: &Op, why: &str) -> Self {
+        Self::without_result(EventKind::Fail, op, format!("not-sent: {why}"))
+    }
+
+    /// An operation whose answer never came. A look has no effect, so a lost one is simply over; a change may
+    /// have happened.
+    #[must_use]
+    pub fn lost(op: &Op, why: &str) -> Self {
+        let kind = if op.is_change() { EventKind::Info } else { EventKind::Fail };
+        Self::without_result(kind, op, format!("lost: {why}"))
+    }
+
+    /// The opening of a session with this time-out.
+    #[must_use]
+    pub fn opened(timeout: Duration) -> Self {
+        let timeout_ms = i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX);
+        Self::told(Value::One(timeout_ms), None)
+    }
+
+    /// The abandonment of a session: its client is silent from here on.
+    #[must_use]
+    pub fn abandoned() -> Self {
+        Self::told(Value::Null, None)
+    }
+
+    /// The end of a session by somebody's word that it expired.
+    #[must_use]
+    pub fn expired() -> Self {
+        Self { error: Some(SESSION_EXPIRED.to_owned()), ..Self::abandoned() }
     }
 
     /// Whether the process must never be used again: its operation may take effect at any later moment.

@@ -45,7 +45,7 @@ pub enum Command {
     Sim(Box<SimArgs>),
     /// Plant every known bug and show that the bench finds it
     Selftest(Box<SelftestArgs>),
-    /// List what can be named: nemeses, workloads, targets, models, conditions, faults, plants
+    /// List what can be named: nemeses, workloads, systems, models, conditions, faults, plants
     List(ListArgs),
     /// Tell what works on this machine
     Doctor(DoctorArgs),
@@ -99,9 +99,9 @@ pub struct RunArgs {
     /// Where members run; auto takes containers where a Docker engine answers
     #[arg(long, value_name = "WHERE", default_value = "auto", value_parser = names::a_cluster())]
     pub cluster: String,
-    /// What is tested: the bundled node, Apache ZooKeeper, or both with N members of Apache ZooKeeper
-    #[arg(long, value_name = "WHAT", default_value = "node", value_parser = names::a_target())]
-    pub target: String,
+    /// The system under test; `harness list systems` says what each is and promises
+    #[arg(long, value_name = "NAME", default_value = "node", value_parser = names::a_system())]
+    pub system: String,
     /// The tick of Apache ZooKeeper's members, who give each other up after two of them [default: 500ms]
     #[arg(long, value_name = "TIME")]
     pub tick: Option<String>,
@@ -111,8 +111,8 @@ pub struct RunArgs {
     /// What is broken: `none`, or a list of nemeses that take turns; see below
     #[arg(long, value_name = "LIST", default_value = "none", value_parser = names::a_nemesis(), hide_possible_values = true)]
     pub nemesis: String,
-    /// From the onset of one fault to that of the next; each is held for half of it [default: 4s; with members of
-    /// Apache ZooKeeper, which take seconds to start, 10s]
+    /// From the onset of one fault to that of the next; each is held for half of it [default: the system's own, which
+    /// `harness list systems` tells; 4s for the bundled node]
     #[arg(long, value_name = "TIME")]
     pub interval: Option<String>,
     /// Operations per second over all clients, due at moments drawn from the seed
@@ -140,7 +140,7 @@ pub struct RunArgs {
     /// What the run is called in the store [default: workload and nemeses]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Plant a known bug in the members, which the run must then find; see below
+    /// Plant a known bug in the members or in the clients, which the run must then find; see below
     #[arg(long, value_name = "BUG", value_parser = names::a_plant(), hide_possible_values = true)]
     pub plant: Option<String>,
     /// Let the nemeses act at once, each in its own rhythm, instead of taking turns
@@ -161,9 +161,10 @@ pub struct RunArgs {
     /// How long a session outlives its client's silence
     #[arg(long, value_name = "TIME", default_value = "10s")]
     pub session_timeout: String,
-    /// Silence between members after which one gives up on another
-    #[arg(long, value_name = "TIME", default_value = "250ms")]
-    pub peer_timeout: String,
+    /// Silence between members after which one gives up on another [default: the system's own; 250ms for the bundled
+    /// node]
+    #[arg(long, value_name = "TIME")]
+    pub peer_timeout: Option<String>,
     /// When killed members lose what they had not synced: kill-all, always, never
     #[arg(long, value_name = "WHEN", default_value = "kill-all")]
     pub lose_unsynced: String,

@@ -4,16 +4,17 @@
 //! clap's would, and because some flags take a list of them.
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use harness_systems::catalogue::SYSTEMS;
+use harness_systems::planted::ClientBug;
 use node_core::Bug;
 use runs::cluster_kind::ClusterKind;
 
 use crate::nemesis::Nemesis;
-use crate::targets::Target;
 use crate::text::suggest;
 
 /// What there is to list.
 pub(crate) const LISTS: [&str; 7] =
-    ["nemeses", "workloads", "targets", "models", "conditions", "faults", "plants"];
+    ["nemeses", "workloads", "systems", "models", "conditions", "faults", "plants"];
 
 /// Any text; these names are shown.
 #[derive(Clone)]
@@ -42,8 +43,8 @@ pub fn a_cluster() -> Named {
 }
 
 /// What may be tested.
-pub fn a_target() -> Named {
-    Named(|| Target::LIST.map(|(name, _)| name).to_vec())
+pub fn a_system() -> Named {
+    Named(systems)
 }
 
 /// What clients may do.
@@ -74,8 +75,18 @@ pub(super) fn workloads() -> Vec<&'static str> {
     workloads::WORKLOADS.iter().map(|workload| workload.name).collect()
 }
 
-pub(super) fn plants() -> Vec<&'static str> {
+pub(super) fn systems() -> Vec<&'static str> {
+    SYSTEMS.iter().map(|system| system.name).collect()
+}
+
+/// Bugs of the bundled node.
+pub(super) fn bugs() -> Vec<&'static str> {
     Bug::ALL.iter().map(|bug| bug.name()).collect()
+}
+
+/// Those, and the clients'.
+pub(super) fn plants() -> Vec<&'static str> {
+    bugs().into_iter().chain(ClientBug::ALL.iter().map(|bug| bug.name())).collect()
 }
 
 /// The long lists, which would fill the help of their flags.

@@ -1,18 +1,19 @@
 //! Flags of a run as they are meant: what was typed becomes [`RunOptions`], or a refusal that says what to do
 //! instead.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use harness_systems::{System, catalogue};
 use node_core::Bug;
 use runs::cluster_kind::ClusterKind;
 
 use super::{RunArgs, names};
 use crate::cluster::ports::MAX_MEMBERS;
-use crate::config::{ASKED_FOR, Containers, LoseUnsynced, RunOptions, TICK, Where, usual_interval};
+use crate::config::{ASKED_FOR, Containers, LoseUnsynced, Plant, RunOptions, TICK, Where};
 use crate::exit::Failure;
 use crate::nemesis::{self, Nemesis};
 use crate::seed;
-use crate::targets::Target;
 use crate::text::{span, suggest};
 
 /// The longest name of a run.
@@ -23,7 +24,8 @@ impl RunOptions {
     pub fn from_args(args: &RunArgs) -> Result<Self, Failure> {
         let seed = args.seed.unwrap_or_else(seed::fresh);
         let nemeses = nemesis::catalogue::parse_list(&args.nemesis).map_err(Failure::Usage)?;
-        let target = Target::parse(&args.target, nodes(args)?)?;
+        let system = system(&args.system, nodes(args)?)?;
+        let usual = system.traits();
         let mut options = Self {
             nodes: nodes(args)?,
             cluster: cluster(&args.cluster)?,
@@ -32,11 +34,11 @@ impl RunOptions {
                 image_command: args.brought.image_command.clone(),
                 publish: args.brought.publish,
             },
-            target,
+            system,
             zookeeper: args.brought.zookeeper.clone(),
             tick: optional_time("--tick", args.tick.as_deref(), TICK)?,
             workload: workload(&args.workload)?,
-            interval: optional_time("--interval", args.interval.as_deref(), usual_interval(target))?,
+            interval: optional_time("--interval", args.interval.as_deref(), usual.usual_interval)?,
             rate: args.rate,
             concurrency: args.concurrency,
             keys: args.keys,
@@ -45,11 +47,15 @@ impl RunOptions {
             min_rate: args.min_rate,
             store: args.store.clone(),
             name: String::new(),
-            plant: plant(args.plant.as_deref())?,
+            plant: plant(args.plant.as_deref(), &names::plants(), Plant::from_name)?,
             base_port: args.base_port,
             op_timeout: time("--op-timeout", &args.op_timeout)?,
             session_timeout: time("--session-timeout", &args.session_timeout)?,
-            peer_timeout: time("--peer-timeout", &args.peer_timeout)?,
+            peer_timeout: optional_time(
+                "--peer-timeout",
+                args.peer_timeout.as_deref(),
+                usual.usual_peer_timeout,
+            )?,
             lose_unsynced: LoseUnsynced::parse(&args.lose_unsynced)?,
             overlap: args.overlap,
             fail_fast: args.fail_fast,
@@ -57,7 +63,7 @@ impl RunOptions {
             nemeses,
         };
         not_here(args)?;
-        for_java_only(args, target)?;
+        for_java_only(args, &*options.system)?;
         options.check()?;
         options.name = run_name(args, &options)?;
         options.repeat = options.command_line();
@@ -75,11 +81,23 @@ fn nodes(args: &RunArgs) -> Result<u32, Failure> {
     }
 }
 
+/// The system that a name means, for an ensemble of so many.
+fn system(text: &str, nodes: u32) -> Result<Arc<dyn System>, Failure> {
+    match catalogue::choose(text, nodes) {
+        Some(Ok(system)) => Ok(system),
+        Some(Err(why)) => Err(Failure::usage(format!("--system {text}: {why}"))),
+        None => {
+            let advice = "--system takes one of these, N being how many members are Apache ZooKeeper:";
+            Err(Failure::Usage(suggest::unknown("system", text, &names::systems(), advice)))
+        }
+    }
+}
+
 /// What is said of Apache ZooKeeper's members where there are none.
-fn for_java_only(args: &RunArgs, target: Target) -> Result<(), Failure> {
-    if !target.has_java() && (args.brought.zookeeper.is_some() || args.tick.is_some()) {
+fn for_java_only(args: &RunArgs, system: &dyn System) -> Result<(), Failure> {
+    if !system.traits().takes_java && (args.brought.zookeeper.is_some() || args.tick.is_some()) {
         return Err(Failure::usage(
-            "--zookeeper and --tick are for Apache ZooKeeper: add --target zookeeper or mixed:N",
+            "--zookeeper and --tick are for Apache ZooKeeper: add --system zookeeper or mixed:N",
         ));
     }
     Ok(())
@@ -110,11 +128,20 @@ fn workload(text: &str) -> Result<&'static str, Failure> {
     })
 }
 
-pub(crate) fn plant(text: Option<&str>) -> Result<Option<Bug>, Failure> {
+/// The members' bug of that name, for commands that have no clients of their own.
+pub(crate) fn bug(text: Option<&str>) -> Result<Option<Bug>, Failure> {
+    plant(text, &names::bugs(), Bug::from_name)
+}
+
+fn plant<T>(
+    text: Option<&str>,
+    names: &[&str],
+    from_name: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, Failure> {
     let Some(text) = text else { return Ok(None) };
-    Bug::from_name(text).map(Some).ok_or_else(|| {
+    from_name(text).map(Some).ok_or_else(|| {
         let advice = "`harness list plants` says what each does:";
-        Failure::Usage(suggest::unknown("bug to plant", text, &names::plants(), advice))
+        Failure::Usage(suggest::unknown("bug to plant", text, names, advice))
     })
 }
 
@@ -185,7 +212,7 @@ mod tests {
         let options = meant("--seed 7").expect("defaults");
         assert_eq!((options.nodes, options.concurrency, options.keys), (5, 20, 5));
         assert_eq!(options.interval, Duration::from_secs(4));
-        assert_eq!(meant("--target zookeeper").expect("a run").interval, Duration::from_secs(10));
+        assert_eq!(meant("--system zookeeper").expect("a run").interval, Duration::from_secs(10));
         assert_eq!(options.time_limit, Duration::from_secs(30));
         assert!(options.nemeses.is_empty());
         assert_eq!(options.name, "register-none");
@@ -196,7 +223,7 @@ mod tests {
     fn the_command_that_repeats_a_run_means_the_same_run() {
         let flags = "--nemesis kill-one,pause-leader --nodes 3 --interval 2500ms --rate 12.5 --seed 99 \
                      --plant commit-alone --lose-unsynced always --time-limit 2m";
-        let java = "--target mixed:2 --zookeeper x.jar:y.jar --tick 1s --nemesis replace-rolling --interval 6s --seed 3";
+        let java = "--system mixed:2 --zookeeper x.jar:y.jar --tick 1s --nemesis replace-rolling --interval 6s --seed 3";
         for flags in [flags.to_owned(), format!("{flags} --overlap"), java.to_owned()] {
             let options = meant(&flags).expect("a run");
             let again = meant(options.repeat.strip_prefix("harness run").expect("a run")).expect("the same");
@@ -222,17 +249,18 @@ mod tests {
             ("--image zookeeper --plant commit-alone", "bundled node only"),
             ("--image zookeeper --nemesis kill-all", "--lose-unsynced never"),
             ("--cluster proces", "did you mean `process`?"),
-            ("--target zookeper", "did you mean `zookeeper`?"),
-            ("--target mixed:5", "all of them is --target zookeeper"),
-            ("--target zookeeper --cluster docker", "--image NAME for a container"),
-            ("--target mixed:2 --cluster sim", "write --cluster process"),
-            ("--target zookeeper --image x", "leave one of them out"),
-            ("--target mixed:2 --plant commit-alone", "bundled node only"),
-            ("--target zookeeper --nemesis kill-all", "--lose-unsynced never"),
-            ("--target zookeeper --tick 10ms", "at least 50ms"),
-            ("--tick 1s", "add --target zookeeper"),
-            ("--zookeeper x.jar", "add --target zookeeper"),
-            ("--nemesis replace-rolling", "add --target zookeeper or mixed:N"),
+            ("--system zookeper", "did you mean `zookeeper`?"),
+            ("--system mixed:5", "all of them is --system zookeeper"),
+            ("--system zookeeper --cluster docker", "--image NAME for a container"),
+            ("--system mixed:2 --cluster sim", "write --cluster process"),
+            ("--system zookeeper --image x", "leave one of them out"),
+            ("--system mixed:2 --plant commit-alone", "bundled node only"),
+            ("--system zookeeper --nemesis kill-all", "--lose-unsynced never"),
+            ("--cluster sim --plant cached-reads", "clients of real members"),
+            ("--system zookeeper --tick 10ms", "at least 50ms"),
+            ("--tick 1s", "add --system zookeeper"),
+            ("--zookeeper x.jar", "add --system zookeeper"),
+            ("--nemesis replace-rolling", "add --system zookeeper or mixed:N"),
             ("--observers 1", "voting members only"),
             ("--overlap", "two nemeses at least"),
             ("--overlap --nemesis kill-one", "two nemeses at least"),

@@ -6,14 +6,12 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use runs::events::Event;
-use runs::member::MemberId;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::sync::watch;
@@ -22,8 +20,6 @@ use super::ProcessState;
 use super::procfs;
 use super::spawner::Spawner;
 use super::voice::{MAX_LINE_BYTES, Place, Voice};
-use crate::clock::RunClock;
-use crate::events::EventLog;
 
 /// A member's place: it outlives its processes.
 pub(super) struct Member {
@@ -38,9 +34,9 @@ struct Process {
 }
 
 impl Member {
-    /// A member without a process. `folder` holds its log, its events and its data.
-    pub(super) fn new(id: MemberId, folder: PathBuf, clock: RunClock, events: EventLog) -> Self {
-        Self { place: Place { id, folder, clock, events }, process: Mutex::new(None) }
+    /// A member without a process.
+    pub(super) fn new(place: Place) -> Self {
+        Self { place, process: Mutex::new(None) }
     }
 
     /// Starts a process for it. The one before must have ended.

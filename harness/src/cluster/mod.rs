@@ -15,7 +15,6 @@ pub mod procfs;
 pub mod settings;
 pub mod spawner;
 
-mod launch;
 mod member;
 mod observer;
 mod process_clock;
@@ -25,16 +24,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::time::Duration;
 
 pub use harness_core::cut::{Cut, Severing};
+use harness_core::fault::Server;
+pub use harness_systems::PortState;
 use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 use runs::results::Reach;
 
 use crate::events::EventLog;
 use crate::links::protocol::{Count, Pair, ProbeRound};
-use crate::targets::{Server, who_answered};
 
 /// What a cluster's methods give: boxed, so that a cluster can be chosen while running.
 pub type Async<'a, T> = Pin<Box<dyn Future<Output = anyhow::Result<T>> + Send + 'a>>;
@@ -69,27 +68,6 @@ impl fmt::Display for ProcessState {
             Self::Dying => f.write_str("dying"),
             Self::Gone(how) => write!(f, "gone ({how})"),
         }
-    }
-}
-
-/// What a member's client port does when it is asked `ruok`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PortState {
-    /// It answers.
-    Answers,
-    /// It accepts, or not even that, and says nothing.
-    Silent,
-    /// The connection is refused.
-    Refuses,
-}
-
-impl fmt::Display for PortState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Answers => "answers",
-            Self::Silent => "is silent",
-            Self::Refuses => "refuses",
-        })
     }
 }
 
@@ -155,14 +133,6 @@ pub fn matrix(round: &ProbeRound, members: &[MemberId]) -> Vec<Vec<Reach>> {
     members.iter().map(|from| members.iter().map(|to| reach(from, to)).collect()).collect()
 }
 
-/// How long a member may take to say who it is.
-const WHO_PATIENCE: Duration = Duration::from_millis(500);
-
-async fn who_answers(address: SocketAddr) -> Option<(Server, String)> {
-    let answer = tokio::time::timeout(WHO_PATIENCE, node_client::four_letter_word(address, "srvr")).await;
-    who_answered(&answer.ok()?.ok()?)
-}
-
 /// A place where members run.
 pub trait Cluster: Send + Sync {
     /// Its name on the command line.
@@ -209,7 +179,8 @@ pub trait Cluster: Send + Sync {
 
     /// Who answers at a member's client port by its own word, and its version; none when nobody serves there.
     fn who_answers(&self, member: MemberId) -> Async<'_, Option<(Server, String)>> {
-        Box::pin(async move { Ok(who_answers(self.client_address(member)).await) })
+        let _ = member;
+        Box::pin(async { anyhow::bail!("the {} cluster has one kind of server", self.name()) })
     }
 
     /// Stops the processes of these.

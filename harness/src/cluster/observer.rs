@@ -1,19 +1,18 @@
-//! The roles of members that don't tell: each is asked `srvr`, again and again, from outside.
+//! The roles of members that don't tell: each is asked who it is, again and again, from outside.
 //!
 //! What is seen this way is coarser than what the bundled node says by itself: an election shorter than the
 //! period may be missed, and its phases are as wide as the period.
 //!
 //! Every member is asked by a task of its own, because one that is silent must not delay the news of the others. What is
 //! told is held against what the log of events says already, so that a member whose process was replaced meanwhile is
-//! told of again. Two things in the answers mislead, and are not believed: a leader that has just begun shows a zxid of
-//! the epoch before for a moment, and a follower shows one until the first write of the new epoch reaches it.
+//! told of again. Where a follower does not say whom it follows, two things mislead and are not believed: a leader that has
+//! just begun may show the epoch before for a moment, and a follower until the first write of the new epoch reaches it.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use node_client::four_letter_word;
+use harness_systems::{Look, Role, Seen, Whom};
 use runs::events::{Event, Said, Stamped};
 use runs::member::MemberId;
 use runs::views::{Stand, View};
@@ -23,8 +22,6 @@ use crate::cluster::voice::Place;
 
 /// How often a member is asked.
 const PERIOD: Duration = Duration::from_millis(20);
-/// How long one may take to answer.
-const PATIENCE: Duration = Duration::from_millis(500);
 /// How long one may be silent, running, before it counts as not serving: a virtual machine that clears its memory, or
 /// waits for a processor, is still what it was.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -33,27 +30,10 @@ const SILENCE: Duration = Duration::from_secs(2);
 pub(super) struct Watched {
     /// Whose it is and where it is told.
     pub(super) place: Place,
-    /// Its client port.
-    pub(super) address: SocketAddr,
+    /// What asks it.
+    pub(super) look: Box<dyn Look>,
     /// Whether it must be asked at this moment; one that tells by itself need not be.
     pub(super) is_silent: Arc<dyn Fn() -> bool + Send + Sync>,
-}
-
-/// What a member says it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Role {
-    leads: bool,
-    epoch: u32,
-}
-
-/// What came of a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    Serves(Role),
-    /// It answers that it serves nobody, or refuses.
-    ServesNobody,
-    /// Nothing, in time.
-    Nothing,
 }
 
 /// Asks until the task is ended.
@@ -66,7 +46,7 @@ pub(super) async fn observe(members: Vec<Watched>) {
 }
 
 impl Watched {
-    async fn watch(self) {
+    async fn watch(mut self) {
         let mut tick = tokio::time::interval(PERIOD);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut silent_since: Option<Instant> = None;
@@ -77,17 +57,17 @@ impl Watched {
                 continue;
             }
             let asked = Instant::now();
-            let mut answer = ask(self.address).await;
+            let mut answer = self.look.look().await;
             // What happened meanwhile makes the answer one of the past.
             if self.view().as_ref() != Some(&before) {
                 continue;
             }
-            if answer == Answer::Nothing {
+            if answer == Seen::Nothing {
                 let since = *silent_since.get_or_insert(asked);
                 if since.elapsed() < SILENCE {
                     continue;
                 }
-                answer = Answer::ServesNobody;
+                answer = Seen::ServesNobody;
             } else {
                 silent_since = None;
             }
@@ -99,16 +79,16 @@ impl Watched {
         self.place.events.views().remove(&self.place.id)
     }
 
-    fn tell(&self, before: Stand, answer: Answer) {
+    fn tell(&self, before: Stand, answer: Seen) {
         let news = |said| self.place.note(Event::Said(said));
         match answer {
-            Answer::Nothing => {}
-            Answer::ServesNobody => {
+            Seen::Nothing => {}
+            Seen::ServesNobody => {
                 if let Stand::Established { leader, .. } = before {
                     news(Said::Looking { left: Some(leader.0) });
                 }
             }
-            Answer::Serves(role) => {
+            Seen::Serves(role) => {
                 if !is_news(self.place.id, role, before) {
                     return;
                 }
@@ -147,13 +127,12 @@ fn leaders(views: &BTreeMap<MemberId, View>) -> BTreeMap<u32, MemberId> {
 
 /// Whether a role is more than what is known of a member.
 fn is_news(member: MemberId, role: Role, before: Stand) -> bool {
-    match before {
-        Stand::Established { leader, epoch, serving: true } if role.leads => {
-            (leader, epoch) != (member, role.epoch)
-        }
+    let Stand::Established { leader, epoch, serving: true } = before else { return true };
+    match role.whom {
+        Whom::Itself => (leader, epoch) != (member, role.epoch),
+        Whom::Member(other) => (leader, epoch) != (other, role.epoch),
         // Nobody changes its leader without serving nobody in between, so whoever serves on follows on.
-        Stand::Established { leader, epoch, serving: true } => leader == member || role.epoch > epoch,
-        Stand::Established { .. } | Stand::Looking => true,
+        Whom::Unsaid => leader == member || role.epoch > epoch,
     }
 }
 
@@ -164,34 +143,17 @@ fn joined(
     reigns: &BTreeMap<u32, MemberId>,
     leaders: &BTreeMap<u32, MemberId>,
 ) -> Option<(MemberId, u32)> {
-    if role.leads {
-        let is_anothers = reigns.get(&role.epoch).is_some_and(|leader| *leader != member);
-        return (!is_anothers).then_some((member, role.epoch));
+    match role.whom {
+        Whom::Itself => {
+            let is_anothers = reigns.get(&role.epoch).is_some_and(|leader| *leader != member);
+            (!is_anothers).then_some((member, role.epoch))
+        }
+        Whom::Member(leader) => Some((leader, role.epoch)),
+        Whom::Unsaid => {
+            let (epoch, leader) = leaders.iter().rfind(|(_, leader)| **leader != member)?;
+            (role.epoch <= *epoch).then_some((*leader, *epoch))
+        }
     }
-    let (epoch, leader) = leaders.iter().rfind(|(_, leader)| **leader != member)?;
-    (role.epoch <= *epoch).then_some((*leader, *epoch))
-}
-
-async fn ask(address: SocketAddr) -> Answer {
-    match tokio::time::timeout(PATIENCE, four_letter_word(address, "srvr")).await {
-        Err(_) => Answer::Nothing,
-        Ok(Ok(answer)) if answer.trim().is_empty() => Answer::Nothing,
-        Ok(Ok(answer)) => read(&answer).map_or(Answer::ServesNobody, Answer::Serves),
-        Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => Answer::ServesNobody,
-        Ok(Err(_)) => Answer::Nothing,
-    }
-}
-
-/// Reads what `srvr` says; none of a member that serves nobody.
-fn read(answer: &str) -> Option<Role> {
-    let field = |name: &str| answer.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    let leads = match field("Mode:")? {
-        "leader" => true,
-        "follower" => false,
-        _ => return None,
-    };
-    let zxid = u64::from_str_radix(field("Zxid:")?.strip_prefix("0x")?, 16).ok()?;
-    Some(Role { leads, epoch: u32::try_from(zxid >> 32).ok()? })
 }
 
 #[cfg(test)]
@@ -207,16 +169,7 @@ mod tests {
     }
 
     fn role(leads: bool, epoch: u32) -> Role {
-        Role { leads, epoch }
-    }
-
-    #[test]
-    fn the_answer_to_srvr_is_understood() {
-        let answer =
-            "Zookeeper version: 3.9.3\nLatency min/avg/max: 0/0.0/0\nZxid: 0x300000007\nMode: leader\n";
-        assert_eq!(read(answer), Some(role(true, 3)));
-        assert_eq!(read("This ZooKeeper instance is not currently serving requests\n"), None);
-        assert_eq!(read("Mode: follower\nZxid: yes\n"), None);
+        Role { whom: if leads { Whom::Itself } else { Whom::Unsaid }, epoch }
     }
 
     #[test]
@@ -240,5 +193,12 @@ mod tests {
         assert_eq!(found(role(false, 5)), Some((MemberId(2), 5)));
         assert!(!is_news(role(false, 5), follows(2, 5)));
         assert_eq!(found(role(false, 6)), None, "its leader has not been heard yet");
+    }
+    #[test]
+    fn who_says_whom_it_follows_is_believed_at_once() {
+        let role = Role { whom: Whom::Member(MemberId(2)), epoch: 9 };
+        assert_eq!(joined(MemberId(3), role, &of(&[]), &of(&[])), Some((MemberId(2), 9)));
+        assert!(is_news(MemberId(3), role, follows(1, 9)) && is_news(MemberId(3), role, follows(2, 8)));
+        assert!(!is_news(MemberId(3), role, follows(2, 9)));
     }
 }

@@ -9,6 +9,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use anyhow::anyhow;
+use harness_systems::{Addresses, Dialling, Traits};
 use rand::seq::SliceRandom;
 use runs::member::MemberId;
 
@@ -29,11 +30,47 @@ fn loopback(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 
+/// Which ports an ensemble needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    members: u16,
+    /// Ports on which each listens for others.
+    peers: u16,
+    dialling: Dialling,
+}
+
+impl Layout {
+    /// So many members of such a system.
+    pub fn of(members: u32, system: Traits) -> Result<Self, Failure> {
+        if members > MAX_MEMBERS {
+            return Err(Failure::usage(format!(
+                "--nodes {members}: the process cluster has room for at most {MAX_MEMBERS} members"
+            )));
+        }
+        let members = u16::try_from(members).map_err(|error| anyhow!(error))?;
+        Ok(Self { members, peers: system.peer_ports, dialling: system.dialling })
+    }
+
+    /// How many ports each member listens on, clients' included.
+    fn own(self) -> u16 {
+        1 + self.peers
+    }
+
+    /// How many ports that takes.
+    fn needed(self) -> u16 {
+        let dialled = match self.dialling {
+            Dialling::ByPair => self.members * self.members,
+            Dialling::Together => self.members,
+        };
+        1 + self.own() * self.members + self.peers * dialled
+    }
+}
+
 /// The ports of a run, its block held.
 #[derive(Debug)]
 pub struct PortPlan {
     base: u16,
-    members: u16,
+    layout: Layout,
     /// Keeps the block ours.
     _held: TcpListener,
 }
@@ -51,57 +88,44 @@ impl PortPlan {
     fn place(member: MemberId) -> u16 {
         u16::try_from(member.0.saturating_sub(1)).unwrap_or(u16::MAX)
     }
-
-    /// Where clients find a member.
-    pub fn client(&self, member: MemberId) -> SocketAddr {
-        self.at(1 + 3 * Self::place(member))
-    }
-
-    /// Where a member listens for learners.
-    pub fn quorum(&self, member: MemberId) -> SocketAddr {
-        self.at(2 + 3 * Self::place(member))
-    }
-
-    /// Where a member listens for votes.
-    pub fn election(&self, member: MemberId) -> SocketAddr {
-        self.at(3 + 3 * Self::place(member))
-    }
-
-    /// Where the first of a pair dials the second: for learners' connections and for votes.
-    pub fn link(&self, pair: Pair) -> (SocketAddr, SocketAddr) {
-        let first = 1 + 3 * self.members;
-        let index = Self::place(pair.from) * self.members + Self::place(pair.to);
-        (self.at(first + 2 * index), self.at(first + 2 * index + 1))
-    }
 }
 
-/// How many ports `members` need.
-fn needed(members: u16) -> u16 {
-    1 + 3 * members + 2 * members * members
+impl Addresses for PortPlan {
+    fn client(&self, member: MemberId) -> SocketAddr {
+        self.at(1 + self.layout.own() * Self::place(member))
+    }
+
+    fn peer(&self, member: MemberId, port: u16) -> SocketAddr {
+        self.at(2 + self.layout.own() * Self::place(member) + port)
+    }
+
+    fn dial(&self, pair: Pair, port: u16) -> SocketAddr {
+        let Layout { members, peers, dialling } = self.layout;
+        let to = Self::place(pair.to);
+        let index = match dialling {
+            Dialling::ByPair => Self::place(pair.from) * members + to,
+            Dialling::Together => to,
+        };
+        self.at(1 + self.layout.own() * members + peers * index + port)
+    }
 }
 
 /// Takes a block: the one asked for, or any that is free.
-pub fn take(members: u32, asked: Option<u16>) -> Result<PortPlan, Failure> {
-    if members > MAX_MEMBERS {
-        return Err(Failure::usage(format!(
-            "--nodes {members}: the process cluster has room for at most {MAX_MEMBERS} members"
-        )));
-    }
-    let members = u16::try_from(members).map_err(|error| anyhow!(error))?;
+pub fn take(layout: Layout, asked: Option<u16>) -> Result<PortPlan, Failure> {
     match asked {
-        Some(base) => take_asked(members, base),
-        None => take_any(members),
+        Some(base) => take_asked(layout, base),
+        None => take_any(layout),
     }
 }
 
-fn take_asked(members: u16, base: u16) -> Result<PortPlan, Failure> {
-    let last = base.checked_add(needed(members) - 1).ok_or_else(|| {
+fn take_asked(layout: Layout, base: u16) -> Result<PortPlan, Failure> {
+    let last = base.checked_add(layout.needed() - 1).ok_or_else(|| {
         Failure::usage(format!(
             "--base-port {base}: {} ports from there do not fit below 65536; choose a lower one",
-            needed(members)
+            layout.needed()
         ))
     })?;
-    try_block(members, base).map_err(|(port, error)| {
+    try_block(layout, base).map_err(|(port, error)| {
         Failure::usage(format!(
             "--base-port {base}: port {port} can't be used ({error}); the run needs the ports {base} to {last} \
              on 127.0.0.1. Choose another base, or leave the flag out to have a free block found"
@@ -109,28 +133,28 @@ fn take_asked(members: u16, base: u16) -> Result<PortPlan, Failure> {
     })
 }
 
-fn take_any(members: u16) -> Result<PortPlan, Failure> {
+fn take_any(layout: Layout) -> Result<PortPlan, Failure> {
     let end = ephemeral_start().filter(|start| *start >= LOWEST + GRID).unwrap_or(USUAL_EPHEMERAL_START);
     let mut bases: Vec<u16> = (0..(end - LOWEST) / GRID).map(|index| LOWEST + index * GRID).collect();
     // Not from the seed: where a run finds room is no part of what is to be repeated.
     bases.shuffle(&mut rand::rng());
     let tried = bases.len();
-    bases.into_iter().find_map(|base| try_block(members, base).ok()).ok_or_else(|| {
+    bases.into_iter().find_map(|base| try_block(layout, base).ok()).ok_or_else(|| {
         Failure::Harness(anyhow!(
             "no free block of {} ports between {LOWEST} and {end} on 127.0.0.1 ({tried} tried)",
-            needed(members)
+            layout.needed()
         ))
     })
 }
 
 /// Tries every port of a block; the error names the first that can't be had.
-fn try_block(members: u16, base: u16) -> Result<PortPlan, (u16, io::Error)> {
+fn try_block(layout: Layout, base: u16) -> Result<PortPlan, (u16, io::Error)> {
     let bind = |port: u16| TcpListener::bind(loopback(port)).map_err(|error| (port, error));
     let held = bind(base)?;
-    for port in base + 1..base + needed(members) {
+    for port in base + 1..base + layout.needed() {
         drop(bind(port)?);
     }
-    Ok(PortPlan { base, members, _held: held })
+    Ok(PortPlan { base, layout, _held: held })
 }
 
 /// Where the kernel's range for outgoing connections begins.
@@ -144,47 +168,60 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
+    const BY_PAIR: Layout = Layout { members: 3, peers: 2, dialling: Dialling::ByPair };
+
     #[test]
     fn no_two_uses_share_a_port_and_all_fit_the_block() {
-        for members in 1..=MAX_MEMBERS {
-            let plan = take(members, None).expect("a block");
-            let mut seen = BTreeSet::from([plan.base()]);
-            let ids: Vec<MemberId> = (1..=u64::from(members)).map(MemberId).collect();
-            for id in &ids {
-                for address in [plan.client(*id), plan.quorum(*id), plan.election(*id)] {
-                    assert!(seen.insert(address.port()));
-                }
-                for other in ids.iter().filter(|other| *other != id) {
-                    let (quorum, election) = plan.link(Pair::new(*id, *other));
-                    assert!(seen.insert(quorum.port()) && seen.insert(election.port()));
-                }
+        for members in 1..=9 {
+            for dialling in [Dialling::ByPair, Dialling::Together] {
+                check(Layout { members, peers: 2, dialling });
             }
-            let past = plan.base() + GRID;
-            assert!(seen.iter().all(|port| (plan.base()..past).contains(port)));
         }
+    }
+
+    fn check(layout: Layout) {
+        let members = layout.members;
+        let plan = take(layout, None).expect("a block");
+        let mut seen = BTreeSet::from([plan.base()]);
+        let ids: Vec<MemberId> = (1..=u64::from(members)).map(MemberId).collect();
+        for id in &ids {
+            for address in [plan.client(*id), plan.peer(*id, 0), plan.peer(*id, 1)] {
+                assert!(seen.insert(address.port()));
+            }
+            for other in ids.iter().filter(|other| *other != id) {
+                let pair = Pair::new(*id, *other);
+                let (first, second) = (plan.dial(pair, 0).port(), plan.dial(pair, 1).port());
+                let is_first = layout.dialling == Dialling::ByPair
+                    || other.0 == 1 && id.0 == 2
+                    || other.0 != 1 && id.0 == 1;
+                assert_eq!(seen.insert(first) && seen.insert(second), is_first);
+            }
+        }
+        let past = plan.base() + GRID;
+        assert!(seen.iter().all(|port| (plan.base()..past).contains(port)));
     }
 
     #[test]
     fn two_runs_at_once_get_different_blocks() {
-        let first = take(5, None).expect("a block");
-        let second = take(5, None).expect("another");
+        let first = take(Layout { members: 5, ..BY_PAIR }, None).expect("a block");
+        let second = take(Layout { members: 5, ..BY_PAIR }, None).expect("another");
         assert_ne!(first.base(), second.base());
     }
 
     #[test]
     fn a_busy_port_in_the_block_asked_for_is_named() {
-        let plan = take(3, None).expect("a block");
+        let plan = take(BY_PAIR, None).expect("a block");
         let base = plan.base();
         drop(plan);
         let squatter = TcpListener::bind(loopback(base + 4)).expect("free a moment ago");
-        let error = take(3, Some(base)).expect_err("busy").to_string();
+        let error = take(BY_PAIR, Some(base)).expect_err("busy").to_string();
         assert!(error.contains(&format!("port {} can't be used", base + 4)), "{error}");
         drop(squatter);
-        assert_eq!(take(3, Some(base)).expect("free again").base(), base);
+        assert_eq!(take(BY_PAIR, Some(base)).expect("free again").base(), base);
     }
 
     #[test]
     fn a_block_past_the_last_port_is_refused() {
-        assert!(matches!(take(3, Some(65_530)), Err(Failure::Usage(_))));
+        assert!(matches!(take(BY_PAIR, Some(65_530)), Err(Failure::Usage(_))));
     }
 }

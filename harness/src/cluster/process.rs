@@ -1,8 +1,8 @@
 //! The cluster of child processes on loopback: it needs no root, no Docker, nothing installed.
 //!
-//! Every member is this very executable under its hidden subcommand `member`, so nothing else has to be
-//! built; with `--target zookeeper` or `mixed:N` some or all run Apache ZooKeeper instead ([`crate::targets`]), behind
-//! the same links and with the same end. Every ordered pair of members speaks through a link of its own ([`crate::links`]), and wall clocks are
+//! The bundled node is this very executable under its hidden subcommand `member`, so nothing else has to be
+//! built; members of another system are started as it was found on this machine ([`harness_systems::Installation`]),
+//! behind the same links and with the same end. Every ordered pair of members speaks through a link of its own ([`crate::links`]), and wall clocks are
 //! shifted by tracing ([`harness_clock`]). Children are in
 //! process groups of their own, so that Ctrl-C reaches the harness alone, which then heals in order; they
 //! ask the kernel to die with the harness, whatever kills it.
@@ -10,43 +10,39 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use node_client::four_letter_word;
+use harness_core::fault::Server;
+use harness_systems::{Addresses, Dialling, Installation, Seat};
 use runs::events::Event;
 use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 use runs::views;
 use rustix::process::Signal;
 
-use super::launch::{Seat, child};
 use super::member::Member;
 use super::observer::{self, Watched};
 use super::ports::PortPlan;
 use super::process_clock::Clocks;
 use super::settings::MemberSettings;
 use super::spawner::Spawner;
+use super::voice::Place;
 use super::{Async, ClockReading, Cluster, Cut, PortState, ProcessState, Severing, Traffic};
 use crate::clock::RunClock;
 use crate::events::EventLog;
 use crate::links::handle::Links;
-use crate::links::protocol::{LinkSpec, Pair, ProbeRound};
+use crate::links::owner::MEMBER_VARIABLE;
+use crate::links::protocol::{EntranceSpec, LinkSpec, Pair, ProbeRound};
 use crate::links::rules::Rule;
-use crate::targets::{self, Server};
+use crate::store::lock::TOKEN_VARIABLE;
 
-/// How long the ensemble may take to serve after its processes were started.
-const START_PATIENCE: Duration = Duration::from_secs(20);
-/// The same with virtual machines, which take their time.
-const JAVA_START_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a killed process may take to be reaped.
 const SIGNAL_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a member may take to end when asked politely.
-const FAREWELL: Duration = Duration::from_secs(1);
-/// How long a member may take to answer `ruok` before it counts as silent.
-const WORD_PATIENCE: Duration = Duration::from_millis(150);
 
 /// A port of the block that was chosen is taken after all. Another block may do.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +59,7 @@ impl std::error::Error for PortClash {}
 /// The cluster.
 pub struct ProcessCluster {
     settings: MemberSettings,
+    installation: Arc<dyn Installation>,
     executable: PathBuf,
     ports: PortPlan,
     ids: Vec<MemberId>,
@@ -84,7 +81,12 @@ pub struct ProcessCluster {
 
 impl ProcessCluster {
     /// Makes folders. Nothing runs yet: what it can't do may still be asked for and refused.
-    pub fn create(settings: MemberSettings, ports: PortPlan, clock: RunClock) -> anyhow::Result<Self> {
+    pub fn create(
+        settings: MemberSettings,
+        installation: Arc<dyn Installation>,
+        ports: PortPlan,
+        clock: RunClock,
+    ) -> anyhow::Result<Self> {
         let ids: Vec<MemberId> = (1..=u64::from(settings.nodes)).map(MemberId).collect();
         let events = EventLog::new(&ids);
         let mut members = BTreeMap::new();
@@ -92,20 +94,16 @@ impl ProcessCluster {
             let folder = settings.folder.join("nodes").join(id.0.to_string());
             std::fs::create_dir_all(folder.join("data"))
                 .with_context(|| format!("creating {}", folder.display()))?;
-            members.insert(*id, Member::new(*id, folder, clock, events.clone()));
+            let system = Arc::clone(&settings.system);
+            let place = Place { id: *id, folder, clock, events: events.clone(), system };
+            members.insert(*id, Member::new(place));
         }
-        let kind = |id: &MemberId| match &settings.java {
-            Some(java) if java.members.contains(id) => targets::ZOOKEEPER,
-            Some(_) | None => targets::NODE,
-        };
-        let servers = match settings.java {
-            Some(_) => ids.iter().map(|id| (*id, kind(id))).collect(),
-            None => BTreeMap::new(),
-        };
         let executable = own_executable()?;
         let spawner = Spawner::start().context("starting a thread")?;
+        let servers = Arc::new(Mutex::new(installation.servers()));
         Ok(Self {
             settings,
+            installation,
             executable,
             ports,
             ids,
@@ -115,14 +113,16 @@ impl ProcessCluster {
             spawner,
             clock,
             clocks: Clocks::default(),
-            servers: Arc::new(Mutex::new(servers)),
+            servers,
             observer: Mutex::default(),
             cuts: tokio::sync::Mutex::default(),
         })
     }
 
     fn start_links(&self) -> anyhow::Result<&Links> {
-        let mut command = child(&self.executable, "links", &self.settings.token);
+        let mut command = Command::new(&self.executable);
+        command.arg("links");
+        self.mark(&mut command);
         let log = File::create(self.settings.folder.join("links.log")).context("creating links.log")?;
         command.stderr(log);
         let links = Links::spawn(&self.spawner, command)?;
@@ -145,45 +145,59 @@ impl ProcessCluster {
         self.ids.iter().flat_map(move |from| others(*from))
     }
 
+    /// A child of this run: recognisable by its environment, in a process group of its own.
+    fn mark(&self, command: &mut Command) {
+        command.env(TOKEN_VARIABLE, &self.settings.token).process_group(0);
+    }
+
+    /// One for each port at which a member dials another.
     fn link_specs(&self) -> Vec<LinkSpec> {
-        let is_translated = self.settings.java.is_some();
-        let specs = |pair: Pair| {
-            let (quorum, election) = self.ports.link(pair);
-            let (_, back) = self.ports.link(pair.back());
-            let spec =
-                LinkSpec { pair, listen: quorum, target: self.ports.quorum(pair.to), introduces: None };
-            // Apache ZooKeeper dials back at the address that it is told; the bundled node knows its links.
-            let introduces = is_translated.then_some(back);
-            [spec, LinkSpec { listen: election, target: self.ports.election(pair.to), introduces, ..spec }]
-        };
-        self.pairs().flat_map(specs).collect()
-    }
-
-    fn plan(&self, id: MemberId) -> Seat<'_> {
-        Seat {
-            executable: &self.executable,
-            settings: &self.settings,
-            ports: &self.ports,
-            members: &self.ids,
-            id,
+        let system = self.settings.system.traits();
+        if system.dialling == Dialling::Together {
+            return Vec::new();
         }
+        let spec = |pair: Pair, port: u16| LinkSpec {
+            pair,
+            listen: self.ports.dial(pair, port),
+            target: self.ports.peer(pair.to, port),
+            introduces: (system.introduced_at == Some(port)).then(|| self.ports.dial(pair.back(), port)),
+        };
+        self.pairs().flat_map(|pair| (0..system.peer_ports).map(move |port| spec(pair, port))).collect()
     }
 
-    /// What a member runs as, or ran as last.
-    fn server(&self, id: MemberId) -> Server {
-        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        servers.get(&id).copied().unwrap_or(targets::NODE)
+    /// One for each port at which everybody dials a member.
+    fn entrance_specs(&self) -> Vec<EntranceSpec> {
+        let system = self.settings.system.traits();
+        if system.dialling == Dialling::ByPair {
+            return Vec::new();
+        }
+        let spec = |to: MemberId, port: u16| EntranceSpec {
+            from: self.ids.iter().copied().filter(|from| *from != to).collect(),
+            to,
+            listen: self.ports.dial(Pair::new(to, to), port),
+            target: self.ports.peer(to, port),
+        };
+        self.ids.iter().flat_map(|to| (0..system.peer_ports).map(move |port| spec(*to, port))).collect()
+    }
+
+    /// What a member runs as, or ran as last, where there are two kinds.
+    fn server(&self, id: MemberId) -> Option<Server> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner).get(&id).copied()
     }
 
     fn spawn(&self, id: MemberId, lose_unsynced: bool) -> anyhow::Result<()> {
-        let command = match self.server(id) {
-            targets::NODE => self.plan(id).node(lose_unsynced),
-            _ if lose_unsynced => bail!(
-                "what Apache ZooKeeper has synced is not known, so it can't lose the rest: use --lose-unsynced never"
-            ),
-            _ => self.plan(id).zookeeper()?,
+        let member = self.member(id)?;
+        let seat = Seat {
+            executable: &self.executable,
+            folder: std::path::absolute(&member.place().folder).context("finding the run's folder")?,
+            addresses: &self.ports,
+            members: &self.ids,
+            id,
         };
-        self.member(id)?.spawn(&self.spawner, command)
+        let mut command = self.installation.command(&seat, self.server(id), lose_unsynced)?;
+        self.mark(&mut command);
+        command.env(MEMBER_VARIABLE, id.0.to_string());
+        member.spawn(&self.spawner, command)
     }
 
     /// Starts a member again, with its clock as it was.
@@ -199,18 +213,16 @@ impl ProcessCluster {
     }
 
     async fn start_all(&self) -> anyhow::Result<()> {
-        if let Err(address) = self.start_links()?.open(self.link_specs()).await? {
+        if let Err(address) = self.start_links()?.open(self.link_specs(), self.entrance_specs()).await? {
             return Err(PortClash(address).into());
         }
         for id in &self.ids {
             self.spawn(*id, false)?;
         }
-        let patience = if self.settings.java.is_some() {
+        if self.ids.iter().any(|id| !self.installation.tells(self.server(*id))) {
             self.observe();
-            JAVA_START_PATIENCE
-        } else {
-            START_PATIENCE
-        };
+        }
+        let patience = self.installation.start_patience();
         let in_time = self.events.wait(patience, views::settled).await;
         let views = self.events.views();
         if let Some((id, _)) = views.iter().find(|(_, view)| !view.running) {
@@ -232,14 +244,16 @@ impl ProcessCluster {
 
     /// Has those that don't tell what they are be asked, for as long as the cluster lives.
     fn observe(&self) {
-        let watched = self.members.iter().map(|(id, member)| {
+        let members: Vec<_> = self.ids.iter().map(|id| (*id, self.ports.client(*id))).collect();
+        let looks = self.settings.system.looks(&members);
+        let watched = self.members.iter().zip(looks).map(|((id, member), look)| {
             let (id, servers) = (*id, Arc::clone(&self.servers));
+            let installation = Arc::clone(&self.installation);
             let is_silent = move || {
                 let servers = servers.lock().unwrap_or_else(PoisonError::into_inner);
-                servers.get(&id) == Some(&targets::ZOOKEEPER)
+                !installation.tells(servers.get(&id).copied())
             };
-            let address = self.ports.client(id);
-            Watched { place: member.place().clone(), address, is_silent: Arc::new(is_silent) }
+            Watched { place: member.place().clone(), look, is_silent: Arc::new(is_silent) }
         });
         let task = tokio::spawn(observer::observe(watched.collect()));
         let mut observer = self.observer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -249,17 +263,6 @@ impl ProcessCluster {
     fn stop_observing(&self) {
         if let Some(observer) = self.observer.lock().unwrap_or_else(PoisonError::into_inner).take() {
             observer.abort();
-        }
-    }
-
-    async fn ask_port(&self, id: MemberId) -> PortState {
-        let question = four_letter_word(self.ports.client(id), "ruok");
-        match tokio::time::timeout(WORD_PATIENCE, question).await {
-            Err(_) => PortState::Silent,
-            Ok(Ok(answer)) if answer.trim_end_matches('\0').trim() == "imok" => PortState::Answers,
-            Ok(Ok(_)) => PortState::Silent,
-            Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => PortState::Refuses,
-            Ok(Err(_)) => PortState::Silent,
         }
     }
 }
@@ -273,9 +276,9 @@ impl Cluster for ProcessCluster {
         match class {
             Mechanism::Partition | Mechanism::Reject | Mechanism::Kill | Mechanism::Pause => Ok(()),
             Mechanism::Clock => self.clocks.can(),
-            Mechanism::Replace if self.settings.java.is_some() => Ok(()),
+            Mechanism::Replace if self.settings.system.traits().replaces => Ok(()),
             Mechanism::Replace => {
-                Err("there is one kind of server only: add --target zookeeper or mixed:N".to_owned())
+                Err("there is one kind of server only: add --system zookeeper or mixed:N".to_owned())
             }
         }
     }
@@ -342,6 +345,10 @@ impl Cluster for ProcessCluster {
 
     fn servers(&self) -> BTreeMap<MemberId, Server> {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn who_answers(&self, member: MemberId) -> Async<'_, Option<(Server, String)>> {
+        Box::pin(async move { Ok(self.settings.system.who(self.ports.client(member)).await) })
     }
 
     fn pause<'a>(&'a self, members: &'a [MemberId]) -> Async<'a, ()> {
@@ -412,7 +419,7 @@ impl Cluster for ProcessCluster {
     }
 
     fn ask(&self, member: MemberId) -> Async<'_, PortState> {
-        Box::pin(async move { Ok(self.ask_port(member).await) })
+        Box::pin(async move { Ok(self.settings.system.port(self.ports.client(member)).await) })
     }
 
     fn broken(&self) -> Async<'_, String> {
@@ -431,7 +438,7 @@ impl Cluster for ProcessCluster {
                 member.signal(Signal::CONT);
             }
             for (id, member) in &self.members {
-                if member.ended(FAREWELL).await.is_err() {
+                if member.ended(self.installation.farewell()).await.is_err() {
                     tracing::warn!(member = id.0, "does not end when asked, is killed");
                     member.signal(Signal::KILL);
                     member.ended(SIGNAL_PATIENCE).await?;

@@ -1,18 +1,18 @@
 //! A member's words, wherever it runs: each line is stamped when it comes, understood as far as it can be,
 //! and kept in `events.jsonl` beside the member's log.
 //!
-//! The bundled node says what happens as JSON. Apache ZooKeeper only logs, and of its log three words are understood:
-//! LOOKING, when it has left its leader or never had one, LEADING and FOLLOWING, when its vote is decided. When an epoch
-//! stands and whether it serves is asked from outside ([`super::observer`]).
+//! The bundled node says what happens as JSON, with an `event` in each line. Others only log, and their system knows
+//! which of those lines are news. What members do not tell is asked from outside ([`super::observer`]).
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
+use harness_systems::System;
 use runs::events::{Event, Said, Stamped};
 use runs::member::MemberId;
-use runs::views::Stand;
 
 use crate::clock::{RunClock, RunNs};
 use crate::events::EventLog;
@@ -33,6 +33,8 @@ pub(super) struct Place {
     pub(super) clock: RunClock,
     /// Where it is told.
     pub(super) events: EventLog,
+    /// What understands its lines.
+    pub(super) system: Arc<dyn System>,
 }
 
 impl Place {
@@ -76,7 +78,10 @@ impl Voice {
     pub(super) fn take(&mut self, line: &[u8]) {
         let time = self.place.clock.now();
         let parsed = serde_json::from_slice::<serde_json::Value>(line);
-        let Ok(serde_json::Value::Object(mut fields)) = parsed else { return self.take_logged(time, line) };
+        let mut fields = match parsed {
+            Ok(serde_json::Value::Object(fields)) if fields.contains_key("event") => fields,
+            Ok(_) | Err(_) => return self.take_logged(time, line),
+        };
         if let Ok(said) = serde_json::from_value::<Said>(serde_json::Value::Object(fields.clone())) {
             self.place.note_at(time, Event::Said(said));
         }
@@ -88,45 +93,13 @@ impl Voice {
     /// Takes a line that is no event of the bundled node: it belongs into the log.
     fn take_logged(&mut self, time: RunNs, line: &[u8]) {
         let _ = self.log.write_all(line);
-        let Some(state) = logged_state(line) else { return };
-        let left = match self.place.events.views().get(&self.place.id).map(|view| view.stand) {
-            Some(Stand::Established { leader, .. }) => Some(leader.0),
-            Some(Stand::Looking) | None => None,
-        };
-        let said = match state {
-            PeerState::Looking => Said::Looking { left },
-            PeerState::Leading => Said::Elected { leader: self.place.id.0 },
-            // Whom it follows is not in the line.
-            PeerState::Following => return,
-        };
+        let view = self.place.events.views().remove(&self.place.id).unwrap_or_default();
+        let Some(said) = self.place.system.heard(line, self.place.id, view.stand) else { return };
         self.place.note_at(time, Event::Said(said.clone()));
         if let Ok(serde_json::Value::Object(mut fields)) = serde_json::to_value(said) {
             fields.insert("time".to_owned(), time.into());
             let _ = writeln!(self.lines, "{}", serde_json::Value::Object(fields));
         }
-    }
-}
-
-/// What a member of Apache ZooKeeper says it is when that changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PeerState {
-    Looking,
-    Leading,
-    Following,
-}
-
-/// The state in a line of Apache ZooKeeper's log, however the line begins.
-fn logged_state(line: &[u8]) -> Option<PeerState> {
-    let line = std::str::from_utf8(line).ok()?.trim_end();
-    let (before, state) = line.rsplit_once(" - ")?;
-    if !before.ends_with("QuorumPeer") {
-        return None;
-    }
-    match state {
-        "LOOKING" => Some(PeerState::Looking),
-        "LEADING" => Some(PeerState::Leading),
-        "FOLLOWING" => Some(PeerState::Following),
-        _ => None,
     }
 }
 
@@ -145,20 +118,8 @@ mod tests {
 
     fn place(folder: &Path) -> Place {
         let events = EventLog::new(&[MemberId(1)]);
-        Place { id: MemberId(1), folder: folder.to_owned(), clock: RunClock::start(), events }
-    }
-
-    #[test]
-    fn the_states_of_apache_zookeeper_are_told_from_all_else_that_it_logs() {
-        let state = |line: &str| logged_state(line.as_bytes());
-        let thread =
-            "2026-11-22T15:20:01.123 [QuorumPeer[myid=1](plain=[127.0.0.1]:1)(secure=disabled)] INFO";
-        let peer = "org.apache.zookeeper.server.quorum.QuorumPeer";
-        assert_eq!(state(&format!("{thread} {peer} - LOOKING\n")), Some(PeerState::Looking));
-        assert_eq!(state(&format!("{thread} {peer} - LEADING\n")), Some(PeerState::Leading));
-        assert_eq!(state(&format!("{thread} {peer} - FOLLOWING\n")), Some(PeerState::Following));
-        assert_eq!(state(&format!("{thread} {peer} - LEADING - LEADER ELECTION TOOK - 1 MS\n")), None);
-        assert_eq!(state(&format!("{thread} org.apache.zookeeper.server.Client - LOOKING\n")), None);
+        let system = Arc::new(harness_systems::zookeeper::ZooKeeper::Apache);
+        Place { id: MemberId(1), folder: folder.to_owned(), clock: RunClock::start(), events, system }
     }
 
     #[test]
@@ -170,6 +131,7 @@ mod tests {
         place.note(Event::Said(Said::Established { leader: 3, epoch: 7 }));
         voice.take(b"x INFO org.apache.zookeeper.server.quorum.QuorumPeer - LOOKING\n");
         voice.take(b"an exception\n");
+        voice.take(b"{\"level\":\"info\",\"msg\":\"no event\"}\n");
         voice.take(b"x INFO org.apache.zookeeper.server.quorum.QuorumPeer - LEADING\n");
         let said: Vec<Event> =
             place.events.events().into_iter().skip(2).map(|stamped| stamped.event).collect();
@@ -178,7 +140,7 @@ mod tests {
             [Event::Said(Said::Looking { left: Some(3) }), Event::Said(Said::Elected { leader: 1 })]
         );
         let log = std::fs::read_to_string(folder.path().join("log")).expect("a log");
-        assert_eq!(log.lines().count(), 3);
+        assert_eq!(log.lines().count(), 4);
         let lines = std::fs::read_to_string(folder.path().join("events.jsonl")).expect("events");
         assert!(lines.starts_with("{\"event\":\"looking\",\"left\":3,\"time\":"), "{lines}");
     }

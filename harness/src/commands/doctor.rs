@@ -10,14 +10,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use harness_systems::{System, Wanted, catalogue};
 use runs::numbers::count;
 
 use super::screen::print;
-use crate::cluster::ports;
+use crate::cluster::ports::{self, Layout};
 use crate::cluster::procfs::Identity;
+use crate::config::{SESSION_RANGE, TICK};
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
-use crate::targets::java::Java;
 
 /// How often each thing is measured; the median is told.
 const SAMPLES: usize = 51;
@@ -50,7 +51,9 @@ pub fn doctor(store: &Path) -> Result<Exit, Failure> {
     }
     // What is not needed for every run is told, and no reason for another exit status.
     text.push_str(&line(&clocks()));
-    text.push_str(&line(&zookeeper()));
+    for finding in systems() {
+        text.push_str(&line(&finding));
+    }
     text.push_str("for `--cluster docker`:\n");
     text.push_str(&line(&engine()));
     print(&text)?;
@@ -70,21 +73,30 @@ fn clocks() -> Finding {
     }
 }
 
-/// What `--target zookeeper` and `mixed:N` need.
-fn zookeeper() -> Finding {
-    match Java::find(None) {
-        Ok(java) => Finding {
-            sound: true,
-            what: "zookeeper",
-            words: format!(
-                "Apache ZooKeeper {} on Java {} ({})",
-                java.zookeeper, java.version, java.class_path
-            ),
-        },
-        Err(why) => {
-            Finding { sound: false, what: "zookeeper", words: format!("no --target zookeeper: {why}") }
-        }
-    }
+/// The systems that have to be installed, and whether they are.
+fn systems() -> Vec<Finding> {
+    let found = |name: &'static str| {
+        let system =
+            catalogue::choose(name, USUAL_NODES)?.ok().filter(|system| system.traits().only_processes)?;
+        let wanted = Wanted {
+            nodes: USUAL_NODES,
+            seed: 0,
+            peer_timeout: system.traits().usual_peer_timeout,
+            tick: TICK,
+            sessions: SESSION_RANGE,
+            programs: None,
+            bug: None,
+        };
+        let (sound, words) = match system.install(&wanted) {
+            Ok(found) => {
+                let version = |(of, version): (String, String)| format!("{of} {version}");
+                (true, found.versions().into_iter().map(version).collect::<Vec<_>>().join(", "))
+            }
+            Err(why) => (false, format!("no --system {name}: {why}")),
+        };
+        Some(Finding { sound, what: name, words })
+    };
+    catalogue::SYSTEMS.iter().filter_map(|system| found(system.name)).collect()
 }
 
 #[cfg(feature = "docker")]
@@ -149,7 +161,8 @@ fn proc_files() -> Finding {
 
 fn ports_found() -> Finding {
     let range = ports::ephemeral_start().map_or("?".to_owned(), |start| start.to_string());
-    match ports::take(5, None) {
+    let usual = harness_systems::zookeeper::ZooKeeper::Node.traits();
+    match Layout::of(USUAL_NODES, usual).and_then(|layout| ports::take(layout, None)) {
         Ok(plan) => Finding {
             sound: true,
             what: "ports",

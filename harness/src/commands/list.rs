@@ -1,6 +1,8 @@
 //! `harness list`: what can be named on the command line, one name per line.
 
 use checker::catalogue::{Condition, ModelName};
+use harness_systems::catalogue::{self, Entry, SYSTEMS};
+use harness_systems::planted::ClientBug;
 use node_core::Bug;
 use runs::mechanism::Mechanism;
 
@@ -8,8 +10,7 @@ use super::screen::print;
 use crate::cli::names::LISTS;
 use crate::exit::{Exit, Failure};
 use crate::nemesis::Nemesis;
-use crate::targets::Target;
-use crate::text::suggest;
+use crate::text::{span, suggest};
 
 /// Prints the list; without a word, which lists there are.
 pub fn list(what: Option<&str>) -> Result<Exit, Failure> {
@@ -20,7 +21,7 @@ pub fn list(what: Option<&str>) -> Result<Exit, Failure> {
     let rows = match what {
         "nemeses" | "nemesis" => nemeses(),
         "workloads" | "workload" => workloads(),
-        "targets" | "target" => targets(),
+        "systems" | "system" => systems(),
         "models" | "model" => models(),
         "conditions" | "condition" => conditions(),
         "faults" | "fault" => faults(),
@@ -50,8 +51,16 @@ fn workloads() -> Vec<Row> {
     workloads::WORKLOADS.iter().map(|workload| (workload.name, workload.summary.to_owned())).collect()
 }
 
-fn targets() -> Vec<Row> {
-    Target::LIST.into_iter().map(|(name, about)| (name, about.to_owned())).collect()
+/// Each with what its runs take when nobody says otherwise.
+fn systems() -> Vec<Row> {
+    let usual = |name: &str| {
+        // A parameter that any ensemble of five has room for.
+        let system = catalogue::choose(&name.replace('N', "1"), 5)?.ok()?.traits();
+        let (interval, timeout) = (span::show(system.usual_interval), span::show(system.usual_peer_timeout));
+        Some(format!(" [--interval {interval}, --peer-timeout {timeout}]"))
+    };
+    let about = |system: &Entry| format!("{}{}", system.about, usual(system.name).unwrap_or_default());
+    SYSTEMS.iter().map(|system| (system.name, about(system))).collect()
 }
 
 fn models() -> Vec<Row> {
@@ -80,7 +89,7 @@ fn faults() -> Vec<Row> {
         Mechanism::Pause => "SIGSTOP, and SIGCONT when the fault is healed; process, docker",
         Mechanism::Replace => {
             "SIGTERM, and a start as the other kind of server on the same data when the fault is healed; process, with \
-             --target zookeeper or mixed:N"
+             --system zookeeper or mixed:N"
         }
         Mechanism::Clock => {
             "the wall clock of one process is shifted, again after a restart; monotonic time and waits are not; \
@@ -91,7 +100,9 @@ fn faults() -> Vec<Row> {
 }
 
 fn plants() -> Vec<Row> {
-    Bug::ALL.iter().map(|bug| (bug.name(), format!("{} ({})", bug.summary(), bug.origin()))).collect()
+    let members = Bug::ALL.iter().map(|bug| (bug.name(), format!("{} ({})", bug.summary(), bug.origin())));
+    let clients = ClientBug::ALL.iter().map(|bug| (bug.name(), format!("{} (of clients)", bug.summary())));
+    members.chain(clients).collect()
 }
 
 fn table(rows: &[Row]) -> String {
@@ -105,7 +116,7 @@ mod tests {
 
     #[test]
     fn every_list_has_rows_and_an_unknown_one_is_refused() {
-        for rows in [nemeses(), workloads(), targets(), models(), conditions(), faults(), plants()] {
+        for rows in [nemeses(), workloads(), systems(), models(), conditions(), faults(), plants()] {
             assert!(
                 !rows.is_empty() && rows.iter().all(|(name, about)| !name.is_empty() && !about.is_empty())
             );

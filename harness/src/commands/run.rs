@@ -103,8 +103,8 @@ fn made(order: Order, progress: &Progress) -> Result<(RunFolder, Judged), Failur
     let start = jiff::Timestamp::now();
     let Fresh { folder, lock } = RunFolder::create(&options.store, &options.name, start)?;
     let (token, progress) = (lock.token().to_owned(), progress.clone());
-    let java = site.as_ref().and_then(run::site::Site::java).cloned();
-    let prepared = Prepared { options, schedule, repeats, folder, start, token, progress, java };
+    let installation = site.as_ref().and_then(run::site::Site::installation).cloned();
+    let prepared = Prepared { options, schedule, repeats, folder, start, token, progress, installation };
     let outcome = run::announce(&prepared).and_then(|()| match site {
         Some(site) => runtime.block_on(run::execute(&prepared, site, &interrupt)),
         None => sim_run::execute(&prepared, &interrupt),

@@ -18,7 +18,7 @@ use node_core::Bug;
 use super::screen::print;
 use super::sim::{interruptible, jobs};
 use crate::cli::SelftestArgs;
-use crate::cli::options::plant;
+use crate::cli::options::bug;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 
@@ -44,7 +44,7 @@ fn bugs(names: &[String]) -> Result<Vec<Bug>, Failure> {
     if names.is_empty() {
         return Ok(Bug::ALL.to_vec());
     }
-    let bugs = names.iter().map(|name| plant(Some(name.trim()))).collect::<Result<Vec<_>, _>>()?;
+    let bugs = names.iter().map(|name| bug(Some(name.trim()))).collect::<Result<Vec<_>, _>>()?;
     Ok(bugs.into_iter().flatten().collect())
 }
 

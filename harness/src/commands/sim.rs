@@ -11,7 +11,7 @@ use anyhow::Context;
 use harness_sim::{Drawn, Only, Options, Outcome};
 
 use super::screen::print;
-use crate::cli::options::plant;
+use crate::cli::options::bug;
 use crate::cli::{Format, SimArgs};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
@@ -35,7 +35,7 @@ struct Manner {
 
 impl Manner {
     fn of(args: &SimArgs) -> Result<Self, Failure> {
-        let plant = plant(args.plant.as_deref())?;
+        let plant = bug(args.plant.as_deref())?;
         let mut words = plant.map(|bug| format!(" --plant {}", bug.name())).unwrap_or_default();
         let only = only(args.only.as_deref())?;
         if let Some(only) = only {

@@ -5,20 +5,22 @@
 //! command line.
 
 mod lose_unsynced;
+mod plant;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use node_core::Bug;
+use harness_systems::{System, Wanted};
 use runs::cluster_kind::ClusterKind;
 use runs::mechanism::Mechanism;
 use workloads::Kind;
 
 use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Plan};
-use crate::targets::Target;
 use crate::text::span;
 pub use lose_unsynced::LoseUnsynced;
+pub use plant::Plant;
 
 /// Above this the harness itself would be what is measured.
 const MAX_RATE: f64 = 200_000.0;
@@ -79,7 +81,7 @@ pub struct RunOptions {
     /// What only members in containers are told.
     pub containers: Containers,
     /// What is tested.
-    pub target: Target,
+    pub system: Arc<dyn System>,
     /// Apache ZooKeeper's class path, when one was named.
     pub zookeeper: Option<String>,
     /// Apache ZooKeeper's tick.
@@ -111,7 +113,7 @@ pub struct RunOptions {
     /// What the run is called.
     pub name: String,
     /// The planted bug.
-    pub plant: Option<Bug>,
+    pub plant: Option<Plant>,
     /// The first port, when one was asked for.
     pub base_port: Option<u16>,
     /// How long a client waits for an answer.
@@ -133,7 +135,8 @@ impl RunOptions {
     ///
     /// A usage failure that says what to write instead.
     pub fn check(&self) -> Result<(), Failure> {
-        self.check_target()?;
+        self.check_system()?;
+        self.check_workload()?;
         self.check_containers()?;
         self.check_fail_fast()?;
         self.check_load()?;
@@ -141,39 +144,75 @@ impl RunOptions {
         self.check_nemeses()
     }
 
-    /// What a target can't be, or can't lose, is refused before it is looked for.
-    fn check_target(&self) -> Result<(), Failure> {
-        let name = self.target.name();
-        if !self.target.has_java() {
-            if let Some(nemesis) = self.nemeses.iter().find(|nemesis| nemesis.needs() == Mechanism::Replace) {
-                return Err(Failure::usage(format!(
-                    "--nemesis {}: there is one kind of server only; add --target zookeeper or mixed:N",
-                    nemesis.name()
-                )));
-            }
+    /// What a system can't be, or can't lose, is refused before it is looked for.
+    fn check_system(&self) -> Result<(), Failure> {
+        let (name, system) = (self.system.name(), self.system.traits());
+        if !system.replaces
+            && let Some(nemesis) = self.nemeses.iter().find(|nemesis| nemesis.needs() == Mechanism::Replace)
+        {
+            return Err(Failure::usage(format!(
+                "--nemesis {}: there is one kind of server only; add --system zookeeper or mixed:N",
+                nemesis.name()
+            )));
+        }
+        if let (ClusterKind::Sim, Some(Plant::Clients(bug))) = (self.cluster.kind, self.plant) {
+            return Err(Failure::usage(format!(
+                "--plant {}: it is a bug of clients of real members; write --cluster process or docker",
+                bug.name()
+            )));
+        }
+        if !system.only_processes {
             return Ok(());
         }
         if matches!(self.cluster.kind, ClusterKind::Docker | ClusterKind::Sim) {
             let how = match self.cluster.kind {
-                ClusterKind::Docker => "write --cluster process, or --image NAME for a container of it",
+                ClusterKind::Docker if system.takes_java => {
+                    "write --cluster process, or --image NAME for a container of it"
+                }
                 _ => "write --cluster process",
             };
             return Err(Failure::usage(format!(
-                "--target {name}: members of Apache ZooKeeper are local processes; {how}"
+                "--system {name}: members of {} are local processes; {how}",
+                system.whose
             )));
         }
         if self.containers.any() {
             return Err(Failure::usage(format!(
-                "--target {name} is for local processes and --image for containers: leave one of them out"
+                "--system {name} is for local processes and --image for containers: leave one of them out"
             )));
         }
-        if let Some(bug) = self.plant {
+        if let (Some(Plant::Members(bug)), false) = (self.plant, system.takes_bugs) {
             return Err(Failure::usage(format!(
-                "--plant {}: bugs are planted in the bundled node only; leave out --target {name}",
+                "--plant {}: bugs are planted in the bundled node only; leave out --system {name}",
                 bug.name()
             )));
         }
-        self.check_loss("Apache ZooKeeper")
+        if system.tells_synced { Ok(()) } else { self.check_loss(system.whose) }
+    }
+
+    /// A workload whose operations the system does not have is refused before anything starts.
+    fn check_workload(&self) -> Result<(), Failure> {
+        let functions = Kind::from_name(self.workload).unwrap_or_default().functions();
+        let Some(why) = functions.iter().find_map(|function| self.system.lacks(*function)) else {
+            return Ok(());
+        };
+        let fits =
+            |kind: &Kind| kind.functions().iter().all(|function| self.system.lacks(*function).is_none());
+        let names: Vec<&str> = Kind::ALL.into_iter().filter(fits).map(Kind::name).collect();
+        Err(Failure::usage(format!("--workload {}: {why}; take {}", self.workload, names.join(", "))))
+    }
+
+    /// What an installation of the system is wanted for.
+    pub fn wanted(&self) -> Wanted {
+        Wanted {
+            nodes: self.nodes,
+            seed: self.seed,
+            peer_timeout: self.peer_timeout,
+            tick: self.tick,
+            sessions: SESSION_RANGE,
+            programs: self.zookeeper.clone(),
+            bug: self.plant.and_then(Plant::of_members).map(|bug| bug.name()),
+        }
     }
 
     /// Nobody but the bundled node tells what it has synced.
@@ -211,7 +250,7 @@ impl RunOptions {
                 "--image-command: the bundled node has its own; name an --image for it",
             ));
         };
-        if let Some(bug) = self.plant {
+        if let Some(Plant::Members(bug)) = self.plant {
             return Err(Failure::usage(format!(
                 "--plant {}: bugs are planted in the bundled node only; leave out --image {image}",
                 bug.name()
@@ -365,7 +404,7 @@ impl RunOptions {
             flag("cluster", self.cluster.kind.name().to_owned(), "auto");
         }
         let Containers { image, image_command, publish } = &self.containers;
-        flag("target", self.target.name(), "node");
+        flag("system", self.system.name(), "node");
         flag("zookeeper", self.zookeeper.clone().unwrap_or_default(), "");
         flag("tick", span::show(self.tick), &span::show(TICK));
         flag("image", image.clone().unwrap_or_default(), "");
@@ -374,23 +413,19 @@ impl RunOptions {
         }
         flag("publish", publish.map(|address| address.to_string()).unwrap_or_default(), "");
         flag("workload", self.workload.to_owned(), "register");
-        flag("interval", span::show(self.interval), &span::show(usual_interval(self.target)));
+        let usual = self.system.traits();
+        flag("interval", span::show(self.interval), &span::show(usual.usual_interval));
         flag("rate", self.rate.to_string(), "1000");
         flag("concurrency", self.concurrency.to_string(), "20");
         flag("keys", self.keys.to_string(), "5");
         flag("time-limit", span::show(self.time_limit), "30s");
         flag("min-rate", self.min_rate.map(|rate| rate.to_string()).unwrap_or_default(), "");
-        flag("plant", self.plant.map(|bug| bug.name().to_owned()).unwrap_or_default(), "");
+        flag("plant", self.plant.map(|plant| plant.name().to_owned()).unwrap_or_default(), "");
         flag("op-timeout", span::show(self.op_timeout), "500ms");
         flag("session-timeout", span::show(self.session_timeout), "10s");
-        flag("peer-timeout", span::show(self.peer_timeout), "250ms");
+        flag("peer-timeout", span::show(self.peer_timeout), &span::show(usual.usual_peer_timeout));
         flag("lose-unsynced", self.lose_unsynced.name().to_owned(), "kill-all");
         flag("seed", self.seed.to_string(), "");
         words.join(" ")
     }
-}
-
-/// From onset to onset, when nobody says.
-pub fn usual_interval(target: Target) -> Duration {
-    Duration::from_secs(if target.has_java() { 10 } else { 4 })
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use tokio::sync::{oneshot, watch};
 
-use super::protocol::{Answer, Command, Count, LinkSpec, Outcome, Pair, ProbeRound, Request};
+use super::protocol::{Answer, Command, Count, EntranceSpec, LinkSpec, Outcome, Pair, ProbeRound, Request};
 use super::rules::Rule;
 use super::server::RENEWAL;
 use crate::cluster::spawner::Spawner;
@@ -78,8 +78,12 @@ impl Links {
     }
 
     /// Opens the listeners. Inside the result: the address that was taken, if one was.
-    pub async fn open(&self, links: Vec<LinkSpec>) -> anyhow::Result<Result<(), std::net::SocketAddr>> {
-        match self.ask(Command::Start { links }).await? {
+    pub async fn open(
+        &self,
+        links: Vec<LinkSpec>,
+        entrances: Vec<EntranceSpec>,
+    ) -> anyhow::Result<Result<(), std::net::SocketAddr>> {
+        match self.ask(Command::Start { links, entrances }).await? {
             Outcome::Done(_) => Ok(Ok(())),
             Outcome::Busy(address) => Ok(Err(address)),
             other => bail!("the links gave an unfitting answer: {other:?}"),

@@ -7,6 +7,7 @@
 use std::net::SocketAddr;
 
 pub use harness_core::cut::Pair;
+use runs::member::MemberId;
 use serde::{Deserialize, Serialize};
 
 use super::rules::Rule;
@@ -26,14 +27,37 @@ pub struct LinkSpec {
     pub introduces: Option<SocketAddr>,
 }
 
+/// A listener at which everybody dials one member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntranceSpec {
+    /// Who may dial here.
+    pub from: Vec<MemberId>,
+    /// Whom they dial.
+    pub to: MemberId,
+    /// Where they dial.
+    pub listen: SocketAddr,
+    /// Where that member listens.
+    pub target: SocketAddr,
+}
+
+impl EntranceSpec {
+    /// The pairs whose first member may dial here.
+    pub fn pairs(&self) -> impl Iterator<Item = Pair> {
+        self.from.iter().map(|from| Pair::new(*from, self.to))
+    }
+}
+
 /// What the harness asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "cmd", rename_all = "kebab-case")]
 pub enum Command {
     /// Open the listeners. Asked once, first.
     Start {
-        /// All of them.
+        /// Those at which one member dials another.
         links: Vec<LinkSpec>,
+        /// Those at which everybody dials a member.
+        #[serde(default)]
+        entrances: Vec<EntranceSpec>,
     },
     /// Put rules in force, all at the same moment.
     Set {

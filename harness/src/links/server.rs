@@ -5,19 +5,22 @@
 //! is healed and the process goes, whatever became of its harness.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::forward::{Far, Fate, carry};
 use super::lanes::{Board, Lane};
+use super::owner;
 use super::probe::Prober;
-use super::protocol::{Answer, Command, LinkSpec, Outcome, Request};
+use super::protocol::{Answer, Command, EntranceSpec, LinkSpec, Outcome, Pair, Request};
 use super::rules::Mode;
+use crate::store::lock::TOKEN_VARIABLE;
 
 /// How long the harness may be silent.
 pub const LEASE: Duration = Duration::from_secs(3);
@@ -97,7 +100,7 @@ impl Links {
     async fn carry_out(&mut self, request: Request) {
         let outcome = match request.command {
             Command::Renew | Command::Stop => return,
-            Command::Start { links } => self.start(links).await,
+            Command::Start { links, entrances } => self.start(links, entrances).await,
             Command::Set { rules } => {
                 if self.board.set(&rules) {
                     Outcome::Done(self.board.counts())
@@ -123,14 +126,20 @@ impl Links {
         let _ = self.answers.send(Answer { id, outcome }).await;
     }
 
-    async fn start(&mut self, specs: Vec<LinkSpec>) -> Outcome {
-        self.board = Board::new(specs.iter().map(|spec| spec.pair));
-        let mut bound = Vec::new();
-        for spec in specs {
-            match TcpListener::bind(spec.listen).await {
+    async fn start(&mut self, links: Vec<LinkSpec>, entrances: Vec<EntranceSpec>) -> Outcome {
+        let through = entrances.iter().flat_map(EntranceSpec::pairs);
+        self.board = Board::new(links.iter().map(|spec| spec.pair).chain(through));
+        let (mut bound, mut open) = (Vec::new(), Vec::new());
+        for spec in links {
+            match bind(spec.listen).await {
                 Ok(listener) => bound.push((spec, listener)),
-                Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Outcome::Busy(spec.listen),
-                Err(error) => return Outcome::Refused(format!("listening on {}: {error}", spec.listen)),
+                Err(outcome) => return outcome,
+            }
+        }
+        for spec in entrances {
+            match bind(spec.listen).await {
+                Ok(listener) => open.push((spec, listener)),
+                Err(outcome) => return outcome,
             }
         }
         match Prober::open(self.board.clone()).await {
@@ -142,6 +151,9 @@ impl Links {
             if let (Some(out), Some(back)) = lanes {
                 self.listeners.spawn(listen(spec, listener, out, back));
             }
+        }
+        for (spec, listener) in open {
+            self.listeners.spawn(receive(spec, listener, self.board.clone()));
         }
         Outcome::Done(self.board.counts())
     }
@@ -160,6 +172,13 @@ impl Links {
     }
 }
 
+async fn bind(address: SocketAddr) -> Result<TcpListener, Outcome> {
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => Outcome::Busy(address),
+        _ => Outcome::Refused(format!("listening on {address}: {error}")),
+    })
+}
+
 /// Accepts for one link. While its lane refuses, nobody listens.
 async fn listen(spec: LinkSpec, listener: TcpListener, out: Arc<Lane>, back: Arc<Lane>) {
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS_PER_LINK));
@@ -175,28 +194,58 @@ async fn listen(spec: LinkSpec, listener: TcpListener, out: Arc<Lane>, back: Arc
         tokio::select! {
             changed = rule.changed() => if changed.is_err() { return },
             accepted = accept(listener.as_ref()) => {
-                let Some(stream) = accepted else { continue };
+                let Some((stream, _)) = accepted else { continue };
                 let Ok(permit) = Arc::clone(&room).try_acquire_owned() else { continue };
                 let (out, back) = (Arc::clone(&out), Arc::clone(&back));
                 tokio::spawn(async move {
                     let _permit = permit;
                     let far = Far { target: spec.target, introduces: spec.introduces };
-                    // Not in `carry`, which carries probes too: what is counted is what members felt.
-                    match carry(stream, far, Arc::clone(&out), Arc::clone(&back)).await {
-                        Fate::Apart => {}
-                        Fate::OutRefused => out.count_refused(),
-                        Fate::BackRefused => back.count_refused(),
-                    }
+                    carry_for_a_member(stream, far, out, back).await;
                 });
             }
         }
     }
 }
 
-async fn accept(listener: Option<&TcpListener>) -> Option<tokio::net::TcpStream> {
+/// Accepts where everybody dials one member. The port is everybody's, so it is open as long as the links are:
+/// whom a rule refuses is reset as soon as it is known who it is.
+async fn receive(spec: EntranceSpec, listener: TcpListener, board: Board) {
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS_PER_LINK * spec.from.len().max(1)));
+    let spec = Arc::new(spec);
+    let token = std::env::var_os(TOKEN_VARIABLE).unwrap_or_default();
+    loop {
+        let Some((stream, peer)) = accept(Some(&listener)).await else { continue };
+        let Ok(permit) = Arc::clone(&room).try_acquire_owned() else { continue };
+        let (spec, board, token) = (Arc::clone(&spec), board.clone(), token.clone());
+        tokio::spawn(async move {
+            let _permit = permit;
+            let here = spec.listen;
+            // Files are read meanwhile, and commands must not wait for that.
+            let owner = tokio::task::spawn_blocking(move || owner::of(&token, peer, here)).await;
+            // A stranger, or somebody who has hung up already.
+            let Some(from) = owner.ok().flatten().filter(|from| spec.from.contains(from)) else { return };
+            let pair = Pair::new(from, spec.to);
+            if let (Some(out), Some(back)) = (board.lane(pair), board.lane(pair.back())) {
+                carry_for_a_member(stream, Far { target: spec.target, introduces: None }, out, back).await;
+            }
+        });
+    }
+}
+
+/// Carries a connection that a member made. It is counted here and not in `carry`, which carries probes too:
+/// what is counted is what members felt.
+async fn carry_for_a_member(stream: TcpStream, far: Far, out: Arc<Lane>, back: Arc<Lane>) {
+    match carry(stream, far, Arc::clone(&out), Arc::clone(&back)).await {
+        Fate::Apart => {}
+        Fate::OutRefused => out.count_refused(),
+        Fate::BackRefused => back.count_refused(),
+    }
+}
+
+async fn accept(listener: Option<&TcpListener>) -> Option<(TcpStream, SocketAddr)> {
     match listener {
         Some(listener) => match listener.accept().await {
-            Ok((stream, _)) => Some(stream),
+            Ok(accepted) => Some(accepted),
             // Out of file descriptors, or a connection that was gone already: not a reason to spin.
             Err(_) => {
                 tokio::time::sleep(Duration::from_millis(5)).await;

@@ -54,7 +54,7 @@ impl Bench {
             target: bench.target.local_addr().expect("bound"),
             introduces: None,
         };
-        let outcome = bench.ask(Command::Start { links: vec![spec] }).await;
+        let outcome = bench.ask(Command::Start { links: vec![spec], entrances: Vec::new() }).await;
         assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
         bench
     }
@@ -354,5 +354,8 @@ async fn a_port_that_is_taken_is_named_and_a_rule_for_nobody_is_refused() {
     let spec = LinkSpec { pair: there(), listen: taken, target: taken, introduces: None };
     let outcome = bench.ask(Command::Set { rules: vec![(Pair::from((8, 9)), Rule::HOLD)] }).await;
     assert!(matches!(outcome, Outcome::Refused(_)), "{outcome:?}");
-    assert_eq!(bench.ask(Command::Start { links: vec![spec] }).await, Outcome::Busy(taken));
+    assert_eq!(
+        bench.ask(Command::Start { links: vec![spec], entrances: Vec::new() }).await,
+        Outcome::Busy(taken)
+    );
 }

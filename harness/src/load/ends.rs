@@ -5,18 +5,17 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use checker::durability::FinalState;
 use checker::history::EventKind;
-use node_client::{Client, ConnectOptions, connect};
+use harness_systems::{Client, Connected};
 use runs::member::MemberId;
 use tokio::time::Instant;
 use workloads::op::Body;
 use workloads::{Op, Outcome};
-use zookeeper_mapping::{outcome, request};
 
 use super::Shared;
-use super::client::{Place, note_completion, send};
+use super::client::{Place, note_completion};
 
 /// How long an operation may take when nothing is broken.
 const CALM_PATIENCE: Duration = Duration::from_secs(5);
@@ -32,16 +31,16 @@ const AGREEMENT_PATIENCE: Duration = Duration::from_secs(10);
 /// Creates every key. Process 0 does it, before any client uses that number.
 pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
     let member = *shared.cluster.members().first().ok_or_else(|| anyhow!("no member"))?;
-    let client = session_at(shared, member, CALM_PATIENCE).await?;
+    let mut client = client_at(shared, member, CALM_PATIENCE).await?;
     let operations = shared.load.rules().workload_mut().setup();
     for op in operations {
-        let kind = perform(shared, &client, member, 0, &op).await.kind;
+        let kind = perform(shared, &mut *client, member, 0, &op).await.kind;
         if kind != EventKind::Ok {
             bail!("creating key {} ended as {kind:?} although nothing is broken", op.key);
         }
     }
     // The session's end is not part of what is judged.
-    let _ = tokio::time::timeout(CALM_PATIENCE, client.close_session()).await;
+    let _ = client.perform(&Op::close(), CALM_PATIENCE).await;
     Ok(())
 }
 
@@ -57,7 +56,7 @@ pub async fn final_reads(shared: &Shared, members: &[MemberId], process: u64) ->
     let deadline = Instant::now() + AGREEMENT_PATIENCE + expiry;
     let mut clients = Vec::new();
     for member in members {
-        if let Ok(client) = session_at(shared, *member, AGREEMENT_PATIENCE).await {
+        if let Ok(client) = client_at(shared, *member, AGREEMENT_PATIENCE).await {
             clients.push((*member, client));
         }
     }
@@ -65,9 +64,9 @@ pub async fn final_reads(shared: &Shared, members: &[MemberId], process: u64) ->
     let wanted = reads.len() * members.len();
     loop {
         let mut states = Vec::new();
-        for (reader, (member, client)) in (process..).zip(&clients) {
+        for (reader, (member, client)) in (process..).zip(&mut clients) {
             for op in &reads {
-                states.extend(read(shared, client, *member, reader, op).await);
+                states.extend(read(shared, &mut **client, *member, reader, op).await);
             }
         }
         if (states.len() == wanted && shared.load.rules().workload().is_settled(&states))
@@ -81,7 +80,7 @@ pub async fn final_reads(shared: &Shared, members: &[MemberId], process: u64) ->
 
 async fn read(
     shared: &Shared,
-    client: &Client,
+    client: &mut dyn Client,
     member: MemberId,
     process: u64,
     op: &Op,
@@ -91,38 +90,41 @@ async fn read(
 }
 
 /// One operation, written down.
-async fn perform(shared: &Shared, client: &Client, member: MemberId, process: u64, op: &Op) -> Outcome {
+async fn perform(
+    shared: &Shared,
+    client: &mut dyn Client,
+    member: MemberId,
+    process: u64,
+    op: &Op,
+) -> Outcome {
     let place = Some(Place::of(member, client));
     shared.recorder.record(|now| {
         let mut event = op.event(process, now);
         Place::note(place, &mut event);
         event
     });
-    let answer = send(client, &request(op), CALM_PATIENCE).await;
-    let outcome = outcome(op, &answer);
+    let outcome = client.perform(op, CALM_PATIENCE).await;
     shared.load.rules().workload_mut().complete(process, op, &outcome);
     note_completion(shared, &outcome, op, process, place);
     if matches!(op.body, Body::MakeRegister { .. } | Body::MakePlace) && outcome.kind != EventKind::Ok {
-        tracing::warn!(?answer, "the set-up failed");
+        tracing::warn!(error = ?outcome.error, "the set-up failed");
     }
     outcome
 }
 
-/// A new session at a member, tried again and again: the member is known to serve, or about to.
-async fn session_at(shared: &Shared, member: MemberId, patience: Duration) -> anyhow::Result<Client> {
+/// A client at a member, tried again and again: the member is known to serve, or about to.
+async fn client_at(shared: &Shared, member: MemberId, patience: Duration) -> anyhow::Result<Box<dyn Client>> {
     let deadline = Instant::now() + patience;
+    let mut client = shared.client();
     loop {
-        let options = ConnectOptions {
-            timeout: shared.session_timeout,
-            deadline: CONNECT_PATIENCE,
-            ..ConnectOptions::default()
+        let why = match client.connect(shared.cluster.client_address(member), CONNECT_PATIENCE).await {
+            Connected::Resumed | Connected::Opened { .. } => return Ok(client),
+            Connected::Refused(why) => why,
+            Connected::Expired { .. } => "the session expired".to_owned(),
         };
-        match connect(shared.cluster.client_address(member), options).await {
-            Ok(client) => return Ok(client),
-            Err(error) if Instant::now() > deadline => {
-                return Err(error).with_context(|| format!("connecting to member {}", member.0));
-            }
-            Err(_) => tokio::time::sleep(PAUSE).await,
+        if Instant::now() > deadline {
+            bail!("connecting to member {}: {why}", member.0);
         }
+        tokio::time::sleep(PAUSE).await;
     }
 }

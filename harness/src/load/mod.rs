@@ -2,8 +2,8 @@
 //!
 //! What clients do and when is the load's word ([`harness_core::load`]); here it is carried out. Operations fall due on a
 //! thread of their own ([`pacer`]); whoever is connected and free waits in a line for the next one ([`queue`]). A client
-//! ([`client`]) sends each once, waits as long as it was told, and writes down what it saw ([`recorder`]); what an answer
-//! means is the workload's business. Its connection is a session that moves ([`seat`]).
+//! ([`client`]) has the system's own client send each once, waits as long as it was told, and writes down what it saw
+//! ([`recorder`]); what an answer means is the system's business.
 //!
 //! What is deliberately absent: retries. An operation is sent once; what became of it is in the history.
 
@@ -11,12 +11,15 @@ pub mod client;
 pub mod pacer;
 pub mod queue;
 pub mod recorder;
-pub mod seat;
 
 mod ends;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use harness_systems::planted::ClientBug;
+use harness_systems::{Client, ClientSettings, System};
 
 use crate::clock::RunClock;
 use crate::cluster::Cluster;
@@ -28,6 +31,12 @@ pub use recorder::Recorder;
 /// What all clients share.
 #[derive(Clone)]
 pub struct Shared {
+    /// What the members are.
+    pub system: Arc<dyn System>,
+    /// A bug that all clients have.
+    pub bug: Option<ClientBug>,
+    /// How many clients there were.
+    pub clients: Arc<AtomicU64>,
     /// Where the members are.
     pub cluster: Arc<dyn Cluster>,
     /// What to do next, and what was learnt.
@@ -40,4 +49,16 @@ pub struct Shared {
     pub op_timeout: Duration,
     /// How long a session outlives its client's silence.
     pub session_timeout: Duration,
+}
+
+impl Shared {
+    /// A client that was nowhere yet.
+    pub fn client(&self) -> Box<dyn Client> {
+        let number = self.clients.fetch_add(1, Ordering::Relaxed) + 1;
+        let client = self.system.client(ClientSettings { number, session_timeout: self.session_timeout });
+        match self.bug {
+            Some(bug) => bug.planted_in(client),
+            None => client,
+        }
+    }
 }

@@ -8,15 +8,13 @@ use runs::cluster_kind::ClusterKind;
 use runs::results::{Host, RunInfo, SystemInfo};
 use workloads::{Kind, Params, Workload};
 
-use super::{Prepared, java_members, may_be_stale};
+use super::{Prepared, may_be_stale};
 use crate::clock::whole_milliseconds;
 use crate::config::RunOptions;
 use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Schedule};
 use crate::num::{index, plural};
 use crate::seed;
-use crate::targets::Target;
-use crate::targets::zoo_cfg::{HEAP, INIT_LIMIT, SYNC_LIMIT};
 use crate::text::span;
 
 /// The form of the history's lines.
@@ -59,7 +57,7 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         ("session timeout".to_owned(), span::show(session_timeout(options))),
         ("fault held for".to_owned(), format!("{}ms", schedule.hold_ms)),
     ]);
-    settings.extend(java_settings(prepared));
+    settings.extend(prepared.installation.iter().flat_map(|found| found.settings()));
     if let Some(folder) = &prepared.repeats {
         settings.insert(REPEATS.to_owned(), folder.clone());
         settings.insert(AS_A_RUN.to_owned(), options.command_line());
@@ -99,14 +97,9 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
     }
 }
 
-/// The silence after which a member gives up on another: ZooKeeper's own limits rule where one of them is
-/// Java's, and what an image is told inside is not known.
+/// The silence after which a member gives up on another; what an image is told inside is not known.
 fn patience(options: &RunOptions) -> Option<Duration> {
-    if options.containers.image.is_some() {
-        return None;
-    }
-    let java = options.target.has_java().then(|| options.tick * SYNC_LIMIT);
-    Some(java.map_or(options.peer_timeout, |java| java.max(options.peer_timeout)))
+    options.containers.image.is_none().then(|| options.system.patience(&options.wanted()))
 }
 
 fn versions(prepared: &Prepared) -> BTreeMap<String, String> {
@@ -114,68 +107,28 @@ fn versions(prepared: &Prepared) -> BTreeMap<String, String> {
         ("harness".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ("history format".to_owned(), HISTORY_FORMAT.to_string()),
     ]);
-    if let Some(java) = &prepared.java {
-        versions.insert("Apache ZooKeeper".to_owned(), java.zookeeper.clone());
-        versions.insert("Java".to_owned(), java.version.clone());
-    }
+    versions.extend(prepared.installation.iter().flat_map(|found| found.versions()));
     versions
 }
 
-/// A pause after which a member of Apache ZooKeeper has surely asked again whether anybody votes: its
-/// election asks ever more seldom, once a minute at last.
+/// A pause after which a member of an image has surely asked again whether anybody votes.
 const SELDOM: Duration = Duration::from_secs(75);
 
 /// What is tested, and what it promises.
 fn system(prepared: &Prepared) -> SystemInfo {
-    const BUNDLED: &str = "bundled";
     let options = &prepared.options;
-    let version = prepared.java.as_ref().map(|java| java.zookeeper.as_str()).unwrap_or_default();
-    let (name, before, after, who) = match (&options.containers.image, options.target) {
-        (Some(image), _) => (format!("image {image}"), String::new(), format!("of the image {image}"), None),
-        (None, Target::Node) => (BUNDLED.to_owned(), BUNDLED.to_owned(), String::new(), None),
-        (None, Target::Zookeeper) => {
-            let name = format!("Apache ZooKeeper {version}");
-            (name.clone(), name, String::new(), None)
-        }
-        (None, Target::Mixed { .. }) => {
-            let java: Vec<String> =
-                java_members(options).iter().map(|member| format!("n{}", member.0)).collect();
-            let who = format!("{} Apache ZooKeeper {version}, the others {BUNDLED}", java.join(" "));
-            (
-                format!("{BUNDLED} and Apache ZooKeeper {version}"),
-                String::new(),
-                format!("({who})"),
-                Some(who),
-            )
-        }
-    };
-    let labels = match options.target {
-        Target::Mixed { .. } => {
-            java_members(options).into_iter().map(|member| (member.0, "Java".to_owned())).collect()
-        }
-        Target::Node | Target::Zookeeper => BTreeMap::new(),
-    };
-    let bundled_alone = options.containers.image.is_none() && options.target == Target::Node;
-    SystemInfo {
-        name,
-        before,
-        after,
-        who,
-        labels,
-        reads_may_be_stale: may_be_stale(options),
-        // A zxid has its epoch in its upper half.
-        epoch_shift: Some(u32::BITS),
-        rejoin_ms: if bundled_alone { 0 } else { whole_milliseconds(SELDOM) },
+    let known = options.system.described(prepared.installation.as_deref());
+    match &options.containers.image {
+        Some(image) => SystemInfo {
+            name: format!("image {image}"),
+            before: String::new(),
+            after: format!("of the image {image}"),
+            reads_may_be_stale: may_be_stale(options),
+            rejoin_ms: whole_milliseconds(SELDOM),
+            ..known
+        },
+        None => known,
     }
-}
-
-/// What members of Apache ZooKeeper are told beside what all are.
-fn java_settings(prepared: &Prepared) -> Vec<(String, String)> {
-    let (options, Some(java)) = (&prepared.options, &prepared.java) else { return Vec::new() };
-    let pair = |name: &str, value: String| (name.to_owned(), value);
-    let limits =
-        format!("tick {}, initLimit {INIT_LIMIT}, syncLimit {SYNC_LIMIT}; {HEAP}", span::show(options.tick));
-    vec![pair("Apache ZooKeeper", limits), pair("class path", java.class_path.clone())]
 }
 
 /// The seed, and everything drawn from it that can be said in advance.
@@ -205,13 +158,8 @@ pub(super) fn first_lines(prepared: &Prepared) {
     if let Some(words) = without_a_turn(options, schedule) {
         progress.say(&words);
     }
-    if let Some(java) = &prepared.java {
-        let all = java_members(options);
-        let names: Vec<String> = all.iter().map(|member| format!("n{}", member.0)).collect();
-        let who =
-            if all.len() == index(u64::from(options.nodes)) { "all".to_owned() } else { names.join(" ") };
-        let (zookeeper, version) = (&java.zookeeper, &java.version);
-        progress.say(&format!("Apache ZooKeeper {zookeeper} on Java {version}: {who}"));
+    if let Some(words) = prepared.installation.as_ref().and_then(|found| found.greeting()) {
+        progress.say(&words);
     }
     if let Some(words) = open_to_others(options) {
         progress.say(&words);

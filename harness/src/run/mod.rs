@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use harness_core::load::{Load, Terms};
+use harness_systems::Installation;
 use runs::cluster_kind::ClusterKind;
 use runs::member::MemberId;
 use runs::numbers::plural;
@@ -29,10 +30,10 @@ use tokio::sync::watch;
 
 use crate::clock::{RunClock, nanoseconds};
 use crate::cluster::Cluster;
-use crate::cluster::ports;
+use crate::cluster::ports::{self, Layout};
 use crate::cluster::process::{PortClash, ProcessCluster};
-use crate::cluster::settings::{JavaMembers, MemberSettings};
-use crate::config::{RunOptions, SESSION_RANGE};
+use crate::cluster::settings::MemberSettings;
+use crate::config::{Plant, RunOptions};
 use crate::events::EventLog;
 use crate::exit::Failure;
 use crate::live::Live;
@@ -42,7 +43,6 @@ use crate::nemesis::journal::Journal;
 use crate::num::{index, wide};
 use crate::progress::Progress;
 use crate::store::RunFolder;
-use crate::targets::java::Java;
 use interrupt::Interrupt;
 use site::Site;
 use stalls::Stalls;
@@ -76,8 +76,8 @@ pub struct Prepared {
     pub token: String,
     /// Where it is told.
     pub progress: Progress,
-    /// Apache ZooKeeper, where the target has members of it.
-    pub java: Option<Java>,
+    /// The system as it was found on this machine, where its members are processes of it.
+    pub installation: Option<Arc<dyn Installation>>,
 }
 
 /// Writes down and says what is about to happen.
@@ -168,7 +168,9 @@ async fn start_cluster(
         }
         prepared.progress.say(&format!("{clash}; another block is tried"));
         prepared.folder.drop_data().context("removing the members' data")?;
-        site = Site::Process(ports::take(prepared.options.nodes, None)?, prepared.java.clone());
+        let Some(installation) = &prepared.installation else { return Err(failure) };
+        let layout = Layout::of(prepared.options.nodes, prepared.options.system.traits())?;
+        site = Site::Process(ports::take(layout, None)?, Arc::clone(installation));
     }
     Err(anyhow!("no attempt was made to start the ensemble").into())
 }
@@ -176,7 +178,9 @@ async fn start_cluster(
 /// A cluster without members yet.
 async fn make_cluster(prepared: &Prepared, site: Site, clock: RunClock) -> Result<Arc<dyn Cluster>, Failure> {
     match site {
-        Site::Process(ports, _) => Ok(Arc::new(ProcessCluster::create(settings(prepared), ports, clock)?)),
+        Site::Process(ports, installation) => {
+            Ok(Arc::new(ProcessCluster::create(settings(prepared), installation, ports, clock)?))
+        }
         #[cfg(feature = "docker")]
         Site::Docker(engine) => {
             use crate::cluster::docker::{DockerCluster, DockerSettings};
@@ -188,31 +192,21 @@ async fn make_cluster(prepared: &Prepared, site: Site, clock: RunClock) -> Resul
     }
 }
 
-/// Whether the target promises no more of a read than its session's order: whatever image it is, it is not known to
+/// Whether the system promises no more of a read than its session's order: whatever image it is, it is not known to
 /// promise more than ZooKeeper does.
 fn may_be_stale(options: &RunOptions) -> bool {
-    options.containers.image.is_some() || options.target.reads_may_be_stale()
+    options.containers.image.is_some() || options.system.traits().reads_may_be_stale
 }
 
 fn settings(prepared: &Prepared) -> MemberSettings {
     MemberSettings {
         nodes: prepared.options.nodes,
         peer_timeout: prepared.options.peer_timeout,
-        plant: prepared.options.plant,
+        plant: prepared.options.plant.and_then(Plant::of_members),
         folder: prepared.folder.path().to_owned(),
         token: prepared.token.clone(),
-        java: prepared.java.clone().map(|java| JavaMembers {
-            java,
-            members: java_members(&prepared.options),
-            tick: prepared.options.tick,
-            sessions: SESSION_RANGE,
-        }),
+        system: Arc::clone(&prepared.options.system),
     }
-}
-
-/// Who begins as Apache ZooKeeper.
-fn java_members(options: &RunOptions) -> Vec<MemberId> {
-    options.target.java_members(options.nodes, options.seed)
 }
 
 /// A fault that the cluster can't do is refused before anything starts, never skipped.
@@ -248,6 +242,9 @@ async fn live(
         patience_ns: nanoseconds(options.op_timeout),
     };
     let shared = Shared {
+        system: Arc::clone(&options.system),
+        bug: options.plant.and_then(Plant::of_clients),
+        clients: Arc::default(),
         cluster: Arc::clone(cluster),
         load: Arc::new(Queue::new(Load::new(terms, describe::workload(options)?))),
         recorder,

@@ -3,19 +3,21 @@
 //! `auto` takes containers when an engine answers and this executable can run in one, and local processes
 //! otherwise. Somebody who names a cluster gets that one or a refusal.
 
+use std::sync::Arc;
+
+use harness_systems::Installation;
 use runs::cluster_kind::ClusterKind;
 
 #[cfg(feature = "docker")]
 use crate::cluster::docker::{self, Engine};
-use crate::cluster::ports::{self, PortPlan};
+use crate::cluster::ports::{self, Layout, PortPlan};
 use crate::config::RunOptions;
 use crate::exit::Failure;
-use crate::targets::java::Java;
 
 /// A place that was looked at and found fit.
 pub enum Site {
-    /// Ports of this machine that were free a moment ago, and Apache ZooKeeper where the target has members of it.
-    Process(PortPlan, Option<Java>),
+    /// Ports of this machine that were free a moment ago, and the system as it was found here.
+    Process(PortPlan, Arc<dyn Installation>),
     /// An engine that answers.
     #[cfg(feature = "docker")]
     Docker(Engine),
@@ -32,10 +34,10 @@ pub async fn settle(options: &mut RunOptions) -> Result<Option<Site>, Failure> {
 }
 
 impl Site {
-    /// Apache ZooKeeper, where the target has members of it.
-    pub fn java(&self) -> Option<&Java> {
+    /// The system as it was found on this machine, where that matters.
+    pub fn installation(&self) -> Option<&Arc<dyn Installation>> {
         match self {
-            Self::Process(_, java) => java.as_ref(),
+            Self::Process(_, installation) => Some(installation),
             #[cfg(feature = "docker")]
             Self::Docker(_) => None,
         }
@@ -43,9 +45,12 @@ impl Site {
 }
 
 fn as_processes(options: &RunOptions) -> Result<Site, Failure> {
-    let java = options.target.has_java().then(|| Java::find(options.zookeeper.as_deref())).transpose();
-    let java = java.map_err(|why| Failure::usage(format!("--target {}: {why}", options.target.name())))?;
-    Ok(Site::Process(ports::take(options.nodes, options.base_port)?, java))
+    let installation = options
+        .system
+        .install(&options.wanted())
+        .map_err(|why| Failure::usage(format!("--system {}: {why}", options.system.name())))?;
+    let layout = Layout::of(options.nodes, options.system.traits())?;
+    Ok(Site::Process(ports::take(layout, options.base_port)?, installation))
 }
 
 /// `auto` said no to containers for this reason.
@@ -67,8 +72,8 @@ async fn automatic(options: &mut RunOptions) -> Result<Site, Failure> {
     if options.base_port.is_some() {
         return fall_back(options, "--base-port is for local processes".to_owned());
     }
-    if options.target.has_java() {
-        return fall_back(options, format!("--target {} is for local processes", options.target.name()));
+    if options.system.traits().only_processes {
+        return fall_back(options, format!("--system {} is for local processes", options.system.name()));
     }
     let asked_for = options.containers.any();
     let engine = match Engine::find().await {

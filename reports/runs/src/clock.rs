@@ -14,3 +14,8 @@ pub fn milliseconds(ns: u64) -> f64 {
 pub fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
+
+/// A duration in whole milliseconds.
+pub fn whole_milliseconds(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -110,7 +110,8 @@ impl DockerCluster {
         for id in &ids {
             let folder = settings.folder.join("nodes").join(id.0.to_string());
             std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-            let place = Place { id: *id, folder, clock, events: events.clone() };
+            let system = Arc::clone(&settings.system);
+            let place = Place { id: *id, folder, clock, events: events.clone(), system };
             members.insert(*id, Member::new(place, docker.image.is_none()));
         }
         let belongings = Belongings::new(engine, &settings.token);
@@ -221,11 +222,12 @@ impl DockerCluster {
     }
 
     fn observe(&self) {
-        let members = self
-            .members
-            .iter()
-            .filter_map(|(id, member)| Some((member.place.clone(), *self.clients.get(id)?)))
-            .map(|(place, address)| Watched { place, address, is_silent: Arc::new(|| true) });
+        let clients: Vec<_> = self.clients.iter().map(|(id, address)| (*id, *address)).collect();
+        let looks = self.settings.system.looks(&clients);
+        let members = clients.iter().zip(looks).filter_map(|((id, _), look)| {
+            let place = self.members.get(id)?.place.clone();
+            Some(Watched { place, look, is_silent: Arc::new(|| true) })
+        });
         let task = self.belongings.engine().spawn(observer::observe(members.collect()));
         let mut observer = self.observer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         *observer = Some(task.abort_handle());

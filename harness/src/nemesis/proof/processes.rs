@@ -6,7 +6,7 @@ use runs::member::MemberId;
 
 use super::{GLANCE, PATIENCE, Proof, RECOVERY_PATIENCE as SERVES_PATIENCE};
 use crate::cluster::{Cluster, PortState, ProcessState};
-use crate::targets::Server;
+use harness_core::fault::Server;
 use harness_core::fault::in_force::InForce;
 
 /// Waits until the processes of `members` are as wanted, then asks their ports.

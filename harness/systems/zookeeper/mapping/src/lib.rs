@@ -17,6 +17,6 @@ mod request;
 mod values;
 
 pub use action::{Action, Answer, CreateMode};
-pub use outcome::{SESSION_EXPIRED, error_name, is_definite, outcome};
+pub use outcome::{error_name, is_definite, outcome};
 pub use request::{path, request};
 pub use values::{decode, decode_list, encode, encode_list, encode_name};

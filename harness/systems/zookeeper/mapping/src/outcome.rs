@@ -13,9 +13,6 @@ use crate::action::{Action, Answer};
 use crate::request::{is_in_data, request};
 use crate::values::{number_behind, read_data, read_name};
 
-/// The error of an [`Answer::Expired`].
-pub const SESSION_EXPIRED: &str = "session-expired";
-
 /// What `answer` to an operation means.
 ///
 /// An answer of another kind than the request asks for is treated as lost: the operation was sent, and what
@@ -57,17 +54,11 @@ pub fn outcome(op: &Op, answer: &Answer) -> Outcome {
             Outcome::told(Value::One(i64::from(*timeout_ms)), None)
         }
         (Body::Open | Body::Close, Answer::Closed { zxid }) => told(Value::Null, *zxid),
-        (Body::Abandon, Answer::Abandoned) => Outcome::told(Value::Null, None),
-        (Body::Abandon, Answer::Expired) => {
-            Outcome { error: Some(SESSION_EXPIRED.to_owned()), ..Outcome::told(Value::Null, None) }
-        }
+        (Body::Abandon, Answer::Abandoned) => Outcome::abandoned(),
+        (Body::Abandon, Answer::Expired) => Outcome::expired(),
         (_, Answer::Refused { code, zxid }) => refused(op, *code, *zxid),
-        (_, Answer::NotSent { reason }) => {
-            Outcome::without_result(EventKind::Fail, op, format!("not-sent: {reason}"))
-        }
-        (_, Answer::Lost { reason }) => {
-            Outcome::without_result(unknown_fate(op), op, format!("lost: {reason}"))
-        }
+        (_, Answer::NotSent { reason }) => Outcome::not_sent(op, reason),
+        (_, Answer::Lost { reason }) => Outcome::lost(op, reason),
         (
             _,
             Answer::Created { .. }
@@ -344,7 +335,7 @@ mod tests {
         assert_eq!(kind(&Op::close(), &lost), EventKind::Info);
         assert_eq!(kind(&Op::close(), &Answer::Closed { zxid: Zxid(1) }), EventKind::Ok);
         let told = outcome(&Op::abandon(), &Answer::Expired);
-        assert_eq!((told.kind, told.error.as_deref()), (EventKind::Ok, Some(SESSION_EXPIRED)));
+        assert_eq!((told.kind, told.error.as_deref()), (EventKind::Ok, Some(workloads::SESSION_EXPIRED)));
         assert_eq!(outcome(&Op::open(), &Answer::Opened { timeout_ms: 4000 }).value, Value::One(4000));
     }
 

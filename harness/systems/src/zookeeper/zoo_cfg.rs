@@ -9,9 +9,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use runs::clock::whole_milliseconds;
 use runs::member::MemberId;
-
-use crate::clock::whole_milliseconds;
 
 /// Ticks after which a silent member is given up.
 pub const SYNC_LIMIT: u32 = 2;

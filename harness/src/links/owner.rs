@@ -1,0 +1,118 @@
+//! Whose connection it is, where everybody dials a member at one and the same address.
+//!
+//! The kernel knows: a connection on loopback has a socket at its other end, the socket has a number, and the
+//! process that holds it has that number among its open files. The processes of a run's members carry the run's
+//! token and their member's id in their environment, so neither a restart nor a stranger is taken for another.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use runs::member::MemberId;
+
+use crate::store::lock::TOKEN_VARIABLE;
+
+/// Which member a process is, in its environment.
+pub const MEMBER_VARIABLE: &str = "HARNESS_MEMBER";
+
+/// The member whose process holds the socket at `peer` that is connected to `here`; none when no process of a
+/// member of this run does.
+pub fn of(token: &OsStr, peer: SocketAddr, here: SocketAddr) -> Option<MemberId> {
+    let inode = inode(&fs::read_to_string("/proc/self/net/tcp").ok()?, peer, here)?;
+    let socket = format!("socket:[{inode}]");
+    fs::read_dir("/proc").ok()?.filter_map(Result::ok).find_map(|entry| {
+        let name = entry.file_name();
+        if !name.as_bytes().iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        let member = member(&fs::read(entry.path().join("environ")).ok()?, token)?;
+        holds(&entry.path().join("fd"), &socket).then_some(member)
+    })
+}
+
+/// The number of the socket at `peer` that is connected to `here`.
+fn inode(table: &str, peer: SocketAddr, here: SocketAddr) -> Option<u64> {
+    let (peer, here) = (as_in_table(peer)?, as_in_table(here)?);
+    table.lines().find_map(|line| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let is_it = words.next()? == peer && words.next()? == here;
+        // Behind the addresses: state, queues, timer, retransmissions, user, time-out.
+        let number = words.nth(6)?;
+        is_it.then(|| number.parse().ok()).flatten().filter(|number| *number != 0)
+    })
+}
+
+/// An address as the kernel's table has it: the bytes as one number in this machine's order, in hexadecimal.
+fn as_in_table(address: SocketAddr) -> Option<String> {
+    match address.ip() {
+        IpAddr::V4(ip) => Some(format!("{:08X}:{:04X}", u32::from_ne_bytes(ip.octets()), address.port())),
+        IpAddr::V6(_) => None,
+    }
+}
+
+/// The member that an environment names, if it is of this run.
+fn member(environment: &[u8], token: &OsStr) -> Option<MemberId> {
+    let value = |name: &str| {
+        environment.split(|byte| *byte == 0).find_map(|pair| {
+            let (found, value) = pair.split_at_checked(name.len())?;
+            (found == name.as_bytes()).then_some(value)?.strip_prefix(b"=")
+        })
+    };
+    if value(TOKEN_VARIABLE)? != token.as_bytes() {
+        return None;
+    }
+    std::str::from_utf8(value(MEMBER_VARIABLE)?).ok()?.parse().ok().map(MemberId)
+}
+
+fn holds(files: &Path, socket: &str) -> bool {
+    let Ok(files) = fs::read_dir(files) else { return false };
+    files
+        .filter_map(Result::ok)
+        .any(|file| fs::read_link(file.path()).is_ok_and(|link| link.as_os_str() == socket))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::process::{Child, Command, Stdio};
+
+    /// A process with this environment that dials a port and keeps the connection until its input ends.
+    fn dialler(port: u16, token: &str, member: &str) -> Child {
+        Command::new("bash")
+            .args(["-c", &format!("exec 3<>/dev/tcp/127.0.0.1/{port}; read -r")])
+            .env(TOKEN_VARIABLE, token)
+            .env(MEMBER_VARIABLE, member)
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("bash starts")
+    }
+
+    #[test]
+    fn a_connection_is_the_members_whose_process_made_it_and_nobody_elses() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let here = listener.local_addr().expect("bound");
+        for (token, member, owner) in
+            [("a token", "3", Some(MemberId(3))), ("a token", "x", None), ("another", "3", None)]
+        {
+            let mut child = dialler(here.port(), token, member);
+            let (_stream, peer) = listener.accept().expect("a connection");
+            assert_eq!(of(OsStr::new("a token"), peer, here), owner, "{token} {member}");
+            drop(child.stdin.take());
+            child.wait().expect("it ends");
+        }
+    }
+
+    #[test]
+    fn a_socket_is_found_by_both_of_its_addresses() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
+                     0: 0100007F:9C40 0100007F:2710 01 00000000:00000000 00:00000000 00000000     0        0 777 1 0 20\n\
+                     1: 0100007F:9C41 0100007F:2710 06 00000000:00000000 03:00000000 00000000     0        0 0 3 0\n";
+        let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        assert_eq!(inode(table, at(40_000), at(10_000)), Some(777));
+        assert_eq!(inode(table, at(40_001), at(10_000)), None, "nobody holds it any more");
+        assert_eq!(inode(table, at(10_000), at(40_000)), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! A client of the load: what a system gives to whoever drives it.
+//!
+//! A client is on one connection at a time and goes where it is told. It sends each operation once and never
+//! again: what became of it is the outcome, and whoever drives the client writes that down. Stamps are the
+//! driver's: a client neither waits before it sends nor after the answer came.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use workloads::{Op, Outcome};
+
+use crate::Async;
+
+/// What a client is told once.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientSettings {
+    /// A number that no other client of the run has, from 1.
+    pub number: u64,
+    /// How long its session is to outlive its silence, where the system has sessions.
+    pub session_timeout: Duration,
+}
+
+/// What came of an attempt to connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Connected {
+    /// What was begun goes on: the session, where there are sessions.
+    Resumed,
+    /// A new session began.
+    Opened {
+        /// Which.
+        session: u64,
+        /// Its time-out, as granted.
+        timeout: Duration,
+    },
+    /// The member said that the session had expired.
+    Expired {
+        /// Which.
+        session: u64,
+    },
+    /// Nobody took the client; why.
+    Refused(String),
+}
+
+impl Connected {
+    /// Whether the client is now connected to where it went.
+    #[must_use]
+    pub fn stands(&self) -> bool {
+        matches!(self, Self::Resumed | Self::Opened { .. })
+    }
+}
+
+/// A client.
+pub trait Client: Send {
+    /// Goes to a member, with all that it takes along. A connection that stands is kept until the new one does.
+    fn connect(&mut self, member: SocketAddr, patience: Duration) -> Async<'_, Connected>;
+
+    /// Whether its connection stands, as far as it knows.
+    fn is_connected(&self) -> bool;
+
+    /// Completes when its connection breaks; never where there is none.
+    fn broken(&self) -> Async<'_, ()>;
+
+    /// What the history calls its session: within it the client is shown a system that does not go back. None
+    /// before the first connection.
+    fn session(&self) -> Option<u64>;
+
+    /// Does an operation: sends it once, and waits so long for its answer. An answer that comes later is
+    /// dropped. Called while connected; an operation of a session's own (open, abandon) is not sent.
+    fn perform<'a>(&'a mut self, op: &'a Op, patience: Duration) -> Async<'a, Outcome>;
+
+    /// Gives the connection up; what it takes along stays.
+    fn leave(&mut self);
+
+    /// Gives up the connection and all that it takes along: the next connection begins anew.
+    fn forget(&mut self);
+}

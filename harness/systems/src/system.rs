@@ -1,0 +1,222 @@
+//! A system under test, and the same as it was found on this machine.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use checker::history::Function;
+use harness_core::cut::Pair;
+use harness_core::fault::Server;
+use runs::events::Said;
+use runs::member::MemberId;
+use runs::results::SystemInfo;
+use runs::views::Stand;
+
+use crate::Async;
+use crate::client::{Client, ClientSettings};
+use crate::look::{Look, PortState};
+
+/// How members find each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialling {
+    /// Each member dials each other one at an address of its own, so the address says who dials.
+    ByPair,
+    /// Everybody dials a member at one and the same address, because all must be told the same: who dials is
+    /// told by whose socket it is.
+    Together,
+}
+
+/// What a system is like, known before anything is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits {
+    /// Who its members are, in a message: `Apache ZooKeeper`.
+    pub whose: &'static str,
+    /// Whether its members can only be local processes.
+    pub only_processes: bool,
+    /// Whether its members tell what they have synced, so that a kill can lose the rest.
+    pub tells_synced: bool,
+    /// Whether there are two kinds of servers that take each other's place.
+    pub replaces: bool,
+    /// Whether bugs can be planted in its members.
+    pub takes_bugs: bool,
+    /// Whether it takes a tick and a class path.
+    pub takes_java: bool,
+    /// Whether it promises no more of a read than its session's order.
+    pub reads_may_be_stale: bool,
+    /// From the onset of one fault to the next, when nobody says: long enough for an election.
+    pub usual_interval: Duration,
+    /// Silence between members after which one gives up on another, when nobody says.
+    pub usual_peer_timeout: Duration,
+    /// Ports on which a member listens for other members.
+    pub peer_ports: u16,
+    /// How they find each other there.
+    pub dialling: Dialling,
+    /// The port at which a connection begins with the dialling member's own address, which dials back by it.
+    pub introduced_at: Option<u16>,
+}
+
+/// What an installation is wanted for.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Members.
+    pub nodes: u32,
+    /// The run's seed.
+    pub seed: u64,
+    /// Silence between members after which one gives up on another.
+    pub peer_timeout: Duration,
+    /// ZooKeeper's tick, where Java members are told one.
+    pub tick: Duration,
+    /// The shortest and the longest session that is to be granted.
+    pub sessions: (Duration, Duration),
+    /// Where somebody said that the system's programs are.
+    pub programs: Option<String>,
+    /// The bug that is planted in the members, by its name.
+    pub bug: Option<&'static str>,
+}
+
+/// A system under test.
+pub trait System: fmt::Debug + Send + Sync {
+    /// Its name on the command line.
+    fn name(&self) -> String;
+
+    /// What it is like.
+    fn traits(&self) -> Traits;
+
+    /// Why its client can't do this, if it can't.
+    fn lacks(&self, function: Function) -> Option<String> {
+        let _ = function;
+        None
+    }
+
+    /// The longest silence between members that none of them takes for an end.
+    fn patience(&self, wanted: &Wanted) -> Duration;
+
+    /// What is written down of it; `found` is where it was found, when it runs as processes.
+    fn described(&self, found: Option<&dyn Installation>) -> SystemInfo;
+
+    /// What a line that a member printed says, if it is news of what the member is. `stand` is what it was.
+    fn heard(&self, line: &[u8], member: MemberId, stand: Stand) -> Option<Said>;
+
+    /// What asks each of these members who it is.
+    fn looks(&self, members: &[(MemberId, SocketAddr)]) -> Vec<Box<dyn Look>>;
+
+    /// Asks a member's client port whether anybody is there.
+    fn port(&self, member: SocketAddr) -> Async<'static, PortState>;
+
+    /// Which kind of server answers at a client port by its own word, and its version.
+    fn who(&self, member: SocketAddr) -> Async<'static, Option<(Server, String)>> {
+        let _ = member;
+        Box::pin(async { None })
+    }
+
+    /// A client.
+    fn client(&self, settings: ClientSettings) -> Box<dyn Client>;
+
+    /// Looks for it on this machine.
+    ///
+    /// # Errors
+    /// What is missing, and what to do about it.
+    fn install(&self, wanted: &Wanted) -> Result<Arc<dyn Installation>, String>;
+}
+
+/// A system as it was found on this machine: what starts members as processes.
+pub trait Installation: Send + Sync {
+    /// Versions of what was found, by what they are of.
+    fn versions(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
+    /// Settings that one needs to know to do it again, by name.
+    fn settings(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
+    /// What is worth saying before the first member starts.
+    fn greeting(&self) -> Option<String> {
+        None
+    }
+
+    /// What each member begins as; nobody is named where all are of one kind that nothing replaces.
+    fn servers(&self) -> BTreeMap<MemberId, Server> {
+        BTreeMap::new()
+    }
+
+    /// Whether a member of this kind says by itself what it is; one that does not is asked.
+    fn tells(&self, server: Option<Server>) -> bool;
+
+    /// How long the ensemble may take to serve after its processes were started.
+    fn start_patience(&self) -> Duration;
+
+    /// How long a member may take to end when it is asked to.
+    fn farewell(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    /// What starts a member. Files that it needs are written first, into its seat's folder.
+    ///
+    /// # Errors
+    /// When a file can't be written, or the member can't lose what it was to lose.
+    fn command(
+        &self,
+        seat: &Seat<'_>,
+        server: Option<Server>,
+        lose_unsynced: bool,
+    ) -> anyhow::Result<Command>;
+}
+
+/// Who listens where.
+pub trait Addresses: Send + Sync {
+    /// Where clients find a member.
+    fn client(&self, member: MemberId) -> SocketAddr;
+
+    /// Where a member listens for others: the port of that number.
+    fn peer(&self, member: MemberId, port: u16) -> SocketAddr;
+
+    /// Where the first of a pair dials that port of the second.
+    fn dial(&self, pair: Pair, port: u16) -> SocketAddr;
+}
+
+/// Where a member stands: what it keeps from one process to the next.
+pub struct Seat<'a> {
+    /// This executable: it becomes a member, or another program that dies with the harness.
+    pub executable: &'a Path,
+    /// The member's folder, absolute; its data lies below.
+    pub folder: PathBuf,
+    /// Who listens where.
+    pub addresses: &'a dyn Addresses,
+    /// Everybody.
+    pub members: &'a [MemberId],
+    /// Whose seat it is.
+    pub id: MemberId,
+}
+
+impl Seat<'_> {
+    /// Where its data lies.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// A command that runs a program which ends with the harness: our executable asks the kernel for that and
+    /// becomes the program.
+    #[must_use]
+    pub fn program(&self, program: &Path) -> Command {
+        let mut command = Command::new(self.executable);
+        command.arg("become").arg("--parent").arg(std::process::id().to_string()).arg("--").arg(program);
+        command
+    }
+
+    /// Where this member is dialled, or listens itself, at each of its ports: what it is told of `member`.
+    #[must_use]
+    pub fn told(&self, member: MemberId, port: u16) -> SocketAddr {
+        if member == self.id {
+            self.addresses.peer(member, port)
+        } else {
+            self.addresses.dial(Pair::new(self.id, member), port)
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What members of Apache ZooKeeper log that is news.
+//!
+//! Of its log three words are understood: LOOKING, when it has left its leader or never had one, LEADING and
+//! FOLLOWING, when its vote is decided. When an epoch stands and whether it serves is asked from outside.
+
+use runs::events::Said;
+use runs::member::MemberId;
+use runs::views::Stand;
+
+/// What the line of a member that stood so says of it.
+pub(super) fn heard(line: &[u8], member: MemberId, stand: Stand) -> Option<Said> {
+    match state(line)? {
+        PeerState::Looking => {
+            let left = match stand {
+                Stand::Established { leader, .. } => Some(leader.0),
+                Stand::Looking => None,
+            };
+            Some(Said::Looking { left })
+        }
+        PeerState::Leading => Some(Said::Elected { leader: member.0 }),
+        // Whom it follows is not in the line.
+        PeerState::Following => None,
+    }
+}
+
+/// What a member says it is when that changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PeerState {
+    Looking,
+    Leading,
+    Following,
+}
+
+/// The state in a line of the log, however the line begins.
+fn state(line: &[u8]) -> Option<PeerState> {
+    let line = std::str::from_utf8(line).ok()?.trim_end();
+    let (before, state) = line.rsplit_once(" - ")?;
+    if !before.ends_with("QuorumPeer") {
+        return None;
+    }
+    match state {
+        "LOOKING" => Some(PeerState::Looking),
+        "LEADING" => Some(PeerState::Leading),
+        "FOLLOWING" => Some(PeerState::Following),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_states_of_apache_zookeeper_are_told_from_all_else_that_it_logs() {
+        let state = |line: &str| state(line.as_bytes());
+        let thread =
+            "2026-11-22T15:20:01.123 [QuorumPeer[myid=1](plain=[127.0.0.1]:1)(secure=disabled)] INFO";
+        let peer = "org.apache.zookeeper.server.quorum.QuorumPeer";
+        assert_eq!(state(&format!("{thread} {peer} - LOOKING\n")), Some(PeerState::Looking));
+        assert_eq!(state(&format!("{thread} {peer} - LEADING\n")), Some(PeerState::Leading));
+        assert_eq!(state(&format!("{thread} {peer} - FOLLOWING\n")), Some(PeerState::Following));
+        assert_eq!(state(&format!("{thread} {peer} - LEADING - LEADER ELECTION TOOK - 1 MS\n")), None);
+        assert_eq!(state(&format!("{thread} org.apache.zookeeper.server.Client - LOOKING\n")), None);
+    }
+
+    #[test]
+    fn whom_it_left_is_what_it_was_known_to_follow() {
+        let line = b"x INFO org.apache.zookeeper.server.quorum.QuorumPeer - LOOKING\n";
+        let stand = Stand::Established { leader: MemberId(3), epoch: 7, serving: true };
+        assert_eq!(heard(line, MemberId(1), stand), Some(Said::Looking { left: Some(3) }));
+        assert_eq!(heard(line, MemberId(1), Stand::Looking), Some(Said::Looking { left: None }));
+    }
+}

@@ -1,0 +1,225 @@
+//! The bundled node, Apache ZooKeeper, and ensembles of both.
+//!
+//! Each is judged by its own promises. The bundled node's `sync` is a round that a quorum answers, so a read
+//! behind it is linearizable. Apache ZooKeeper's is none (ZOOKEEPER-1675): there updates are linearizable, and
+//! reads may be stale within their session's order. An ensemble of both may have either as its leader, so it
+//! promises what both do.
+//!
+//! Apache ZooKeeper is not part of this: [`java`] looks for it on the machine, and [`zoo_cfg`] writes what its
+//! members are told. Only local processes can be Java members; containers take any image.
+//!
+//! - [`launch`]: how members are started; [`log_lines`]: what Java members log that is news.
+//! - [`words`]: what members answer when they are asked from outside.
+//! - [`session`]: the client.
+
+pub mod java;
+pub mod words;
+pub mod zoo_cfg;
+
+mod launch;
+mod log_lines;
+mod session;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use harness_core::fault::Server;
+use harness_core::seed;
+use rand::seq::SliceRandom;
+use runs::clock::whole_milliseconds;
+use runs::events::Said;
+use runs::member::MemberId;
+use runs::results::SystemInfo;
+use runs::views::Stand;
+
+use crate::Async;
+use crate::client::{Client, ClientSettings};
+use crate::look::{Look, PortState};
+use crate::system::{Dialling, Installation, System, Traits, Wanted};
+use launch::Installed;
+use zoo_cfg::SYNC_LIMIT;
+
+/// The bundled node.
+pub const NODE: Server = Server::new("node", "Apache ZooKeeper");
+/// Apache ZooKeeper.
+pub const APACHE: Server = NODE.other();
+
+/// What the bundled node is called in a report.
+const BUNDLED: &str = "bundled";
+/// A pause after which a member of Apache ZooKeeper has surely asked again whether anybody votes: its
+/// election asks ever more seldom, once a minute at last.
+const SELDOM: Duration = Duration::from_secs(75);
+
+/// What the members of an ensemble are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZooKeeper {
+    /// All are the bundled node.
+    Node,
+    /// All are Apache ZooKeeper.
+    Apache,
+    /// Some are the one and some the other.
+    Mixed {
+        /// Members that begin as Apache ZooKeeper; one at least, and not all.
+        java: u32,
+    },
+}
+
+impl ZooKeeper {
+    /// The ensemble of both that `mixed:N` names, for an ensemble of so many; none where the text means
+    /// something else.
+    ///
+    /// # Errors
+    /// What to write instead of a number that is none, or too many.
+    pub fn mixed(text: &str, nodes: u32) -> Option<Result<Self, String>> {
+        let number = text.strip_prefix("mixed")?.trim_start_matches(':');
+        Some(match number.parse::<u32>() {
+            Ok(java) if java >= 1 && java < nodes => Ok(Self::Mixed { java }),
+            _ if nodes < 2 => Err("one member alone is of one kind; raise --nodes".to_owned()),
+            _ => Err(format!(
+                "write mixed:N with an N from 1 to {}, the members that are Apache ZooKeeper; all of them is \
+                 --system zookeeper",
+                nodes - 1
+            )),
+        })
+    }
+
+    fn has_java(self) -> bool {
+        self != Self::Node
+    }
+
+    /// The members that begin as Apache ZooKeeper, ascending. Which of a mixed ensemble follows from the seed:
+    /// the ids decide elections between equals.
+    fn java_members(self, nodes: u32, seed: u64) -> Vec<MemberId> {
+        let mut ids: Vec<MemberId> = (1..=u64::from(nodes)).map(MemberId).collect();
+        match self {
+            Self::Node => ids.clear(),
+            Self::Apache => {}
+            Self::Mixed { java } => {
+                ids.shuffle(&mut seed::stream(seed, "java"));
+                ids.truncate(usize::try_from(java).unwrap_or(usize::MAX));
+                ids.sort_unstable();
+            }
+        }
+        ids
+    }
+}
+
+impl System for ZooKeeper {
+    fn name(&self) -> String {
+        match self {
+            Self::Node => "node".to_owned(),
+            Self::Apache => "zookeeper".to_owned(),
+            Self::Mixed { java } => format!("mixed:{java}"),
+        }
+    }
+
+    fn traits(&self) -> Traits {
+        let java = self.has_java();
+        Traits {
+            whose: if java { "Apache ZooKeeper" } else { "the bundled node" },
+            only_processes: java,
+            tells_synced: !java,
+            replaces: java,
+            takes_bugs: !java,
+            takes_java: java,
+            reads_may_be_stale: java,
+            usual_interval: Duration::from_secs(if java { 10 } else { 4 }),
+            usual_peer_timeout: Duration::from_millis(250),
+            peer_ports: 2,
+            dialling: Dialling::ByPair,
+            // The bundled node knows its links.
+            introduced_at: java.then_some(launch::ELECTION),
+        }
+    }
+
+    /// ZooKeeper's own limits rule where one of the members is Java's.
+    fn patience(&self, wanted: &Wanted) -> Duration {
+        if self.has_java() { wanted.peer_timeout.max(wanted.tick * SYNC_LIMIT) } else { wanted.peer_timeout }
+    }
+
+    fn described(&self, found: Option<&dyn Installation>) -> SystemInfo {
+        let version = found.and_then(|found| found.versions().remove(launch::VERSION_OF)).unwrap_or_default();
+        let java: Vec<u64> = found
+            .map(|found| found.servers().into_iter().filter(|(_, server)| *server == APACHE))
+            .into_iter()
+            .flatten()
+            .map(|(member, _)| member.0)
+            .collect();
+        let common = SystemInfo {
+            reads_may_be_stale: self.traits().reads_may_be_stale,
+            // A zxid has its epoch in its upper half.
+            epoch_shift: Some(u32::BITS),
+            rejoin_ms: if self.has_java() { whole_milliseconds(SELDOM) } else { 0 },
+            ..SystemInfo::default()
+        };
+        match self {
+            Self::Node => SystemInfo { name: BUNDLED.to_owned(), before: BUNDLED.to_owned(), ..common },
+            Self::Apache => {
+                let name = format!("Apache ZooKeeper {version}");
+                SystemInfo { name: name.clone(), before: name, ..common }
+            }
+            Self::Mixed { .. } => {
+                let names: Vec<String> = java.iter().map(|member| format!("n{member}")).collect();
+                let who = format!("{} Apache ZooKeeper {version}, the others {BUNDLED}", names.join(" "));
+                SystemInfo {
+                    name: format!("{BUNDLED} and Apache ZooKeeper {version}"),
+                    after: format!("({who})"),
+                    who: Some(who),
+                    labels: java.into_iter().map(|member| (member, "Java".to_owned())).collect(),
+                    ..common
+                }
+            }
+        }
+    }
+
+    /// The bundled node says what happens as JSON, which is understood before this is asked; Apache ZooKeeper
+    /// logs.
+    fn heard(&self, line: &[u8], member: MemberId, stand: Stand) -> Option<Said> {
+        log_lines::heard(line, member, stand)
+    }
+
+    fn looks(&self, members: &[(MemberId, SocketAddr)]) -> Vec<Box<dyn Look>> {
+        members.iter().map(|(_, address)| -> Box<dyn Look> { Box::new(words::Srvr(*address)) }).collect()
+    }
+
+    fn port(&self, member: SocketAddr) -> Async<'static, PortState> {
+        Box::pin(words::ruok(member))
+    }
+
+    fn who(&self, member: SocketAddr) -> Async<'static, Option<(Server, String)>> {
+        Box::pin(words::who(member))
+    }
+
+    fn client(&self, settings: ClientSettings) -> Box<dyn Client> {
+        Box::new(session::SessionClient::new(settings.session_timeout))
+    }
+
+    fn install(&self, wanted: &Wanted) -> Result<Arc<dyn Installation>, String> {
+        let java = self.has_java().then(|| java::Java::find(wanted.programs.as_deref())).transpose()?;
+        let java = java.map(|java| (java, self.java_members(wanted.nodes, wanted.seed)));
+        Ok(Arc::new(Installed::new(java, wanted.clone())))
+    }
+}
+
+/// What each member begins as, where Java members take part.
+fn servers(nodes: u32, java: &[MemberId]) -> BTreeMap<MemberId, Server> {
+    let kind = |id: &MemberId| if java.contains(id) { APACHE } else { NODE };
+    (1..=u64::from(nodes)).map(MemberId).map(|id| (id, kind(&id))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_java_members_of_a_mixed_ensemble_follow_from_the_seed() {
+        let of = |seed| ZooKeeper::Mixed { java: 2 }.java_members(5, seed);
+        assert_eq!(of(7), of(7));
+        assert_eq!(of(7).len(), 2);
+        assert!((0..20).any(|seed| of(seed) != of(7)));
+        assert_eq!(ZooKeeper::Apache.java_members(3, 1), [1, 2, 3].map(MemberId));
+        assert!(ZooKeeper::Node.java_members(3, 1).is_empty());
+    }
+}
