@@ -224,7 +224,8 @@ mod tests {
         let flags = "--nemesis kill-one,pause-leader --nodes 3 --interval 2500ms --rate 12.5 --seed 99 \
                      --plant commit-alone --lose-unsynced always --time-limit 2m";
         let java = "--system mixed:2 --zookeeper x.jar:y.jar --tick 1s --nemesis replace-rolling --interval 6s --seed 3";
-        for flags in [flags.to_owned(), format!("{flags} --overlap"), java.to_owned()] {
+        let etcd = "--system etcd --peer-timeout 300ms --plant cached-reads --nemesis pause-leader --seed 5";
+        for flags in [flags.to_owned(), format!("{flags} --overlap"), java.to_owned(), etcd.to_owned()] {
             let options = meant(&flags).expect("a run");
             let again = meant(options.repeat.strip_prefix("harness run").expect("a run")).expect("the same");
             assert_eq!(format!("{options:?}"), format!("{again:?}"));
@@ -256,6 +257,11 @@ mod tests {
             ("--system zookeeper --image x", "leave one of them out"),
             ("--system mixed:2 --plant commit-alone", "bundled node only"),
             ("--system zookeeper --nemesis kill-all", "--lose-unsynced never"),
+            ("--system etcd --cluster docker", "write --cluster process"),
+            ("--system etcd --workload ephemeral", "take register, set, append"),
+            ("--system etcd --plant commit-alone", "bundled node only"),
+            ("--system etcd --nemesis kill-all", "--lose-unsynced never"),
+            ("--system etcd --nemesis replace-rolling", "one kind of server"),
             ("--cluster sim --plant cached-reads", "clients of real members"),
             ("--system zookeeper --tick 10ms", "at least 50ms"),
             ("--tick 1s", "add --system zookeeper"),

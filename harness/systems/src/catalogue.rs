@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::etcd::Etcd;
 use crate::system::System;
 use crate::zookeeper::ZooKeeper;
 
@@ -34,6 +35,11 @@ pub const SYSTEMS: &[Entry] = &[
         about: "N members of Apache ZooKeeper, drawn from the seed, the others node: promises what both promise",
         choose: |text, nodes| Some(ZooKeeper::mixed(text, nodes)?.map(|system| Arc::new(system) as _)),
     },
+    Entry {
+        name: "etcd",
+        about: "etcd 3.4 or newer as local processes, where it is installed: linearizable reads and updates",
+        choose: |text, _| (text == "etcd").then(|| Ok(Arc::new(Etcd) as _)),
+    },
 ];
 
 /// The system that a text means, for an ensemble of so many; none when nobody knows it.
@@ -51,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_system_is_read_as_it_is_written() {
-        for text in ["node", "zookeeper", "mixed:1", "mixed:4"] {
+        for text in ["node", "zookeeper", "mixed:1", "mixed:4", "etcd"] {
             let system = choose(text, 5).expect(text).expect(text);
             assert_eq!(system.name(), text);
         }

@@ -8,7 +8,7 @@
 //! - [`system`]: the two traits and what they speak of; [`client`]: the third; [`look`]: what a member shows
 //!   when it is asked from outside.
 //! - [`catalogue`]: every system that can be named.
-//! - [`zookeeper`]: the bundled node, Apache ZooKeeper, and ensembles of both.
+//! - [`zookeeper`]: the bundled node, Apache ZooKeeper, and ensembles of both; [`etcd`].
 //! - [`planted`]: bugs of clients, to see that a judge notices.
 //!
 //! What it must never know: how members are broken, how a load is paced, what a history means, and where the
@@ -16,6 +16,7 @@
 
 pub mod catalogue;
 pub mod client;
+pub mod etcd;
 pub mod look;
 pub mod planted;
 pub mod system;

@@ -1,0 +1,110 @@
+//! The client: one connection to one member, an operation at a time.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use workloads::{Op, Outcome};
+
+use super::gateway::{Gateway, Reply};
+use super::{mapping, status};
+use crate::Async;
+use crate::client::{Client, Connected};
+
+/// The longest time-out that a session without one is said to have.
+const NO_TIMEOUT: Duration = Duration::ZERO;
+/// Sessions of one client have numbers of their own; a client begins anew seldom.
+const ANEW_BITS: u32 = 32;
+
+/// A client. What the history calls its session has no counterpart in etcd: it is the client itself, because a
+/// client that asks for linearizable answers is never shown a store that goes back.
+pub(super) struct GatewayClient {
+    number: u64,
+    /// How often it has begun anew.
+    anew: u64,
+    has_begun: bool,
+    gateway: Option<Gateway>,
+}
+
+impl GatewayClient {
+    /// The client of that number.
+    pub(super) fn new(number: u64) -> Self {
+        Self { number, anew: 0, has_begun: false, gateway: None }
+    }
+
+    fn id(&self) -> u64 {
+        self.number | (self.anew << ANEW_BITS)
+    }
+
+    /// A member that knows no leader is no place to be: it would keep every operation until its time is over.
+    async fn go(&mut self, member: SocketAddr) -> Connected {
+        let mut gateway = match Gateway::connect(member).await {
+            Ok(gateway) => gateway,
+            Err(error) => return Connected::Refused(error.to_string()),
+        };
+        if !status::knows_a_leader(&mut gateway).await {
+            return Connected::Refused("the member knows no leader".to_owned());
+        }
+        self.gateway = Some(gateway);
+        if std::mem::replace(&mut self.has_begun, true) {
+            Connected::Resumed
+        } else {
+            Connected::Opened { session: self.id(), timeout: NO_TIMEOUT }
+        }
+    }
+
+    async fn send(&mut self, op: &Op, patience: Duration) -> Outcome {
+        let Some(asked) = mapping::asked(op) else { return mapping::unsupported(op) };
+        let Some(gateway) = &mut self.gateway else { return Outcome::not_sent(op, "not connected") };
+        let body = asked.body.to_string().into_bytes();
+        let reply = match tokio::time::timeout(patience, gateway.post(asked.path, body)).await {
+            Ok(reply) => reply,
+            Err(_) => {
+                // Its answer would be taken for that of the next request.
+                self.gateway = None;
+                Reply::Lost("no answer in time".to_owned())
+            }
+        };
+        mapping::outcome(op, &reply)
+    }
+}
+
+impl Client for GatewayClient {
+    fn connect(&mut self, member: SocketAddr, patience: Duration) -> Async<'_, Connected> {
+        Box::pin(async move {
+            match tokio::time::timeout(patience, self.go(member)).await {
+                Ok(connected) => connected,
+                Err(_) => Connected::Refused("no answer in time".to_owned()),
+            }
+        })
+    }
+
+    fn is_connected(&self) -> bool {
+        self.gateway.as_ref().is_some_and(Gateway::stands)
+    }
+
+    fn broken(&self) -> Async<'_, ()> {
+        Box::pin(async {
+            match &self.gateway {
+                Some(gateway) => gateway.over().await,
+                None => std::future::pending().await,
+            }
+        })
+    }
+
+    fn session(&self) -> Option<u64> {
+        self.has_begun.then(|| self.id())
+    }
+
+    fn perform<'a>(&'a mut self, op: &'a Op, patience: Duration) -> Async<'a, Outcome> {
+        Box::pin(self.send(op, patience))
+    }
+
+    fn leave(&mut self) {
+        self.gateway = None;
+    }
+
+    fn forget(&mut self) {
+        self.gateway = None;
+        self.anew += u64::from(std::mem::take(&mut self.has_begun));
+    }
+}

@@ -1,0 +1,393 @@
+//! Which of etcd's requests an operation is, and what its answers mean. Pure.
+//!
+//! Versions count from 0 here and from 1 in etcd: how often a key was changed since it was made.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use checker::history::{BAD_VERSION, EventKind, Value};
+use serde::Deserialize;
+use serde_json::json;
+use workloads::op::{Body, Object, Op};
+use workloads::{Claims, Outcome, Refusal, UNREADABLE};
+
+use super::gateway::Reply;
+
+/// A request: where it is posted, and what.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Asked {
+    /// The path.
+    pub(super) path: &'static str,
+    /// The JSON.
+    pub(super) body: serde_json::Value,
+}
+
+const RANGE: &str = "/v3/kv/range";
+const PUT: &str = "/v3/kv/put";
+const TXN: &str = "/v3/kv/txn";
+
+/// The error of an operation that this client does not know.
+const UNSUPPORTED: &str = "etcd has no such operation here";
+/// The error of a register that is not there.
+const NO_KEY: &str = "no-key";
+/// The error beside a read whose value no write of the workload can have left.
+const UNREADABLE_DATA: &str = "unreadable-data";
+/// The error of an answer that says nothing about the request.
+const WRONG_ANSWER: &str = "wrong-answer";
+
+/// Errors by which etcd refuses before anything is proposed, or by the ordered refusal itself.
+const DEFINITE: [&str; 3] = [
+    "etcdserver: too many requests",
+    "etcdserver: request is too large",
+    "etcdserver: mvcc: database space exceeded",
+];
+
+/// The key that stands for an object.
+fn key(object: Object, key: u64) -> String {
+    let letter = match object {
+        Object::Register => 'r',
+        Object::List => 'l',
+        Object::Set => 's',
+        Object::Numbers | Object::Names | Object::Session => '-',
+    };
+    format!("{letter}{key}")
+}
+
+/// What stands between a set's key and an element, and what follows it in the order of bytes.
+const BELOW: char = '/';
+const BEHIND: char = '0';
+
+fn encoded(text: &str) -> String {
+    STANDARD.encode(text)
+}
+
+fn decoded(text: &str) -> Option<String> {
+    String::from_utf8(STANDARD.decode(text).ok()?).ok()
+}
+
+/// Lists are decimal texts joined by commas.
+fn list_text(list: impl Iterator<Item = i64>) -> String {
+    list.map(|element| element.to_string()).collect::<Vec<_>>().join(",")
+}
+
+/// An integer as it was written, and nothing else.
+fn number(text: &str) -> Option<i64> {
+    let value: i64 = text.parse().ok()?;
+    (value.to_string() == text).then_some(value)
+}
+
+/// The request that does this; none for what etcd has no request for.
+pub(super) fn asked(op: &Op) -> Option<Asked> {
+    let own = encoded(&key(op.object, op.key));
+    let create = |value: String| {
+        let compare = json!([{"key": own, "target": "CREATE", "result": "EQUAL", "create_revision": "0"}]);
+        transaction(compare, &own, &value)
+    };
+    let replace = |basis: i64, value: String| {
+        let version = basis.saturating_add(1).to_string();
+        let compare = json!([{"key": own, "target": "VERSION", "result": "EQUAL", "version": version}]);
+        transaction(compare, &own, &value)
+    };
+    Some(match (&op.body, op.object) {
+        (Body::MakeRegister { value }, _) => create(value.to_string()),
+        (Body::MakePlace, Object::Set | Object::List) => create(String::new()),
+        (Body::Read, Object::Register | Object::List) => Asked { path: RANGE, body: json!({"key": own}) },
+        (Body::Read, Object::Set) => {
+            let (from, to) = (key(op.object, op.key) + &BELOW.to_string(), key(op.object, op.key));
+            let body = json!({
+                "key": encoded(&from), "range_end": encoded(&format!("{to}{BEHIND}")), "keys_only": true,
+            });
+            Asked { path: RANGE, body }
+        }
+        (Body::Write { value }, _) => {
+            let body = json!({"key": own, "value": encoded(&value.to_string()), "prev_kv": true});
+            Asked { path: PUT, body }
+        }
+        (Body::Cas { to, basis, .. }, _) => replace(*basis, to.to_string()),
+        (Body::Append { element, onto, basis }, _) => {
+            replace(*basis, list_text(onto.iter().copied().chain([*element])))
+        }
+        (Body::Add { element }, _) => {
+            let element = format!("{}{BELOW}{element}", key(op.object, op.key));
+            Asked { path: PUT, body: json!({"key": encoded(&element), "value": ""}) }
+        }
+        (
+            Body::MakePlace
+            | Body::Read
+            | Body::Next { .. }
+            | Body::Delete { .. }
+            | Body::Create { .. }
+            | Body::Exists { .. }
+            | Body::Open
+            | Body::Close
+            | Body::Abandon,
+            _,
+        ) => return None,
+    })
+}
+
+fn transaction(compare: serde_json::Value, key: &str, value: &str) -> Asked {
+    let put = json!([{"request_put": {"key": key, "value": encoded(value)}}]);
+    Asked { path: TXN, body: json!({"compare": compare, "success": put}) }
+}
+
+/// What etcd answers, as far as a workload asks.
+#[derive(Debug, Default, Deserialize)]
+struct Answer {
+    #[serde(default)]
+    header: Header,
+    #[serde(default)]
+    kvs: Vec<KeyValue>,
+    #[serde(default)]
+    succeeded: bool,
+    prev_kv: Option<KeyValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Header {
+    #[serde(default)]
+    revision: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct KeyValue {
+    #[serde(default)]
+    key: String,
+    #[serde(default)]
+    value: String,
+    #[serde(default)]
+    mod_revision: String,
+    #[serde(default)]
+    version: String,
+}
+
+impl KeyValue {
+    fn claims(&self, seen: u64) -> Option<Claims> {
+        let version: i64 = self.version.parse().ok()?;
+        let changed_at = self.mod_revision.parse().ok()?;
+        Some(Claims { version: Some(version - 1), changed_at: Some(changed_at), seen: Some(seen) })
+    }
+}
+
+/// What an answer that is no success says.
+#[derive(Debug, Deserialize)]
+struct Complaint {
+    #[serde(default)]
+    error: String,
+}
+
+/// What a reply to an operation means.
+pub(super) fn outcome(op: &Op, reply: &Reply) -> Outcome {
+    match reply {
+        Reply::NotSent(why) => Outcome::not_sent(op, why),
+        Reply::Lost(why) => Outcome::lost(op, why),
+        Reply::Answered { is_ok: false, body } => complaint(op, body),
+        Reply::Answered { is_ok: true, body } => {
+            let answer = serde_json::from_slice::<Answer>(body).ok();
+            answer.and_then(|answer| answered(op, &answer)).unwrap_or_else(|| wrong(op))
+        }
+    }
+}
+
+/// What is recorded of an operation that etcd has no request for. It is refused before a run starts.
+pub(super) fn unsupported(op: &Op) -> Outcome {
+    Outcome::not_sent(op, UNSUPPORTED)
+}
+
+fn wrong(op: &Op) -> Outcome {
+    Outcome { error: Some(WRONG_ANSWER.to_owned()), ..Outcome::lost(op, WRONG_ANSWER) }
+}
+
+fn complaint(op: &Op, body: &[u8]) -> Outcome {
+    let complaint = serde_json::from_slice::<Complaint>(body).ok();
+    let words = complaint.map(|complaint| complaint.error).filter(|words| !words.is_empty());
+    let words = words.unwrap_or_else(|| WRONG_ANSWER.to_owned());
+    let definite = DEFINITE.contains(&words.as_str()) || !op.is_change();
+    let kind = if definite { EventKind::Fail } else { EventKind::Info };
+    Outcome { refusal: Some(Refusal::Other), ..Outcome::without_result(kind, op, words) }
+}
+
+/// What a success says; none when it does not answer the request.
+fn answered(op: &Op, answer: &Answer) -> Option<Outcome> {
+    let seen: u64 = answer.header.revision.parse().ok()?;
+    let changed = |version: i64| {
+        let claims = Claims { version: Some(version), changed_at: Some(seen), seen: Some(seen) };
+        Outcome { claims, ..Outcome::told(op.value(), Some(seen)) }
+    };
+    let refused = |refusal, error: &str| Outcome {
+        claims: Claims { seen: Some(seen), ..Claims::default() },
+        refusal: Some(refusal),
+        ..Outcome::without_result(EventKind::Fail, op, error.to_owned())
+    };
+    Some(match &op.body {
+        Body::MakeRegister { .. } | Body::MakePlace if !answer.succeeded => {
+            refused(Refusal::Exists, "exists")
+        }
+        Body::MakeRegister { .. } => changed(0),
+        Body::MakePlace | Body::Add { .. } => Outcome::told(op.value(), Some(seen)),
+        Body::Cas { .. } | Body::Append { .. } if !answer.succeeded => refused(Refusal::Other, BAD_VERSION),
+        Body::Cas { basis, .. } | Body::Append { basis, .. } => changed(basis.saturating_add(1)),
+        // etcd tells what was there before, and counts from 1.
+        Body::Write { .. } => match &answer.prev_kv {
+            Some(before) => changed(before.version.parse().ok()?),
+            None => changed(0),
+        },
+        Body::Read if op.object == Object::Set => {
+            let prefix = key(op.object, op.key) + &BELOW.to_string();
+            let element = |kv: &KeyValue| {
+                decoded(&kv.key).and_then(|key| number(key.strip_prefix(&prefix)?)).unwrap_or(UNREADABLE)
+            };
+            let mut list: Vec<i64> = answer.kvs.iter().map(element).collect();
+            list.sort_unstable();
+            Outcome::told(Value::List(list.into()), Some(seen))
+        }
+        Body::Read => match answer.kvs.first() {
+            Some(kv) => {
+                let value = read_value(op.object, kv);
+                Outcome {
+                    claims: kv.claims(seen)?,
+                    error: value.is_none().then(|| UNREADABLE_DATA.to_owned()),
+                    ..Outcome::told(value.unwrap_or_else(|| unreadable(op.object)), Some(seen))
+                }
+            }
+            None if op.object == Object::Register => refused(Refusal::Missing, NO_KEY),
+            None => Outcome {
+                refusal: Some(Refusal::Missing),
+                ..Outcome::told(Value::List(Arc::from([])), Some(seen))
+            },
+        },
+        Body::Next { .. }
+        | Body::Delete { .. }
+        | Body::Create { .. }
+        | Body::Exists { .. }
+        | Body::Open
+        | Body::Close
+        | Body::Abandon => return None,
+    })
+}
+
+fn read_value(object: Object, kv: &KeyValue) -> Option<Value> {
+    let text = decoded(&kv.value)?;
+    match object {
+        Object::List if text.is_empty() => Some(Value::List(Arc::from([]))),
+        Object::List => {
+            let list: Option<Vec<i64>> = text.split(',').map(number).collect();
+            Some(Value::List(list?.into()))
+        }
+        Object::Register | Object::Set | Object::Numbers | Object::Names | Object::Session => {
+            Some(Value::One(number(&text)?))
+        }
+    }
+}
+
+/// What is recorded of a value that no write of the workload can have left.
+fn unreadable(object: Object) -> Value {
+    match object {
+        Object::Register => Value::One(UNREADABLE),
+        Object::Set | Object::List | Object::Numbers | Object::Names | Object::Session => {
+            Value::List(Arc::from([UNREADABLE]))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn register(body: Body) -> Op {
+        Op::new(Object::Register, 0, body)
+    }
+
+    fn ok(text: &str) -> Reply {
+        Reply::Answered { is_ok: true, body: text.as_bytes().to_vec().into() }
+    }
+
+    fn error(text: &str) -> Reply {
+        let body = json!({"error": text, "message": text, "code": 14}).to_string();
+        Reply::Answered { is_ok: false, body: body.into_bytes().into() }
+    }
+
+    const CAS: Body = Body::Cas { from: 1, to: 2, basis: 0 };
+
+    #[test]
+    fn a_read_tells_value_version_and_revisions() {
+        let reply = ok(r#"{"header":{"revision":"12"},"kvs":[{"key":"cjA=","create_revision":"2",
+            "mod_revision":"9","version":"4","value":"MTc="}],"count":"1"}"#);
+        let outcome = outcome(&register(Body::Read), &reply);
+        assert_eq!((outcome.kind, outcome.value), (EventKind::Ok, Value::One(17)));
+        let claims = Claims { version: Some(3), changed_at: Some(9), seen: Some(12) };
+        assert_eq!(outcome.claims, claims);
+    }
+
+    #[test]
+    fn a_write_counts_on_from_what_was_there() {
+        let reply =
+            ok(r#"{"header":{"revision":"13"},"prev_kv":{"key":"cjA=","version":"4","mod_revision":"9"}}"#);
+        let outcome = outcome(&register(Body::Write { value: 5 }), &reply);
+        assert_eq!(outcome.claims.version, Some(4));
+        assert_eq!(outcome.claims.changed_at, Some(13));
+    }
+
+    #[test]
+    fn a_comparison_that_fails_is_a_refusal_and_says_up_to_where_it_was_seen() {
+        let refused = outcome(&register(CAS), &ok(r#"{"header":{"revision":"13"}}"#));
+        assert_eq!((refused.kind, refused.error.as_deref()), (EventKind::Fail, Some(BAD_VERSION)));
+        assert_eq!(refused.claims.seen, Some(13));
+        let done = outcome(&register(CAS), &ok(r#"{"header":{"revision":"14"},"succeeded":true}"#));
+        assert_eq!((done.kind, done.claims.version), (EventKind::Ok, Some(1)));
+    }
+
+    #[test]
+    fn only_what_was_refused_before_a_proposal_is_definite() {
+        let kind = |body, reply: &Reply| outcome(&register(body), reply).kind;
+        for words in
+            ["etcdserver: request timed out", "etcdserver: leader changed", "context deadline exceeded"]
+        {
+            assert_eq!(kind(CAS, &error(words)), EventKind::Info, "{words}");
+            assert_eq!(kind(Body::Read, &error(words)), EventKind::Fail, "{words}");
+        }
+        assert_eq!(kind(CAS, &error("etcdserver: too many requests")), EventKind::Fail);
+        assert_eq!(kind(CAS, &Reply::NotSent("closed".to_owned())), EventKind::Fail);
+        assert_eq!(kind(CAS, &Reply::Lost("reset".to_owned())), EventKind::Info);
+        for nonsense in ["", "{}", "[]", "<html>", r#"{"header":{"revision":"x"}}"#] {
+            assert_eq!(kind(CAS, &ok(nonsense)), EventKind::Info, "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn sets_are_keys_below_a_prefix_and_foreign_ones_read_as_nobodys() {
+        let set = |body| Op::new(Object::Set, 1, body);
+        let asked = asked(&set(Body::Read)).expect("a request");
+        assert_eq!(asked.body["key"], encoded("s1/"));
+        assert_eq!(asked.body["range_end"], encoded("s10"));
+        let keys = [encoded("s1/7"), encoded("s1/x"), encoded("s1/3")];
+        let kvs: Vec<_> = keys.iter().map(|key| json!({"key": key})).collect();
+        let reply = ok(&json!({"header": {"revision": "3"}, "kvs": kvs}).to_string());
+        assert_eq!(outcome(&set(Body::Read), &reply).value, Value::List(vec![UNREADABLE, 3, 7].into()));
+        let nothing = outcome(&set(Body::Read), &ok(r#"{"header":{"revision":"3"}}"#));
+        assert_eq!(nothing.value, Value::List(Arc::from([])));
+    }
+
+    #[test]
+    fn a_list_is_compared_as_it_was_shown_and_read_as_it_was_written() {
+        let list = |body| Op::new(Object::List, 2, body);
+        let append = Body::Append { element: 9, onto: Arc::from([4, 5]), basis: 2 };
+        let asked = asked(&list(append)).expect("a request");
+        assert_eq!(asked.body["compare"][0]["version"], "3");
+        assert_eq!(asked.body["success"][0]["request_put"]["value"], encoded("4,5,9"));
+        let kv =
+            json!({"key": encoded("l2"), "value": encoded("4,5,9"), "version": "4", "mod_revision": "8"});
+        let reply = ok(&json!({"header": {"revision": "8"}, "kvs": [kv]}).to_string());
+        assert_eq!(outcome(&list(Body::Read), &reply).value, Value::List(vec![4, 5, 9].into()));
+    }
+
+    #[test]
+    fn what_etcd_has_no_request_for_is_not_sent() {
+        for body in [Body::Next { name: 1, lasts: true }, Body::Exists { name: 1 }, Body::Close] {
+            let op = Op::new(Object::Names, 0, body);
+            assert_eq!(asked(&op), None);
+            assert_eq!(unsupported(&op).kind, EventKind::Fail);
+        }
+    }
+}

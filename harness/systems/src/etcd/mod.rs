@@ -1,0 +1,107 @@
+//! etcd, spoken to through its JSON gateway, which is HTTP.
+//!
+//! A register is a key whose value is decimal text, a list a key whose value is the list, and both are
+//! compared by their version. A set is every key below a prefix. What an answer claims: the key's version and
+//! the revision of the change behind it, and the revision up to which the answering member had seen the store.
+//! Reads go through a quorum (that is etcd's default), so everything is promised to be linearizable.
+//!
+//! Members are dialled at one address by everybody ([`Dialling::Together`]): a cluster's identity in etcd is
+//! made of the addresses of its members, so all must be told the same. What they are is read from their logs
+//! (a leader lost, a leader elected) and asked for every few milliseconds (who leads, in which term).
+//!
+//! - `mapping`: operations as requests, answers as outcomes; `gateway`: one connection; `client`: the client.
+//! - `status`: what a member answers about itself; `log_lines`: what it logs that is news; `launch`: its start.
+
+mod client;
+mod gateway;
+mod launch;
+mod log_lines;
+mod mapping;
+mod status;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use checker::history::Function;
+use runs::events::Said;
+use runs::member::MemberId;
+use runs::results::SystemInfo;
+use runs::views::Stand;
+
+use crate::Async;
+use crate::client::{Client, ClientSettings};
+use crate::look::{Look, PortState};
+use crate::system::{Dialling, Installation, System, Traits, Wanted};
+
+/// etcd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Etcd;
+
+/// Its name on the command line.
+const NAME: &str = "etcd";
+
+impl System for Etcd {
+    fn name(&self) -> String {
+        NAME.to_owned()
+    }
+
+    fn traits(&self) -> Traits {
+        Traits {
+            whose: NAME,
+            only_processes: true,
+            tells_synced: false,
+            replaces: false,
+            takes_bugs: false,
+            takes_java: false,
+            reads_may_be_stale: false,
+            usual_interval: Duration::from_secs(8),
+            usual_peer_timeout: Duration::from_millis(500),
+            peer_ports: 1,
+            dialling: Dialling::Together,
+            introduced_at: None,
+        }
+    }
+
+    fn lacks(&self, function: Function) -> Option<String> {
+        match function {
+            Function::Read | Function::Write | Function::Cas | Function::Add | Function::Append => None,
+            Function::Create | Function::Delete => Some("etcd gives out no numbered names".to_owned()),
+            Function::Exists | Function::Open | Function::Close | Function::Abandon => {
+                Some("this client of etcd has no sessions".to_owned())
+            }
+        }
+    }
+
+    /// A follower waits for one to two of its election time-outs, drawn anew for each term (Ongaro's thesis,
+    /// 3.4).
+    fn patience(&self, wanted: &Wanted) -> Duration {
+        wanted.peer_timeout * 2
+    }
+
+    fn described(&self, found: Option<&dyn Installation>) -> SystemInfo {
+        let version = found.and_then(|found| found.versions().remove(NAME)).unwrap_or_default();
+        let name = format!("{NAME} {version}").trim_end().to_owned();
+        SystemInfo { name: name.clone(), before: name, ..SystemInfo::default() }
+    }
+
+    fn heard(&self, line: &[u8], member: MemberId, stand: Stand) -> Option<Said> {
+        log_lines::heard(line, member, stand)
+    }
+
+    fn looks(&self, members: &[(MemberId, SocketAddr)]) -> Vec<Box<dyn Look>> {
+        status::looks(members)
+    }
+
+    fn port(&self, member: SocketAddr) -> Async<'static, PortState> {
+        Box::pin(status::port(member))
+    }
+
+    fn client(&self, settings: ClientSettings) -> Box<dyn Client> {
+        Box::new(client::GatewayClient::new(settings.number))
+    }
+
+    fn install(&self, wanted: &Wanted) -> Result<Arc<dyn Installation>, String> {
+        Ok(Arc::new(launch::Installed::find(wanted)?))
+    }
+}
