@@ -72,6 +72,27 @@ fn sessions_are_opened_left_and_judged_in_virtual_runs_as_well() {
 }
 
 #[test]
+fn a_virtual_run_ends_at_its_first_violation_where_that_was_asked_for_and_at_the_same_moment_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = "run --cluster sim --nodes 3 --nemesis kill-all --plant ack-before-fsync --seed 1 --time-limit 60s --fail-fast";
+    let words: Vec<&str> = run.split_ascii_whitespace().collect();
+    let once = |store: &str| {
+        let output = harness(folder.path(), &[words.as_slice(), &["--store", store]].concat());
+        assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+        let run = folder.path().join(store).join("latest");
+        let read = |file: &str| std::fs::read(run.join(file)).expect(file);
+        let results: Value = serde_json::from_slice(&read("results.json")).expect("JSON");
+        let violation = results["live"]["violation"].clone();
+        assert_eq!(violation["ended_the_run"], true, "{violation}");
+        let observed: Value = serde_json::from_slice(&read("observed.json")).expect("JSON");
+        let end_ns = observed["workload_to_ns"].as_u64().expect("an end");
+        assert!(end_ns < 55_000_000_000, "it was not ended early: {end_ns} ns");
+        read("history.jsonl")
+    };
+    assert!(once("one") == once("two"), "two histories of one seed");
+}
+
+#[test]
 fn a_sweep_without_end_ends_at_its_time_limit() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = harness(folder.path(), &["sim", "--seeds", "5..", "--time-limit", "300ms", "--jobs", "1"]);

@@ -22,7 +22,7 @@ fn refused(folder: &Path, arguments: &[&str], status: i32, advice: &str) {
 #[test]
 fn bad_input_is_refused_with_254_and_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
-    let table: [(&[&str], &str); 34] = [
+    let table: [(&[&str], &str); 33] = [
         (&["run", "--nemesis", "partition-leadr"], "did you mean `partition-leader`?"),
         (&["run", "--workload", "registre"], "did you mean `register`?"),
         (&["run", "--cluster", "dcoker"], "did you mean `docker`?"),
@@ -40,7 +40,6 @@ fn bad_input_is_refused_with_254_and_leaves_nothing() {
         (&["list", "nemises"], "did you mean `nemeses`?"),
         (&["check", "nowhere"], "nowhere can't be read"),
         (&["check", "."], "no run folder"),
-        (&["run", "--fail-fast", "--cluster", "sim"], "--fail-fast: a simulated run is over in a moment"),
         (&["run", "--fail-fast", "--workload", "set"], "the workload set is judged at its end only"),
         (&["list", "condition-s"], "did you mean `conditions`?"),
         (&["confirm", "nowhere", "nowhere"], "nowhere is no witness"),

@@ -264,11 +264,6 @@ impl RunOptions {
         if !self.fail_fast {
             return Ok(());
         }
-        if self.cluster.kind == ClusterKind::Sim {
-            return Err(Failure::usage(
-                "--fail-fast: a simulated run is over in a moment and judged then; leave the flag out",
-            ));
-        }
         let live = Kind::from_name(self.workload).is_some_and(crate::live::goes_along);
         if !live {
             return Err(Failure::usage(format!(

@@ -20,7 +20,7 @@ use runs::results::{LiveCheck, LiveViolation};
 use tokio::sync::watch;
 use workloads::Kind;
 
-use crate::clock::RunClock;
+use crate::clock::{RunClock, RunNs};
 use crate::progress::Progress;
 
 /// Lines that wait to be judged at most: some seconds of a heavy load.
@@ -47,6 +47,31 @@ pub struct Found {
     pub sentence: String,
     /// When the answer came that cannot be.
     pub happened_ns: u64,
+}
+
+impl Found {
+    /// As it is kept: seen at this moment, and whether the run ends there.
+    pub(crate) fn at(self, seen_ns: RunNs, ended_the_run: bool) -> LiveViolation {
+        let Self { sentence, happened_ns } = self;
+        LiveViolation { sentence, happened_ns, seen_ns, ended_the_run }
+    }
+}
+
+/// A violation as it is told at once.
+pub(crate) fn words(violation: &LiveViolation) -> String {
+    let LiveViolation { sentence, happened_ns, seen_ns, ended_the_run } = violation;
+    let late = duration(ns_to_ms(seen_ns.saturating_sub(*happened_ns)));
+    let then = if *ended_the_run { "the run ends here (--fail-fast)" } else { "the run goes on" };
+    format!(
+        "violation at {} s, seen {late} later: {}; {then}",
+        moment(*happened_ns),
+        sentence.trim_end_matches('.')
+    )
+}
+
+/// That a check can't go on, and why.
+pub(crate) fn words_off(why: &str) -> String {
+    format!("the live check is off: {why}; the run is judged from its history afterwards")
 }
 
 /// A live check under way.
@@ -188,8 +213,7 @@ impl Shared {
         if off.is_none() {
             *off = Some(why.to_owned());
             self.stop.store(true, Ordering::Release);
-            self.progress
-                .say(&format!("the live check is off: {why}; the run is judged from its history afterwards"));
+            self.progress.say(&words_off(why));
         }
     }
 
@@ -222,21 +246,9 @@ impl Shared {
 
     /// Says it at once, and keeps it for the run folder.
     fn tell(&self, found: Found) {
-        let seen_ns = self.clock.now();
-        let Found { sentence, happened_ns } = found;
-        let late = duration(ns_to_ms(seen_ns.saturating_sub(happened_ns)));
-        let then = if self.fail_fast { "the run ends here (--fail-fast)" } else { "the run goes on" };
-        self.progress.say(&format!(
-            "violation at {} s, seen {late} later: {}; {then}",
-            moment(happened_ns),
-            sentence.trim_end_matches('.')
-        ));
-        self.violation.send_replace(Some(LiveViolation {
-            sentence,
-            happened_ns,
-            seen_ns,
-            ended_the_run: self.fail_fast,
-        }));
+        let violation = found.at(self.clock.now(), self.fail_fast);
+        self.progress.say(&words(&violation));
+        self.violation.send_replace(Some(violation));
     }
 }
 
@@ -248,7 +260,8 @@ pub fn goes_along(kind: Kind) -> bool {
     }
 }
 
-fn judge_of(kind: Kind, reads_may_be_stale: bool, history: &Path) -> Option<Box<dyn Judge>> {
+/// The check that goes along with a run of this workload; none where there is none.
+pub(crate) fn judge_of(kind: Kind, reads_may_be_stale: bool, history: &Path) -> Option<Box<dyn Judge>> {
     goes_along(kind).then(|| -> Box<dyn Judge> {
         Box::new(registers::Registers::new(reads_may_be_stale, history.to_owned()))
     })

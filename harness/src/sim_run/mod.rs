@@ -8,6 +8,7 @@
 //! A run of half a minute takes a fraction of a second, and the same seed gives the same history and the same
 //! faults, to the byte. What it can't show: real disks, real sockets, a real scheduler.
 
+mod live;
 mod nemesis;
 mod proof;
 mod said;
@@ -40,6 +41,7 @@ use crate::run::interrupt::Interrupt;
 use crate::run::{INTERRUPTED_PATIENCE, Prepared, RECOVERY_PATIENCE, describe};
 use crate::seed;
 use crate::store::RunFolder;
+use live::Live;
 use nemesis::Nemeses;
 
 /// How long members may take to serve for the first time.
@@ -74,6 +76,8 @@ struct Virtual<'a> {
     counts: Counts,
     /// What succeeded since the last fault was gone.
     calm: Calm,
+    /// What judges meanwhile, where a violation is to end the run.
+    live: Option<Live>,
 }
 
 /// Operations so far, for the progress.
@@ -112,11 +116,17 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         history: HistoryWriter::new(BufWriter::new(file)),
         counts: Counts::default(),
         calm: Calm::default(),
+        live: if options.fail_fast {
+            Live::start(describe::kind(options), &path, &prepared.progress)
+        } else {
+            None
+        },
     };
     let mut observed = Observed::default();
     let outcome = run.live(&prepared.schedule, interrupt, &mut observed);
     // Sealed whatever happened: what it holds is true.
     run.take_lines()?;
+    observed.live = run.live.map(Live::finish);
     let sealed = run.history.finish().context("writing the history");
     outcome?;
     sealed?;
@@ -166,6 +176,11 @@ impl Virtual<'_> {
         Ok(())
     }
 
+    /// Whether a violation was seen that ends the run.
+    fn must_end(&self) -> bool {
+        self.live.as_ref().is_some_and(Live::ends_the_run)
+    }
+
     fn now_ns(&self) -> RunNs {
         self.world.now_us() * 1000
     }
@@ -190,6 +205,11 @@ impl Virtual<'_> {
             self.counts.note(&line);
             self.calm.note(&line);
             self.history.write(&mut line).context("writing the history")?;
+            if let Some(live) = &mut self.live {
+                // At an alarm the history is read again from the disk.
+                self.history.flush().context("writing the history")?;
+                live.push(line, self.world.now_us() * 1000);
+            }
         }
         Ok(())
     }
@@ -263,7 +283,7 @@ impl Virtual<'_> {
         let journal = Journal::create(&self.prepared.folder.faults())?;
         let mut nemeses = Nemeses::new(self.prepared, schedule, journal, start, &self.members);
         let mut look = start;
-        while self.world.now_us() < end && !interrupt.was_asked() {
+        while self.world.now_us() < end && !interrupt.was_asked() && !self.must_end() {
             while nemeses.turn(&mut *self.world, &self.events, &mut self.calm)? {
                 self.hear()?;
             }

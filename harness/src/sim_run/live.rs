@@ -1,0 +1,61 @@
+//! Judges a virtual run while it goes on, so that `--fail-fast` can end it.
+//!
+//! It is the check of real runs, asked after every line and in the same thread: virtual time stands still
+//! meanwhile, so the moment at which the run ends follows from the seed.
+
+use std::path::Path;
+
+use checker::history::Event as Line;
+use runs::results::{LiveCheck, LiveViolation};
+use workloads::Kind;
+
+use crate::clock::RunNs;
+use crate::live::{self, Judge};
+use crate::progress::Progress;
+
+/// The check under way.
+pub(super) struct Live {
+    judge: Box<dyn Judge>,
+    off: Option<String>,
+    violation: Option<LiveViolation>,
+    progress: Progress,
+}
+
+impl Live {
+    /// A check that ends the run, if there is one for this workload.
+    pub(super) fn start(kind: Kind, history: &Path, progress: &Progress) -> Option<Self> {
+        // The virtual members promise current reads.
+        let judge = live::judge_of(kind, false, history)?;
+        Some(Self { judge, off: None, violation: None, progress: progress.clone() })
+    }
+
+    /// Whether a violation was seen.
+    pub(super) fn ends_the_run(&self) -> bool {
+        self.violation.is_some()
+    }
+
+    /// Takes the next line, which is in the history by now.
+    pub(super) fn push(&mut self, line: Line, seen_ns: RunNs) {
+        if self.off.is_some() || self.violation.is_some() {
+            return;
+        }
+        match self.judge.push(line) {
+            Ok(None) => {}
+            Ok(Some(found)) => {
+                let violation = found.at(seen_ns, true);
+                self.progress.say(&live::words(&violation));
+                self.violation = Some(violation);
+            }
+            Err(why) => {
+                self.progress.say(&live::words_off(&why));
+                self.off = Some(why);
+            }
+        }
+    }
+
+    /// What it saw.
+    pub(super) fn finish(self) -> LiveCheck {
+        let (judged, _) = self.judge.progress();
+        LiveCheck { judged, off: self.off, violation: self.violation }
+    }
+}
