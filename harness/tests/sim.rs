@@ -93,6 +93,21 @@ fn a_virtual_run_ends_at_its_first_violation_where_that_was_asked_for_and_at_the
 }
 
 #[test]
+fn observers_are_broken_like_everybody_and_counted_for_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = "run --cluster sim --nodes 3 --observers 2 --nemesis partition-halves,kill-one --seed 3 --time-limit 30s";
+    let output = harness(folder.path(), &run.split_ascii_whitespace().collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    assert!(stdout(&output).contains("Three bundled members and two observers"), "{}", stdout(&output));
+    let lines = std::fs::read_to_string(folder.path().join("runs/latest/faults.jsonl")).expect("faults");
+    let injected = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let injected: Vec<Value> = injected.filter(|line| line["phase"] == "injected").collect();
+    assert!(injected.iter().any(|line| line.to_string().contains("(observer)")), "{lines}");
+    // Of three voters two are a quorum, whatever observers are cut off or down.
+    assert!(injected.iter().all(|line| line["detail"]["quorum_remained"] == true), "{lines}");
+}
+
+#[test]
 fn a_sweep_without_end_ends_at_its_time_limit() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = harness(folder.path(), &["sim", "--seeds", "5..", "--time-limit", "300ms", "--jobs", "1"]);

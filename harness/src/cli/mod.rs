@@ -93,8 +93,8 @@ pub struct RunArgs {
     /// What members are made of.
     #[command(flatten)]
     pub brought: BroughtArgs,
-    /// Observers; not in this build
-    #[arg(long, value_name = "N", default_value_t = 0, hide = true)]
+    /// Members without a vote, beside them; faults hit them too
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub observers: u32,
     /// Where members run; auto takes containers where a Docker engine answers
     #[arg(long, value_name = "WHERE", default_value = "auto", value_parser = names::a_cluster())]

@@ -28,6 +28,7 @@ impl RunOptions {
         let usual = system.traits();
         let mut options = Self {
             nodes: nodes(args)?,
+            observers: observers(args)?,
             cluster: cluster(&args.cluster)?,
             containers: Containers {
                 image: args.brought.image.clone(),
@@ -62,7 +63,6 @@ impl RunOptions {
             repeat: String::new(),
             nemeses,
         };
-        not_here(args)?;
         for_java_only(args, &*options.system)?;
         options.check()?;
         options.name = run_name(args, &options)?;
@@ -103,12 +103,15 @@ fn for_java_only(args: &RunArgs, system: &dyn System) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What has its flag already and is not in this build.
-fn not_here(args: &RunArgs) -> Result<(), Failure> {
-    if args.observers > 0 {
-        return Err(Failure::usage("--observers: this build has voting members only; leave the flag out"));
+fn observers(args: &RunArgs) -> Result<u32, Failure> {
+    let room = MAX_MEMBERS.saturating_sub(args.nodes);
+    if args.observers > room {
+        return Err(Failure::usage(format!(
+            "--observers {}: at most {MAX_MEMBERS} members fit on one machine, so with --nodes {} write up to {room}",
+            args.observers, args.nodes
+        )));
     }
-    Ok(())
+    Ok(args.observers)
 }
 
 fn cluster(text: &str) -> Result<Where, Failure> {
@@ -222,7 +225,7 @@ mod tests {
     #[test]
     fn the_command_that_repeats_a_run_means_the_same_run() {
         let flags = "--nemesis kill-one,pause-leader --nodes 3 --interval 2500ms --rate 12.5 --seed 99 \
-                     --plant commit-alone --lose-unsynced always --time-limit 2m";
+                     --plant commit-alone --lose-unsynced always --time-limit 2m --observers 2";
         let java = "--system mixed:2 --zookeeper x.jar:y.jar --tick 1s --nemesis replace-rolling --interval 6s --seed 3";
         let etcd = "--system etcd --peer-timeout 300ms --plant cached-reads --nemesis pause-leader --seed 5";
         for flags in [flags.to_owned(), format!("{flags} --overlap"), java.to_owned(), etcd.to_owned()] {
@@ -267,7 +270,8 @@ mod tests {
             ("--tick 1s", "add --system zookeeper"),
             ("--zookeeper x.jar", "add --system zookeeper"),
             ("--nemesis replace-rolling", "add --system zookeeper or mixed:N"),
-            ("--observers 1", "voting members only"),
+            ("--observers 5", "write up to 4"),
+            ("--system etcd --observers 1", "voting members only"),
             ("--overlap", "two nemeses at least"),
             ("--overlap --nemesis kill-one", "two nemeses at least"),
             ("--overlap --nemesis kill-one,clock-bump,pause-leader --interval 700ms", "at least 800ms"),

@@ -141,8 +141,11 @@ pub trait Cluster: Send + Sync {
     /// Whether it can do a class of faults; if not, why.
     fn can(&self, class: Mechanism) -> Result<(), String>;
 
-    /// The members, ascending.
+    /// The members, ascending: voters first, observers behind them.
     fn members(&self) -> &[MemberId];
+
+    /// Those of them that vote.
+    fn voters(&self) -> &[MemberId];
 
     /// Where clients find a member.
     fn client_address(&self, member: MemberId) -> SocketAddr;

@@ -87,7 +87,7 @@ impl ProcessCluster {
         ports: PortPlan,
         clock: RunClock,
     ) -> anyhow::Result<Self> {
-        let ids: Vec<MemberId> = (1..=u64::from(settings.nodes)).map(MemberId).collect();
+        let ids = settings.members();
         let events = EventLog::new(&ids);
         let mut members = BTreeMap::new();
         for id in &ids {
@@ -192,6 +192,7 @@ impl ProcessCluster {
             folder: std::path::absolute(&member.place().folder).context("finding the run's folder")?,
             addresses: &self.ports,
             members: &self.ids,
+            voters: self.settings.voters(),
             id,
         };
         let mut command = self.installation.command(&seat, self.server(id), lose_unsynced)?;
@@ -285,6 +286,10 @@ impl Cluster for ProcessCluster {
 
     fn members(&self) -> &[MemberId] {
         &self.ids
+    }
+
+    fn voters(&self) -> &[MemberId] {
+        &self.ids[..self.settings.voters()]
     }
 
     fn client_address(&self, member: MemberId) -> SocketAddr {

@@ -80,6 +80,7 @@ fn systems() -> Vec<Finding> {
             catalogue::choose(name, USUAL_NODES)?.ok().filter(|system| system.traits().only_processes)?;
         let wanted = Wanted {
             nodes: USUAL_NODES,
+            observers: 0,
             seed: 0,
             peer_timeout: system.traits().usual_peer_timeout,
             tick: TICK,

@@ -91,7 +91,7 @@ fn made(order: Order, progress: &Progress) -> Result<(RunFolder, Judged), Failur
     progress.step("looking where members can run, and what earlier runs left");
     // Everything that can be refused is refused before there is anything to clean up.
     if options.cluster.kind != ClusterKind::Sim {
-        descriptors::enough_for(options.nodes, options.concurrency)?;
+        descriptors::enough_for(options.members(), options.concurrency)?;
     }
     let site = runtime.block_on(run::site::settle(&mut options))?;
     sweep_first(&options, progress);

@@ -76,6 +76,8 @@ impl Containers {
 pub struct RunOptions {
     /// Voting members.
     pub nodes: u32,
+    /// Members without a vote.
+    pub observers: u32,
     /// Where they run.
     pub cluster: Where,
     /// What only members in containers are told.
@@ -155,6 +157,12 @@ impl RunOptions {
                 nemesis.name()
             )));
         }
+        if self.observers > 0 && !system.observers {
+            return Err(Failure::usage(format!(
+                "--observers {}: {} has voting members only; leave the flag out",
+                self.observers, system.whose
+            )));
+        }
         if let (ClusterKind::Sim, Some(Plant::Clients(bug))) = (self.cluster.kind, self.plant) {
             return Err(Failure::usage(format!(
                 "--plant {}: it is a bug of clients of real members; write --cluster process or docker",
@@ -202,10 +210,16 @@ impl RunOptions {
         Err(Failure::usage(format!("--workload {}: {why}; take {}", self.workload, names.join(", "))))
     }
 
+    /// Every member, observers included.
+    pub fn members(&self) -> u32 {
+        self.nodes + self.observers
+    }
+
     /// What an installation of the system is wanted for.
     pub fn wanted(&self) -> Wanted {
         Wanted {
             nodes: self.nodes,
+            observers: self.observers,
             seed: self.seed,
             peer_timeout: self.peer_timeout,
             tick: self.tick,
@@ -395,6 +409,7 @@ impl RunOptions {
         let nemeses: Vec<&str> = self.nemeses.iter().map(|nemesis| nemesis.name()).collect();
         flag("nemesis", nemeses.join(","), "");
         flag("nodes", self.nodes.to_string(), "5");
+        flag("observers", self.observers.to_string(), "0");
         if self.cluster.reason == ASKED_FOR {
             flag("cluster", self.cluster.kind.name().to_owned(), "auto");
         }

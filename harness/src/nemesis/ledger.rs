@@ -22,6 +22,7 @@ use super::PlannedFault;
 #[derive(Debug)]
 pub struct Ledger {
     members: Vec<MemberId>,
+    voters: Vec<MemberId>,
     inner: Mutex<Inner>,
     version: watch::Sender<u64>,
 }
@@ -66,7 +67,18 @@ impl Inner {
 impl Ledger {
     /// A ledger in which nothing is in force.
     pub fn new(members: &[MemberId]) -> Self {
-        Self { members: members.to_vec(), inner: Mutex::default(), version: watch::Sender::new(0) }
+        let everybody = members.to_vec();
+        Self {
+            voters: everybody.clone(),
+            members: everybody,
+            inner: Mutex::default(),
+            version: watch::Sender::new(0),
+        }
+    }
+
+    /// The same, where only these vote.
+    pub fn with_voters(self, voters: &[MemberId]) -> Self {
+        Self { voters: voters.to_vec(), ..self }
     }
 
     /// The same, with what each member runs as.
@@ -94,6 +106,7 @@ impl Ledger {
             let in_force = inner.with_coming();
             let scene = Scene {
                 members: &self.members,
+                voters: &self.voters,
                 leader,
                 in_force: &in_force,
                 servers: &inner.servers,
@@ -175,7 +188,7 @@ impl Change<'_> {
             inner.in_force.insert(&self.fault, action);
             inner.quorum_held.insert(self.fault.clone(), true);
         }
-        if inner.in_force.majority_side(&self.ledger.members, None).is_empty() {
+        if inner.in_force.majority_side(&self.ledger.members, &self.ledger.voters, None).is_empty() {
             let standing = inner.in_force.names();
             inner.quorum_held.extend(standing.into_iter().map(|fault| (fault, false)));
         }

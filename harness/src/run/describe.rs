@@ -76,7 +76,7 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         cluster_reason: options.cluster.reason.clone(),
         system: system(prepared),
         nodes: options.nodes,
-        observers: 0,
+        observers: options.observers,
         workload: options.workload.to_owned(),
         nemeses: names(tried),
         kinds,
@@ -117,7 +117,11 @@ const SELDOM: Duration = Duration::from_secs(75);
 /// What is tested, and what it promises.
 fn system(prepared: &Prepared) -> SystemInfo {
     let options = &prepared.options;
-    let known = options.system.described(prepared.installation.as_deref());
+    let mut known = options.system.described(prepared.installation.as_deref());
+    for observer in options.nodes + 1..=options.members() {
+        let label = known.labels.entry(u64::from(observer)).or_default();
+        *label = if label.is_empty() { "observer".to_owned() } else { format!("{label}, observer") };
+    }
     match &options.containers.image {
         Some(image) => SystemInfo {
             name: format!("image {image}"),
@@ -136,8 +140,12 @@ pub(super) fn first_lines(prepared: &Prepared) {
     let Prepared { options, schedule, progress, .. } = prepared;
     progress.say(&format!("seed {}", options.seed));
     progress.say(&format!(
-        "{} in {} ({}), {} at {} operations/s by {} on {} for {}",
+        "{}{} in {} ({}), {} at {} operations/s by {} on {} for {}",
         plural(index(options.nodes.into()), "member"),
+        match options.observers {
+            0 => String::new(),
+            observers => format!(" and {}", plural(index(observers.into()), "observer")),
+        },
         match options.cluster.kind {
             ClusterKind::Auto => "auto",
             ClusterKind::Docker => "containers",

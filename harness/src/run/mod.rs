@@ -93,7 +93,7 @@ pub async fn execute(prepared: &Prepared, site: Site, interrupt: &Interrupt) -> 
     let schedule = &prepared.schedule;
     let clock = RunClock::start();
     let begun = Instant::now();
-    prepared.progress.step(&format!("starting {}", plural(u64::from(prepared.options.nodes), "member")));
+    prepared.progress.step(&format!("starting {}", plural(u64::from(prepared.options.members()), "member")));
     let cluster = start_cluster(prepared, site, clock, interrupt).await?;
     let stalls = Stalls::watch(clock)?;
     let mut observed = Observed::default();
@@ -134,7 +134,7 @@ async fn start_cluster(
         let started = async {
             refuse_what_it_cannot(prepared, &*cluster)?;
             let progress = &prepared.progress;
-            let nodes = prepared.options.nodes;
+            let nodes = prepared.options.members();
             let words = |views: &BTreeMap<MemberId, View>| {
                 format!(
                     "starting {}: {} serve",
@@ -169,7 +169,7 @@ async fn start_cluster(
         prepared.progress.say(&format!("{clash}; another block is tried"));
         prepared.folder.drop_data().context("removing the members' data")?;
         let Some(installation) = &prepared.installation else { return Err(failure) };
-        let layout = Layout::of(prepared.options.nodes, prepared.options.system.traits())?;
+        let layout = Layout::of(prepared.options.members(), prepared.options.system.traits())?;
         site = Site::Process(ports::take(layout, None)?, Arc::clone(installation));
     }
     Err(anyhow!("no attempt was made to start the ensemble").into())
@@ -201,6 +201,7 @@ fn may_be_stale(options: &RunOptions) -> bool {
 fn settings(prepared: &Prepared) -> MemberSettings {
     MemberSettings {
         nodes: prepared.options.nodes,
+        observers: prepared.options.observers,
         peer_timeout: prepared.options.peer_timeout,
         plant: prepared.options.plant.and_then(Plant::of_members),
         folder: prepared.folder.path().to_owned(),

@@ -49,7 +49,7 @@ fn as_processes(options: &RunOptions) -> Result<Site, Failure> {
         .system
         .install(&options.wanted())
         .map_err(|why| Failure::usage(format!("--system {}: {why}", options.system.name())))?;
-    let layout = Layout::of(options.nodes, options.system.traits())?;
+    let layout = Layout::of(options.members(), options.system.traits())?;
     Ok(Site::Process(ports::take(layout, options.base_port)?, installation))
 }
 

@@ -93,10 +93,11 @@ struct Counts {
 /// Runs it. Afterwards its folder holds everything that the verdict is drawn from.
 pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure> {
     let options = &prepared.options;
-    let members: Vec<MemberId> = (1..=u64::from(options.nodes)).map(MemberId).collect();
+    let members: Vec<MemberId> = (1..=u64::from(options.members())).map(MemberId).collect();
     let setting = Setting {
         seed: options.seed,
-        members: members.len(),
+        members: index(u64::from(options.nodes)),
+        observers: index(u64::from(options.observers)),
         peer_timeout_ms: whole_milliseconds(options.peer_timeout),
         session_timeout_ms: whole_milliseconds(describe::session_timeout(options)),
         operation_timeout_us: microseconds(options.op_timeout),

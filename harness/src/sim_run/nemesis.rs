@@ -21,6 +21,7 @@ use crate::nemesis::journal::Journal;
 use crate::nemesis::ledger::{Change, Ledger};
 use crate::nemesis::runner::{CALM_SHARE, LEADER_PATIENCE_SHARE, evidence, injected_detail};
 use crate::nemesis::{PlannedFault, Schedule};
+use crate::num::index;
 use crate::num::plural;
 use crate::run::{Prepared, describe};
 use harness_core::fault::action::Action;
@@ -84,10 +85,11 @@ impl<'a> Nemeses<'a> {
             .into_iter()
             .map(|faults| Lane { faults, next: 0, state: State::Waiting, gone_us: start_us })
             .collect();
+        let voters = index(u64::from(prepared.options.nodes)).min(members.len());
         let hands = Hands {
             prepared,
             journal,
-            ledger: Ledger::new(members),
+            ledger: Ledger::new(members).with_voters(&members[..voters]),
             members: members.to_vec(),
             overlap: schedule.overlap,
             interval_us: schedule.interval_ms * 1000,

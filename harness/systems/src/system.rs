@@ -41,6 +41,8 @@ pub struct Traits {
     pub tells_synced: bool,
     /// Whether there are two kinds of servers that take each other's place.
     pub replaces: bool,
+    /// Whether it has members without a vote.
+    pub observers: bool,
     /// Whether bugs can be planted in its members.
     pub takes_bugs: bool,
     /// Whether it takes a tick and a class path.
@@ -62,8 +64,10 @@ pub struct Traits {
 /// What an installation is wanted for.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Members.
+    /// Members that vote.
     pub nodes: u32,
+    /// Members that observe.
+    pub observers: u32,
     /// The run's seed.
     pub seed: u64,
     /// Silence between members after which one gives up on another.
@@ -188,13 +192,21 @@ pub struct Seat<'a> {
     pub folder: PathBuf,
     /// Who listens where.
     pub addresses: &'a dyn Addresses,
-    /// Everybody.
+    /// Everybody: voters first, observers behind them.
     pub members: &'a [MemberId],
+    /// How many of them vote.
+    pub voters: usize,
     /// Whose seat it is.
     pub id: MemberId,
 }
 
 impl Seat<'_> {
+    /// Whether a member observes and has no vote.
+    #[must_use]
+    pub fn observes(&self, member: MemberId) -> bool {
+        !self.members.iter().take(self.voters).any(|voter| *voter == member)
+    }
+
     /// Where its data lies.
     #[must_use]
     pub fn data(&self) -> PathBuf {

@@ -79,7 +79,12 @@ fn opening(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence
         let n = run.nodes;
         let many = if n == 1 { "member" } else { "members" };
         let number = small_number(n);
-        let words = [number.as_str(), &run.system.before, many, &run.system.after];
+        let beside = match run.observers {
+            0 => String::new(),
+            1 => "and one observer".to_owned(),
+            more => format!("and {} observers", small_number(more).to_lowercase()),
+        };
+        let words = [number.as_str(), &run.system.before, many, &beside, &run.system.after];
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     };
     let plant = match &run.plant {

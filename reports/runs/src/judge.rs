@@ -150,7 +150,7 @@ fn live_note(live: &LiveCheck, verdict: Verdict) -> Option<String> {
 
 /// What can be counted and drawn.
 fn fill_in(results: &mut Results, run: &RunInfo, history: &History, faults: &[FaultRecord], seen: &Observed) {
-    let members: Vec<MemberId> = (1..=u64::from(run.nodes)).map(MemberId).collect();
+    let members: Vec<MemberId> = run.members().map(MemberId).collect();
     let end = seen.end_ns.max(operations::end_ns(history));
     results.faults = FaultCounts::of(faults);
     results.elections = elections::from_events(&seen.events, faults, history, run.system.epoch_shift);

@@ -94,6 +94,18 @@ pub struct RunInfo {
     pub repeat: String,
 }
 
+impl RunInfo {
+    /// Every member, observers included.
+    pub fn members(&self) -> impl Iterator<Item = u64> + use<> {
+        1..=u64::from(self.nodes) + u64::from(self.observers)
+    }
+
+    /// Whether a member has a vote.
+    pub fn votes(&self, member: u64) -> bool {
+        member <= u64::from(self.nodes)
+    }
+}
+
 /// The system under test, as it describes itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemInfo {

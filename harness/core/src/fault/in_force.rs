@@ -125,15 +125,20 @@ impl InForce {
         self.faults.values().filter_map(offset).next_back().unwrap_or(0)
     }
 
-    /// The members that can be served under all of it; empty when no quorum remains.
-    pub fn majority_side(&self, members: &[MemberId], leader: Option<MemberId>) -> Vec<MemberId> {
-        topology::majority_side(members, &self.absent(), leader, &|pair| self.severs(pair))
+    /// The members that can be served under all of it; empty when no quorum of the voters remains.
+    pub fn majority_side(
+        &self,
+        members: &[MemberId],
+        voters: &[MemberId],
+        leader: Option<MemberId>,
+    ) -> Vec<MemberId> {
+        topology::majority_side(members, voters, &self.absent(), leader, &|pair| self.severs(pair))
     }
 
-    /// Whether a member, if it leads, must give up: it is gone, or no quorum is around it.
-    pub fn deposes(&self, leader: MemberId, members: &[MemberId]) -> bool {
-        let circle = topology::circle(leader, members, &self.absent(), &|pair| self.severs(pair));
-        circle.len() < topology::quorum(members.len())
+    /// Whether a member, if it leads, must give up: it is gone, or no quorum of the voters is around it.
+    pub fn deposes(&self, leader: MemberId, voters: &[MemberId]) -> bool {
+        let circle = topology::circle(leader, voters, &self.absent(), &|pair| self.severs(pair));
+        circle.len() < topology::quorum(voters.len())
     }
 
     /// Who reaches whom by what is in force, where nothing was measured.
@@ -202,13 +207,13 @@ mod tests {
     fn a_quorum_is_counted_over_all_faults_together() {
         let members = five();
         let mut force = InForce::only("F1", &off(1, Severing::Silence));
-        assert_eq!(force.majority_side(&members, None), ids(&[2, 3, 4, 5]));
+        assert_eq!(force.majority_side(&members, &members, None), ids(&[2, 3, 4, 5]));
         force.insert("F2", Action::Kill { members: ids(&[2]) });
-        assert_eq!(force.majority_side(&members, None), ids(&[3, 4, 5]));
+        assert_eq!(force.majority_side(&members, &members, None), ids(&[3, 4, 5]));
         force.insert("F3", Action::Pause { members: ids(&[3]) });
-        assert!(force.majority_side(&members, None).is_empty());
+        assert!(force.majority_side(&members, &members, None).is_empty());
         force.remove("F1");
-        assert_eq!(force.majority_side(&members, None), ids(&[1, 4, 5]));
+        assert_eq!(force.majority_side(&members, &members, None), ids(&[1, 4, 5]));
     }
 
     #[test]

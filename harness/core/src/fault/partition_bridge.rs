@@ -17,16 +17,19 @@ pub(super) const FAULT: Fault = Fault {
 };
 
 fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
-    let (scene, bridge) = (draw.scene, draw.any);
+    let scene = draw.scene;
+    // An observer would connect the halves, but not for the votes of either.
+    let bridge = match scene.voters.contains(&draw.any) {
+        true => draw.any,
+        false => draw.there.iter().copied().find(|member| scene.voters.contains(member))?,
+    };
     let mut larger = scene.shuffled(&mut draw.rng);
     larger.retain(|member| *member != bridge);
-    let mut smaller = larger.split_off(larger.len().div_ceil(2));
-    smaller.sort_unstable();
-    larger.sort_unstable();
-    let (one, few, many) = (scene.names(&[bridge]), scene.names(&smaller), scene.names(&larger));
-    let sentence = format!("bridge {one} between {few} and {many}");
+    let smaller = larger.split_off(larger.len().div_ceil(2));
     // The bridge is on both sides.
-    let groups = vec![smaller, larger];
+    let groups = scene.with_observers(smaller, larger, &mut draw.rng);
+    let (one, few, many) = (scene.names(&[bridge]), scene.names(&groups[0]), scene.names(&groups[1]));
+    let sentence = format!("bridge {one} between {few} and {many}");
     let resolved = scene.cut(Cut::between(&groups, Severing::Silence), groups, sentence);
     Some(Resolved { targets: vec![bridge], ..resolved })
 }

@@ -20,10 +20,8 @@ pub(super) const FAULT: Fault = Fault {
 fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
     let scene = draw.scene;
     let mut majority = scene.shuffled(&mut draw.rng);
-    let mut minority = majority.split_off(topology::quorum(scene.members.len()));
-    minority.sort_unstable();
-    majority.sort_unstable();
-    let sentence = format!("partition {} from {}", scene.names(&minority), scene.names(&majority));
-    let groups = vec![minority, majority];
+    let minority = majority.split_off(topology::quorum(scene.voters.len()));
+    let groups = scene.with_observers(minority, majority, &mut draw.rng);
+    let sentence = format!("partition {} from {}", scene.names(&groups[0]), scene.names(&groups[1]));
     Some(scene.cut(Cut::between(&groups, Severing::Silence), groups, sentence))
 }

@@ -22,6 +22,6 @@ fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
     let reaches = topology::quorum(order.len()) - 1;
     let sentence = format!("ring {}: each reaches {reaches} others, no two the same", scene.names(&order));
     // No two members see the same, so each is a side of its own.
-    let sides = scene.members.iter().map(|member| vec![*member]).collect();
+    let sides = scene.voters.iter().map(|member| vec![*member]).collect();
     Some(Resolved { targets: order, ..scene.cut(cut, sides, sentence) })
 }

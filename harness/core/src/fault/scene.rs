@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use rand::SeedableRng;
 use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use runs::member::MemberId;
 
@@ -22,6 +22,8 @@ use crate::cut::{Cut, Pair, Severing};
 pub struct Scene<'a> {
     /// Every member, ascending.
     pub members: &'a [MemberId],
+    /// Those of them that vote; the others are observers, and counted for nothing.
+    pub voters: &'a [MemberId],
     /// Who leads, if anybody does.
     pub leader: Option<MemberId>,
     /// What else is in force, or about to be.
@@ -111,24 +113,45 @@ impl Scene<'_> {
         sentence: String,
     ) -> Resolved {
         let alone = InForce::only("", &action);
-        let everybody = matches!(&action, Action::Kill { members } if members.len() == self.members.len());
-        let leader_fault = everybody || self.leader.is_some_and(|leader| alone.deposes(leader, self.members));
+        let hits = |members: &[MemberId]| self.voters.iter().all(|voter| members.contains(voter));
+        let everybody = matches!(&action, Action::Kill { members } if hits(members));
+        let leader_fault = everybody || self.leader.is_some_and(|leader| alone.deposes(leader, self.voters));
         let mut together = self.in_force.clone();
         together.insert("", action.clone());
-        let majority_side = together.majority_side(self.members, self.leader);
+        let majority_side = together.majority_side(self.members, self.voters, self.leader);
         let dead = self.in_force.killed();
         Resolved { targets, action, sentence, majority_side, sides: inhabited(sides, &dead), leader_fault }
     }
 
+    /// The voters in any order.
     pub(super) fn shuffled(&self, rng: &mut ChaCha8Rng) -> Vec<MemberId> {
-        let mut shuffled = self.members.to_vec();
+        let mut shuffled = self.voters.to_vec();
         shuffled.shuffle(rng);
         shuffled
     }
 
+    /// Two groups of voters, each with the observers that fall to it.
+    pub(super) fn with_observers(
+        &self,
+        mut one: Vec<MemberId>,
+        mut other: Vec<MemberId>,
+        rng: &mut ChaCha8Rng,
+    ) -> Vec<Vec<MemberId>> {
+        for observer in without(self.members, self.voters) {
+            if rng.random() { one.push(observer) } else { other.push(observer) }
+        }
+        one.sort_unstable();
+        other.sort_unstable();
+        vec![one, other]
+    }
+
     pub(super) fn names(&self, members: &[MemberId]) -> String {
         let name = |member: &MemberId| {
-            let role = if Some(*member) == self.leader { " (leader)" } else { "" };
+            let role = match member {
+                _ if Some(*member) == self.leader => " (leader)",
+                _ if !self.voters.contains(member) => " (observer)",
+                _ => "",
+            };
             format!("n{}{role}", member.0)
         };
         members.iter().map(name).collect::<Vec<_>>().join(" ")

@@ -84,21 +84,23 @@ pub fn circle(
     members.iter().copied().filter(talks).collect()
 }
 
-/// The members that can be served: those around the leader when it keeps a quorum, and otherwise whoever lies in
-/// the circle of a member that could lead. Empty when nobody could.
+/// The members that can be served: those around the leader when it keeps a quorum of the voters, and otherwise
+/// whoever lies in the circle of a voter that could lead. Empty when nobody could.
 pub fn majority_side(
     members: &[MemberId],
+    voters: &[MemberId],
     absent: &[MemberId],
     leader: Option<MemberId>,
     severs: &dyn Fn(Pair) -> bool,
 ) -> Vec<MemberId> {
-    let enough = quorum(members.len());
+    let is_quorum = |around: &Vec<MemberId>| {
+        around.iter().filter(|member| voters.contains(member)).count() >= quorum(voters.len())
+    };
     let circle = |centre: MemberId| circle(centre, members, absent, severs);
-    if let Some(around) = leader.map(circle).filter(|around| around.len() >= enough) {
+    if let Some(around) = leader.map(circle).filter(is_quorum) {
         return around;
     }
-    let circles: Vec<Vec<MemberId>> =
-        members.iter().map(|centre| circle(*centre)).filter(|around| around.len() >= enough).collect();
+    let circles: Vec<Vec<MemberId>> = voters.iter().map(|centre| circle(*centre)).filter(is_quorum).collect();
     members.iter().copied().filter(|member| circles.iter().any(|around| around.contains(member))).collect()
 }
 
@@ -167,11 +169,20 @@ mod tests {
         let members = members(5);
         let severed = ring(&members);
         let severs = |pair: Pair| severed.contains(&pair);
-        let side = |leader, absent: &[MemberId]| majority_side(&members, absent, leader, &severs);
+        let side = |leader, absent: &[MemberId]| majority_side(&members, &members, absent, leader, &severs);
         assert_eq!(side(Some(MemberId(1)), &[]), [1, 2, 5].map(MemberId));
         assert_eq!(side(None, &[]), members);
         assert_eq!(side(Some(MemberId(1)), &[MemberId(2)]), [1, 3, 4, 5].map(MemberId));
         assert!(side(None, &[MemberId(1), MemberId(3)]).is_empty());
+    }
+
+    #[test]
+    fn an_observer_is_served_and_counted_for_nothing() {
+        let (members, voters) = (members(5), members(3));
+        let passes = |_: Pair| false;
+        let side = |absent: &[MemberId]| majority_side(&members, &voters, absent, None, &passes);
+        assert_eq!(side(&[MemberId(1)]), [2, 3, 4, 5].map(MemberId));
+        assert!(side(&[MemberId(1), MemberId(2)]).is_empty());
     }
 
     #[test]
@@ -180,7 +191,7 @@ mod tests {
         for severed in [deaf(MemberId(2), &members), mute(MemberId(2), &members)] {
             assert_eq!(around(MemberId(2), &members, &severed), [MemberId(2)]);
             let severs = |pair: Pair| severed.contains(&pair);
-            let side = majority_side(&members, &[], Some(MemberId(2)), &severs);
+            let side = majority_side(&members, &members, &[], Some(MemberId(2)), &severs);
             assert_eq!(side, [1, 3, 4, 5].map(MemberId));
         }
     }

@@ -27,6 +27,8 @@ const SYNC_LIMIT: u32 = 2;
 pub(super) struct Common<'a> {
     /// Every member's address.
     pub(super) ensemble: &'a [(MemberId, IpAddr)],
+    /// How many of them vote; observers stand behind them.
+    pub(super) voters: usize,
     /// The container whose namespaces it joins.
     pub(super) holder: &'a str,
     /// Its volumes and where they are mounted.
@@ -44,6 +46,10 @@ pub(super) struct Bundled<'a> {
 }
 
 impl Common<'_> {
+    fn observes(&self, member: MemberId) -> bool {
+        !self.ensemble.iter().take(self.voters).any(|(voter, _)| *voter == member)
+    }
+
     fn host(&self, base: HostConfig) -> HostConfig {
         let namespace = format!("container:{}", self.holder);
         bounded(HostConfig {
@@ -76,7 +82,8 @@ impl Common<'_> {
         // All clients of a run come from one address, and they crowd together when members are down.
         flag("max-client-cnxns", "0".to_owned());
         for (server, address) in self.ensemble {
-            flag("server", format!("{}={address}:{QUORUM_PORT}:{ELECTION_PORT}", server.0));
+            let role = if self.observes(*server) { ":observer" } else { "" };
+            flag("server", format!("{}={address}:{QUORUM_PORT}:{ELECTION_PORT}{role}", server.0));
         }
         if let Some(bug) = node.plant {
             flag("plant", bug.name().to_owned());
@@ -100,7 +107,8 @@ impl Common<'_> {
             .ensemble
             .iter()
             .map(|(id, address)| {
-                format!("server.{}={address}:{QUORUM_PORT}:{ELECTION_PORT};{CLIENT_PORT}", id.0)
+                let role = if self.observes(*id) { ":observer" } else { "" };
+                format!("server.{}={address}:{QUORUM_PORT}:{ELECTION_PORT}{role};{CLIENT_PORT}", id.0)
             })
             .collect();
         let env = [
@@ -142,7 +150,7 @@ mod tests {
     }
 
     fn common<'a>(ensemble: &'a [(MemberId, IpAddr)], volumes: &'a [(String, &'static str)]) -> Common<'a> {
-        Common { ensemble, holder: "h1", volumes, labels: HashMap::new() }
+        Common { ensemble, voters: 1, holder: "h1", volumes, labels: HashMap::new() }
     }
 
     #[test]
@@ -158,7 +166,7 @@ mod tests {
         let command = body.cmd.expect("a command").join(" ");
         for words in [
             "/harness member --id 2 --data-dir /data --client-addr 0.0.0.0:2181",
-            "--server 1=192.0.2.1:2888:3888 --server 2=192.0.2.2:2888:3888",
+            "--server 1=192.0.2.1:2888:3888 --server 2=192.0.2.2:2888:3888:observer",
             "--plant commit-alone",
             "--events --note-synced --cut-unsynced",
         ] {
@@ -178,7 +186,8 @@ mod tests {
         let body = common(&ensemble, &volumes).foreign(MemberId(1), "zookeeper:3.9", &[]);
         let env = body.env.expect("an environment");
         assert!(env.contains(&"ZOO_MY_ID=1".to_owned()));
-        let servers = "ZOO_SERVERS=server.1=192.0.2.1:2888:3888;2181 server.2=192.0.2.2:2888:3888;2181";
+        let servers =
+            "ZOO_SERVERS=server.1=192.0.2.1:2888:3888;2181 server.2=192.0.2.2:2888:3888:observer;2181";
         assert!(env.contains(&servers.to_owned()), "{env:?}");
         assert_eq!((body.cmd, body.user), (None, None));
         let host = body.host_config.expect("a host configuration");

@@ -104,7 +104,7 @@ impl DockerCluster {
     ) -> Result<Self, Failure> {
         refuse(&settings, &docker, &engine)?;
         let layers = image::layers(engine.architecture())?;
-        let ids: Vec<MemberId> = (1..=u64::from(settings.nodes)).map(MemberId).collect();
+        let ids = settings.members();
         let events = EventLog::new(&ids);
         let mut members = BTreeMap::new();
         for id in &ids {
@@ -163,6 +163,7 @@ impl DockerCluster {
             self.holders.iter().map(|(id, holder)| (*id, holder.address)).collect();
         let common = Common {
             ensemble: &ensemble,
+            voters: self.settings.voters(),
             holder: &holder.id,
             volumes: self.volumes.get(&id).map(Vec::as_slice).unwrap_or_default(),
             labels: self.belongings.labels().of("member"),

@@ -173,6 +173,10 @@ impl Cluster for DockerCluster {
         &self.ids
     }
 
+    fn voters(&self) -> &[MemberId] {
+        &self.ids[..self.settings.voters()]
+    }
+
     fn client_address(&self, member: MemberId) -> SocketAddr {
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         self.clients.get(&member).copied().unwrap_or(nowhere)

@@ -101,7 +101,7 @@ pub(super) fn agrees(run: &RunInfo, options: &RunOptions, folder: &Path) -> Resu
         ("min_rate", run.min_rate == options.min_rate),
         ("concurrency", run.concurrency == options.concurrency),
         ("keys", run.keys == options.keys),
-        ("observers", run.observers == 0),
+        ("observers", run.observers == options.observers),
         ("workload", run.workload == options.workload),
         ("nemeses", nemeses()),
         ("interval_ms", run.interval_ms == whole_milliseconds(options.interval)),

@@ -52,6 +52,7 @@ impl System for Etcd {
             only_processes: true,
             tells_synced: false,
             replaces: false,
+            observers: false,
             takes_bugs: false,
             takes_java: false,
             reads_may_be_stale: false,

@@ -15,7 +15,7 @@ use runs::clock::whole_milliseconds;
 use runs::member::MemberId;
 
 use super::java::{Java, MEMBER_CLASS};
-use super::zoo_cfg::{self, HEAP, INIT_LIMIT, LOGBACK, LOGBACK_FILE, SYNC_LIMIT, ZooCfg};
+use super::zoo_cfg::{self, HEAP, INIT_LIMIT, LOGBACK, LOGBACK_FILE, SYNC_LIMIT, ServerLine, ZooCfg};
 use super::{APACHE, NODE, servers};
 use crate::system::{Installation, Seat, Wanted};
 
@@ -41,9 +41,7 @@ impl Installed {
     /// With Java members, and which; or without any.
     pub(super) fn new(java: Option<(Java, Vec<MemberId>)>, wanted: Wanted) -> Self {
         match java {
-            Some((java, members)) => {
-                Self { java: Some(java), servers: servers(wanted.nodes, &members), wanted }
-            }
+            Some((java, members)) => Self { java: Some(java), servers: servers(&wanted, &members), wanted },
             None => Self { java: None, servers: BTreeMap::new(), wanted },
         }
     }
@@ -61,7 +59,8 @@ impl Installed {
         for server in seat.members {
             let (quorum, election) =
                 (seat.addresses.peer(*server, QUORUM), seat.addresses.peer(*server, ELECTION));
-            command.arg("--server").arg(format!("{}={quorum}:{}", server.0, election.port()));
+            let role = if seat.observes(*server) { ":observer" } else { "" };
+            command.arg("--server").arg(format!("{}={quorum}:{}{role}", server.0, election.port()));
             if *server != seat.id {
                 let (quorum, election) = (seat.told(*server, QUORUM), seat.told(*server, ELECTION));
                 command.arg("--dial").arg(format!("{}={quorum},{election}", server.0));
@@ -98,11 +97,17 @@ impl Installed {
         let servers: Vec<_> = seat
             .members
             .iter()
-            .map(|member| (*member, seat.told(*member, QUORUM), seat.told(*member, ELECTION)))
+            .map(|member| ServerLine {
+                member: *member,
+                quorum: seat.told(*member, QUORUM),
+                election: seat.told(*member, ELECTION),
+                observes: seat.observes(*member),
+            })
             .collect();
         let cfg = ZooCfg {
             data: &data,
             client: seat.addresses.client(seat.id),
+            observes: seat.observes(seat.id),
             servers: &servers,
             tick: self.wanted.tick,
             sessions: self.wanted.sessions,

@@ -89,20 +89,21 @@ impl ZooKeeper {
         self != Self::Node
     }
 
-    /// The members that begin as Apache ZooKeeper, ascending. Which of a mixed ensemble follows from the seed:
-    /// the ids decide elections between equals.
-    fn java_members(self, nodes: u32, seed: u64) -> Vec<MemberId> {
-        let mut ids: Vec<MemberId> = (1..=u64::from(nodes)).map(MemberId).collect();
+    /// The members that begin as Apache ZooKeeper, ascending: all of them, or so many of the voters. Which of a
+    /// mixed ensemble follows from the seed: the ids decide elections between equals.
+    fn java_members(self, wanted: &Wanted) -> Vec<MemberId> {
+        let everybody = u64::from(wanted.nodes) + u64::from(wanted.observers);
         match self {
-            Self::Node => ids.clear(),
-            Self::Apache => {}
+            Self::Node => Vec::new(),
+            Self::Apache => (1..=everybody).map(MemberId).collect(),
             Self::Mixed { java } => {
-                ids.shuffle(&mut seed::stream(seed, "java"));
+                let mut ids: Vec<MemberId> = (1..=u64::from(wanted.nodes)).map(MemberId).collect();
+                ids.shuffle(&mut seed::stream(wanted.seed, "java"));
                 ids.truncate(usize::try_from(java).unwrap_or(usize::MAX));
                 ids.sort_unstable();
+                ids
             }
         }
-        ids
     }
 }
 
@@ -122,6 +123,7 @@ impl System for ZooKeeper {
             only_processes: java,
             tells_synced: !java,
             replaces: java,
+            observers: true,
             takes_bugs: !java,
             takes_java: java,
             reads_may_be_stale: java,
@@ -198,15 +200,18 @@ impl System for ZooKeeper {
 
     fn install(&self, wanted: &Wanted) -> Result<Arc<dyn Installation>, String> {
         let java = self.has_java().then(|| java::Java::find(wanted.programs.as_deref())).transpose()?;
-        let java = java.map(|java| (java, self.java_members(wanted.nodes, wanted.seed)));
+        let java = java.map(|java| (java, self.java_members(wanted)));
         Ok(Arc::new(Installed::new(java, wanted.clone())))
     }
 }
 
 /// What each member begins as, where Java members take part.
-fn servers(nodes: u32, java: &[MemberId]) -> BTreeMap<MemberId, Server> {
+fn servers(wanted: &Wanted, java: &[MemberId]) -> BTreeMap<MemberId, Server> {
     let kind = |id: &MemberId| if java.contains(id) { APACHE } else { NODE };
-    (1..=u64::from(nodes)).map(MemberId).map(|id| (id, kind(&id))).collect()
+    (1..=u64::from(wanted.nodes) + u64::from(wanted.observers))
+        .map(MemberId)
+        .map(|id| (id, kind(&id)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -215,11 +220,21 @@ mod tests {
 
     #[test]
     fn the_java_members_of_a_mixed_ensemble_follow_from_the_seed() {
-        let of = |seed| ZooKeeper::Mixed { java: 2 }.java_members(5, seed);
+        let wanted = |seed| Wanted {
+            nodes: 5,
+            observers: 1,
+            seed,
+            peer_timeout: Duration::ZERO,
+            tick: Duration::ZERO,
+            sessions: (Duration::ZERO, Duration::ZERO),
+            programs: None,
+            bug: None,
+        };
+        let of = |seed| ZooKeeper::Mixed { java: 2 }.java_members(&wanted(seed));
         assert_eq!(of(7), of(7));
         assert_eq!(of(7).len(), 2);
         assert!((0..20).any(|seed| of(seed) != of(7)));
-        assert_eq!(ZooKeeper::Apache.java_members(3, 1), [1, 2, 3].map(MemberId));
-        assert!(ZooKeeper::Node.java_members(3, 1).is_empty());
+        assert_eq!(ZooKeeper::Apache.java_members(&wanted(1)), [1, 2, 3, 4, 5, 6].map(MemberId));
+        assert!(ZooKeeper::Node.java_members(&wanted(1)).is_empty());
     }
 }

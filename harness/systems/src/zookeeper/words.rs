@@ -38,7 +38,7 @@ fn read(answer: &str) -> Option<Role> {
     let field = |name: &str| answer.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     let whom = match field("Mode:")? {
         "leader" => Whom::Itself,
-        "follower" => Whom::Unsaid,
+        "follower" | "observer" => Whom::Unsaid,
         _ => return None,
     };
     let zxid = u64::from_str_radix(field("Zxid:")?.strip_prefix("0x")?, 16).ok()?;

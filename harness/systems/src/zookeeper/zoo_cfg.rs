@@ -19,6 +19,19 @@ pub const INIT_LIMIT: u32 = 20;
 /// Memory for each member's objects: several share a machine.
 pub const HEAP: &str = "-Xmx256m";
 
+/// What a member is told of another, or of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerLine {
+    /// Which.
+    pub member: MemberId,
+    /// Its port for learners.
+    pub quorum: SocketAddr,
+    /// Its port for votes.
+    pub election: SocketAddr,
+    /// Whether it observes.
+    pub observes: bool,
+}
+
 /// A member's configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct ZooCfg<'a> {
@@ -27,7 +40,9 @@ pub struct ZooCfg<'a> {
     /// Where clients connect.
     pub client: SocketAddr,
     /// Every member with the ports where it is dialled by this one; its own are those on which it listens.
-    pub servers: &'a [(MemberId, SocketAddr, SocketAddr)],
+    pub servers: &'a [ServerLine],
+    /// Whether it observes.
+    pub observes: bool,
     /// The tick.
     pub tick: Duration,
     /// The shortest and the longest session that is granted.
@@ -51,12 +66,16 @@ impl ZooCfg<'_> {
         // All clients of a run come from one address, and they crowd together when members are down.
         text.push_str("maxClientCnxns=0\n4lw.commands.whitelist=*\nadmin.enableServer=false\n");
         text.push_str("standaloneEnabled=false\n");
-        for (id, quorum, election) in self.servers {
+        if self.observes {
+            text.push_str("peerType=observer\n");
+        }
+        for ServerLine { member, quorum, election, observes } in self.servers {
+            let role = if *observes { "observer" } else { "participant" };
             // Writing to a string can't fail.
             let _ = writeln!(
                 text,
-                "server.{}={}:{}:{}:participant",
-                id.0,
+                "server.{}={}:{}:{}:{role}",
+                member.0,
                 quorum.ip(),
                 quorum.port(),
                 election.port()
@@ -104,10 +123,17 @@ mod tests {
     #[test]
     fn a_member_listens_on_its_own_ports_and_dials_links() {
         let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let line = |id, port| ServerLine {
+            member: MemberId(id),
+            quorum: at(port),
+            election: at(port + 1),
+            observes: id == 1,
+        };
         let cfg = ZooCfg {
             data: Path::new("/run/nodes/1/data"),
             client: at(20_001),
-            servers: &[(MemberId(1), at(20_002), at(20_003)), (MemberId(2), at(20_010), at(20_011))],
+            servers: &[line(1, 20_002), line(2, 20_010)],
+            observes: true,
             tick: Duration::from_millis(500),
             sessions: (Duration::from_secs(4), Duration::from_secs(40)),
         };
@@ -121,7 +147,8 @@ mod tests {
             "syncLimit=2",
             "minSessionTimeout=4000",
             "maxSessionTimeout=40000",
-            "server.1=127.0.0.1:20002:20003:participant",
+            "peerType=observer",
+            "server.1=127.0.0.1:20002:20003:observer",
             "server.2=127.0.0.1:20010:20011:participant",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");

@@ -37,7 +37,7 @@ pub fn judge(
     observed: &Observed,
     effort: &Effort<'_>,
 ) -> Vec<CheckResult> {
-    let members: Vec<u64> = (1..=u64::from(run.nodes)).collect();
+    let members: Vec<u64> = run.members().collect();
     let Some(kind) = Kind::from_name(&run.workload) else {
         let summary = format!("this build does not know what the workload {} promises", run.workload);
         return vec![CheckResult::new("workload", Verdict::Unknown, summary)];

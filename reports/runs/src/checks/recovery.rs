@@ -155,7 +155,7 @@ fn patience_ns(run: &RunInfo) -> Option<u64> {
 /// Members that ran through a whole calm and did not serve in it, though the others did; or all of them.
 fn never_served(run: &RunInfo, faults: &[FaultRecord], observed: &Observed) -> Vec<Finding> {
     let Some(patience) = patience_ns(run) else { return Vec::new() };
-    let members: Vec<MemberId> = (1..=u64::from(run.nodes)).map(MemberId).collect();
+    let members: Vec<MemberId> = run.members().map(MemberId).collect();
     let mut calms = calms(faults, observed);
     calms.retain(|calm| calm.to - calm.from >= patience && !stalls::within(observed, calm.from, calm.to));
     // What is known of each member follows the calms through time, so that nothing is read again for a later one.
@@ -174,7 +174,8 @@ fn never_served(run: &RunInfo, faults: &[FaultRecord], observed: &Observed) -> V
             }
         }
         let meanwhile = &events[events.partition_point(|stamped| stamped.time < calm.from)..upto];
-        findings.extend(lost_in(&calm, &members, meanwhile, &known, patience));
+        let voters = members.iter().filter(|member| run.votes(member.0)).count();
+        findings.extend(lost_in(&calm, (&members, voters), meanwhile, &known, patience));
     }
     findings
 }
@@ -219,7 +220,7 @@ fn is_whole(fault: &FaultRecord) -> bool {
 /// Who did not serve in a calm, by what happened meanwhile and what is known of each member at its end.
 fn lost_in(
     calm: &Calm<'_>,
-    members: &[MemberId],
+    (members, voters): (&[MemberId], usize),
     meanwhile: &[&Stamped],
     known: &BTreeMap<MemberId, View>,
     patience: u64,
@@ -237,8 +238,8 @@ fn lost_in(
     let seconds = moment(calm.to - calm.from);
     let lately = calm.to - patience;
     let serving = views::serving(known);
-    let quorum = members.len() / 2 + 1;
-    if serving.len() >= quorum {
+    let votes = serving.iter().filter(|member| members.iter().take(voters).any(|voter| voter == *member));
+    if votes.count() > voters / 2 {
         // They are to have stood there all along, and to have left nobody.
         let moved = |stamped: &Stamped| {
             serving.contains(&stamped.node) && matches!(stamped.event, Event::Said(Said::Looking { .. }))

@@ -25,6 +25,7 @@ fn on(kind: Nemesis, draw: u64, members: &[MemberId], leader: Option<u64>) -> Op
     let in_force = InForce::default();
     let scene = Scene {
         members,
+        voters: members,
         leader: leader.map(MemberId),
         in_force: &in_force,
         servers: &ONE_KIND,
@@ -272,6 +273,7 @@ fn a_process_that_another_fault_holds_is_nobodys_target() {
     in_force.insert("F2", Action::Pause { members: vec![MemberId(3)] });
     let scene = |leader| Scene {
         members: &members,
+        voters: &members,
         leader,
         in_force: &in_force,
         servers: &ONE_KIND,
@@ -287,8 +289,14 @@ fn a_process_that_another_fault_holds_is_nobodys_target() {
     }
     let mut all = in_force.clone();
     all.insert("F3", Action::Kill { members: vec![MemberId(2), MemberId(4), MemberId(5)] });
-    let nobody =
-        Scene { members: &members, leader: None, in_force: &all, servers: &ONE_KIND, replaced: &NOBODY };
+    let nobody = Scene {
+        members: &members,
+        voters: &members,
+        leader: None,
+        in_force: &all,
+        servers: &ONE_KIND,
+        replaced: &NOBODY,
+    };
     assert_eq!(Nemesis::KILL_ONE.resolve(1, 1, &nobody), None);
 }
 
@@ -298,6 +306,7 @@ fn what_remains_of_a_quorum_is_counted_with_the_other_faults() {
     let in_force = InForce::only("F1", &Action::Kill { members: vec![MemberId(1), MemberId(2)] });
     let scene = Scene {
         members: &members,
+        voters: &members,
         leader: Some(MemberId(4)),
         in_force: &in_force,
         servers: &ONE_KIND,
@@ -317,6 +326,7 @@ fn a_rolling_replacement_takes_followers_first_and_every_member_once() {
     for turn in 0..3 {
         let scene = Scene {
             members: &members,
+            voters: &members,
             leader: Some(MemberId(2)),
             in_force: &in_force,
             servers: &servers,
@@ -330,7 +340,43 @@ fn a_rolling_replacement_takes_followers_first_and_every_member_once() {
         assert_eq!(resolved.action, Action::Replace { members: vec![target], by });
         assert!(replaced.insert(target), "{target:?} twice in a round");
     }
-    let nobody_knows =
-        Scene { members: &members, leader: None, in_force: &in_force, servers: &ONE_KIND, replaced: &NOBODY };
+    let nobody_knows = Scene {
+        members: &members,
+        voters: &members,
+        leader: None,
+        in_force: &in_force,
+        servers: &ONE_KIND,
+        replaced: &NOBODY,
+    };
     assert_eq!(Nemesis::REPLACE_ROLLING.resolve(0, 0, &nobody_knows), None);
+}
+
+#[test]
+fn observers_are_hit_and_counted_for_nothing() {
+    let (members, in_force) = (members(5), InForce::default());
+    let scene = Scene {
+        members: &members,
+        voters: &members[..3],
+        leader: Some(MemberId(1)),
+        in_force: &in_force,
+        servers: &ONE_KIND,
+        replaced: &NOBODY,
+    };
+    let on = |name: &str, draw| {
+        let kind = Nemesis::from_name(name).expect("a nemesis");
+        kind.resolve(draw, draw, &scene).expect("a target")
+    };
+    for draw in 0..40 {
+        let halves = on("partition-halves", draw);
+        let votes = |side: &[MemberId]| side.iter().filter(|member| member.0 <= 3).count();
+        assert_eq!((votes(&halves.sides[0]), votes(&halves.sides[1])), (1, 2), "{}", halves.sentence);
+        assert_eq!(halves.sides.concat().len(), 5, "every observer is on a side");
+        assert!(halves.majority_side.len() >= 2 && votes(&halves.majority_side) == 2);
+        assert!(on("partition-bridge", draw).targets[0].0 <= 3);
+        assert!([2, 3].contains(&on("kill-follower", draw).targets[0].0));
+    }
+    let hit: BTreeSet<MemberId> = (0..40).flat_map(|draw| on("kill-one", draw).targets).collect();
+    assert_eq!(hit.len(), 5, "observers are killed as well");
+    assert!((0..40).any(|draw| on("kill-one", draw).sentence == "kill n5 (observer)"));
+    assert!(on("kill-all", 1).leader_fault);
 }

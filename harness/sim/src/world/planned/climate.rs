@@ -30,7 +30,7 @@ pub(super) fn of(setting: &Setting) -> Drawn {
     Drawn {
         seed: setting.seed,
         members: setting.members,
-        observers: 0,
+        observers: setting.observers,
         peer_timeout_ms: setting.peer_timeout_ms,
         tick_time_ms: TICK_TIME_MS,
         init_limit: INIT_LIMIT,

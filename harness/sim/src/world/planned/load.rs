@@ -36,7 +36,7 @@ pub(super) struct Load {
 
 impl Load {
     pub(super) fn new(setting: &Setting, workload: Workload) -> Self {
-        let members = (1..).map(MemberId).take(setting.members).collect();
+        let members = (1..).map(MemberId).take(setting.everybody()).collect();
         let patience_ns = setting.operation_timeout_us * 1000;
         let terms = Terms { members, clients: setting.clients, patience_ns };
         let rules = load::Load::new(terms, workload);

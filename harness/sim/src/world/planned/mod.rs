@@ -44,6 +44,8 @@ pub struct Setting {
     pub seed: u64,
     /// Voting members.
     pub members: usize,
+    /// Members without a vote.
+    pub observers: usize,
     /// The members' own time-out for each other.
     pub peer_timeout_ms: u64,
     /// How long a session outlives its client's silence.
@@ -54,6 +56,13 @@ pub struct Setting {
     pub clients: usize,
     /// A bug planted in every member.
     pub plant: Option<Bug>,
+}
+
+impl Setting {
+    /// How many members there are, observers included.
+    pub(super) fn everybody(&self) -> usize {
+        self.members + self.observers
+    }
 }
 
 /// What became of a member.
@@ -187,8 +196,8 @@ impl<P: Plant> World<P> {
             host.clock.wall_offset_ms = 0;
         }
         world.planned = Some(Box::new(Plan {
-            offsets_ms: vec![0; setting.members],
-            commits: vec![CommitTimes::default(); setting.members],
+            offsets_ms: vec![0; setting.everybody()],
+            commits: vec![CommitTimes::default(); setting.everybody()],
             news: Vec::new(),
             lines: Vec::new(),
             load: Load::new(&setting, workload),
