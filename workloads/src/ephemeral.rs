@@ -6,12 +6,49 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use checker::history::EventKind;
+use checker::durability::FinalState;
+use checker::ephemeral::{self, Expiry};
+use checker::history::{EventKind, Function};
+use checker::verdict::CheckResult;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use crate::case::Case;
 use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
+use crate::workload::{Definition, Generator};
+
+pub(crate) const WORKLOAD: Definition = Definition {
+    name: "ephemeral",
+    summary: "sessions that make nodes, end or expire: a node lives as long as its session",
+    object: Object::Names,
+    functions: &[Function::Create, Function::Exists, Function::Close],
+    marks: &[Function::Exists, Function::Open, Function::Close, Function::Abandon],
+    generator: |params, rng| Box::new(Ephemeral::new(params.keys, rng)),
+    records_sessions: true,
+    sessions_expire: true,
+    goes_along: false,
+    is_settled: all_gone,
+    promises: &[lives_as_its_session],
+    durability: None,
+};
+
+/// What the expiry of a silent session may take beyond its time-out: a leader that looks late, a commit on
+/// slow disks, a machine that is busy. It is generous, because it accuses.
+pub const EXPIRY_BOUND_NS: u64 = 3_000_000_000;
+
+/// The check that a node lives as long as its session, and no longer. That silent sessions expire is demanded
+/// only from when on everything was well.
+fn lives_as_its_session(case: &Case<'_>) -> CheckResult {
+    let bound_ns = EXPIRY_BOUND_NS;
+    let expiry = case.beside.well_since_ns.map(|well_since_ns| Expiry { well_since_ns, bound_ns });
+    ephemeral::check(case.history, case.beside.reads(), expiry)
+}
+
+/// Every session is over at the end, and so every node must go.
+fn all_gone(states: &[FinalState]) -> bool {
+    states.iter().all(|state| state.list.as_ref().is_some_and(Vec::is_empty))
+}
 
 /// Nodes that one session makes at most.
 const MAX_OWN: usize = 8;
@@ -26,7 +63,7 @@ struct Node {
 
 /// The generator.
 #[derive(Clone, Debug)]
-pub struct Ephemeral {
+struct Ephemeral {
     rng: ChaCha8Rng,
     places: u64,
     next_name: i64,
@@ -36,27 +73,31 @@ pub struct Ephemeral {
 }
 
 impl Ephemeral {
-    /// So many parents.
-    #[must_use]
-    pub fn new(places: u64, rng: ChaCha8Rng) -> Self {
+    fn new(places: u64, rng: ChaCha8Rng) -> Self {
         let (recent, ended) = (VecDeque::new(), VecDeque::new());
         Self { rng, places, next_name: 0, own: BTreeMap::new(), recent, ended }
     }
 
-    /// What must be there before the load begins.
-    #[must_use]
-    pub fn setup(&self) -> Vec<Op> {
+    fn create(&mut self, process: u64) -> Op {
+        let node = Node { key: self.rng.random_range(0..self.places), name: self.next_name };
+        self.next_name += 1;
+        self.own.entry(process).or_default().push(node);
+        push(&mut self.recent, node);
+        names(node.key, Body::Create { name: node.name })
+    }
+}
+
+impl Generator for Ephemeral {
+    fn setup(&mut self) -> Vec<Op> {
         (0..self.places).map(|key| names(key, Body::MakePlace)).collect()
     }
 
     /// One listing of each parent: at the end nothing is there any more.
-    #[must_use]
-    pub fn final_reads(&self) -> Vec<Op> {
+    fn final_reads(&self) -> Vec<Op> {
         (0..self.places).map(|key| names(key, Body::Read)).collect()
     }
 
-    /// A look, for a process that does nothing else.
-    pub fn next_read(&mut self) -> Op {
+    fn next_read(&mut self) -> Op {
         let pool =
             if self.ended.is_empty() || self.rng.random_bool(0.5) { &self.recent } else { &self.ended };
         let node = match pool.len() {
@@ -67,8 +108,7 @@ impl Ephemeral {
         names(node.key, Body::Exists { name: node.name })
     }
 
-    /// What `process` is to do next.
-    pub fn next_op(&mut self, process: u64) -> Op {
+    fn next_op(&mut self, process: u64) -> Op {
         let own = self.own.get(&process).map_or(0, Vec::len);
         match self.rng.random_range(0..100_u8) {
             _ if own == 0 => self.create(process),
@@ -79,21 +119,12 @@ impl Ephemeral {
         }
     }
 
-    /// Remembers what came of an operation.
-    pub fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome) {
+    fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome) {
         if op.ends_session() || outcome.kind == EventKind::Info {
             for node in self.own.remove(&process).unwrap_or_default() {
                 push(&mut self.ended, node);
             }
         }
-    }
-
-    fn create(&mut self, process: u64) -> Op {
-        let node = Node { key: self.rng.random_range(0..self.places), name: self.next_name };
-        self.next_name += 1;
-        self.own.entry(process).or_default().push(node);
-        push(&mut self.recent, node);
-        names(node.key, Body::Create { name: node.name })
     }
 }
 

@@ -6,58 +6,52 @@
 //! requests, and says which of its answers are definite and what stays open. So the same workload drives
 //! members over TCP and members in a simulated world, of any system that has such objects.
 //!
+//! A workload is a value, one file each, and a line in the list below: its name, its sentence, its generator,
+//! and its checks.
+//!
 //! - [`op`]: what is asked for; [`outcome`]: what came of it.
-//! - [`workload`]: one type for all of them; [`register`], [`set`], [`append`], [`sequential`],
-//!   [`ephemeral`]: the workloads.
+//! - [`workload`]: what a workload is; [`params`]: what its user decides.
+//! - [`case`]: what a check is given; [`beside`]: what it knows besides the history.
 //! - [`judge`]: everything that is decided after a run, as a function of its history and of what was seen
 //!   beside it.
 //!
 //! What it must never know: a system, its requests and its errors; sockets, sessions' establishment, retries
 //! (there are none), and how a fault was made.
 
-pub mod append;
-pub mod ephemeral;
+pub mod beside;
+pub mod case;
 pub mod judge;
 pub mod op;
 pub mod outcome;
-pub mod register;
-pub mod sequential;
-pub mod set;
+pub mod params;
 pub mod workload;
 
 mod rotation;
+mod shown;
 
 pub use op::Op;
 pub use outcome::{Claims, Outcome, Refusal, SESSION_EXPIRED, UNREADABLE};
-pub use register::{Register, RegisterParams};
-pub use workload::{Kind, Params, Workload};
+pub use params::{Params, RegisterParams};
+pub use workload::{Kind, Workload};
 
-/// A workload as it is listed to a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Description {
-    /// The name on the command line.
-    pub name: &'static str,
-    /// One line.
-    pub summary: &'static str,
+macro_rules! workloads {
+    ($($file:ident = $name:ident,)*) => {
+        $(pub mod $file;)*
+
+        impl Kind {
+            $(#[doc = concat!("See `", stringify!($file), ".rs`.")]
+            pub const $name: Self = Self(&$file::WORKLOAD);)*
+
+            /// Every workload, in the order of `list`.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+        }
+    };
 }
 
-impl Description {
-    const fn of(kind: Kind) -> Self {
-        Self { name: kind.name(), summary: kind.summary() }
-    }
-}
-
-/// Every workload that exists.
-pub const WORKLOADS: &[Description] = &[
-    Description::of(Kind::Register),
-    Description::of(Kind::Set),
-    Description::of(Kind::Append),
-    Description::of(Kind::Sequential),
-    Description::of(Kind::Ephemeral),
-];
-
-/// The description of the workload called `name`.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static Description> {
-    WORKLOADS.iter().find(|workload| workload.name == name)
+workloads! {
+    register = REGISTER,
+    set = SET,
+    append = APPEND,
+    sequential = SEQUENTIAL,
+    ephemeral = EPHEMERAL,
 }

@@ -9,126 +9,44 @@
 //! is mostly refused when keys are hot. Both outcomes are wanted: a success chains two values, a refusal is an
 //! observation. A process that has seen nothing of the key reads it instead.
 
-use std::collections::BTreeMap;
-
-use checker::history::{EventKind, Value};
+use checker::history::{EventKind, Function, Value};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use crate::case::{durable_registers, registers, version_order};
 use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
+use crate::params::RegisterParams;
+use crate::shown::{Seen, Shown};
+use crate::workload::{Definition, Generator, as_agreed};
 
-/// Most keys; more of them are no longer hot.
-pub const MAX_KEYS: u64 = 10_000;
-
-/// What the workload is made of.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RegisterParams {
-    /// How many keys.
-    pub keys: u64,
-    /// Share of reads, in percent.
-    pub read_percent: u8,
-    /// Share of compare-and-set, in percent; the rest are writes.
-    pub cas_percent: u8,
-}
-
-impl Default for RegisterParams {
-    fn default() -> Self {
-        Self { keys: 5, read_percent: 40, cas_percent: 30 }
-    }
-}
-
-/// Parameters that make no workload.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParamsError {
-    /// Too few or too many keys.
-    #[error("the number of keys must be between 1 and {MAX_KEYS}, not {0}")]
-    Keys(u64),
-    /// The shares exceed the whole.
-    #[error("reads ({0} %) and compare-and-sets ({1} %) are more than 100 %")]
-    Shares(u8, u8),
-}
-
-/// What a reply has shown of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
-    version: i64,
-    value: i64,
-}
+pub(crate) const WORKLOAD: Definition = Definition {
+    name: "register",
+    summary: "reads (sync and read as one), writes and compare-and-set by version on a few hot keys",
+    object: Object::Register,
+    functions: &Function::REGISTER,
+    marks: &[],
+    generator: |params, rng| Box::new(Register::new(params.of_registers(), rng)),
+    records_sessions: false,
+    sessions_expire: false,
+    goes_along: true,
+    is_settled: as_agreed,
+    promises: &[registers, version_order],
+    durability: Some(durable_registers),
+};
 
 /// The generator, with the memory of what its processes were told.
 #[derive(Clone, Debug)]
-pub struct Register {
+struct Register {
     params: RegisterParams,
     rng: ChaCha8Rng,
     next_value: i64,
-    newest: BTreeMap<u64, Seen>,
-    own: BTreeMap<(u64, u64), Seen>,
+    shown: Shown<i64>,
 }
 
 impl Register {
-    /// A workload whose every choice comes from `rng`.
-    ///
-    /// # Errors
-    /// [`ParamsError`] when the parameters make no sense.
-    pub fn new(params: RegisterParams, rng: ChaCha8Rng) -> Result<Self, ParamsError> {
-        if params.keys == 0 || params.keys > MAX_KEYS {
-            return Err(ParamsError::Keys(params.keys));
-        }
-        if params.read_percent > 100 || params.cas_percent > 100 - params.read_percent {
-            return Err(ParamsError::Shares(params.read_percent, params.cas_percent));
-        }
-        Ok(Self { params, rng, next_value: 0, newest: BTreeMap::new(), own: BTreeMap::new() })
-    }
-
-    /// What must be done, one by one and each with success, before the load begins: every key is created with a
-    /// value of its own, at version 0. In the history this is a write like any other, so that the history alone
-    /// says where each register began.
-    pub fn setup(&mut self) -> Vec<Op> {
-        let keys = 0..self.params.keys;
-        keys.map(|key| register(key, Body::MakeRegister { value: self.fresh_value() })).collect()
-    }
-
-    /// One read of each key, to be done by a process of its own after everything has healed.
-    #[must_use]
-    pub fn final_reads(&self) -> Vec<Op> {
-        (0..self.params.keys).map(Self::read).collect()
-    }
-
-    /// A read, for a process that does nothing else.
-    pub fn next_read(&mut self) -> Op {
-        Self::read(self.rng.random_range(0..self.params.keys))
-    }
-
-    /// What `process` is to do next.
-    pub fn next_op(&mut self, process: u64) -> Op {
-        let key = self.rng.random_range(0..self.params.keys);
-        let roll = self.rng.random_range(0..100_u8);
-        if roll < self.params.read_percent {
-            Self::read(key)
-        } else if roll < self.params.read_percent + self.params.cas_percent {
-            let newest = self.rng.random_bool(0.5);
-            let known = if newest { self.newest.get(&key) } else { self.own.get(&(process, key)) };
-            match known.copied() {
-                Some(seen) => self.cas(key, seen),
-                None => Self::read(key),
-            }
-        } else {
-            register(key, Body::Write { value: self.fresh_value() })
-        }
-    }
-
-    /// Remembers what came of an operation.
-    pub fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome) {
-        match outcome.kind {
-            EventKind::Ok => self.remember(process, op, outcome),
-            // What was refused is out of date: the next attempt on this key reads first, or knows better.
-            EventKind::Fail if matches!(op.body, Body::Cas { .. }) => {
-                self.own.remove(&(process, op.key));
-            }
-            EventKind::Info => self.own.retain(|&(owner, _), _| owner != process),
-            EventKind::Fail | EventKind::Invoke => {}
-        }
+    fn new(params: RegisterParams, rng: ChaCha8Rng) -> Self {
+        Self { params, rng, next_value: 0, shown: Shown::new() }
     }
 
     fn remember(&mut self, process: u64, op: &Op, outcome: &Outcome) {
@@ -137,19 +55,14 @@ impl Register {
             Value::Null | Value::List(_) => return,
         };
         let Some(version) = outcome.claims.version else { return };
-        let seen = Seen { version, value };
-        self.own.insert((process, op.key), seen);
-        let newest = self.newest.entry(op.key).or_insert(seen);
-        if newest.version < version {
-            *newest = seen;
-        }
+        self.shown.remember(process, op.key, &Seen { version, value });
     }
 
     fn read(key: u64) -> Op {
         register(key, Body::Read)
     }
 
-    fn cas(&mut self, key: u64, seen: Seen) -> Op {
+    fn cas(&mut self, key: u64, seen: Seen<i64>) -> Op {
         let to = self.fresh_value();
         register(key, Body::Cas { from: seen.value, to, basis: seen.version })
     }
@@ -161,6 +74,52 @@ impl Register {
     }
 }
 
+impl Generator for Register {
+    /// Every key is created with a value of its own, at version 0. In the history this is a write like any
+    /// other, so that the history alone says where each register began.
+    fn setup(&mut self) -> Vec<Op> {
+        let keys = 0..self.params.keys;
+        keys.map(|key| register(key, Body::MakeRegister { value: self.fresh_value() })).collect()
+    }
+
+    fn final_reads(&self) -> Vec<Op> {
+        (0..self.params.keys).map(Self::read).collect()
+    }
+
+    fn next_read(&mut self) -> Op {
+        Self::read(self.rng.random_range(0..self.params.keys))
+    }
+
+    fn next_op(&mut self, process: u64) -> Op {
+        let key = self.rng.random_range(0..self.params.keys);
+        let roll = self.rng.random_range(0..100_u8);
+        if roll < self.params.read_percent {
+            Self::read(key)
+        } else if roll < self.params.read_percent + self.params.cas_percent {
+            let newest = self.rng.random_bool(0.5);
+            let known = if newest { self.shown.newest(key) } else { self.shown.own(process, key) };
+            match known {
+                Some(seen) => self.cas(key, seen),
+                None => Self::read(key),
+            }
+        } else {
+            register(key, Body::Write { value: self.fresh_value() })
+        }
+    }
+
+    fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome) {
+        match outcome.kind {
+            EventKind::Ok => self.remember(process, op, outcome),
+            // What was refused is out of date: the next attempt on this key reads first, or knows better.
+            EventKind::Fail if matches!(op.body, Body::Cas { .. }) => {
+                self.shown.refused(process, op.key);
+            }
+            EventKind::Info => self.shown.retire(process),
+            EventKind::Fail | EventKind::Invoke => {}
+        }
+    }
+}
+
 fn register(key: u64, body: Body) -> Op {
     Op::new(Object::Register, key, body)
 }
@@ -169,14 +128,14 @@ fn register(key: u64, body: Body) -> Op {
 mod tests {
     use super::*;
     use crate::outcome::{Claims, Refusal};
-    use checker::history::{BAD_VERSION, Event, Function, History};
+    use checker::history::{BAD_VERSION, Event, History};
     use checker::verdict::Verdict;
     use checker::{Budget, linearizable, versions};
     use rand::SeedableRng;
     use std::collections::{BTreeMap, BTreeSet};
 
     fn workload(seed: u64) -> Register {
-        Register::new(RegisterParams::default(), ChaCha8Rng::seed_from_u64(seed)).unwrap()
+        Register::new(RegisterParams::default(), ChaCha8Rng::seed_from_u64(seed))
     }
 
     /// Registers that keep their promises, for answers.
@@ -268,22 +227,11 @@ mod tests {
     #[test]
     fn a_process_that_saw_nothing_of_a_key_reads_it_first() {
         let params = RegisterParams { keys: 1, read_percent: 0, cas_percent: 100 };
-        let mut workload = Register::new(params, ChaCha8Rng::seed_from_u64(1)).unwrap();
+        let mut workload = Register::new(params, ChaCha8Rng::seed_from_u64(1));
         assert_eq!(workload.next_op(0).function(), Function::Read);
         let setup = workload.setup().remove(0);
         workload.complete(9, &setup, &Registers::default().answer(&setup));
         let cas = (0..50).map(|_| workload.next_op(0)).find(|op| op.function() == Function::Cas).unwrap();
         assert_eq!((cas.basis(), cas.value()), (Some(0), Value::Pair(Some(0), 1)));
-    }
-
-    #[test]
-    fn parameters_that_make_no_workload_are_refused() {
-        let new = |params| Register::new(params, ChaCha8Rng::seed_from_u64(1)).map(|_| ());
-        let params = RegisterParams::default();
-        assert_eq!(new(RegisterParams { keys: 0, ..params }), Err(ParamsError::Keys(0)));
-        let shares = RegisterParams { read_percent: 60, cas_percent: 60, ..params };
-        assert_eq!(new(shares), Err(ParamsError::Shares(60, 60)));
-        let huge = RegisterParams { read_percent: 200, cas_percent: 0, ..params };
-        assert!(new(huge).is_err());
     }
 }

@@ -3,16 +3,44 @@
 //! Nothing is ever taken out, so whatever is missing was lost. It shows lost writes, stale reads and
 //! snapshots that miss a change; registers show the same, but forget what was overwritten.
 
+use checker::history::{Function, Op as Recorded, OpKind};
+use checker::set;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use crate::case::durable_elements;
 use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
+use crate::params::Params;
 use crate::rotation::{Fill, Rotation};
+use crate::workload::{Definition, Generator, as_agreed};
+
+pub(crate) const WORKLOAD: Definition = Definition {
+    name: "set",
+    summary: "unique elements put into sets, and sets read whole: nothing is lost, nothing invented",
+    object: Object::Set,
+    functions: &[Function::Read, Function::Add],
+    marks: &[Function::Add],
+    generator: |params, rng| Box::new(Set::new(params, rng)),
+    records_sessions: false,
+    sessions_expire: false,
+    goes_along: false,
+    is_settled: as_agreed,
+    promises: &[|case| set::check(case.history, case.beside.reads())],
+    durability: Some(|case| durable_elements(case, added)),
+};
+
+/// The element that an operation adds.
+fn added(op: &Recorded) -> Option<i64> {
+    match op.kind {
+        OpKind::Add { value } => Some(value),
+        _ => None,
+    }
+}
 
 /// The generator.
 #[derive(Clone, Debug)]
-pub struct Set {
+struct Set {
     rng: ChaCha8Rng,
     places: Rotation,
     read_percent: u8,
@@ -20,54 +48,11 @@ pub struct Set {
 }
 
 impl Set {
-    /// So many sets at a time, each of so many elements at most; the rest are adds.
-    #[must_use]
-    pub fn new(sets: u64, elements: u64, read_percent: u8, rng: ChaCha8Rng) -> Self {
-        Self { rng, places: Rotation::new(Object::Set, sets, elements), read_percent, next_element: 0 }
+    fn new(&Params { keys, elements, read_percent, .. }: &Params, rng: ChaCha8Rng) -> Self {
+        Self { rng, places: Rotation::new(Object::Set, keys, elements), read_percent, next_element: 0 }
     }
 
-    /// What must be there before the load begins.
-    #[must_use]
-    pub fn setup(&self) -> Vec<Op> {
-        self.places.setup()
-    }
-
-    /// One read of each set that there ever was.
-    #[must_use]
-    pub fn final_reads(&self) -> Vec<Op> {
-        self.places.all().map(|key| self.read(key)).collect()
-    }
-
-    /// A read, for a process that does nothing else.
-    pub fn next_read(&mut self) -> Op {
-        let key = self.places.any(&mut self.rng);
-        self.read(key)
-    }
-
-    /// What to do next.
-    pub fn next_op(&mut self) -> Op {
-        if let Some(creation) = self.places.creation_due() {
-            return creation;
-        }
-        let key = self.places.any(&mut self.rng);
-        if self.rng.random_range(0..100) < self.read_percent {
-            return self.read(key);
-        }
-        match self.places.fill(key) {
-            Fill::Taken => self.add(key),
-            Fill::Moved(key) => self.add(key),
-            Fill::Full => self.read(key),
-        }
-    }
-
-    /// Remembers what came of an operation.
-    pub fn complete(&mut self, op: &Op, outcome: &Outcome) {
-        if op.makes_a_place() {
-            self.places.creation_ended(op.key, outcome.is_there());
-        }
-    }
-
-    fn read(&self, key: u64) -> Op {
+    fn read(key: u64) -> Op {
         Op::new(Object::Set, key, Body::Read)
     }
 
@@ -75,5 +60,42 @@ impl Set {
         let element = self.next_element;
         self.next_element += 1;
         Op::new(Object::Set, key, Body::Add { element })
+    }
+}
+
+impl Generator for Set {
+    fn setup(&mut self) -> Vec<Op> {
+        self.places.setup()
+    }
+
+    /// One read of each set that there ever was.
+    fn final_reads(&self) -> Vec<Op> {
+        self.places.all().map(Self::read).collect()
+    }
+
+    fn next_read(&mut self) -> Op {
+        let key = self.places.any(&mut self.rng);
+        Self::read(key)
+    }
+
+    fn next_op(&mut self, _: u64) -> Op {
+        if let Some(creation) = self.places.creation_due() {
+            return creation;
+        }
+        let key = self.places.any(&mut self.rng);
+        if self.rng.random_range(0..100) < self.read_percent {
+            return Self::read(key);
+        }
+        match self.places.fill(key) {
+            Fill::Taken => self.add(key),
+            Fill::Moved(key) => self.add(key),
+            Fill::Full => Self::read(key),
+        }
+    }
+
+    fn complete(&mut self, _: u64, op: &Op, outcome: &Outcome) {
+        if op.makes_a_place() {
+            self.places.creation_ended(op.key, outcome.is_there());
+        }
     }
 }

@@ -1,146 +1,208 @@
-//! One type behind which all workloads stand.
+//! What a workload is: a definition, which says what it promises, and a generator, which says what clients
+//! do.
 //!
-//! Whoever drives clients asks for [`Workload::next_op`], has it done once, and hands back what came of it;
-//! which workload it is matters only to the generator and to the judge.
+//! Whoever drives clients asks a [`Workload`] for its next operation, has it done once, and hands back what
+//! came of it. Which workload it is matters to nobody but its own file: what drivers and judges need to know
+//! of it are fields of its `Definition`, and they ask its [`Kind`] for them.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use checker::durability::FinalState;
 use checker::history::{EventKind, Function, Value};
 use rand_chacha::ChaCha8Rng;
 
-use crate::append::Append;
-use crate::ephemeral::Ephemeral;
-use crate::op::Op;
+use crate::case::Check;
+use crate::op::{Object, Op};
 use crate::outcome::{Outcome, UNREADABLE};
-use crate::register::{ParamsError, Register, RegisterParams};
-use crate::sequential::Sequential;
-use crate::set::Set;
+use crate::params::{Params, ParamsError};
 
-/// Which workload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// Registers.
-    #[default]
-    Register,
-    /// Sets of unique elements.
-    Set,
-    /// Lists that grow.
-    Append,
-    /// Numbered nodes.
-    Sequential,
-    /// Nodes that end with their session.
-    Ephemeral,
+/// What clients do next, and what they remember for that. Every choice comes from dice that are handed in.
+pub trait Generator: Duplicate + fmt::Debug + Send {
+    /// What must be done, one by one and each with success, before the load begins.
+    fn setup(&mut self) -> Vec<Op>;
+
+    /// What `process` is to do next.
+    fn next_op(&mut self, process: u64) -> Op;
+
+    /// What a process is to do next that changes nothing.
+    fn next_read(&mut self) -> Op;
+
+    /// Remembers what came of an operation.
+    fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome);
+
+    /// What is read, on each member, after everything has healed.
+    fn final_reads(&self) -> Vec<Op>;
 }
 
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Register, Self::Set, Self::Append, Self::Sequential, Self::Ephemeral];
+/// Duplicates a generator whose type is not known. Whatever can be cloned has it.
+pub trait Duplicate {
+    /// A generator that goes on as this one does.
+    fn duplicate(&self) -> Box<dyn Generator>;
+}
 
-    /// The name on the command line.
+impl<G: Generator + Clone + 'static> Duplicate for G {
+    fn duplicate(&self) -> Box<dyn Generator> {
+        Box::new(self.clone())
+    }
+}
+
+/// A workload, as its file defines it.
+pub(crate) struct Definition {
+    /// The name on the command line and in every file.
+    pub(crate) name: &'static str,
+    /// One line about it.
+    pub(crate) summary: &'static str,
+    /// What its keys stand for.
+    pub(crate) object: Object,
+    /// The kinds of operations of which a load that could find something has some.
+    pub(crate) functions: &'static [Function],
+    /// Functions that no other workload has: a history with one of them is this workload's.
+    pub(crate) marks: &'static [Function],
+    /// Makes its generator. The parameters make sense.
+    pub(crate) generator: fn(&Params, ChaCha8Rng) -> Box<dyn Generator>,
+    /// Whether the openings and ends of sessions are part of the history.
+    pub(crate) records_sessions: bool,
+    /// Whether a run must see sessions expire, so that their time-out has to be short.
+    pub(crate) sessions_expire: bool,
+    /// Whether its history is one of registers whose values are unique, and can be judged while it is made.
+    pub(crate) goes_along: bool,
+    /// Whether last reads on which all members agree are the last word.
+    pub(crate) is_settled: fn(&[FinalState]) -> bool,
+    /// The checks of what its history shows by itself. The first one is its own.
+    pub(crate) promises: &'static [Check],
+    /// The check that what was acknowledged is on every member at the end.
+    pub(crate) durability: Option<Check>,
+}
+
+/// Which workload.
+#[derive(Clone, Copy)]
+pub struct Kind(pub(crate) &'static Definition);
+
+impl Kind {
+    /// The name on the command line and in every file.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Register => "register",
-            Self::Set => "set",
-            Self::Append => "append",
-            Self::Sequential => "sequential",
-            Self::Ephemeral => "ephemeral",
-        }
+    pub fn name(self) -> &'static str {
+        self.0.name
     }
 
     /// One line about it.
     #[must_use]
-    pub const fn summary(self) -> &'static str {
-        match self {
-            Self::Register => {
-                "reads (sync and read as one), writes and compare-and-set by version on a few hot keys"
-            }
-            Self::Set => {
-                "unique elements put into sets, and sets read whole: nothing is lost, nothing invented"
-            }
-            Self::Append => {
-                "unique elements put at the end of lists by version: all reads agree on one order"
-            }
-            Self::Sequential => {
-                "numbered nodes made and deleted: a number is given once, and in the order of time"
-            }
-            Self::Ephemeral => "sessions that make nodes, end or expire: a node lives as long as its session",
-        }
+    pub fn summary(self) -> &'static str {
+        self.0.summary
     }
 
-    /// The workload called `name`.
+    /// What its keys stand for.
     #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    pub fn object(self) -> Object {
+        self.0.object
     }
 
     /// The kinds of operations of which a load that could find something has some.
     #[must_use]
     pub fn functions(self) -> &'static [Function] {
-        match self {
-            Self::Register => &Function::REGISTER,
-            Self::Set => &[Function::Read, Function::Add],
-            Self::Append => &[Function::Read, Function::Append],
-            Self::Sequential => &[Function::Create, Function::Delete],
-            Self::Ephemeral => &[Function::Create, Function::Exists, Function::Close],
-        }
+        self.0.functions
     }
 
-    /// Which workload left a history with these operations, as far as they tell.
+    /// Whether the openings and ends of sessions are part of the history.
+    #[must_use]
+    pub fn records_sessions(self) -> bool {
+        self.0.records_sessions
+    }
+
+    /// Whether a run must see sessions expire, so that their time-out has to be short.
+    #[must_use]
+    pub fn sessions_expire(self) -> bool {
+        self.0.sessions_expire
+    }
+
+    /// Whether its history is one of registers whose values are unique, and can be judged while it is made.
+    #[must_use]
+    pub fn goes_along(self) -> bool {
+        self.0.goes_along
+    }
+
+    /// The checks of what its history shows by itself. The first one is its own.
+    #[must_use]
+    pub fn promises(self) -> &'static [Check] {
+        self.0.promises
+    }
+
+    /// The check that what was acknowledged is on every member at the end; none where nothing is to stay.
+    #[must_use]
+    pub fn durability(self) -> Option<Check> {
+        self.0.durability
+    }
+
+    /// The workload called `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
+    /// Which workload left a history with these operations, as far as they tell: of those that they mark the
+    /// last one in the list, else the workload of registers.
     #[must_use]
     pub fn of_functions(functions: impl IntoIterator<Item = Function>) -> Self {
-        let kinds = functions.into_iter().filter_map(|f| match f {
-            Function::Add => Some(Self::Set),
-            Function::Append => Some(Self::Append),
-            Function::Delete => Some(Self::Sequential),
-            Function::Exists | Function::Open | Function::Close | Function::Abandon => Some(Self::Ephemeral),
-            Function::Read | Function::Write | Function::Cas | Function::Create => None,
-        });
-        kinds.max().unwrap_or_default()
+        let marked = |f: Function| Self::ALL.iter().copied().find(|kind| kind.0.marks.contains(&f));
+        functions.into_iter().filter_map(marked).max().unwrap_or_default()
+    }
+
+    /// Its place in the list.
+    fn place(self) -> Option<usize> {
+        Self::ALL.iter().position(|other| *other == self)
     }
 }
 
-/// What a workload is made of.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// How many keys are hot at a time.
-    pub keys: u64,
-    /// Shares of a register's operations.
-    pub register: RegisterParams,
-    /// Elements of one set or list at most; then another one is begun.
-    pub elements: u64,
-    /// Share of reads of sets and lists, in percent.
-    pub read_percent: u8,
-}
-
-/// Elements of one set or list, unless somebody says otherwise.
-pub const ELEMENTS: u64 = 96;
-
-impl Params {
-    /// The usual parameters with this number of hot keys.
-    #[must_use]
-    pub fn of_keys(keys: u64) -> Self {
-        Self {
-            keys,
-            register: RegisterParams { keys, ..RegisterParams::default() },
-            elements: ELEMENTS,
-            read_percent: 30,
-        }
+impl Default for Kind {
+    fn default() -> Self {
+        Self::REGISTER
     }
 }
 
-/// A workload.
-#[derive(Clone, Debug)]
-pub enum Workload {
-    /// See [`Register`].
-    Register(Register),
-    /// See [`Set`].
-    Set(Set),
-    /// See [`Append`].
-    Append(Append),
-    /// See [`Sequential`].
-    Sequential(Sequential),
-    /// See [`Ephemeral`].
-    Ephemeral(Ephemeral),
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Kind {}
+
+impl Hash for Kind {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
+impl PartialOrd for Kind {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Kind {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.place().cmp(&other.place())
+    }
+}
+
+/// A workload under way.
+#[derive(Debug)]
+pub struct Workload {
+    kind: Kind,
+    generator: Box<dyn Generator>,
+}
+
+impl Clone for Workload {
+    fn clone(&self) -> Self {
+        Self { kind: self.kind, generator: self.generator.duplicate() }
+    }
 }
 
 impl Workload {
@@ -149,89 +211,46 @@ impl Workload {
     /// # Errors
     /// [`ParamsError`] when the parameters make no sense.
     pub fn new(kind: Kind, params: Params, rng: ChaCha8Rng) -> Result<Self, ParamsError> {
-        let Params { keys, register, elements, read_percent } = params;
-        let register = Register::new(RegisterParams { keys, ..register }, rng.clone())?;
-        Ok(match kind {
-            Kind::Register => Self::Register(register),
-            Kind::Set => Self::Set(Set::new(keys, elements, read_percent, rng)),
-            Kind::Append => Self::Append(Append::new(keys, elements, read_percent, rng)),
-            Kind::Sequential => Self::Sequential(Sequential::new(keys, rng)),
-            Kind::Ephemeral => Self::Ephemeral(Ephemeral::new(keys, rng)),
-        })
+        params.check()?;
+        Ok(Self { kind, generator: (kind.0.generator)(&params, rng) })
     }
 
     /// Which it is.
     #[must_use]
     pub fn kind(&self) -> Kind {
-        match self {
-            Self::Register(_) => Kind::Register,
-            Self::Set(_) => Kind::Set,
-            Self::Append(_) => Kind::Append,
-            Self::Sequential(_) => Kind::Sequential,
-            Self::Ephemeral(_) => Kind::Ephemeral,
-        }
+        self.kind
     }
 
     /// What must be done, one by one and each with success, before the load begins.
     pub fn setup(&mut self) -> Vec<Op> {
-        match self {
-            Self::Register(register) => register.setup(),
-            Self::Set(set) => set.setup(),
-            Self::Append(append) => append.setup(),
-            Self::Sequential(sequential) => sequential.setup(),
-            Self::Ephemeral(ephemeral) => ephemeral.setup(),
-        }
+        self.generator.setup()
     }
 
     /// What `process` is to do next.
     pub fn next_op(&mut self, process: u64) -> Op {
-        match self {
-            Self::Register(register) => register.next_op(process),
-            Self::Set(set) => set.next_op(),
-            Self::Append(append) => append.next_op(process),
-            Self::Sequential(sequential) => sequential.next_op(),
-            Self::Ephemeral(ephemeral) => ephemeral.next_op(process),
-        }
+        self.generator.next_op(process)
     }
 
     /// What a process is to do next that changes nothing.
     pub fn next_read(&mut self) -> Op {
-        match self {
-            Self::Register(register) => register.next_read(),
-            Self::Set(set) => set.next_read(),
-            Self::Append(append) => append.next_read(),
-            Self::Sequential(sequential) => sequential.next_read(),
-            Self::Ephemeral(ephemeral) => ephemeral.next_read(),
-        }
+        self.generator.next_read()
     }
 
     /// Remembers what came of an operation.
     pub fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome) {
-        match self {
-            Self::Register(register) => register.complete(process, op, outcome),
-            Self::Set(set) => set.complete(op, outcome),
-            Self::Append(append) => append.complete(process, op, outcome),
-            Self::Sequential(sequential) => sequential.complete(op, outcome),
-            Self::Ephemeral(ephemeral) => ephemeral.complete(process, op, outcome),
-        }
+        self.generator.complete(process, op, outcome);
     }
 
     /// What is read, on each member, after everything has healed.
     #[must_use]
     pub fn final_reads(&self) -> Vec<Op> {
-        match self {
-            Self::Register(register) => register.final_reads(),
-            Self::Set(set) => set.final_reads(),
-            Self::Append(append) => append.final_reads(),
-            Self::Sequential(sequential) => sequential.final_reads(),
-            Self::Ephemeral(ephemeral) => ephemeral.final_reads(),
-        }
+        self.generator.final_reads()
     }
 
     /// Whether the openings and ends of sessions are part of the history.
     #[must_use]
     pub fn records_sessions(&self) -> bool {
-        self.kind() == Kind::Ephemeral
+        self.kind.records_sessions()
     }
 
     /// What a last read says of the member that answered it; none when it says nothing.
@@ -249,13 +268,64 @@ impl Workload {
         Some(FinalState { member, key: read.key, version, value, mzxid, list })
     }
 
-    /// Whether these last reads are the last word: all members hold the same, and where everything must go,
-    /// everything is gone.
+    /// Whether these last reads are the last word: all members hold the same, and what the workload demands
+    /// beyond that is so.
     #[must_use]
     pub fn is_settled(&self, states: &[FinalState]) -> bool {
         let mut first: std::collections::BTreeMap<u64, &FinalState> = std::collections::BTreeMap::new();
         let agree = states.iter().all(|state| first.entry(state.key).or_insert(state).holds_the_same(state));
-        let gone = || states.iter().all(|state| state.list.as_ref().is_some_and(Vec::is_empty));
-        agree && (self.kind() != Kind::Ephemeral || gone())
+        agree && (self.kind.0.is_settled)(states)
+    }
+}
+
+/// What members agree on is the last word.
+pub(crate) fn as_agreed(_: &[FinalState]) -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    #[test]
+    fn workloads_are_found_by_their_names_and_stand_in_the_order_of_the_list() {
+        for (place, kind) in Kind::ALL.iter().enumerate() {
+            assert_eq!((Kind::from_name(kind.name()), kind.place()), (Some(*kind), Some(place)));
+            assert!(
+                !kind.summary().is_empty() && !kind.functions().is_empty() && !kind.promises().is_empty()
+            );
+        }
+        assert!(Kind::ALL.is_sorted());
+        assert_eq!((Kind::from_name("registre"), Kind::default().name()), (None, "register"));
+    }
+
+    #[test]
+    fn a_function_marks_one_workload_at_most_and_one_that_does_it() {
+        for function in Function::ALL {
+            let marked: Vec<&Kind> =
+                Kind::ALL.iter().filter(|kind| kind.0.marks.contains(&function)).collect();
+            assert!(marked.len() <= 1, "{function}: {marked:?}");
+        }
+        for kind in Kind::ALL {
+            let told = Kind::of_functions(kind.functions().iter().copied());
+            assert!(
+                told == *kind || kind.0.marks.is_empty() && told == Kind::default(),
+                "{kind:?}: {told:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_clone_goes_on_as_the_workload_does() {
+        for kind in Kind::ALL {
+            let rng = ChaCha8Rng::seed_from_u64(3);
+            let mut workload = Workload::new(*kind, Params::of_keys(2), rng).expect("two keys");
+            let mut clone = workload.clone();
+            assert_eq!(workload.setup(), clone.setup());
+            let ops =
+                |workload: &mut Workload| (0..50).map(|at| workload.next_op(at % 3)).collect::<Vec<_>>();
+            assert_eq!(ops(&mut workload), ops(&mut clone), "{kind:?}");
+        }
     }
 }

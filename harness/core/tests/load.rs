@@ -17,8 +17,7 @@ use harness_core::load::{Load, Step, Terms};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use runs::member::MemberId;
-use workloads::workload::{Kind, Params};
-use workloads::{Op, Outcome, Workload};
+use workloads::{Kind, Op, Outcome, Params, Workload};
 
 const MS: u64 = 1_000_000;
 
@@ -38,7 +37,7 @@ impl Script {
         words.reject_next()?;
         let terms =
             Terms { members: (1..=members).map(MemberId).collect(), clients, patience_ns: patience * MS };
-        let workload = Workload::new(Kind::Register, Params::of_keys(1), ChaCha8Rng::seed_from_u64(1))?;
+        let workload = Workload::new(Kind::REGISTER, Params::of_keys(1), ChaCha8Rng::seed_from_u64(1))?;
         let mut load = Load::new(terms, workload);
         load.open();
         self.load = Some(load);

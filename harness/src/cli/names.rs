@@ -8,6 +8,7 @@ use harness_systems::catalogue::SYSTEMS;
 use harness_systems::planted::ClientBug;
 use node_core::Bug;
 use runs::cluster_kind::ClusterKind;
+use workloads::Kind;
 
 use crate::nemesis::Nemesis;
 use crate::text::suggest;
@@ -72,7 +73,7 @@ pub(super) fn clusters() -> Vec<&'static str> {
 }
 
 pub(super) fn workloads() -> Vec<&'static str> {
-    workloads::WORKLOADS.iter().map(|workload| workload.name).collect()
+    Kind::ALL.iter().map(|workload| workload.name()).collect()
 }
 
 pub(super) fn systems() -> Vec<&'static str> {

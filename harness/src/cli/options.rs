@@ -7,6 +7,7 @@ use std::time::Duration;
 use harness_systems::{System, catalogue};
 use node_core::Bug;
 use runs::cluster_kind::ClusterKind;
+use workloads::Kind;
 
 use super::{RunArgs, names};
 use crate::cluster::ports::MAX_MEMBERS;
@@ -125,7 +126,7 @@ fn cluster(text: &str) -> Result<Where, Failure> {
 }
 
 fn workload(text: &str) -> Result<&'static str, Failure> {
-    workloads::find(text).map(|workload| workload.name).ok_or_else(|| {
+    Kind::from_name(text).map(Kind::name).ok_or_else(|| {
         let advice = "`harness list workloads` says what each does:";
         Failure::Usage(suggest::unknown("workload", text, &names::workloads(), advice))
     })

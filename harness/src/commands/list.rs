@@ -5,6 +5,7 @@ use harness_systems::catalogue::{self, Entry, SYSTEMS};
 use harness_systems::planted::ClientBug;
 use node_core::Bug;
 use runs::mechanism::Mechanism;
+use workloads::Kind;
 
 use super::screen::print;
 use crate::cli::names::LISTS;
@@ -48,7 +49,7 @@ fn nemeses() -> Vec<Row> {
 }
 
 fn workloads() -> Vec<Row> {
-    workloads::WORKLOADS.iter().map(|workload| (workload.name, workload.summary.to_owned())).collect()
+    Kind::ALL.iter().map(|workload| (workload.name(), workload.summary().to_owned())).collect()
 }
 
 /// Each with what its runs take when nobody says otherwise.

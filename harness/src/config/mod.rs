@@ -206,7 +206,7 @@ impl RunOptions {
         };
         let fits =
             |kind: &Kind| kind.functions().iter().all(|function| self.system.lacks(*function).is_none());
-        let names: Vec<&str> = Kind::ALL.into_iter().filter(fits).map(Kind::name).collect();
+        let names: Vec<&str> = Kind::ALL.iter().copied().filter(fits).map(Kind::name).collect();
         Err(Failure::usage(format!("--workload {}: {why}; take {}", self.workload, names.join(", "))))
     }
 
@@ -278,7 +278,7 @@ impl RunOptions {
         if !self.fail_fast {
             return Ok(());
         }
-        let live = Kind::from_name(self.workload).is_some_and(crate::live::goes_along);
+        let live = Kind::from_name(self.workload).is_some_and(Kind::goes_along);
         if !live {
             return Err(Failure::usage(format!(
                 "--fail-fast: the workload {} is judged at its end only; leave the flag out, or take --workload register",
@@ -301,7 +301,7 @@ impl RunOptions {
                 self.concurrency
             )));
         }
-        let most_keys = workloads::register::MAX_KEYS;
+        let most_keys = workloads::params::MAX_KEYS;
         if self.keys == 0 || u64::from(self.keys) > most_keys {
             return Err(Failure::usage(format!(
                 "--keys {}: write a number from 1 to {most_keys}",

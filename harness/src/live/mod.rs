@@ -252,17 +252,9 @@ impl Shared {
     }
 }
 
-/// Whether there is a check that goes along with a run of this workload.
-pub fn goes_along(kind: Kind) -> bool {
-    match kind {
-        Kind::Register => true,
-        Kind::Set | Kind::Append | Kind::Sequential | Kind::Ephemeral => false,
-    }
-}
-
 /// The check that goes along with a run of this workload; none where there is none.
 pub(crate) fn judge_of(kind: Kind, reads_may_be_stale: bool, history: &Path) -> Option<Box<dyn Judge>> {
-    goes_along(kind).then(|| -> Box<dyn Judge> {
+    kind.goes_along().then(|| -> Box<dyn Judge> {
         Box::new(registers::Registers::new(reads_may_be_stale, history.to_owned()))
     })
 }

@@ -24,7 +24,7 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long sessions may take to expire beyond their time-out, and the longest that is demanded of them.
-const EXPIRY_PATIENCE: Duration = Duration::from_nanos(workloads::judge::EXPIRY_BOUND_NS);
+const EXPIRY_PATIENCE: Duration = Duration::from_nanos(workloads::ephemeral::EXPIRY_BOUND_NS);
 /// How long members may take to agree.
 const AGREEMENT_PATIENCE: Duration = Duration::from_secs(10);
 

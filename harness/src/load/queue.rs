@@ -74,14 +74,13 @@ pub(super) mod tests {
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::SeedableRng;
     use runs::member::MemberId;
-    use workloads::Workload;
-    use workloads::workload::{Kind, Params};
+    use workloads::{Kind, Params, Workload};
 
     use super::*;
 
     pub(in super::super) fn queue(members: u64) -> Queue {
         let rng = ChaCha8Rng::seed_from_u64(1);
-        let workload = Workload::new(Kind::Register, Params::of_keys(1), rng).expect("a workload");
+        let workload = Workload::new(Kind::REGISTER, Params::of_keys(1), rng).expect("a workload");
         let members = (1..=members).map(MemberId).collect();
         let mut rules = Load::new(Terms { members, clients: 2, patience_ns: 100 }, workload);
         rules.open();

@@ -43,9 +43,10 @@ pub(crate) fn kind(options: &RunOptions) -> Kind {
 
 /// The time-out that sessions of the load ask for.
 pub(crate) fn session_timeout(options: &RunOptions) -> Duration {
-    match kind(options) {
-        Kind::Ephemeral => options.session_timeout.min(EXPIRING_SESSION),
-        Kind::Register | Kind::Set | Kind::Append | Kind::Sequential => options.session_timeout,
+    if kind(options).sessions_expire() {
+        options.session_timeout.min(EXPIRING_SESSION)
+    } else {
+        options.session_timeout
     }
 }
 

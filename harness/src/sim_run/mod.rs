@@ -49,7 +49,7 @@ const START_PATIENCE: Duration = Duration::from_secs(20);
 /// How long the first and the last operations may take.
 const CALM_PATIENCE: Duration = Duration::from_secs(10);
 /// How long sessions may take to expire beyond their time-out, and the longest that is demanded of them.
-const EXPIRY_PATIENCE: Duration = Duration::from_nanos(workloads::judge::EXPIRY_BOUND_NS);
+const EXPIRY_PATIENCE: Duration = Duration::from_nanos(workloads::ephemeral::EXPIRY_BOUND_NS);
 /// How much longer for each of them: a member is asked for one key after the other, and a long run makes thousands.
 const EACH_PATIENCE: Duration = Duration::from_millis(200);
 /// The pause between two rounds of last reads.

@@ -6,19 +6,14 @@
 //!
 //! Each promise has its own line:
 //!
-//! | check | promise | workloads |
+//! | check | promise | judged |
 //! |---|---|---|
-//! | `history` | the record is whole; without that nothing is valid | all |
-//! | `linearizable` | every key behaves like one register | register |
-//! | `set` | what was added is in every read that began afterwards | set |
-//! | `append` | all reads of a list are beginnings of one | append |
-//! | `sequential` | a number is given once, and numbers follow time | sequential |
-//! | `ephemeral` | a node lives as long as its session, and no longer | ephemeral |
-//! | `version-order` | the versions in replies agree with each other and with real time | register, append |
-//! | `session-order` | no session is shown the past | all |
-//! | `durability` | every acknowledged change is on every member at the end | all but ephemeral |
-//! | `convergence` | all members hold the same at the end | all |
-//! | `load` | the load was strong enough to have found a violation | all |
+//! | `history` | the record is whole; without that nothing is valid | always |
+//! | named in the workload's file | what the workload's history shows by itself | always |
+//! | `session-order` | no session is shown the past | always |
+//! | `durability` | every acknowledged change is on every member at the end | of a run, where something is to stay |
+//! | `convergence` | all members hold the same at the end | of a run |
+//! | `load` | the load was strong enough to have found a violation | of a run |
 //!
 //! The last one never accuses the system: a weak load leaves the run undecided. A history whose end is missing is held
 //! against what stands beside it by lower bounds only ([`checker::durability`]), because more happened than it says.
@@ -31,169 +26,45 @@
 
 mod strength;
 
-use std::num::NonZeroUsize;
-
-use checker::durability::{self, FinalState};
-use checker::ephemeral::Expiry;
 use checker::figures::count;
-use checker::history::{Extent, History, Loaded, Op, OpKind};
-use checker::set::Reads;
+use checker::history::{Extent, History, Loaded};
 use checker::verdict::{CheckResult, Verdict};
-use checker::{Budget, append, ephemeral, linearizable, sequential, sessions, set, versions};
-use serde::{Deserialize, Serialize};
+use checker::{Budget, durability, sessions};
 use serde_json::json;
 
-use crate::sequential::lasting_number;
 use crate::workload::Kind;
 
-pub use strength::{FaultLoad, FaultWindow, Requirements, SideLoad, Tally, strength};
-
-/// What a judgement needs besides the history.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Beside {
-    /// The members of the ensemble.
-    pub members: Vec<u64>,
-    /// What each member held of each key after everything had healed.
-    pub final_states: Vec<FinalState>,
-    /// When which fault was in force.
-    pub faults: Vec<FaultWindow>,
-    /// How strong the load has to be.
-    pub requirements: Requirements,
-    /// Whether the target promises no more of a read than its session's order.
-    #[serde(default)]
-    pub reads_may_be_stale: bool,
-    /// How late the harness itself was at worst, if it was measured.
-    #[serde(default)]
-    pub harness_lag_ns: Option<u64>,
-    /// From when on no fault was in force and a leader stood, so that sessions left in silence must expire.
-    #[serde(default)]
-    pub well_since_ns: Option<u64>,
-}
-
-/// What the expiry of a silent session may take beyond its time-out: a leader that looks late, a commit on slow
-/// disks, a machine that is busy. It is generous, because it accuses.
-pub const EXPIRY_BOUND_NS: u64 = 3_000_000_000;
-
-impl Beside {
-    fn reads(&self) -> Reads {
-        if self.reads_may_be_stale { Reads::Stale } else { Reads::Current }
-    }
-}
-
-/// What a judgement may take, and who measures it.
-#[derive(Clone)]
-pub struct Effort<'a> {
-    /// Steps, memory and a bell, for each part that is searched.
-    pub budget: Budget,
-    /// Keys that are judged at a time.
-    pub threads: NonZeroUsize,
-    /// Runs one check and notes how long it took: whoever asks has a clock, nobody here has.
-    pub timed: Timed<'a>,
-}
-
-/// Runs one check, and may note how long it took.
-pub type Timed<'a> = &'a dyn Fn(&mut dyn FnMut() -> CheckResult) -> CheckResult;
-
-impl Effort<'_> {
-    /// One key after the other, and nobody measures.
-    #[must_use]
-    pub fn of(budget: &Budget) -> Self {
-        Self { budget: budget.clone(), threads: NonZeroUsize::MIN, timed: &|run| run() }
-    }
-
-    fn run(&self, mut check: impl FnMut() -> CheckResult) -> CheckResult {
-        (self.timed)(&mut check)
-    }
-}
+pub use crate::beside::{Beside, FaultWindow, Requirements};
+pub use crate::case::{Case, Effort, Timed};
+pub use strength::{FaultLoad, SideLoad, Tally, strength};
 
 /// Judges a history that is known to be whole, as the simulator's is.
 #[must_use]
 pub fn judge(kind: Kind, history: &History, beside: &Beside, budget: &Budget) -> Vec<CheckResult> {
-    judge_with(kind, (history, Extent::Whole), beside, &Effort::of(budget))
+    judge_with(kind, &Case::new(history, Extent::Whole, beside, &Effort::of(budget)))
 }
 
-fn judge_with(
-    kind: Kind,
-    (history, extent): (&History, Extent),
-    beside: &Beside,
-    effort: &Effort<'_>,
-) -> Vec<CheckResult> {
-    let mut results = promises(kind, history, beside, effort);
+fn judge_with(kind: Kind, case: &Case<'_>) -> Vec<CheckResult> {
+    let Case { history, beside, effort, .. } = case;
+    let mut results = promises(kind, case);
     results.push(effort.run(|| sessions::check(history)));
-    let (states, members) = (&beside.final_states, &beside.members);
-    let elements = |element: fn(&Op) -> Option<i64>| {
-        effort.run(|| durability::check_elements(history, states, members, element))
-    };
-    results.extend(match kind {
-        Kind::Register => Some(effort.run(|| durability::check(history, extent, states, members))),
-        Kind::Set => Some(elements(added)),
-        Kind::Append => Some(elements(appended)),
-        Kind::Sequential if !extent.is_whole() => Some(deleted_unseen()),
-        Kind::Sequential => Some(elements(lasting_number)),
-        Kind::Ephemeral => None,
-    });
-    results.push(effort.run(|| durability::check_convergence(history, states, members)));
+    results.extend(kind.durability().map(|durability| case.run(durability)));
+    results
+        .push(effort.run(|| durability::check_convergence(history, &beside.final_states, &beside.members)));
     results.push(effort.run(|| strength(history, beside)));
     results
 }
 
-/// What is not on a member at the end may have been deleted after the history's end.
-fn deleted_unseen() -> CheckResult {
-    let summary = "the history does not say what was deleted after its end";
-    CheckResult::new(durability::DURABILITY, Verdict::Unknown, summary)
-}
-
 /// What the history shows by itself.
-fn promises(kind: Kind, history: &History, beside: &Beside, effort: &Effort<'_>) -> Vec<CheckResult> {
-    let reads = beside.reads();
-    let linearizable = |history: &History| {
-        effort.run(|| linearizable::judge(history, &effort.budget, effort.threads.get(), false).result)
-    };
-    let versions = |history: &History| effort.run(|| versions::check(history));
-    match kind {
-        Kind::Register if beside.reads_may_be_stale => {
-            let updates = history.updates();
-            let mut linearizable = linearizable(&updates);
-            linearizable.name = "linearizable-updates".to_owned();
-            linearizable
-                .summary
-                .push_str("; reads are judged by their session's order, which is all they promise here");
-            vec![linearizable, versions(&updates)]
-        }
-        Kind::Register => vec![linearizable(history), versions(history)],
-        Kind::Set => vec![effort.run(|| set::check(history, reads))],
-        Kind::Append if beside.reads_may_be_stale => {
-            vec![effort.run(|| append::check(history, reads)), versions(&history.updates())]
-        }
-        Kind::Append => vec![effort.run(|| append::check(history, reads)), versions(history)],
-        Kind::Sequential => vec![effort.run(|| sequential::check(history))],
-        Kind::Ephemeral => {
-            let expiry =
-                beside.well_since_ns.map(|well_since_ns| Expiry { well_since_ns, bound_ns: EXPIRY_BOUND_NS });
-            vec![effort.run(|| ephemeral::check(history, reads, expiry))]
-        }
-    }
-}
-
-fn added(op: &Op) -> Option<i64> {
-    match op.kind {
-        OpKind::Add { value } => Some(value),
-        _ => None,
-    }
-}
-
-fn appended(op: &Op) -> Option<i64> {
-    match op.kind {
-        OpKind::Append { value } => Some(value),
-        _ => None,
-    }
+fn promises(kind: Kind, case: &Case<'_>) -> Vec<CheckResult> {
+    kind.promises().iter().map(|check| case.run(*check)).collect()
 }
 
 /// Judges a history that was read from a file, which may be cut short.
 #[must_use]
 pub fn judge_loaded(kind: Kind, loaded: &Loaded, beside: &Beside, effort: &Effort<'_>) -> Vec<CheckResult> {
     let mut results = vec![completeness(loaded)];
-    results.extend(judge_with(kind, (&loaded.history, loaded.extent), beside, effort));
+    results.extend(judge_with(kind, &Case::new(&loaded.history, loaded.extent, beside, effort)));
     as_far_as_known(results, loaded.extent)
 }
 
@@ -203,7 +74,7 @@ pub fn judge_loaded(kind: Kind, loaded: &Loaded, beside: &Beside, effort: &Effor
 pub fn judge_history_alone(loaded: &Loaded, effort: &Effort<'_>) -> Vec<CheckResult> {
     let kind = Kind::of_functions(loaded.history.ops().iter().map(|op| op.kind.function()));
     let mut results = vec![completeness(loaded)];
-    results.extend(promises(kind, &loaded.history, &Beside::default(), effort));
+    results.extend(promises(kind, &Case::new(&loaded.history, loaded.extent, &Beside::default(), effort)));
     results.push(effort.run(|| sessions::check(&loaded.history)));
     as_far_as_known(results, loaded.extent)
 }
@@ -236,6 +107,7 @@ pub fn completeness(loaded: &Loaded) -> CheckResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use checker::durability::FinalState;
     use checker::history::{EventKind, Function, HistoryWriter, Value, load};
 
     /// A small true run: create, write, read, compare-and-set, all by one session.
@@ -267,7 +139,7 @@ mod tests {
     #[test]
     fn a_true_run_is_valid_on_every_line() {
         let loaded = load(recorded().as_slice()).unwrap();
-        let results = judge_loaded(Kind::Register, &loaded, &beside(), &Effort::of(&Budget::default()));
+        let results = judge_loaded(Kind::REGISTER, &loaded, &beside(), &Effort::of(&Budget::default()));
         let names: Vec<&str> = results.iter().map(|result| result.name.as_str()).collect();
         assert_eq!(
             names,
@@ -302,7 +174,7 @@ mod tests {
         let loaded = load(writer.finish().unwrap().into_inner.as_slice()).unwrap();
         let first = |stale| {
             let beside = Beside { reads_may_be_stale: stale, ..Beside::default() };
-            judge(Kind::Register, &loaded.history, &beside, &Budget::default()).remove(0)
+            judge(Kind::REGISTER, &loaded.history, &beside, &Budget::default()).remove(0)
         };
         assert_eq!(first(false).verdict, Verdict::Invalid);
         assert_eq!(
@@ -316,7 +188,7 @@ mod tests {
         let bytes = recorded();
         let cut = bytes.len() - 20;
         let loaded = load(&bytes[..cut]).unwrap();
-        let results = judge_loaded(Kind::Register, &loaded, &beside(), &Effort::of(&Budget::default()));
+        let results = judge_loaded(Kind::REGISTER, &loaded, &beside(), &Effort::of(&Budget::default()));
         assert_eq!(Verdict::of(&results), Verdict::Unknown);
     }
 
@@ -345,7 +217,7 @@ mod tests {
 
     fn verdict_of(bytes: &[u8], beside: &Beside) -> Verdict {
         let Ok(loaded) = load(bytes) else { return Verdict::Unknown };
-        Verdict::of(&judge_loaded(Kind::Register, &loaded, beside, &Effort::of(&Budget::default())))
+        Verdict::of(&judge_loaded(Kind::REGISTER, &loaded, beside, &Effort::of(&Budget::default())))
     }
 
     #[test]
@@ -393,7 +265,7 @@ mod tests {
         let mut beside = beside();
         beside.final_states[1].version = 1;
         beside.final_states[1].value = Some(2);
-        let results = judge_loaded(Kind::Register, &loaded, &beside, &Effort::of(&Budget::default()));
+        let results = judge_loaded(Kind::REGISTER, &loaded, &beside, &Effort::of(&Budget::default()));
         assert_eq!(Verdict::of(&results), Verdict::Invalid);
         let invalid: Vec<&str> = results
             .iter()

@@ -17,48 +17,7 @@ use checker::verdict::{CheckResult, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Beside;
-
-/// One fault as the load sees it: an interval of the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FaultWindow {
-    /// The fault's name in this run, for example `F1`.
-    pub fault: String,
-    /// Its kind.
-    pub kind: String,
-    /// When it was in force, ns since the start of the run.
-    pub onset_ns: u64,
-    /// When it was gone; none when it never was.
-    pub healed_ns: Option<u64>,
-    /// Whether a quorum of members could talk to each other and to clients meanwhile.
-    pub quorum: bool,
-    /// The groups of members that it divided, each of which must have had clients. Empty when it divided none.
-    pub sides: Vec<Vec<u64>>,
-}
-
-/// How strong the load has to be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Requirements {
-    /// Definite successes of each kind in each interval.
-    pub minimum_each: u64,
-    /// The kinds that the workload has.
-    pub functions: Vec<Function>,
-    /// Definite successes of any kind per second, over the whole run; 0 asks for none.
-    pub minimum_rate: f64,
-    /// How late the harness itself may have been.
-    pub maximum_lag_ns: u64,
-}
-
-impl Default for Requirements {
-    fn default() -> Self {
-        Self {
-            minimum_each: 1,
-            functions: Function::REGISTER.to_vec(),
-            minimum_rate: 0.0,
-            maximum_lag_ns: 1_000_000_000,
-        }
-    }
-}
+use crate::beside::{Beside, FaultWindow, Requirements};
 
 /// Definite successes by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ use workloads::Kind;
 use workloads::op::{Body, Object, Op};
 use workloads::sequential::is_persistent;
 
+use crate::chores::MIXED;
 use crate::prober::{self, Probe};
 use crate::scout::Quest;
 
@@ -29,13 +30,15 @@ pub(crate) enum Deed {
 /// The largest key that a script may name.
 const MAX_KEY: u64 = 9_999;
 
+/// The letter of a workload's places. What a session does has no place.
 fn letter(kind: Kind) -> char {
-    match kind {
-        Kind::Register => 'r',
-        Kind::Set => 's',
-        Kind::Append => 'l',
-        Kind::Sequential => 'q',
-        Kind::Ephemeral => 'e',
+    match kind.object() {
+        Object::Register => 'r',
+        Object::Set => 's',
+        Object::List => 'l',
+        Object::Numbers => 'q',
+        Object::Names => 'e',
+        Object::Session => '-',
     }
 }
 
@@ -99,14 +102,7 @@ impl Place {
     }
 
     fn deed(self, body: Body) -> Deed {
-        let object = match self.kind {
-            Kind::Register => Object::Register,
-            Kind::Set => Object::Set,
-            Kind::Append => Object::List,
-            Kind::Sequential => Object::Numbers,
-            Kind::Ephemeral => Object::Names,
-        };
-        Deed::Operation(self.kind, Box::new(Op::new(object, self.key, body)))
+        Deed::Operation(self.kind, Box::new(Op::new(self.kind.object(), self.key, body)))
     }
 }
 
@@ -118,26 +114,26 @@ impl Deed {
             ["goodbye"] => Self::Goodbye,
             ["scout", quest @ ..] => Self::Quest(Quest::parse(quest)?),
             ["prober", batch @ ..] => Self::Probe(prober::parse(batch)?),
-            ["close"] => Self::Operation(Kind::Ephemeral, Box::new(Op::close())),
-            ["abandon"] => Self::Operation(Kind::Ephemeral, Box::new(Op::abandon())),
-            ["read", place] => Place::parse(place, &Kind::ALL)?.deed(Body::Read),
+            ["close"] => Self::Operation(Kind::EPHEMERAL, Box::new(Op::close())),
+            ["abandon"] => Self::Operation(Kind::EPHEMERAL, Box::new(Op::abandon())),
+            ["read", place] => Place::parse(place, &MIXED)?.deed(Body::Read),
             ["create", place] => {
-                let kinds = [Kind::Set, Kind::Append, Kind::Sequential, Kind::Ephemeral];
+                let kinds = [Kind::SET, Kind::APPEND, Kind::SEQUENTIAL, Kind::EPHEMERAL];
                 Place::parse(place, &kinds)?.deed(Body::MakePlace)
             }
             ["create", place, value] => {
-                let place = Place::parse(place, &[Kind::Register, Kind::Sequential, Kind::Ephemeral])?;
+                let place = Place::parse(place, &[Kind::REGISTER, Kind::SEQUENTIAL, Kind::EPHEMERAL])?;
                 Self::creation(place, number(value)?)
             }
             ["write", place, value] => {
-                Place::parse(place, &[Kind::Register])?.deed(Body::Write { value: number(value)? })
+                Place::parse(place, &[Kind::REGISTER])?.deed(Body::Write { value: number(value)? })
             }
             ["cas", place, from, "to", to] => {
                 let (from, to) = (number(from)?, number(to)?);
-                Place::parse(place, &[Kind::Register])?.deed(Body::Cas { from, to, basis: 0 })
+                Place::parse(place, &[Kind::REGISTER])?.deed(Body::Cas { from, to, basis: 0 })
             }
             ["add", place, value] => {
-                Place::parse(place, &[Kind::Set])?.deed(Body::Add { element: number(value)? })
+                Place::parse(place, &[Kind::SET])?.deed(Body::Add { element: number(value)? })
             }
             ["append", place, value, "first"] => Self::appending(place, number(value)?, &[])?,
             ["append", place, value, "behind", last] => {
@@ -145,10 +141,10 @@ impl Deed {
             }
             ["delete", place, value] => {
                 let name = number(value)?;
-                Place::parse(place, &[Kind::Sequential])?.deed(Body::Delete { name, number: 0 })
+                Place::parse(place, &[Kind::SEQUENTIAL])?.deed(Body::Delete { name, number: 0 })
             }
             ["look", place, value] => {
-                Place::parse(place, &[Kind::Ephemeral])?.deed(Body::Exists { name: number(value)? })
+                Place::parse(place, &[Kind::EPHEMERAL])?.deed(Body::Exists { name: number(value)? })
             }
             _ => {
                 return Err(
@@ -161,16 +157,16 @@ impl Deed {
     }
 
     fn creation(place: Place, name: i64) -> Self {
-        place.deed(match place.kind {
-            Kind::Register => Body::MakeRegister { value: name },
-            Kind::Sequential => Body::Next { name, lasts: is_persistent(name) },
-            Kind::Set | Kind::Append | Kind::Ephemeral => Body::Create { name },
+        place.deed(match place.kind.object() {
+            Object::Register => Body::MakeRegister { value: name },
+            Object::Numbers => Body::Next { name, lasts: is_persistent(name) },
+            Object::Set | Object::List | Object::Names | Object::Session => Body::Create { name },
         })
     }
 
     /// The end of the list must be enough; the rest of it is what was shown.
     fn appending(place: &str, element: i64, end: &[i64]) -> Result<Self, String> {
-        let place = Place::parse(place, &[Kind::Append])?;
+        let place = Place::parse(place, &[Kind::APPEND])?;
         Ok(place.deed(Body::Append { element, onto: Arc::from(end), basis: 0 }))
     }
 }
@@ -217,7 +213,7 @@ mod tests {
 
     #[test]
     fn every_operation_of_every_workload_is_read_as_it_is_written() {
-        for kind in Kind::ALL {
+        for kind in MIXED {
             let rng = ChaCha8Rng::seed_from_u64(7);
             let mut workload = Workload::new(kind, Params::of_keys(2), rng).expect("two keys");
             let mut asked = workload.setup();

@@ -10,8 +10,8 @@ use checker::history::{EventKind, Value};
 use node_core::Plant;
 use node_wire::election::Notification;
 use node_wire::ids::Zxid;
-use workloads::op::Body;
-use workloads::{Kind, Op, Outcome};
+use workloads::op::{Body, Object};
+use workloads::{Op, Outcome};
 
 use super::World;
 use crate::network::HostIndex;
@@ -202,10 +202,10 @@ impl<P: Plant> World<P> {
     }
 
     /// What a reply showed of a list, for clients of a script that go on from there.
-    pub(super) fn show(&mut self, load: usize, op: &Op, outcome: &Outcome) {
+    pub(super) fn show(&mut self, op: &Op, outcome: &Outcome) {
         let Hand::Scripted(scripted) = &mut self.hand else { return };
         let Some(version) = outcome.claims.version else { return };
-        if self.record.loads[load].workload.kind() != Kind::Append {
+        if op.object != Object::List {
             return;
         }
         let list = match (&outcome.value, &op.body) {

@@ -3,12 +3,13 @@
 //! The same checks as on real clusters, from the crate `checker`, for each workload of the world. Each history is
 //! small, so the budget is small too; a register that exceeds it is counted as undecided and accuses nobody.
 
-use checker::history::History;
-use checker::set::Reads;
+use checker::history::{Extent, History};
 use checker::verdict::CheckResult;
 use checker::{Budget, append, ephemeral, linearizable, sequential, sessions, set, versions};
 use node_core::Plant;
 use workloads::Kind;
+use workloads::judge::{Beside, Case, Effort};
+use workloads::op::Object;
 
 use super::World;
 use crate::outcome::Rule;
@@ -34,21 +35,22 @@ impl<P: Plant> World<P> {
     }
 
     fn check_load(&mut self, kind: Kind, history: &History) {
-        match kind {
-            Kind::Register => self.check_registers(history),
-            Kind::Set => self.convict_by(Rule::Set, set::check(history, Reads::Current)),
-            Kind::Append => self.convict_by(Rule::Append, append::check(history, Reads::Current)),
-            Kind::Sequential => self.convict_by(Rule::UniqueNames, sequential::check(history)),
-            // That silent sessions expire is demanded at the end, when all of them are silent.
-            Kind::Ephemeral => {
-                self.convict_by(Rule::Sessions, ephemeral::check(history, Reads::Current, None));
-            }
+        // Nothing stands beside it: that silent sessions expire is demanded at the end, when all of them are
+        // silent.
+        let (beside, effort) = (Beside::default(), Effort::of(&BUDGET));
+        let case = Case::new(history, Extent::Whole, &beside, &effort);
+        let Some((own, others)) = kind.promises().split_first() else { return };
+        let registers = kind.object() == Object::Register;
+        if registers {
+            self.check_registers(history);
+        } else {
+            self.convict_by(own(&case));
         }
-        self.convict_by(Rule::SessionOrder, sessions::check(history));
-        if matches!(kind, Kind::Register | Kind::Append) {
-            self.convict_by(Rule::VersionOrder, versions::check(history));
+        self.convict_by(sessions::check(history));
+        for check in others {
+            self.convict_by(check(&case));
         }
-        if kind == Kind::Register {
+        if registers {
             self.cross_check(history);
         }
     }
@@ -84,9 +86,22 @@ impl<P: Plant> World<P> {
         }
     }
 
-    fn convict_by(&mut self, rule: Rule, result: CheckResult) {
+    fn convict_by(&mut self, result: CheckResult) {
         if let Some(counterexample) = result.counterexample {
-            self.convict(rule, format!("{}: {}", result.summary, counterexample.sentence));
+            self.convict(rule_of(&result.name), format!("{}: {}", result.summary, counterexample.sentence));
         }
+    }
+}
+
+/// The promise that a check is about.
+fn rule_of(check: &str) -> Rule {
+    match check {
+        set::NAME => Rule::Set,
+        append::NAME => Rule::Append,
+        sequential::NAME => Rule::UniqueNames,
+        ephemeral::NAME => Rule::Sessions,
+        sessions::NAME => Rule::SessionOrder,
+        versions::NAME => Rule::VersionOrder,
+        _ => panic!("no world does a workload with the check {check}"),
     }
 }

@@ -12,8 +12,8 @@ use node_wire::client::{
 };
 use node_wire::ids::Zxid;
 use node_wire::jute::Reader;
-use workloads::op::Body;
-use workloads::{Kind, Op};
+use workloads::Op;
+use workloads::op::{Body, Object};
 use zookeeper_mapping::{Answer, outcome};
 
 use super::{World, notes};
@@ -136,7 +136,7 @@ impl<P: Plant> World<P> {
             )
         });
         self.remark(|_| notes::completion(index, &op, &outcome));
-        self.show(load, &op, &outcome);
+        self.show(&op, &outcome);
         self.push(index, job, line);
         match outcome.kind {
             EventKind::Ok => self.counters.ok += 1,
@@ -150,7 +150,7 @@ impl<P: Plant> World<P> {
         }
         self.record.finished(load, &op, &outcome);
         if let Some(zxid) = changed_at(answer) {
-            self.count(load);
+            self.count(op.object);
             let finding = self.judge.acknowledged(zxid);
             self.judged(finding);
         }
@@ -161,12 +161,12 @@ impl<P: Plant> World<P> {
         }
     }
 
-    fn count(&mut self, load: usize) {
-        match self.record.loads[load].workload.kind() {
-            Kind::Register => {}
-            Kind::Set => self.counters.adds += 1,
-            Kind::Append => self.counters.appends += 1,
-            Kind::Sequential | Kind::Ephemeral => self.counters.visits += 1,
+    fn count(&mut self, object: Object) {
+        match object {
+            Object::Register => {}
+            Object::Set => self.counters.adds += 1,
+            Object::List => self.counters.appends += 1,
+            Object::Numbers | Object::Names | Object::Session => self.counters.visits += 1,
         }
     }
 

@@ -53,9 +53,10 @@ impl Record {
         };
         let of_registers = dice.seed();
         let loads = chores.kinds().into_iter().zip(0..).map(|(kind, number)| {
-            let seed = match kind {
-                Kind::Register => of_registers,
-                _ => Dice::part(drawn.seed, Part::Load(number)).seed(),
+            let seed = if kind == Kind::REGISTER {
+                of_registers
+            } else {
+                Dice::part(drawn.seed, Part::Load(number)).seed()
             };
             let mut workload = Workload::new(kind, params, ChaCha8Rng::seed_from_u64(seed))
                 .expect("the drawn parameters make sense");

@@ -233,7 +233,7 @@ fn accused(kind: Kind, lie: Lie) -> BTreeSet<String> {
 #[test]
 fn a_tree_that_keeps_its_promises_is_valid_on_every_line_of_every_workload() {
     for kind in Kind::ALL {
-        for result in results(kind, Lie::None, 2000) {
+        for result in results(*kind, Lie::None, 2000) {
             assert_eq!(
                 result.verdict,
                 Verdict::Valid,
@@ -249,25 +249,25 @@ fn a_tree_that_keeps_its_promises_is_valid_on_every_line_of_every_workload() {
 
 #[test]
 fn lost_changes_are_found_by_set_and_append() {
-    assert!(accused(Kind::Set, Lie::Loses).contains("set"));
-    assert!(accused(Kind::Set, Lie::Loses).contains("durability"));
-    assert!(accused(Kind::Append, Lie::Loses).contains("append"));
+    assert!(accused(Kind::SET, Lie::Loses).contains("set"));
+    assert!(accused(Kind::SET, Lie::Loses).contains("durability"));
+    assert!(accused(Kind::APPEND, Lie::Loses).contains("append"));
 }
 
 #[test]
 fn stale_reads_are_found_by_set_and_append() {
-    assert!(accused(Kind::Set, Lie::Stale).contains("set"));
-    assert!(accused(Kind::Append, Lie::Stale).contains("append"));
+    assert!(accused(Kind::SET, Lie::Stale).contains("set"));
+    assert!(accused(Kind::APPEND, Lie::Stale).contains("append"));
 }
 
 #[test]
 fn a_numbering_that_counts_children_or_creates_twice_is_found() {
-    assert!(accused(Kind::Sequential, Lie::CountsChildren).contains("sequential"));
-    assert!(accused(Kind::Sequential, Lie::Twice).contains("sequential"));
+    assert!(accused(Kind::SEQUENTIAL, Lie::CountsChildren).contains("sequential"));
+    assert!(accused(Kind::SEQUENTIAL, Lie::Twice).contains("sequential"));
 }
 
 #[test]
 fn nodes_that_outlive_their_session_or_die_before_it_are_found() {
-    assert!(accused(Kind::Ephemeral, Lie::Survives).contains("ephemeral"));
-    assert!(accused(Kind::Ephemeral, Lie::DiesEarly).contains("ephemeral"));
+    assert!(accused(Kind::EPHEMERAL, Lie::Survives).contains("ephemeral"));
+    assert!(accused(Kind::EPHEMERAL, Lie::DiesEarly).contains("ephemeral"));
 }
