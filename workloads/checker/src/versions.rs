@@ -113,10 +113,8 @@ fn real_time<'a>(ops: &[&'a Op]) -> Broken<'a> {
 }
 
 /// Pairs each operation with the one of greatest `measure` among those that had returned before its call.
-pub(crate) fn after_newest<'a>(
-    ops: &[&'a Op],
-    measure: impl Fn(&Op) -> Option<i64>,
-) -> Vec<(&'a Op, &'a Op)> {
+#[must_use]
+pub fn after_newest<'a>(ops: &[&'a Op], measure: impl Fn(&Op) -> Option<i64>) -> Vec<(&'a Op, &'a Op)> {
     let mut by_call: Vec<&Op> = ops.iter().copied().filter(|op| measure(op).is_some()).collect();
     let mut by_return: Vec<&Op> = by_call.iter().copied().filter(|op| op.ret != NEVER).collect();
     by_call.sort_by_key(|op| op.call);
@@ -137,7 +135,8 @@ pub(crate) fn after_newest<'a>(
 
 /// A counterexample of whole operations, the last of which is the impossible one. These need no second judgement:
 /// the sentence can be checked by reading it.
-pub(crate) fn counterexample(sentence: String, culprits: &[&Op], of_ops: usize) -> Counterexample {
+#[must_use]
+pub fn counterexample(sentence: String, culprits: &[&Op], of_ops: usize) -> Counterexample {
     let last = culprits.len().saturating_sub(1);
     Counterexample {
         sentence,
