@@ -54,4 +54,5 @@ workloads! {
     append = APPEND,
     sequential = SEQUENTIAL,
     ephemeral = EPHEMERAL,
+    counter = COUNTER,
 }

@@ -248,16 +248,18 @@ fn a_tree_that_keeps_its_promises_is_valid_on_every_line_of_every_workload() {
 }
 
 #[test]
-fn lost_changes_are_found_by_set_and_append() {
+fn lost_changes_are_found_by_set_append_and_counter() {
     assert!(accused(Kind::SET, Lie::Loses).contains("set"));
     assert!(accused(Kind::SET, Lie::Loses).contains("durability"));
     assert!(accused(Kind::APPEND, Lie::Loses).contains("append"));
+    assert!(accused(Kind::COUNTER, Lie::Loses).contains("counter"));
 }
 
 #[test]
-fn stale_reads_are_found_by_set_and_append() {
+fn stale_reads_are_found_by_set_append_and_counter() {
     assert!(accused(Kind::SET, Lie::Stale).contains("set"));
     assert!(accused(Kind::APPEND, Lie::Stale).contains("append"));
+    assert!(accused(Kind::COUNTER, Lie::Stale).contains("counter"));
 }
 
 #[test]
