@@ -20,7 +20,11 @@ pub(super) const FAULT: Fault = Fault {
 fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
     // Where nobody is known to lead, whoever is hit might.
     let leader = draw.scene.leader?;
-    let followers: Vec<MemberId> =
-        draw.there.iter().copied().filter(|member| *member != leader && draw.scene.voters.contains(member)).collect();
+    let followers: Vec<MemberId> = draw
+        .there
+        .iter()
+        .copied()
+        .filter(|member| *member != leader && draw.scene.voters.contains(member))
+        .collect();
     Some(draw.scene.kill(&[followers.choose(&mut draw.rng).copied()?]))
 }

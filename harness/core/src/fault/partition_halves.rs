@@ -2,9 +2,9 @@
 
 use runs::mechanism::Mechanism;
 
+use super::Fault;
 use super::scene::{Draw, Resolved};
 use super::topology;
-use super::Fault;
 use crate::cut::{Cut, Severing};
 
 /// The fault.
