@@ -12,7 +12,7 @@ use checker::history::{Datum, History, Loaded};
 use checker::verdict::{CheckResult, Verdict};
 use workloads::judge::Effort;
 
-use crate::checks::{bench, progress, promises, recovery};
+use crate::checks::{self, Case, recovery};
 use crate::events::{Event, Said, Stamped};
 use crate::faults::{FaultTransition, fold};
 use crate::member::MemberId;
@@ -66,12 +66,11 @@ pub fn judge(record: Record, effort: &Effort<'_>, logs: recovery::Logs<'_>, tell
     let lived_to_its_end = observed.is_some();
     let seen = observed.unwrap_or_default();
     let operations = len(loaded.history.ops().len());
-    tell(&format!("judging {operations} operations by what was promised"));
-    results.checks = promises::judge(&run, &loaded, &faults, &seen, effort);
-    tell(&format!("judging {operations} operations: progress, returns, convergence"));
-    results.checks.extend(progress::check(&run, &faults, &seen, (&loaded.history, loaded.extent)));
-    results.checks.extend(recovery::check(&run, &faults, &seen, logs));
-    results.checks.extend(bench::all(&run, &faults, &seen, &loaded.history));
+    let case = Case { run: &run, loaded: &loaded, faults: &faults, observed: &seen, effort, logs };
+    for check in checks::ALL {
+        tell(&format!("judging {operations} operations: {}", check.about));
+        results.checks.extend((check.judge)(&case));
+    }
     results.checks.extend(seen.interrupted.then(|| stopped_early(&run, &seen)));
     if !lived_to_its_end {
         let summary = "the harness did not live to the end of this run; without its end nothing is valid";

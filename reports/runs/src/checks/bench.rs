@@ -10,7 +10,7 @@ use checker::history::{History, Presence};
 use checker::verdict::{CheckResult, Verdict};
 use serde_json::json;
 
-use super::promises;
+use super::{Check, promises};
 use crate::absences::Absences;
 use crate::clock::RunNs;
 use crate::episodes::Episodes;
@@ -25,13 +25,15 @@ use crate::spans;
 /// A harness whose ninety-ninth percentile is later than this was too busy to blame anybody.
 const LAG_BOUND_MS: f64 = 50.0;
 
+/// The checks.
+pub(super) const CHECK: Check = Check {
+    name: "bench",
+    about: "faults, clients, processes, the harness itself",
+    judge: |case| all(case.run, case.faults, case.observed, &case.loaded.history),
+};
+
 /// All of them.
-pub fn all(
-    run: &RunInfo,
-    faults: &[FaultRecord],
-    observed: &Observed,
-    history: &History,
-) -> Vec<CheckResult> {
+fn all(run: &RunInfo, faults: &[FaultRecord], observed: &Observed, history: &History) -> Vec<CheckResult> {
     let mut checks = Vec::new();
     let episodes = Episodes::of(faults, run.interval_ms);
     if !faults.is_empty() {

@@ -1,10 +1,56 @@
 //! The checks of a run: each is a judgement with its evidence.
 //!
+//! A check is a value: a file here, and a line in the list below, which is the order in which checks are read.
+//!
 //! - [`promises`]: what the system promised, judged on the history by `workloads`, with what stood beside it.
 //! - [`progress`]: a quorum that is connected goes on; [`recovery`]: every member comes back.
 //! - [`mod@bench`]: what the bench itself owes. None of these can convict.
 
-pub mod bench;
-pub mod progress;
-pub mod promises;
-pub mod recovery;
+use checker::history::Loaded;
+use checker::verdict::CheckResult;
+use workloads::judge::Effort;
+
+use crate::observed::Observed;
+use crate::results::{FaultRecord, RunInfo};
+
+/// What a check is given: a run that is over, and how much may be spent on it.
+pub struct Case<'a> {
+    /// What was decided before the first operation.
+    pub run: &'a RunInfo,
+    /// The history.
+    pub loaded: &'a Loaded,
+    /// The faults.
+    pub faults: &'a [FaultRecord],
+    /// What was seen beside the history.
+    pub observed: &'a Observed,
+    /// Steps, memory and time for what is searched.
+    pub effort: &'a Effort<'a>,
+    /// The last lines of a member's log.
+    pub logs: recovery::Logs<'a>,
+}
+
+/// A check, or several that belong together.
+pub struct Check {
+    /// What it is called in results; of several, what they are about.
+    pub name: &'static str,
+    /// What it looks at, in a few words.
+    pub about: &'static str,
+    /// Makes it; nothing where there is nothing to judge.
+    pub judge: fn(&Case<'_>) -> Vec<CheckResult>,
+}
+
+macro_rules! checks {
+    ($($file:ident,)*) => {
+        $(pub mod $file;)*
+
+        /// All of them, in the order in which they are read.
+        pub const ALL: &[Check] = &[$($file::CHECK),*];
+    };
+}
+
+checks! {
+    promises,
+    progress,
+    recovery,
+    bench,
+}

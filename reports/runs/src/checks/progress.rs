@@ -17,6 +17,7 @@ use checker::history::{Extent, History, Op, Outcome};
 use checker::verdict::{CheckResult, Verdict};
 use serde_json::json;
 
+use super::Check;
 use super::promises::MINIMUM_EACH;
 use crate::events::{Event, Said};
 use crate::numbers::{duration, moment, ns_to_ms, plural};
@@ -42,6 +43,16 @@ struct Stretch<'a> {
     from: u64,
     to: u64,
 }
+
+/// The check.
+pub(super) const CHECK: Check = Check {
+    name: "progress",
+    about: "a quorum that is connected goes on",
+    judge: |case| {
+        let history = (&case.loaded.history, case.loaded.extent);
+        check(case.run, case.faults, case.observed, history).into_iter().collect()
+    },
+};
 
 /// The check; none where no fault left a quorum connected, or where nobody knows what members are told.
 pub fn check(

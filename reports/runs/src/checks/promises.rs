@@ -5,6 +5,7 @@ use checker::verdict::{CheckResult, Verdict};
 use workloads::Kind;
 use workloads::judge::{Beside, Effort, FaultWindow, Requirements, judge_loaded};
 
+use super::Check;
 use crate::episodes::Episodes;
 use crate::events::{Event, Said, Stamped};
 use crate::mechanism::Mechanism;
@@ -28,6 +29,13 @@ fn requirements(run: &RunInfo, kind: Kind) -> Requirements {
     let functions = kind.functions().to_vec();
     Requirements { minimum_each: MINIMUM_EACH, minimum_rate, functions, ..Requirements::default() }
 }
+
+/// What the workload's history shows of what was promised.
+pub(super) const CHECK: Check = Check {
+    name: "promises",
+    about: "what was promised",
+    judge: |case| judge(case.run, case.loaded, case.faults, case.observed, case.effort),
+};
 
 /// Every check of the workload.
 pub fn judge(

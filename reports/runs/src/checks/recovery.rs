@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use checker::verdict::{CheckResult, Verdict};
 use serde_json::json;
 
+use super::Check;
 use crate::absences::Absences;
 use crate::causes::{self, Ender};
 use crate::events::{Event, Said, Stamped};
@@ -43,6 +44,13 @@ struct Finding {
     sentence: String,
     member: Option<u64>,
 }
+
+/// The check.
+pub(super) const CHECK: Check = Check {
+    name: "recovery",
+    about: "every member comes back",
+    judge: |case| check(case.run, case.faults, case.observed, case.logs).into_iter().collect(),
+};
 
 /// The check; none where no fault was healed.
 pub fn check(
