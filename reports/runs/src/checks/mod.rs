@@ -50,6 +50,7 @@ macro_rules! checks {
 
 checks! {
     promises,
+    fencing,
     progress,
     recovery,
     bench,
