@@ -2,6 +2,7 @@
 
 use checker::durability::FinalState;
 use checker::history::Function;
+use checker::orders::Orders;
 use checker::set::Reads;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,9 @@ pub struct Beside {
     /// Whether the target promises no more of a read than its session's order.
     #[serde(default)]
     pub reads_may_be_stale: bool,
+    /// The words that the system has for its orders.
+    #[serde(default)]
+    pub orders: Orders,
     /// How late the harness itself was at worst, if it was measured.
     #[serde(default)]
     pub harness_lag_ns: Option<u64>,

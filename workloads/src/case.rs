@@ -97,7 +97,7 @@ pub fn registers(case: &Case<'_>) -> CheckResult {
 /// The check that the versions in replies agree with each other and with real time.
 #[must_use]
 pub fn version_order(case: &Case<'_>) -> CheckResult {
-    versions::check(case.promised())
+    versions::check_in(case.promised(), &case.beside.orders)
 }
 
 /// The check that every acknowledged change of a register is on every member at the end, counted by versions.

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 
 use checker::durability::FinalState;
+use checker::orders::Orders;
 use checker::verdict::{CheckResult, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -124,6 +125,9 @@ pub struct SystemInfo {
     pub labels: BTreeMap<u64, String>,
     /// Whether it promises no more of a read than its session's order.
     pub reads_may_be_stale: bool,
+    /// The words that it has for its orders.
+    #[serde(default)]
+    pub orders: Orders,
     /// By how many bits a place in its order is shifted for the epoch in which it was given; none where a
     /// place tells no epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -37,6 +37,7 @@ pub mod history;
 pub mod linearizable;
 pub mod model;
 pub mod order;
+pub mod orders;
 mod parallel;
 pub mod register;
 pub mod search;

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::figures::count;
 use crate::history::{History, Op, Outcome};
+use crate::orders::Orders;
 use crate::register::explain::deed;
 use crate::verdict::{CheckResult, Verdict};
 use crate::versions::{after_newest, counterexample};
@@ -21,9 +22,15 @@ use crate::versions::{after_newest, counterexample};
 /// The name of the check.
 pub const NAME: &str = "session-order";
 
-/// Judges every session.
+/// Judges every session, in ZooKeeper's words.
 #[must_use]
 pub fn check(history: &History) -> CheckResult {
+    check_in(history, &Orders::default())
+}
+
+/// Judges every session, in the words that its system has for its orders.
+#[must_use]
+pub fn check_in(history: &History, orders: &Orders) -> CheckResult {
     let mut sessions: BTreeMap<u64, Vec<&Op>> = BTreeMap::new();
     let answered = |op: &&Op| op.outcome != Outcome::Info;
     for op in history.ops().iter().filter(answered) {
@@ -33,7 +40,7 @@ pub fn check(history: &History) -> CheckResult {
     }
     let mut compared = 0;
     for (&session, ops) in &sessions {
-        match judge_session(ops) {
+        match judge_session(ops, orders) {
             Ok(pairs) => compared += pairs,
             Err((why, culprits)) => {
                 let summary = format!("session {session:#x} was shown the past");
@@ -60,15 +67,16 @@ pub fn check(history: &History) -> CheckResult {
 
 type Violation<'a> = (String, Vec<&'a Op>);
 
-fn judge_session<'a>(ops: &[&'a Op]) -> Result<usize, Violation<'a>> {
-    let mut compared = compare(ops, "zxid", zxid, false)?;
+fn judge_session<'a>(ops: &[&'a Op], orders: &Orders) -> Result<usize, Violation<'a>> {
+    let place = |value: i64| orders.place(value.unsigned_abs());
+    let mut compared = compare(ops, (&orders.seen, &place), zxid, false)?;
     let mut keys: BTreeMap<u64, Vec<&Op>> = BTreeMap::new();
     for &op in ops.iter().filter(|op| op.outcome == Outcome::Ok) {
         keys.entry(op.key).or_default().push(op);
     }
     for ops in keys.values() {
-        compared += compare(ops, "version", |op| op.version, true)?;
-        compared += compare(ops, "mzxid", mzxid, true)?;
+        compared += compare(ops, ("version", &|value| value.to_string()), |op| op.version, true)?;
+        compared += compare(ops, (&orders.changed, &place), mzxid, true)?;
     }
     Ok(compared)
 }
@@ -86,7 +94,7 @@ fn mzxid(op: &Op) -> Option<i64> {
 /// more.
 fn compare<'a>(
     ops: &[&'a Op],
-    what: &str,
+    (what, show): (&str, &dyn Fn(i64) -> String),
     measure: impl Fn(&Op) -> Option<i64>,
     changes_advance: bool,
 ) -> Result<usize, Violation<'a>> {
@@ -95,7 +103,6 @@ fn compare<'a>(
         let (Some(before), Some(now)) = (measure(earlier), measure(op)) else { continue };
         let repeated = changes_advance && now == before && op.kind.is_change();
         if now < before || repeated {
-            let show = |value: i64| if what == "version" { value.to_string() } else { format!("{value:#x}") };
             let why = format!(
                 "{} showed {what} {}, and afterwards, in the same session, {} showed {what} {}",
                 deed(earlier),
@@ -124,6 +131,14 @@ mod tests {
             events.push(ok);
         }
         History::from_events(events).unwrap()
+    }
+
+    #[test]
+    fn what_is_said_uses_the_words_of_the_system() {
+        let etcd =
+            Orders { seen: "revision".to_owned(), changed: "mod_revision".to_owned(), hexadecimal: false };
+        let bad = check_in(&reads(&[(1, 35, 1), (1, 8, 1)]), &etcd);
+        assert!(bad.counterexample.unwrap().sentence.contains("showed revision 35, and afterwards"));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The versions that the system reported, taken at their word.
 //!
 //! Linearizability is judged from values alone, so that a system can't talk itself out of a violation. This check
-//! is the other way round: every change of a ZooKeeper node gives it the next version, a version belongs to one
-//! value and one mzxid, and what a reply showed to somebody must be there for whoever asks afterwards. A violation
-//! is always two operations, or one compare-and-set that did not produce the version after the one it asked for.
+//! is the other way round: every change of an object gives it the next version, a version belongs to one
+//! value and one place in the order of changes, and what a reply showed to somebody must be there for whoever asks
+//! afterwards. A violation is always two operations, or one compare-and-set that did not produce the version after the
+//! one it asked for.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +12,29 @@ use serde_json::json;
 
 use crate::figures::count;
 use crate::history::{History, NEVER, Op, OpKind, Outcome, Rank};
+use crate::orders::Orders;
 use crate::register::explain::deed;
 use crate::verdict::{CheckResult, Counterexample, OpView, Verdict};
 
 /// The name of the check.
 pub const NAME: &str = "version-order";
 
-/// Judges the versions of every key.
+/// Judges the versions of every key, in ZooKeeper's words.
 #[must_use]
 pub fn check(history: &History) -> CheckResult {
+    check_in(history, &Orders::default())
+}
+
+/// Judges the versions of every key, in the words that its system has for its orders.
+#[must_use]
+pub fn check_in(history: &History, orders: &Orders) -> CheckResult {
     let mut shown = 0_usize;
     for (key, ops) in history.by_key() {
         let versioned: Vec<&Op> =
             ops.iter().copied().filter(|op| op.outcome == Outcome::Ok && op.version.is_some()).collect();
         shown += versioned.len();
-        let broken = cas_steps(&versioned).or_else(|| identity(&versioned)).or_else(|| real_time(&versioned));
+        let broken =
+            cas_steps(&versioned).or_else(|| identity(&versioned, orders)).or_else(|| real_time(&versioned));
         if let Some((why, culprits)) = broken {
             let summary = format!("the versions of key {key} contradict each other");
             return CheckResult::new(NAME, Verdict::Invalid, summary)
@@ -56,7 +65,7 @@ fn cas_steps<'a>(ops: &[&'a Op]) -> Broken<'a> {
 }
 
 /// One version is one value, one mzxid and at most one change.
-fn identity<'a>(ops: &[&'a Op]) -> Broken<'a> {
+fn identity<'a>(ops: &[&'a Op], orders: &Orders) -> Broken<'a> {
     let mut changed: BTreeMap<i64, &Op> = BTreeMap::new();
     let mut seen: BTreeMap<i64, &Op> = BTreeMap::new();
     for &op in ops {
@@ -77,9 +86,12 @@ fn identity<'a>(ops: &[&'a Op]) -> Broken<'a> {
             && one != other
         {
             let why = format!(
-                "{} and {} show version {version} with two mzxids, {one:#x} and {other:#x}",
+                "{} and {} show version {version} with two {}s, {} and {}",
                 deed(first),
-                deed(op)
+                deed(op),
+                orders.changed,
+                orders.place(one),
+                orders.place(other)
             );
             return Some((why, vec![first, op]));
         }

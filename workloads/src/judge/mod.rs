@@ -47,7 +47,7 @@ pub fn judge(kind: Kind, history: &History, beside: &Beside, budget: &Budget) ->
 fn judge_with(kind: Kind, case: &Case<'_>) -> Vec<CheckResult> {
     let Case { history, beside, effort, .. } = case;
     let mut results = promises(kind, case);
-    results.push(effort.run(|| sessions::check(history)));
+    results.push(effort.run(|| sessions::check_in(history, &beside.orders)));
     results.extend(kind.durability().map(|durability| case.run(durability)));
     results
         .push(effort.run(|| durability::check_convergence(history, &beside.final_states, &beside.members)));

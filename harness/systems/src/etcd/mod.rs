@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use checker::history::Function;
+use checker::orders::Orders;
 use runs::events::Said;
 use runs::member::MemberId;
 use runs::results::SystemInfo;
@@ -83,7 +84,9 @@ impl System for Etcd {
     fn described(&self, found: Option<&dyn Installation>) -> SystemInfo {
         let version = found.and_then(|found| found.versions().remove(NAME)).unwrap_or_default();
         let name = format!("{NAME} {version}").trim_end().to_owned();
-        SystemInfo { name: name.clone(), before: name, ..SystemInfo::default() }
+        let orders =
+            Orders { seen: "revision".to_owned(), changed: "mod_revision".to_owned(), hexadecimal: false };
+        SystemInfo { name: name.clone(), before: name, orders, ..SystemInfo::default() }
     }
 
     fn heard(&self, line: &[u8], member: MemberId, stand: Stand) -> Option<Said> {

@@ -57,6 +57,7 @@ pub fn judge(
         harness_lag_ns: Some(observed.lag.max_ns()),
         members,
         reads_may_be_stale: run.system.reads_may_be_stale,
+        orders: run.system.orders.clone(),
         well_since_ns: well_since(faults, observed),
     };
     judge_loaded(kind, loaded, &beside, effort)
