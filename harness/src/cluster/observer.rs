@@ -5,8 +5,9 @@
 //!
 //! Every member is asked by a task of its own, because one that is silent must not delay the news of the others. What is
 //! told is held against what the log of events says already, so that a member whose process was replaced meanwhile is
-//! told of again. Where a follower does not say whom it follows, two things mislead and are not believed: a leader that has
-//! just begun may show the epoch before for a moment, and a follower until the first write of the new epoch reaches it.
+//! told of again. What a member shows may be older than its leader is: one that has just begun may show the epoch before for
+//! a moment, and a follower until the first entry of the new epoch reaches it. So an epoch that is known to be another's is
+//! not believed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -148,7 +149,10 @@ fn joined(
             let is_anothers = reigns.get(&role.epoch).is_some_and(|leader| *leader != member);
             (!is_anothers).then_some((member, role.epoch))
         }
-        Whom::Member(leader) => Some((leader, role.epoch)),
+        Whom::Member(leader) => {
+            let is_anothers = reigns.get(&role.epoch).is_some_and(|known| *known != leader);
+            (!is_anothers).then_some((leader, role.epoch))
+        }
         Whom::Unsaid => {
             let (epoch, leader) = leaders.iter().rfind(|(_, leader)| **leader != member)?;
             (role.epoch <= *epoch).then_some((*leader, *epoch))
@@ -198,6 +202,8 @@ mod tests {
     fn who_says_whom_it_follows_is_believed_at_once() {
         let role = Role { whom: Whom::Member(MemberId(2)), epoch: 9 };
         assert_eq!(joined(MemberId(3), role, &of(&[]), &of(&[])), Some((MemberId(2), 9)));
+        let reigns = of(&[(9, 1)]);
+        assert_eq!(joined(MemberId(3), role, &reigns, &of(&[])), None, "epoch 9 is n1's");
         assert!(is_news(MemberId(3), role, follows(1, 9)) && is_news(MemberId(3), role, follows(2, 8)));
         assert!(!is_news(MemberId(3), role, follows(2, 9)));
     }

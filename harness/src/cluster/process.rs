@@ -2,7 +2,8 @@
 //!
 //! The bundled node is this very executable under its hidden subcommand `member`, so nothing else has to be
 //! built; members of another system are started as it was found on this machine ([`harness_systems::Installation`]),
-//! behind the same links and with the same end. Every ordered pair of members speaks through a link of its own ([`crate::links`]), and wall clocks are
+//! behind the same links and with the same end. Members speak with each other through links
+//! ([`crate::links`]), and wall clocks are
 //! shifted by tracing ([`harness_clock`]). Children are in
 //! process groups of their own, so that Ctrl-C reaches the harness alone, which then heals in order; they
 //! ask the kernel to die with the harness, whatever kills it.

@@ -91,7 +91,9 @@ fn systems() -> Vec<Finding> {
         let (sound, words) = match system.install(&wanted) {
             Ok(found) => {
                 let version = |(of, version): (String, String)| format!("{of} {version}");
-                (true, found.versions().into_iter().map(version).collect::<Vec<_>>().join(", "))
+                let words = found.versions().into_iter().map(version).collect::<Vec<_>>().join(", ");
+                let place = found.settings().remove("class path").map(|path| format!(" ({path})"));
+                (true, words + &place.unwrap_or_default())
             }
             Err(why) => (false, format!("no --system {name}: {why}")),
         };

@@ -280,9 +280,12 @@ impl RunOptions {
         }
         let live = Kind::from_name(self.workload).is_some_and(Kind::goes_along);
         if !live {
+            let names: Vec<&str> =
+                Kind::ALL.iter().copied().filter(|kind| kind.goes_along()).map(Kind::name).collect();
             return Err(Failure::usage(format!(
-                "--fail-fast: the workload {} is judged at its end only; leave the flag out, or take --workload register",
-                self.workload
+                "--fail-fast: the workload {} is judged at its end only; leave the flag out, or take --workload {}",
+                self.workload,
+                names.join(" or ")
             )));
         }
         Ok(())

@@ -65,6 +65,10 @@ pub async fn final_reads(shared: &Shared, members: &[MemberId], process: u64) ->
     loop {
         let mut states = Vec::new();
         for (reader, (member, client)) in (process..).zip(&mut clients) {
+            if !client.is_connected() {
+                // An answer that never came, or a session that moved, is no reason to lose the member's word.
+                let _ = client.connect(shared.cluster.client_address(*member), CONNECT_PATIENCE).await;
+            }
             for op in &reads {
                 states.extend(read(shared, &mut **client, *member, reader, op).await);
             }

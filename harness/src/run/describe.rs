@@ -112,9 +112,6 @@ fn versions(prepared: &Prepared) -> BTreeMap<String, String> {
     versions
 }
 
-/// A pause after which a member of an image has surely asked again whether anybody votes.
-const SELDOM: Duration = Duration::from_secs(75);
-
 /// What is tested, and what it promises.
 fn system(prepared: &Prepared) -> SystemInfo {
     let options = &prepared.options;
@@ -129,7 +126,7 @@ fn system(prepared: &Prepared) -> SystemInfo {
             before: String::new(),
             after: format!("of the image {image}"),
             reads_may_be_stale: may_be_stale(options),
-            rejoin_ms: whole_milliseconds(SELDOM),
+            rejoin_ms: whole_milliseconds(harness_systems::zookeeper::SELDOM),
             ..known
         },
         None => known,

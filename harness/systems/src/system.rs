@@ -222,7 +222,7 @@ impl Seat<'_> {
         command
     }
 
-    /// Where this member is dialled, or listens itself, at each of its ports: what it is told of `member`.
+    /// The address that this member is told for a port of `member`: where it dials it, or where it listens itself.
     #[must_use]
     pub fn told(&self, member: MemberId, port: u16) -> SocketAddr {
         if member == self.id {

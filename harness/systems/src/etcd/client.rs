@@ -10,9 +10,9 @@ use super::{mapping, status};
 use crate::Async;
 use crate::client::{Client, Connected};
 
-/// The longest time-out that a session without one is said to have.
+/// The time-out of a client without sessions: none.
 const NO_TIMEOUT: Duration = Duration::ZERO;
-/// Sessions of one client have numbers of their own; a client begins anew seldom.
+/// The client's number is in the low half, how often it began anew in the high one.
 const ANEW_BITS: u32 = 32;
 
 /// A client. What the history calls its session has no counterpart in etcd: it is the client itself, because a

@@ -19,6 +19,8 @@ const START_PATIENCE: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(10);
 /// Variables by which etcd would be told otherwise than by its flags.
 const VARIABLES: &str = "ETCD_";
+/// etcd's own limit.
+const LONGEST_ELECTION: Duration = Duration::from_secs(50);
 /// Heartbeats in an election time-out; etcd wants five at least.
 const HEARTBEATS: u32 = 5;
 /// Entries after which a member writes a snapshot: few, so that a member that was away is sent one.
@@ -43,12 +45,27 @@ impl Installed {
         let said = String::from_utf8_lossy(&output.stdout);
         let version = said.lines().find_map(|line| line.strip_prefix("etcd Version: "));
         let version = version.ok_or_else(|| format!("`etcd --version` names no version; {ADVICE}"))?;
+        if !is_new_enough(version.trim()) {
+            return Err(format!("etcd {} is too old; {ADVICE}", version.trim()));
+        }
+        if wanted.peer_timeout > LONGEST_ELECTION {
+            return Err(format!(
+                "etcd takes no election time-out above {} s; shorten --peer-timeout",
+                LONGEST_ELECTION.as_secs()
+            ));
+        }
         Ok(Self {
             version: version.trim().to_owned(),
             heartbeat: wanted.peer_timeout / HEARTBEATS,
             election: wanted.peer_timeout,
         })
     }
+}
+
+/// Whether a version is 3.4 or newer.
+fn is_new_enough(version: &str) -> bool {
+    let mut numbers = version.split('.').map(str::parse::<u32>);
+    matches!((numbers.next(), numbers.next()), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (3, 4))
 }
 
 fn without_variables(command: &mut Command) {
@@ -124,5 +141,19 @@ impl Installation for Installed {
         }
         command.arg("--pre-vote");
         Ok(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_before_3_4_are_too_old() {
+        for (version, enough) in
+            [("3.4.23", true), ("3.6.0-rc.1", true), ("4.0", true), ("3.3.25", false), ("x", false)]
+        {
+            assert_eq!(is_new_enough(version), enough, "{version}");
+        }
     }
 }

@@ -36,12 +36,9 @@ const UNREADABLE_DATA: &str = "unreadable-data";
 /// The error of an answer that says nothing about the request.
 const WRONG_ANSWER: &str = "wrong-answer";
 
-/// Errors by which etcd refuses before anything is proposed, or by the ordered refusal itself.
-const DEFINITE: [&str; 3] = [
-    "etcdserver: too many requests",
-    "etcdserver: request is too large",
-    "etcdserver: mvcc: database space exceeded",
-];
+/// Errors by which etcd refuses before anything is proposed. A full store is none of them: the change that finds it
+/// full may be made, and is answered with that error all the same.
+const DEFINITE: [&str; 2] = ["etcdserver: too many requests", "etcdserver: request is too large"];
 
 /// The key that stands for an object.
 fn key(object: Object, key: u64) -> String {
@@ -170,11 +167,19 @@ impl KeyValue {
     }
 }
 
-/// What an answer that is no success says.
+/// What an answer that is no success says. Members before 3.6 say it twice, newer ones by `message` alone.
 #[derive(Debug, Deserialize)]
 struct Complaint {
     #[serde(default)]
     error: String,
+    #[serde(default)]
+    message: String,
+}
+
+impl Complaint {
+    fn words(self) -> Option<String> {
+        [self.message, self.error].into_iter().find(|words| !words.is_empty())
+    }
 }
 
 /// What a reply to an operation means.
@@ -201,8 +206,7 @@ fn wrong(op: &Op) -> Outcome {
 
 fn complaint(op: &Op, body: &[u8]) -> Outcome {
     let complaint = serde_json::from_slice::<Complaint>(body).ok();
-    let words = complaint.map(|complaint| complaint.error).filter(|words| !words.is_empty());
-    let words = words.unwrap_or_else(|| WRONG_ANSWER.to_owned());
+    let words = complaint.and_then(Complaint::words).unwrap_or_else(|| WRONG_ANSWER.to_owned());
     let definite = DEFINITE.contains(&words.as_str()) || !op.is_change();
     let kind = if definite { EventKind::Fail } else { EventKind::Info };
     Outcome { refusal: Some(Refusal::Other), ..Outcome::without_result(kind, op, words) }
@@ -341,13 +345,18 @@ mod tests {
     #[test]
     fn only_what_was_refused_before_a_proposal_is_definite() {
         let kind = |body, reply: &Reply| outcome(&register(body), reply).kind;
-        for words in
-            ["etcdserver: request timed out", "etcdserver: leader changed", "context deadline exceeded"]
-        {
+        for words in [
+            "etcdserver: request timed out",
+            "etcdserver: leader changed",
+            "context deadline exceeded",
+            "etcdserver: mvcc: database space exceeded",
+        ] {
             assert_eq!(kind(CAS, &error(words)), EventKind::Info, "{words}");
             assert_eq!(kind(Body::Read, &error(words)), EventKind::Fail, "{words}");
         }
         assert_eq!(kind(CAS, &error("etcdserver: too many requests")), EventKind::Fail);
+        let newer = br#"{"code":8,"message":"etcdserver: too many requests"}"#.to_vec();
+        assert_eq!(kind(CAS, &Reply::Answered { is_ok: false, body: newer.into() }), EventKind::Fail);
         assert_eq!(kind(CAS, &Reply::NotSent("closed".to_owned())), EventKind::Fail);
         assert_eq!(kind(CAS, &Reply::Lost("reset".to_owned())), EventKind::Info);
         for nonsense in ["", "{}", "[]", "<html>", r#"{"header":{"revision":"x"}}"#] {

@@ -50,7 +50,7 @@ pub const APACHE: Server = NODE.other();
 const BUNDLED: &str = "bundled";
 /// A pause after which a member of Apache ZooKeeper has surely asked again whether anybody votes: its
 /// election asks ever more seldom, once a minute at last.
-const SELDOM: Duration = Duration::from_secs(75);
+pub const SELDOM: Duration = Duration::from_secs(75);
 
 /// What the members of an ensemble are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

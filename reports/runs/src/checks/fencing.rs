@@ -1,4 +1,4 @@
-//! Whether a leader that another one had followed still had changes acknowledged.
+//! Whether a leader had changes acknowledged after the epoch of another stood.
 //!
 //! Once an epoch stands, a quorum has promised to take nothing from an earlier one (Zab, Junqueira, Reed and
 //! Serafini 2011, phase 1; a fencing token, where services build locks on it). So a change that was asked for
@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use checker::history::{History, Op};
+use checker::history::{History, Op, Outcome};
 use checker::register::explain::deed;
 use checker::verdict::{CheckResult, Verdict};
 use checker::versions::counterexample;
@@ -32,7 +32,8 @@ fn judge(case: &Case<'_>) -> Vec<CheckResult> {
         // Nobody was ever an old leader.
         return Vec::new();
     }
-    vec![case.loaded.extent.allow(check(&case.loaded.history, bits, &epochs))]
+    let found = check(&case.loaded.history, bits, &epochs);
+    found.map(|found| case.loaded.extent.allow(found)).into_iter().collect()
 }
 
 /// When each epoch was first said to stand, of those that were higher than all before.
@@ -56,10 +57,11 @@ fn standing(events: &[Stamped]) -> BTreeMap<RunNs, u32> {
     standing
 }
 
-fn check(history: &History, bits: u32, epochs: &BTreeMap<RunNs, u32>) -> CheckResult {
+/// None where no change tells its place.
+fn check(history: &History, bits: u32, epochs: &BTreeMap<RunNs, u32>) -> Option<CheckResult> {
     let mut judged = 0;
     let mut late: Vec<(&Op, u64, RunNs, u32)> = Vec::new();
-    for op in history.ops().iter().filter(|op| op.is_acknowledged_change()) {
+    for op in history.ops().iter().filter(|op| op.outcome == Outcome::Ok && op.kind.is_change()) {
         let Some(epoch) = op.zxid.and_then(|place| place.checked_shr(bits)) else { continue };
         let Some((&since, &stood)) = epochs.range(..op.invoke_ns).next_back() else { continue };
         judged += 1;
@@ -67,12 +69,14 @@ fn check(history: &History, bits: u32, epochs: &BTreeMap<RunNs, u32>) -> CheckRe
             late.push((op, epoch, since, stood));
         }
     }
-    let summary = |words: String| CheckResult::new(CHECK.name, Verdict::Invalid, words);
+    if judged == 0 {
+        return None;
+    }
     let evidence = json!({"changes": judged, "epochs": epochs.len(), "late": late.len()});
     let Some((op, epoch, since, stood)) = late.first().copied() else {
         let changes = plural(judged, "change");
         let words = format!("each of {changes} has its place in the epoch that stood, or in a later one");
-        return CheckResult::new(CHECK.name, Verdict::Valid, words).with_evidence(evidence);
+        return Some(CheckResult::new(CHECK.name, Verdict::Valid, words).with_evidence(evidence));
     };
     let sentence = format!(
         "{} has its place in epoch {epoch}, but epoch {stood} stood at {} s, before that was asked for",
@@ -85,11 +89,8 @@ fn check(history: &History, bits: u32, epochs: &BTreeMap<RunNs, u32>) -> CheckRe
         1 => sentence.clone(),
         more => format!("{sentence} (and {} more)", more - 1),
     };
-    summary(words).with_evidence(evidence).with_counterexample(counterexample(
-        sentence,
-        &[op],
-        history.ops().len(),
-    ))
+    let result = CheckResult::new(CHECK.name, Verdict::Invalid, words).with_evidence(evidence);
+    Some(result.with_counterexample(counterexample(sentence, &[op], history.ops().len())))
 }
 
 #[cfg(test)]
@@ -104,10 +105,14 @@ mod tests {
 
     /// Writes, each from its moment to ten later, with the epoch of its place.
     fn writes(ops: &[(RunNs, u64)]) -> History {
+        changes(Function::Write, ops)
+    }
+
+    fn changes(f: Function, ops: &[(RunNs, u64)]) -> History {
         let mut lines = Vec::new();
         for (&(at, epoch), value) in ops.iter().zip(0_i64..) {
             let process = value.unsigned_abs();
-            let line = |kind, time| Line::new(process, kind, Function::Write, 0, Value::One(value), time);
+            let line = |kind, time| Line::new(process, kind, f, 0, Value::One(value), time);
             lines.push(line(EventKind::Invoke, at));
             let mut ok = line(EventKind::Ok, at + 10);
             ok.zxid = Some(epoch << 32 | value.unsigned_abs());
@@ -118,7 +123,7 @@ mod tests {
     }
 
     fn verdict(events: &[Stamped], ops: &[(RunNs, u64)]) -> Verdict {
-        check(&writes(ops), 32, &standing(events)).verdict
+        check(&writes(ops), 32, &standing(events)).expect("changes").verdict
     }
 
     #[test]
@@ -135,8 +140,11 @@ mod tests {
         assert_eq!(verdict(&events, &[(100, 1)]), Verdict::Valid, "at the very moment");
         assert_eq!(verdict(&events, &[(200, 3)]), Verdict::Valid, "a later one stands and was not heard yet");
         assert_eq!(verdict(&events, &[(50, 1), (101, 1)]), Verdict::Invalid);
-        let found = check(&writes(&[(101, 1)]), 32, &standing(&events));
+        let found = check(&writes(&[(101, 1)]), 32, &standing(&events)).expect("a change");
         let sentence = found.counterexample.expect("a counterexample").sentence;
         assert!(sentence.contains("has its place in epoch 1, but epoch 2 stood"), "{sentence}");
+        let added = check(&changes(Function::Add, &[(101, 1)]), 32, &standing(&events));
+        assert_eq!(added.expect("a change").verdict, Verdict::Invalid);
+        assert!(check(&writes(&[]), 32, &standing(&events)).is_none());
     }
 }

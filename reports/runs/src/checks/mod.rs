@@ -4,7 +4,8 @@
 //!
 //! - [`promises`]: what the system promised, judged on the history by `workloads`, with what stood beside it.
 //! - [`progress`]: a quorum that is connected goes on; [`recovery`]: every member comes back.
-//! - [`mod@bench`]: what the bench itself owes. None of these can convict.
+//! - [`fencing`]: no change is acknowledged in an epoch that had ended.
+//! - [`mod@bench`]: what the bench itself owes. None of the bench's checks can convict.
 
 use checker::history::Loaded;
 use checker::verdict::CheckResult;
