@@ -6,6 +6,9 @@ use crate::etcd::Etcd;
 use crate::system::System;
 use crate::zookeeper::ZooKeeper;
 
+/// The system that a text means; none where it means another, and what to write where it makes no sense.
+pub type Chosen = Option<Result<Arc<dyn System>, String>>;
+
 /// A system as it is listed to a person.
 #[derive(Clone, Copy)]
 pub struct Entry {
@@ -14,7 +17,7 @@ pub struct Entry {
     /// What it is, and what it promises.
     pub about: &'static str,
     /// The system that a text means, for an ensemble of so many; none when it means another.
-    choose: fn(&str, u32) -> Option<Result<Arc<dyn System>, String>>,
+    choose: fn(&str, u32) -> Chosen,
 }
 
 /// All of them, in the order in which they are listed. The first is what is tested when nobody says.
@@ -47,7 +50,7 @@ pub const SYSTEMS: &[Entry] = &[
 /// # Errors
 /// What to write instead of a parameter that makes no sense.
 #[must_use]
-pub fn choose(text: &str, nodes: u32) -> Option<Result<Arc<dyn System>, String>> {
+pub fn choose(text: &str, nodes: u32) -> Chosen {
     SYSTEMS.iter().find_map(|entry| (entry.choose)(text, nodes))
 }
 
