@@ -8,9 +8,9 @@
 //! Apache ZooKeeper is not part of this: [`java`] looks for it on the machine, and [`zoo_cfg`] writes what its
 //! members are told. Only local processes can be Java members; containers take any image.
 //!
-//! - [`launch`]: how members are started; [`log_lines`]: what Java members log that is news.
+//! - `launch`: how members are started; `log_lines`: what Java members log that is news.
 //! - [`words`]: what members answer when they are asked from outside.
-//! - [`session`]: the client.
+//! - `session`: the client.
 
 pub mod java;
 pub mod words;
