@@ -36,7 +36,12 @@ fn worlds_that_failed_once_are_valid() {
     let echo = 91_269_952;
     // A leader's disk was told faster than it stored, and the judge waited for it: the change needed its vote.
     let behind = 92_112_557;
-    let swept = sweep([stuck, echo, behind], Options::default());
+    // An observer went from the history of an epoch to an older leader that came back: it could not note the older epoch, or
+    // had applied what that leader cut.
+    let observers = [92_672_269, 92_924_147];
+    // A tree that is sent took longer than a member may wait for it, time and again.
+    let stream = 92_244_728;
+    let swept = sweep([stuck, echo, behind, stream].into_iter().chain(observers), Options::default());
     assert_eq!(swept.violations, []);
     // A member that was not told of a removal stood back behind the one that was removed, and nobody answered it.
     let membership = Options { only: Some(Only::Membership), ..Options::default() };

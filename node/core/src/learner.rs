@@ -329,12 +329,15 @@ impl Learner {
             // Epochs are signed on the wire: promising this one would be promising never to follow anybody.
             return Err(Leave::because(format!("epoch {epoch} is beyond what the wire can carry")));
         }
-        // An observer's promise counts for nothing, so nothing keeps it from an older leader that still stands.
-        if epoch < base.accepted_epoch && !self.observes {
-            let accepted = base.accepted_epoch;
-            return Err(Leave::because(format!(
-                "epoch {epoch} is older than epoch {accepted}, which we accepted"
-            )));
+        // An observer's promise counts for nothing, so that does not keep it from an older leader that still stands. Once it
+        // has taken over the history of a later epoch, a quorum has promised that one: the older leader is about to learn
+        // that it has none, and what was applied behind its back can't be taken back.
+        let (least, how) = match self.observes {
+            true => (base.current_epoch, "whose history we took over"),
+            false => (base.accepted_epoch, "which we accepted"),
+        };
+        if epoch < least {
+            return Err(Leave::because(format!("epoch {epoch} is older than epoch {least}, {how}")));
         }
         self.epoch = epoch;
         self.phase = Phase::Promised;

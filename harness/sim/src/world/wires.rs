@@ -94,11 +94,14 @@ impl<P: Plant> World<P> {
     }
 
     /// How long a tree is on its way behind the packet that announces it, and all that follows behind it: long
-    /// enough for either side to die meanwhile.
+    /// enough for either side to die meanwhile. After the faults it leaves room within the limit for taking a
+    /// history over, or a member whose luck is bad would never be brought in.
     fn stream_us(&mut self) -> u64 {
         let (least, most) = (0, STREAM_TIMEOUTS * self.drawn.peer_timeout_ms * 1000);
         let (least, most) = self.drawn.rare.stream_us.unwrap_or((least, most));
-        self.dice.between(least, most)
+        let drawn_us = self.dice.between(least, most);
+        let init_us = u64::from(self.drawn.init_limit) * self.drawn.tick_time_ms * 1000;
+        if self.in_chaos() { drawn_us } else { drawn_us.min(init_us / 2) }
     }
 
     /// Closes an end: the other one learns of it behind everything that was sent.
