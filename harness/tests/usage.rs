@@ -156,10 +156,19 @@ fn help_names_what_flags_take_and_no_line_of_it_is_wider_than_a_terminal() {
     let folder = tempfile::tempdir().expect("a folder");
     let help = harness(folder.path(), &["run", "--help"]).stdout;
     let help = String::from_utf8_lossy(&help).into_owned();
-    for name in ["ephemeral", "docker", "mixed:N", "partition-ring", "ack-before-fsync", "--publish"] {
+    for name in [
+        "ephemeral",
+        "docker",
+        "partition-ring",
+        "ack-before-fsync",
+        "etcd",
+        "mixed:N",
+        "--observers",
+        "cached-reads",
+        "--publish",
+    ] {
         assert!(help.contains(name), "{name}: {help}");
     }
-    assert!(!help.contains("--observers"), "a flag that is not in this build is shown");
     assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
 }
 
