@@ -11,6 +11,7 @@
 //!
 //! - [`op`]: what is asked for; [`outcome`]: what came of it.
 //! - [`workload`]: what a workload is; [`params`]: what its user decides.
+//! - [`text`]: how values stand in stores of bytes, for mappings.
 //! - [`case`]: what a check is given; [`beside`]: what it knows besides the history.
 //! - [`judge`]: everything that is decided after a run, as a function of its history and of what was seen
 //!   beside it.
@@ -24,6 +25,7 @@ pub mod judge;
 pub mod op;
 pub mod outcome;
 pub mod params;
+pub mod text;
 pub mod workload;
 
 mod rotation;

@@ -1,10 +1,11 @@
 //! What came of an operation, as a system's mapping says it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use checker::history::{Event, EventKind, Function, Value};
 
-use crate::op::Op;
+use crate::op::{Object, Op};
 
 /// The value recorded for data that no write of a workload can have left: it reads as a value that nobody
 /// wrote, so that corruption is judged as the violation it is.
@@ -71,12 +72,28 @@ impl Outcome {
         Self::without_result(EventKind::Fail, op, format!("not-sent: {why}"))
     }
 
-    /// An operation whose answer never came. A look has no effect, so a lost one is simply over; a change may
-    /// have happened.
+    /// An operation whose answer never came.
     #[must_use]
     pub fn lost(op: &Op, why: &str) -> Self {
-        let kind = if op.is_change() { EventKind::Info } else { EventKind::Fail };
-        Self::without_result(kind, op, format!("lost: {why}"))
+        Self::without_result(op.unknown_fate(), op, format!("lost: {why}"))
+    }
+
+    /// An operation whose answer says nothing about it.
+    #[must_use]
+    pub fn wrong_answer(op: &Op) -> Self {
+        Self::without_result(op.unknown_fate(), op, "wrong-answer".to_owned())
+    }
+
+    /// A read of what no write of a workload can have left: never asked for, and so a violation.
+    #[must_use]
+    pub fn unreadable(op: &Op, seen: Option<u64>) -> Self {
+        let value = match op.object {
+            Object::Register => Value::One(UNREADABLE),
+            Object::Set | Object::List | Object::Numbers | Object::Names | Object::Session => {
+                Value::List(Arc::from([UNREADABLE]))
+            }
+        };
+        Self { error: Some("unreadable-data".to_owned()), ..Self::told(value, seen) }
     }
 
     /// The opening of a session with this time-out.

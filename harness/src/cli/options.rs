@@ -125,8 +125,8 @@ fn cluster(text: &str) -> Result<Where, Failure> {
     Ok(Where { kind, reason })
 }
 
-fn workload(text: &str) -> Result<&'static str, Failure> {
-    Kind::from_name(text).map(Kind::name).ok_or_else(|| {
+fn workload(text: &str) -> Result<Kind, Failure> {
+    Kind::from_name(text).ok_or_else(|| {
         let advice = "`harness list workloads` says what each does:";
         Failure::Usage(suggest::unknown("workload", text, &names::workloads(), advice))
     })
@@ -163,7 +163,7 @@ fn run_name(args: &RunArgs, options: &RunOptions) -> Result<String, Failure> {
         let (tried, _) = options.plan().faults(options.time_limit).tried_and_not();
         let nemeses: Vec<&str> = tried.iter().map(|nemesis| nemesis.name()).collect();
         let broken = if nemeses.is_empty() { Nemesis::NONE.to_owned() } else { nemeses.join("+") };
-        return Ok(shortened(format!("{}-{broken}", options.workload)));
+        return Ok(shortened(format!("{}-{broken}", options.workload.name())));
     };
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '.');
     let sound = !name.is_empty()

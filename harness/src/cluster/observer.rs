@@ -129,11 +129,19 @@ fn leaders(views: &BTreeMap<MemberId, View>) -> BTreeMap<u32, MemberId> {
 /// Whether a role is more than what is known of a member.
 fn is_news(member: MemberId, role: Role, before: Stand) -> bool {
     let Stand::Established { leader, epoch, serving: true } = before else { return true };
-    match role.whom {
-        Whom::Itself => (leader, epoch) != (member, role.epoch),
-        Whom::Member(other) => (leader, epoch) != (other, role.epoch),
+    match leader_of(member, role) {
+        Some(shown) => (leader, epoch) != (shown, role.epoch),
         // Nobody changes its leader without serving nobody in between, so whoever serves on follows on.
-        Whom::Unsaid => leader == member || role.epoch > epoch,
+        None => leader == member || role.epoch > epoch,
+    }
+}
+
+/// The leader that a member shows; none where it does not say whom it follows.
+fn leader_of(member: MemberId, role: Role) -> Option<MemberId> {
+    match role.whom {
+        Whom::Itself => Some(member),
+        Whom::Member(leader) => Some(leader),
+        Whom::Unsaid => None,
     }
 }
 
@@ -144,20 +152,12 @@ fn joined(
     reigns: &BTreeMap<u32, MemberId>,
     leaders: &BTreeMap<u32, MemberId>,
 ) -> Option<(MemberId, u32)> {
-    match role.whom {
-        Whom::Itself => {
-            let is_anothers = reigns.get(&role.epoch).is_some_and(|leader| *leader != member);
-            (!is_anothers).then_some((member, role.epoch))
-        }
-        Whom::Member(leader) => {
-            let is_anothers = reigns.get(&role.epoch).is_some_and(|known| *known != leader);
-            (!is_anothers).then_some((leader, role.epoch))
-        }
-        Whom::Unsaid => {
-            let (epoch, leader) = leaders.iter().rfind(|(_, leader)| **leader != member)?;
-            (role.epoch <= *epoch).then_some((*leader, *epoch))
-        }
+    if let Some(leader) = leader_of(member, role) {
+        let is_anothers = reigns.get(&role.epoch).is_some_and(|known| *known != leader);
+        return (!is_anothers).then_some((leader, role.epoch));
     }
+    let (epoch, leader) = leaders.iter().rfind(|(_, leader)| **leader != member)?;
+    (role.epoch <= *epoch).then_some((*leader, *epoch))
 }
 
 #[cfg(test)]
@@ -198,6 +198,7 @@ mod tests {
         assert!(!is_news(role(false, 5), follows(2, 5)));
         assert_eq!(found(role(false, 6)), None, "its leader has not been heard yet");
     }
+
     #[test]
     fn who_says_whom_it_follows_is_believed_at_once() {
         let role = Role { whom: Whom::Member(MemberId(2)), epoch: 9 };

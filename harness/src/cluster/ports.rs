@@ -188,15 +188,20 @@ mod tests {
             for address in [plan.client(*id), plan.peer(*id, 0), plan.peer(*id, 1)] {
                 assert!(seen.insert(address.port()));
             }
-            for other in ids.iter().filter(|other| *other != id) {
-                let pair = Pair::new(*id, *other);
-                let (first, second) = (plan.dial(pair, 0).port(), plan.dial(pair, 1).port());
-                let is_first = layout.dialling == Dialling::ByPair
-                    || other.0 == 1 && id.0 == 2
-                    || other.0 != 1 && id.0 == 1;
-                assert_eq!(seen.insert(first) && seen.insert(second), is_first);
-            }
         }
+        let pairs = || ids.iter().flat_map(|one| ids.iter().map(|other| Pair::new(*one, *other)));
+        let dialled: BTreeSet<u16> = pairs()
+            .filter(|pair| pair.from != pair.to)
+            .flat_map(|pair| [plan.dial(pair, 0).port(), plan.dial(pair, 1).port()])
+            .collect();
+        // Two for each ordered pair, or for each member that anybody dials.
+        let expected = match layout.dialling {
+            Dialling::ByPair => ids.len() * (ids.len() - 1),
+            Dialling::Together if ids.len() == 1 => 0,
+            Dialling::Together => ids.len(),
+        };
+        assert_eq!(dialled.len(), 2 * expected);
+        assert!(dialled.into_iter().all(|port| seen.insert(port)));
         let past = plan.base() + GRID;
         assert!(seen.iter().all(|port| (plan.base()..past).contains(port)));
     }

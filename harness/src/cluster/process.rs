@@ -2,11 +2,9 @@
 //!
 //! The bundled node is this very executable under its hidden subcommand `member`, so nothing else has to be
 //! built; members of another system are started as it was found on this machine ([`harness_systems::Installation`]),
-//! behind the same links and with the same end. Members speak with each other through links
-//! ([`crate::links`]), and wall clocks are
-//! shifted by tracing ([`harness_clock`]). Children are in
-//! process groups of their own, so that Ctrl-C reaches the harness alone, which then heals in order; they
-//! ask the kernel to die with the harness, whatever kills it.
+//! behind the same links and with the same end. Members speak with each other through links ([`crate::links`]), and wall
+//! clocks are shifted by tracing ([`harness_clock`]). Children are in process groups of their own, so that Ctrl-C reaches
+//! the harness alone, which then heals in order; they ask the kernel to die with the harness, whatever kills it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -193,7 +191,7 @@ impl ProcessCluster {
             folder: std::path::absolute(&member.place().folder).context("finding the run's folder")?,
             addresses: &self.ports,
             members: &self.ids,
-            voters: self.settings.voters(),
+            voters: self.voters(),
             id,
         };
         let mut command = self.installation.command(&seat, self.server(id), lose_unsynced)?;

@@ -10,13 +10,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use harness_systems::{System, Wanted, catalogue};
+use harness_systems::{System, catalogue};
 use runs::numbers::count;
 
 use super::screen::print;
 use crate::cluster::ports::{self, Layout};
 use crate::cluster::procfs::Identity;
-use crate::config::{SESSION_RANGE, TICK};
+use crate::config::usually_wanted;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
 
@@ -78,17 +78,7 @@ fn systems() -> Vec<Finding> {
     let found = |name: &'static str| {
         let system =
             catalogue::choose(name, USUAL_NODES)?.ok().filter(|system| system.traits().only_processes)?;
-        let wanted = Wanted {
-            nodes: USUAL_NODES,
-            observers: 0,
-            seed: 0,
-            peer_timeout: system.traits().usual_peer_timeout,
-            tick: TICK,
-            sessions: SESSION_RANGE,
-            programs: None,
-            bug: None,
-        };
-        let (sound, words) = match system.install(&wanted) {
+        let (sound, words) = match system.install(&usually_wanted(&*system, USUAL_NODES)) {
             Ok(found) => {
                 let version = |(of, version): (String, String)| format!("{of} {version}");
                 let words = found.versions().into_iter().map(version).collect::<Vec<_>>().join(", ");

@@ -54,13 +54,12 @@ fn workloads() -> Vec<Row> {
 
 /// Each with what its runs take when nobody says otherwise.
 fn systems() -> Vec<Row> {
-    let usual = |name: &str| {
-        // A parameter that any ensemble of five has room for.
-        let system = catalogue::choose(&name.replace('N', "1"), 5)?.ok()?.traits();
+    let usual = |example: &str| {
+        let system = catalogue::choose(example, 5)?.ok()?.traits();
         let (interval, timeout) = (span::show(system.usual_interval), span::show(system.usual_peer_timeout));
         Some(format!(" [--interval {interval}, --peer-timeout {timeout}]"))
     };
-    let about = |system: &Entry| format!("{}{}", system.about, usual(system.name).unwrap_or_default());
+    let about = |system: &Entry| format!("{}{}", system.about, usual(system.example).unwrap_or_default());
     SYSTEMS.iter().map(|system| (system.name, about(system))).collect()
 }
 

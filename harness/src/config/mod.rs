@@ -88,8 +88,8 @@ pub struct RunOptions {
     pub zookeeper: Option<String>,
     /// Apache ZooKeeper's tick.
     pub tick: Duration,
-    /// The workload's name.
-    pub workload: &'static str,
+    /// What clients do.
+    pub workload: Kind,
     /// The nemeses that take turns; none of them is a run without faults.
     pub nemeses: Vec<Nemesis>,
     /// Whether they act at once instead, each in its own rhythm.
@@ -169,10 +169,7 @@ impl RunOptions {
                 bug.name()
             )));
         }
-        if !system.only_processes {
-            return Ok(());
-        }
-        if matches!(self.cluster.kind, ClusterKind::Docker | ClusterKind::Sim) {
+        if system.only_processes && matches!(self.cluster.kind, ClusterKind::Docker | ClusterKind::Sim) {
             let how = match self.cluster.kind {
                 ClusterKind::Docker if system.takes_java => {
                     "write --cluster process, or --image NAME for a container of it"
@@ -184,7 +181,7 @@ impl RunOptions {
                 system.whose
             )));
         }
-        if self.containers.any() {
+        if system.only_processes && self.containers.any() {
             return Err(Failure::usage(format!(
                 "--system {name} is for local processes and --image for containers: leave one of them out"
             )));
@@ -200,14 +197,10 @@ impl RunOptions {
 
     /// A workload whose operations the system does not have is refused before anything starts.
     fn check_workload(&self) -> Result<(), Failure> {
-        let functions = Kind::from_name(self.workload).unwrap_or_default().functions();
-        let Some(why) = functions.iter().find_map(|function| self.system.lacks(*function)) else {
-            return Ok(());
-        };
-        let fits =
-            |kind: &Kind| kind.functions().iter().all(|function| self.system.lacks(*function).is_none());
-        let names: Vec<&str> = Kind::ALL.iter().copied().filter(fits).map(Kind::name).collect();
-        Err(Failure::usage(format!("--workload {}: {why}; take {}", self.workload, names.join(", "))))
+        let lacks = |kind: &Kind| kind.functions().iter().find_map(|function| self.system.lacks(*function));
+        let Some(why) = lacks(&self.workload) else { return Ok(()) };
+        let name = self.workload.name();
+        Err(Failure::usage(format!("--workload {name}: {why}; take {}", names(|kind| lacks(kind).is_none()))))
     }
 
     /// Every member, observers included.
@@ -218,14 +211,13 @@ impl RunOptions {
     /// What an installation of the system is wanted for.
     pub fn wanted(&self) -> Wanted {
         Wanted {
-            nodes: self.nodes,
             observers: self.observers,
             seed: self.seed,
             peer_timeout: self.peer_timeout,
             tick: self.tick,
-            sessions: SESSION_RANGE,
             programs: self.zookeeper.clone(),
             bug: self.plant.and_then(Plant::of_members).map(|bug| bug.name()),
+            ..usually_wanted(&*self.system, self.nodes)
         }
     }
 
@@ -278,14 +270,11 @@ impl RunOptions {
         if !self.fail_fast {
             return Ok(());
         }
-        let live = Kind::from_name(self.workload).is_some_and(Kind::goes_along);
-        if !live {
-            let names: Vec<&str> =
-                Kind::ALL.iter().copied().filter(|kind| kind.goes_along()).map(Kind::name).collect();
+        if !self.workload.goes_along() {
             return Err(Failure::usage(format!(
                 "--fail-fast: the workload {} is judged at its end only; leave the flag out, or take --workload {}",
-                self.workload,
-                names.join(" or ")
+                self.workload.name(),
+                names(|kind| kind.goes_along())
             )));
         }
         Ok(())
@@ -425,7 +414,7 @@ impl RunOptions {
             flag("image-command", word.clone(), "");
         }
         flag("publish", publish.map(|address| address.to_string()).unwrap_or_default(), "");
-        flag("workload", self.workload.to_owned(), "register");
+        flag("workload", self.workload.name().to_owned(), Kind::default().name());
         let usual = self.system.traits();
         flag("interval", span::show(self.interval), &span::show(usual.usual_interval));
         flag("rate", self.rate.to_string(), "1000");
@@ -441,4 +430,24 @@ impl RunOptions {
         flag("seed", self.seed.to_string(), "");
         words.join(" ")
     }
+}
+
+/// What an installation of a system is wanted for when nobody says otherwise.
+pub fn usually_wanted(system: &dyn System, nodes: u32) -> Wanted {
+    Wanted {
+        nodes,
+        observers: 0,
+        seed: 0,
+        peer_timeout: system.traits().usual_peer_timeout,
+        tick: TICK,
+        sessions: SESSION_RANGE,
+        programs: None,
+        bug: None,
+    }
+}
+
+/// The workloads for which this holds, to choose from.
+fn names(holds: impl Fn(&Kind) -> bool) -> String {
+    let names: Vec<&str> = Kind::ALL.iter().copied().filter(holds).map(Kind::name).collect();
+    names.join(", ")
 }

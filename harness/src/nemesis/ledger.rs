@@ -66,19 +66,13 @@ impl Inner {
 
 impl Ledger {
     /// A ledger in which nothing is in force.
-    pub fn new(members: &[MemberId]) -> Self {
-        let everybody = members.to_vec();
+    pub fn new(members: &[MemberId], voters: &[MemberId]) -> Self {
         Self {
-            voters: everybody.clone(),
-            members: everybody,
+            members: members.to_vec(),
+            voters: voters.to_vec(),
             inner: Mutex::default(),
             version: watch::Sender::new(0),
         }
-    }
-
-    /// The same, where only these vote.
-    pub fn with_voters(self, voters: &[MemberId]) -> Self {
-        Self { voters: voters.to_vec(), ..self }
     }
 
     /// The same, with what each member runs as.
@@ -217,7 +211,7 @@ mod tests {
     use crate::nemesis::Nemesis;
 
     fn ledger() -> Ledger {
-        Ledger::new(&[1, 2, 3].map(MemberId))
+        Ledger::new(&[1, 2, 3].map(MemberId), &[1, 2, 3].map(MemberId))
     }
 
     fn planned(id: &str, kind: Nemesis) -> PlannedFault {

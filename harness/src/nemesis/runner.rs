@@ -76,7 +76,7 @@ impl Runner {
         mut stop: watch::Receiver<bool>,
     ) -> anyhow::Result<()> {
         let runner = Arc::new(self);
-        let ledger = Ledger::new(runner.cluster.members()).with_voters(runner.cluster.voters());
+        let ledger = Ledger::new(runner.cluster.members(), runner.cluster.voters());
         let ledger = Arc::new(ledger.with_servers(runner.cluster.servers()));
         let (halt, halted) = watch::channel(false);
         let mut lanes = JoinSet::new();

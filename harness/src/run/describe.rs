@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use runs::cluster_kind::ClusterKind;
 use runs::results::{Host, RunInfo, SystemInfo};
-use workloads::{Kind, Params, Workload};
+use workloads::{Params, Workload};
 
 use super::{Prepared, may_be_stale};
 use crate::clock::whole_milliseconds;
@@ -33,17 +33,13 @@ const EXPIRING_SESSION: Duration = Duration::from_secs(4);
 /// The workload that was asked for.
 pub(crate) fn workload(options: &RunOptions) -> Result<Workload, Failure> {
     let params = Params::of_keys(u64::from(options.keys));
-    Workload::new(kind(options), params, seed::stream(options.seed, "operations"))
+    Workload::new(options.workload, params, seed::stream(options.seed, "operations"))
         .map_err(|error| Failure::usage(error.to_string()))
-}
-
-pub(crate) fn kind(options: &RunOptions) -> Kind {
-    Kind::from_name(options.workload).unwrap_or_default()
 }
 
 /// The time-out that sessions of the load ask for.
 pub(crate) fn session_timeout(options: &RunOptions) -> Duration {
-    if kind(options).sessions_expire() {
+    if options.workload.sessions_expire() {
         options.session_timeout.min(EXPIRING_SESSION)
     } else {
         options.session_timeout
@@ -78,7 +74,7 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         system: system(prepared),
         nodes: options.nodes,
         observers: options.observers,
-        workload: options.workload.to_owned(),
+        workload: options.workload.name().to_owned(),
         nemeses: names(tried),
         kinds,
         not_tried: names(not_tried),
@@ -151,7 +147,7 @@ pub(super) fn first_lines(prepared: &Prepared) {
             ClusterKind::Sim => "the simulator",
         },
         options.cluster.reason,
-        options.workload,
+        options.workload.name(),
         options.rate,
         plural(index(options.concurrency.into()), "client"),
         plural(index(options.keys.into()), "key"),

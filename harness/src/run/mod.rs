@@ -232,8 +232,7 @@ async fn live(
     let options = &prepared.options;
     let history = prepared.folder.history();
     let stale = may_be_stale(options);
-    let live =
-        Live::start(describe::kind(options), stale, &history, options.fail_fast, clock, &prepared.progress)?;
+    let live = Live::start(options.workload, stale, &history, options.fail_fast, clock, &prepared.progress)?;
     let feed = live.as_ref().map(Live::feed).unwrap_or_default();
     let (recorder, writer) = Recorder::create(&history, clock, feed)?;
     let journal = Journal::create(&prepared.folder.faults())?;

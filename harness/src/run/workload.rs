@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::interrupt::Interrupt;
-use super::{Prepared, Stop, describe};
+use super::{Prepared, Stop};
 use crate::clock::{RunNs, nanoseconds};
 use crate::exit::Failure;
 use crate::live::Live;
@@ -154,7 +154,7 @@ impl Workload<'_> {
             lose_unsynced: self.prepared.options.lose_unsynced,
             calm: Arc::new(Shown {
                 recorder: self.shared.recorder.clone(),
-                functions: describe::kind(&self.prepared.options).functions(),
+                functions: self.prepared.options.workload.functions(),
             }),
             progress: self.prepared.progress.clone(),
         };
@@ -168,7 +168,7 @@ impl Workload<'_> {
     /// Until enough has succeeded since the last fault to tell that the ensemble recovered from it. A fault that
     /// was slow to heal leaves little of the time limit, and a run that ends there has shown nothing.
     async fn aftermath(&self) {
-        let functions = describe::kind(&self.prepared.options).functions();
+        let functions = self.prepared.options.workload.functions();
         let shown = || self.shared.recorder.succeeded_in_calm(functions, MINIMUM_EACH);
         let deadline = Instant::now() + AFTERMATH;
         while !shown() && Instant::now() < deadline {

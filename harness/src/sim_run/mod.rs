@@ -117,11 +117,7 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         history: HistoryWriter::new(BufWriter::new(file)),
         counts: Counts::default(),
         calm: Calm::default(),
-        live: if options.fail_fast {
-            Live::start(describe::kind(options), &path, &prepared.progress)
-        } else {
-            None
-        },
+        live: if options.fail_fast { Live::start(options.workload, &path, &prepared.progress) } else { None },
     };
     let mut observed = Observed::default();
     let outcome = run.live(&prepared.schedule, interrupt, &mut observed);

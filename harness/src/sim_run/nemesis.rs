@@ -23,7 +23,7 @@ use crate::nemesis::runner::{CALM_SHARE, LEADER_PATIENCE_SHARE, evidence, inject
 use crate::nemesis::{PlannedFault, Schedule};
 use crate::num::index;
 use crate::num::plural;
-use crate::run::{Prepared, describe};
+use crate::run::Prepared;
 use harness_core::fault::action::Action;
 use harness_core::fault::scene::Resolved;
 
@@ -89,12 +89,12 @@ impl<'a> Nemeses<'a> {
         let hands = Hands {
             prepared,
             journal,
-            ledger: Ledger::new(members).with_voters(&members[..voters]),
+            ledger: Ledger::new(members, &members[..voters]),
             members: members.to_vec(),
             overlap: schedule.overlap,
             interval_us: schedule.interval_ms * 1000,
             start_us,
-            functions: describe::kind(&prepared.options).functions(),
+            functions: prepared.options.workload.functions(),
         };
         Self { hands, lanes }
     }

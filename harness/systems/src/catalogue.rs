@@ -14,6 +14,8 @@ pub type Chosen = Option<Result<Arc<dyn System>, String>>;
 pub struct Entry {
     /// The name on the command line.
     pub name: &'static str,
+    /// The same, with a parameter for which any ensemble of five has room.
+    pub example: &'static str,
     /// What it is, and what it promises.
     pub about: &'static str,
     /// The system that a text means, for an ensemble of so many; none when it means another.
@@ -24,22 +26,26 @@ pub struct Entry {
 pub const SYSTEMS: &[Entry] = &[
     Entry {
         name: "node",
+        example: "node",
         about: "the bundled node: linearizable updates, and reads too (sync and getData as one operation)",
         choose: |text, _| (text == "node").then(|| Ok(Arc::new(ZooKeeper::Node) as _)),
     },
     Entry {
         name: "zookeeper",
+        example: "zookeeper",
         about: "Apache ZooKeeper as local processes, where Java and it are installed: linearizable updates; reads \
                 may be stale in their session's order, its sync being no quorum operation (ZOOKEEPER-1675)",
         choose: |text, _| (text == "zookeeper").then(|| Ok(Arc::new(ZooKeeper::Apache) as _)),
     },
     Entry {
         name: "mixed:N",
+        example: "mixed:1",
         about: "N members of Apache ZooKeeper, drawn from the seed, the others node: promises what both promise",
         choose: |text, nodes| Some(ZooKeeper::mixed(text, nodes)?.map(|system| Arc::new(system) as _)),
     },
     Entry {
         name: "etcd",
+        example: "etcd",
         about: "etcd 3.4 or newer as local processes, where it is installed: linearizable reads and updates",
         choose: |text, _| (text == "etcd").then(|| Ok(Arc::new(Etcd) as _)),
     },

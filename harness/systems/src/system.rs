@@ -194,8 +194,8 @@ pub struct Seat<'a> {
     pub addresses: &'a dyn Addresses,
     /// Everybody: voters first, observers behind them.
     pub members: &'a [MemberId],
-    /// How many of them vote.
-    pub voters: usize,
+    /// Those of them that vote.
+    pub voters: &'a [MemberId],
     /// Whose seat it is.
     pub id: MemberId,
 }
@@ -204,7 +204,7 @@ impl Seat<'_> {
     /// Whether a member observes and has no vote.
     #[must_use]
     pub fn observes(&self, member: MemberId) -> bool {
-        !self.members.iter().take(self.voters).any(|voter| *voter == member)
+        !self.voters.contains(&member)
     }
 
     /// Where its data lies.

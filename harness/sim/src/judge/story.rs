@@ -21,7 +21,8 @@ use checker::history::{History, NEVER, Op, OpKind, Outcome};
 use node_wire::ids::Zxid;
 use node_wire::txn::{Entry, Txn};
 use workloads::op::Object;
-use zookeeper_mapping::{decode, path};
+use workloads::text;
+use zookeeper_mapping::path;
 
 use super::Judge;
 
@@ -65,7 +66,7 @@ impl Judge {
                 Txn::SetData { path, data, version } => (path, *version, data),
                 _ => continue,
             };
-            let value = data.as_deref().and_then(decode);
+            let value = data.as_deref().and_then(text::value);
             let states = registers.entry(path.to_string()).or_default();
             states.push(State { zxid: zxid.0, version: i64::from(version), value });
         }

@@ -30,16 +30,9 @@ pub(crate) enum Deed {
 /// The largest key that a script may name.
 const MAX_KEY: u64 = 9_999;
 
-/// The letter of a workload's places. What a session does has no place.
+/// The letter of a workload's places: that of its nodes.
 fn letter(kind: Kind) -> char {
-    match kind.object() {
-        Object::Register => 'r',
-        Object::Set => 's',
-        Object::List => 'l',
-        Object::Numbers => 'q',
-        Object::Names => 'e',
-        Object::Session => '-',
-    }
+    zookeeper_mapping::letter(kind.object())
 }
 
 impl fmt::Display for Deed {

@@ -27,8 +27,8 @@ const SYNC_LIMIT: u32 = 2;
 pub(super) struct Common<'a> {
     /// Every member's address.
     pub(super) ensemble: &'a [(MemberId, IpAddr)],
-    /// How many of them vote; observers stand behind them.
-    pub(super) voters: usize,
+    /// Those of them that vote.
+    pub(super) voters: &'a [MemberId],
     /// The container whose namespaces it joins.
     pub(super) holder: &'a str,
     /// Its volumes and where they are mounted.
@@ -47,7 +47,7 @@ pub(super) struct Bundled<'a> {
 
 impl Common<'_> {
     fn observes(&self, member: MemberId) -> bool {
-        !self.ensemble.iter().take(self.voters).any(|(voter, _)| *voter == member)
+        !self.voters.contains(&member)
     }
 
     fn host(&self, base: HostConfig) -> HostConfig {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn common<'a>(ensemble: &'a [(MemberId, IpAddr)], volumes: &'a [(String, &'static str)]) -> Common<'a> {
-        Common { ensemble, voters: 1, holder: "h1", volumes, labels: HashMap::new() }
+        Common { ensemble, voters: &[MemberId(1)], holder: "h1", volumes, labels: HashMap::new() }
     }
 
     #[test]

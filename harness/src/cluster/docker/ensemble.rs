@@ -25,10 +25,10 @@ use super::member::Member;
 use super::trouble::Trouble;
 use super::{image, keep};
 use crate::clock::{RunClock, RunNs, whole_milliseconds};
-use crate::cluster::Cut;
 use crate::cluster::observer::{self, Watched};
 use crate::cluster::settings::MemberSettings;
 use crate::cluster::voice::Place;
+use crate::cluster::{Cluster, Cut};
 use crate::events::EventLog;
 use crate::exit::Failure;
 
@@ -163,7 +163,7 @@ impl DockerCluster {
             self.holders.iter().map(|(id, holder)| (*id, holder.address)).collect();
         let common = Common {
             ensemble: &ensemble,
-            voters: self.settings.voters(),
+            voters: self.voters(),
             holder: &holder.id,
             volumes: self.volumes.get(&id).map(Vec::as_slice).unwrap_or_default(),
             labels: self.belongings.labels().of("member"),

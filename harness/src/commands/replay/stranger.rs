@@ -102,7 +102,7 @@ pub(super) fn agrees(run: &RunInfo, options: &RunOptions, folder: &Path) -> Resu
         ("concurrency", run.concurrency == options.concurrency),
         ("keys", run.keys == options.keys),
         ("observers", run.observers == options.observers),
-        ("workload", run.workload == options.workload),
+        ("workload", run.workload == options.workload.name()),
         ("nemeses", nemeses()),
         ("interval_ms", run.interval_ms == whole_milliseconds(options.interval)),
         ("time_limit_ms", run.time_limit_ms == whole_milliseconds(options.time_limit)),

@@ -10,7 +10,7 @@ use checker::history::{BAD_VERSION, EventKind, Value};
 use serde::Deserialize;
 use serde_json::json;
 use workloads::op::{Body, Object, Op};
-use workloads::{Claims, Outcome, Refusal, UNREADABLE};
+use workloads::{Claims, Outcome, Refusal, UNREADABLE, text};
 
 use super::gateway::Reply;
 
@@ -31,10 +31,6 @@ const TXN: &str = "/v3/kv/txn";
 const UNSUPPORTED: &str = "etcd has no such operation here";
 /// The error of a register that is not there.
 const NO_KEY: &str = "no-key";
-/// The error beside a read whose value no write of the workload can have left.
-const UNREADABLE_DATA: &str = "unreadable-data";
-/// The error of an answer that says nothing about the request.
-const WRONG_ANSWER: &str = "wrong-answer";
 
 /// Errors by which etcd refuses before anything is proposed. A full store is none of them: the change that finds it
 /// full may be made, and is answered with that error all the same.
@@ -55,28 +51,17 @@ fn key(object: Object, key: u64) -> String {
 const BELOW: char = '/';
 const BEHIND: char = '0';
 
-fn encoded(text: &str) -> String {
+fn encoded(text: impl AsRef<[u8]>) -> String {
     STANDARD.encode(text)
 }
 
-fn decoded(text: &str) -> Option<String> {
-    String::from_utf8(STANDARD.decode(text).ok()?).ok()
-}
-
-/// Lists are decimal texts joined by commas.
-fn list_text(list: impl Iterator<Item = i64>) -> String {
-    list.map(|element| element.to_string()).collect::<Vec<_>>().join(",")
-}
-
-/// An integer as it was written, and nothing else.
-fn number(text: &str) -> Option<i64> {
-    let value: i64 = text.parse().ok()?;
-    (value.to_string() == text).then_some(value)
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(text).ok()
 }
 
 /// The request that does this; none for what etcd has no request for.
 pub(super) fn asked(op: &Op) -> Option<Asked> {
-    let own = encoded(&key(op.object, op.key));
+    let own = encoded(key(op.object, op.key));
     let create = |value: String| {
         let compare = json!([{"key": own, "target": "CREATE", "result": "EQUAL", "create_revision": "0"}]);
         transaction(compare, &own, &value)
@@ -87,27 +72,27 @@ pub(super) fn asked(op: &Op) -> Option<Asked> {
         transaction(compare, &own, &value)
     };
     Some(match (&op.body, op.object) {
-        (Body::MakeRegister { value }, _) => create(value.to_string()),
+        (Body::MakeRegister { value }, _) => create(text::of_value(*value)),
         (Body::MakePlace, Object::Set | Object::List) => create(String::new()),
         (Body::Read, Object::Register | Object::List) => Asked { path: RANGE, body: json!({"key": own}) },
         (Body::Read, Object::Set) => {
             let (from, to) = (key(op.object, op.key) + &BELOW.to_string(), key(op.object, op.key));
             let body = json!({
-                "key": encoded(&from), "range_end": encoded(&format!("{to}{BEHIND}")), "keys_only": true,
+                "key": encoded(from), "range_end": encoded(format!("{to}{BEHIND}")), "keys_only": true,
             });
             Asked { path: RANGE, body }
         }
         (Body::Write { value }, _) => {
-            let body = json!({"key": own, "value": encoded(&value.to_string()), "prev_kv": true});
+            let body = json!({"key": own, "value": encoded(text::of_value(*value)), "prev_kv": true});
             Asked { path: PUT, body }
         }
-        (Body::Cas { to, basis, .. }, _) => replace(*basis, to.to_string()),
+        (Body::Cas { to, basis, .. }, _) => replace(*basis, text::of_value(*to)),
         (Body::Append { element, onto, basis }, _) => {
-            replace(*basis, list_text(onto.iter().copied().chain([*element])))
+            replace(*basis, text::of_list(onto.iter().copied().chain([*element])))
         }
         (Body::Add { element }, _) => {
             let element = format!("{}{BELOW}{element}", key(op.object, op.key));
-            Asked { path: PUT, body: json!({"key": encoded(&element), "value": ""}) }
+            Asked { path: PUT, body: json!({"key": encoded(element), "value": ""}) }
         }
         (
             Body::MakePlace
@@ -190,7 +175,7 @@ pub(super) fn outcome(op: &Op, reply: &Reply) -> Outcome {
         Reply::Answered { is_ok: false, body } => complaint(op, body),
         Reply::Answered { is_ok: true, body } => {
             let answer = serde_json::from_slice::<Answer>(body).ok();
-            answer.and_then(|answer| answered(op, &answer)).unwrap_or_else(|| wrong(op))
+            answer.and_then(|answer| answered(op, &answer)).unwrap_or_else(|| Outcome::wrong_answer(op))
         }
     }
 }
@@ -200,15 +185,11 @@ pub(super) fn unsupported(op: &Op) -> Outcome {
     Outcome::not_sent(op, UNSUPPORTED)
 }
 
-fn wrong(op: &Op) -> Outcome {
-    Outcome { error: Some(WRONG_ANSWER.to_owned()), ..Outcome::lost(op, WRONG_ANSWER) }
-}
-
 fn complaint(op: &Op, body: &[u8]) -> Outcome {
     let complaint = serde_json::from_slice::<Complaint>(body).ok();
-    let words = complaint.and_then(Complaint::words).unwrap_or_else(|| WRONG_ANSWER.to_owned());
-    let definite = DEFINITE.contains(&words.as_str()) || !op.is_change();
-    let kind = if definite { EventKind::Fail } else { EventKind::Info };
+    let Some(words) = complaint.and_then(Complaint::words) else { return Outcome::wrong_answer(op) };
+    let definite = DEFINITE.contains(&words.as_str());
+    let kind = if definite { EventKind::Fail } else { op.unknown_fate() };
     Outcome { refusal: Some(Refusal::Other), ..Outcome::without_result(kind, op, words) }
 }
 
@@ -240,19 +221,19 @@ fn answered(op: &Op, answer: &Answer) -> Option<Outcome> {
         Body::Read if op.object == Object::Set => {
             let prefix = key(op.object, op.key) + &BELOW.to_string();
             let element = |kv: &KeyValue| {
-                decoded(&kv.key).and_then(|key| number(key.strip_prefix(&prefix)?)).unwrap_or(UNREADABLE)
+                let key = decoded(&kv.key)?;
+                text::value(key.strip_prefix(prefix.as_bytes())?)
             };
-            let mut list: Vec<i64> = answer.kvs.iter().map(element).collect();
+            let mut list: Vec<i64> = answer.kvs.iter().map(|kv| element(kv).unwrap_or(UNREADABLE)).collect();
             list.sort_unstable();
             Outcome::told(Value::List(list.into()), Some(seen))
         }
         Body::Read => match answer.kvs.first() {
             Some(kv) => {
-                let value = read_value(op.object, kv);
-                Outcome {
-                    claims: kv.claims(seen)?,
-                    error: value.is_none().then(|| UNREADABLE_DATA.to_owned()),
-                    ..Outcome::told(value.unwrap_or_else(|| unreadable(op.object)), Some(seen))
+                let claims = kv.claims(seen)?;
+                match read_value(op.object, kv) {
+                    Some(value) => Outcome { claims, ..Outcome::told(value, Some(seen)) },
+                    None => Outcome { claims, ..Outcome::unreadable(op, Some(seen)) },
                 }
             }
             None if op.object == Object::Register => refused(Refusal::Missing, NO_KEY),
@@ -272,25 +253,11 @@ fn answered(op: &Op, answer: &Answer) -> Option<Outcome> {
 }
 
 fn read_value(object: Object, kv: &KeyValue) -> Option<Value> {
-    let text = decoded(&kv.value)?;
+    let data = decoded(&kv.value)?;
     match object {
-        Object::List if text.is_empty() => Some(Value::List(Arc::from([]))),
-        Object::List => {
-            let list: Option<Vec<i64>> = text.split(',').map(number).collect();
-            Some(Value::List(list?.into()))
-        }
+        Object::List => Some(Value::List(text::list(&data)?.into())),
         Object::Register | Object::Set | Object::Numbers | Object::Names | Object::Session => {
-            Some(Value::One(number(&text)?))
-        }
-    }
-}
-
-/// What is recorded of a value that no write of the workload can have left.
-fn unreadable(object: Object) -> Value {
-    match object {
-        Object::Register => Value::One(UNREADABLE),
-        Object::Set | Object::List | Object::Numbers | Object::Names | Object::Session => {
-            Value::List(Arc::from([UNREADABLE]))
+            Some(Value::One(text::value(&data)?))
         }
     }
 }

@@ -71,7 +71,7 @@ impl SessionClient {
 
     async fn send(&mut self, op: &Op, patience: Duration) -> Outcome {
         let Some(connection) = &self.connection else {
-            return outcome(op, &Answer::NotSent { reason: "not connected".to_owned() });
+            return Outcome::not_sent(op, "not connected");
         };
         let answer = match tokio::time::timeout(patience, dispatch(connection, &request(op))).await {
             Ok(Ok(answer)) => answer,

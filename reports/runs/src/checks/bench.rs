@@ -27,7 +27,6 @@ const LAG_BOUND_MS: f64 = 50.0;
 
 /// The checks.
 pub(super) const CHECK: Check = Check {
-    name: "bench",
     about: "faults, clients, processes, the harness itself",
     judge: |case| all(case.run, case.faults, case.observed, &case.loaded.history),
 };

@@ -23,7 +23,10 @@ use crate::numbers::{moment, plural};
 
 /// The check.
 pub(super) const CHECK: Check =
-    Check { name: "fencing", about: "no change is acknowledged in an epoch that had ended", judge };
+    Check { about: "no change is acknowledged in an epoch that had ended", judge };
+
+/// What it is called in results.
+const NAME: &str = "fencing";
 
 fn judge(case: &Case<'_>) -> Vec<CheckResult> {
     let Some(bits) = case.run.system.epoch_shift else { return Vec::new() };
@@ -76,7 +79,7 @@ fn check(history: &History, bits: u32, epochs: &BTreeMap<RunNs, u32>) -> Option<
     let Some((op, epoch, since, stood)) = late.first().copied() else {
         let changes = plural(judged, "change");
         let words = format!("each of {changes} has its place in the epoch that stood, or in a later one");
-        return Some(CheckResult::new(CHECK.name, Verdict::Valid, words).with_evidence(evidence));
+        return Some(CheckResult::new(NAME, Verdict::Valid, words).with_evidence(evidence));
     };
     let sentence = format!(
         "{} has its place in epoch {epoch}, but epoch {stood} stood at {} s, before that was asked for",
@@ -89,7 +92,7 @@ fn check(history: &History, bits: u32, epochs: &BTreeMap<RunNs, u32>) -> Option<
         1 => sentence.clone(),
         more => format!("{sentence} (and {} more)", more - 1),
     };
-    let result = CheckResult::new(CHECK.name, Verdict::Invalid, words).with_evidence(evidence);
+    let result = CheckResult::new(NAME, Verdict::Invalid, words).with_evidence(evidence);
     Some(result.with_counterexample(counterexample(sentence, &[op], history.ops().len())))
 }
 

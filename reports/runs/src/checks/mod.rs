@@ -32,8 +32,6 @@ pub struct Case<'a> {
 
 /// A check, or several that belong together.
 pub struct Check {
-    /// What it is called in results; of several, what they are about.
-    pub name: &'static str,
     /// What it looks at, in a few words.
     pub about: &'static str,
     /// Makes it; nothing where there is nothing to judge.

@@ -46,7 +46,6 @@ struct Stretch<'a> {
 
 /// The check.
 pub(super) const CHECK: Check = Check {
-    name: "progress",
     about: "a quorum that is connected goes on",
     judge: |case| {
         let history = (&case.loaded.history, case.loaded.extent);

@@ -32,7 +32,6 @@ fn requirements(run: &RunInfo, kind: Kind) -> Requirements {
 
 /// What the workload's history shows of what was promised.
 pub(super) const CHECK: Check = Check {
-    name: "promises",
     about: "what was promised",
     judge: |case| judge(case.run, case.loaded, case.faults, case.observed, case.effort),
 };

@@ -47,7 +47,6 @@ struct Finding {
 
 /// The check.
 pub(super) const CHECK: Check = Check {
-    name: "recovery",
     about: "every member comes back",
     judge: |case| check(case.run, case.faults, case.observed, case.logs).into_iter().collect(),
 };

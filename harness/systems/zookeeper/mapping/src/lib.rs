@@ -18,5 +18,5 @@ mod values;
 
 pub use action::{Action, Answer, CreateMode};
 pub use outcome::{error_name, is_definite, outcome};
-pub use request::{path, request};
-pub use values::{decode, decode_list, encode, encode_list, encode_name};
+pub use request::{letter, path, request};
+pub use values::encode_name;

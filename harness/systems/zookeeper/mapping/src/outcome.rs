@@ -33,11 +33,10 @@ pub fn outcome(op: &Op, answer: &Answer) -> Outcome {
             Answer::Written { version, mzxid, zxid },
         ) => acknowledged(op, *version, *mzxid, *zxid),
         (Body::Read, Answer::Read { data, version, mzxid, zxid }) if is_in_data(op.object) => {
-            let read = read_data(op.object, data.as_deref());
-            Outcome {
-                claims: claims(*version, *mzxid, *zxid),
-                error: read.is_none().then(|| UNREADABLE_DATA.to_owned()),
-                ..told(read.unwrap_or_else(|| unreadable(op.object)), *zxid)
+            let claims = claims(*version, *mzxid, *zxid);
+            match read_data(op.object, data.as_deref()) {
+                Some(value) => Outcome { claims, ..told(value, *zxid) },
+                None => Outcome { claims, ..Outcome::unreadable(op, Some(zxid.0)) },
             }
         }
         (Body::Read, Answer::Children { names, zxid }) if !is_in_data(op.object) => {
@@ -71,7 +70,7 @@ pub fn outcome(op: &Op, answer: &Answer) -> Outcome {
             | Answer::Abandoned
             | Answer::Expired
             | Answer::Opened { .. },
-        ) => Outcome::without_result(unknown_fate(op), op, "wrong-answer".to_owned()),
+        ) => Outcome::wrong_answer(op),
     }
 }
 
@@ -88,7 +87,7 @@ fn refused(op: &Op, code: ErrorCode, zxid: Option<Zxid>) -> Outcome {
         return Outcome { error: Some(error_name(code)), refusal, ..nothing };
     }
     let definite = is_definite(code) && !is_own_doing(op, code);
-    let kind = if definite { EventKind::Fail } else { unknown_fate(op) };
+    let kind = if definite { EventKind::Fail } else { op.unknown_fate() };
     let claims = Claims { seen, ..Claims::default() };
     Outcome { claims, refusal, ..Outcome::without_result(kind, op, error_name(code)) }
 }
@@ -101,19 +100,6 @@ fn claims(version: i32, mzxid: Zxid, zxid: Zxid) -> Claims {
     Claims { version: Some(i64::from(version)), changed_at: Some(mzxid.0), seen: Some(zxid.0) }
 }
 
-/// What is recorded of data that no write of the workload can have left: never asked for, and so a violation.
-fn unreadable(object: Object) -> Value {
-    match object {
-        Object::Register => Value::One(UNREADABLE),
-        Object::Set | Object::List | Object::Numbers | Object::Names | Object::Session => {
-            Value::List(Arc::from([UNREADABLE]))
-        }
-    }
-}
-
-/// The error beside a read whose data no write of the workload can have left.
-const UNREADABLE_DATA: &str = "unreadable-data";
-
 fn acknowledged(op: &Op, version: i32, mzxid: Zxid, zxid: Zxid) -> Outcome {
     Outcome { claims: claims(version, mzxid, zxid), ..told(op.value(), zxid) }
 }
@@ -121,7 +107,7 @@ fn acknowledged(op: &Op, version: i32, mzxid: Zxid, zxid: Zxid) -> Outcome {
 /// A create that was answered. Of a numbered one the reply must name the number behind the name that was
 /// asked for; a reply that names anything else says that something was made, and not what.
 fn created(op: &Op, made: &str, zxid: Zxid) -> Outcome {
-    let wrong = || Outcome::without_result(EventKind::Info, op, "wrong-answer".to_owned());
+    let wrong = || Outcome::wrong_answer(op);
     let Action::Create { path: asked, .. } = request(op) else { return wrong() };
     match &op.body {
         Body::Next { name, .. } => {
@@ -140,11 +126,6 @@ fn created(op: &Op, made: &str, zxid: Zxid) -> Outcome {
 fn is_own_doing(op: &Op, code: ErrorCode) -> bool {
     let unique = matches!(op.body, Body::Add { .. } | Body::Next { .. } | Body::Create { .. });
     unique && code == ErrorCode::NodeExists
-}
-
-/// How an operation ends whose reply never came.
-fn unknown_fate(op: &Op) -> EventKind {
-    if op.is_change() { EventKind::Info } else { EventKind::Fail }
 }
 
 /// Whether a member that replies with `code` has certainly not changed anything, then or later.
@@ -199,7 +180,6 @@ pub fn error_name(code: ErrorCode) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::{decode, encode};
     use bytes::Bytes;
     use bytestring::ByteString;
 
@@ -274,7 +254,6 @@ mod tests {
             let outcome = outcome(&read(), &answer);
             assert_eq!((outcome.kind, outcome.value), (EventKind::Ok, Value::One(UNREADABLE)));
         }
-        assert_eq!(decode(&encode(42)), Some(42));
     }
 
     #[test]

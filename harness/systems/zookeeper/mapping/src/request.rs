@@ -6,23 +6,28 @@
 
 use bytes::Bytes;
 use workloads::op::{Body, Object, Op};
+use workloads::text;
 
 use crate::action::{Action, CreateMode};
-use crate::values::{encode, encode_list, encode_name, number_text};
+use crate::values::{encode_name, number_text};
 
-/// The node that stands for a key.
+/// The letter with which the names of such nodes begin. Nobody asks for that of a session, which has no node.
 #[must_use]
-pub fn path(object: Object, key: u64) -> String {
-    let letter = match object {
+pub fn letter(object: Object) -> char {
+    match object {
         Object::Register => 'r',
         Object::Set => 's',
         Object::List => 'l',
         Object::Numbers => 'q',
         Object::Names => 'e',
-        // Nobody asks: a session has no node.
         Object::Session => '-',
-    };
-    format!("/{letter}{key}")
+    }
+}
+
+/// The node that stands for a key.
+#[must_use]
+pub fn path(object: Object, key: u64) -> String {
+    format!("/{}{key}", letter(object))
 }
 
 /// Whether what an object holds is its node's data; else the node's children are.
@@ -42,18 +47,21 @@ pub fn request(op: &Op) -> Action {
     let path = path(op.object, op.key);
     let child = |name: i64| format!("{path}/{}", encode_name(name));
     let create = |path: String, data: Bytes, mode| Action::Create { path, data, mode };
+    let of_value = |value: i64| Bytes::from(text::of_value(value));
     let version = |basis: i64| i32::try_from(basis).unwrap_or(NO_VERSION);
     match &op.body {
-        Body::MakeRegister { value } => create(path, encode(*value), CreateMode::Persistent),
+        Body::MakeRegister { value } => create(path, of_value(*value), CreateMode::Persistent),
         Body::MakePlace => create(path, Bytes::new(), CreateMode::Persistent),
         Body::Read if is_in_data(op.object) => Action::SyncRead { path },
         Body::Read => Action::SyncChildren { path },
-        Body::Write { value } => Action::Write { path, data: encode(*value) },
-        Body::Cas { to, basis, .. } => Action::CasWrite { path, data: encode(*to), expect: version(*basis) },
+        Body::Write { value } => Action::Write { path, data: of_value(*value) },
+        Body::Cas { to, basis, .. } => {
+            Action::CasWrite { path, data: of_value(*to), expect: version(*basis) }
+        }
         Body::Add { element } => create(child(*element), Bytes::new(), CreateMode::Persistent),
         Body::Append { element, onto, basis } => {
-            let list: Vec<i64> = onto.iter().copied().chain([*element]).collect();
-            Action::CasWrite { path, data: encode_list(&list), expect: version(*basis) }
+            let data = text::of_list(onto.iter().copied().chain([*element])).into();
+            Action::CasWrite { path, data, expect: version(*basis) }
         }
         Body::Next { name, lasts } => {
             let mode = if *lasts { CreateMode::Sequential } else { CreateMode::EphemeralSequential };

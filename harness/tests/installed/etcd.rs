@@ -1,63 +1,19 @@
-//! Runs on etcd through the binary, where it is installed; each says when it is not.
+//! etcd, broken, proven and judged; and accused where a client has a bug.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::Output;
 
-use serde_json::Value;
+use harness_systems::etcd::Etcd;
 
-/// One run at a time.
-static MACHINE: Mutex<()> = Mutex::new(());
-/// A small ensemble under a light load.
-const SMALL: [&str; 12] = [
-    "--system",
-    "etcd",
-    "--nodes",
-    "3",
-    "--rate",
-    "150",
-    "--concurrency",
-    "12",
-    "--keys",
-    "2",
-    "--op-timeout",
-    "1s",
-];
-
-/// The machine for a run, where etcd is installed.
-fn machine() -> Option<MutexGuard<'static, ()>> {
-    match Command::new("etcd").arg("--version").output() {
-        Ok(_) => Some(MACHINE.lock().unwrap_or_else(PoisonError::into_inner)),
-        Err(error) => {
-            eprintln!("skipped: there is no etcd ({error})");
-            None
-        }
-    }
-}
+use super::{check, json, machine, text};
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
-    command.arg("run").args(SMALL).args(arguments).current_dir(folder);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().expect("the harness starts")
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
-}
-
-fn json(folder: &Path, file: &str) -> Value {
-    let text = std::fs::read(folder.join("runs/latest").join(file)).expect(file);
-    serde_json::from_slice(&text).expect("JSON")
-}
-
-fn check<'a>(results: &'a Value, name: &str) -> &'a Value {
-    let checks = results["checks"].as_array().expect("checks");
-    checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("no check {name}"))
+    super::run(folder, &[&["--system", "etcd", "--rate", "150"], arguments].concat())
 }
 
 #[test]
 fn etcd_is_broken_proven_and_judged_linearizable() {
-    let Some(_machine) = machine() else { return };
+    let Some(_machine) = machine(&Etcd) else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let faults = ["--nemesis", "kill-leader,partition-leader", "--time-limit", "20s", "--seed", "7"];
     let output = run(folder.path(), &faults);
@@ -77,7 +33,7 @@ fn etcd_is_broken_proven_and_judged_linearizable() {
 
 #[test]
 fn a_client_that_answers_from_a_cache_is_accused_with_a_small_counterexample() {
-    let Some(_machine) = machine() else { return };
+    let Some(_machine) = machine(&Etcd) else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let output = run(folder.path(), &["--plant", "cached-reads", "--time-limit", "4s", "--seed", "7"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));

@@ -1,64 +1,19 @@
-//! Runs on Apache ZooKeeper through the binary, where Java and it are installed; each says when they are not.
+//! Apache ZooKeeper, broken, proven and judged by what it promises; and replaced by the bundled node.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::Output;
 
-use harness_systems::zookeeper::java::Java;
-use serde_json::Value;
+use harness_systems::zookeeper::ZooKeeper;
 
-/// One run at a time.
-static MACHINE: Mutex<()> = Mutex::new(());
-/// A small ensemble under a light load.
-const SMALL: [&str; 12] = [
-    "--cluster",
-    "process",
-    "--nodes",
-    "3",
-    "--rate",
-    "200",
-    "--concurrency",
-    "12",
-    "--keys",
-    "2",
-    "--op-timeout",
-    "1s",
-];
-
-/// The machine for a run, where Apache ZooKeeper is installed.
-fn machine() -> Option<MutexGuard<'static, ()>> {
-    match Java::find(None) {
-        Ok(_) => Some(MACHINE.lock().unwrap_or_else(PoisonError::into_inner)),
-        Err(why) => {
-            eprintln!("skipped: {why}");
-            None
-        }
-    }
-}
+use super::{check, json, machine, text};
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
-    command.arg("run").args(SMALL).args(arguments).current_dir(folder);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().expect("the harness starts")
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
-}
-
-fn json(folder: &Path, file: &str) -> Value {
-    let text = std::fs::read(folder.join("runs/latest").join(file)).expect(file);
-    serde_json::from_slice(&text).expect("JSON")
-}
-
-fn check<'a>(results: &'a Value, name: &str) -> &'a Value {
-    let checks = results["checks"].as_array().expect("checks");
-    checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("no check {name}"))
+    super::run(folder, &[&["--rate", "200"], arguments].concat())
 }
 
 #[test]
 fn apache_zookeeper_is_broken_proven_and_judged_by_what_it_promises() {
-    let Some(_machine) = machine() else { return };
+    let Some(_machine) = machine(&ZooKeeper::Apache) else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let faults = [
         "--system",
@@ -94,7 +49,7 @@ fn apache_zookeeper_is_broken_proven_and_judged_by_what_it_promises() {
 
 #[test]
 fn members_of_a_mixed_ensemble_are_replaced_by_the_other_kind_while_it_serves() {
-    let Some(_machine) = machine() else { return };
+    let Some(_machine) = machine(&ZooKeeper::Apache) else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let faults =
         ["--system", "mixed:1", "--nemesis", "replace-rolling", "--time-limit", "30s", "--seed", "5"];
