@@ -72,6 +72,11 @@ impl EventLog {
         leader_of(&self.lock().views)
     }
 
+    /// Tells when something was said or seen.
+    pub fn news(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
     /// Waits until `condition` holds of the views. False when `patience` ran out first.
     pub async fn wait(
         &self,

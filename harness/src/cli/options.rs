@@ -58,7 +58,7 @@ impl RunOptions {
                 args.peer_timeout.as_deref(),
                 usual.usual_peer_timeout,
             )?,
-            lose_unsynced: LoseUnsynced::parse(&args.lose_unsynced)?,
+            lose_unsynced: lose_unsynced(&args.lose_unsynced)?,
             overlap: args.overlap,
             fail_fast: args.fail_fast,
             repeat: String::new(),
@@ -70,6 +70,16 @@ impl RunOptions {
         options.repeat = options.command_line();
         Ok(options)
     }
+}
+
+fn lose_unsynced(text: &str) -> Result<LoseUnsynced, Failure> {
+    let names = LoseUnsynced::ALL.map(LoseUnsynced::name);
+    LoseUnsynced::ALL.into_iter().find(|choice| choice.name() == text).ok_or_else(|| {
+        Failure::usage(format!(
+            "--lose-unsynced {text}: write kill-all, always or never{}",
+            suggest::hint(text, &names)
+        ))
+    })
 }
 
 fn nodes(args: &RunArgs) -> Result<u32, Failure> {

@@ -4,7 +4,6 @@
 //! What was typed becomes these options in [`crate::cli::options`]; nothing else of the bench knows the
 //! command line.
 
-mod lose_unsynced;
 mod plant;
 
 use std::path::PathBuf;
@@ -19,7 +18,7 @@ use workloads::Kind;
 use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Plan};
 use crate::text::span;
-pub use lose_unsynced::LoseUnsynced;
+pub use harness_core::fault::LoseUnsynced;
 pub use plant::Plant;
 
 /// Above this the harness itself would be what is measured.

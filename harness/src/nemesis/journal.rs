@@ -9,10 +9,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
-use runs::faults::{FaultDetail, FaultPhase, FaultTransition, parse};
-use runs::member::MemberId;
+use runs::faults::{FaultTransition, parse};
 
-use crate::clock::RunNs;
 use crate::exit::Failure;
 
 /// The journal. Clones write to the same file.
@@ -34,22 +32,7 @@ impl Journal {
     }
 
     /// Writes a transition down.
-    pub fn write(
-        &self,
-        fault: (&str, &str),
-        phase: FaultPhase,
-        time: RunNs,
-        targets: &[MemberId],
-        detail: FaultDetail,
-    ) -> anyhow::Result<()> {
-        let transition = FaultTransition {
-            fault: fault.0.to_owned(),
-            kind: fault.1.to_owned(),
-            phase,
-            time,
-            targets: targets.iter().map(|target| target.0).collect(),
-            detail,
-        };
+    pub fn write(&self, transition: FaultTransition) -> anyhow::Result<()> {
         let mut line = serde_json::to_vec(&transition).context("encoding a fault's transition")?;
         line.push(b'\n');
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,6 +61,8 @@ pub fn read(path: &Path) -> Result<Vec<FaultTransition>, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use runs::faults::{FaultDetail, FaultPhase};
+
     use super::*;
 
     #[test]
@@ -85,9 +70,15 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("faults.jsonl");
         let journal = Journal::create(&path).expect("a journal");
-        journal
-            .write(("F1", "kill-one"), FaultPhase::Asked, 5, &[MemberId(2)], FaultDetail::default())
-            .expect("written");
+        let transition = FaultTransition {
+            fault: "F1".to_owned(),
+            kind: "kill-one".to_owned(),
+            phase: FaultPhase::Asked,
+            time: 5,
+            targets: vec![2],
+            detail: FaultDetail::default(),
+        };
+        journal.write(transition).expect("written");
         assert_eq!(read(&path).expect("read"), journal.transitions());
         let mut torn = std::fs::read(&path).expect("bytes");
         torn.extend_from_slice(b"{\"fault\":\"F1\",\"ki");

@@ -1,45 +1,32 @@
-//! Carries a schedule out: asks, injects, proves, holds, heals, proves again, and writes each step down.
+//! Carries out on real members what the nemeses decide ([`harness_core::nemeses`]).
 //!
-//! Faults of one lane follow each other: one begins only when the one before was seen to be gone, so that what is
-//! seen belongs to it; one whose turn is past by then is written down as never injected. And one begins only when the
-//! load had its time after the one before, up to a bound: what came of a fault is shown by the calm behind it, and a
-//! slow healing eats that up. Without overlap there is one lane. With overlap each nemesis has its own, and they meet in the [`Ledger`] alone: proofs are drawn up
-//! against all that is in force, and the health of the whole ensemble is asked for by whoever is healed last.
-//! Whatever ends the run early, what was injected is healed.
-//!
-//! **Precision.** What takes time comes before `asked`: waiting for a leader or for anybody to hit, and deciding.
-//! Between `asked` and `injected` stands the one call that has the cluster do it, and nothing else, so their
-//! distance is how precise the fault is; `verified` says how much later it was seen.
+//! Each command that takes time has a task of its own, so lanes never wait for each other; the machine is asked in one
+//! task, whenever somebody answered, members said something, or a moment has come. Stamps are taken in the tasks: `asked`
+//! before the one call that has the cluster do it, `injected` behind it. Nothing else stands between the two.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
+use harness_core::fault::LoseUnsynced;
+use harness_core::fault::action::Action;
+use harness_core::nemeses::{Command, Injection, LaneId, Look, Nemeses, Sight, Terms, Undoing};
+use harness_core::proof::Proof;
 use runs::events::{Event, Stamped};
+use runs::faults::FaultTransition;
 use runs::member::MemberId;
-use runs::results::{FaultDetail, FaultPhase};
-use runs::views::{self, Leader};
+use runs::views::{Leader, View};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 
 use super::journal::Journal;
-use super::ledger::{Change, Ledger};
-use super::proof::{self, Proof};
-use super::{PlannedFault, Schedule};
-use crate::clock::{RunClock, RunNs, milliseconds};
+use super::{Schedule, proof};
+use crate::clock::{RunClock, RunNs, milliseconds, nanoseconds};
 use crate::cluster::{Cluster, Traffic};
-use crate::config::LoseUnsynced;
-use crate::num::plural;
 use crate::progress::Progress;
-use harness_core::fault::action::Action;
-use harness_core::fault::scene::Resolved;
 
-/// How long a fault that needs a leader waits for one, as a share of the interval.
-pub(crate) const LEADER_PATIENCE_SHARE: u32 = 4;
-
-/// How long a fault is put off for the load after the one before, as a share of the interval.
-pub(crate) const CALM_SHARE: u32 = 4;
-/// How often the load is looked at meanwhile.
+/// How often the load is looked at while it is waited for.
 const GLANCE: Duration = Duration::from_millis(5);
 
 /// What the load shows while nothing is broken.
@@ -52,6 +39,7 @@ pub trait Calm: Send + Sync {
 }
 
 /// What carries a schedule out.
+#[derive(Clone)]
 pub struct Runner {
     /// On which members.
     pub cluster: Arc<dyn Cluster>,
@@ -59,12 +47,74 @@ pub struct Runner {
     pub journal: Journal,
     /// The run's clock.
     pub clock: RunClock,
-    /// When killed members lose what they had not synced.
+    /// After which kills members lose what they had not synced.
     pub lose_unsynced: LoseUnsynced,
     /// What the load shows.
     pub calm: Arc<dyn Calm>,
     /// Where it is told.
     pub progress: Progress,
+}
+
+impl Sight for Runner {
+    fn views(&self) -> BTreeMap<MemberId, View> {
+        self.cluster.events().views()
+    }
+
+    fn leader(&self) -> Option<Leader> {
+        self.cluster.events().leader()
+    }
+
+    fn load_has_shown(&self) -> bool {
+        self.calm.is_enough()
+    }
+}
+
+/// What came of a command.
+enum Answer {
+    Injected(RunNs),
+    Stale,
+    Looked(u64, Proof),
+    Undone(RunNs, Option<Proof>),
+}
+
+/// The commands that are being carried out.
+#[derive(Default)]
+struct AtWork {
+    tasks: JoinSet<anyhow::Result<Answer>>,
+    lanes: HashMap<tokio::task::Id, LaneId>,
+    watches: HashMap<LaneId, AbortHandle>,
+}
+
+impl AtWork {
+    fn begin(
+        &mut self,
+        lane: LaneId,
+        work: impl Future<Output = anyhow::Result<Answer>> + Send + 'static,
+    ) -> AbortHandle {
+        let task = self.tasks.spawn(work);
+        self.lanes.insert(task.id(), lane);
+        task
+    }
+
+    /// A watch takes the place of the one before it.
+    fn watch(&mut self, lane: LaneId, work: impl Future<Output = anyhow::Result<Answer>> + Send + 'static) {
+        let task = self.begin(lane, work);
+        if let Some(before) = self.watches.insert(lane, task) {
+            before.abort();
+        }
+    }
+
+    /// The next answer, and whose it is; none of a watch that was given up. Never ends while nothing is at work.
+    async fn next(&mut self) -> Option<(LaneId, anyhow::Result<Answer>)> {
+        match self.tasks.join_next_with_id().await {
+            None => std::future::pending().await,
+            Some(Ok((id, answer))) => Some((self.lanes.remove(&id)?, answer)),
+            Some(Err(error)) => {
+                let lane = self.lanes.remove(&error.id())?;
+                (!JoinError::is_cancelled(&error)).then(|| (lane, Err(error).context("a nemesis panicked")))
+            }
+        }
+    }
 }
 
 impl Runner {
@@ -75,276 +125,69 @@ impl Runner {
         start: RunNs,
         mut stop: watch::Receiver<bool>,
     ) -> anyhow::Result<()> {
-        let runner = Arc::new(self);
-        let ledger = Ledger::new(runner.cluster.members(), runner.cluster.voters());
-        let ledger = Arc::new(ledger.with_servers(runner.cluster.servers()));
-        let (halt, halted) = watch::channel(false);
-        let mut lanes = JoinSet::new();
-        for faults in schedule.lanes() {
-            let lane = Lane {
-                runner: Arc::clone(&runner),
-                ledger: Arc::clone(&ledger),
-                overlap: schedule.overlap,
-                interval: Duration::from_millis(schedule.interval_ms),
-                start,
-                halted: halted.clone(),
-            };
-            lanes.spawn(lane.run(faults));
-        }
+        let terms = Terms {
+            members: self.cluster.members().to_vec(),
+            voters: self.cluster.voters().to_vec(),
+            servers: self.cluster.servers(),
+            lose_unsynced: self.lose_unsynced,
+            glance_ns: nanoseconds(GLANCE),
+        };
+        let mut nemeses = Nemeses::new(schedule, &terms, start);
+        let mut news = self.cluster.events().news();
+        let hands = Hands { runner: self.clone(), before: Arc::default() };
+        let mut at_work = AtWork::default();
+        let mut halted = false;
         let mut outcome = Ok(());
-        loop {
+        while !nemeses.is_over() {
+            while let Some(command) = nemeses.next(self.clock.now(), &self) {
+                if let Err(error) = hands.carry_out(command, &mut at_work) {
+                    // What is in force is healed all the same.
+                    nemeses.halt();
+                    outcome = outcome.and(Err(error));
+                }
+            }
+            let moment = nemeses.wake(self.clock.now()).map(|moment| self.clock.instant(moment).into());
+            let its_moment = async {
+                match moment {
+                    Some(moment) => tokio::time::sleep_until(moment).await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
-                _ = stop.wait_for(|stopped| *stopped), if !*halt.borrow() => { halt.send_replace(true); }
-                ended = lanes.join_next() => match ended {
-                    None => return outcome,
-                    Some(ended) => {
-                        if let Err(error) = ended.context("a nemesis panicked").and_then(|ended| ended)
-                            && outcome.is_ok()
-                        {
-                            // The others heal what is theirs and end.
-                            outcome = Err(error);
-                            halt.send_replace(true);
-                        }
+                answer = at_work.next() => match answer {
+                    Some((lane, Ok(answer))) => self.note(&mut nemeses, lane, answer),
+                    Some((lane, Err(error))) => {
+                        // The others heal what is theirs and end.
+                        nemeses.failed(lane);
+                        nemeses.halt();
+                        outcome = outcome.and(Err(error));
                     }
+                    None => {}
                 },
-            }
-        }
-    }
-}
-
-/// Faults that follow each other.
-struct Lane {
-    runner: Arc<Runner>,
-    ledger: Arc<Ledger>,
-    overlap: bool,
-    interval: Duration,
-    start: RunNs,
-    halted: watch::Receiver<bool>,
-}
-
-/// A fault with its target, about to be injected.
-struct Aimed<'a> {
-    fault: &'a PlannedFault,
-    resolved: Resolved,
-    leader: Option<Leader>,
-    beside: Vec<String>,
-}
-
-/// A fault under way.
-struct Current<'a> {
-    fault: &'a PlannedFault,
-    resolved: Resolved,
-    before: Traffic,
-    injected: RunNs,
-    end: RunNs,
-}
-
-impl Lane {
-    async fn run(mut self, faults: Vec<PlannedFault>) -> anyhow::Result<()> {
-        for fault in &faults {
-            let onset = self.start + fault.start_ms * 1_000_000;
-            if self.sleep_until(onset).await {
-                return Ok(());
-            }
-            if let Some(dead) = self.dead() {
-                self.not_injected(fault, &dead)?;
-                continue;
-            }
-            let late = Duration::from_nanos(self.runner.clock.now().saturating_sub(onset));
-            if late > self.interval / 2 {
-                let words =
-                    format!("its turn was over {} ms ago when the one before was gone", late.as_millis());
-                self.not_injected(fault, &words)?;
-                continue;
-            }
-            if self.load_has_its_time().await {
-                return Ok(());
-            }
-            self.one(fault, onset).await?;
-        }
-        Ok(())
-    }
-
-    /// Waits until the load has shown what came of the fault before, or for as long as that may take. With overlap there
-    /// is no calm to wait for. True when it was told to stop instead.
-    async fn load_has_its_time(&mut self) -> bool {
-        if self.overlap {
-            return false;
-        }
-        let deadline = tokio::time::Instant::now() + self.interval / CALM_SHARE;
-        while !self.runner.calm.is_enough() && tokio::time::Instant::now() < deadline {
-            tokio::select! {
-                () = tokio::time::sleep(GLANCE) => {}
-                _ = self.halted.wait_for(|halted| *halted) => return true,
-            }
-        }
-        false
-    }
-
-    async fn one(&mut self, fault: &PlannedFault, onset: RunNs) -> anyhow::Result<()> {
-        // A clone, so that the reservation borrows from it and not from this lane.
-        let ledger = Arc::clone(&self.ledger);
-        let Some((aimed, change)) = self.aim(&ledger, fault).await else {
-            return self.no_target(fault);
-        };
-        let current = self.inject(aimed, change, onset).await?;
-        self.verify(&current).await?;
-        self.sleep_until(current.end).await;
-        self.heal(&current).await?;
-        self.runner.calm.begins();
-        Ok(())
-    }
-
-    /// Finds a target. Without overlap a leader is waited for by every fault, so that it is known who led; with
-    /// overlap only by those that need one, because others may have taken the quorum on purpose.
-    async fn aim<'a>(
-        &mut self,
-        ledger: &'a Ledger,
-        fault: &'a PlannedFault,
-    ) -> Option<(Aimed<'a>, Change<'a>)> {
-        let events = self.runner.cluster.events().clone();
-        let patience = if self.overlap {
-            self.interval - self.interval / LEADER_PATIENCE_SHARE
-        } else {
-            let patience = self.interval / LEADER_PATIENCE_SHARE;
-            events.wait(patience, |views| views::leader_of(views).is_some()).await;
-            Duration::ZERO
-        };
-        let deadline = tokio::time::Instant::now() + patience;
-        loop {
-            let version = ledger.version();
-            let leader = events.leader();
-            let leader_id = leader.map(|leader| leader.id);
-            if let Some((resolved, beside, change)) = ledger.resolve(fault, leader_id) {
-                return Some((Aimed { fault, resolved, leader, beside }, change));
-            }
-            let another_leads = events
-                .wait(self.interval, |views| views::leader_of(views).map(|leader| leader.id) != leader_id);
-            tokio::select! {
-                biased;
-                () = tokio::time::sleep_until(deadline) => return None,
-                _ = self.halted.wait_for(|halted| *halted) => return None,
-                _ = another_leads => {}
-                () = ledger.changed_since(version) => {}
-            }
-        }
-    }
-
-    async fn inject<'a>(
-        &self,
-        aimed: Aimed<'a>,
-        change: Change<'_>,
-        onset: RunNs,
-    ) -> anyhow::Result<Current<'a>> {
-        let Aimed { fault, resolved, leader, beside } = aimed;
-        let cluster = &self.runner.cluster;
-        let epoch = leader.map(|leader| leader.epoch);
-        let asked = FaultDetail { epoch, ..FaultDetail::default() };
-        self.write(fault, FaultPhase::Asked, &resolved.targets, asked)?;
-        let mut before = Traffic::default();
-        match &resolved.action {
-            Action::Cut(cut) => before = cluster.cut(&fault.id, cut).await?,
-            Action::Kill { members } => cluster.kill(members).await?,
-            Action::Replace { members, .. } => cluster.retire(members).await?,
-            Action::Pause { members } => cluster.pause(members).await?,
-            Action::Clock { members, offset_ns } => cluster.shift_clock(members, *offset_ns).await?,
-        }
-        let injected = self.runner.clock.now();
-        change.is_in_force();
-        let detail = injected_detail(&resolved, epoch, beside);
-        self.write_at(fault, FaultPhase::Injected, injected, &resolved.targets, detail)?;
-        if let Action::Cut(_) = &resolved.action {
-            before = before.settled_by(cluster.traffic().await?);
-        }
-        self.runner.progress.say(&format!("{} {}", fault.id, resolved.sentence));
-        let hold = fault.hold_ms * 1_000_000;
-        // With overlap a fault ends when its round has it end, so that others end before it or after it as drawn;
-        // one that had to wait for its target is held for half of its time at least.
-        let end = if self.overlap { (onset + hold).max(injected + hold / 2) } else { injected + hold };
-        Ok(Current { fault, resolved, before, injected, end })
-    }
-
-    async fn verify(&self, current: &Current<'_>) -> anyhow::Result<()> {
-        let Current { fault, resolved, before, end, .. } = current;
-        let proof = loop {
-            let (version, in_force) = self.ledger.settled().await;
-            let proof = proof::bites(&*self.runner.cluster, &resolved.action, before, &in_force).await?;
-            let is_last = self.runner.clock.now() >= *end;
-            if proof.holds || is_last || self.ledger.version() == version {
-                break proof;
-            }
-        };
-        let phase = if proof.holds { FaultPhase::Verified } else { FaultPhase::Unverified };
-        if !proof.holds {
-            self.tell_failed(fault, "not verified", &proof);
-        }
-        self.write(fault, phase, &resolved.targets, proof.detail)
-    }
-
-    async fn heal(&self, current: &Current<'_>) -> anyhow::Result<()> {
-        let (fault, targets) = (current.fault, &current.resolved.targets);
-        let quorum_remained = Some(self.ledger.quorum_held(&fault.id));
-        let healing = FaultDetail { quorum_remained, ..FaultDetail::default() };
-        self.write(fault, FaultPhase::Healing, targets, healing)?;
-        let change = self.ledger.ending(&fault.id);
-        let evidence = self.undo(current).await?;
-        change.is_gone();
-        let detail = FaultDetail { evidence, ..FaultDetail::default() };
-        self.write(fault, FaultPhase::Healed, targets, detail)?;
-        let proof = loop {
-            let (version, rest) = self.ledger.settled().await;
-            let gone = proof::is_gone(&*self.runner.cluster, &current.resolved.action, &rest);
-            tokio::select! {
-                proof = gone => {
-                    let proof = proof?;
-                    if proof.holds || self.ledger.version() == version {
-                        break proof;
-                    }
+                () = its_moment => {}
+                // The sender lives in the cluster, so it can't be gone.
+                _ = news.changed() => {}
+                _ = stop.wait_for(|stopped| *stopped), if !halted => {
+                    halted = true;
+                    nemeses.halt();
                 }
-                // Another fault came or went, so what is to be seen is no longer the same.
-                () = self.ledger.changed_since(version) => {}
             }
-        };
-        let phase = if proof.holds { FaultPhase::VerifiedHealed } else { FaultPhase::Leaked };
-        if !proof.holds {
-            self.tell_failed(fault, "not seen to be gone", &proof);
         }
-        self.write(fault, phase, targets, proof.detail)
+        outcome
     }
 
-    /// Undoes it. Gives what is worth telling of that.
-    async fn undo(&self, current: &Current<'_>) -> anyhow::Result<Option<String>> {
-        let Current { fault, resolved, before, .. } = current;
-        let cluster = &self.runner.cluster;
-        match &resolved.action {
-            Action::Cut(cut) => {
-                let after = cluster.heal(&fault.id).await?;
-                let proof = proof::at_the_end_of_a_cut(cut, before, &after);
-                if !proof.holds {
-                    self.tell_failed(fault, "not verified", &proof);
-                    self.write(fault, FaultPhase::Unverified, &resolved.targets, proof.detail.clone())?;
-                }
-                Ok(proof.detail.evidence)
-            }
-            Action::Kill { members } => {
-                let lose = self.runner.lose_unsynced.applies_to(fault.kind);
-                cluster.restart(members, lose).await?;
-                let how = if lose { ", their logs cut back to what was synced" } else { "" };
-                Ok(Some(format!("{} started again{how}", plural(members.len(), "member"))))
-            }
-            Action::Replace { members, by } => {
-                cluster.restart_as(members, *by).await?;
-                Ok(Some(format!("started again as {by}")))
-            }
-            Action::Pause { members } => {
-                cluster.resume(members).await?;
-                Ok(None)
-            }
-            Action::Clock { members, .. } => {
-                cluster.shift_clock(members, 0).await?;
-                Ok(self.gaps(members, current.injected))
-            }
+    fn note(&self, nemeses: &mut Nemeses, lane: LaneId, answer: Answer) {
+        match answer {
+            Answer::Injected(at) => nemeses.injected(lane, at),
+            Answer::Stale => nemeses.stale(lane, self.clock.now()),
+            Answer::Looked(version, proof) => nemeses.looked(lane, version, self.clock.now(), proof),
+            Answer::Undone(at, seen) => nemeses.undone(lane, at, seen),
         }
+    }
+
+    fn write(&self, line: FaultTransition) -> anyhow::Result<()> {
+        tracing::debug!(fault = line.fault, phase = ?line.phase, at_ms = milliseconds(line.time));
+        self.journal.write(line)
     }
 
     /// The starts of these members since `from` that came up with the true time first, in words.
@@ -358,7 +201,6 @@ impl Lane {
             _ => None,
         };
         let gaps: Vec<String> = self
-            .runner
             .cluster
             .events()
             .events()
@@ -368,91 +210,99 @@ impl Lane {
             .collect();
         (!gaps.is_empty()).then(|| gaps.join("; "))
     }
+}
 
-    /// The members that ended by themselves. With one gone, a fault would no longer be what it says.
-    fn dead(&self) -> Option<String> {
-        let killed = self.ledger.killed();
-        let views = self.runner.cluster.events().views();
-        let dead: Vec<String> = views
-            .iter()
-            .filter(|(id, view)| !view.running && !killed.contains(id))
-            .map(|(id, _)| format!("n{}", id.0))
-            .collect();
-        (!dead.is_empty()).then(|| format!("{} ended without a fault", dead.join(" ")))
+/// What carries commands out. Clones share what they know.
+#[derive(Clone)]
+struct Hands {
+    runner: Runner,
+    /// What had passed the cuts in force when they came.
+    before: Arc<Mutex<BTreeMap<String, Traffic>>>,
+}
+
+impl Hands {
+    fn before(&self) -> MutexGuard<'_, BTreeMap<String, Traffic>> {
+        self.before.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn not_injected(&self, fault: &PlannedFault, why: &str) -> anyhow::Result<()> {
-        self.write(fault, FaultPhase::Asked, &[], FaultDetail::default())?;
-        let words = format!("not injected: {why}");
-        self.runner.progress.say(&format!("{} {}: {words}", fault.id, fault.kind.name()));
-        self.write(fault, FaultPhase::Unverified, &[], evidence(words))
-    }
-
-    fn no_target(&self, fault: &PlannedFault) -> anyhow::Result<()> {
-        let words = views::laggards(&self.runner.cluster.events().views());
-        self.runner.progress.say(&format!("{} {}: no target ({words})", fault.id, fault.kind.name()));
-        self.write(fault, FaultPhase::Asked, &[], FaultDetail::default())?;
-        self.write(fault, FaultPhase::NoTarget, &[], evidence(format!("nobody to hit: {words}")))
-    }
-
-    fn tell_failed(&self, fault: &PlannedFault, what: &str, proof: &Proof) {
-        let words = proof.detail.evidence.as_deref().unwrap_or_default();
-        self.runner.progress.say(&format!("{} {}: {what}: {words}", fault.id, fault.kind.name()));
-    }
-
-    fn write(
-        &self,
-        fault: &PlannedFault,
-        phase: FaultPhase,
-        targets: &[MemberId],
-        detail: FaultDetail,
-    ) -> anyhow::Result<()> {
-        self.write_at(fault, phase, self.runner.clock.now(), targets, detail)
-    }
-
-    fn write_at(
-        &self,
-        fault: &PlannedFault,
-        phase: FaultPhase,
-        time: RunNs,
-        targets: &[MemberId],
-        detail: FaultDetail,
-    ) -> anyhow::Result<()> {
-        tracing::debug!(fault = fault.id, ?phase, at_ms = milliseconds(time));
-        self.runner.journal.write((&fault.id, fault.kind.name()), phase, time, targets, detail)
-    }
-
-    /// True when it was told to stop instead.
-    async fn sleep_until(&mut self, moment: RunNs) -> bool {
-        let moment = self.runner.clock.instant(moment).into();
-        tokio::select! {
-            () = tokio::time::sleep_until(moment) => false,
-            _ = self.halted.wait_for(|halted| *halted) => true,
+    /// Does what is done at once, and begins what takes time.
+    fn carry_out(&self, command: Command, at_work: &mut AtWork) -> anyhow::Result<()> {
+        let hands = self.clone();
+        match command {
+            Command::Write(line) => return self.runner.write(line),
+            Command::Say(words) => self.runner.progress.say(&words),
+            Command::CalmBegins => self.runner.calm.begins(),
+            Command::Inject(order) => {
+                at_work.begin(order.lane, hands.inject(order));
+            }
+            Command::Prove(look) => {
+                at_work.begin(look.lane, hands.prove(look));
+            }
+            Command::Undo(order) => {
+                at_work.begin(order.lane, hands.undo(order));
+            }
+            Command::Watch(look) => at_work.watch(look.lane, hands.watch(look)),
         }
+        Ok(())
     }
-}
 
-/// What is written down of a fault that was injected, whatever the cluster.
-pub(crate) fn injected_detail(resolved: &Resolved, epoch: Option<u32>, beside: Vec<String>) -> FaultDetail {
-    let clock_offset_ns = match &resolved.action {
-        Action::Clock { offset_ns, .. } => Some(*offset_ns),
-        Action::Cut(_) | Action::Kill { .. } | Action::Replace { .. } | Action::Pause { .. } => None,
-    };
-    let numbers = |side: &[MemberId]| side.iter().map(|member| member.0).collect();
-    FaultDetail {
-        sentence: Some(resolved.sentence.clone()),
-        epoch,
-        quorum_remained: Some(!resolved.majority_side.is_empty()),
-        majority_side: numbers(&resolved.majority_side),
-        sides: Some(resolved.sides.iter().map(|side| numbers(side)).collect()),
-        leader_fault: Some(resolved.leader_fault),
-        clock_offset_ns,
-        beside,
-        ..FaultDetail::default()
+    async fn inject(self, order: Injection) -> anyhow::Result<Answer> {
+        let Injection { action, asked, aimed_by, .. } = order;
+        let Runner { cluster, clock, .. } = &self.runner;
+        if cluster.events().leader() != aimed_by {
+            return Ok(Answer::Stale);
+        }
+        let fault = asked.fault.clone();
+        self.runner.write(asked.at(clock.now()))?;
+        let mut before = Traffic::default();
+        match &action {
+            Action::Cut(cut) => before = cluster.cut(&fault, cut).await?,
+            Action::Kill { members } => cluster.kill(members).await?,
+            Action::Replace { members, .. } => cluster.retire(members).await?,
+            Action::Pause { members } => cluster.pause(members).await?,
+            Action::Clock { members, offset_ns } => cluster.shift_clock(members, *offset_ns).await?,
+        }
+        let injected = clock.now();
+        if let Action::Cut(_) = &action {
+            before = before.settled_by(cluster.traffic().await?);
+            self.before().insert(fault, before);
+        }
+        Ok(Answer::Injected(injected))
     }
-}
 
-/// What was seen, in words alone.
-pub(crate) fn evidence(words: String) -> FaultDetail {
-    FaultDetail { evidence: Some(words), ..FaultDetail::default() }
+    async fn prove(self, look: Look) -> anyhow::Result<Answer> {
+        let before = self.before().get(&look.fault).cloned().unwrap_or_default();
+        let proof = proof::bites(&*self.runner.cluster, &look.action, &before, &look.in_force).await?;
+        Ok(Answer::Looked(look.version, proof))
+    }
+
+    async fn undo(self, order: Undoing) -> anyhow::Result<Answer> {
+        let Undoing { action, injected, loses_unsynced, healing, .. } = order;
+        let Runner { cluster, clock, .. } = &self.runner;
+        let fault = healing.fault.clone();
+        // A disk that takes no further line is no reason to leave anything broken.
+        let written = self.runner.write(healing.at(clock.now()));
+        let mut seen = None;
+        match &action {
+            Action::Cut(cut) => {
+                let after = cluster.heal(&fault).await?;
+                let before = self.before().remove(&fault).unwrap_or_default();
+                seen = Some(proof::at_the_end_of_a_cut(cut, &before, &after));
+            }
+            Action::Kill { members } => cluster.restart(members, loses_unsynced).await?,
+            Action::Replace { members, by } => cluster.restart_as(members, *by).await?,
+            Action::Pause { members } => cluster.resume(members).await?,
+            Action::Clock { members, .. } => {
+                cluster.shift_clock(members, 0).await?;
+                seen = self.runner.gaps(members, injected).map(|words| Proof::new(true, words));
+            }
+        }
+        let at = clock.now();
+        written.map(|()| Answer::Undone(at, seen))
+    }
+
+    async fn watch(self, look: Look) -> anyhow::Result<Answer> {
+        let proof = proof::is_gone(&*self.runner.cluster, &look.action, &look.in_force).await?;
+        Ok(Answer::Looked(look.version, proof))
+    }
 }

@@ -1,8 +1,8 @@
 //! A run in the simulator: the same schedule, the same load and the same folder, in virtual time.
 //!
 //! The members are the real core in one thread ([`harness_sim::planned`]); what is different from a real cluster is
-//! only where time comes from. Faults are resolved, written down and proven as everywhere (`nemesis`), by looking
-//! into the world; what members say becomes the events that a real member prints (`said`). Everything after the
+//! only where time comes from. Faults come from the same machine as everywhere, and are proven by looking into the
+//! world (`nemesis`); what members say becomes the events that a real member prints (`said`). Everything after the
 //! run is the same code on the same files.
 //!
 //! A run of half a minute takes a fraction of a second, and the same seed gives the same history and the same
@@ -42,7 +42,7 @@ use crate::run::{INTERRUPTED_PATIENCE, Prepared, RECOVERY_PATIENCE, describe};
 use crate::seed;
 use crate::store::RunFolder;
 use live::Live;
-use nemesis::Nemeses;
+use nemesis::{Nemeses, Scene};
 
 /// How long members may take to serve for the first time.
 const START_PATIENCE: Duration = Duration::from_secs(20);
@@ -281,9 +281,7 @@ impl Virtual<'_> {
         let mut nemeses = Nemeses::new(self.prepared, schedule, journal, start, &self.members);
         let mut look = start;
         while self.world.now_us() < end && !interrupt.was_asked() && !self.must_end() {
-            while nemeses.turn(&mut *self.world, &self.events, &mut self.calm)? {
-                self.hear()?;
-            }
+            self.turns(&mut nemeses)?;
             if self.world.now_us() >= look {
                 self.tell(start, options.time_limit);
                 look += microseconds(LOOK);
@@ -291,9 +289,12 @@ impl Virtual<'_> {
             let next = nemeses.next_us(self.world.now_us()).map_or(look, |next| next.min(look));
             self.advance(next.max(self.world.now_us()).min(end))?;
         }
-        while !nemeses.end(&mut *self.world, &self.events)? {
+        nemeses.halt();
+        self.turns(&mut nemeses)?;
+        while !nemeses.is_over() {
             let step = self.world.now_us() + 1000;
             self.advance(step)?;
+            self.turns(&mut nemeses)?;
         }
         self.hear()?;
         self.world.end_load();
@@ -306,6 +307,22 @@ impl Virtual<'_> {
         observed.workload_from_ns = start * 1000;
         observed.workload_to_ns = self.now_ns();
         Ok(())
+    }
+
+    /// Lets nemeses do all whose time has come.
+    fn turns(&mut self, nemeses: &mut Nemeses<'_>) -> anyhow::Result<()> {
+        loop {
+            let mut scene = Scene {
+                world: &mut *self.world,
+                events: &self.events,
+                calm: &mut self.calm,
+                prepared: self.prepared,
+            };
+            if !nemeses.turn(&mut scene)? {
+                return Ok(());
+            }
+            self.hear()?;
+        }
     }
 
     fn tell(&self, start: u64, limit: Duration) {

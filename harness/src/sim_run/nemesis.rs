@@ -1,74 +1,74 @@
-//! Carries a schedule out in virtual time: the same steps in the same order as on a real cluster
-//! ([`crate::nemesis::runner`]), without anything to wait for but the members.
+//! Carries out in virtual time what the nemeses decide ([`harness_core::nemeses`]).
 //!
-//! Faults of one lane follow each other; with overlap each nemesis has a lane of its own, and they meet in the
-//! [`Ledger`]. Between being asked for and being in force no virtual time passes.
+//! Between being asked for and being in force no virtual time passes, and a look takes none. What is waited for is that a
+//! fault is seen to be gone: it is looked for again whenever members have said something, and every millisecond.
 
-use checker::history::Function;
+use std::collections::BTreeMap;
+
+use harness_core::fault::action::Action;
+use harness_core::nemeses::{
+    self, Command, Injection, LaneId, Look, RECOVERY_PATIENCE_NS, Sight, Terms, Undoing,
+};
+use harness_core::proof::Proof;
 use harness_sim::planned::{self, Ensemble};
 use node_wire::ids::ServerId;
 use runs::checks::promises::MINIMUM_EACH;
+use runs::clock::RunNs;
+use runs::faults::FaultTransition;
 use runs::member::MemberId;
-use runs::results::{FaultDetail, FaultPhase};
-use runs::views;
+use runs::views::{Leader, View};
 
-use super::proof::{self, Arrived, Seen};
+use super::proof::{self, Arrived};
 use super::server;
 use crate::cluster::{Cut, Severing};
 use crate::events::EventLog;
 use crate::load::recorder::Calm;
+use crate::nemesis::Schedule;
 use crate::nemesis::journal::Journal;
-use crate::nemesis::ledger::{Change, Ledger};
-use crate::nemesis::runner::{CALM_SHARE, LEADER_PATIENCE_SHARE, evidence, injected_detail};
-use crate::nemesis::{PlannedFault, Schedule};
 use crate::num::index;
-use crate::num::plural;
 use crate::run::Prepared;
-use harness_core::fault::action::Action;
-use harness_core::fault::scene::Resolved;
 
-/// How long members may take to serve again after healing.
-const RECOVERY_PATIENCE_US: u64 = 20_000_000;
-/// How often a lane that waits for members looks at them, at the least.
+/// How often members are looked at that are waited for, at the least, and how often the load is.
 const GLANCE_US: u64 = 1_000;
 
-/// The nemeses of a run.
+/// The nemeses of a run, and what carries them out.
 pub(super) struct Nemeses<'a> {
-    hands: Hands<'a>,
-    lanes: Vec<Lane>,
-}
-
-/// What all lanes share.
-struct Hands<'a> {
+    machine: nemeses::Nemeses,
     prepared: &'a Prepared,
     journal: Journal,
-    ledger: Ledger,
     members: Vec<MemberId>,
-    overlap: bool,
-    interval_us: u64,
-    start_us: u64,
-    /// What the load is to show between two faults.
-    functions: &'static [Function],
+    /// What had arrived through the cuts in force when they came.
+    before: BTreeMap<String, Arrived>,
+    /// What is looked for again and again, and until when.
+    watches: BTreeMap<LaneId, (Look, u64)>,
 }
 
-/// Faults that follow each other, and how far they are.
-struct Lane {
-    faults: Vec<PlannedFault>,
-    next: usize,
-    state: State,
-    /// Since when the one before is gone, or was given up.
-    gone_us: u64,
+/// What nemeses act on.
+pub(super) struct Scene<'a> {
+    pub(super) world: &'a mut dyn Ensemble,
+    pub(super) events: &'a EventLog,
+    pub(super) calm: &'a mut Calm,
+    pub(super) prepared: &'a Prepared,
 }
 
-enum State {
-    /// For the next onset.
-    Waiting,
-    /// For somebody to hit.
-    Aiming { until_us: u64 },
-    /// A fault is in force.
-    Holding { resolved: Resolved, before: Arrived, until_us: u64 },
-    /// It was healed, and is not seen to be gone yet.
-    Recovering { resolved: Resolved, until_us: u64 },
+impl Sight for Scene<'_> {
+    fn views(&self) -> BTreeMap<MemberId, View> {
+        self.events.views()
+    }
+
+    fn leader(&self) -> Option<Leader> {
+        self.events.leader()
+    }
+
+    fn load_has_shown(&self) -> bool {
+        self.calm.shows(self.prepared.options.workload.functions(), MINIMUM_EACH)
+    }
+}
+
+impl Scene<'_> {
+    fn now_ns(&self) -> RunNs {
+        self.world.now_us() * 1000
+    }
 }
 
 impl<'a> Nemeses<'a> {
@@ -80,360 +80,129 @@ impl<'a> Nemeses<'a> {
         start_us: u64,
         members: &[MemberId],
     ) -> Self {
-        let lanes = schedule
-            .lanes()
-            .into_iter()
-            .map(|faults| Lane { faults, next: 0, state: State::Waiting, gone_us: start_us })
-            .collect();
         let voters = index(u64::from(prepared.options.nodes)).min(members.len());
-        let hands = Hands {
+        let terms = Terms {
+            members: members.to_vec(),
+            voters: members[..voters].to_vec(),
+            servers: BTreeMap::new(),
+            lose_unsynced: prepared.options.lose_unsynced,
+            glance_ns: GLANCE_US * 1000,
+        };
+        Self {
+            machine: nemeses::Nemeses::new(schedule, &terms, start_us * 1000),
             prepared,
             journal,
-            ledger: Ledger::new(members, &members[..voters]),
             members: members.to_vec(),
-            overlap: schedule.overlap,
-            interval_us: schedule.interval_ms * 1000,
-            start_us,
-            functions: prepared.options.workload.functions(),
-        };
-        Self { hands, lanes }
+            before: BTreeMap::new(),
+            watches: BTreeMap::new(),
+        }
     }
 
     /// Does something whose time has come. True when it did: what members said of it is to be heard before the next.
-    pub(super) fn turn(
-        &mut self,
-        world: &mut dyn Ensemble,
-        events: &EventLog,
-        calm: &mut Calm,
-    ) -> anyhow::Result<bool> {
-        for lane in &mut self.lanes {
-            if lane.step(&self.hands, world, events, calm)? {
-                return Ok(true);
-            }
+    pub(super) fn turn(&mut self, scene: &mut Scene<'_>) -> anyhow::Result<bool> {
+        if let Some(command) = self.machine.next(scene.now_ns(), scene) {
+            self.carry_out(scene, command)?;
+            return Ok(true);
         }
-        Ok(false)
+        let seen = self.watches.iter().find_map(|(lane, (look, until_us))| {
+            let proof = proof::is_gone(scene.world, scene.events, look, &self.members);
+            // A member that ended by itself is not waited for: nobody starts it again.
+            let given_up = || {
+                scene.world.now_us() >= *until_us
+                    || !nemeses::ended_by_themselves(scene, &look.in_force.killed()).is_empty()
+            };
+            (proof.holds || given_up()).then_some((*lane, look.version, proof))
+        });
+        let Some((lane, version, proof)) = seen else { return Ok(false) };
+        self.watches.remove(&lane);
+        self.machine.looked(lane, version, scene.now_ns(), proof);
+        Ok(true)
     }
 
     /// When there is something to do or to look at again.
     pub(super) fn next_us(&self, now_us: u64) -> Option<u64> {
-        self.lanes.iter().filter_map(|lane| lane.next_us(&self.hands, now_us)).min()
+        let machine = self.machine.wake(now_us * 1000).map(|at| at.div_ceil(1000));
+        let watching = (!self.watches.is_empty()).then_some(now_us + GLANCE_US);
+        machine.into_iter().chain(watching).min()
     }
 
-    /// Heals what is in force and waits for nothing else. True when all is seen to be gone.
-    pub(super) fn end(&mut self, world: &mut dyn Ensemble, events: &EventLog) -> anyhow::Result<bool> {
-        let mut over = true;
-        for lane in &mut self.lanes {
-            over &= lane.end(&self.hands, world, events)?;
-        }
-        Ok(over)
-    }
-}
-
-impl Hands<'_> {
-    fn onset_us(&self, fault: &PlannedFault) -> u64 {
-        self.start_us + fault.start_ms * 1000
+    /// What is in force is to be healed, and nothing more injected.
+    pub(super) fn halt(&mut self) {
+        self.machine.halt();
     }
 
-    fn say(&self, line: &str) {
-        self.prepared.progress.say(line);
+    /// Whether nothing is left to be done or to be seen.
+    pub(super) fn is_over(&self) -> bool {
+        self.machine.is_over()
     }
 
-    fn write(
-        &self,
-        world: &dyn Ensemble,
-        fault: &PlannedFault,
-        phase: FaultPhase,
-        targets: &[MemberId],
-        detail: FaultDetail,
-    ) -> anyhow::Result<()> {
-        let time = world.now_us() * 1000;
-        self.journal.write((&fault.id, fault.kind.name()), phase, time, targets, detail)
+    fn write(&self, line: FaultTransition) -> anyhow::Result<()> {
+        self.journal.write(line)
     }
 
-    fn not_injected(&self, world: &dyn Ensemble, fault: &PlannedFault, why: &str) -> anyhow::Result<()> {
-        let words = format!("not injected: {why}");
-        self.write(world, fault, FaultPhase::Asked, &[], FaultDetail::default())?;
-        self.say(&format!("{} {}: {words}", fault.id, fault.kind.name()));
-        self.write(world, fault, FaultPhase::Unverified, &[], evidence(words))
-    }
-
-    fn no_target(&self, world: &dyn Ensemble, events: &EventLog, fault: &PlannedFault) -> anyhow::Result<()> {
-        let words = views::laggards(&events.views());
-        self.say(&format!("{} {}: no target ({words})", fault.id, fault.kind.name()));
-        self.write(world, fault, FaultPhase::Asked, &[], FaultDetail::default())?;
-        self.write(world, fault, FaultPhase::NoTarget, &[], evidence(format!("nobody to hit: {words}")))
-    }
-
-    /// The members that ended by themselves. With one gone, a fault would no longer be what it says.
-    fn dead(&self, events: &EventLog) -> Option<String> {
-        let killed = self.ledger.killed();
-        let views = events.views();
-        let dead: Vec<String> = views
-            .iter()
-            .filter(|(id, view)| !view.running && !killed.contains(id))
-            .map(|(id, _)| format!("n{}", id.0))
-            .collect();
-        (!dead.is_empty()).then(|| format!("{} ended without a fault", dead.join(" ")))
-    }
-
-    fn tell_failed(&self, fault: &PlannedFault, what: &str, seen: &Seen) {
-        let words = seen.detail.evidence.as_deref().unwrap_or_default();
-        self.say(&format!("{} {}: {what}: {words}", fault.id, fault.kind.name()));
-    }
-}
-
-impl Lane {
-    fn next_us(&self, hands: &Hands<'_>, now_us: u64) -> Option<u64> {
-        match &self.state {
-            // Past its onset it waits for the load.
-            State::Waiting => {
-                let onset = self.faults.get(self.next).map(|fault| hands.onset_us(fault));
-                onset.map(|onset| if onset > now_us { onset } else { now_us + GLANCE_US })
+    fn carry_out(&mut self, scene: &mut Scene<'_>, command: Command) -> anyhow::Result<()> {
+        let now = scene.now_ns();
+        match command {
+            Command::Write(line) => self.write(line)?,
+            Command::Say(words) => self.prepared.progress.say(&words),
+            Command::CalmBegins => *scene.calm = Calm::default(),
+            Command::Inject(order) => {
+                self.write(order.asked.clone().at(now))?;
+                self.inject(scene.world, &order)?;
+                self.machine.injected(order.lane, now);
             }
-            State::Holding { until_us, .. } => Some(*until_us),
-            // Members speak up by themselves; the rest is looked at now and then.
-            State::Aiming { until_us } | State::Recovering { until_us, .. } => {
-                Some((*until_us).min(now_us + GLANCE_US))
+            Command::Prove(look) => {
+                let proof = proof::bites(scene.world, &look.action, &look.in_force, &self.members);
+                self.machine.looked(look.lane, look.version, now, proof);
+            }
+            Command::Undo(order) => {
+                self.write(order.healing.clone().at(now))?;
+                let seen = self.undo(scene.world, &order)?;
+                self.machine.undone(order.lane, now, seen);
+            }
+            Command::Watch(look) => {
+                let until_us = (now + RECOVERY_PATIENCE_NS) / 1000;
+                self.watches.insert(look.lane, (look, until_us));
             }
         }
+        Ok(())
     }
 
-    /// One step, if its time has come. True when another may follow at once.
-    fn step(
-        &mut self,
-        hands: &Hands<'_>,
-        world: &mut dyn Ensemble,
-        events: &EventLog,
-        calm: &mut Calm,
-    ) -> anyhow::Result<bool> {
-        let Some(fault) = self.faults.get(self.next).cloned() else { return Ok(false) };
-        let now = world.now_us();
-        let (state, again) = match std::mem::replace(&mut self.state, State::Waiting) {
-            State::Waiting if now < hands.onset_us(&fault) => (State::Waiting, false),
-            State::Waiting if self.waits_for_load(hands, calm, (&fault, now)) => (State::Waiting, false),
-            State::Waiting => (self.begin(hands, world, events, &fault)?, true),
-            State::Aiming { until_us } => self.aim(hands, world, events, (&fault, until_us))?,
-            State::Holding { resolved, before, until_us } if now >= until_us => {
-                (heal(hands, world, &fault, resolved, &before)?, true)
+    fn inject(&mut self, world: &mut dyn Ensemble, order: &Injection) -> anyhow::Result<()> {
+        match &order.action {
+            Action::Cut(cut) => {
+                world.cut(&directions(cut), severing(cut));
+                self.before.insert(order.asked.fault.clone(), proof::arrived(world, cut));
             }
-            State::Recovering { resolved, until_us } => {
-                match seen_gone(hands, world, events, (&fault, &resolved, until_us))? {
-                    true => {
-                        self.next += 1;
-                        self.gone_us = now;
-                        *calm = Calm::default();
-                        (State::Waiting, true)
-                    }
-                    false => (State::Recovering { resolved, until_us }, false),
-                }
+            Action::Kill { members } => {
+                members.iter().for_each(|member| world.kill(server(*member), order.loses_unsynced));
             }
-            holding @ State::Holding { .. } => (holding, false),
-        };
-        self.state = state;
-        Ok(again)
-    }
-
-    /// Whether the load has not had its time yet since the fault before: without overlap it is waited for, up to a bound.
-    fn waits_for_load(&self, hands: &Hands<'_>, calm: &Calm, (fault, now): (&PlannedFault, u64)) -> bool {
-        let since = self.gone_us.max(hands.onset_us(fault));
-        let bound = hands.interval_us / u64::from(CALM_SHARE);
-        !hands.overlap && now < since + bound && !calm.shows(hands.functions, MINIMUM_EACH)
-    }
-
-    /// The turn of a fault has come, or is past.
-    fn begin(
-        &mut self,
-        hands: &Hands<'_>,
-        world: &dyn Ensemble,
-        events: &EventLog,
-        fault: &PlannedFault,
-    ) -> anyhow::Result<State> {
-        let onset = hands.onset_us(fault);
-        let late = self.gone_us.saturating_sub(onset);
-        if let Some(dead) = hands.dead(events) {
-            hands.not_injected(world, fault, &dead)?;
-        } else if late > hands.interval_us / 2 {
-            let words = format!("its turn was over {} ms ago when the one before was gone", late / 1000);
-            hands.not_injected(world, fault, &words)?;
-        } else {
-            let share = hands.interval_us / u64::from(LEADER_PATIENCE_SHARE);
-            let patience = if hands.overlap { hands.interval_us - share } else { share };
-            return Ok(State::Aiming { until_us: world.now_us() + patience });
-        }
-        self.next += 1;
-        self.gone_us = world.now_us();
-        Ok(State::Waiting)
-    }
-
-    /// Finds a target and injects. Without overlap a leader is waited for by every fault, so that it is known who
-    /// led; with overlap only by those that need one, because others may have taken the quorum on purpose.
-    fn aim(
-        &mut self,
-        hands: &Hands<'_>,
-        world: &mut dyn Ensemble,
-        events: &EventLog,
-        (fault, until_us): (&PlannedFault, u64),
-    ) -> anyhow::Result<(State, bool)> {
-        let leader = events.leader();
-        let is_last = world.now_us() >= until_us;
-        if leader.is_some() || hands.overlap || is_last {
-            let id = leader.map(|leader| leader.id);
-            if let Some((resolved, beside, change)) = hands.ledger.resolve(fault, id) {
-                let epoch = leader.map(|leader| leader.epoch);
-                let state = inject(hands, world, (fault, resolved, beside, change), epoch)?;
-                return Ok((state, true));
+            Action::Replace { .. } => anyhow::bail!("the simulator has one kind of server"),
+            Action::Pause { members } => members.iter().for_each(|member| world.pause(server(*member))),
+            Action::Clock { members, offset_ns } => {
+                members.iter().for_each(|member| world.shift_clock(server(*member), offset_ns / 1_000_000));
             }
         }
-        if !is_last {
-            return Ok((State::Aiming { until_us }, false));
-        }
-        hands.no_target(world, events, fault)?;
-        self.next += 1;
-        self.gone_us = world.now_us();
-        Ok((State::Waiting, true))
+        Ok(())
     }
 
-    /// Heals what is in force, and looks whether it is gone. True when nothing is left to be seen.
-    fn end(
-        &mut self,
-        hands: &Hands<'_>,
-        world: &mut dyn Ensemble,
-        events: &EventLog,
-    ) -> anyhow::Result<bool> {
-        let Some(fault) = self.faults.get(self.next).cloned() else { return Ok(true) };
-        let (state, over) = match std::mem::replace(&mut self.state, State::Waiting) {
-            State::Waiting => (State::Waiting, true),
-            State::Aiming { .. } => {
-                hands.no_target(world, events, &fault)?;
-                self.next = self.faults.len();
-                (State::Waiting, true)
+    fn undo(&mut self, world: &mut dyn Ensemble, order: &Undoing) -> anyhow::Result<Option<Proof>> {
+        match &order.action {
+            Action::Cut(cut) => {
+                let before = self.before.remove(&order.healing.fault).unwrap_or_default();
+                let seen = proof::at_the_end_of_a_cut(world, cut, &before);
+                world.mend(&directions(cut), severing(cut));
+                return Ok(Some(seen));
             }
-            State::Holding { resolved, before, .. } => {
-                (heal(hands, world, &fault, resolved, &before)?, false)
+            Action::Kill { members } => members.iter().for_each(|member| world.start(server(*member))),
+            Action::Replace { .. } => anyhow::bail!("the simulator has one kind of server"),
+            Action::Pause { members } => members.iter().for_each(|member| world.resume(server(*member))),
+            Action::Clock { members, .. } => {
+                members.iter().for_each(|member| world.shift_clock(server(*member), 0));
             }
-            State::Recovering { resolved, until_us } => {
-                match seen_gone(hands, world, events, (&fault, &resolved, until_us))? {
-                    true => {
-                        self.next = self.faults.len();
-                        (State::Waiting, true)
-                    }
-                    false => (State::Recovering { resolved, until_us }, false),
-                }
-            }
-        };
-        self.state = state;
-        Ok(over)
+        }
+        Ok(None)
     }
-}
-
-/// A fault with its target, what stands beside it, and its place in the ledger.
-type Aimed<'a> = (&'a PlannedFault, Resolved, Vec<String>, Change<'a>);
-
-fn inject(
-    hands: &Hands<'_>,
-    world: &mut dyn Ensemble,
-    (fault, resolved, beside, change): Aimed<'_>,
-    epoch: Option<u32>,
-) -> anyhow::Result<State> {
-    let targets = &resolved.targets;
-    let asked = FaultDetail { epoch, ..FaultDetail::default() };
-    hands.write(world, fault, FaultPhase::Asked, targets, asked)?;
-    let mut before = Arrived::new();
-    match &resolved.action {
-        Action::Cut(cut) => {
-            world.cut(&directions(cut), severing(cut));
-            before = proof::arrived(world, cut);
-        }
-        Action::Kill { members } => {
-            let loses = hands.prepared.options.lose_unsynced.applies_to(fault.kind);
-            members.iter().for_each(|member| world.kill(server(*member), loses));
-        }
-        Action::Replace { .. } => anyhow::bail!("the simulator has one kind of server"),
-        Action::Pause { members } => members.iter().for_each(|member| world.pause(server(*member))),
-        Action::Clock { members, offset_ns } => {
-            members.iter().for_each(|member| world.shift_clock(server(*member), offset_ns / 1_000_000));
-        }
-    }
-    change.is_in_force();
-    hands.write(world, fault, FaultPhase::Injected, targets, injected_detail(&resolved, epoch, beside))?;
-    hands.say(&format!("{} {}", fault.id, resolved.sentence));
-    let seen = proof::bites(world, &resolved.action, &hands.ledger.in_force(), &hands.members);
-    if !seen.holds {
-        hands.tell_failed(fault, "not verified", &seen);
-    }
-    let phase = if seen.holds { FaultPhase::Verified } else { FaultPhase::Unverified };
-    hands.write(world, fault, phase, targets, seen.detail)?;
-    let (now, hold) = (world.now_us(), fault.hold_ms * 1000);
-    // With overlap a fault ends when its round has it end; one that had to wait is held for half of its time.
-    let until_us =
-        if hands.overlap { (hands.onset_us(fault) + hold).max(now + hold / 2) } else { now + hold };
-    Ok(State::Holding { resolved, before, until_us })
-}
-
-fn heal(
-    hands: &Hands<'_>,
-    world: &mut dyn Ensemble,
-    fault: &PlannedFault,
-    resolved: Resolved,
-    before: &Arrived,
-) -> anyhow::Result<State> {
-    let targets = &resolved.targets;
-    let quorum_remained = Some(hands.ledger.quorum_held(&fault.id));
-    let healing = FaultDetail { quorum_remained, ..FaultDetail::default() };
-    hands.write(world, fault, FaultPhase::Healing, targets, healing)?;
-    let change = hands.ledger.ending(&fault.id);
-    let words = match &resolved.action {
-        Action::Cut(cut) => {
-            let seen = proof::at_the_end_of_a_cut(world, cut, before);
-            world.mend(&directions(cut), severing(cut));
-            let words = seen.detail.evidence.clone();
-            if !seen.holds {
-                hands.tell_failed(fault, "not verified", &seen);
-                hands.write(world, fault, FaultPhase::Unverified, targets, seen.detail)?;
-            }
-            words
-        }
-        Action::Kill { members } => {
-            members.iter().for_each(|member| world.start(server(*member)));
-            let lose = hands.prepared.options.lose_unsynced.applies_to(fault.kind);
-            let how = if lose { ", their logs cut back to what was synced" } else { "" };
-            Some(format!("{} started again{how}", plural(members.len(), "member")))
-        }
-        Action::Replace { .. } => anyhow::bail!("the simulator has one kind of server"),
-        Action::Pause { members } => {
-            members.iter().for_each(|member| world.resume(server(*member)));
-            None
-        }
-        Action::Clock { members, .. } => {
-            members.iter().for_each(|member| world.shift_clock(server(*member), 0));
-            None
-        }
-    };
-    change.is_gone();
-    let healed = FaultDetail { evidence: words, ..FaultDetail::default() };
-    hands.write(world, fault, FaultPhase::Healed, targets, healed)?;
-    Ok(State::Recovering { resolved, until_us: world.now_us() + RECOVERY_PATIENCE_US })
-}
-
-/// Whether a healed fault is over: seen to be gone, or not seen to be gone for too long.
-fn seen_gone(
-    hands: &Hands<'_>,
-    world: &dyn Ensemble,
-    events: &EventLog,
-    (fault, resolved, until_us): (&PlannedFault, &Resolved, u64),
-) -> anyhow::Result<bool> {
-    let seen = proof::is_gone(world, events, &resolved.action, &hands.ledger.in_force(), &hands.members);
-    // A member that ended by itself is not waited for: nobody starts it again.
-    let given_up = world.now_us() >= until_us || hands.dead(events).is_some();
-    if !seen.holds && !given_up {
-        return Ok(false);
-    }
-    if !seen.holds {
-        hands.tell_failed(fault, "not seen to be gone", &seen);
-    }
-    let phase = if seen.holds { FaultPhase::VerifiedHealed } else { FaultPhase::Leaked };
-    hands.write(world, fault, phase, &resolved.targets, seen.detail)?;
-    Ok(true)
 }
 
 fn directions(cut: &Cut) -> Vec<(ServerId, ServerId)> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use harness_sim::planned::{Ensemble, Process};
 use runs::member::MemberId;
-use runs::results::{FaultDetail, Reach};
+use runs::results::Reach;
 use runs::views;
 
 use super::server;
@@ -18,29 +18,11 @@ use crate::links::protocol::Pair;
 use harness_core::fault::action::Action;
 use harness_core::fault::in_force::{Expected, InForce};
 use harness_core::fault::scene::show_offset;
+use harness_core::nemeses::Look;
+use harness_core::proof::Proof;
 
 /// A clock is shifted in whole milliseconds.
 const CLOCK_ERROR_NS: u64 = 1_000_000;
-
-/// What looking showed.
-pub(super) struct Seen {
-    pub(super) holds: bool,
-    pub(super) detail: FaultDetail,
-}
-
-impl Seen {
-    fn new(holds: bool, evidence: String) -> Self {
-        Self { holds, detail: FaultDetail { evidence: Some(evidence), ..FaultDetail::default() } }
-    }
-
-    fn and(mut self, other: Self) -> Self {
-        let words = [self.detail.evidence.take(), other.detail.evidence];
-        self.detail.evidence = Some(words.into_iter().flatten().collect::<Vec<_>>().join("; "));
-        self.detail.matrix = self.detail.matrix.or(other.detail.matrix);
-        self.holds &= other.holds;
-        self
-    }
-}
 
 /// Messages that have arrived in each direction of a cut.
 pub(super) type Arrived = BTreeMap<Pair, u64>;
@@ -51,13 +33,18 @@ pub(super) fn arrived(world: &dyn Ensemble, cut: &Cut) -> Arrived {
 }
 
 /// Whether an injected fault bites.
-pub(super) fn bites(world: &dyn Ensemble, action: &Action, in_force: &InForce, members: &[MemberId]) -> Seen {
+pub(super) fn bites(
+    world: &dyn Ensemble,
+    action: &Action,
+    in_force: &InForce,
+    members: &[MemberId],
+) -> Proof {
     let mut seen = match action {
         Action::Cut(cut) => {
             let network = network(world, in_force, members);
             match cut.how {
                 Severing::Silence => network,
-                Severing::Reject => network.and(Seen::new(true, "connections are reset".to_owned())),
+                Severing::Reject => network.and(Proof::new(true, "connections are reset".to_owned())),
             }
         }
         Action::Kill { members } | Action::Replace { members, .. } => are(world, members, Process::Gone),
@@ -70,14 +57,9 @@ pub(super) fn bites(world: &dyn Ensemble, action: &Action, in_force: &InForce, m
     seen
 }
 
-/// Whether a healed fault is gone; `rest` is what is still in force. When that is nothing, all must be well again.
-pub(super) fn is_gone(
-    world: &dyn Ensemble,
-    events: &EventLog,
-    action: &Action,
-    rest: &InForce,
-    members: &[MemberId],
-) -> Seen {
+/// Whether a healed fault is gone among those that are still in force. When none is, all must be well again.
+pub(super) fn is_gone(world: &dyn Ensemble, events: &EventLog, look: &Look, members: &[MemberId]) -> Proof {
+    let Look { action, in_force: rest, .. } = look;
     let mut seen = if rest.is_empty() {
         let well =
             network(world, rest, members).and(running(world, members)).and(clocks(world, &[], rest, members));
@@ -87,7 +69,7 @@ pub(super) fn is_gone(
             (true, Some(leader)) => format!("all serve in epoch {} under n{}", leader.epoch, leader.id.0),
             _ => views::laggards(&views),
         };
-        well.and(Seen::new(serve, stand))
+        well.and(Proof::new(serve, stand))
     } else {
         let part = match action {
             Action::Cut(_) => network(world, rest, members),
@@ -101,22 +83,22 @@ pub(super) fn is_gone(
             }
             Action::Clock { members: whose, .. } => clocks(world, whose, rest, members),
         };
-        part.and(Seen::new(true, format!("{} still in force", rest.names().join(" "))))
+        part.and(Proof::new(true, format!("{} still in force", rest.names().join(" "))))
     };
     seen.detail.epoch = views::highest_epoch(&events.views());
     seen
 }
 
 /// What passed a cut while it held, and what wanted to.
-pub(super) fn at_the_end_of_a_cut(world: &dyn Ensemble, cut: &Cut, before: &Arrived) -> Seen {
+pub(super) fn at_the_end_of_a_cut(world: &dyn Ensemble, cut: &Cut, before: &Arrived) -> Proof {
     let now = arrived(world, cut);
     let crossed: u64 = now.iter().map(|(pair, count)| count - before.get(pair).copied().unwrap_or(0)).sum();
     let waiting: u64 = cut.pairs.iter().map(|pair| world.waiting(server(pair.from), server(pair.to))).sum();
-    Seen::new(crossed == 0, format!("{crossed} messages crossed while it held; {waiting} wait"))
+    Proof::new(crossed == 0, format!("{crossed} messages crossed while it held; {waiting} wait"))
 }
 
 /// Severed directions must let nothing pass, and all others everything.
-fn network(world: &dyn Ensemble, in_force: &InForce, members: &[MemberId]) -> Seen {
+fn network(world: &dyn Ensemble, in_force: &InForce, members: &[MemberId]) -> Proof {
     let (mut severed, mut crossed, mut open, mut passing) = (0, 0, 0, 0);
     let mut matrix = Vec::new();
     for from in members {
@@ -140,7 +122,7 @@ fn network(world: &dyn Ensemble, in_force: &InForce, members: &[MemberId]) -> Se
     } else {
         format!("{crossed} of {severed} severed directions pass, {passing} of {open} others")
     };
-    let mut seen = Seen::new(crossed == 0 && passing == open, words);
+    let mut seen = Proof::new(crossed == 0 && passing == open, words);
     seen.detail.matrix = Some(matrix);
     seen
 }
@@ -153,21 +135,21 @@ fn name(process: Process) -> &'static str {
     }
 }
 
-fn are(world: &dyn Ensemble, members: &[MemberId], wanted: Process) -> Seen {
+fn are(world: &dyn Ensemble, members: &[MemberId], wanted: Process) -> Proof {
     let states: Vec<(MemberId, Process)> =
         members.iter().map(|member| (*member, world.process(server(*member)))).collect();
     let words: Vec<String> =
         states.iter().map(|(member, state)| format!("n{} is {}", member.0, name(*state))).collect();
-    Seen::new(states.iter().all(|(_, state)| *state == wanted), words.join("; "))
+    Proof::new(states.iter().all(|(_, state)| *state == wanted), words.join("; "))
 }
 
-fn running(world: &dyn Ensemble, members: &[MemberId]) -> Seen {
+fn running(world: &dyn Ensemble, members: &[MemberId]) -> Proof {
     let running = members.iter().filter(|member| world.process(server(**member)) == Process::Running).count();
-    Seen::new(running == members.len(), format!("{running} of {} processes run", members.len()))
+    Proof::new(running == members.len(), format!("{running} of {} processes run", members.len()))
 }
 
 /// Clocks must be off by what is in force and by nothing else. Whoever is gone or stands still is not asked.
-fn clocks(world: &dyn Ensemble, whose: &[MemberId], in_force: &InForce, members: &[MemberId]) -> Seen {
+fn clocks(world: &dyn Ensemble, whose: &[MemberId], in_force: &InForce, members: &[MemberId]) -> Proof {
     let mut holds = true;
     let mut words = Vec::new();
     let mut others = 0;
@@ -193,5 +175,5 @@ fn clocks(world: &dyn Ensemble, whose: &[MemberId], in_force: &InForce, members:
     if others > 0 {
         words.push(format!("{others} clocks are true"));
     }
-    Seen::new(holds, words.join("; "))
+    Proof::new(holds, words.join("; "))
 }

@@ -10,6 +10,7 @@ pub mod in_force;
 pub mod scene;
 pub mod topology;
 
+mod lose_unsynced;
 mod server;
 
 use std::fmt;
@@ -19,6 +20,7 @@ use runs::kinds::FaultKind;
 use runs::mechanism::Mechanism;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use lose_unsynced::LoseUnsynced;
 use scene::{Draw, Resolved, Scene};
 pub use server::Server;
 

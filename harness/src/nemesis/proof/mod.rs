@@ -14,46 +14,22 @@ mod processes;
 
 use std::time::Duration;
 
-use runs::results::FaultDetail;
 use runs::views;
 
 use crate::cluster::{Cluster, PortState, ProcessState, Traffic};
 use harness_core::fault::action::Action;
 use harness_core::fault::in_force::InForce;
+use harness_core::nemeses::RECOVERY_PATIENCE_NS;
+use harness_core::proof::Proof;
 
 pub use network::at_the_end_of_a_cut;
 
 /// How long what was done may take to show: a signal, a reset, a clock.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long members may take to serve again after healing.
-const RECOVERY_PATIENCE: Duration = Duration::from_secs(20);
+const RECOVERY_PATIENCE: Duration = Duration::from_nanos(RECOVERY_PATIENCE_NS);
 /// How often a state that only the kernel knows is looked at.
 const GLANCE: Duration = Duration::from_millis(2);
-
-/// What looking showed.
-#[derive(Clone, Debug)]
-pub struct Proof {
-    /// Whether it is as it should be.
-    pub holds: bool,
-    /// What was seen.
-    pub detail: FaultDetail,
-}
-
-impl Proof {
-    fn new(holds: bool, evidence: String) -> Self {
-        let detail = FaultDetail { evidence: Some(evidence), ..FaultDetail::default() };
-        Self { holds, detail }
-    }
-
-    /// Both, and what both saw.
-    fn and(mut self, other: Self) -> Self {
-        let words = [self.detail.evidence.take(), other.detail.evidence];
-        self.detail.evidence = Some(words.into_iter().flatten().collect::<Vec<_>>().join("; "));
-        self.detail.matrix = self.detail.matrix.or(other.detail.matrix);
-        self.holds &= other.holds;
-        self
-    }
-}
 
 /// Whether an injected fault bites, among all that are in force. `before` is the traffic at its injection.
 pub async fn bites(

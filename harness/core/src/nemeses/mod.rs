@@ -1,0 +1,202 @@
+//! The nemeses at work: a fault is aimed, injected, proven, held, healed, and proven to be gone.
+//!
+//! One machine decides all of it, for local processes, for containers and for the virtual world. It knows no clock and no
+//! ensemble: a driver asks what to do ([`Nemeses::next`]), does it, and says what came of it and when. What was planned is
+//! in the [`Schedule`]; whom a fault hits is decided at the moment of its injection, by its kind and by what is in force.
+//!
+//! The rules:
+//!
+//! - Faults of one lane follow each other. One begins only when the one before was seen to be gone, so that what is seen
+//!   belongs to it; one whose turn is past by then is written down as never injected.
+//! - Without overlap there is one lane, and a fault begins only when the load had its time after the one before, up to a
+//!   bound: what came of a fault is shown by the calm behind it, and a slow healing eats that up.
+//! - With overlap each nemesis has a lane of its own, and they meet in the ledger alone. A target is decided and
+//!   reserved in one step. Proofs are drawn up while nothing is on its way in or out, against all that is in force; one that
+//!   refutes counts only where the ledger still stands as it did when the look began. The health of the whole ensemble is
+//!   asked for by whoever is healed last.
+//! - A fault that was aimed while one member led is not injected if another does by then. It is aimed again.
+//! - While a member is gone that nobody killed, nothing is injected: a fault would no longer be what it says.
+//! - Whatever ends the run early, what was injected is healed ([`Nemeses::halt`]).
+//!
+//! **Precision.** What takes time comes before `asked`: waiting for a leader or for anybody to hit, and deciding. A driver
+//! stamps `asked` when it begins and `injected` when it is done, and nothing stands between them but the one call, so their
+//! distance is how precise the fault is; `verified` says how much later it was seen.
+
+mod command;
+mod lane;
+mod ledger;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use runs::clock::RunNs;
+use runs::member::MemberId;
+use runs::numbers::{NS_PER_MS, plural};
+use runs::views::{Leader, View};
+
+use crate::fault::action::Action;
+use crate::fault::{LoseUnsynced, Server};
+use crate::proof::Proof;
+use crate::schedule::{PlannedFault, Schedule};
+
+pub use command::{Command, Injection, LaneId, Line, Look, Undoing};
+pub use lane::ended_by_themselves;
+use lane::{Desk, Lane};
+use ledger::Ledger;
+
+/// How long members may take to serve again after a healing.
+pub const RECOVERY_PATIENCE_NS: RunNs = 20_000 * NS_PER_MS;
+
+/// What the nemeses see of the ensemble and of its load.
+pub trait Sight {
+    /// What is known of each member.
+    fn views(&self) -> BTreeMap<MemberId, View>;
+    /// Who leads, if anybody does.
+    fn leader(&self) -> Option<Leader>;
+    /// Whether the load has shown enough since the last fault was gone ([`Command::CalmBegins`]).
+    fn load_has_shown(&self) -> bool;
+}
+
+/// Whom nemeses act on, and by which rules.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// Every member, ascending.
+    pub members: Vec<MemberId>,
+    /// Those of them that vote.
+    pub voters: Vec<MemberId>,
+    /// What each member runs as, where kinds of servers replace each other.
+    pub servers: BTreeMap<MemberId, Server>,
+    /// After which kills processes come back without what they had not synced.
+    pub lose_unsynced: LoseUnsynced,
+    /// How often the load is looked at while it is waited for, in ns.
+    pub glance_ns: RunNs,
+}
+
+/// What all lanes share and nothing changes.
+#[derive(Debug)]
+struct Common {
+    start: RunNs,
+    overlap: bool,
+    interval_ns: RunNs,
+    glance_ns: RunNs,
+    lose_unsynced: LoseUnsynced,
+}
+
+impl Common {
+    fn onset(&self, fault: &PlannedFault) -> RunNs {
+        self.start.saturating_add(fault.start_ms.saturating_mul(NS_PER_MS))
+    }
+
+    fn loses_unsynced(&self, fault: &PlannedFault) -> bool {
+        self.lose_unsynced.applies_to(fault.kind)
+    }
+
+    /// What is worth telling of processes that come back.
+    fn how_it_came_back(&self, fault: &PlannedFault, action: &Action) -> Option<String> {
+        match action {
+            Action::Kill { members } => {
+                let members = plural(u64::try_from(members.len()).unwrap_or(u64::MAX), "member");
+                let lost =
+                    if self.loses_unsynced(fault) { ", their logs cut back to what was synced" } else { "" };
+                Some(format!("{members} started again{lost}"))
+            }
+            Action::Replace { by, .. } => Some(format!("started again as {by}")),
+            Action::Cut(_) | Action::Pause { .. } | Action::Clock { .. } => None,
+        }
+    }
+}
+
+/// The nemeses of a run.
+#[derive(Debug)]
+pub struct Nemeses {
+    common: Common,
+    ledger: Ledger,
+    lanes: Vec<Lane>,
+    halted: bool,
+    /// What was decided and not handed out yet.
+    out: VecDeque<Command>,
+}
+
+impl Nemeses {
+    /// Nothing injected yet; the schedule's times count from `start`.
+    #[must_use]
+    pub fn new(schedule: &Schedule, terms: &Terms, start: RunNs) -> Self {
+        let lanes = schedule.lanes().into_iter().enumerate().map(|(id, faults)| Lane::new(id, faults));
+        Self {
+            lanes: lanes.collect(),
+            ledger: Ledger::new(&terms.members, &terms.voters, terms.servers.clone()),
+            common: Common {
+                start,
+                overlap: schedule.overlap,
+                interval_ns: schedule.interval_ms.saturating_mul(NS_PER_MS),
+                glance_ns: terms.glance_ns,
+                lose_unsynced: terms.lose_unsynced,
+            },
+            halted: false,
+            out: VecDeque::new(),
+        }
+    }
+
+    /// What is to be done at this moment, one after the other, until there is nothing more.
+    pub fn next(&mut self, now: RunNs, sight: &dyn Sight) -> Option<Command> {
+        while self.out.is_empty() {
+            let Self { common, ledger, lanes, halted, out } = self;
+            let mut desk = Desk { common, ledger, out, now };
+            if !lanes.iter_mut().any(|lane| lane.step(&mut desk, sight, *halted)) {
+                return None;
+            }
+        }
+        self.out.pop_front()
+    }
+
+    /// When to ask again though nothing happened meanwhile. Ask too when members have said something, and after every answer.
+    #[must_use]
+    pub fn wake(&self, now: RunNs) -> Option<RunNs> {
+        self.lanes.iter().filter_map(|lane| lane.wake(&self.common, now)).min()
+    }
+
+    /// Whether all that was planned came to its end, and the driver owes no answer.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.out.is_empty() && self.lanes.iter().all(Lane::is_over)
+    }
+
+    /// What is in force is healed, and nothing more is injected.
+    pub fn halt(&mut self) {
+        self.halted = true;
+    }
+
+    fn at(&mut self, now: RunNs, lane: LaneId, then: impl FnOnce(&mut Lane, &mut Desk<'_>)) {
+        let Self { common, ledger, lanes, out, .. } = self;
+        let mut desk = Desk { common, ledger, out, now };
+        if let Some(lane) = lanes.get_mut(lane) {
+            then(lane, &mut desk);
+        }
+    }
+
+    /// The driver was done with an injection at this moment.
+    pub fn injected(&mut self, lane: LaneId, at: RunNs) {
+        self.at(at, lane, |lane, desk| lane.injected(desk, at));
+    }
+
+    /// An injection was not done, because somebody else leads than when it was aimed.
+    pub fn stale(&mut self, lane: LaneId, now: RunNs) {
+        self.at(now, lane, Lane::stale);
+    }
+
+    /// What a look showed, which the driver named by its version.
+    pub fn looked(&mut self, lane: LaneId, version: u64, now: RunNs, proof: Proof) {
+        self.at(now, lane, |lane, desk| lane.looked(desk, version, proof));
+    }
+
+    /// The driver was done with a healing at this moment, and what it saw of the fault at its end.
+    pub fn undone(&mut self, lane: LaneId, at: RunNs, seen: Option<Proof>) {
+        self.at(at, lane, |lane, desk| lane.undone(desk, at, seen));
+    }
+
+    /// Something could not be done. The lane is over; what it broke may still be broken.
+    pub fn failed(&mut self, lane: LaneId) {
+        if let Some(lane) = self.lanes.get_mut(lane) {
+            lane.failed(&mut self.ledger);
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The rules of the nemeses, one script each, in virtual time.
+//!
+//! A script begins with `begin members=N [observers=N] [interval=MS] [overlap]` and names the faults to come with
+//! `fault KIND at=MS [hold=MS]`. `at MS` moves the clock. `next` has everything done whose time has come, and tells what the
+//! driver is to do. A driver's answers are `injected LANE`, `stale LANE`, `proven LANE`, `refuted LANE`, `undone LANE
+//! [crossed]` and `failed LANE`; a look is answered by the version of the latest one, or of the one before with `old`.
+//! `leader n1 [EPOCH]`, `nobody-leads`, `down n1`, `up n1`, `shown` and `not-shown` say what is seen of members and load.
+//! `halt` ends the run early, `wake` tells when there is something to do, and whether all is over.
+//!
+//! `UPDATE_GOLDENFILES=1` writes what is told now into the scripts.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Write;
+use std::path::Path;
+
+use goldenscript::Context;
+use harness_core::fault::action::Action;
+use harness_core::fault::{LoseUnsynced, Nemesis};
+use harness_core::nemeses::{Command, LaneId, Look, Nemeses, Sight, Terms};
+use harness_core::proof::Proof;
+use harness_core::schedule::{PlannedFault, Schedule};
+use runs::faults::{FaultDetail, FaultPhase, FaultTransition};
+use runs::member::MemberId;
+use runs::views::{Leader, Stand, View};
+
+const MS: u64 = 1_000_000;
+
+/// What is seen.
+#[derive(Default)]
+struct Seen {
+    views: BTreeMap<MemberId, View>,
+    leader: Option<Leader>,
+    shown: bool,
+}
+
+impl Sight for Seen {
+    fn views(&self) -> BTreeMap<MemberId, View> {
+        self.views.clone()
+    }
+
+    fn leader(&self) -> Option<Leader> {
+        self.leader
+    }
+
+    fn load_has_shown(&self) -> bool {
+        self.shown
+    }
+}
+
+struct Script {
+    terms: Terms,
+    schedule: Schedule,
+    nemeses: Option<Nemeses>,
+    seen: Seen,
+    now: u64,
+    /// The versions of each lane's looks.
+    looks: BTreeMap<LaneId, Vec<u64>>,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        let terms = Terms {
+            members: Vec::new(),
+            voters: Vec::new(),
+            servers: BTreeMap::new(),
+            lose_unsynced: LoseUnsynced::default(),
+            glance_ns: 5 * MS,
+        };
+        let schedule = Schedule {
+            seed: 0,
+            nemeses: Vec::new(),
+            interval_ms: 4000,
+            hold_ms: 2000,
+            overlap: false,
+            faults: Vec::new(),
+        };
+        Self { terms, schedule, nemeses: None, seen: Seen::default(), now: 0, looks: BTreeMap::new() }
+    }
+}
+
+type Told = Result<String, Box<dyn Error>>;
+
+impl Script {
+    fn begin(&mut self, command: &goldenscript::Command) -> Result<(), Box<dyn Error>> {
+        let mut words = command.consume_args();
+        let voters: u64 = words.take_key("members").unwrap_or("3").parse()?;
+        let observers: u64 = words.take_key("observers").unwrap_or("0").parse()?;
+        self.schedule.interval_ms = words.take_key("interval").unwrap_or("4000").parse()?;
+        self.schedule.overlap = words.next_pos().is_some_and(|word| word == "overlap");
+        words.reject_next()?;
+        self.terms.voters = (1..=voters).map(MemberId).collect();
+        self.terms.members = (1..=voters + observers).map(MemberId).collect();
+        let serving = Stand::Established { leader: MemberId(1), epoch: 1, serving: true };
+        let view = View { running: true, stand: serving, ..View::default() };
+        self.seen = Seen {
+            views: self.terms.members.iter().map(|member| (*member, view.clone())).collect(),
+            leader: Some(Leader { id: MemberId(1), epoch: 1 }),
+            shown: true,
+        };
+        Ok(())
+    }
+
+    fn plan(&mut self, command: &goldenscript::Command) -> Result<(), Box<dyn Error>> {
+        let mut words = command.consume_args();
+        let name = words.next_pos().ok_or("which fault?")?.to_owned();
+        let kind = Nemesis::ALL.iter().copied().find(|kind| kind.name() == name).ok_or("no such fault")?;
+        let start_ms = words.take_key("at").ok_or("when?")?.parse()?;
+        let hold_ms = words.take_key("hold").unwrap_or("2000").parse()?;
+        words.reject_next()?;
+        if !self.schedule.nemeses.contains(&kind) {
+            self.schedule.nemeses.push(kind);
+        }
+        let id = format!("F{}", self.schedule.faults.len() + 1);
+        self.schedule.faults.push(PlannedFault { id, kind, start_ms, hold_ms, draw: 5, turn: 0 });
+        Ok(())
+    }
+
+    fn nemeses(&mut self) -> &mut Nemeses {
+        self.nemeses.get_or_insert_with(|| Nemeses::new(&self.schedule, &self.terms, 0))
+    }
+
+    fn next(&mut self) -> Told {
+        let mut told = String::new();
+        let now = self.now;
+        self.nemeses();
+        let Some(nemeses) = self.nemeses.as_mut() else { return Ok(told) };
+        while let Some(command) = nemeses.next(now, &self.seen) {
+            if let Command::Prove(look) | Command::Watch(look) = &command {
+                self.looks.entry(look.lane).or_default().push(look.version);
+            }
+            writeln!(told, "{}", words(command))?;
+        }
+        Ok(told)
+    }
+
+    fn answer(&mut self, command: &goldenscript::Command) -> Result<(), Box<dyn Error>> {
+        let mut args = command.consume_args();
+        let lane: LaneId = args.next_pos().ok_or("which lane?")?.parse()?;
+        let how = args.next_pos().map(str::to_owned);
+        args.reject_next()?;
+        let (now, is_old) = (self.now, how.as_deref() == Some("old"));
+        let looks = self.looks.get(&lane).cloned().unwrap_or_default();
+        let version = looks.iter().rev().nth(usize::from(is_old)).copied().unwrap_or_default();
+        let crossed = how.filter(|how| how == "crossed");
+        let nemeses = self.nemeses();
+        match command.name.as_str() {
+            "injected" => nemeses.injected(lane, now),
+            "stale" => nemeses.stale(lane, now),
+            "proven" => nemeses.looked(lane, version, now, Proof::new(true, "as it should be".to_owned())),
+            "refuted" => nemeses.looked(lane, version, now, Proof::new(false, "not so".to_owned())),
+            "undone" => nemeses.undone(lane, now, crossed.map(|words| Proof::new(false, words))),
+            _ => nemeses.failed(lane),
+        }
+        Ok(())
+    }
+
+    fn member(command: &goldenscript::Command) -> Result<(MemberId, Option<u32>), Box<dyn Error>> {
+        let mut words = command.consume_args();
+        let member = words.next_pos().and_then(|word| word.strip_prefix('n')).ok_or("which member?")?;
+        let id = MemberId(member.parse()?);
+        let epoch = words.next_pos().map(str::parse).transpose()?;
+        words.reject_next()?;
+        Ok((id, epoch))
+    }
+
+    fn sees(&mut self, command: &goldenscript::Command) -> Result<(), Box<dyn Error>> {
+        match command.name.as_str() {
+            "leader" => {
+                let (id, epoch) = Self::member(command)?;
+                self.seen.leader = Some(Leader { id, epoch: epoch.unwrap_or(1) });
+            }
+            "nobody-leads" => self.seen.leader = None,
+            "shown" => self.seen.shown = true,
+            "not-shown" => self.seen.shown = false,
+            name @ ("down" | "up") => {
+                let (member, _) = Self::member(command)?;
+                self.seen.views.get_mut(&member).ok_or("no such member")?.running = name == "up";
+            }
+            other => return Err(format!("there is no {other} in these scripts").into()),
+        }
+        Ok(())
+    }
+}
+
+fn words(command: Command) -> String {
+    match command {
+        Command::Write(line) => format!("write {}", transition(&line)),
+        Command::Say(words) => format!("say {words}"),
+        Command::CalmBegins => "calm begins".to_owned(),
+        Command::Inject(order) => {
+            let lost = if order.loses_unsynced { " and what was not synced" } else { "" };
+            let by =
+                order.aimed_by.map_or("nobody leads".to_owned(), |leader| format!("n{} leads", leader.id));
+            format!("lane {}: {}{lost}, if {by}", order.lane, action(&order.action, "inject"))
+        }
+        Command::Prove(look) => format!("lane {}: prove {}", look.lane, looked(&look)),
+        Command::Undo(order) => {
+            let remained = order.healing.detail.quorum_remained == Some(true);
+            let quorum = if remained { "a quorum remained" } else { "no quorum remained" };
+            format!("lane {}: {}, {quorum}", order.lane, action(&order.action, "undo"))
+        }
+        Command::Watch(look) => format!("lane {}: watch {} be gone", look.lane, looked(&look)),
+    }
+}
+
+fn action(action: &Action, verb: &str) -> String {
+    let (what, members) = match action {
+        Action::Cut(cut) => return format!("{verb} a cut of {} directions", cut.pairs.len()),
+        Action::Kill { members } => ("kill", members),
+        Action::Replace { members, .. } => ("replace", members),
+        Action::Pause { members } => ("pause", members),
+        Action::Clock { members, .. } => ("clock", members),
+    };
+    format!("{verb} {what}{}", names(members.iter().map(|member| member.0)))
+}
+
+fn names(members: impl Iterator<Item = u64>) -> String {
+    members.map(|member| format!(" n{member}")).collect()
+}
+
+fn looked(look: &Look) -> String {
+    format!("{} among [{}]", look.fault, look.in_force.names().join(" "))
+}
+
+fn transition(line: &FaultTransition) -> String {
+    let FaultDetail { evidence, beside, .. } = &line.detail;
+    let phase = serde_json::to_value(line.phase).expect("a phase is a word");
+    let mut told =
+        format!("{} {}{}", line.fault, phase.as_str().unwrap_or("?"), names(line.targets.iter().copied()));
+    if line.phase == FaultPhase::Injected && !beside.is_empty() {
+        told += &format!(" beside {}", beside.join(" "));
+    }
+    if let Some(evidence) = evidence {
+        told += &format!(": {evidence}");
+    }
+    told
+}
+
+impl goldenscript::Runner for Script {
+    type Command = goldenscript::Command;
+
+    fn run(&mut self, command: &goldenscript::Command, _: &Context) -> Told {
+        match command.name.as_str() {
+            "begin" => self.begin(command)?,
+            "fault" => self.plan(command)?,
+            "at" => {
+                let at: u64 = command.consume_args().next_pos().ok_or("when?")?.parse()?;
+                self.now = at * MS;
+            }
+            "next" => return self.next(),
+            "injected" | "stale" | "proven" | "refuted" | "undone" | "failed" => self.answer(command)?,
+            "halt" => self.nemeses().halt(),
+            "wake" => {
+                let now = self.now;
+                let nemeses = self.nemeses();
+                return Ok(match nemeses.wake(now) {
+                    Some(at) => format!("at {} ms", at / MS),
+                    None if nemeses.is_over() => "over".to_owned(),
+                    None => "when somebody answers".to_owned(),
+                });
+            }
+            _ => self.sees(command)?,
+        }
+        Ok(String::new())
+    }
+}
+
+#[test]
+fn the_rules_of_the_nemeses_hold() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/nemeses");
+    let mut scripts: Vec<_> =
+        folder.read_dir().expect("the scripts").map(|entry| entry.expect("a script").path()).collect();
+    scripts.sort();
+    assert!(!scripts.is_empty());
+    for script in scripts {
+        goldenscript::run(&mut Script::default(), &script)
+            .unwrap_or_else(|error| panic!("{}: {error}", script.display()));
+    }
+}
