@@ -41,7 +41,9 @@ fn worlds_that_failed_once_are_valid() {
     let observers = [92_672_269, 92_924_147];
     // A tree that is sent took longer than a member may wait for it, time and again.
     let stream = 92_244_728;
-    let swept = sweep([stuck, echo, behind, stream].into_iter().chain(observers), Options::default());
+    // A member whose wall clock showed the time of its last start again gave a client the number of a session of that life.
+    let again = 93_140_843;
+    let swept = sweep([stuck, echo, behind, stream, again].into_iter().chain(observers), Options::default());
     assert_eq!(swept.violations, []);
     // A member that was not told of a removal stood back behind the one that was removed, and nobody answered it.
     let membership = Options { only: Some(Only::Membership), ..Options::default() };

@@ -131,6 +131,7 @@ impl<P: Plant> Base<P> {
         ensemble.show_in(&mut tree);
         let quorum = ensemble.quorum(&config, plant);
         let journal = Journal::new(image.zxid, entries, config.journal_entries);
+        let logged = journal.last();
         let mut base = Self {
             plant,
             quorum,
@@ -141,10 +142,10 @@ impl<P: Plant> Base<P> {
             accepted_epoch: accepted,
             current_epoch: current,
             highest_told: Epoch::ZERO,
-            durable: journal.last(),
+            durable: logged,
             journal,
             tree,
-            clients: Clients::new(config.id, &config.clients, now),
+            clients: Clients::new(config.id, &config.clients, now, accepted, logged),
             out: Vec::new(),
             next_ticket: 0,
             stored: 0,

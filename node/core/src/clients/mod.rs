@@ -28,7 +28,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
 use node_wire::client::{AuthPacket, ConnectRequest, ErrorCode, Id, OpCode, Request, SyncRequest};
-use node_wire::ids::{ServerId, SessionId, Zxid};
+use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
 use node_wire::jute::{Reader, Writer};
 use node_wire::password::session_password;
 use node_wire::quorum::{ForwardedRequest, Revalidate};
@@ -159,6 +159,16 @@ pub(crate) struct Clients {
     max_results: usize,
 }
 
+/// Where the counter of sessions begins. A wall clock that was set back may show the time of an earlier start again, and no
+/// disk knows of the local sessions of that life: one of them could be given to a second client. So the counter begins
+/// elsewhere in each life, by what has become of the member since (Fibonacci hashing: Knuth, volume 3, 6.4); at zero in the
+/// first one.
+fn first_session(accepted: Epoch, logged: Zxid) -> u16 {
+    let recovered = logged.0.rotate_left(16) ^ u64::from(accepted.0);
+    let [high, low, ..] = recovered.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+    u16::from_be_bytes([high, low])
+}
+
 /// Bounds on what a client may ask for as a session's time-out, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeoutBounds {
@@ -167,12 +177,14 @@ pub(crate) struct TimeoutBounds {
 }
 
 impl Clients {
-    pub(crate) fn new(me: ServerId, rules: &ClientRules, now: Now) -> Self {
+    /// `accepted` and `logged` are what the member recovered.
+    pub(crate) fn new(me: ServerId, rules: &ClientRules, now: Now, accepted: Epoch, logged: Zxid) -> Self {
         // As ZooKeeper does: the member in the highest byte, then the time of its start, then a counter.
         let member = i64::from_be_bytes(me.0.to_be_bytes()) << 56;
         let time = ((now.wall_ms << 24).cast_unsigned() >> 8).cast_signed();
+        let first = i64::from(first_session(accepted, logged));
         Self {
-            next_session: member | time,
+            next_session: member | time | first,
             clients: BTreeMap::new(),
             by_session: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -744,4 +756,29 @@ fn creation(session: SessionId, timeout_ms: i32) -> ForwardedRequest {
 fn prove(who: &mut Vec<Id>, body: Bytes, super_digest: Option<&ByteString>) -> Result<(), ErrorCode> {
     let packet = AuthPacket::decode(&mut Reader::new(body)).map_err(|_| ErrorCode::AuthFailed)?;
     authenticate(who, &packet.scheme, &packet.auth.unwrap_or_default(), super_digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use node_wire::snapshot::Image;
+
+    use super::*;
+
+    #[test]
+    fn a_life_begins_its_sessions_elsewhere_than_the_one_before() {
+        let now = Now { mono: Duration::from_secs(1), wall_ms: 1_700_000_000_000 };
+        let rules = ClientRules::default();
+        let first = |epoch, zxid| {
+            let mut clients = Clients::new(ServerId(3), &rules, now, Epoch(epoch), Zxid(zxid));
+            clients.new_session(&Tree::from_image(&Image::default()))
+        };
+        assert_eq!(first(0, 0).0 & 0xffff, 1);
+        let lives = [first(0, 0), first(5, 0x3_0000_0007), first(6, 0x6_0000_0001), first(6, 0x6_0000_0002)];
+        for (number, life) in lives.iter().enumerate() {
+            assert!(local::is_from(*life, ServerId(3)));
+            for other in &lives[..number] {
+                assert!((life.0 - other.0).abs() > 100, "{life} {other}");
+            }
+        }
+    }
 }
