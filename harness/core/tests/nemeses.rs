@@ -17,7 +17,7 @@ use std::path::Path;
 use goldenscript::Context;
 use harness_core::fault::action::Action;
 use harness_core::fault::{LoseUnsynced, Nemesis};
-use harness_core::nemeses::{Command, LaneId, Look, Nemeses, Sight, Terms};
+use harness_core::nemeses::{Answer, Command, LaneId, Look, Nemeses, Sight, Terms};
 use harness_core::proof::Proof;
 use harness_core::schedule::{PlannedFault, Schedule};
 use runs::faults::{FaultDetail, FaultPhase, FaultTransition};
@@ -143,15 +143,19 @@ impl Script {
         let looks = self.looks.get(&lane).cloned().unwrap_or_default();
         let version = looks.iter().rev().nth(usize::from(is_old)).copied().unwrap_or_default();
         let crossed = how.filter(|how| how == "crossed");
-        let nemeses = self.nemeses();
-        match command.name.as_str() {
-            "injected" => nemeses.injected(lane, now),
-            "stale" => nemeses.stale(lane, now),
-            "proven" => nemeses.looked(lane, version, now, Proof::new(true, "as it should be".to_owned())),
-            "refuted" => nemeses.looked(lane, version, now, Proof::new(false, "not so".to_owned())),
-            "undone" => nemeses.undone(lane, now, crossed.map(|words| Proof::new(false, words))),
-            _ => nemeses.failed(lane),
-        }
+        let proof = |holds, words: &str| Proof::new(holds, words.to_owned());
+        let answer = match command.name.as_str() {
+            "injected" => Answer::Injected(now),
+            "stale" => Answer::Stale,
+            "proven" => Answer::Looked(version, proof(true, "as it should be")),
+            "refuted" => Answer::Looked(version, proof(false, "not so")),
+            "undone" => Answer::Undone(now, crossed.map(|words| proof(false, &words))),
+            _ => {
+                self.nemeses().failed(lane);
+                return Ok(());
+            }
+        };
+        self.nemeses().answered(lane, now, answer);
         Ok(())
     }
 

@@ -1,7 +1,6 @@
 //! The first and the last operations of a run: every key is created, and read on every member at the end.
 //!
-//! Both are in the history like all others. The last reads are taken until all members agree, because an
-//! operation whose fate was unknown may still take effect while they are made, and sessions may still expire.
+//! Both are in the history like all others.
 
 use std::time::Duration;
 
@@ -23,10 +22,8 @@ const CALM_PATIENCE: Duration = Duration::from_secs(5);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long sessions may take to expire beyond their time-out, and the longest that is demanded of them.
-const EXPIRY_PATIENCE: Duration = Duration::from_nanos(workloads::ephemeral::EXPIRY_BOUND_NS);
-/// How long members may take to agree.
-const AGREEMENT_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a member that serves may take to let a client in that reads it a last time.
+const CONNECTING_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Creates every key. Process 0 does it, before any client uses that number.
 pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
@@ -44,27 +41,36 @@ pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads every key on each of these members until all agree, or until the deadline. `process` and those after
-/// it are free. What could not be read is missing.
-pub async fn final_reads(shared: &Shared, members: &[MemberId], process: u64) -> Vec<FinalState> {
-    // Sessions that were left to expire do so meanwhile.
-    let expiry = if shared.load.rules().workload().records_sessions() {
-        shared.session_timeout * 2 + EXPIRY_PATIENCE
-    } else {
-        Duration::ZERO
-    };
-    let deadline = Instant::now() + AGREEMENT_PATIENCE + expiry;
-    let mut clients = Vec::new();
-    for member in members {
-        if let Ok(client) = client_at(shared, *member, AGREEMENT_PATIENCE).await {
-            clients.push((*member, client));
+/// Members that are read a last time, with a client for each of them.
+pub struct Readers {
+    clients: Vec<(MemberId, Box<dyn Client>)>,
+    /// The first of as many process numbers that are free.
+    process: u64,
+    /// How much there is to be read.
+    wanted: usize,
+}
+
+impl Readers {
+    /// A client at each of these members. One that can't be reached is left out, and what it has is missing.
+    pub async fn connect(shared: &Shared, members: &[MemberId]) -> Self {
+        let (process, reads) = {
+            let rules = shared.load.rules();
+            (rules.next_process(), rules.workload().final_reads().len())
+        };
+        let mut clients = Vec::new();
+        for member in members {
+            if let Ok(client) = client_at(shared, *member, CONNECTING_PATIENCE).await {
+                clients.push((*member, client));
+            }
         }
+        Self { clients, process, wanted: reads * members.len() }
     }
-    let reads = shared.load.rules().workload().final_reads();
-    let wanted = reads.len() * members.len();
-    loop {
+
+    /// Reads every key on each of them once. What could not be read is missing.
+    pub async fn read(&mut self, shared: &Shared) -> Vec<FinalState> {
+        let reads = shared.load.rules().workload().final_reads();
         let mut states = Vec::new();
-        for (reader, (member, client)) in (process..).zip(&mut clients) {
+        for (reader, (member, client)) in (self.process..).zip(&mut self.clients) {
             if !client.is_connected() {
                 // An answer that never came, or a session that moved, is no reason to lose the member's word.
                 let _ = client.connect(shared.cluster.client_address(*member), CONNECT_PATIENCE).await;
@@ -73,12 +79,12 @@ pub async fn final_reads(shared: &Shared, members: &[MemberId], process: u64) ->
                 states.extend(read(shared, &mut **client, *member, reader, op).await);
             }
         }
-        if (states.len() == wanted && shared.load.rules().workload().is_settled(&states))
-            || Instant::now() > deadline
-        {
-            return states;
-        }
-        tokio::time::sleep(PAUSE).await;
+        states
+    }
+
+    /// Whether all was read, and nothing may change any more.
+    pub fn are_settled(&self, shared: &Shared, states: &[FinalState]) -> bool {
+        states.len() == self.wanted && shared.load.rules().workload().is_settled(states)
     }
 }
 

@@ -24,7 +24,7 @@ use harness_systems::{Client, ClientSettings, System};
 use crate::clock::RunClock;
 use crate::cluster::Cluster;
 
-pub use ends::{final_reads, set_up};
+pub use ends::{Readers, set_up};
 pub use queue::Queue;
 pub use recorder::Recorder;
 

@@ -10,8 +10,8 @@ pub mod interrupt;
 pub mod site;
 
 pub(crate) mod describe;
+mod driver;
 mod stalls;
-mod workload;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -19,14 +19,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use harness_core::load::{Load, Terms};
+use harness_core::load::{self as conduct, Load};
+use harness_core::nemeses;
+use harness_core::run::{Phase, Terms};
 use harness_systems::Installation;
 use runs::cluster_kind::ClusterKind;
 use runs::member::MemberId;
 use runs::numbers::plural;
 use runs::observed::Observed;
 use runs::views::{self, View};
-use tokio::sync::watch;
 
 use crate::clock::{RunClock, nanoseconds};
 use crate::cluster::Cluster;
@@ -37,16 +38,16 @@ use crate::config::{Plant, RunOptions};
 use crate::events::EventLog;
 use crate::exit::Failure;
 use crate::live::Live;
-use crate::load::{self, Queue, Recorder, Shared};
+use crate::load::{Queue, Recorder, Shared};
 use crate::nemesis::Schedule;
 use crate::nemesis::journal::Journal;
 use crate::num::{index, wide};
 use crate::progress::Progress;
 use crate::store::RunFolder;
+use driver::Driver;
 use interrupt::Interrupt;
 use site::Site;
 use stalls::Stalls;
-use workload::Workload;
 
 /// How often it is told how far the members are.
 const TELL_EVERY: Duration = Duration::from_millis(250);
@@ -55,10 +56,6 @@ const PORT_ATTEMPTS: u32 = 3;
 
 /// How long the cause of a failure may take to be known behind it.
 const CAUSE_PATIENCE: Duration = Duration::from_secs(2);
-/// How long members may take to serve again after the workload.
-pub(crate) const RECOVERY_PATIENCE: Duration = Duration::from_secs(20);
-/// The same after an interrupt: somebody waits.
-pub(crate) const INTERRUPTED_PATIENCE: Duration = Duration::from_secs(3);
 
 /// A run that was checked and has its folder.
 pub struct Prepared {
@@ -90,7 +87,6 @@ pub fn announce(prepared: &Prepared) -> Result<(), Failure> {
 
 /// Runs it on real members. Afterwards its folder holds everything that the verdict is drawn from.
 pub async fn execute(prepared: &Prepared, site: Site, interrupt: &Interrupt) -> Result<(), Failure> {
-    let schedule = &prepared.schedule;
     let clock = RunClock::start();
     let begun = Instant::now();
     prepared.progress.step(&format!("starting {}", plural(u64::from(prepared.options.members()), "member")));
@@ -98,9 +94,8 @@ pub async fn execute(prepared: &Prepared, site: Site, interrupt: &Interrupt) -> 
     let stalls = Stalls::watch(clock)?;
     let mut observed = Observed::default();
     observed.timings.start_ms = begun.elapsed().as_secs_f64() * 1e3;
-    prepared.progress.step("creating the keys");
     prepared.progress.say(&format!("all members serve after {:.0} ms", observed.timings.start_ms));
-    let outcome = live(prepared, schedule, &cluster, clock, interrupt, &mut observed).await;
+    let outcome = live(prepared, &cluster, clock, interrupt, &mut observed).await;
     prepared.progress.step(match prepared.options.cluster.kind {
         ClusterKind::Docker => "ending the members, and removing their containers and volumes",
         ClusterKind::Auto | ClusterKind::Process | ClusterKind::Sim => "ending the members",
@@ -223,7 +218,6 @@ fn refuse_what_it_cannot(prepared: &Prepared, cluster: &dyn Cluster) -> Result<(
 /// From the first operation to the last, on members that serve.
 async fn live(
     prepared: &Prepared,
-    schedule: &Schedule,
     cluster: &Arc<dyn Cluster>,
     clock: RunClock,
     interrupt: &Interrupt,
@@ -236,7 +230,7 @@ async fn live(
     let feed = live.as_ref().map(Live::feed).unwrap_or_default();
     let (recorder, writer) = Recorder::create(&history, clock, feed)?;
     let journal = Journal::create(&prepared.folder.faults())?;
-    let terms = Terms {
+    let terms = conduct::Terms {
         members: cluster.members().to_vec(),
         clients: index(u64::from(options.concurrency)),
         patience_ns: nanoseconds(options.op_timeout),
@@ -252,11 +246,14 @@ async fn live(
         op_timeout: options.op_timeout,
         session_timeout: describe::session_timeout(options),
     };
+    let driver = Driver { prepared, shared: &shared, journal, live: live.as_ref() };
     let outcome = async {
-        load::set_up(&shared).await.context("creating the keys")?;
-        let workload = Workload { prepared, schedule, shared: &shared, journal, live: live.as_ref() };
-        let next_process = workload.run(interrupt, observed).await?;
-        end(prepared, &shared, next_process, interrupt, observed).await
+        driver.run(interrupt, observed).await?;
+        observed.interrupted = interrupt.was_asked();
+        observed.listened_until_ns = Some(clock.now());
+        observed.events = cluster.events().events();
+        tracing::debug!(events = wide(observed.events.len()), "the members are asked to end");
+        Ok(())
     };
     let outcome = tokio::select! {
         outcome = outcome => match outcome {
@@ -281,41 +278,28 @@ fn broke(what: &str) -> Failure {
     anyhow!("the cluster broke: {what}").into()
 }
 
-/// After the workload: all members serve again, and are read a last time.
-async fn end(
-    prepared: &Prepared,
-    shared: &Shared,
-    next_process: u64,
-    interrupt: &Interrupt,
-    observed: &mut Observed,
-) -> Result<(), Failure> {
-    let begun = Instant::now();
-    observed.interrupted = interrupt.was_asked();
-    let patience = if observed.interrupted { INTERRUPTED_PATIENCE } else { RECOVERY_PATIENCE };
-    let events = shared.cluster.events();
-    let progress = &prepared.progress;
-    progress.step("waiting until all members serve");
-    tokio::select! {
-        _ = events.wait(patience, views::settled) => {}
-        never = tell_of(progress, events, |views| match views::all_serve(views) {
-            true => "waiting until all members serve".to_owned(),
-            false => format!("waiting until all members serve: {}", views::laggards(views)),
-        }) => match never {},
+/// What a run is made of, on whatever members.
+pub(crate) fn terms(options: &RunOptions, records_sessions: bool, nemeses: nemeses::Terms) -> Terms {
+    // Sessions that were left to expire do so while members are read a last time.
+    let expiry = if records_sessions {
+        describe::session_timeout(options) * 2 + Duration::from_nanos(workloads::ephemeral::EXPIRY_BOUND_NS)
+    } else {
+        Duration::ZERO
+    };
+    Terms { time_limit_ns: nanoseconds(options.time_limit), expiry_ns: nanoseconds(expiry), nemeses }
+}
+
+/// What is being done, for who watches; none where what comes of it is told all the while.
+pub(crate) fn words(phase: Phase) -> Option<&'static str> {
+    match phase {
+        Phase::SetUp => Some("creating the keys"),
+        Phase::Work | Phase::Over => None,
+        Phase::Healing => Some("healing the last fault"),
+        Phase::Showing => Some("showing that the ensemble serves again"),
+        Phase::Leaving => Some("ending the clients"),
+        Phase::Settling => Some("waiting until all members serve"),
+        Phase::Reading => Some("reading every member a last time"),
     }
-    let views = events.views();
-    if !views::all_serve(&views) {
-        let words = views::laggards(&views);
-        progress.say(&format!("not all members serve after the workload: {words}"));
-    }
-    progress.step("reading every member a last time");
-    // Those that serve are read in any case: what they lost is lost, whatever became of the others.
-    observed.finals = load::final_reads(shared, &views::serving(&views), next_process).await;
-    observed.timings.recovery_ms = begun.elapsed().as_secs_f64() * 1e3;
-    observed.listened_until_ns = Some(shared.clock.now());
-    observed.events = events.events();
-    let said = wide(observed.events.len());
-    tracing::debug!(events = said, "the members are asked to end");
-    Ok(())
 }
 
 /// Says again and again how far the members are with the step that was begun last.
@@ -330,6 +314,3 @@ async fn tell_of(
         progress.step_goes_on(&words(&events.views()));
     }
 }
-
-/// A signal to every part that it is time to end.
-pub(crate) type Stop = watch::Sender<bool>;

@@ -13,6 +13,7 @@ mod nemesis;
 mod proof;
 mod said;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::time::Duration;
@@ -21,15 +22,18 @@ use anyhow::{Context, anyhow, bail};
 use checker::durability::FinalState;
 use checker::history::{BAD_VERSION, Event as Line, EventKind, HistoryWriter};
 use harness_core::load::Arrivals;
+use harness_core::nemeses::{self, Answer, LaneId, Sight};
+use harness_core::run::{Command, Early, Phase, Run};
 use harness_sim::planned::{self, Ensemble, Setting};
 use node_wire::ids::ServerId;
+use runs::checks::promises::MINIMUM_EACH;
 use runs::lag::Lag;
 use runs::member::MemberId;
 use runs::observed::Observed;
-use runs::views;
+use runs::views::{self, Leader, View};
 use workloads::{Op, Outcome, Workload};
 
-use crate::clock::{RunNs, nanoseconds, whole_milliseconds};
+use crate::clock::{RunNs, milliseconds, nanoseconds, whole_milliseconds};
 use crate::events::EventLog;
 use crate::exit::Failure;
 use crate::load::recorder::Calm;
@@ -38,22 +42,20 @@ use crate::nemesis::journal::Journal;
 use crate::num::index;
 use crate::progress::Load;
 use crate::run::interrupt::Interrupt;
-use crate::run::{INTERRUPTED_PATIENCE, Prepared, RECOVERY_PATIENCE, describe};
+use crate::run::{self, Prepared, describe};
 use crate::seed;
 use crate::store::RunFolder;
 use live::Live;
-use nemesis::{Nemeses, Scene};
+use nemesis::Runner;
 
 /// How long members may take to serve for the first time.
 const START_PATIENCE: Duration = Duration::from_secs(20);
 /// How long the first and the last operations may take.
 const CALM_PATIENCE: Duration = Duration::from_secs(10);
-/// How long sessions may take to expire beyond their time-out, and the longest that is demanded of them.
-const EXPIRY_PATIENCE: Duration = Duration::from_nanos(workloads::ephemeral::EXPIRY_BOUND_NS);
 /// How much longer for each of them: a member is asked for one key after the other, and a long run makes thousands.
 const EACH_PATIENCE: Duration = Duration::from_millis(200);
-/// The pause between two rounds of last reads.
-const PAUSE: Duration = Duration::from_millis(20);
+/// How often whoever is waited for is looked at, at the least, and how often the load is.
+const GLANCE: Duration = Duration::from_millis(1);
 /// Between two looks whether somebody interrupts, in virtual time, and between two words of progress.
 const LOOK: Duration = Duration::from_millis(250);
 /// How long clients may take to end beyond their operation's time-out.
@@ -78,6 +80,28 @@ struct Virtual<'a> {
     calm: Calm,
     /// What judges meanwhile, where a violation is to end the run.
     live: Option<Live>,
+    /// What is waited for beside the load and the nemeses.
+    errand: Option<Errand>,
+    /// What the run was told that ends it early.
+    early: Option<Early>,
+}
+
+/// What is done one after the other beside the load and the nemeses.
+enum Errand {
+    SetUp(Sent),
+    /// Clients leave, until this moment at the latest.
+    Leaving(u64),
+    /// These members are read.
+    Reading(Vec<MemberId>, Sent),
+}
+
+/// Operations that are done at some members.
+struct Sent {
+    /// One for each member.
+    errands: Vec<usize>,
+    /// How many operations there are in each.
+    todo: usize,
+    until_us: u64,
 }
 
 /// Operations so far, for the progress.
@@ -117,6 +141,8 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         history: HistoryWriter::new(BufWriter::new(file)),
         counts: Counts::default(),
         calm: Calm::default(),
+        errand: None,
+        early: None,
         live: if options.fail_fast { Live::start(options.workload, &path, &prepared.progress) } else { None },
     };
     let mut observed = Observed::default();
@@ -135,11 +161,6 @@ fn microseconds(span: Duration) -> u64 {
     nanoseconds(span) / 1000
 }
 
-/// Virtual time in milliseconds, for people.
-fn milliseconds(us: u64) -> f64 {
-    Duration::from_micros(us).as_secs_f64() * 1e3
-}
-
 impl Virtual<'_> {
     fn live(
         &mut self,
@@ -155,22 +176,143 @@ impl Virtual<'_> {
             let words = views::laggards(&self.events.views());
             return Err(anyhow!("the members do not serve: {words}").into());
         }
-        observed.timings.start_ms = milliseconds(self.world.now_us());
+        observed.timings.start_ms = milliseconds(self.now_ns());
         self.prepared
             .progress
             .say(&format!("all members serve after {:.0} ms of virtual time", observed.timings.start_ms));
-        self.set_up()?;
-        let begun = self.world.now_us();
-        self.workload(schedule, interrupt, observed)?;
-        observed.timings.workload_ms = milliseconds(self.world.now_us() - begun);
+        let mut run = self.machine(schedule);
+        let journal = Journal::create(&self.prepared.folder.faults())?;
+        let mut nemeses = Runner::new(journal, &self.members);
+        let mut look = self.world.now_us();
+        loop {
+            while self.turn(&mut run, &mut nemeses, observed)? {
+                self.hear()?;
+            }
+            if run.is_over() {
+                break;
+            }
+            if interrupt.was_asked() && self.early.replace(Early::Interrupted) != Some(Early::Interrupted) {
+                run.end_early(self.now_ns(), Early::Interrupted);
+                continue;
+            }
+            if self.early.is_none() && self.must_end() {
+                self.early = Some(Early::Violation);
+                run.end_early(self.now_ns(), Early::Violation);
+                continue;
+            }
+            if self.world.now_us() >= look {
+                self.tell(&run);
+                look += microseconds(LOOK);
+            }
+            self.go_on(&run, &nemeses, look)?;
+        }
+        let moments = run.moments();
         observed.interrupted = interrupt.was_asked();
-        let begun = self.world.now_us();
-        self.end(observed)?;
-        observed.timings.recovery_ms = milliseconds(self.world.now_us() - begun);
+        observed.lag = Lag { operations: self.counts.due, ..Lag::default() };
+        observed.shed = self.world.shed();
+        observed.workload_from_ns = moments.work_from;
+        observed.workload_to_ns = moments.work_to;
+        observed.timings.workload_ms = milliseconds(moments.work_to - moments.work_from);
+        observed.timings.recovery_ms = milliseconds(moments.read - moments.work_to);
         observed.listened_until_ns = Some(self.now_ns());
         observed.events = self.events.events();
         observed.end_ns = self.now_ns();
         Ok(())
+    }
+
+    fn machine(&self, schedule: &Schedule) -> Run {
+        let options = &self.prepared.options;
+        let voters = index(u64::from(options.nodes)).min(self.members.len());
+        let nemeses = nemeses::Terms {
+            members: self.members.clone(),
+            voters: self.members[..voters].to_vec(),
+            servers: BTreeMap::new(),
+            lose_unsynced: options.lose_unsynced,
+            glance_ns: nanoseconds(GLANCE),
+        };
+        Run::new(run::terms(options, self.workload.records_sessions(), nemeses), schedule.clone())
+    }
+
+    /// Does something whose time has come. True when it did: what members said of it is to be heard before the next.
+    fn turn(
+        &mut self,
+        run: &mut Run,
+        nemeses: &mut Runner,
+        observed: &mut Observed,
+    ) -> Result<bool, Failure> {
+        if let Some(command) = run.next(self.now_ns(), self) {
+            self.carry_out(run, nemeses, command)?;
+            return Ok(true);
+        }
+        if let Some(answer) = nemeses.seen(&*self.world, &self.events, self) {
+            self.answer(run, answer);
+            return Ok(true);
+        }
+        self.errand_ends(run, observed)
+    }
+
+    fn answer(&self, run: &mut Run, (lane, answer): (LaneId, Answer)) {
+        let now = self.now_ns();
+        if let Some(machine) = run.nemeses() {
+            machine.answered(lane, now, answer);
+        }
+    }
+
+    fn carry_out(&mut self, run: &mut Run, nemeses: &mut Runner, command: Command) -> anyhow::Result<()> {
+        match command {
+            Command::SetUp => {
+                let first = self.world.first_operations();
+                let (process, member) = (0, [self.members[0]]);
+                self.errand = Some(Errand::SetUp(self.errands(&member, process, &first)));
+            }
+            Command::OpenLoad(from, until) => {
+                let options = &self.prepared.options;
+                let arrivals = Arrivals::new(seed::stream(options.seed, "arrivals"), options.rate);
+                let due = arrivals.scan(from, |at, gap| {
+                    *at += nanoseconds(gap);
+                    Some(*at / 1000)
+                });
+                self.world.begin_load(Box::new(due.take_while(move |at| *at < until / 1000)));
+            }
+            Command::EndArrivals => self.world.end_arrivals(),
+            Command::CloseLoad => {
+                self.world.end_load();
+                let patience = self.prepared.options.op_timeout + FAREWELL;
+                self.errand = Some(Errand::Leaving(self.world.now_us() + microseconds(patience)));
+            }
+            Command::Read(members) => {
+                let (process, reads) = (self.world.next_process(), self.world.last_operations());
+                let sent = self.errands(&members, process, &reads);
+                self.errand = Some(Errand::Reading(members, sent));
+            }
+            Command::Nemesis(command) => {
+                match &*command {
+                    nemeses::Command::Say(words) => self.prepared.progress.say(words),
+                    nemeses::Command::CalmBegins => self.calm = Calm::default(),
+                    _ => {}
+                }
+                if let Some(answer) = nemeses.carry_out(&mut *self.world, *command)? {
+                    self.answer(run, answer);
+                }
+            }
+            Command::Step(phase) => {
+                if let Some(words) = run::words(phase) {
+                    self.prepared.progress.step(words);
+                }
+            }
+            Command::Say(words) => self.prepared.progress.say(&words),
+        }
+        Ok(())
+    }
+
+    /// Lives on until there is something to do or to look at.
+    fn go_on(&mut self, run: &Run, nemeses: &Runner, look: u64) -> anyhow::Result<()> {
+        let now = self.world.now_us();
+        let wake = run.wake(now * 1000).map(|at| at.div_ceil(1000));
+        let waits = nemeses.watches() || self.errand.is_some();
+        let glance = waits.then(|| now + microseconds(GLANCE));
+        let next = wake.into_iter().chain(glance).fold(look, u64::min);
+        self.advance(next.max(now))
     }
 
     /// Whether a violation was seen that ends the run.
@@ -226,148 +368,90 @@ impl Virtual<'_> {
         }
     }
 
-    /// Creates every key, at the first member.
-    fn set_up(&mut self) -> anyhow::Result<()> {
-        let first = self.world.first_operations();
-        let done = self.errands(&[self.members[0]], 0, &first)?.concat();
-        if done.len() < first.len() {
-            bail!("creating {} keys took too long although nothing is broken", first.len());
-        }
-        for (op, outcome) in done {
-            if outcome.kind != EventKind::Ok {
-                let (key, kind) = (op.key, outcome.kind);
-                bail!("creating key {key} ended as {kind:?} although nothing is broken");
-            }
-        }
-        Ok(())
-    }
-
-    /// Has the same operations done at each of these members, by processes from `process` on.
-    fn errands(
-        &mut self,
-        members: &[MemberId],
-        process: u64,
-        todo: &[Op],
-    ) -> anyhow::Result<Vec<Vec<(Op, Outcome)>>> {
+    /// Sends for the same operations at each of these members, by processes from `process` on.
+    fn errands(&mut self, members: &[MemberId], process: u64, todo: &[Op]) -> Sent {
         let mut errands = Vec::new();
         for (process, member) in (process..).zip(members) {
             errands.push(self.world.send_errand(server(*member), process, todo.to_vec()));
         }
         let each = u32::try_from(todo.len()).unwrap_or(u32::MAX);
         let patience = CALM_PATIENCE.saturating_add(EACH_PATIENCE.saturating_mul(each));
-        self.wait(patience, |run| errands.iter().all(|errand| run.world.errand(*errand).is_some()))?;
-        Ok(errands
-            .into_iter()
-            .map(|errand| self.world.errand(errand).map(<[_]>::to_vec).unwrap_or_default())
-            .collect())
+        Sent { errands, todo: todo.len(), until_us: self.world.now_us() + microseconds(patience) }
     }
 
-    fn workload(
-        &mut self,
-        schedule: &Schedule,
-        interrupt: &Interrupt,
-        observed: &mut Observed,
-    ) -> Result<(), Failure> {
-        let options = &self.prepared.options;
-        let (start, limit) = (self.world.now_us(), microseconds(options.time_limit));
-        let end = start + limit;
-        let arrivals = Arrivals::new(seed::stream(options.seed, "arrivals"), options.rate);
-        let due = arrivals.scan(start * 1000, |at, gap| {
-            *at += nanoseconds(gap);
-            Some(*at / 1000)
-        });
-        self.world.begin_load(Box::new(due.take_while(move |at| *at < end)));
-        let journal = Journal::create(&self.prepared.folder.faults())?;
-        let mut nemeses = Nemeses::new(self.prepared, schedule, journal, start, &self.members);
-        let mut look = start;
-        while self.world.now_us() < end && !interrupt.was_asked() && !self.must_end() {
-            self.turns(&mut nemeses)?;
-            if self.world.now_us() >= look {
-                self.tell(start, options.time_limit);
-                look += microseconds(LOOK);
+    /// What came of what was sent for, by errand; none while it is waited for. What took too long is missing.
+    fn done(&self, sent: &Sent) -> Option<Vec<Vec<(Op, Outcome)>>> {
+        let all: Vec<Option<&[(Op, Outcome)]>> =
+            sent.errands.iter().map(|errand| self.world.errand(*errand)).collect();
+        let is_over = all.iter().all(Option::is_some) || self.world.now_us() >= sent.until_us;
+        is_over.then(|| all.into_iter().map(|done| done.map(<[_]>::to_vec).unwrap_or_default()).collect())
+    }
+
+    /// Tells the run of what was waited for. True when it came to its end.
+    fn errand_ends(&mut self, run: &mut Run, observed: &mut Observed) -> Result<bool, Failure> {
+        let now = self.now_ns();
+        match &self.errand {
+            None => return Ok(false),
+            Some(Errand::SetUp(sent)) => {
+                let Some(done) = self.done(sent) else { return Ok(false) };
+                refuse_an_unfinished_set_up(sent.todo, &done.concat())?;
+                run.was_set_up(now);
             }
-            let next = nemeses.next_us(self.world.now_us()).map_or(look, |next| next.min(look));
-            self.advance(next.max(self.world.now_us()).min(end))?;
-        }
-        nemeses.halt();
-        self.turns(&mut nemeses)?;
-        while !nemeses.is_over() {
-            let step = self.world.now_us() + 1000;
-            self.advance(step)?;
-            self.turns(&mut nemeses)?;
-        }
-        self.hear()?;
-        self.world.end_load();
-        if !self.wait(options.op_timeout + FAREWELL, |run| run.world.is_quiet())? {
-            return Err(anyhow!("clients do not end").into());
-        }
-        self.prepared.progress.step("waiting until all members serve, and reading them a last time");
-        observed.lag = Lag { operations: self.counts.due, ..Lag::default() };
-        observed.shed = self.world.shed();
-        observed.workload_from_ns = start * 1000;
-        observed.workload_to_ns = self.now_ns();
-        Ok(())
-    }
-
-    /// Lets nemeses do all whose time has come.
-    fn turns(&mut self, nemeses: &mut Nemeses<'_>) -> anyhow::Result<()> {
-        loop {
-            let mut scene = Scene {
-                world: &mut *self.world,
-                events: &self.events,
-                calm: &mut self.calm,
-                prepared: self.prepared,
-            };
-            if !nemeses.turn(&mut scene)? {
-                return Ok(());
+            Some(Errand::Leaving(_)) if self.world.is_quiet() => run.clients_left(now),
+            Some(Errand::Leaving(until_us)) if self.world.now_us() < *until_us => return Ok(false),
+            Some(Errand::Leaving(_)) => return Err(anyhow!("clients do not end").into()),
+            Some(Errand::Reading(members, sent)) => {
+                let Some(rounds) = self.done(sent) else { return Ok(false) };
+                let states: Vec<FinalState> = members
+                    .iter()
+                    .zip(&rounds)
+                    .flat_map(|(member, read)| read.iter().map(move |read| (member, read)))
+                    .filter_map(|(member, (read, told))| self.workload.final_state(member.0, read, told))
+                    .collect();
+                let all = states.len() == members.len() * sent.todo;
+                run.was_read(now, all && self.workload.is_settled(&states));
+                observed.finals = states;
             }
-            self.hear()?;
         }
+        self.errand = None;
+        Ok(true)
     }
 
-    fn tell(&self, start: u64, limit: Duration) {
+    fn tell(&self, run: &Run) {
+        if run.phase() != Phase::Work {
+            return;
+        }
         let Counts { ok, refused, fail: failed, info: unknown, .. } = self.counts;
         let leader = self.events.leader().map(|leader| (leader.id.0, leader.epoch));
         let load = Load { ok, refused, failed, unknown, leader, live: None };
-        let elapsed = Duration::from_micros(self.world.now_us() - start);
-        self.prepared.progress.advance(elapsed, limit, &load);
+        let elapsed = Duration::from_nanos(self.now_ns() - run.moments().work_from);
+        self.prepared.progress.advance(elapsed, self.prepared.options.time_limit, &load);
+    }
+}
+
+impl Sight for Virtual<'_> {
+    fn views(&self) -> BTreeMap<MemberId, View> {
+        self.events.views()
     }
 
-    /// After the workload: all members serve again, and are read a last time.
-    fn end(&mut self, observed: &mut Observed) -> anyhow::Result<()> {
-        let patience = if observed.interrupted { INTERRUPTED_PATIENCE } else { RECOVERY_PATIENCE };
-        self.wait(patience, |run| views::settled(&run.events.views()))?;
-        let views = self.events.views();
-        if !views::all_serve(&views) {
-            let words = views::laggards(&views);
-            self.prepared.progress.say(&format!("not all members serve after the workload: {words}"));
+    fn leader(&self) -> Option<Leader> {
+        self.events.leader()
+    }
+
+    fn load_has_shown(&self) -> bool {
+        self.calm.shows(self.prepared.options.workload.functions(), MINIMUM_EACH)
+    }
+}
+
+fn refuse_an_unfinished_set_up(wanted: usize, done: &[(Op, Outcome)]) -> anyhow::Result<()> {
+    if done.len() < wanted {
+        bail!("creating {wanted} keys took too long although nothing is broken");
+    }
+    match done.iter().find(|(_, outcome)| outcome.kind != EventKind::Ok) {
+        Some((op, outcome)) => {
+            bail!("creating key {} ended as {:?} although nothing is broken", op.key, outcome.kind)
         }
-        let serving = views::serving(&views);
-        let reads = self.world.last_operations();
-        // Sessions that were left to expire do so meanwhile.
-        let expiry = if self.workload.records_sessions() {
-            describe::session_timeout(&self.prepared.options) * 2 + EXPIRY_PATIENCE
-        } else {
-            Duration::ZERO
-        };
-        let deadline = self.world.now_us() + microseconds(CALM_PATIENCE + expiry);
-        loop {
-            let process = self.world.next_process();
-            let rounds = self.errands(&serving, process, &reads)?;
-            let states: Vec<FinalState> = serving
-                .iter()
-                .zip(&rounds)
-                .flat_map(|(member, read)| read.iter().map(move |read| (member, read)))
-                .filter_map(|(member, (read, told))| self.workload.final_state(member.0, read, told))
-                .collect();
-            let all = states.len() == serving.len() * reads.len();
-            if all && self.workload.is_settled(&states) || self.world.now_us() > deadline {
-                observed.finals = states;
-                return Ok(());
-            }
-            let next = self.world.now_us() + microseconds(PAUSE);
-            self.advance(next)?;
-        }
+        None => Ok(()),
     }
 }
 

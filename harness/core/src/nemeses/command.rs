@@ -7,12 +7,13 @@ use runs::views::Leader;
 
 use crate::fault::action::Action;
 use crate::fault::in_force::InForce;
+use crate::proof::Proof;
 
 /// A lane, by its number from zero.
 pub type LaneId = usize;
 
-/// What a driver is to do. Whatever has a lane is answered once, by the call that its description names; the rest is done
-/// at once, in the order in which it is given.
+/// What a driver is to do. Whatever has a lane is answered once ([`Nemeses::answered`](super::Nemeses::answered)); the rest
+/// is done at once, in the order in which it is given.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Write this down. It must be on its way to the disk before anything else is begun.
@@ -21,20 +22,32 @@ pub enum Command {
     Say(String),
     /// What the load shows counts anew from here: a fault is gone.
     CalmBegins,
-    /// Break something. Answer with [`Nemeses::injected`](super::Nemeses::injected), or with
-    /// [`Nemeses::stale`](super::Nemeses::stale) if somebody else leads by now.
+    /// Break something: [`Answer::Injected`], or [`Answer::Stale`] if somebody else leads by now.
     Inject(Injection),
-    /// Look whether it bites, and give it a moment to. Answer with [`Nemeses::looked`](super::Nemeses::looked).
+    /// Look whether it bites, and give it a moment to: [`Answer::Looked`].
     Prove(Look),
-    /// Take it back. Answer with [`Nemeses::undone`](super::Nemeses::undone).
+    /// Take it back: [`Answer::Undone`].
     Undo(Undoing),
-    /// Look until it is gone, or for as long as members may take to serve again ([`RECOVERY_PATIENCE_NS`]). A member that
-    /// ended by itself is not waited for: nobody starts it again. Answer with
-    /// [`Nemeses::looked`](super::Nemeses::looked). A further watch of the same lane takes the place of this one, which
-    /// is then not answered any more.
+    /// Look until it is gone, or for as long as members may take to serve again ([`RECOVERY_PATIENCE_NS`]):
+    /// [`Answer::Looked`]. A member that ended by itself is not waited for: nobody starts it again. A further watch of the
+    /// same lane takes the place of this one, which is then not answered any more.
     ///
     /// [`RECOVERY_PATIENCE_NS`]: super::RECOVERY_PATIENCE_NS
     Watch(Look),
+}
+
+/// What came of a command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// It was broken, and the driver was done with that at this moment.
+    Injected(RunNs),
+    /// Nothing was broken, because another member leads than when it was aimed.
+    Stale,
+    /// What a look showed, which is named by its version.
+    Looked(u64, Proof),
+    /// It was taken back, and the driver was done with that at this moment; and what it saw of the fault at its end, where
+    /// there was anything to see.
+    Undone(RunNs, Option<Proof>),
 }
 
 /// A line of the journal as far as it is known before its moment.

@@ -35,10 +35,9 @@ use runs::views::{Leader, View};
 
 use crate::fault::action::Action;
 use crate::fault::{LoseUnsynced, Server};
-use crate::proof::Proof;
 use crate::schedule::{PlannedFault, Schedule};
 
-pub use command::{Command, Injection, LaneId, Line, Look, Undoing};
+pub use command::{Answer, Command, Injection, LaneId, Line, Look, Undoing};
 pub use lane::ended_by_themselves;
 use lane::{Desk, Lane};
 use ledger::Ledger;
@@ -165,32 +164,17 @@ impl Nemeses {
         self.halted = true;
     }
 
-    fn at(&mut self, now: RunNs, lane: LaneId, then: impl FnOnce(&mut Lane, &mut Desk<'_>)) {
+    /// What came of a command, as the driver knows at this moment.
+    pub fn answered(&mut self, lane: LaneId, now: RunNs, answer: Answer) {
         let Self { common, ledger, lanes, out, .. } = self;
-        let mut desk = Desk { common, ledger, out, now };
-        if let Some(lane) = lanes.get_mut(lane) {
-            then(lane, &mut desk);
+        let Some(lane) = lanes.get_mut(lane) else { return };
+        let desk = &mut Desk { common, ledger, out, now };
+        match answer {
+            Answer::Injected(at) => lane.injected(desk, at),
+            Answer::Stale => lane.stale(desk),
+            Answer::Looked(version, proof) => lane.looked(desk, version, proof),
+            Answer::Undone(at, seen) => lane.undone(desk, at, seen),
         }
-    }
-
-    /// The driver was done with an injection at this moment.
-    pub fn injected(&mut self, lane: LaneId, at: RunNs) {
-        self.at(at, lane, |lane, desk| lane.injected(desk, at));
-    }
-
-    /// An injection was not done, because somebody else leads than when it was aimed.
-    pub fn stale(&mut self, lane: LaneId, now: RunNs) {
-        self.at(now, lane, Lane::stale);
-    }
-
-    /// What a look showed, which the driver named by its version.
-    pub fn looked(&mut self, lane: LaneId, version: u64, now: RunNs, proof: Proof) {
-        self.at(now, lane, |lane, desk| lane.looked(desk, version, proof));
-    }
-
-    /// The driver was done with a healing at this moment, and what it saw of the fault at its end.
-    pub fn undone(&mut self, lane: LaneId, at: RunNs, seen: Option<Proof>) {
-        self.at(at, lane, |lane, desk| lane.undone(desk, at, seen));
     }
 
     /// Something could not be done. The lane is over; what it broke may still be broken.

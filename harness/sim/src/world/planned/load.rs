@@ -43,6 +43,11 @@ impl Load {
         Self { rules, seats: Vec::new(), idle: VecDeque::new(), arrivals: none() }
     }
 
+    /// Nothing falls due any more.
+    pub(super) fn end_arrivals(&mut self) {
+        self.arrivals = none();
+    }
+
     /// True when no operation is under way.
     pub(super) fn is_quiet(&self) -> bool {
         self.seats.iter().all(|seat| seat.open.is_none())
@@ -107,7 +112,7 @@ impl<P: Plant> World<P> {
     pub(super) fn send_clients_away(&mut self) {
         let load = &mut self.the_plan().load;
         load.rules.close();
-        load.arrivals = none();
+        load.end_arrivals();
         load.idle.clear();
         for seat in 0..self.plan_of().load.seats.len() {
             if self.plan_of().load.seats[seat].open.is_none() {

@@ -149,6 +149,8 @@ pub trait Ensemble {
 
     /// Lets clients in. Operations fall due at these moments, ascending, in virtual microseconds.
     fn begin_load(&mut self, due_us: Arrivals);
+    /// Nothing falls due any more.
+    fn end_arrivals(&mut self);
     /// No client takes a further operation. Those under way come to their end.
     fn end_load(&mut self);
     /// Whether no client has an operation under way.
@@ -392,6 +394,10 @@ impl<P: Plant> Ensemble for World<P> {
 
     fn begin_load(&mut self, due_us: Arrivals) {
         self.let_clients_in(due_us);
+    }
+
+    fn end_arrivals(&mut self) {
+        self.the_plan().load.end_arrivals();
     }
 
     fn end_load(&mut self) {

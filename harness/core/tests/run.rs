@@ -1,0 +1,240 @@
+//! The phases of a run, one script a rule, in virtual time.
+//!
+//! A script begins with `begin [limit=MS] [expiry=MS]`, on three members, and names the faults to come with `fault KIND at=MS
+//! [hold=MS]`. `at MS` moves the clock. `next` has everything done whose time has come, and tells what the driver is to do;
+//! what the nemeses ask is answered at once, as it should be, but for a healed fault that is not `seen` to be gone. `set-up`,
+//! `left`, `settled` and `unsettled` are the driver's answers, `failed` says that a nemesis could not do something.
+//! `interrupt` and `violation` end the run early. `down n1`, `looks n1`, `up n1`, `shown` and `not-shown` say what is seen of members and
+//! load. `wake` tells when there is something to do, and whether all is over.
+//!
+//! `UPDATE_GOLDENFILES=1` writes what is told now into the scripts.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Write;
+use std::path::Path;
+
+use goldenscript::Context;
+use harness_core::fault::{LoseUnsynced, Nemesis};
+use harness_core::nemeses::{self, Answer, Look, Sight};
+use harness_core::proof::Proof;
+use harness_core::run::{Command, Early, Run, Terms};
+use harness_core::schedule::{PlannedFault, Schedule};
+use runs::member::MemberId;
+use runs::views::{Leader, Stand, View, leader_of};
+
+const MS: u64 = 1_000_000;
+
+/// What is seen.
+#[derive(Default)]
+struct Seen {
+    views: BTreeMap<MemberId, View>,
+    shown: bool,
+}
+
+impl Sight for Seen {
+    fn views(&self) -> BTreeMap<MemberId, View> {
+        self.views.clone()
+    }
+
+    fn leader(&self) -> Option<Leader> {
+        leader_of(&self.views)
+    }
+
+    fn load_has_shown(&self) -> bool {
+        self.shown
+    }
+}
+
+#[derive(Default)]
+struct Script {
+    terms: Option<Terms>,
+    faults: Vec<PlannedFault>,
+    run: Option<Run>,
+    seen: Seen,
+    now: u64,
+    /// Whether what was healed is not seen to be gone yet, and what is looked for.
+    unseen: bool,
+    watch: Option<Look>,
+}
+
+type Told = Result<String, Box<dyn Error>>;
+
+impl Script {
+    fn begin(&mut self, command: &goldenscript::Command) -> Result<(), Box<dyn Error>> {
+        let mut words = command.consume_args();
+        let limit: u64 = words.take_key("limit").unwrap_or("10000").parse()?;
+        let expiry: u64 = words.take_key("expiry").unwrap_or("0").parse()?;
+        words.reject_next()?;
+        let members: Vec<MemberId> = (1..=3).map(MemberId).collect();
+        let serving = Stand::Established { leader: MemberId(1), epoch: 1, serving: true };
+        let view = View { running: true, stand: serving, ..View::default() };
+        self.seen =
+            Seen { views: members.iter().map(|member| (*member, view.clone())).collect(), shown: true };
+        let nemeses = nemeses::Terms {
+            voters: members.clone(),
+            members,
+            servers: BTreeMap::new(),
+            lose_unsynced: LoseUnsynced::default(),
+            glance_ns: 5 * MS,
+        };
+        self.terms = Some(Terms { time_limit_ns: limit * MS, expiry_ns: expiry * MS, nemeses });
+        Ok(())
+    }
+
+    fn plan(&mut self, command: &goldenscript::Command) -> Result<(), Box<dyn Error>> {
+        let mut words = command.consume_args();
+        let name = words.next_pos().ok_or("which fault?")?.to_owned();
+        let kind = Nemesis::ALL.iter().copied().find(|kind| kind.name() == name).ok_or("no such fault")?;
+        let start_ms = words.take_key("at").ok_or("when?")?.parse()?;
+        let hold_ms = words.take_key("hold").unwrap_or("2000").parse()?;
+        words.reject_next()?;
+        let id = format!("F{}", self.faults.len() + 1);
+        self.faults.push(PlannedFault { id, kind, start_ms, hold_ms, draw: 5, turn: 0 });
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<&mut Run, Box<dyn Error>> {
+        if self.run.is_none() {
+            let schedule = Schedule {
+                seed: 0,
+                nemeses: self.faults.iter().map(|fault| fault.kind).collect(),
+                interval_ms: 4000,
+                hold_ms: 2000,
+                overlap: false,
+                faults: self.faults.clone(),
+            };
+            self.run = Some(Run::new(self.terms.clone().ok_or("no run has begun")?, schedule));
+        }
+        self.run.as_mut().ok_or_else(|| "no run has begun".into())
+    }
+
+    fn next(&mut self) -> Told {
+        let mut told = String::new();
+        self.run()?;
+        let Self { run, seen, now, unseen, watch, .. } = self;
+        let run = run.as_mut().ok_or("no run has begun")?;
+        while let Some(command) = run.next(*now, seen) {
+            match command {
+                Command::SetUp => writeln!(told, "set up")?,
+                Command::OpenLoad(from, until) => {
+                    writeln!(told, "open the load, arrivals from {} to {} ms", from / MS, until / MS)?;
+                }
+                Command::EndArrivals => writeln!(told, "end arrivals")?,
+                Command::CloseLoad => writeln!(told, "close the load")?,
+                Command::Read(members) => {
+                    let names: String = members.iter().map(|member| format!(" n{member}")).collect();
+                    writeln!(told, "read{names}")?;
+                }
+                Command::Step(phase) => writeln!(told, "-- {phase:?}")?,
+                Command::Say(words) => writeln!(told, "say {words}")?,
+                Command::Nemesis(command) => {
+                    let proof = Proof::new(true, String::new());
+                    let answer = match *command {
+                        nemeses::Command::Inject(order) => {
+                            writeln!(told, "{} breaks", order.asked.fault)?;
+                            (order.lane, Answer::Injected(*now))
+                        }
+                        nemeses::Command::Prove(look) => (look.lane, Answer::Looked(look.version, proof)),
+                        nemeses::Command::Undo(order) => {
+                            writeln!(told, "{} is healed", order.healing.fault)?;
+                            (order.lane, Answer::Undone(*now, None))
+                        }
+                        nemeses::Command::Watch(look) if *unseen => {
+                            *watch = Some(look);
+                            continue;
+                        }
+                        nemeses::Command::Watch(look) => (look.lane, Answer::Looked(look.version, proof)),
+                        nemeses::Command::CalmBegins => {
+                            writeln!(told, "calm begins")?;
+                            continue;
+                        }
+                        nemeses::Command::Write(_) | nemeses::Command::Say(_) => continue,
+                    };
+                    let machine = run.nemeses().ok_or("nobody asked")?;
+                    machine.answered(answer.0, *now, answer.1);
+                }
+            }
+        }
+        Ok(told)
+    }
+
+    fn seen_gone(&mut self) -> Result<(), Box<dyn Error>> {
+        let (look, now) = (self.watch.take().ok_or("nothing is looked for")?, self.now);
+        let proof = Proof::new(true, String::new());
+        let machine = self.run()?.nemeses().ok_or("there are no nemeses yet")?;
+        machine.answered(look.lane, now, Answer::Looked(look.version, proof));
+        Ok(())
+    }
+
+    fn sees(&mut self, command: &goldenscript::Command) -> Result<(), Box<dyn Error>> {
+        let name = command.name.as_str();
+        let mut words = command.consume_args();
+        let member = words.next_pos().and_then(|word| word.strip_prefix('n')).ok_or("which member?")?;
+        let member = MemberId(member.parse()?);
+        words.reject_next()?;
+        let view = self.seen.views.get_mut(&member).ok_or("no such member")?;
+        view.running = name != "down";
+        view.stand = match name {
+            "up" => Stand::Established { leader: MemberId(1), epoch: 1, serving: true },
+            _ => Stand::Looking,
+        };
+        Ok(())
+    }
+}
+
+impl goldenscript::Runner for Script {
+    type Command = goldenscript::Command;
+
+    fn run(&mut self, command: &goldenscript::Command, _: &Context) -> Told {
+        let now = self.now;
+        match command.name.as_str() {
+            "begin" => self.begin(command)?,
+            "fault" => self.plan(command)?,
+            "at" => {
+                let at: u64 = command.consume_args().next_pos().ok_or("when?")?.parse()?;
+                self.now = at * MS;
+            }
+            "next" => return self.next(),
+            "set-up" => self.run()?.was_set_up(now),
+            "left" => self.run()?.clients_left(now),
+            "settled" => self.run()?.was_read(now, true),
+            "unsettled" => self.run()?.was_read(now, false),
+            "interrupt" => self.run()?.end_early(now, Early::Interrupted),
+            "violation" => self.run()?.end_early(now, Early::Violation),
+            "failed" => {
+                let run = self.run()?;
+                run.nemeses().ok_or("there are no nemeses yet")?.failed(0);
+                run.end_early(now, Early::Failed);
+            }
+            "shown" => self.seen.shown = true,
+            "not-shown" => self.seen.shown = false,
+            "unseen" => self.unseen = true,
+            "seen" => self.seen_gone()?,
+            "wake" => {
+                let run = self.run()?;
+                return Ok(match run.wake(now) {
+                    Some(at) => format!("at {} ms", at / MS),
+                    None if run.is_over() => "over".to_owned(),
+                    None => "when somebody answers".to_owned(),
+                });
+            }
+            "up" | "down" | "looks" => self.sees(command)?,
+            other => return Err(format!("there is no {other} in these scripts").into()),
+        }
+        Ok(String::new())
+    }
+}
+
+#[test]
+fn the_phases_of_a_run_hold() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run");
+    let mut scripts: Vec<_> =
+        folder.read_dir().expect("the scripts").map(|entry| entry.expect("a script").path()).collect();
+    scripts.sort();
+    assert!(!scripts.is_empty());
+    for script in scripts {
+        goldenscript::run(&mut Script::default(), &script)
+            .unwrap_or_else(|error| panic!("{}: {error}", script.display()));
+    }
+}

@@ -1,0 +1,297 @@
+//! Carries out on real members what a run decides ([`harness_core::run`]).
+//!
+//! The machine is asked in one task, whenever somebody answered, members said something, or a moment has come. What the
+//! nemeses do has tasks of its own ([`crate::nemesis::runner`]), and so has each client; the pacer has a thread. So nothing
+//! that is done here delays a fault or an operation.
+
+use std::collections::BTreeMap;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use checker::durability::FinalState;
+use harness_core::nemeses::{self, Sight};
+use harness_core::run::{Command, Early, Phase, Run};
+use runs::checks::promises::MINIMUM_EACH;
+use runs::member::MemberId;
+use runs::observed::Observed;
+use runs::views::{self, Leader, View};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+
+use super::Prepared;
+use super::interrupt::Interrupt;
+use crate::clock::{RunNs, milliseconds, nanoseconds};
+use crate::exit::Failure;
+use crate::live::Live;
+use crate::load::client::LoadClient;
+use crate::load::pacer::Pacer;
+use crate::load::{self, Readers, Shared};
+use crate::nemesis::journal::Journal;
+use crate::nemesis::runner::{Runner, Tools};
+use crate::num::index;
+use crate::progress::Load;
+use crate::seed;
+
+/// How often progress is told.
+const TELL_EVERY: Duration = Duration::from_millis(250);
+/// How long clients may take to end beyond their operation's time-out.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// How often the load is looked at while it is waited for.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// What carries a run out.
+pub(super) struct Driver<'a> {
+    pub(super) prepared: &'a Prepared,
+    pub(super) shared: &'a Shared,
+    pub(super) journal: Journal,
+    /// What judges meanwhile.
+    pub(super) live: Option<&'a Live>,
+}
+
+/// What of the load has a beginning and an end.
+struct Works {
+    /// Tells clients that it is over.
+    stop: watch::Sender<bool>,
+    clients: JoinSet<()>,
+    pacer: Option<Pacer>,
+}
+
+/// What is done one after the other beside the load and the nemeses.
+type Errand<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Done>> + Send + 'a>>;
+
+enum Done {
+    SetUp,
+    Left,
+    Read(Readers, Vec<FinalState>),
+}
+
+impl Sight for Driver<'_> {
+    fn views(&self) -> BTreeMap<MemberId, View> {
+        self.shared.cluster.events().views()
+    }
+
+    fn leader(&self) -> Option<Leader> {
+        self.shared.cluster.events().leader()
+    }
+
+    fn load_has_shown(&self) -> bool {
+        let functions = self.prepared.options.workload.functions();
+        self.shared.recorder.succeeded_in_calm(functions, MINIMUM_EACH)
+    }
+}
+
+impl Driver<'_> {
+    /// From the first operation to the last. What was seen is in `observed` afterwards.
+    pub(super) async fn run(&self, interrupt: &Interrupt, observed: &mut Observed) -> Result<(), Failure> {
+        let clock = self.shared.clock;
+        let mut run = self.machine();
+        let mut nemeses = Runner::new(Tools {
+            cluster: Arc::clone(&self.shared.cluster),
+            journal: self.journal.clone(),
+            clock,
+            recorder: self.shared.recorder.clone(),
+            progress: self.prepared.progress.clone(),
+        });
+        let mut works = Works { stop: watch::Sender::new(false), clients: JoinSet::new(), pacer: None };
+        let (mut errand, mut readers): (Option<Errand<'_>>, Option<Readers>) = (None, None);
+        let mut news = self.shared.cluster.events().news();
+        let mut tick = tokio::time::interval(TELL_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let (mut interrupted, mut violated) = (pin!(interrupt.asked()), pin!(self.violation()));
+        let (mut is_interrupted, mut is_violated) = (false, false);
+        let mut broken_off = None;
+        loop {
+            while let Some(command) = run.next(clock.now(), self) {
+                match command {
+                    Command::SetUp => errand = Some(Box::pin(self.set_up())),
+                    Command::OpenLoad(from, until) => self.open_load(&mut works, (from, until))?,
+                    Command::EndArrivals => works.pacer.iter().for_each(Pacer::stop),
+                    Command::CloseLoad => {
+                        if let Some(pacer) = works.pacer.take() {
+                            observed.lag = pacer.finish()?;
+                        }
+                        works.stop.send_replace(true);
+                        self.shared.load.close();
+                        errand = Some(Box::pin(self.farewell(std::mem::take(&mut works.clients))));
+                    }
+                    Command::Read(members) => errand = Some(Box::pin(self.read(readers.take(), members))),
+                    Command::Nemesis(command) => {
+                        if let Err(error) = nemeses.carry_out(*command) {
+                            run.end_early(clock.now(), Early::Failed);
+                            broken_off.get_or_insert(error);
+                        }
+                    }
+                    Command::Step(phase) => self.tell_step(phase),
+                    Command::Say(words) => self.prepared.progress.say(&words),
+                }
+            }
+            if run.is_over() {
+                break;
+            }
+            let moment = run.wake(clock.now());
+            tokio::select! {
+                answer = nemeses.next() => match (answer, run.nemeses()) {
+                    (Some((lane, Ok(answer))), Some(machine)) => machine.answered(lane, clock.now(), answer),
+                    (Some((lane, Err(error))), Some(machine)) => {
+                        // The others heal what is theirs.
+                        machine.failed(lane);
+                        run.end_early(clock.now(), Early::Failed);
+                        broken_off.get_or_insert(error);
+                    }
+                    (None, _) | (_, None) => {}
+                },
+                done = next_of(&mut errand) => {
+                    errand = None;
+                    match done? {
+                        Done::SetUp => run.was_set_up(clock.now()),
+                        Done::Left => run.clients_left(clock.now()),
+                        Done::Read(these, states) => {
+                            run.was_read(clock.now(), these.are_settled(self.shared, &states));
+                            observed.finals = states;
+                            readers = Some(these);
+                        }
+                    }
+                }
+                () = self.until(moment) => {}
+                // The sender lives in the cluster, so it can't be gone.
+                _ = news.changed() => {}
+                _ = tick.tick() => self.tell(&run),
+                () = &mut interrupted, if !is_interrupted => {
+                    is_interrupted = true;
+                    run.end_early(clock.now(), Early::Interrupted);
+                }
+                () = &mut violated, if !is_violated => {
+                    is_violated = true;
+                    run.end_early(clock.now(), Early::Violation);
+                }
+            }
+        }
+        if let Some(error) = broken_off {
+            return Err(error.context("the nemesis failed").into());
+        }
+        let moments = run.moments();
+        observed.shed = self.shared.load.rules().shed();
+        observed.workload_from_ns = moments.work_from;
+        observed.workload_to_ns = moments.work_to;
+        observed.timings.workload_ms = milliseconds(moments.work_to - moments.work_from);
+        observed.timings.recovery_ms = milliseconds(moments.read - moments.work_to);
+        Ok(())
+    }
+
+    fn machine(&self) -> Run {
+        let cluster = &self.shared.cluster;
+        let nemeses = nemeses::Terms {
+            members: cluster.members().to_vec(),
+            voters: cluster.voters().to_vec(),
+            servers: cluster.servers(),
+            lose_unsynced: self.prepared.options.lose_unsynced,
+            glance_ns: nanoseconds(GLANCE),
+        };
+        let records_sessions = self.shared.load.rules().workload().records_sessions();
+        let terms = super::terms(&self.prepared.options, records_sessions, nemeses);
+        Run::new(terms, self.prepared.schedule.clone())
+    }
+
+    async fn until(&self, moment: Option<RunNs>) {
+        match moment {
+            Some(moment) => tokio::time::sleep_until(self.shared.clock.instant(moment).into()).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Completes when a violation was seen that ends the run.
+    async fn violation(&self) {
+        match self.live {
+            Some(live) => live.ends_the_run().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn set_up(&self) -> anyhow::Result<Done> {
+        load::set_up(self.shared).await.context("creating the keys")?;
+        Ok(Done::SetUp)
+    }
+
+    fn open_load(&self, works: &mut Works, span: (RunNs, RunNs)) -> anyhow::Result<()> {
+        let options = &self.prepared.options;
+        let queue = &self.shared.load;
+        queue.rules().open();
+        for number in 0..index(u64::from(options.concurrency)) {
+            let client = LoadClient::new(self.shared.clone(), number);
+            works.clients.spawn(client.run(works.stop.subscribe()));
+        }
+        let rng = seed::stream(options.seed, "arrivals");
+        works.pacer = Some(Pacer::start(Arc::clone(queue), self.shared.clock, span, options.rate, rng)?);
+        Ok(())
+    }
+
+    /// Waits for every client.
+    async fn farewell(&self, mut clients: JoinSet<()>) -> anyhow::Result<Done> {
+        let all = async {
+            while let Some(ended) = clients.join_next().await {
+                ended.context("a client panicked")?;
+            }
+            Ok(Done::Left)
+        };
+        let patience = self.prepared.options.op_timeout + FAREWELL;
+        tokio::time::timeout(patience, all).await.map_err(|_| anyhow!("clients do not end"))?
+    }
+
+    async fn read(&self, readers: Option<Readers>, members: Vec<MemberId>) -> anyhow::Result<Done> {
+        let mut readers = match readers {
+            Some(readers) => readers,
+            None => Readers::connect(self.shared, &members).await,
+        };
+        let states = readers.read(self.shared).await;
+        Ok(Done::Read(readers, states))
+    }
+
+    fn tell_step(&self, phase: Phase) {
+        if let Some(words) = super::words(phase) {
+            self.prepared.progress.step(words);
+        }
+    }
+
+    fn tell(&self, run: &Run) {
+        let progress = &self.prepared.progress;
+        match run.phase() {
+            Phase::Work => {
+                let counts = self.shared.recorder.counts();
+                let load = Load {
+                    ok: counts.ok.load(Ordering::Relaxed),
+                    refused: counts.refused.load(Ordering::Relaxed),
+                    failed: counts.fail.load(Ordering::Relaxed),
+                    unknown: counts.info.load(Ordering::Relaxed),
+                    leader: self.leader().map(|leader| (leader.id.0, leader.epoch)),
+                    live: self.live.map(Live::words),
+                };
+                let elapsed = self.shared.clock.now().saturating_sub(run.moments().work_from);
+                progress.advance(Duration::from_nanos(elapsed), self.prepared.options.time_limit, &load);
+            }
+            Phase::Settling => {
+                let views = self.views();
+                if !views::all_serve(&views) {
+                    let words = views::laggards(&views);
+                    progress.step_goes_on(&format!("waiting until all members serve: {words}"));
+                }
+            }
+            Phase::SetUp
+            | Phase::Healing
+            | Phase::Showing
+            | Phase::Leaving
+            | Phase::Reading
+            | Phase::Over => {}
+        }
+    }
+}
+
+async fn next_of(errand: &mut Option<Errand<'_>>) -> anyhow::Result<Done> {
+    match errand {
+        Some(errand) => errand.await,
+        None => std::future::pending().await,
+    }
+}
