@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use harness_sim::FaultKind;
+use harness_sim::SwarmFault;
 use node_core::Bug;
 
 fn root() -> PathBuf {
@@ -57,7 +57,7 @@ fn the_readme_has_as_many_bugs_and_kinds_of_faults_as_the_code() {
         Bug::ALL.len()
     );
     let kinds = numbers_before(&readme, "kinds of faults");
-    assert_eq!(kinds, [FaultKind::ALL.len()]);
+    assert_eq!(kinds, [SwarmFault::ALL.len()]);
     for word in ["Twenty-nine", "Thirty", "Forty"] {
         assert!(!readme.contains(&format!("{word} bugs")), "numbers that change stand in digits");
     }
@@ -114,19 +114,4 @@ fn the_words_around_the_zoo_are_those_of_the_command() {
         "print it again: harness selftest --seeds 1000 --format markdown"
     );
     assert_eq!(zoo.lines().last(), printed.lines().last());
-}
-
-#[test]
-fn a_fault_has_one_name_in_worlds_and_in_runs() {
-    let worlds: Vec<&str> = FaultKind::ALL.into_iter().map(FaultKind::name).collect();
-    let runs = listed("nemeses");
-    let differs =
-        ["none", "partition-oneway", "reject-leader", "kill-all", "kill-follower", "replace-rolling"];
-    for nemesis in runs.iter().filter(|name| !differs.contains(&name.as_str())) {
-        assert!(worlds.contains(&nemesis.as_str()), "{nemesis} has another name in worlds, or is not there");
-    }
-    // In a run the two take turns.
-    for half in ["partition-oneway-deaf", "partition-oneway-mute"] {
-        assert!(worlds.contains(&half), "{half}");
-    }
 }

@@ -11,8 +11,8 @@ use std::fmt;
 use node_wire::ids::Zxid;
 
 use crate::dice::{Chance, Dice, HALF, Part};
-use crate::fault_kind::FaultKind;
 use crate::rare::Rare;
+use harness_core::fault::SwarmFault;
 
 /// What every world of a sweep has, where a seed alone draws it for some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub struct Drawn {
     pub(crate) refuse: Chance,
     pub(crate) fault_every_us: u64,
     pub(crate) fault_us: u64,
-    pub(crate) weights: [u64; FaultKind::ALL.len()],
+    pub(crate) weights: [u64; SwarmFault::ALL.len()],
     pub(crate) warmup_us: u64,
     pub(crate) chaos_us: u64,
     /// Clients of the register workload.
@@ -205,9 +205,9 @@ impl Drawn {
         let mut weights: [u64; _] =
             std::array::from_fn(|_| if dice.chance(ABSENT) { 0 } else { dice.between(1, 8) });
         // Two in three of its traps find nobody.
-        weights[FaultKind::KillInPhase as usize] *= 3;
+        weights[SwarmFault::KillInPhase as usize] *= 3;
         if siege {
-            for (weight, kind) in weights.iter_mut().zip(FaultKind::ALL) {
+            for (weight, kind) in weights.iter_mut().zip(SwarmFault::ALL) {
                 *weight *= u64::from(kind.is_partition());
             }
         }
@@ -495,7 +495,7 @@ impl fmt::Display for Drawn {
             "  faults: from {} us for {} us, one every {} us lasting {} us:",
             self.warmup_us, self.chaos_us, self.fault_every_us, self.fault_us
         )?;
-        for (kind, weight) in FaultKind::ALL.iter().zip(self.weights) {
+        for (kind, weight) in SwarmFault::ALL.iter().zip(self.weights) {
             if weight > 0 {
                 write!(f, " {}={weight}", kind.name())?;
             }

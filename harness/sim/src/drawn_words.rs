@@ -2,7 +2,7 @@
 
 use crate::dice::Chance;
 use crate::drawn::Drawn;
-use crate::fault_kind::FaultKind;
+use harness_core::fault::SwarmFault;
 
 impl Drawn {
     /// The climate as pairs of what was drawn and how it fell, coarse enough to be counted.
@@ -32,7 +32,7 @@ impl Drawn {
             ("crashes within a step", share(self.mid_step)),
             ("losses told late", share(self.told_late)),
         ];
-        let faults = FaultKind::ALL.into_iter().zip(self.weights).filter(|(_, weight)| *weight > 0);
+        let faults = SwarmFault::ALL.into_iter().zip(self.weights).filter(|(_, weight)| *weight > 0);
         words.extend(faults.map(|(kind, _)| ("faults", kind.name().to_owned())));
         words
     }

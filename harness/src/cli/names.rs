@@ -14,8 +14,8 @@ use crate::nemesis::Nemesis;
 use crate::text::suggest;
 
 /// What there is to list.
-pub(crate) const LISTS: [&str; 7] =
-    ["nemeses", "workloads", "systems", "models", "conditions", "faults", "plants"];
+pub(crate) const LISTS: [&str; 8] =
+    ["nemeses", "swarm", "workloads", "systems", "models", "conditions", "faults", "plants"];
 
 /// Any text; these names are shown.
 #[derive(Clone)]

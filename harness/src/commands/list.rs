@@ -12,6 +12,7 @@ use crate::cli::names::LISTS;
 use crate::exit::{Exit, Failure};
 use crate::nemesis::Nemesis;
 use crate::text::{span, suggest};
+use harness_core::fault::SwarmFault;
 
 /// Prints the list; without a word, which lists there are.
 pub fn list(what: Option<&str>) -> Result<Exit, Failure> {
@@ -21,6 +22,7 @@ pub fn list(what: Option<&str>) -> Result<Exit, Failure> {
     };
     let rows = match what {
         "nemeses" | "nemesis" => nemeses(),
+        "swarm" => swarm(),
         "workloads" | "workload" => workloads(),
         "systems" | "system" => systems(),
         "models" | "model" => models(),
@@ -46,6 +48,20 @@ fn nemeses() -> Vec<Row> {
         (nemesis.name(), format!("{}{needs} [{}]", nemesis.about(), nemesis.needs().name()))
     }));
     rows
+}
+
+/// What the seeds of `harness sim` draw, each with the nemesis that does the same in a run, or a mark where only a virtual
+/// world can.
+fn swarm() -> Vec<Row> {
+    let from = |fault: SwarmFault| match fault.nemesis() {
+        Some(nemesis) if nemesis.name() == fault.name() => "[a nemesis of runs too]".to_owned(),
+        Some(nemesis) => format!("[runs: {} in turn]", nemesis.name()),
+        None => "[virtual worlds only]".to_owned(),
+    };
+    SwarmFault::ALL
+        .into_iter()
+        .map(|fault| (fault.name(), format!("{} {}", fault.about(), from(fault))))
+        .collect()
 }
 
 fn workloads() -> Vec<Row> {
@@ -116,7 +132,7 @@ mod tests {
 
     #[test]
     fn every_list_has_rows_and_an_unknown_one_is_refused() {
-        for rows in [nemeses(), workloads(), systems(), models(), conditions(), faults(), plants()] {
+        for rows in [nemeses(), swarm(), workloads(), systems(), models(), conditions(), faults(), plants()] {
             assert!(
                 !rows.is_empty() && rows.iter().all(|(name, about)| !name.is_empty() && !about.is_empty())
             );

@@ -3,7 +3,8 @@
 //! A kind of fault is a value, one file each, and a line in the list below: its name, its sentence, the mechanism that a cluster
 //! needs for it, the smallest ensemble on which it means anything, and its aim. The aim decides at the moment of injection
 //! whom it hits ([`scene`]), and makes of a shape of [`topology`] an [`action`] that a cluster carries out. Several faults
-//! may act at once: [`in_force`] is what follows from all of them together.
+//! may act at once: [`in_force`] is what follows from all of them together. The swarm of `harness sim` draws from the same
+//! catalogue, and what only a virtual world can do beside it ([`SwarmFault`]).
 
 pub mod action;
 pub mod in_force;
@@ -12,6 +13,7 @@ pub mod topology;
 
 mod lose_unsynced;
 mod server;
+mod swarm;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -23,6 +25,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub use lose_unsynced::LoseUnsynced;
 use scene::{Draw, Resolved, Scene};
 pub use server::Server;
+pub use swarm::SwarmFault;
 
 /// A kind of fault.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use node_wire::ids::Zxid;
 
 use crate::dice::Chance;
 use crate::drawn::Drawn;
-use crate::fault_kind::FaultKind;
+use harness_core::fault::SwarmFault;
 
 /// Settings that are not about luck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,7 +256,7 @@ impl Head {
         ] {
             *chance = Chance::NEVER;
         }
-        drawn.weights = [0; FaultKind::ALL.len()];
+        drawn.weights = [0; SwarmFault::ALL.len()];
         drawn
     }
 }

@@ -8,9 +8,9 @@ use node_core::{Plant, Role};
 use super::machine::around_zero;
 use super::{Event, World};
 use crate::dice::{Dice, HALF, Part};
-use crate::fault_kind::FaultKind;
 use crate::network::{Block, HostIndex};
 use crate::script::{DiskTurn, Transition};
+use harness_core::fault::SwarmFault;
 
 /// Faults in force at once, at most.
 const MAX_FAULTS: usize = 24;
@@ -61,13 +61,13 @@ impl<P: Plant> World<P> {
         }
     }
 
-    fn choose_fault(&mut self) -> Option<FaultKind> {
+    fn choose_fault(&mut self) -> Option<SwarmFault> {
         let sum: u64 = self.drawn.weights.iter().sum();
         if sum == 0 {
             return None;
         }
         let mut drawn = self.fate.between(0, sum - 1);
-        FaultKind::ALL.into_iter().zip(self.drawn.weights).find_map(|(kind, weight)| {
+        SwarmFault::ALL.into_iter().zip(self.drawn.weights).find_map(|(kind, weight)| {
             if drawn < weight {
                 return Some(kind);
             }
@@ -76,57 +76,57 @@ impl<P: Plant> World<P> {
         })
     }
 
-    fn inject(&mut self, kind: FaultKind) {
+    fn inject(&mut self, kind: SwarmFault) {
         self.world_line("fault", [u64::from(self.drawn.weights[kind as usize] > 0), 0], || {
             kind.name().to_owned()
         });
         match kind {
-            FaultKind::KillOne => {
+            SwarmFault::KillOne => {
                 let host = self.anyone();
                 self.crash_for_a_while(host);
             }
-            FaultKind::KillLeader => {
+            SwarmFault::KillLeader => {
                 let host = self.leader();
                 self.crash_for_a_while(host);
             }
-            FaultKind::KillMany => self.crash_many(),
-            FaultKind::PauseOne => {
+            SwarmFault::KillMany => self.crash_many(),
+            SwarmFault::PauseOne => {
                 let host = self.anyone();
                 self.pause_for_a_while(host);
             }
-            FaultKind::PauseLeader => {
+            SwarmFault::PauseLeader => {
                 let host = self.leader();
                 self.pause_for_a_while(host);
             }
-            FaultKind::PartitionHalves => {
+            SwarmFault::PartitionHalves => {
                 let sides: Vec<bool> = (0..self.hosts.len()).map(|_| self.fate.chance(HALF)).collect();
                 self.partition(&sides);
             }
-            FaultKind::PartitionLeader => {
+            SwarmFault::PartitionLeader => {
                 let host = self.leader();
                 self.isolate(host);
             }
-            FaultKind::DeposeLeader => self.depose(),
-            FaultKind::PartitionOne => {
+            SwarmFault::DeposeLeader => self.depose(),
+            SwarmFault::PartitionOne => {
                 let host = self.anyone();
                 self.isolate(host);
             }
-            FaultKind::PartitionRing => self.ring(),
-            FaultKind::PartitionBridge => self.bridge(),
-            FaultKind::PartitionOnewayDeaf => self.deaf_leader(),
-            FaultKind::PartitionOnewayMute => self.mute_leader(),
-            FaultKind::PartitionRandom => self.one_way(),
-            FaultKind::PartitionSwizzle => self.swizzle(),
-            FaultKind::Reset => self.reset(),
-            FaultKind::SlowDisk => self.slow_disk(),
-            FaultKind::FailSync => self.fail_sync(),
-            FaultKind::FillDisk => self.fill_disk(),
-            FaultKind::RotDisk => self.rot_disk(),
-            FaultKind::KillInPhase => self.set_trap(),
-            FaultKind::ClockBump => self.wall_jump(),
-            FaultKind::ClockDrift => self.wall_drift(),
-            FaultKind::Suspend => self.suspend(),
-            FaultKind::CutClients => self.cut_clients(),
+            SwarmFault::PartitionRing => self.ring(),
+            SwarmFault::PartitionBridge => self.bridge(),
+            SwarmFault::PartitionOnewayDeaf => self.deaf_leader(),
+            SwarmFault::PartitionOnewayMute => self.mute_leader(),
+            SwarmFault::PartitionRandom => self.one_way(),
+            SwarmFault::PartitionSwizzle => self.swizzle(),
+            SwarmFault::Reset => self.reset(),
+            SwarmFault::SlowDisk => self.slow_disk(),
+            SwarmFault::FailSync => self.fail_sync(),
+            SwarmFault::FillDisk => self.fill_disk(),
+            SwarmFault::RotDisk => self.rot_disk(),
+            SwarmFault::KillInPhase => self.set_trap(),
+            SwarmFault::ClockBump => self.wall_jump(),
+            SwarmFault::ClockDrift => self.wall_drift(),
+            SwarmFault::Suspend => self.suspend(),
+            SwarmFault::CutClients => self.cut_clients(),
         }
     }
 

@@ -5,7 +5,7 @@
 use super::Setting;
 use crate::dice::Chance;
 use crate::drawn::Drawn;
-use crate::fault_kind::FaultKind;
+use harness_core::fault::SwarmFault;
 
 /// A direction's usual delay, in microseconds.
 const LINK_US: (u64, u64) = (100, 400);
@@ -58,7 +58,7 @@ pub(super) fn of(setting: &Setting) -> Drawn {
         refuse: Chance::NEVER,
         fault_every_us: u64::MAX / 4,
         fault_us: 0,
-        weights: [0; FaultKind::ALL.len()],
+        weights: [0; SwarmFault::ALL.len()],
         warmup_us: 0,
         chaos_us: 0,
         clients: 0,
