@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use checker::durability::FinalState;
 use checker::orders::Orders;
 use checker::verdict::{CheckResult, Verdict};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::cluster_kind::ClusterKind;
 pub use crate::faults::{
@@ -21,6 +22,20 @@ pub use crate::faults::{
     Reach,
 };
 use crate::kinds::FaultKind;
+
+/// More voting members, or observers, than any run has.
+pub const MOST_MEMBERS: u32 = 1000;
+
+/// A folder may be a stranger's, and what is drawn of a run grows with the square of its members.
+fn some_members<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    let members = u32::deserialize(from)?;
+    if members > MOST_MEMBERS {
+        return Err(D::Error::custom(format!(
+            "{members} members are more than the {MOST_MEMBERS} that a run may have"
+        )));
+    }
+    Ok(members)
+}
 
 /// `run.json`: everything that was decided before the first operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,10 +59,11 @@ pub struct RunInfo {
     pub cluster_reason: String,
     /// What was tested.
     pub system: SystemInfo,
-    /// Number of voting members.
+    /// Number of voting members, [`MOST_MEMBERS`] at most.
+    #[serde(deserialize_with = "some_members")]
     pub nodes: u32,
-    /// Number of observers.
-    #[serde(default)]
+    /// Number of observers, [`MOST_MEMBERS`] at most.
+    #[serde(default, deserialize_with = "some_members")]
     pub observers: u32,
     /// The workload's name.
     pub workload: String,
