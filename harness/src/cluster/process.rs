@@ -423,7 +423,10 @@ impl Cluster for ProcessCluster {
     }
 
     fn ask(&self, member: MemberId) -> Async<'_, PortState> {
-        Box::pin(async move { Ok(self.settings.system.port(self.ports.client(member)).await) })
+        Box::pin(async move {
+            let state = self.settings.system.port(self.ports.client(member)).await;
+            Ok(state.behind(false))
+        })
     }
 
     fn broken(&self) -> Async<'_, String> {

@@ -1,6 +1,6 @@
 //! What a member shows when it is asked from outside.
 
-use std::fmt;
+use std::{fmt, io};
 
 use runs::member::MemberId;
 
@@ -50,8 +50,32 @@ pub enum PortState {
     Answers,
     /// It accepts, or not even that, and says nothing.
     Silent,
+    /// It accepts, and ends the connection before it said anything.
+    HangsUp,
     /// The connection is refused.
     Refuses,
+}
+
+impl PortState {
+    /// What it means where somebody else may stand before the port: a proxy accepts, and hangs up when nobody listens behind
+    /// it. That is its way to refuse; a member that hangs up by itself is there, and answers nobody.
+    #[must_use]
+    pub fn behind(self, proxy: bool) -> Self {
+        match self {
+            Self::HangsUp if proxy => Self::Refuses,
+            Self::HangsUp => Self::Silent,
+            other => other,
+        }
+    }
+
+    /// What a question says that ended like this.
+    pub(crate) fn of_error(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => Self::Refuses,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => Self::HangsUp,
+            _ => Self::Silent,
+        }
+    }
 }
 
 impl fmt::Display for PortState {
@@ -59,7 +83,24 @@ impl fmt::Display for PortState {
         f.write_str(match self {
             Self::Answers => "answers",
             Self::Silent => "is silent",
+            Self::HangsUp => "hangs up",
             Self::Refuses => "refuses",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_behind_a_proxy_refuses_by_hanging_up() {
+        let of = |kind| PortState::of_error(&io::Error::from(kind));
+        let reset = of(io::ErrorKind::ConnectionReset);
+        assert_eq!((reset.behind(true), reset.behind(false)), (PortState::Refuses, PortState::Silent));
+        let refused = of(io::ErrorKind::ConnectionRefused);
+        assert_eq!((refused.behind(true), refused.behind(false)), (PortState::Refuses, PortState::Refuses));
+        assert_eq!(PortState::Answers.behind(true), PortState::Answers);
+        assert_eq!(of(io::ErrorKind::TimedOut).behind(true), PortState::Silent);
     }
 }

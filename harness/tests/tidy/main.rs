@@ -30,19 +30,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("harness-core", &["runs", "workloads"]),
     ("harness-systems", &["harness-core", "workloads", "zookeeper-mapping", "node-client"]),
     ("harness-agent", &["harness-clock"]),
-    (
-        "harness",
-        &[
-            "node",
-            "node-client",
-            "harness-agent",
-            "harness-sim",
-            "harness-systems",
-            "workloads",
-            "reports",
-            "runs",
-        ],
-    ),
+    ("harness", &["node", "harness-agent", "harness-sim", "harness-systems", "workloads", "reports", "runs"]),
 ];
 
 /// Packages that only some crates may use.
@@ -195,4 +183,64 @@ fn nothing_but_the_commands_knows_the_command_line() {
         .collect();
     assert!(imports.arrows().any(|(_, to)| knows(&room(to))), "the command line is where it was");
     assert!(arrows.is_empty(), "flags become a `RunOptions` first:\n{}", arrows.join("\n"));
+}
+
+/// Words of one system, which no room knows but that system's own.
+const WORDS: [&str; 9] =
+    ["zxid", "zxids", "znode", "znodes", "ruok", "srvr", "mntr", "four_letter_word", "cversion"];
+
+/// Rooms that know no system. A field of the history may be named by its place there (`op.zxid`): files say it so.
+const PLAIN_ROOMS: [&str; 6] = [
+    "harness/src",
+    "harness/core/src",
+    "harness/systems/src",
+    "workloads/src",
+    "reports/src",
+    "reports/runs/src",
+];
+
+#[test]
+fn no_room_but_a_systems_own_knows_its_words() {
+    let own = root().join("harness/systems/src/zookeeper");
+    let mut knowing = Vec::new();
+    for room in PLAIN_ROOMS {
+        let mut sources = Vec::new();
+        files(&root().join(room), "rs", &mut sources);
+        assert!(!sources.is_empty(), "{room} is where it was");
+        for path in sources {
+            if path.starts_with(&own) || path.file_name().is_some_and(|name| name == "tests.rs") {
+                continue;
+            }
+            let text = fs::read_to_string(&path).expect("a readable file");
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for (number, line) in (1..).zip(code.lines()) {
+                let line = line.split("//").next().unwrap_or_default();
+                if let Some(word) = says(line) {
+                    knowing.push(format!("{}:{number} says {word}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(knowing.is_empty(), "what only one system has belongs into its folder:\n{}", knowing.join("\n"));
+}
+
+/// The first word of [`WORDS`] in a line of code, fields of other values aside.
+fn says(line: &str) -> Option<&'static str> {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    WORDS.into_iter().find(|word| {
+        line.match_indices(word).any(|(at, found)| {
+            let before = line[..at].chars().next_back();
+            let after = line[at + found.len()..].chars().next();
+            !before.is_some_and(|letter| is_part(letter) || letter == '.') && !after.is_some_and(is_part)
+        })
+    })
+}
+
+#[test]
+fn a_word_is_found_where_it_stands_alone() {
+    assert_eq!(says("let zxid = 3;"), Some("zxid"));
+    assert_eq!(says("ask(address, \"ruok\")"), Some("ruok"));
+    for line in ["op.zxid.is_some()", "let mzxid = 3;", "Bug::ZxidReuse", ""] {
+        assert_eq!(says(line), None, "{line}");
+    }
 }

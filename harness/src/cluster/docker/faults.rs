@@ -2,7 +2,6 @@
 //! the start of a member.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -11,7 +10,6 @@ use std::time::Duration;
 use anyhow::bail;
 use futures_util::future::try_join_all;
 use harness_agent::protocol::{Arrival, Command, Peer, PeerCount, ProcessLine, Refusal, SignalName};
-use node_client::four_letter_word;
 use runs::events::Event;
 use runs::mechanism::Mechanism;
 use runs::member::MemberId;
@@ -24,8 +22,6 @@ use crate::links::protocol::{Count, Pair, ProbeRound, Probed};
 
 /// How long a killed process may take to be reaped, and the engine to tell.
 const SIGNAL_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a member may take to answer `ruok` before it counts as silent.
-const WORD_PATIENCE: Duration = Duration::from_millis(150);
 /// How long a probe may take once the controls arrived.
 const PROBE_PATIENCE: Duration = Duration::from_millis(100);
 /// How long a process that was started may take to be there for its clock to be shifted.
@@ -147,12 +143,8 @@ impl DockerCluster {
     }
 
     async fn ask_port(&self, id: MemberId) -> anyhow::Result<PortState> {
-        let address = self.client_address(id);
-        let question = four_letter_word(address, "ruok");
-        Ok(match tokio::time::timeout(WORD_PATIENCE, question).await {
-            Err(_) => PortState::Silent,
-            Ok(answer) => as_port_state(answer, self.published),
-        })
+        let state = self.settings.system.port(self.client_address(id)).await;
+        Ok(state.behind(self.published))
     }
 }
 
@@ -321,18 +313,6 @@ fn as_process_state(processes: &[ProcessLine], ended: Option<String>) -> Process
     if living.all(|process| process.state == 'T') { ProcessState::Stopped } else { ProcessState::Running }
 }
 
-/// What an answer to `ruok` says. Behind a published port somebody else accepts, and hangs up when nobody
-/// listens behind it: that is its way to refuse.
-fn as_port_state(answer: io::Result<String>, published: bool) -> PortState {
-    match answer {
-        Ok(answer) if answer.trim_end_matches('\0').trim() == "imok" => PortState::Answers,
-        Ok(answer) if published && answer.is_empty() => PortState::Refuses,
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => PortState::Refuses,
-        Err(error) if published && error.kind() == io::ErrorKind::ConnectionReset => PortState::Refuses,
-        Ok(_) | Err(_) => PortState::Silent,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -368,15 +348,5 @@ mod tests {
         assert_eq!(round.probes.len(), 2);
         let torn = [(ids[0], vec![arrival(2, None)]), (ids[1], vec![arrival(1, Some(70))])];
         assert_eq!(as_round(&ids, &torn).control_us, None);
-    }
-
-    #[test]
-    fn a_published_port_refuses_by_hanging_up() {
-        let empty = || Ok(String::new());
-        assert_eq!(as_port_state(empty(), true), PortState::Refuses);
-        assert_eq!(as_port_state(empty(), false), PortState::Silent);
-        assert_eq!(as_port_state(Ok("imok\0".to_owned()), false), PortState::Answers);
-        let refused = || Err(io::Error::from(io::ErrorKind::ConnectionRefused));
-        assert_eq!(as_port_state(refused(), false), PortState::Refuses);
     }
 }

@@ -70,8 +70,8 @@ pub(super) async fn port(member: SocketAddr) -> PortState {
     };
     match tokio::time::timeout(PORT_PATIENCE, asked).await {
         Ok(Ok(true)) => PortState::Answers,
-        Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => PortState::Refuses,
-        Ok(Ok(false) | Err(_)) | Err(_) => PortState::Silent,
+        Ok(Err(error)) => PortState::of_error(&error),
+        Ok(Ok(false)) | Err(_) => PortState::Silent,
     }
 }
 

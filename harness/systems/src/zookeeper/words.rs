@@ -50,9 +50,9 @@ pub(super) async fn ruok(member: SocketAddr) -> PortState {
     match tokio::time::timeout(WORD_PATIENCE, four_letter_word(member, "ruok")).await {
         Err(_) => PortState::Silent,
         Ok(Ok(answer)) if answer.trim_end_matches('\0').trim() == "imok" => PortState::Answers,
+        Ok(Ok(answer)) if answer.is_empty() => PortState::HangsUp,
         Ok(Ok(_)) => PortState::Silent,
-        Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => PortState::Refuses,
-        Ok(Err(_)) => PortState::Silent,
+        Ok(Err(error)) => PortState::of_error(&error),
     }
 }
 
