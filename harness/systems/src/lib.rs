@@ -3,7 +3,7 @@
 //! A [`System`] says what its members are like before anything is looked for: what it promises, what can be
 //! asked of it and what can't, how a member is asked who it is, what its lines mean, and what a client of it
 //! is. An [`Installation`] is the same system as it was found on this machine, and starts members as
-//! processes. A [`Client`] does a workload's operations, each once.
+//! processes; [`Contained`] is how it runs in containers. A [`Client`] does a workload's operations, each once.
 //!
 //! - [`system`]: the two traits and what they speak of; [`client`]: the third; [`look`]: what a member shows
 //!   when it is asked from outside.
@@ -26,7 +26,9 @@ use std::pin::Pin;
 
 pub use client::{Client, ClientSettings, Connected};
 pub use look::{Look, PortState, Role, Seen, Whom};
-pub use system::{Addresses, Dialling, Installation, Seat, System, Traits, Wanted};
+pub use system::{
+    Addresses, Berth, Contained, ContainerPorts, Dialling, Installation, Seat, System, Traits, Wanted,
+};
 
 /// What an asynchronous method gives: boxed, so that a system can be chosen while running.
 pub type Async<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -120,11 +120,58 @@ pub trait System: fmt::Debug + Send + Sync {
     /// A client.
     fn client(&self, settings: ClientSettings) -> Box<dyn Client>;
 
+    /// How it runs in containers, if it does.
+    fn contained(&self) -> Option<&dyn Contained> {
+        None
+    }
+
     /// Looks for it on this machine.
     ///
     /// # Errors
     /// What is missing, and what to do about it.
     fn install(&self, wanted: &Wanted) -> Result<Arc<dyn Installation>, String>;
+}
+
+/// Where members listen in containers, each at an address of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContainerPorts {
+    /// For clients.
+    pub client: u16,
+    /// For other members.
+    pub peers: &'static [u16],
+}
+
+/// A member's place in a container.
+#[derive(Clone, Copy, Debug)]
+pub struct Berth<'a> {
+    /// This executable, as the image has it.
+    pub executable: &'a str,
+    /// Where its data lies.
+    pub data: &'a str,
+    /// Everybody's address.
+    pub ensemble: &'a [(MemberId, IpAddr)],
+    /// Those that vote.
+    pub voters: &'a [MemberId],
+    /// Whose place it is.
+    pub id: MemberId,
+    /// Silence between members after which one gives up on another.
+    pub peer_timeout: Duration,
+    /// The bug that is planted in it, by its name.
+    pub bug: Option<&'static str>,
+    /// Whether it comes back without what it had not synced.
+    pub lose_unsynced: bool,
+}
+
+/// How a system runs in containers.
+pub trait Contained {
+    /// Where its members listen.
+    fn ports(&self) -> ContainerPorts;
+
+    /// What an image that holds nothing but this executable runs as a member.
+    fn command(&self, berth: &Berth<'_>) -> Vec<String>;
+
+    /// What an image that somebody named is told by its environment.
+    fn environment(&self, berth: &Berth<'_>) -> Vec<(&'static str, String)>;
 }
 
 /// A system as it was found on this machine: what starts members as processes.

@@ -12,19 +12,22 @@ use anyhow::{Context, anyhow, bail};
 use bollard::models::{NetworkCreateRequest, VolumeCreateRequest};
 use futures_util::future::{join_all, try_join_all};
 use harness_agent::protocol::{Command, SignalName};
+use harness_systems::{Berth, Contained, ContainerPorts};
+use node_core::Bug;
 use runs::member::MemberId;
 use runs::views;
 use tokio::net::TcpStream;
 
 use super::agent::{Agent, peer};
 use super::belongings::Belongings;
-use super::bodies::{Bundled, Common, ELECTION_PORT, QUORUM_PORT};
+use super::bodies::Common;
 use super::engine::Engine;
-use super::holder::{CLIENT_PORT, Holder, Plan, dialled, mount_points};
+use super::holder::{Holder, Plan, dialled, mount_points};
+use super::image::{DATA, EXECUTABLE};
 use super::member::Member;
 use super::trouble::Trouble;
 use super::{image, keep};
-use crate::clock::{RunClock, RunNs, whole_milliseconds};
+use crate::clock::{RunClock, RunNs};
 use crate::cluster::observer::{self, Watched};
 use crate::cluster::settings::MemberSettings;
 use crate::cluster::voice::Place;
@@ -115,7 +118,8 @@ impl DockerCluster {
             members.insert(*id, Member::new(place, docker.image.is_none()));
         }
         let belongings = Belongings::new(engine, &settings.token);
-        let made = make(&belongings, &docker, &members, layers).await;
+        let ports = contained(&settings)?.ports();
+        let made = make(&belongings, &docker, (&members, ports), layers).await;
         let made = match made {
             Ok(made) => made,
             Err(failure) => {
@@ -162,26 +166,27 @@ impl DockerCluster {
         let ensemble: Vec<(MemberId, IpAddr)> =
             self.holders.iter().map(|(id, holder)| (*id, holder.address)).collect();
         let common = Common {
-            ensemble: &ensemble,
-            voters: self.voters(),
             holder: &holder.id,
             volumes: self.volumes.get(&id).map(Vec::as_slice).unwrap_or_default(),
             labels: self.belongings.labels().of("member"),
         };
+        let berth = Berth {
+            executable: EXECUTABLE,
+            data: DATA,
+            ensemble: &ensemble,
+            voters: self.voters(),
+            id,
+            peer_timeout: self.settings.peer_timeout,
+            bug: self.settings.plant.map(Bug::name),
+            lose_unsynced,
+        };
+        let system = contained(&self.settings)?;
         let body = match &self.docker.image {
             Some(image) if lose_unsynced => bail!(
                 "what {image} has synced is not known, so it can't lose the rest: use --lose-unsynced never"
             ),
-            Some(image) => common.foreign(id, image, &self.docker.image_command),
-            None => common.bundled(
-                id,
-                &Bundled {
-                    image: &self.image,
-                    peer_timeout_ms: whole_milliseconds(self.settings.peer_timeout),
-                    plant: self.settings.plant,
-                    lose_unsynced,
-                },
-            ),
+            Some(image) => common.named((image, &self.docker.image_command), system, &berth),
+            None => common.ours(&self.image, system, &berth),
         };
         self.member(id)?.start(&self.belongings, &self.trouble, body).await
     }
@@ -330,7 +335,7 @@ struct Made {
 async fn make(
     belongings: &Belongings,
     docker: &DockerSettings,
-    members: &BTreeMap<MemberId, Member>,
+    (members, ports): (&BTreeMap<MemberId, Member>, ContainerPorts),
     layers: bytes::Bytes,
 ) -> Result<Made, Failure> {
     let begun = Instant::now();
@@ -359,17 +364,25 @@ async fn make(
     };
     let starts = members.iter().map(|(id, member)| {
         let volumes = volumes.get(id).map(Vec::as_slice).unwrap_or_default();
-        let plan = Plan { belongings, image: &image, network: &network, volumes, publish, trouble: &trouble };
+        let plan = Plan {
+            belongings,
+            image: &image,
+            network: &network,
+            volumes,
+            client_port: ports.client,
+            publish,
+            trouble: &trouble,
+        };
         async move { anyhow::Ok((*id, plan.start(&member.place).await?)) }
     });
     let holders: BTreeMap<MemberId, Holder> = try_join_all(starts).await?.into_iter().collect();
     let held = begun.elapsed();
-    introduce(belongings, &holders).await?;
+    introduce(belongings, &holders, ports.peers).await?;
     let engine_address = engine.place().address();
     let clients = holders.iter().map(|(id, holder)| {
         let address = match (reach, holder.published) {
             (Reach::Published(address), Some(port)) => dialled(address, engine_address, port),
-            _ => SocketAddr::new(holder.address, CLIENT_PORT),
+            _ => SocketAddr::new(holder.address, ports.client),
         };
         (*id, address)
     });
@@ -454,13 +467,23 @@ async fn known(engine: &Engine, image: Option<&str>) -> Result<(), Failure> {
     }
 }
 
+/// How the system runs in containers.
+fn contained(settings: &MemberSettings) -> anyhow::Result<&dyn Contained> {
+    let none = || anyhow!("{} does not run in containers: use --cluster process", settings.system.name());
+    settings.system.contained().ok_or_else(none)
+}
+
 /// Whether this is an address of this machine.
 fn is_ours(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 
 /// Tells every agent who is who.
-async fn introduce(belongings: &Belongings, holders: &BTreeMap<MemberId, Holder>) -> anyhow::Result<()> {
+async fn introduce(
+    belongings: &Belongings,
+    holders: &BTreeMap<MemberId, Holder>,
+    peer_ports: &[u16],
+) -> anyhow::Result<()> {
     let hello = |own: MemberId| Command::Hello {
         run: belongings.labels().short().to_owned(),
         own: peer(own),
@@ -471,7 +494,7 @@ async fn introduce(belongings: &Belongings, holders: &BTreeMap<MemberId, Holder>
             .collect(),
         probe_port: PROBE_PORTS.0,
         control_port: PROBE_PORTS.1,
-        peer_ports: vec![QUORUM_PORT, ELECTION_PORT],
+        peer_ports: peer_ports.to_vec(),
     };
     try_join_all(holders.iter().map(|(id, holder)| holder.agent.ask(hello(*id)))).await?;
     Ok(())

@@ -24,8 +24,6 @@ use super::limits::{MEMORY_BYTES, MOST_PROCESSES};
 use super::trouble::Trouble;
 use crate::cluster::voice::Place;
 
-/// Where members serve clients, inside.
-pub(super) const CLIENT_PORT: u16 = 2181;
 /// How long a container's description may take.
 const LOOK_PATIENCE: Duration = Duration::from_secs(10);
 /// How long the engine may take to tell how a container ended that has ended.
@@ -52,7 +50,9 @@ pub(super) struct Plan<'a> {
     pub(super) network: &'a str,
     /// The member's volumes and where they are mounted.
     pub(super) volumes: &'a [(String, &'static str)],
-    /// The address on which the client port is published.
+    /// Where the system serves clients.
+    pub(super) client_port: u16,
+    /// The address on which that port is published.
     pub(super) publish: Option<IpAddr>,
     pub(super) trouble: &'a Trouble,
 }
@@ -74,7 +74,7 @@ impl Plan<'_> {
     }
 
     fn body(&self, member: MemberId) -> ContainerCreateBody {
-        let port = format!("{CLIENT_PORT}/tcp");
+        let port = format!("{}/tcp", self.client_port);
         let binding = |address: IpAddr| PortBinding { host_ip: Some(address.to_string()), host_port: None };
         let published =
             self.publish.map(|address| HashMap::from([(port.clone(), Some(vec![binding(address)]))]));
@@ -120,7 +120,8 @@ impl Plan<'_> {
         let mut published = None;
         if self.publish.is_some() {
             let ports = settings.ports.unwrap_or_default();
-            let bindings = ports.get(&format!("{CLIENT_PORT}/tcp")).cloned().flatten().unwrap_or_default();
+            let bindings =
+                ports.get(&format!("{}/tcp", self.client_port)).cloned().flatten().unwrap_or_default();
             let port = bindings.iter().find_map(|binding| binding.host_port.as_deref()?.parse().ok());
             published = Some(port.ok_or_else(|| anyhow!("its client port was not published"))?);
         }

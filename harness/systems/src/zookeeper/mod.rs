@@ -8,7 +8,7 @@
 //! Apache ZooKeeper is not part of this: [`java`] looks for it on the machine, and [`zoo_cfg`] writes what its
 //! members are told. Only local processes can be Java members; containers take any image.
 //!
-//! - `launch`: how members are started; `log_lines`: what Java members log that is news.
+//! - `launch`: how members are started, `container`: how in containers; `log_lines`: what Java members log that is news.
 //! - [`words`]: what members answer when they are asked from outside.
 //! - `session`: the client.
 
@@ -16,6 +16,7 @@ pub mod java;
 pub mod words;
 pub mod zoo_cfg;
 
+mod container;
 mod launch;
 mod log_lines;
 mod session;
@@ -37,7 +38,7 @@ use runs::views::Stand;
 use crate::Async;
 use crate::client::{Client, ClientSettings};
 use crate::look::{Look, PortState};
-use crate::system::{Dialling, Installation, System, Traits, Wanted};
+use crate::system::{Berth, Contained, ContainerPorts, Dialling, Installation, System, Traits, Wanted};
 use launch::Installed;
 use zoo_cfg::SYNC_LIMIT;
 
@@ -198,6 +199,11 @@ impl System for ZooKeeper {
         Box::new(session::SessionClient::new(settings.session_timeout))
     }
 
+    fn contained(&self) -> Option<&dyn Contained> {
+        // A Java member's image is named by somebody, and the system is the bundled node's then.
+        matches!(self, Self::Node).then_some(self as &dyn Contained)
+    }
+
     fn install(&self, wanted: &Wanted) -> Result<Arc<dyn Installation>, String> {
         let java = self.has_java().then(|| java::Java::find(wanted.programs.as_deref())).transpose()?;
         let java = java.map(|java| (java, self.java_members(wanted)));
@@ -212,6 +218,20 @@ fn servers(wanted: &Wanted, java: &[MemberId]) -> BTreeMap<MemberId, Server> {
         .map(MemberId)
         .map(|id| (id, kind(&id)))
         .collect()
+}
+
+impl Contained for ZooKeeper {
+    fn ports(&self) -> ContainerPorts {
+        container::PORTS
+    }
+
+    fn command(&self, berth: &Berth<'_>) -> Vec<String> {
+        container::bundled(berth)
+    }
+
+    fn environment(&self, berth: &Berth<'_>) -> Vec<(&'static str, String)> {
+        container::environment(berth)
+    }
 }
 
 #[cfg(test)]
