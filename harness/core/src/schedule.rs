@@ -1,8 +1,6 @@
-//! The faults of a run as planned: a function of the seed, written to `schedule.json`, replayable.
+//! Plans the faults of a run ([`runs::schedule`]): a function of the seed.
 //!
-//! Several nemeses take turns, one fault per onset, in rounds that are shuffled each time. What can only be
-//! decided at the moment of injection (who leads) is left open; what is drawn then is drawn from
-//! [`PlannedFault::draw`], so that the same schedule on the same roles makes the same faults.
+//! Several nemeses take turns, one fault per onset, in rounds that are shuffled each time.
 //!
 //! With overlap every nemesis keeps a rhythm of its own: its onsets are an interval apart, and those of the next
 //! nemesis a *step* later, where k nemeses make k + 1 steps of half an interval. So all of them act at once for
@@ -15,7 +13,6 @@ use std::time::Duration;
 use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 
 use crate::fault::Nemesis;
 use crate::seed;
@@ -33,41 +30,10 @@ fn whole_milliseconds(duration: Duration) -> u64 {
 /// A schedule longer than this is cut: no run is that long at a sensible interval.
 const MAX_FAULTS: usize = 10_000;
 
-/// What `schedule.json` holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Schedule {
-    /// The seed it was drawn from.
-    pub seed: u64,
-    /// The nemeses that take turns.
-    pub nemeses: Vec<Nemesis>,
-    /// From onset to onset.
-    pub interval_ms: u64,
-    /// How long each fault is held; with overlap, the least after which the first of a round is healed.
-    pub hold_ms: u64,
-    /// Whether nemeses act at once.
-    #[serde(default)]
-    pub overlap: bool,
-    /// The faults in the order of their onsets.
-    pub faults: Vec<PlannedFault>,
-}
-
-/// One fault as planned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlannedFault {
-    /// `F1`, `F2`, ...
-    pub id: String,
-    /// What kind.
-    pub kind: Nemesis,
-    /// Its onset, since the start of the workload.
-    pub start_ms: u64,
-    /// How long it is held.
-    pub hold_ms: u64,
-    /// Decides what is left to chance at the injection.
-    pub draw: u64,
-    /// Counts the faults of this kind from a drawn start: what is to come in turn goes by its parity.
-    #[serde(default)]
-    pub turn: u64,
-}
+/// The schedule of a run, with kinds from the catalogue.
+pub type Schedule = runs::schedule::Schedule<Nemesis>;
+/// One of its faults.
+pub type PlannedFault = runs::schedule::PlannedFault<Nemesis>;
 
 /// What a schedule is made from.
 #[derive(Clone, Copy, Debug)]
@@ -143,32 +109,6 @@ impl Plan<'_> {
             overlap: self.overlap,
             faults: planner.faults,
         }
-    }
-}
-
-impl Schedule {
-    /// The kinds of its faults, and those that were asked for and found no room.
-    pub fn kinds(&self) -> Vec<Nemesis> {
-        let mut kinds = self.nemeses.clone();
-        kinds.extend(self.faults.iter().map(|fault| fault.kind));
-        kinds.sort_unstable();
-        kinds.dedup();
-        kinds
-    }
-
-    /// The nemeses of which it has faults, in their order, and those of which it has none: what is left to be tried
-    /// another time.
-    pub fn tried_and_not(&self) -> (Vec<Nemesis>, Vec<Nemesis>) {
-        self.nemeses.iter().partition(|nemesis| self.faults.iter().any(|fault| fault.kind == **nemesis))
-    }
-
-    /// The faults of which one must be gone before the next begins, each row in order.
-    pub fn lanes(&self) -> Vec<Vec<PlannedFault>> {
-        if !self.overlap {
-            return vec![self.faults.clone()];
-        }
-        let of = |kind: &Nemesis| self.faults.iter().filter(|fault| fault.kind == *kind).cloned().collect();
-        self.nemeses.iter().map(of).collect()
     }
 }
 

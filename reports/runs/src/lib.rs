@@ -7,7 +7,7 @@
 //! The way goes straight down: files -> [`faults`] folded -> [`episodes`] -> [`checks`] -> [`findings`] ->
 //! [`results`].
 //!
-//! - Formats: [`results`] (`run.json`, `results.json`), [`faults`] (`faults.jsonl`), [`observed`] with
+//! - Formats: [`results`] (`run.json`, `results.json`), [`schedule`], [`faults`] (`faults.jsonl`), [`observed`] with
 //!   [`events`] and [`lag`] (`observed.json`). The history is `checker`'s.
 //! - Words of the files: [`member`], [`clock`], [`cluster_kind`], [`kinds`] and [`mechanism`] of faults.
 //! - What each member was: [`views`], [`spans`]. What faults did: [`episodes`], [`absences`], [`stalls`],
@@ -45,6 +45,7 @@ pub mod observed;
 pub mod operations;
 pub mod outages;
 pub mod results;
+pub mod schedule;
 pub mod spans;
 pub mod stalls;
 pub mod verdicts;
