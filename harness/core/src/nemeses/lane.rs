@@ -232,7 +232,7 @@ impl Lane {
     ) -> bool {
         let leader = sight.leader();
         let is_last = desk.now >= until || halted;
-        let may_aim = leader.is_some() || desk.common.overlap || is_last;
+        let may_aim = !halted && (leader.is_some() || desk.common.overlap || is_last);
         let aimed = may_aim.then(|| desk.ledger.resolve(fault, leader.map(|leader| leader.id))).flatten();
         if let Some((resolved, beside)) = aimed {
             let detail = FaultDetail { epoch: leader.map(|leader| leader.epoch), ..FaultDetail::default() };
