@@ -6,49 +6,25 @@
 //! [crossed]` and `failed LANE`; a look is answered by the version of the latest one, or of the one before with `old`.
 //! `leader n1 [EPOCH]`, `nobody-leads`, `down n1`, `up n1`, `shown` and `not-shown` say what is seen of members and load.
 //! `halt` ends the run early, `wake` tells when there is something to do, and whether all is over.
-//!
-//! `UPDATE_GOLDENFILES=1` writes what is told now into the scripts.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write;
-use std::path::Path;
 
 use goldenscript::Context;
+use harness_core::fault::LoseUnsynced;
 use harness_core::fault::action::Action;
-use harness_core::fault::{LoseUnsynced, Nemesis};
-use harness_core::nemeses::{Answer, Command, LaneId, Look, Nemeses, Sight, Terms};
+use harness_core::nemeses::{Answer, Command, LaneId, Look, Nemeses, Terms};
 use harness_core::proof::Proof;
-use harness_core::schedule::{PlannedFault, Schedule};
+use harness_core::schedule::Schedule;
 use runs::faults::{FaultDetail, FaultPhase, FaultTransition};
 use runs::member::MemberId;
-use runs::views::{Leader, Stand, View};
+use runs::views::Leader;
 
-const MS: u64 = 1_000_000;
+use crate::seen::Seen;
+use crate::{MS, moment, planned};
 
-/// What is seen.
-#[derive(Default)]
-struct Seen {
-    views: BTreeMap<MemberId, View>,
-    leader: Option<Leader>,
-    shown: bool,
-}
-
-impl Sight for Seen {
-    fn views(&self) -> BTreeMap<MemberId, View> {
-        self.views.clone()
-    }
-
-    fn leader(&self) -> Option<Leader> {
-        self.leader
-    }
-
-    fn load_has_shown(&self) -> bool {
-        self.shown
-    }
-}
-
-struct Script {
+pub(crate) struct Script {
     terms: Terms,
     schedule: Schedule,
     nemeses: Option<Nemeses>,
@@ -91,28 +67,16 @@ impl Script {
         words.reject_next()?;
         self.terms.voters = (1..=voters).map(MemberId).collect();
         self.terms.members = (1..=voters + observers).map(MemberId).collect();
-        let serving = Stand::Established { leader: MemberId(1), epoch: 1, serving: true };
-        let view = View { running: true, stand: serving, ..View::default() };
-        self.seen = Seen {
-            views: self.terms.members.iter().map(|member| (*member, view.clone())).collect(),
-            leader: Some(Leader { id: MemberId(1), epoch: 1 }),
-            shown: true,
-        };
+        self.seen = Seen::all_well(&self.terms.members);
         Ok(())
     }
 
     fn plan(&mut self, command: &goldenscript::Command) -> Result<(), Box<dyn Error>> {
-        let mut words = command.consume_args();
-        let name = words.next_pos().ok_or("which fault?")?.to_owned();
-        let kind = Nemesis::ALL.iter().copied().find(|kind| kind.name() == name).ok_or("no such fault")?;
-        let start_ms = words.take_key("at").ok_or("when?")?.parse()?;
-        let hold_ms = words.take_key("hold").unwrap_or("2000").parse()?;
-        words.reject_next()?;
-        if !self.schedule.nemeses.contains(&kind) {
-            self.schedule.nemeses.push(kind);
+        let fault = planned(command, self.schedule.faults.len())?;
+        if !self.schedule.nemeses.contains(&fault.kind) {
+            self.schedule.nemeses.push(fault.kind);
         }
-        let id = format!("F{}", self.schedule.faults.len() + 1);
-        self.schedule.faults.push(PlannedFault { id, kind, start_ms, hold_ms, draw: 5, turn: 0 });
+        self.schedule.faults.push(fault);
         Ok(())
     }
 
@@ -248,10 +212,7 @@ impl goldenscript::Runner for Script {
         match command.name.as_str() {
             "begin" => self.begin(command)?,
             "fault" => self.plan(command)?,
-            "at" => {
-                let at: u64 = command.consume_args().next_pos().ok_or("when?")?.parse()?;
-                self.now = at * MS;
-            }
+            "at" => self.now = moment(command)?,
             "next" => return self.next(),
             "injected" | "stale" | "proven" | "refuted" | "undone" | "failed" => self.answer(command)?,
             "halt" => self.nemeses().halt(),
@@ -267,18 +228,5 @@ impl goldenscript::Runner for Script {
             _ => self.sees(command)?,
         }
         Ok(String::new())
-    }
-}
-
-#[test]
-fn the_rules_of_the_nemeses_hold() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/nemeses");
-    let mut scripts: Vec<_> =
-        folder.read_dir().expect("the scripts").map(|entry| entry.expect("a script").path()).collect();
-    scripts.sort();
-    assert!(!scripts.is_empty());
-    for script in scripts {
-        goldenscript::run(&mut Script::default(), &script)
-            .unwrap_or_else(|error| panic!("{}: {error}", script.display()));
     }
 }

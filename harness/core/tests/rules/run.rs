@@ -6,48 +6,25 @@
 //! `left`, `settled` and `unsettled` are the driver's answers, `failed` says that a nemesis could not do something.
 //! `interrupt` and `violation` end the run early. `down n1`, `looks n1`, `up n1`, `shown` and `not-shown` say what is seen of members and
 //! load. `wake` tells when there is something to do, and whether all is over.
-//!
-//! `UPDATE_GOLDENFILES=1` writes what is told now into the scripts.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write;
-use std::path::Path;
 
 use goldenscript::Context;
-use harness_core::fault::{LoseUnsynced, Nemesis};
-use harness_core::nemeses::{self, Answer, Look, Sight};
+use harness_core::fault::LoseUnsynced;
+use harness_core::nemeses::{self, Answer, Look};
 use harness_core::proof::Proof;
 use harness_core::run::{Command, Early, Run, Terms};
 use harness_core::schedule::{PlannedFault, Schedule};
 use runs::member::MemberId;
-use runs::views::{Leader, Stand, View, leader_of};
+use runs::views::{Stand, leader_of};
 
-const MS: u64 = 1_000_000;
-
-/// What is seen.
-#[derive(Default)]
-struct Seen {
-    views: BTreeMap<MemberId, View>,
-    shown: bool,
-}
-
-impl Sight for Seen {
-    fn views(&self) -> BTreeMap<MemberId, View> {
-        self.views.clone()
-    }
-
-    fn leader(&self) -> Option<Leader> {
-        leader_of(&self.views)
-    }
-
-    fn load_has_shown(&self) -> bool {
-        self.shown
-    }
-}
+use crate::seen::{SERVING, Seen};
+use crate::{MS, moment, planned};
 
 #[derive(Default)]
-struct Script {
+pub(crate) struct Script {
     terms: Option<Terms>,
     faults: Vec<PlannedFault>,
     run: Option<Run>,
@@ -67,10 +44,7 @@ impl Script {
         let expiry: u64 = words.take_key("expiry").unwrap_or("0").parse()?;
         words.reject_next()?;
         let members: Vec<MemberId> = (1..=3).map(MemberId).collect();
-        let serving = Stand::Established { leader: MemberId(1), epoch: 1, serving: true };
-        let view = View { running: true, stand: serving, ..View::default() };
-        self.seen =
-            Seen { views: members.iter().map(|member| (*member, view.clone())).collect(), shown: true };
+        self.seen = Seen::all_well(&members);
         let nemeses = nemeses::Terms {
             voters: members.clone(),
             members,
@@ -83,14 +57,7 @@ impl Script {
     }
 
     fn plan(&mut self, command: &goldenscript::Command) -> Result<(), Box<dyn Error>> {
-        let mut words = command.consume_args();
-        let name = words.next_pos().ok_or("which fault?")?.to_owned();
-        let kind = Nemesis::ALL.iter().copied().find(|kind| kind.name() == name).ok_or("no such fault")?;
-        let start_ms = words.take_key("at").ok_or("when?")?.parse()?;
-        let hold_ms = words.take_key("hold").unwrap_or("2000").parse()?;
-        words.reject_next()?;
-        let id = format!("F{}", self.faults.len() + 1);
-        self.faults.push(PlannedFault { id, kind, start_ms, hold_ms, draw: 5, turn: 0 });
+        self.faults.push(planned(command, self.faults.len())?);
         Ok(())
     }
 
@@ -176,9 +143,10 @@ impl Script {
         let view = self.seen.views.get_mut(&member).ok_or("no such member")?;
         view.running = name != "down";
         view.stand = match name {
-            "up" => Stand::Established { leader: MemberId(1), epoch: 1, serving: true },
+            "up" => SERVING,
             _ => Stand::Looking,
         };
+        self.seen.leader = leader_of(&self.seen.views);
         Ok(())
     }
 }
@@ -191,10 +159,7 @@ impl goldenscript::Runner for Script {
         match command.name.as_str() {
             "begin" => self.begin(command)?,
             "fault" => self.plan(command)?,
-            "at" => {
-                let at: u64 = command.consume_args().next_pos().ok_or("when?")?.parse()?;
-                self.now = at * MS;
-            }
+            "at" => self.now = moment(command)?,
             "next" => return self.next(),
             "set-up" => self.run()?.was_set_up(now),
             "left" => self.run()?.clients_left(now),
@@ -223,18 +188,5 @@ impl goldenscript::Runner for Script {
             other => return Err(format!("there is no {other} in these scripts").into()),
         }
         Ok(String::new())
-    }
-}
-
-#[test]
-fn the_phases_of_a_run_hold() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run");
-    let mut scripts: Vec<_> =
-        folder.read_dir().expect("the scripts").map(|entry| entry.expect("a script").path()).collect();
-    scripts.sort();
-    assert!(!scripts.is_empty());
-    for script in scripts {
-        goldenscript::run(&mut Script::default(), &script)
-            .unwrap_or_else(|error| panic!("{}: {error}", script.display()));
     }
 }

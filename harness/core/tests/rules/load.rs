@@ -4,12 +4,9 @@
 //! lets an operation fall due. `next C` asks what client C is to do; what it is told to do becomes its operation under way.
 //! `connected C`, `refused C` and `lost C` say what became of its connection, `ok C`, `failed C` and `unknown C` of its
 //! operation. `home C` has a client connected to its home. `close` ends the load, `status` tells what is shared.
-//!
-//! `UPDATE_GOLDENFILES=1` writes what is told now into the scripts.
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::path::Path;
 
 use checker::history::EventKind;
 use goldenscript::{Command, Context};
@@ -19,10 +16,10 @@ use rand_chacha::rand_core::SeedableRng;
 use runs::member::MemberId;
 use workloads::{Kind, Op, Outcome, Params, Workload};
 
-const MS: u64 = 1_000_000;
+use crate::{MS, moment};
 
 #[derive(Default)]
-struct Script {
+pub(crate) struct Script {
     load: Option<Load>,
     now: u64,
     open: BTreeMap<usize, Op>,
@@ -96,10 +93,7 @@ impl goldenscript::Runner for Script {
         let now = self.now;
         match command.name.as_str() {
             "begin" => self.begin(command)?,
-            "at" => {
-                let at: u64 = command.consume_args().next_pos().ok_or("when?")?.parse()?;
-                self.now = at * MS;
-            }
+            "at" => self.now = moment(command)?,
             "due" => {
                 self.load.as_mut().ok_or("no load has begun")?.falls_due(now);
             }
@@ -128,18 +122,5 @@ impl goldenscript::Runner for Script {
             }
         }
         Ok(out)
-    }
-}
-
-#[test]
-fn the_rules_of_a_load_hold() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/load");
-    let mut scripts: Vec<_> =
-        folder.read_dir().expect("the scripts").map(|entry| entry.expect("a script").path()).collect();
-    scripts.sort();
-    assert!(!scripts.is_empty());
-    for script in scripts {
-        goldenscript::run(&mut Script::default(), &script)
-            .unwrap_or_else(|error| panic!("{}: {error}", script.display()));
     }
 }
