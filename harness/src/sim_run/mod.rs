@@ -82,8 +82,6 @@ struct Virtual<'a> {
     live: Option<Live>,
     /// What is waited for beside the load and the nemeses.
     errand: Option<Errand>,
-    /// What the run was told that ends it early.
-    early: Option<Early>,
 }
 
 /// What is done one after the other beside the load and the nemeses.
@@ -142,7 +140,6 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         counts: Counts::default(),
         calm: Calm::default(),
         errand: None,
-        early: None,
         live: if options.fail_fast { Live::start(options.workload, &path, &prepared.progress) } else { None },
     };
     let mut observed = Observed::default();
@@ -191,13 +188,13 @@ impl Virtual<'_> {
             if run.is_over() {
                 break;
             }
-            if interrupt.was_asked() && self.early.replace(Early::Interrupted) != Some(Early::Interrupted) {
-                run.end_early(self.now_ns(), Early::Interrupted);
-                continue;
-            }
-            if self.early.is_none() && self.must_end() {
-                self.early = Some(Early::Violation);
-                run.end_early(self.now_ns(), Early::Violation);
+            let early = match (interrupt.was_asked(), self.must_end()) {
+                (true, _) => Some(Early::Interrupted),
+                (false, true) => Some(Early::Violation),
+                (false, false) => None,
+            };
+            if let Some(why) = early.filter(|why| run.early() != Some(*why)) {
+                run.end_early(self.now_ns(), why);
                 continue;
             }
             if self.world.now_us() >= look {

@@ -1,6 +1,7 @@
 //! One lane: faults that follow each other, and how far the one under way is.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use runs::clock::RunNs;
 use runs::faults::{FaultDetail, FaultPhase};
@@ -26,7 +27,7 @@ const CALM_SHARE: u64 = 4;
 pub(super) struct Lane {
     id: LaneId,
     /// Those to come. The first is the one under way, if one is.
-    faults: VecDeque<PlannedFault>,
+    faults: VecDeque<Arc<PlannedFault>>,
     state: State,
 }
 
@@ -122,7 +123,7 @@ impl Desk<'_> {
 
 impl Lane {
     pub(super) fn new(id: LaneId, faults: Vec<PlannedFault>) -> Self {
-        Self { id, faults: faults.into(), state: State::Waiting }
+        Self { id, faults: faults.into_iter().map(Arc::new).collect(), state: State::Waiting }
     }
 
     /// Whether nothing is left to be done.
@@ -176,8 +177,8 @@ impl Lane {
                     desk.not_injected(&fault, &dead);
                     self.faults.pop_front();
                 } else {
-                    let (interval, share) =
-                        (desk.common.interval_ns, desk.common.interval_ns / LEADER_PATIENCE_SHARE);
+                    let interval = desk.common.interval_ns;
+                    let share = interval / LEADER_PATIENCE_SHARE;
                     let patience = if desk.common.overlap { interval - share } else { share };
                     self.state = State::Aiming { until: now + patience };
                 }

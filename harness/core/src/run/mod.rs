@@ -167,6 +167,12 @@ impl Run {
         self.phase
     }
 
+    /// Why it ends before its time, if it does.
+    #[must_use]
+    pub fn early(&self) -> Option<Early> {
+        self.early
+    }
+
     /// Whether nothing is left to be done.
     #[must_use]
     pub fn is_over(&self) -> bool {
