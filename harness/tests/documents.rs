@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use harness_sim::SwarmFault;
-use node_core::Bug;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace is above").to_path_buf()
@@ -52,9 +51,9 @@ fn the_readme_has_as_many_bugs_and_kinds_of_faults_as_the_code() {
     let bugs = numbers_before(&readme, "bugs");
     assert!(!bugs.is_empty(), "the README says how many bugs there are, in digits");
     assert!(
-        bugs.iter().all(|said| *said == Bug::ALL.len()),
+        bugs.iter().all(|said| *said == harness_mutants::ALL.len()),
         "{bugs:?} bugs, but there are {}",
-        Bug::ALL.len()
+        harness_mutants::ALL.len()
     );
     let kinds = numbers_before(&readme, "kinds of faults");
     assert_eq!(kinds, [SwarmFault::ALL.len()]);
@@ -92,7 +91,8 @@ fn the_zoo_has_a_row_for_every_bug_in_its_order_and_its_last_words_are_true() {
         .map(|row| row.split(" | ").collect())
         .collect();
     let told: Vec<(&str, &str)> = rows.iter().map(|row| (row[0], row[1])).collect();
-    let known: Vec<(&str, &str)> = Bug::ALL.iter().map(|bug| (bug.name(), bug.origin())).collect();
+    let known: Vec<(&str, &str)> =
+        harness_mutants::ALL.iter().map(|bug| (bug.name(), bug.origin())).collect();
     assert_eq!(told, known, "print it again: harness selftest --seeds 1000 --format markdown");
     let found = rows.iter().filter(|row| row[2] != "not found" || row[4] != "not found").count();
     let outside = rows.iter().filter(|row| row[4] != "not found").count();

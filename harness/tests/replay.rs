@@ -65,9 +65,9 @@ fn nemeses_that_overlap_are_proven_too() {
 #[test]
 fn planted_bugs_are_convicted_in_the_simulator_by_what_clients_saw() {
     let folder = tempfile::tempdir().expect("a folder");
-    for (nemesis, plant) in [("partition-leader", "commit-alone"), ("pause-leader", "sync-without-quorum")] {
-        let arguments = ["run", "--cluster", "sim", "--seed", "2", "--nemesis", nemesis, "--plant", plant];
-        run(folder.path(), plant, 1, &arguments);
+    for (nemesis, mutant) in [("partition-leader", "commit-alone"), ("pause-leader", "sync-without-quorum")] {
+        let arguments = ["run", "--cluster", "sim", "--seed", "2", "--nemesis", nemesis, "--mutant", mutant];
+        run(folder.path(), mutant, 1, &arguments);
     }
 }
 
@@ -221,7 +221,7 @@ fn a_folder_that_was_edited_half_way_is_refused_by_name() {
         ("time_limit_ms", 1.into()),
         ("interval_ms", 1.into()),
         ("overlap", true.into()),
-        ("plant", "commit-alone".into()),
+        ("mutant", "commit-alone".into()),
         ("nemeses", vec!["kill-all"].into()),
         ("cluster", "kubernetes".into()),
     ] {
@@ -300,17 +300,17 @@ fn nemeses_without_a_turn_are_told_at_the_start_and_are_no_part_of_what_is_claim
 #[test]
 fn members_that_do_not_come_back_after_a_fault_are_a_violation_in_the_simulator_too() {
     let folder = tempfile::tempdir().expect("a folder");
-    for (nemesis, plant, words) in [
+    for (nemesis, mutant, words) in [
         ("kill-one", "refuses-own-log", "does not recover on its own data"),
         ("partition-oneway", "no-abdication", "does not come back"),
     ] {
-        let arguments = ["run", "--cluster", "sim", "--seed", "2", "--nemesis", nemesis, "--plant", plant];
-        let run = run(folder.path(), plant, 1, &arguments);
+        let arguments = ["run", "--cluster", "sim", "--seed", "2", "--nemesis", nemesis, "--mutant", mutant];
+        let run = run(folder.path(), mutant, 1, &arguments);
         let results = json(run.join("results.json"));
         let checks = results["checks"].as_array().expect("checks");
         let found = checks.iter().find(|found| found["name"] == "recovery").expect("the check");
-        assert_eq!(found["verdict"], "invalid", "{plant}: {found}");
-        assert!(found["summary"].as_str().expect("words").contains(words), "{plant}: {found}");
+        assert_eq!(found["verdict"], "invalid", "{mutant}: {found}");
+        assert!(found["summary"].as_str().expect("words").contains(words), "{mutant}: {found}");
     }
 }
 

@@ -323,7 +323,7 @@ fn check_named(run: &Path, name: &str) -> Value {
 fn a_member_that_does_not_start_on_the_data_of_a_kill_is_a_violation_with_its_last_words() {
     let _machine = machine();
     let folder = tempfile::tempdir().expect("a folder");
-    let faults = ["--nemesis", "kill-one", "--plant", "refuses-own-log", "--time-limit", "5s"];
+    let faults = ["--nemesis", "kill-one", "--mutant", "refuses-own-log", "--time-limit", "5s"];
     let output = run_command(folder.path(), &faults).output().expect("runs");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let check = check_named(&folder.path().join("runs/latest"), "recovery");
@@ -337,7 +337,7 @@ fn a_member_that_does_not_start_on_the_data_of_a_kill_is_a_violation_with_its_la
 fn a_leader_that_leads_on_without_its_quorum_and_never_joins_the_next_is_a_violation() {
     let _machine = machine();
     let folder = tempfile::tempdir().expect("a folder");
-    let faults = ["--nemesis", "partition-oneway", "--plant", "no-abdication", "--time-limit", "5s"];
+    let faults = ["--nemesis", "partition-oneway", "--mutant", "no-abdication", "--time-limit", "5s"];
     let output = run_command(folder.path(), &faults).output().expect("runs");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let check = check_named(&folder.path().join("runs/latest"), "recovery");
@@ -372,7 +372,7 @@ fn a_violation_is_seen_while_the_run_goes_on_and_ends_it_where_that_was_asked_fo
     let _machine = machine();
     let folder = tempfile::tempdir().expect("a folder");
     let begun = Instant::now();
-    let faults = ["--nemesis", "kill-all", "--plant", "ack-before-fsync", "--interval", "4s"];
+    let faults = ["--nemesis", "kill-all", "--mutant", "ack-before-fsync", "--interval", "4s"];
     let arguments = [&faults[..], &["--time-limit", "60s", "--fail-fast"]].concat();
     let output = run_command(folder.path(), &arguments).output().expect("runs");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));

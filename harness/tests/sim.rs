@@ -47,7 +47,7 @@ fn a_sweep_counts_the_same_on_any_number_of_threads() {
 #[test]
 fn a_planted_bug_ends_with_1_and_the_printed_command_repeats_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = harness(folder.path(), &["sim", "--seeds", "0..40", "--plant", "ack-before-fsync"]);
+    let output = harness(folder.path(), &["sim", "--seeds", "0..40", "--mutant", "ack-before-fsync"]);
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     let again = text.lines().find_map(|line| line.trim().strip_prefix("again: ")).expect("a command");
@@ -66,7 +66,7 @@ fn sessions_are_opened_left_and_judged_in_virtual_runs_as_well() {
     let words: Vec<&str> = run.split_ascii_whitespace().collect();
     let clean = harness(folder.path(), &words);
     assert_eq!(clean.status.code(), Some(0), "{}", stdout(&clean));
-    let planted = harness(folder.path(), &[words.as_slice(), &["--plant", "ephemeral-dies-early"]].concat());
+    let planted = harness(folder.path(), &[words.as_slice(), &["--mutant", "ephemeral-dies-early"]].concat());
     assert_eq!(planted.status.code(), Some(1), "{}", stdout(&planted));
     assert!(stdout(&planted).contains("a node died before its session"), "{}", stdout(&planted));
 }
@@ -74,7 +74,7 @@ fn sessions_are_opened_left_and_judged_in_virtual_runs_as_well() {
 #[test]
 fn a_virtual_run_ends_at_its_first_violation_where_that_was_asked_for_and_at_the_same_moment_again() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = "run --cluster sim --nodes 3 --nemesis kill-all --plant ack-before-fsync --seed 1 --time-limit 60s --fail-fast";
+    let run = "run --cluster sim --nodes 3 --nemesis kill-all --mutant ack-before-fsync --seed 1 --time-limit 60s --fail-fast";
     let words: Vec<&str> = run.split_ascii_whitespace().collect();
     let once = |store: &str| {
         let output = harness(folder.path(), &[words.as_slice(), &["--store", store]].concat());

@@ -27,7 +27,7 @@ fn bad_input_is_refused_with_254_and_leaves_nothing() {
         (&["run", "--workload", "registre"], "did you mean `register`?"),
         (&["run", "--cluster", "dcoker"], "did you mean `docker`?"),
         (&["run", "--system", "zookeper"], "did you mean `zookeeper`?"),
-        (&["run", "--plant", "commit-alon"], "did you mean `commit-alone`?"),
+        (&["run", "--mutant", "commit-alon"], "did you mean `commit-alone`?"),
         (&["completions", "tcsh"], "bash"),
         (&["run", "--nodes", "0"], "at least one member"),
         (&["run", "--nemesis", "partition-leader", "--nodes", "1"], "needs at least 2 nodes"),
@@ -50,7 +50,7 @@ fn bad_input_is_refused_with_254_and_leaves_nothing() {
         (&["sim", "--seeds", "12"], "write `0..10000`"),
         (&["sim", "--seeds", "0.."], "--time-limit 8h"),
         (&["sim", "--seeds", "0..9", "--trace"], "name it with --seed N"),
-        (&["sim", "--seed", "1", "--plant", "commit-alon"], "did you mean `commit-alone`?"),
+        (&["sim", "--seed", "1", "--mutant", "commit-alon"], "did you mean `commit-alone`?"),
         (&["sim", "--seed", "1", "--jobs", "0"], "at a time"),
         (&["sim", "--script", "nowhere"], "nowhere can't be read"),
         (&["selftest", "--only", "commit-alon"], "did you mean `commit-alone`?"),
@@ -193,7 +193,7 @@ fn lists_name_what_can_be_named() {
         ("workloads", "register"),
         ("models", "cas-register"),
         ("faults", "partition"),
-        ("plants", "ack-before-fsync"),
+        ("mutants", "ack-before-fsync"),
     ] {
         let output = harness(folder.path(), &["list", what]);
         assert_eq!(output.status.code(), Some(0));

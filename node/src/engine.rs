@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use node_core::io::{Effect, Event, Input, StoreOp};
-use node_core::{Bug, Member, Plant, TICK};
+use node_core::{Machine, Member, TICK};
 use node_wire::membership::Membership;
 
 use crate::address::HostPort;
@@ -50,8 +50,8 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub(crate) struct Halted(pub(crate) String);
 
 /// The member and everything that its effects reach.
-pub(crate) struct Engine<P: Plant> {
-    pub(crate) member: Member<P>,
+pub(crate) struct Engine<M: Machine> {
+    pub(crate) machine: M,
     pub(crate) clock: Clock,
     pub(crate) inbox: Rc<Inbox>,
     pub(crate) store: Store,
@@ -67,6 +67,8 @@ pub(crate) struct Engine<P: Plant> {
     pub(crate) own_client: Option<HostPort>,
     /// Where clients connect, as it is told.
     pub(crate) client_addr: String,
+    /// See [`crate::Manner`].
+    pub(crate) clients_first: bool,
     pub(crate) batch: Batch,
 }
 
@@ -83,7 +85,11 @@ pub(crate) struct Batch {
     answered: usize,
 }
 
-impl<P: Plant> Engine<P> {
+impl<M: Machine> Engine<M> {
+    fn member(&self) -> &Member<M::Rules> {
+        self.machine.member()
+    }
+
     /// Runs until `stop`, and then until the clients have their answers.
     pub(crate) async fn run(&mut self, stop: impl Future<Output = ()>) -> Result<(), Halted> {
         let mut stop = pin!(stop);
@@ -140,7 +146,7 @@ impl<P: Plant> Engine<P> {
 
     /// Tells what the operator should hear last.
     pub(crate) fn halt(&self, halted: &Halted) {
-        self.events.halt(halted.0.clone(), self.member.status().last_logged);
+        self.events.halt(halted.0.clone(), self.member().status().last_logged);
     }
 
     fn turn(&mut self) -> Result<(), Halted> {
@@ -152,9 +158,7 @@ impl<P: Plant> Engine<P> {
             self.batch.told = durable;
             self.step(Input::Stored { ticket: durable })?;
         }
-        if self.member.plant().has(Bug::SyncWithoutQuorum) {
-            // A server with a thread for each connection knows no order between its clients and its peers, and
-            // only there can the bug be seen: ours would hear first that it is deposed.
+        if self.clients_first {
             self.take_from_clients()?;
         }
         for _ in 0..PEER_PORTION {
@@ -168,7 +172,7 @@ impl<P: Plant> Engine<P> {
             self.step(Input::Tick)?;
         }
         self.take_from_clients()?;
-        self.events.committed(self.member.last_applied(), &self.clock);
+        self.events.committed(self.member().last_applied(), &self.clock);
         self.flush()
     }
 
@@ -190,7 +194,7 @@ impl<P: Plant> Engine<P> {
             tracing::trace!(?input);
         }
         self.timeline.heard(&input, &self.metrics);
-        self.member.step(self.clock.now(), input, &mut effects);
+        self.machine.step(self.clock.now(), input, &mut effects);
         for effect in effects.drain(..) {
             self.carry_out(effect)?;
         }
@@ -237,7 +241,7 @@ impl<P: Plant> Engine<P> {
 
     /// Clients may be told to connect elsewhere. Those that are connected stay.
     fn move_clients(&mut self, active: &Membership) {
-        let said = active.servers.get(&self.member.id()).and_then(|line| line.client.clone());
+        let said = active.servers.get(&self.member().id()).and_then(|line| line.client.clone());
         if said.is_none() || said == self.own_client {
             return;
         }
@@ -254,7 +258,7 @@ impl<P: Plant> Engine<P> {
     }
 
     fn tell(&mut self, event: &Event) {
-        let status = self.member.status();
+        let status = self.member().status();
         let zxid = status.last_logged;
         match event {
             Event::Diverged { zxid, told, computed } => tracing::error!(
@@ -276,7 +280,7 @@ impl<P: Plant> Engine<P> {
         }
         self.quorum.flush();
         self.clients.flush(Instant::now());
-        self.timeline.applied(self.member.applied(), &self.metrics);
+        self.timeline.applied(self.member().applied(), &self.metrics);
         let high = self.store.is_behind();
         if std::mem::replace(&mut self.batch.disk_was_high, high) && !high {
             self.clients.resume();
@@ -289,7 +293,7 @@ impl<P: Plant> Engine<P> {
     }
 
     fn look(&mut self, want: Want) -> View {
-        let status = self.member.status();
+        let status = self.member().status();
         self.timeline.applied(status.last_applied, &self.metrics);
         let view = View {
             voters: status.voters,
@@ -297,14 +301,18 @@ impl<P: Plant> Engine<P> {
             membership_version: self.book.version(),
             traffic: self.clients.traffic(),
             leads_for: self.timeline.leads_for(),
-            tree: want.tree.then(|| self.member.tree()),
-            quotas: (want.quotas && self.member.has_quotas()).then(|| self.member.tree()),
-            deadlines: if want.deadlines { self.member.session_deadlines() } else { Vec::new() },
-            local_deadlines: if want.deadlines { self.member.local_session_deadlines() } else { Vec::new() },
-            watches: if want.watches { self.member.watches() } else { Vec::new() },
+            tree: want.tree.then(|| self.member().tree()),
+            quotas: (want.quotas && self.member().has_quotas()).then(|| self.member().tree()),
+            deadlines: if want.deadlines { self.member().session_deadlines() } else { Vec::new() },
+            local_deadlines: if want.deadlines {
+                self.member().local_session_deadlines()
+            } else {
+                Vec::new()
+            },
+            watches: if want.watches { self.member().watches() } else { Vec::new() },
             connections: if want.connections { self.clients.connections() } else { Vec::new() },
-            digests: if want.digests { self.member.digests() } else { Vec::new() },
-            learners: if want.learners { self.member.learners() } else { Vec::new() },
+            digests: if want.digests { self.member().digests() } else { Vec::new() },
+            learners: if want.learners { self.member().learners() } else { Vec::new() },
             status,
         };
         if want.reset_server {

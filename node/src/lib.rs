@@ -19,7 +19,7 @@
 //! | [`probe`], [`print`](mod@print) | asking a member, and reading its files, instead of being one |
 //!
 //! The thread model and its reason stand in `engine`. The crate is a library because the harness carries the
-//! member inside it: [`run`] is all that a process needs, for any [`Plant`].
+//! member inside it: [`run`] is all that a process needs, for any [`Factory`].
 
 pub mod address;
 mod admin;
@@ -64,7 +64,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use node_core::tree::Tree;
-use node_core::{Bug, Config, Member, Plant, SnapCount};
+use node_core::{Config, Factory, Machine, SnapCount};
 use node_log::{FileStorage, Log, LogOptions, Recovered, Repairs, write_snapshot};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -72,7 +72,7 @@ use crate::admin::{Admin, MetricsPage};
 use crate::book::Book;
 use crate::client_port::ClientPort;
 use crate::clock::Clock;
-pub use crate::config::{ConfigError, NodeConfig};
+pub use crate::config::{ConfigError, Manner, NodeConfig};
 use crate::desk::Desk;
 use crate::dynamic::DynamicFile;
 use crate::election_port::ElectionPort;
@@ -84,7 +84,7 @@ use crate::metrics::Metrics;
 use crate::net::{Listeners, adopt};
 use crate::quorum_port::QuorumPort;
 use crate::snapshots::Snapshots;
-use crate::store::{LAZY_SYNC, Measured, Store};
+use crate::store::{Measured, Store};
 use crate::timeline::Timeline;
 use crate::tls::{Guard, PeerTls};
 
@@ -96,7 +96,7 @@ const STORE_LOOK: Duration = Duration::from_secs(1);
 /// # Errors
 /// When it can't start (a port is taken, the log is damaged) or can't go on (the disk failed). The message is
 /// for the operator.
-pub fn run<P: Plant>(config: NodeConfig, plant: P) -> anyhow::Result<()> {
+pub fn run<F: Factory>(config: NodeConfig, factory: F) -> anyhow::Result<()> {
     if config.die_with_parent {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
             .context("failed to ask for a signal when the parent ends")?;
@@ -104,7 +104,7 @@ pub fn run<P: Plant>(config: NodeConfig, plant: P) -> anyhow::Result<()> {
     raise_descriptor_limit();
     // First of all: a port that is taken must leave the disk untouched.
     let listeners = Listeners::bind_when_named(&config)?;
-    run_until(config, plant, listeners, stop_signal)
+    run_until(config, factory, listeners, stop_signal)
 }
 
 /// A client costs a descriptor, and shells give few by default. The system's own bound stays; the Java
@@ -138,11 +138,11 @@ fn few_descriptors(allowed: Option<u64>) -> Option<String> {
 ///
 /// # Errors
 /// As for [`run`].
-pub fn run_until<P: Plant, F: Future<Output = ()>>(
+pub fn run_until<F: Factory, S: Future<Output = ()>>(
     config: NodeConfig,
-    plant: P,
+    factory: F,
     listeners: Listeners,
-    stop: impl FnOnce() -> anyhow::Result<F>,
+    stop: impl FnOnce() -> anyhow::Result<S>,
 ) -> anyhow::Result<()> {
     for warning in &config.warnings {
         tracing::warn!("{warning}");
@@ -157,7 +157,7 @@ pub fn run_until<P: Plant, F: Future<Output = ()>>(
         .build_local(tokio::runtime::LocalOptions::default())
         .context("failed to start the runtime")?;
     let result = runtime.block_on(async {
-        let mut engine = start(config, plant, listeners, log, recovered, events, metrics)?;
+        let mut engine = start(config, factory, listeners, log, recovered, events, metrics)?;
         let stopped = engine.run(stop()?).await;
         if let Err(halted) = &stopped {
             engine.halt(halted);
@@ -260,24 +260,23 @@ fn snap_count(config: &NodeConfig) -> SnapCount {
 }
 
 /// Puts the parts together. Runs inside of the runtime.
-fn start<P: Plant>(
+fn start<F: Factory>(
     config: NodeConfig,
-    plant: P,
+    factory: F,
     listeners: Listeners,
     log: Log<FileStorage>,
     recovered: Recovered,
     events: Events,
     metrics: Arc<Metrics>,
-) -> anyhow::Result<Engine<P>> {
+) -> anyhow::Result<Engine<F::Machine>> {
     let config = Rc::new(config);
     let inbox = Rc::new(Inbox::default());
     let clock = Clock::start();
     let storage = log.storage().clone();
     let last = log.last_zxid();
-    let linger = if plant.has(Bug::AckBeforeFsync) { LAZY_SYNC } else { Duration::ZERO };
     let measured = Measured { metrics: Arc::clone(&metrics), slow: config.log.fsync_warning };
     let dynamic = config.zoo_cfg.as_deref().map(|zoo_cfg| DynamicFile::new(config.id, zoo_cfg));
-    let store = Store::start(log, dynamic, inbox.wake(), linger, measured)
+    let store = Store::start(log, dynamic, inbox.wake(), config.manner.linger, measured)
         .context("failed to start the log's writer")?;
     let snapshots = Snapshots::new(
         storage,
@@ -345,13 +344,14 @@ fn start<P: Plant>(
         entries: recovered.entries,
     };
     let timeline = Timeline::new(config.id, recovered.image.zxid);
-    let mut member = Member::new(core, recovered, clock.now(), plant);
+    let mut member = factory.start(core, recovered, clock.now());
     if let Some(written) = written {
         member.expect_digest(written);
     }
     let batch = Batch::default();
+    let clients_first = config.manner.clients_first;
     Ok(Engine {
-        member,
+        machine: member,
         clock,
         inbox,
         store,
@@ -365,6 +365,7 @@ fn start<P: Plant>(
         own_client: config.servers.get(&config.id).and_then(|line| line.client.clone()),
         book,
         client_addr,
+        clients_first,
         batch,
     })
 }

@@ -9,7 +9,7 @@ use node::NodeConfig;
 use node::environment::Environment;
 use node::print::PrintArgs;
 use node::probe::{Probe, ProbeArgs};
-use node_core::Clean;
+use node_core::Zab;
 use tracing_subscriber::EnvFilter;
 
 /// The command line.
@@ -91,7 +91,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         println!("{}", probe.ask().map_err(failed)?);
         return Ok(());
     }
-    node::run(NodeConfig::from_args_in(&cli.args, environment).map_err(failed)?, Clean)
+    node::run(NodeConfig::from_args_in(&cli.args, environment).map_err(failed)?, Zab)
 }
 
 /// Messages of the library are fragments.

@@ -92,13 +92,9 @@ impl SnapshotDone {
     }
 }
 
-/// How long a member lingers before each fsync when acknowledging before it is durable is planted in it. Who does
-/// not wait for the disk has no reason to hurry it; that is how such bugs come about (an "fsync every so often").
-pub(crate) const LAZY_SYNC: Duration = Duration::from_millis(20);
-
 impl Store {
     /// Starts the writer. `wake` is notified when it has something to tell. It lets work gather for `linger`
-    /// before each fsync: nothing in a sound member, see [`LAZY_SYNC`].
+    /// before each fsync: see [`crate::Manner`].
     pub(crate) fn start(
         log: Log<FileStorage>,
         dynamic: Option<DynamicFile>,

@@ -1,22 +1,22 @@
 //! Exhaustive exploration from the command line:
 //! `explore --model election|zab|whole [--start NAME] [--members N] [--crashes C] [--timeouts T] [--losses L] [--elections E]
-//! [--proposals P] [--plant NAME] [--max-states N]`.
+//! [--proposals P] [--mutant NAME] [--max-states N]`.
 //!
 //! Ends with status 1 when a promise was broken, and with 2 when the search gave up before it was through.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
+use harness_mutants::Mutant;
 use harness_sim::{Bounds, Model, explore_from, starts};
-use node_core::Bug;
 
 const USAGE: &str = "usage: explore --model election|zab|whole [--start NAME] [--members N] [--crashes C] [--timeouts T] \
-                     [--losses L] [--elections E] [--proposals P] [--plant NAME] [--max-states N]";
+                     [--losses L] [--elections E] [--proposals P] [--mutant NAME] [--max-states N]";
 
 struct Arguments {
     model: Model,
     bounds: Bounds,
-    plant: Option<Bug>,
+    mutant: Option<Mutant>,
     start: Option<String>,
 }
 
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
             eprintln!("panicked at {place}");
         }
     }));
-    let Arguments { model, bounds, plant, start } = arguments;
+    let Arguments { model, bounds, mutant, start } = arguments;
     println!(
         "{:10} {:10} {:>2} {:>2} {:>2} {:>2} {:>2} {:>2} {:>12} {:>13} {:>9} {:>5} {:>8} {:>6} {:>6}  end",
         "model",
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     let mut status = 0;
     for name in starts(model).filter(|name| start.as_ref().is_none_or(|start| start == name)) {
         let (begin, worked) = (Instant::now(), processor_time());
-        let explored = explore_from(model, bounds, plant, |start| start == name);
+        let explored = explore_from(model, bounds, mutant, |start| start == name);
         let worked = processor_time().zip(worked).map(|(now, before)| (now - before) / 100);
         let end = match (&explored.violation, explored.exhausted) {
             (Some(counterexample), _) => counterexample.rule.name(),
@@ -99,15 +99,15 @@ fn shown(figure: Option<u64>) -> String {
 }
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
-    let (mut model, mut bounds, mut plant, mut start) = (Model::Election, Bounds::default(), None, None);
+    let (mut model, mut bounds, mut mutant, mut start) = (Model::Election, Bounds::default(), None, None);
     while let Some(word) = words.next() {
         let value = words.next().ok_or_else(|| format!("{word} wants a value"))?;
         match word.as_str() {
             "--model" => {
                 model = Model::from_name(&value).ok_or_else(|| format!("no model is called {value}"))?
             }
-            "--plant" => {
-                plant = Some(Bug::from_name(&value).ok_or_else(|| format!("no bug is called {value}"))?);
+            "--mutant" => {
+                mutant = Some(Mutant::named(&value).ok_or_else(|| format!("no bug is called {value}"))?);
             }
             "--start" => start = Some(value),
             "--members" => {
@@ -131,7 +131,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             starts(model).collect::<Vec<_>>().join(", ")
         ));
     }
-    Ok(Arguments { model, bounds, plant, start })
+    Ok(Arguments { model, bounds, mutant, start })
 }
 
 fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {

@@ -1,4 +1,4 @@
-//! Makes a regression script of a failing seed: `shrink --seed N [--plant NAME] [--outside] [--budget N] > FILE`, or
+//! Makes a regression script of a failing seed: `shrink --seed N [--mutant NAME] [--outside] [--budget N] > FILE`, or
 //! carries one out and tells what it does: `shrink --replay FILE [--clean]`.
 //!
 //! Ends with status 1 when a promise was broken, 2 when a seed could not be shrunk.
@@ -6,14 +6,14 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+use harness_mutants::Mutant;
 use harness_sim::{Options, Script, replay, shrink, write_down};
-use node_core::Bug;
 
 /// Worlds that are lived through at most, mostly.
 const BUDGET: u32 = 40_000;
 
 const USAGE: &str =
-    "usage: shrink --seed N [--plant NAME] [--outside] [--budget N] [--whole] | --replay FILE [--clean]";
+    "usage: shrink --seed N [--mutant NAME] [--outside] [--budget N] [--whole] | --replay FILE [--clean]";
 
 #[derive(Default)]
 struct Arguments {
@@ -48,10 +48,10 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
         match word.as_str() {
             "--seed" => arguments.seed = Some(number(&value()?)?),
             "--budget" => arguments.budget = u32::try_from(number(&value()?)?).ok(),
-            "--plant" => {
+            "--mutant" => {
                 let name = value()?;
-                arguments.options.plant =
-                    Some(Bug::from_name(&name).ok_or_else(|| format!("no bug is called {name}"))?);
+                arguments.options.mutant =
+                    Some(Mutant::named(&name).ok_or_else(|| format!("no bug is called {name}"))?);
             }
             "--outside" => arguments.options.look_inside = false,
             "--whole" => arguments.whole = true,
@@ -96,7 +96,7 @@ fn make(seed: u64, arguments: &Arguments) -> Result<ExitCode, String> {
 fn tell(file: &str, clean: bool) -> Result<ExitCode, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("failed to read {file}: {error}"))?;
     let script: Script = text.parse().map_err(|error| format!("{file}: {error}"))?;
-    let replayed = replay(&script, script.plant.filter(|_| !clean));
+    let replayed = replay(&script, script.mutant.filter(|_| !clean));
     for line in &replayed.trace {
         println!("{line}");
     }

@@ -1,5 +1,5 @@
-//! Many worlds from the command line: `sweep --seeds A..B [--plant NAME] [--outside]`, or one of them with its
-//! trace: `sweep --seed N --trace [--plant NAME]`. `--only membership`: all ensembles change.
+//! Many worlds from the command line: `sweep --seeds A..B [--mutant NAME] [--outside]`, or one of them with its
+//! trace: `sweep --seed N --trace [--mutant NAME]`. `--only membership`: all ensembles change.
 //!
 //! Threads live here and not in the simulator: each seed is one world on one thread, so the number of threads
 //! changes nothing but the time it takes. Ends with status 1 when a promise was broken.
@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use harness_mutants::Mutant;
 use harness_sim::{Chores, Drawn, Only, Options, Sweep, simulate};
-use node_core::Bug;
 
 /// Worlds at a time.
 const THREADS: usize = 2;
@@ -22,7 +22,7 @@ const MAX_SHOWN: usize = 20;
 const PROGRESS: u64 = 2000;
 
 const USAGE: &str =
-    "usage: sweep --seeds A..B | --seed N [--trace]  [--plant NAME] [--outside] [--only WHAT]";
+    "usage: sweep --seeds A..B | --seed N [--trace]  [--mutant NAME] [--outside] [--only WHAT]";
 
 struct Arguments {
     seeds: Range<u64>,
@@ -65,11 +65,11 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
                 let seed = number(&value()?)?;
                 seeds = seed..seed + 1;
             }
-            "--plant" => {
+            "--mutant" => {
                 let name = value()?;
-                options.plant =
-                    Some(Bug::from_name(&name).ok_or_else(|| format!("no bug is called {name}"))?);
-                repeat.push_str(" --plant ");
+                options.mutant =
+                    Some(Mutant::named(&name).ok_or_else(|| format!("no bug is called {name}"))?);
+                repeat.push_str(" --mutant ");
                 repeat.push_str(&name);
             }
             "--outside" => {

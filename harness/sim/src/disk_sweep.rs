@@ -10,7 +10,7 @@
 
 use std::io::ErrorKind;
 
-use node_core::{Clean, JOURNAL_ENTRIES};
+use node_core::{JOURNAL_ENTRIES, Zab};
 use node_wire::ids::Zxid;
 
 use crate::counters::Counters;
@@ -189,7 +189,7 @@ pub fn live_with_failure(scenario: Scenario, failure: DiskFailure, nth: u64, tra
     }
     let kind = if failure == DiskFailure::Full { ErrorKind::StorageFull } else { ErrorKind::Other };
     let options = Options { trace, ..Options::default() };
-    let mut world = World::of(climate, Dice::new(0), options, Clean);
+    let mut world = World::of(climate, Dice::new(0), options, Zab);
     world.appoint(&scenario.acts(), Appointment { host: scenario.victim(), nth, kind, power });
     world.run();
     world.was_kept().then(|| world.into_outcome(None))

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use node_core::io::{Input, StoreOp};
 use node_core::tree::TreeSnapshot;
-use node_core::{Member, Phase, Plant, Role};
+use node_core::{Factory, Machine, Member, Phase, Role};
 use node_log::{Log, LogError, MemStorage};
 use node_wire::election::Notification;
 use node_wire::ids::ServerId;
@@ -145,8 +145,8 @@ pub(crate) fn carry_out(log: &mut Log<MemStorage>, batch: &[(u64, StoreOp)]) -> 
 }
 
 /// A running process.
-pub(crate) struct Process<P: Plant> {
-    pub(crate) member: Member<P>,
+pub(crate) struct Process<F: Factory> {
+    pub(crate) machine: F::Machine,
     pub(crate) log: Log<MemStorage>,
     pub(crate) store: Store,
     /// The last vote for each peer, sent again when a connection comes back.
@@ -170,14 +170,21 @@ pub(crate) struct Process<P: Plant> {
     pub(crate) dies_storing: bool,
 }
 
+impl<F: Factory> Process<F> {
+    /// The member, to look at.
+    pub(crate) fn member(&self) -> &Member<<F::Machine as Machine>::Rules> {
+        self.machine.member()
+    }
+}
+
 /// A machine.
-pub(crate) struct Host<P: Plant> {
+pub(crate) struct Host<F: Factory> {
     pub(crate) id: ServerId,
     pub(crate) disk: MemStorage,
     pub(crate) clock: Clock,
     /// Counts starts and ends of processes: what was planned for an earlier one is void.
     pub(crate) life: u64,
-    pub(crate) process: Option<Process<P>>,
+    pub(crate) process: Option<Process<F>>,
     /// What an fsync usually takes.
     pub(crate) fsync_us: u64,
     /// Every fsync that starts before this moment is slow.

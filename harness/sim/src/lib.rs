@@ -52,7 +52,7 @@ pub use disk_sweep::{DiskFailure, Scenario, SweptDisk, live_with_failure, sweep_
 pub use drawn::{Drawn, Only};
 pub use explore::{Bounds, Counterexample, Explored, Model, explore, explore_from, starts};
 pub use harness_core::fault::SwarmFault;
-use node_core::{Clean, Plant, Planted};
+use node_core::{Factory, Zab};
 pub use outcome::{Options, Outcome, Rule, Violation};
 pub use script::{Replayed, Script, ScriptError, Shrunk, replay, shrink, write_down};
 use world::World;
@@ -60,13 +60,13 @@ pub use world::planned;
 
 /// Lives through the world of a seed.
 pub fn simulate(seed: u64, options: Options) -> Outcome {
-    match options.plant {
-        None => live(World::new(seed, options, Clean)),
-        Some(bug) => live(World::new(seed, options, Planted(bug))),
+    match options.mutant {
+        None => live(World::new(seed, options, Zab)),
+        Some(mutant) => live(World::new(seed, options, mutant)),
     }
 }
 
-fn live<P: Plant>(mut world: World<P>) -> Outcome {
+fn live<F: Factory>(mut world: World<F>) -> Outcome {
     // A panicking member leaves a world that is only looked at, not continued.
     let panic = catch_unwind(AssertUnwindSafe(|| world.run())).err();
     world.into_outcome(panic.map(|payload| message_of(payload.as_ref())))

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use node_core::Bug;
+use harness_mutants::Mutant;
 
 use crate::counters::Counters;
 use crate::drawn::{Drawn, Only};
@@ -150,7 +150,7 @@ impl fmt::Display for Violation {
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// A bug planted in every member.
-    pub plant: Option<Bug>,
+    pub mutant: Option<Mutant>,
     /// Keep the trace's lines.
     pub trace: bool,
     /// Look inside the members after each step. Without it only what clients see can convict, as on a real
@@ -164,7 +164,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { plant: None, trace: false, look_inside: true, progress: true, only: None }
+        Self { mutant: None, trace: false, look_inside: true, progress: true, only: None }
     }
 }
 

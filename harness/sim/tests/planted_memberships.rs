@@ -2,21 +2,25 @@
 
 use std::collections::BTreeSet;
 
+use harness_mutants::Mutant;
 use harness_sim::{Options, Rule, simulate};
-use node_core::Bug;
+
+fn mutant(name: &str) -> Mutant {
+    Mutant::named(name).expect("a mutant of that name")
+}
 
 /// Seeds within which the look inside finds each bug.
 const WITHIN: u64 = 120;
 
 /// Every rule that the first seeds convict by.
-fn rules(bug: Bug, look_inside: bool) -> BTreeSet<Rule> {
-    let options = Options { plant: Some(bug), look_inside, ..Options::default() };
+fn rules(bug: Mutant, look_inside: bool) -> BTreeSet<Rule> {
+    let options = Options { mutant: Some(bug), look_inside, ..Options::default() };
     (0..WITHIN).filter_map(|seed| simulate(seed, options).violation.map(|violation| violation.rule)).collect()
 }
 
 #[test]
 fn a_membership_that_one_quorum_makes_is_found_inside() {
-    for bug in [Bug::ReconfigByOld, Bug::NewcomerCounts] {
+    for bug in [mutant("reconfig-by-old"), mutant("newcomer-counts")] {
         let rules = rules(bug, true);
         assert!(rules.contains(&Rule::Membership), "{bug}: {rules:?}");
     }
@@ -24,24 +28,24 @@ fn a_membership_that_one_quorum_makes_is_found_inside() {
 
 #[test]
 fn a_membership_that_is_forgotten_is_found_inside() {
-    let rules = rules(Bug::MembershipForgotten, true);
+    let rules = rules(mutant("membership-forgotten"), true);
     assert!(rules.contains(&Rule::Membership), "{rules:?}");
 }
 
 #[test]
 fn elections_by_the_voters_of_yesterday_are_seen_by_operators() {
-    let rules = rules(Bug::OldVotersElect, false);
+    let rules = rules(mutant("old-voters-elect"), false);
     assert!(rules.contains(&Rule::Liveness), "{rules:?}");
 }
 
 #[test]
 fn a_hard_limit_that_is_passed_is_found_inside() {
-    let rules = rules(Bug::QuotaByOldValue, true);
+    let rules = rules(mutant("quota-by-old-value"), true);
     assert_eq!(rules, [Rule::Quotas].into());
 }
 
 #[test]
 fn what_is_not_counted_is_seen_by_clients() {
-    let rules = rules(Bug::QuotaForgotten, false);
+    let rules = rules(mutant("quota-forgotten"), false);
     assert_eq!(rules, [Rule::Quotas].into());
 }

@@ -4,13 +4,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use harness_mutants::Mutant;
 use harness_sim::{Options, Rule, Script, replay, shrink, write_down};
-use node_core::Bug;
+
+fn mutant(name: &str) -> Mutant {
+    Mutant::named(name).expect("a mutant of that name")
+}
 
 /// Bugs whose harm can't be said yet: that nobody can join hangs on how long each write to a disk takes, every time
 /// that somebody tries, and a look at the end of a script takes its own time for that. That nothing is committed while
 /// two are away shows while they are: at the end of a script all are there again.
-const UNSAID: [Bug; 2] = [Bug::AckOvertakesNewLeader, Bug::StallsWithoutTwo];
+const UNSAID: [&str; 2] = ["ack-overtakes-newleader", "stalls-without-two"];
 
 /// Worlds of each bug that are looked at; of the rare ones more.
 const SEEDS: u64 = 30;
@@ -38,13 +42,13 @@ fn kept() -> Vec<(PathBuf, Script)> {
 #[test]
 fn every_kept_script_breaks_its_rule_and_acquits_the_clean_member() {
     let scripts = kept();
-    for bug in Bug::ALL.iter().filter(|bug| !UNSAID.contains(bug)) {
-        assert!(scripts.iter().any(|(_, script)| script.plant == Some(*bug)), "no script of {bug} is kept");
+    for bug in harness_mutants::ALL.iter().filter(|bug| !UNSAID.contains(&bug.name())) {
+        assert!(scripts.iter().any(|(_, script)| script.mutant == Some(*bug)), "no script of {bug} is kept");
     }
     for (path, script) in scripts {
         let path = path.display();
         let rule = script.breaks.unwrap_or_else(|| panic!("{path} does not say what it breaks"));
-        if let Some(bug) = script.plant {
+        if let Some(bug) = script.mutant {
             let replayed = replay(&script, Some(bug));
             assert_eq!(replayed.violation.map(|violation| violation.rule), Some(rule), "{path}");
             assert_eq!(replayed.skipped, 0, "{path} says things that are not possible");
@@ -66,7 +70,7 @@ fn every_part_of_a_script_is_a_script() {
                 .collect();
             // Without its head it is none, and says so.
             if let Ok(script) = part.join("\n").parse::<Script>() {
-                let violation = replay(&script, script.plant).violation;
+                let violation = replay(&script, script.mutant).violation;
                 let panicked = violation.is_some_and(|violation| violation.rule == Rule::Panic);
                 assert!(!panicked, "{} without line {}", path.display(), left_out + 1);
             }
@@ -75,24 +79,24 @@ fn every_part_of_a_script_is_a_script() {
 }
 
 /// Where the first failing world is further than [`SEEDS`].
-fn first_seed(bug: Bug) -> u64 {
-    match bug {
-        Bug::IgnorePeerEpoch => 1008,
-        Bug::CountOtherRound => 85,
-        Bug::StaleLogWriter => 53,
-        Bug::TrustInterruptedSnap => 28,
-        Bug::ZxidRollover => 27,
-        Bug::SyncWithoutQuorum => 66,
-        Bug::OldVotersElect => 50,
-        Bug::TwoVoices => 424,
+fn first_seed(bug: Mutant) -> u64 {
+    match bug.name() {
+        "ignore-peer-epoch" => 1008,
+        "count-other-round" => 85,
+        "stale-log-writer" => 53,
+        "trust-interrupted-snap" => 28,
+        "zxid-rollover" => 27,
+        "sync-without-quorum" => 66,
+        "old-voters-elect" => 50,
+        "two-voices" => 424,
         _ => 0,
     }
 }
 
 #[test]
 fn a_world_that_was_written_down_breaks_the_same_promise_again() {
-    for bug in Bug::ALL.iter().copied().filter(|bug| !UNSAID.contains(bug)) {
-        let options = Options { plant: Some(bug), ..Options::default() };
+    for bug in harness_mutants::ALL.iter().copied().filter(|bug| !UNSAID.contains(&bug.name())) {
+        let options = Options { mutant: Some(bug), ..Options::default() };
         let seeds = first_seed(bug)..first_seed(bug) + SEEDS;
         let mut written = 0;
         for (script, violation) in seeds.filter_map(|seed| write_down(seed, options)).take(WRITTEN) {
@@ -109,7 +113,7 @@ fn a_world_that_was_written_down_breaks_the_same_promise_again() {
 
 #[test]
 fn a_world_is_the_same_whether_it_is_written_down_or_not() {
-    let options = Options { plant: Some(Bug::CommitAlone), look_inside: false, ..Options::default() };
+    let options = Options { mutant: Some(mutant("commit-alone")), look_inside: false, ..Options::default() };
     let seeds = (0..30).filter_map(|seed| Some((seed, write_down(seed, options)?.1)));
     for (seed, violation) in seeds {
         assert_eq!(harness_sim::simulate(seed, options).violation, Some(violation), "seed {seed}");
@@ -119,14 +123,14 @@ fn a_world_is_the_same_whether_it_is_written_down_or_not() {
 #[test]
 fn a_failing_seed_shrinks_to_what_a_person_can_read() {
     for (bug, seed, look_inside) in [
-        (Bug::AckBeforeFsync, 0, true),
-        (Bug::CommitAlone, 7, false),
-        (Bug::EpochForgotten, 6, true),
-        (Bug::TruncNotAtAll, 7, true),
-        (Bug::SequentialTwice, 6, false),
-        (Bug::NoAbdication, 1, true),
+        (mutant("ack-before-fsync"), 0, true),
+        (mutant("commit-alone"), 7, false),
+        (mutant("epoch-forgotten"), 6, true),
+        (mutant("trunc-not-at-all"), 7, true),
+        (mutant("sequential-twice"), 6, false),
+        (mutant("no-abdication"), 1, true),
     ] {
-        let options = Options { plant: Some(bug), look_inside, ..Options::default() };
+        let options = Options { mutant: Some(bug), look_inside, ..Options::default() };
         let shrunk = shrink(seed, options, 20_000).unwrap_or_else(|| panic!("{bug}, seed {seed}"));
         assert!(shrunk.events <= READABLE, "{bug}, seed {seed}: {} transitions", shrunk.events);
         assert!(shrunk.members <= 3, "{bug}, seed {seed}: {} members", shrunk.members);
@@ -156,7 +160,7 @@ fn what_is_no_script_is_refused_with_its_line() {
     assert_eq!(refused("ensemble 3\ns1 tick x99999999"), "line 2: expected a count: a number up to 2000000");
     assert!(refused("ensemble 3\ns1 tick x2000000\ns1 tick").starts_with("line 3: expected at most"));
     assert!(refused("ensemble 3 luck=7").starts_with("line 1: expected a setting NAME=VALUE"));
-    assert!(refused("plant love\nensemble 3").starts_with("line 1: expected the name of a bug"));
+    assert!(refused("mutant love\nensemble 3").starts_with("line 1: expected the name of a bug"));
     assert!(refused("ensemble 3\nclients 1\nc1 asks for help").starts_with("line 3: expected read rK"));
     assert!(refused("ensemble 3\ns1>s2 PROPOSITION").starts_with("line 2: expected vote, IMAGE"));
     assert!(refused("ensemble 3\ns1 crash keeps=1,x").starts_with("line 2: expected keeps: a number"));

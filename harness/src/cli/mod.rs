@@ -43,9 +43,9 @@ pub enum Command {
     Replay(Box<ReplayArgs>),
     /// Live through worlds of the simulator: one seed each, and the seed decides everything
     Sim(Box<SimArgs>),
-    /// Plant every known bug and show that the bench finds it
+    /// Hunt every mutant and show that the bench finds it
     Selftest(Box<SelftestArgs>),
-    /// List what can be named: nemeses, workloads, systems, models, conditions, faults, plants
+    /// List what can be named: nemeses, workloads, systems, models, conditions, faults, mutants
     List(ListArgs),
     /// Tell what works on this machine
     Doctor(DoctorArgs),
@@ -140,9 +140,9 @@ pub struct RunArgs {
     /// What the run is called in the store [default: workload and nemeses]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Plant a known bug in the members or in the clients, which the run must then find; see below
-    #[arg(long, value_name = "BUG", value_parser = names::a_plant(), hide_possible_values = true)]
-    pub plant: Option<String>,
+    /// Make the members or the clients a mutant, which the run must then find; see below
+    #[arg(long, value_name = "BUG", value_parser = names::a_mutant(), hide_possible_values = true)]
+    pub mutant: Option<String>,
     /// Let the nemeses act at once, each in its own rhythm, instead of taking turns
     #[arg(long)]
     pub overlap: bool,
@@ -255,7 +255,7 @@ pub struct MemberArgs {
     pub node: node::cli::Args,
     /// The bug that is planted in it
     #[arg(long)]
-    pub plant: Option<String>,
+    pub mutant: Option<String>,
     /// Note how far the log is synced
     #[arg(long)]
     pub note_synced: bool,

@@ -5,8 +5,7 @@
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use harness_systems::catalogue::SYSTEMS;
-use harness_systems::planted::ClientBug;
-use node_core::Bug;
+use harness_systems::mutant::ClientMutant;
 use runs::cluster_kind::ClusterKind;
 use workloads::Kind;
 
@@ -15,7 +14,7 @@ use crate::text::suggest;
 
 /// What there is to list.
 pub(crate) const LISTS: [&str; 8] =
-    ["nemeses", "swarm", "workloads", "systems", "models", "conditions", "faults", "plants"];
+    ["nemeses", "swarm", "workloads", "systems", "models", "conditions", "faults", "mutants"];
 
 /// Any text; these names are shown.
 #[derive(Clone)]
@@ -59,8 +58,8 @@ pub fn a_nemesis() -> Named {
 }
 
 /// What may be planted.
-pub fn a_plant() -> Named {
-    Named(plants)
+pub fn a_mutant() -> Named {
+    Named(mutants)
 }
 
 /// What may be listed.
@@ -82,19 +81,19 @@ pub(super) fn systems() -> Vec<&'static str> {
 
 /// Bugs of the bundled node.
 pub(super) fn bugs() -> Vec<&'static str> {
-    Bug::ALL.iter().map(|bug| bug.name()).collect()
+    harness_mutants::ALL.iter().map(|bug| bug.name()).collect()
 }
 
 /// Those, and the clients'.
-pub(super) fn plants() -> Vec<&'static str> {
-    bugs().into_iter().chain(ClientBug::ALL.iter().map(|bug| bug.name())).collect()
+pub(super) fn mutants() -> Vec<&'static str> {
+    bugs().into_iter().chain(ClientMutant::ALL.iter().map(|bug| bug.name())).collect()
 }
 
 /// The long lists, which would fill the help of their flags.
 pub(super) fn of_a_run() -> String {
     format!(
-        "Nemeses (`harness list nemeses` says what each does):\n{}\n\nBugs to plant (`harness list plants`):\n{}",
+        "Nemeses (`harness list nemeses` says what each does):\n{}\n\nMutants (`harness list mutants`):\n{}",
         suggest::listed(&Nemesis::names()),
-        suggest::listed(&plants())
+        suggest::listed(&mutants())
     )
 }

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use harness_mutants::Mutant;
 use harness_systems::{System, catalogue};
-use node_core::Bug;
 use runs::cluster_kind::ClusterKind;
 use workloads::Kind;
 
 use super::{RunArgs, names};
 use crate::cluster::ports::MAX_MEMBERS;
-use crate::config::{ASKED_FOR, Containers, LoseUnsynced, Plant, RunOptions, TICK, Where};
+use crate::config::{ASKED_FOR, Containers, LoseUnsynced, Planted, RunOptions, TICK, Where};
 use crate::exit::Failure;
 use crate::nemesis::{self, Nemesis};
 use crate::seed;
@@ -49,7 +49,7 @@ impl RunOptions {
             min_rate: args.min_rate,
             store: args.store.clone(),
             name: String::new(),
-            plant: plant(args.plant.as_deref(), &names::plants(), Plant::from_name)?,
+            mutant: mutant(args.mutant.as_deref(), &names::mutants(), Planted::named)?,
             base_port: args.base_port,
             op_timeout: time("--op-timeout", &args.op_timeout)?,
             session_timeout: time("--session-timeout", &args.session_timeout)?,
@@ -143,19 +143,19 @@ fn workload(text: &str) -> Result<Kind, Failure> {
 }
 
 /// The members' bug of that name, for commands that have no clients of their own.
-pub(crate) fn bug(text: Option<&str>) -> Result<Option<Bug>, Failure> {
-    plant(text, &names::bugs(), Bug::from_name)
+pub(crate) fn bug(text: Option<&str>) -> Result<Option<Mutant>, Failure> {
+    mutant(text, &names::bugs(), Mutant::named)
 }
 
-fn plant<T>(
+fn mutant<T>(
     text: Option<&str>,
     names: &[&str],
     from_name: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>, Failure> {
     let Some(text) = text else { return Ok(None) };
     from_name(text).map(Some).ok_or_else(|| {
-        let advice = "`harness list plants` says what each does:";
-        Failure::Usage(suggest::unknown("bug to plant", text, names, advice))
+        let advice = "`harness list mutants` says what each does:";
+        Failure::Usage(suggest::unknown("mutant", text, names, advice))
     })
 }
 
@@ -236,9 +236,9 @@ mod tests {
     #[test]
     fn the_command_that_repeats_a_run_means_the_same_run() {
         let flags = "--nemesis kill-one,pause-leader --nodes 3 --interval 2500ms --rate 12.5 --seed 99 \
-                     --plant commit-alone --lose-unsynced always --time-limit 2m --observers 2";
+                     --mutant commit-alone --lose-unsynced always --time-limit 2m --observers 2";
         let java = "--system mixed:2 --zookeeper x.jar:y.jar --tick 1s --nemesis replace-rolling --interval 6s --seed 3";
-        let etcd = "--system etcd --peer-timeout 300ms --plant cached-reads --nemesis pause-leader --seed 5";
+        let etcd = "--system etcd --peer-timeout 300ms --mutant cached-reads --nemesis pause-leader --seed 5";
         for flags in [flags.to_owned(), format!("{flags} --overlap"), java.to_owned(), etcd.to_owned()] {
             let options = meant(&flags).expect("a run");
             let again = meant(options.repeat.strip_prefix("harness run").expect("a run")).expect("the same");
@@ -255,13 +255,13 @@ mod tests {
             ("--nemesis pause-leader --nodes 2", "needs at least 3 nodes"),
             ("--nemesis partition-leadre", "did you mean `partition-leader`?"),
             ("--workload registr", "did you mean `register`?"),
-            ("--plant commit-alon", "did you mean `commit-alone`?"),
+            ("--mutant commit-alon", "did you mean `commit-alone`?"),
             ("--cluster sim --image zookeeper", "write --cluster docker"),
             ("--cluster sim --base-port 9000", "Leave it out"),
             ("--cluster process --image zookeeper", "write --cluster docker"),
             ("--cluster docker --base-port 9000", "Leave it out"),
             ("--image-command x", "name an --image"),
-            ("--image zookeeper --plant commit-alone", "bundled node only"),
+            ("--image zookeeper --mutant commit-alone", "bundled node only"),
             ("--image zookeeper --nemesis kill-all", "--lose-unsynced never"),
             ("--cluster proces", "did you mean `process`?"),
             ("--system zookeper", "did you mean `zookeeper`?"),
@@ -269,14 +269,14 @@ mod tests {
             ("--system zookeeper --cluster docker", "--image NAME for a container"),
             ("--system mixed:2 --cluster sim", "write --cluster process"),
             ("--system zookeeper --image x", "leave one of them out"),
-            ("--system mixed:2 --plant commit-alone", "bundled node only"),
+            ("--system mixed:2 --mutant commit-alone", "bundled node only"),
             ("--system zookeeper --nemesis kill-all", "--lose-unsynced never"),
             ("--system etcd --cluster docker", "write --cluster process"),
             ("--system etcd --workload ephemeral", "take register, set, append"),
-            ("--system etcd --plant commit-alone", "bundled node only"),
+            ("--system etcd --mutant commit-alone", "bundled node only"),
             ("--system etcd --nemesis kill-all", "--lose-unsynced never"),
             ("--system etcd --nemesis replace-rolling", "one kind of server"),
-            ("--cluster sim --plant cached-reads", "clients of real members"),
+            ("--cluster sim --mutant cached-reads", "clients of real members"),
             ("--system zookeeper --tick 10ms", "at least 50ms"),
             ("--tick 1s", "add --system zookeeper"),
             ("--zookeeper x.jar", "add --system zookeeper"),

@@ -52,9 +52,9 @@ pub struct SimArgs {
     /// Print every transition of one world
     #[arg(long)]
     pub trace: bool,
-    /// Plant a known bug in the members (`harness list plants`)
-    #[arg(long, value_name = "BUG", value_parser = names::a_plant(), hide_possible_values = true)]
-    pub plant: Option<String>,
+    /// Make the members a mutant (`harness list mutants`)
+    #[arg(long, value_name = "BUG", value_parser = names::a_mutant(), hide_possible_values = true)]
+    pub mutant: Option<String>,
     /// Worlds of one kind alone: membership (every ensemble changes while it serves)
     #[arg(long, value_name = "KIND", conflicts_with = "script")]
     pub only: Option<String>,

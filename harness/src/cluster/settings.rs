@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use harness_mutants::Mutant;
 use harness_systems::System;
-use node_core::Bug;
 use runs::member::MemberId;
 
 /// What members are started with.
@@ -20,7 +20,7 @@ pub struct MemberSettings {
     /// Silence between members after which one gives up on another.
     pub peer_timeout: Duration,
     /// The planted bug.
-    pub plant: Option<Bug>,
+    pub mutant: Option<Mutant>,
     /// The run's folder; members live below it.
     pub folder: PathBuf,
     /// What names the run in the environment of its processes.

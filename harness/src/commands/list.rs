@@ -2,8 +2,7 @@
 
 use checker::catalogue::{Condition, ModelName};
 use harness_systems::catalogue::{self, Entry, SYSTEMS};
-use harness_systems::planted::ClientBug;
-use node_core::Bug;
+use harness_systems::mutant::ClientMutant;
 use runs::mechanism::Mechanism;
 use workloads::Kind;
 
@@ -28,7 +27,7 @@ pub fn list(what: Option<&str>) -> Result<Exit, Failure> {
         "models" | "model" => models(),
         "conditions" | "condition" => conditions(),
         "faults" | "fault" => faults(),
-        "plants" | "plant" => plants(),
+        "mutants" | "mutant" => mutants(),
         _ => {
             return Err(Failure::Usage(suggest::unknown("list of", what, &LISTS, "`harness list` knows:")));
         }
@@ -115,9 +114,10 @@ fn faults() -> Vec<Row> {
     Mechanism::ALL.into_iter().map(|class| (class.name(), about(class).to_owned())).collect()
 }
 
-fn plants() -> Vec<Row> {
-    let members = Bug::ALL.iter().map(|bug| (bug.name(), format!("{} ({})", bug.summary(), bug.origin())));
-    let clients = ClientBug::ALL.iter().map(|bug| (bug.name(), format!("{} (of clients)", bug.summary())));
+fn mutants() -> Vec<Row> {
+    let members =
+        harness_mutants::ALL.iter().map(|bug| (bug.name(), format!("{} ({})", bug.summary(), bug.origin())));
+    let clients = ClientMutant::ALL.iter().map(|bug| (bug.name(), format!("{} (of clients)", bug.summary())));
     members.chain(clients).collect()
 }
 
@@ -132,7 +132,8 @@ mod tests {
 
     #[test]
     fn every_list_has_rows_and_an_unknown_one_is_refused() {
-        for rows in [nemeses(), swarm(), workloads(), systems(), models(), conditions(), faults(), plants()] {
+        for rows in [nemeses(), swarm(), workloads(), systems(), models(), conditions(), faults(), mutants()]
+        {
             assert!(
                 !rows.is_empty() && rows.iter().all(|(name, about)| !name.is_empty() && !about.is_empty())
             );

@@ -1,9 +1,11 @@
 //! `harness member`, hidden: the bundled node inside the harness, with what only a test bench may ask of it.
 
 use std::io::Write;
+use std::time::Duration;
 
-use node::NodeConfig;
-use node_core::{Bug, Clean, Planted};
+use harness_mutants::{Driver, Mutant};
+use node::{Manner, NodeConfig};
+use node_core::Zab;
 
 use super::stand_in::die_with;
 use crate::cli::MemberArgs;
@@ -18,15 +20,18 @@ pub fn member(args: &MemberArgs) -> Result<Exit, Failure> {
         NodeConfig::from_args(&args.node).map_err(|error| Failure::usage(format!("failed to {error}")))?;
     config.note_synced = args.note_synced;
     config.cut_to_synced = args.cut_unsynced;
-    let plant = match args.plant.as_deref() {
+    let mutant = match args.mutant.as_deref() {
         None => None,
         Some(name) => {
-            Some(Bug::from_name(name).ok_or_else(|| Failure::usage(format!("there is no bug `{name}`")))?)
+            Some(Mutant::named(name).ok_or_else(|| Failure::usage(format!("there is no mutant `{name}`")))?)
         }
     };
-    let ran = match plant {
-        None => node::run(config, Clean),
-        Some(bug) => node::run(config, Planted(bug)),
+    let ran = match mutant {
+        None => node::run(config, Zab),
+        Some(mutant) => {
+            config.manner = manner(mutant.driver());
+            node::run(config, mutant)
+        }
     };
     // These are its last words, in its log; that the harness failed would not be true.
     if let Err(error) = ran {
@@ -34,4 +39,15 @@ pub fn member(args: &MemberArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Failed);
     }
     Ok(Exit::Done)
+}
+
+/// How long a driver that is in no hurry waits before each fsync.
+const LINGER: Duration = Duration::from_millis(20);
+
+fn manner(driver: Driver) -> Manner {
+    match driver {
+        Driver::Sound | Driver::SkipsFailedWrites => Manner::default(),
+        Driver::LazyDisk => Manner { linger: LINGER, ..Manner::default() },
+        Driver::ClientsFirst => Manner { clients_first: true, ..Manner::default() },
+    }
 }

@@ -3,17 +3,16 @@
 //!
 //! In the simulator each bug is hunted twice: with the look inside after every step, and by what clients saw alone, as
 //! on a real cluster. Hunts go side by side, each on one thread from seed 0 on, so that the seed that convicts is the
-//! same whatever machine it is. With `--cluster process` or `docker` real runs are made instead, by `recipes`.
+//! same whatever machine it is. With `--cluster process` or `docker` real runs are made instead, by the recipes of `harness_mutants`.
 //!
 //! A bench that does not find a bug is at fault, so a bug that is not found ends the command with status 1.
 
 mod ends;
 mod hunt;
 mod real;
-mod recipes;
 mod table;
 
-use node_core::Bug;
+use harness_mutants::Mutant;
 
 use super::screen::print;
 use super::sim::{interruptible, jobs};
@@ -40,15 +39,15 @@ pub fn selftest(args: &SelftestArgs) -> Result<Exit, Failure> {
 }
 
 /// The bugs of these names; all when none is named.
-fn bugs(names: &[String]) -> Result<Vec<Bug>, Failure> {
+fn bugs(names: &[String]) -> Result<Vec<Mutant>, Failure> {
     if names.is_empty() {
-        return Ok(Bug::ALL.to_vec());
+        return Ok(harness_mutants::ALL.to_vec());
     }
     let bugs = names.iter().map(|name| bug(Some(name.trim()))).collect::<Result<Vec<_>, _>>()?;
     Ok(bugs.into_iter().flatten().collect())
 }
 
-fn in_worlds(args: &SelftestArgs, bugs: &[Bug], progress: &Progress) -> Result<Exit, Failure> {
+fn in_worlds(args: &SelftestArgs, bugs: &[Mutant], progress: &Progress) -> Result<Exit, Failure> {
     let document = match &args.against {
         None => None,
         Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {

@@ -27,7 +27,7 @@ const SHOWN: usize = 5;
 /// Failing seeds of a sweep that are made small: the first of each promise.
 const SHRUNK: usize = 3;
 
-/// What `--plant`, `--only` and `--outside` mean, and the words that repeat them.
+/// What `--mutant`, `--only` and `--outside` mean, and the words that repeat them.
 struct Manner {
     options: Options,
     words: String,
@@ -35,8 +35,8 @@ struct Manner {
 
 impl Manner {
     fn of(args: &SimArgs) -> Result<Self, Failure> {
-        let plant = bug(args.plant.as_deref())?;
-        let mut words = plant.map(|bug| format!(" --plant {}", bug.name())).unwrap_or_default();
+        let mutant = bug(args.mutant.as_deref())?;
+        let mut words = mutant.map(|bug| format!(" --mutant {}", bug.name())).unwrap_or_default();
         let only = only(args.only.as_deref())?;
         if let Some(only) = only {
             words.push_str(" --only ");
@@ -47,7 +47,7 @@ impl Manner {
         }
         Ok(Self {
             options: Options {
-                plant,
+                mutant,
                 trace: args.trace,
                 look_inside: !args.outside,
                 only,
@@ -236,7 +236,7 @@ fn script(args: &SimArgs, manner: &Manner, file: &Path) -> Result<Exit, Failure>
         .map_err(|error| Failure::usage(format!("{} can't be read: {error}", file.display())))?;
     let script: Script =
         text.parse().map_err(|error| Failure::usage(format!("{} is no script: {error}", file.display())))?;
-    let replayed = scripts::replay(script, manner.options.plant)?;
+    let replayed = scripts::replay(script, manner.options.mutant)?;
     let text = match args.format {
         Format::Human => screen::replayed(&replayed),
         Format::Json => json::replayed(&replayed)?,

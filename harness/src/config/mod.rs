@@ -4,7 +4,7 @@
 //! What was typed becomes these options in [`crate::cli::options`]; nothing else of the bench knows the
 //! command line.
 
-mod plant;
+mod mutant;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Plan};
 use crate::text::span;
 pub use harness_core::fault::LoseUnsynced;
-pub use plant::Plant;
+pub use mutant::Planted;
 
 /// Above this the harness itself would be what is measured.
 const MAX_RATE: f64 = 200_000.0;
@@ -114,7 +114,7 @@ pub struct RunOptions {
     /// What the run is called.
     pub name: String,
     /// The planted bug.
-    pub plant: Option<Plant>,
+    pub mutant: Option<Planted>,
     /// The first port, when one was asked for.
     pub base_port: Option<u16>,
     /// How long a client waits for an answer.
@@ -162,9 +162,9 @@ impl RunOptions {
                 self.observers, system.whose
             )));
         }
-        if let (ClusterKind::Sim, Some(Plant::Clients(bug))) = (self.cluster.kind, self.plant) {
+        if let (ClusterKind::Sim, Some(Planted::Clients(bug))) = (self.cluster.kind, self.mutant) {
             return Err(Failure::usage(format!(
-                "--plant {}: it is a bug of clients of real members; write --cluster process or docker",
+                "--mutant {}: it is a bug of clients of real members; write --cluster process or docker",
                 bug.name()
             )));
         }
@@ -185,9 +185,9 @@ impl RunOptions {
                 "--system {name} is for local processes and --image for containers: leave one of them out"
             )));
         }
-        if let (Some(Plant::Members(bug)), false) = (self.plant, system.takes_bugs) {
+        if let (Some(Planted::Members(bug)), false) = (self.mutant, system.takes_bugs) {
             return Err(Failure::usage(format!(
-                "--plant {}: bugs are planted in the bundled node only; leave out --system {name}",
+                "--mutant {}: bugs are planted in the bundled node only; leave out --system {name}",
                 bug.name()
             )));
         }
@@ -215,7 +215,7 @@ impl RunOptions {
             peer_timeout: self.peer_timeout,
             tick: self.tick,
             programs: self.zookeeper.clone(),
-            bug: self.plant.and_then(Plant::of_members).map(|bug| bug.name()),
+            bug: self.mutant.and_then(Planted::of_members).map(|bug| bug.name()),
             ..usually_wanted(&*self.system, self.nodes)
         }
     }
@@ -255,9 +255,9 @@ impl RunOptions {
                 "--image-command: the bundled node has its own; name an --image for it",
             ));
         };
-        if let Some(Plant::Members(bug)) = self.plant {
+        if let Some(Planted::Members(bug)) = self.mutant {
             return Err(Failure::usage(format!(
-                "--plant {}: bugs are planted in the bundled node only; leave out --image {image}",
+                "--mutant {}: bugs are planted in the bundled node only; leave out --image {image}",
                 bug.name()
             )));
         }
@@ -421,7 +421,7 @@ impl RunOptions {
         flag("keys", self.keys.to_string(), "5");
         flag("time-limit", span::show(self.time_limit), "30s");
         flag("min-rate", self.min_rate.map(|rate| rate.to_string()).unwrap_or_default(), "");
-        flag("plant", self.plant.map(|plant| plant.name().to_owned()).unwrap_or_default(), "");
+        flag("mutant", self.mutant.map(|mutant| mutant.name().to_owned()).unwrap_or_default(), "");
         flag("op-timeout", span::show(self.op_timeout), "500ms");
         flag("session-timeout", span::show(self.session_timeout), "10s");
         flag("peer-timeout", span::show(self.peer_timeout), &span::show(usual.usual_peer_timeout));

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use harness_systems::planted::ClientBug;
+use harness_systems::mutant::ClientMutant;
 use harness_systems::{Client, ClientSettings, System};
 
 use crate::clock::RunClock;
@@ -34,7 +34,7 @@ pub struct Shared {
     /// What the members are.
     pub system: Arc<dyn System>,
     /// A bug that all clients have.
-    pub bug: Option<ClientBug>,
+    pub bug: Option<ClientMutant>,
     /// How many clients there were.
     pub clients: Arc<AtomicU64>,
     /// Where the members are.

@@ -87,7 +87,7 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         operation_timeout_ms: Some(whole_milliseconds(options.op_timeout)),
         patience_ms: patience(options).map(whole_milliseconds),
         overlap: options.overlap,
-        plant: options.plant.map(|bug| bug.name().to_owned()),
+        mutant: options.mutant.map(|bug| bug.name().to_owned()),
         drawn: BTreeMap::from([("faults".to_owned(), faults_in_words(schedule, usize::MAX))]),
         settings,
         repeat: options.repeat.clone(),
@@ -166,7 +166,7 @@ pub(super) fn first_lines(prepared: &Prepared) {
     if let Some(words) = open_to_others(options) {
         progress.say(&words);
     }
-    if let Some(bug) = options.plant {
+    if let Some(bug) = options.mutant {
         progress.say(&format!("planted: {}", bug.name()));
     }
     progress.say(&format!("folder {}", prepared.folder.path().display()));

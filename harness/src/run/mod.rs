@@ -34,7 +34,7 @@ use crate::cluster::Cluster;
 use crate::cluster::ports::{self, Layout};
 use crate::cluster::process::{PortClash, ProcessCluster};
 use crate::cluster::settings::MemberSettings;
-use crate::config::{Plant, RunOptions};
+use crate::config::{Planted, RunOptions};
 use crate::events::EventLog;
 use crate::exit::Failure;
 use crate::live::Live;
@@ -198,7 +198,7 @@ fn settings(prepared: &Prepared) -> MemberSettings {
         nodes: prepared.options.nodes,
         observers: prepared.options.observers,
         peer_timeout: prepared.options.peer_timeout,
-        plant: prepared.options.plant.and_then(Plant::of_members),
+        mutant: prepared.options.mutant.and_then(Planted::of_members),
         folder: prepared.folder.path().to_owned(),
         token: prepared.token.clone(),
         system: Arc::clone(&prepared.options.system),
@@ -237,7 +237,7 @@ async fn live(
     };
     let shared = Shared {
         system: Arc::clone(&options.system),
-        bug: options.plant.and_then(Plant::of_clients),
+        bug: options.mutant.and_then(Planted::of_clients),
         clients: Arc::default(),
         cluster: Arc::clone(cluster),
         load: Arc::new(Queue::new(Load::new(terms, describe::workload(options)?))),

@@ -124,7 +124,7 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         session_timeout_ms: whole_milliseconds(describe::session_timeout(options)),
         operation_timeout_us: microseconds(options.op_timeout),
         clients: index(u64::from(options.concurrency)),
-        plant: options.plant.and_then(crate::config::Plant::of_members),
+        mutant: options.mutant.and_then(crate::config::Planted::of_members),
     };
     let workload = describe::workload(options)?;
     let world = planned::begin(setting, workload.clone());

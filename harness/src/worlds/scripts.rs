@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use harness_mutants::Mutant;
 use harness_sim::{Options, Rule};
 pub use harness_sim::{Replayed, Script, Shrunk};
-use node_core::Bug;
 
 /// Replays that the shrinking of one world may take.
 pub const BUDGET: u32 = 15_000;
@@ -19,8 +19,8 @@ pub fn shrink(seed: u64, options: Options) -> anyhow::Result<Option<Shrunk>> {
 }
 
 /// Lives through a script.
-pub fn replay(script: Script, plant: Option<Bug>) -> anyhow::Result<Replayed> {
-    super::in_a_world(move || harness_sim::replay(&script, plant))
+pub fn replay(script: Script, mutant: Option<Mutant>) -> anyhow::Result<Replayed> {
+    super::in_a_world(move || harness_sim::replay(&script, mutant))
 }
 
 /// Saves the script of a failing seed below a store: `sim/<rule>-<seed>.script`.

@@ -9,7 +9,7 @@
 //!   when it is asked from outside.
 //! - [`catalogue`]: every system that can be named.
 //! - [`zookeeper`]: the bundled node, Apache ZooKeeper, and ensembles of both; [`etcd`].
-//! - [`planted`]: bugs of clients, to see that a judge notices.
+//! - [`mutant`]: bugs of clients, to see that a judge notices.
 //!
 //! What it must never know: how members are broken, how a load is paced, what a history means, and where the
 //! harness keeps what it writes.
@@ -18,7 +18,7 @@ pub mod catalogue;
 pub mod client;
 pub mod etcd;
 pub mod look;
-pub mod planted;
+pub mod mutant;
 pub mod system;
 pub mod zookeeper;
 

@@ -35,7 +35,7 @@ fn etcd_is_broken_proven_and_judged_linearizable() {
 fn a_client_that_answers_from_a_cache_is_accused_with_a_small_counterexample() {
     let Some(_machine) = machine(&Etcd) else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let output = run(folder.path(), &["--plant", "cached-reads", "--time-limit", "4s", "--seed", "7"]);
+    let output = run(folder.path(), &["--mutant", "cached-reads", "--time-limit", "4s", "--seed", "7"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let results = json(folder.path(), "results.json");
     let linearizable = check(&results, "linearizable");

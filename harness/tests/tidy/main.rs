@@ -13,7 +13,7 @@ use imports::{Imports, Module};
 const MAX_LINES: usize = 800;
 
 /// Which of our crates each crate may use, directly. An arrow permits what its target may use.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("node-wire", &[]),
     ("node-core", &["node-wire"]),
     ("node-log", &["node-wire"]),
@@ -23,7 +23,11 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("checker", &[]),
     ("workloads", &["checker"]),
     ("zookeeper-mapping", &["workloads", "node-wire"]),
-    ("harness-sim", &["node-core", "node-log", "harness-core", "workloads", "zookeeper-mapping"]),
+    (
+        "harness-sim",
+        &["node-core", "node-log", "harness-core", "harness-mutants", "workloads", "zookeeper-mapping"],
+    ),
+    ("harness-mutants", &["node-core"]),
     ("runs", &["checker", "workloads"]),
     ("reports", &["runs", "checker"]),
     ("harness-clock", &[]),
@@ -224,6 +228,24 @@ fn no_room_but_a_systems_own_knows_its_words() {
     assert!(knowing.is_empty(), "what only one system has belongs into its folder:\n{}", knowing.join("\n"));
 }
 
+/// Rooms that are one member, and nothing else.
+const ROOMS_OF_THE_MEMBER: [&str; 4] = ["node/wire/src", "node/core/src", "node/log/src", "node/src"];
+
+#[test]
+fn the_member_knows_nothing_of_mutants() {
+    for room in ROOMS_OF_THE_MEMBER {
+        let mut sources = Vec::new();
+        files(&root().join(room), "rs", &mut sources);
+        assert!(!sources.is_empty(), "{room} is where it was");
+        for path in sources {
+            let text = fs::read_to_string(&path).expect("a readable file").to_lowercase();
+            for word in ["mutant", "planted", "failpoint"] {
+                assert!(!text.contains(word), "{} says {word}", path.display());
+            }
+        }
+    }
+}
+
 /// The first word of [`WORDS`] in a line of code, fields of other values aside.
 fn says(line: &str) -> Option<&'static str> {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
@@ -240,7 +262,7 @@ fn says(line: &str) -> Option<&'static str> {
 fn a_word_is_found_where_it_stands_alone() {
     assert_eq!(says("let zxid = 3;"), Some("zxid"));
     assert_eq!(says("ask(address, \"ruok\")"), Some("ruok"));
-    for line in ["op.zxid.is_some()", "let mzxid = 3;", "Bug::ZxidReuse", ""] {
+    for line in ["op.zxid.is_some()", "let mzxid = 3;", "Rule::ZxidReuse", ""] {
         assert_eq!(says(line), None, "{line}");
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytestring::ByteString;
 use node_wire::ids::{Epoch, ServerId, Zxid};
 use node_wire::quorum::{Dialect, QuorumPacket};
-use node_wire::snapshot::{Image, OPEN_ACL, ZxidDigest};
+use node_wire::snapshot::{Image, ZxidDigest};
 use node_wire::txn::Entry;
 
 use crate::clients::Clients;
@@ -21,9 +21,9 @@ use crate::ensemble::{Changed, Ensemble, membership_of};
 use crate::io::{ConnId, Effect, Event, Now, StoreOp};
 use crate::journal::Journal;
 use crate::look::DigestLog;
-use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
-use crate::tree::{Applied, Seen, Tree, TreeSnapshot};
+use crate::tree::{Applied, Seen, Tree};
+use crate::zab::Protocol;
 use crate::{Config, SnapCount};
 
 /// The patience of discovery is doubled at most this often.
@@ -66,9 +66,9 @@ pub(crate) enum Then {
 
 /// State that outlives roles.
 #[derive(Clone)]
-pub(crate) struct Base<P: Plant> {
-    /// The bugs planted in this member: none, mostly.
-    pub(crate) plant: P,
+pub(crate) struct Base<P: Protocol> {
+    /// What is decided by rule.
+    pub(crate) zab: P,
     pub(crate) config: Config,
     pub(crate) quorum: Quorum,
     pub(crate) ensemble: Ensemble,
@@ -100,16 +100,11 @@ pub(crate) struct Base<P: Plant> {
     failed_lookups: u32,
     /// What the transaction that is being applied shows to watches; kept for its memory.
     seen: Vec<Seen>,
-    /// The epoch in the acceptedEpoch file, for the planted bug that writes it too late.
-    filed_epoch: Epoch,
     /// Whether the tree is that of the others.
     divergence: Divergence,
-    /// What the log writer of the last role had not written when that role ended, for the planted bug whose writer
-    /// is not stopped.
-    left_to_old_writer: Vec<Entry>,
 }
 
-impl<P: Plant> Base<P> {
+impl<P: Protocol> Base<P> {
     pub(crate) fn new(
         config: Config,
         accepted: Epoch,
@@ -117,23 +112,23 @@ impl<P: Plant> Base<P> {
         image: &Image,
         entries: Vec<Entry>,
         now: Now,
-        plant: P,
+        zab: P,
     ) -> Self {
         let mut ensemble = Ensemble::new(&config);
-        let mut tree = tree_of(image, &config, &ensemble, plant);
+        let mut tree = tree_of(image, &config, &ensemble, zab);
         let mut changed = Changed::Nothing;
-        if !plant.has(Bug::MembershipForgotten) {
+        if zab.history_tells_membership() {
             changed = ensemble.take_from(&tree);
             for entry in &entries {
                 changed = changed.max(ensemble.logged(entry));
             }
         }
         ensemble.show_in(&mut tree);
-        let quorum = ensemble.quorum(&config, plant);
+        let quorum = ensemble.quorum(&config, zab);
         let journal = Journal::new(image.zxid, entries, config.journal_entries);
         let logged = journal.last();
         let mut base = Self {
-            plant,
+            zab,
             quorum,
             ensemble_changed: ensemble.changes,
             ensemble,
@@ -157,20 +152,13 @@ impl<P: Plant> Base<P> {
             since_snapshot: config.snap_count.head_start,
             failed_lookups: 0,
             seen: Vec::new(),
-            filed_epoch: accepted,
             divergence: Divergence::default(),
-            left_to_old_writer: Vec::new(),
             config,
         };
         if changed == Changed::Active {
             base.keep_membership();
         }
         base
-    }
-
-    /// The planted bug: what is logged behind the snapshot is not believed when the member starts.
-    pub(crate) fn refuses_own_log(&self) -> bool {
-        self.plant.has(Bug::RefusesOwnLog) && self.journal.last() > self.last_snapshot
     }
 
     /// Who is in the ensemble changed, perhaps.
@@ -183,7 +171,7 @@ impl<P: Plant> Base<P> {
                 self.keep_membership();
             }
         }
-        self.quorum = self.ensemble.quorum(&self.config, self.plant);
+        self.quorum = self.ensemble.quorum(&self.config, self.zab);
         self.ensemble_changed = true;
     }
 
@@ -239,9 +227,6 @@ impl<P: Plant> Base<P> {
 
     /// Logs an entry: into the journal at once, onto disk in its turn.
     pub(crate) fn append(&mut self, entry: Entry, then: Option<Then>) {
-        if self.plant.has(Bug::EpochForgotten) {
-            self.file_epoch(entry.zxid().epoch());
-        }
         self.journal.push(entry.clone());
         let changed = self.ensemble.logged(&entry);
         self.adapt(changed);
@@ -255,10 +240,6 @@ impl<P: Plant> Base<P> {
 
     pub(crate) fn set_accepted_epoch(&mut self, epoch: Epoch, then: Then) {
         self.accepted_epoch = epoch;
-        if self.plant.has(Bug::EpochForgotten) {
-            self.store_then(StoreOp::AcceptedEpoch(self.filed_epoch), then);
-            return;
-        }
         self.store_then(StoreOp::AcceptedEpoch(epoch), then);
     }
 
@@ -266,84 +247,25 @@ impl<P: Plant> Base<P> {
     /// order that ZOOKEEPER-4643 and 4646 broke.
     pub(crate) fn set_current_epoch(&mut self, epoch: Epoch, then: Then) {
         self.current_epoch = epoch;
-        if self.plant.has(Bug::EpochForgotten) && epoch > self.filed_epoch {
-            self.store_then(StoreOp::AcceptedEpoch(self.filed_epoch), then);
-            return;
-        }
         self.store_then(StoreOp::CurrentEpoch(epoch), then);
-    }
-
-    /// The planted bug: currentEpoch is queued before the history that it vouches for (ZOOKEEPER-4643).
-    pub(crate) fn set_current_epoch_first(&mut self, epoch: Epoch) {
-        self.current_epoch = epoch;
-        self.store(StoreOp::CurrentEpoch(epoch));
-    }
-
-    /// The planted bug: the zxid of a SNAP is believed before its tree has come.
-    pub(crate) fn trust_image(&mut self, zxid: Zxid) {
-        self.journal.reset(zxid);
-        self.appended.clear();
-        self.durable = zxid;
-    }
-
-    /// The planted bug: the epoch files are written when there is an entry to write, as if the log told the epoch.
-    fn file_epoch(&mut self, epoch: Epoch) {
-        if epoch > self.filed_epoch {
-            self.filed_epoch = epoch;
-            self.store(StoreOp::AcceptedEpoch(epoch));
-            if epoch == self.current_epoch {
-                self.store(StoreOp::CurrentEpoch(epoch));
-            }
-        }
     }
 
     /// Cuts the log. False when the cut would reach into what is applied.
     pub(crate) fn truncate(&mut self, zxid: Zxid) -> bool {
-        if self.plant.has(Bug::UncommittedInMemory) {
-            self.journal.unmark(zxid);
-        }
         if !self.journal.truncate(zxid) {
             return false;
         }
         let changed = self.ensemble.truncated(zxid);
         self.adapt(changed);
-        if !self.plant.has(Bug::TruncNotAtAll) {
-            self.store(StoreOp::Truncate(zxid));
-        }
-        if self.plant.has(Bug::StaleLogWriter) {
-            self.old_writer_goes_on(zxid);
-        }
+        self.store(StoreOp::Truncate(zxid));
         self.appended.retain(|(_, appended)| *appended <= zxid);
         self.durable = self.durable.min(self.journal.last());
         true
     }
 
-    /// The planted bug: a role ends, its log writer does not. What waits for the disk is left to it.
-    pub(crate) fn keep_old_writer(&mut self) {
-        let waits = |entry: &&Entry| self.appended.iter().any(|(_, zxid)| *zxid == entry.zxid());
-        self.left_to_old_writer = self.journal.after(Zxid::ZERO).filter(waits).cloned().collect();
-    }
-
-    /// The planted bug: the old writer is slower than the cut, and writes what was cut away behind it.
-    fn old_writer_goes_on(&mut self, cut: Zxid) {
-        for entry in std::mem::take(&mut self.left_to_old_writer) {
-            if entry.zxid() > cut {
-                self.store(StoreOp::Append(entry));
-            }
-        }
-    }
-
-    /// The planted bug: a role ends, and what it had logged goes into the tree, as if logged were committed.
-    pub(crate) fn apply_uncommitted(&mut self) {
-        while let Some(entry) = self.journal.apply_next(self.journal.last()) {
-            self.tree.apply(&entry);
-        }
-    }
-
     /// Replaces everything by a leader's snapshot. A leader of ours has nothing in its tree that is not committed.
     pub(crate) fn install(&mut self, image: Image, leader: Dialect) {
-        let image = if self.plant.has(Bug::ListsLostInSnap) { without_lists(image) } else { image };
-        self.tree = tree_of(&image, &self.config, &self.ensemble, self.plant);
+        self.tree = tree_of(&image, &self.config, &self.ensemble, self.zab);
         let changed = self.ensemble.installed(&self.tree, leader == Dialect::Own);
         self.adapt(changed);
         self.ensemble.show_in(&mut self.tree);
@@ -353,9 +275,6 @@ impl<P: Plant> Base<P> {
         self.durable = image.zxid;
         self.last_snapshot = image.zxid;
         self.since_snapshot = 0;
-        if self.plant.has(Bug::EpochForgotten) {
-            self.file_epoch(image.zxid.epoch());
-        }
         self.store(StoreOp::Install(Arc::new(image)));
     }
 
@@ -368,7 +287,7 @@ impl<P: Plant> Base<P> {
             self.appended.pop_front();
             self.durable = self.durable.max(zxid);
         }
-        self.maybe_snapshot(None);
+        self.maybe_snapshot();
     }
 
     pub(crate) fn next_due(&mut self) -> Option<Then> {
@@ -393,7 +312,7 @@ impl<P: Plant> Base<P> {
     /// Mixes in everything that can decide what happens next, and nothing that only counts the past.
     pub(crate) fn fingerprint(&self, state: &mut impl Hasher) {
         let Self {
-            plant: _,
+            zab: _,
             config: _,
             // Follows from the next one.
             quorum: _,
@@ -418,10 +337,8 @@ impl<P: Plant> Base<P> {
             digests: _,
             failed_lookups,
             seen: _,
-            filed_epoch,
             // Decides nothing.
             divergence: _,
-            left_to_old_writer,
         } = self;
         (accepted_epoch, current_epoch, highest_told).hash(state);
         ensemble.fingerprint(state);
@@ -439,10 +356,7 @@ impl<P: Plant> Base<P> {
         for (ticket, zxid) in appended {
             (ticket - stored, zxid).hash(state);
         }
-        (durable, last_snapshot, since_snapshot, filed_epoch).hash(state);
-        for entry in left_to_old_writer {
-            entry.bytes.hash(state);
-        }
+        (durable, last_snapshot, since_snapshot).hash(state);
         failed_lookups.min(&(MAX_PATIENCE_DOUBLINGS + 1)).hash(state);
     }
 
@@ -450,7 +364,6 @@ impl<P: Plant> Base<P> {
     pub(crate) fn apply_next(&mut self, up_to: Zxid) -> Option<(Entry, Applied)> {
         let entry = self.journal.apply_next(up_to)?;
         self.clients.about_to_apply(&entry, &self.tree, &mut self.out);
-        let walked = self.plant.has(Bug::SnapshotMissesChange).then(|| self.tree.snapshot());
         self.seen.clear();
         let applied = self.tree.apply_seen(&entry, &mut self.seen);
         if let Some(membership) = membership_of(&entry) {
@@ -462,9 +375,11 @@ impl<P: Plant> Base<P> {
             self.tell(Event::Diverged { zxid: entry.zxid(), told, computed: self.tree.digest() });
         }
         self.compare_with_snapshot();
-        self.tell_clients(&entry, &applied);
+        // Watches first, then whoever asked.
+        self.clients.tell(&self.seen, &mut self.out);
+        self.clients.applied(&entry, &applied, &self.tree, &mut self.out);
         self.since_snapshot += 1;
-        self.maybe_snapshot(walked);
+        self.maybe_snapshot();
         Some((entry, applied))
     }
 
@@ -480,25 +395,9 @@ impl<P: Plant> Base<P> {
         self.divergence = Divergence::of(Some(written));
     }
 
-    /// Watches first, then whoever asked; unless a planted bug has it otherwise.
-    fn tell_clients(&mut self, entry: &Entry, applied: &Applied) {
-        let (clients, tree, out) = (&mut self.clients, &self.tree, &mut self.out);
-        if self.plant.has(Bug::WatchNotSpent) {
-            clients.tell_for_ever(&self.seen, out);
-        } else if !self.plant.has(Bug::WatchAfterReply) {
-            clients.tell(&self.seen, out);
-        }
-        clients.applied(entry, applied, tree, out);
-        if self.plant.has(Bug::WatchAfterReply) {
-            clients.tell(&self.seen, out);
-        }
-    }
-
     /// Takes a snapshot when it is due and all of it is durable in the log: a snapshot that was ahead of the log
     /// would leave a hole behind it after a crash.
-    ///
-    /// A planted bug has `walked` the tree before its last change was made, and names the snapshot after it.
-    fn maybe_snapshot(&mut self, walked: Option<TreeSnapshot>) {
+    fn maybe_snapshot(&mut self) {
         let applied = self.tree.zxid();
         let SnapCount { entries, grows, head_start: _ } = self.config.snap_count;
         let due = if grows { entries.max(self.tree.len()) } else { entries };
@@ -507,35 +406,19 @@ impl<P: Plant> Base<P> {
         }
         self.since_snapshot = 0;
         self.last_snapshot = applied;
-        let snapshot = walked.map_or_else(|| self.tree.snapshot(), |walked| walked.named(applied));
-        self.out.push(Effect::TakeSnapshot(snapshot));
+        self.out.push(Effect::TakeSnapshot(self.tree.snapshot()));
     }
-}
-
-/// The planted bug: an image whose nodes are open to everybody.
-fn without_lists(mut image: Image) -> Image {
-    image.acls.clear();
-    for node in &mut image.nodes {
-        node.acl = OPEN_ACL;
-    }
-    image
 }
 
 /// The tree of a snapshot.
-fn tree_of<P: Plant>(image: &Image, config: &Config, ensemble: &Ensemble, plant: P) -> Tree {
-    let mut tree = Tree::from_image(image);
+fn tree_of<P: Protocol>(image: &Image, config: &Config, ensemble: &Ensemble, zab: P) -> Tree {
+    let mut tree = zab.restore(image);
     if ensemble.changes {
         // It may know better than we do.
         tree.show_membership(&ByteString::new());
         ensemble.show_in(&mut tree);
     } else {
         tree.show_membership(&config.clients.membership);
-    }
-    if plant.has(Bug::EphemeralSurvives) {
-        tree.forget_owners();
-    }
-    if plant.has(Bug::QuotaForgotten) {
-        tree.forget_quotas();
     }
     tree
 }

@@ -122,8 +122,8 @@ use node_wire::quorum::Dialect;
 use crate::Config;
 use crate::ensemble::Ensemble;
 use crate::fingerprint::until;
-use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
+use crate::zab::Protocol;
 use deadlock::{FORGIVENESS, PATIENCE, PERSISTENCE, STALEMATE};
 use electorate::Electorate;
 use lookup::{DEAF, Hearing, Lookup, Peer, RESEND_MIN, Settled, Standing, Vote};
@@ -142,8 +142,8 @@ pub(crate) type Outbox = Vec<(ServerId, Notification)>;
 
 /// One member's part in elections.
 #[derive(Clone, Debug)]
-pub(crate) struct Election<P: Plant> {
-    plant: P,
+pub(crate) struct Election<P: Protocol> {
+    zab: P,
     me: ServerId,
     observes: bool,
     observers: BTreeSet<ServerId>,
@@ -165,17 +165,15 @@ pub(crate) struct Election<P: Plant> {
     designated: bool,
     /// The epoch of whom we decided for stands.
     established: bool,
-    /// Votes of earlier rounds, for the planted bug that counts them. Always empty in a clean member.
-    stale: BTreeMap<ServerId, Vote>,
 }
 
-impl<P: Plant> Election<P> {
-    pub(crate) fn new(config: &Config, quorum: Quorum, plant: P) -> Self {
+impl<P: Protocol> Election<P> {
+    pub(crate) fn new(config: &Config, quorum: Quorum, zab: P) -> Self {
         let me = config.id;
         let electorate = Electorate::fixed(me, quorum);
         let peers = electorate.peers().map(|voter| (voter, Peer::default())).collect();
         Self {
-            plant,
+            zab,
             me,
             observes: config.observes(),
             observers: config.observers.clone(),
@@ -190,7 +188,6 @@ impl<P: Plant> Election<P> {
             in_vain: BTreeSet::new(),
             designated: false,
             established: false,
-            stale: BTreeMap::new(),
         }
     }
 
@@ -203,11 +200,10 @@ impl<P: Plant> Election<P> {
     pub(crate) fn reconfigure(&mut self, ensemble: &Ensemble, quorum: Quorum) {
         self.observes = false;
         let knew = self.electorate.membership().is_some();
-        let electorate = Electorate::of(self.me, ensemble, quorum, self.plant);
+        let electorate = Electorate::of(self.me, ensemble, quorum, self.zab);
         let observers = ensemble.active().observers().into_iter();
         self.observers = observers.filter(|observer| !electorate.contains(*observer)).collect();
-        if self.plant.has(Bug::OldVotersElect) && knew {
-            self.electorate.tell(ensemble.active().to_bytes());
+        if knew && !self.zab.electorate_changes() {
             return;
         }
         let known = std::mem::take(&mut self.peers);
@@ -238,13 +234,12 @@ impl<P: Plant> Election<P> {
     /// Mixes in what it holds, times as seen from `at`.
     pub(crate) fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
         let Self {
-            plant: _,
+            zab: _,
             me,
             // These follow from the ensemble, which is mixed in elsewhere.
             observes: _,
             observers: _,
             electorate: _,
-            stale,
             round,
             peers,
             strangers,
@@ -257,7 +252,7 @@ impl<P: Plant> Election<P> {
             established,
         } = self;
         decided.map(|_| until(*informed_at, at)).hash(state);
-        (stale, round, decided, looks_on, in_vain, designated, established, strangers).hash(state);
+        (round, decided, looks_on, in_vain, designated, established, strangers).hash(state);
         for (id, peer) in peers {
             let Peer { connected, suspect, heard_at: _, hearing, apache } = peer;
             (id, connected, suspect, apache).hash(state);
@@ -332,15 +327,10 @@ impl<P: Plant> Election<P> {
         }
         self.established = false;
         self.designated = false;
-        let (proposal, ballots) = if self.plant.has(Bug::CountOtherRound) {
-            self.with_stale_votes(own)
-        } else {
-            (own, BTreeMap::from([(self.me, own)]))
-        };
         let mut lookup = Lookup {
             candidacy: own,
             own,
-            proposal,
+            proposal: own,
             ballots: BTreeMap::new(),
             stands: BTreeMap::new(),
             settled: BTreeMap::new(),
@@ -353,24 +343,10 @@ impl<P: Plant> Election<P> {
             resend_after: RESEND_MIN,
             observers_told: BTreeMap::new(),
         };
-        for (voter, vote) in ballots {
-            lookup.cast(voter, vote, at);
-        }
+        lookup.cast(self.me, own, at);
         self.lookup = Some(lookup);
         self.tell_all(at, out);
         self.tally(at, out)
-    }
-
-    /// The planted bug: the box is not emptied, and what lies in it counts in the new round.
-    fn with_stale_votes(&mut self, own: Vote) -> (Vote, BTreeMap<ServerId, Vote>) {
-        let mut ballots = std::mem::take(&mut self.stale);
-        for vote in ballots.values_mut() {
-            vote.round = own.round;
-        }
-        let best = ballots.values().copied().max_by_key(|vote| vote.rank(self.plant));
-        let proposal = best.filter(|best| best.rank(self.plant) > own.rank(self.plant)).unwrap_or(own);
-        ballots.insert(self.me, proposal);
-        (proposal, ballots)
     }
 
     /// The epoch of the decided vote is known now: late starters compare it among the members. The leader tells
@@ -566,10 +542,7 @@ impl<P: Plant> Election<P> {
             }
             return None;
         }
-        let mut vote = Vote::of(notification);
-        if self.plant.has(Bug::CountOtherRound) {
-            vote.round = self.round;
-        }
+        let vote = Vote::of(notification);
         match notification.state {
             PeerState::Looking => self.heard_looking(from, vote, at, out),
             PeerState::Following => self.heard_settled(from, vote, false, at, out),
@@ -611,7 +584,7 @@ impl<P: Plant> Election<P> {
             changed = true;
         }
         // One that we are not in touch with we could not follow, whoever speaks for it.
-        if vote.rank(self.plant) > lookup.proposal.rank(self.plant)
+        if vote.rank(self.zab) > lookup.proposal.rank(self.zab)
             && reaches_candidate
             && lookup.avoided != Some(vote.leader)
             && !self.in_vain.contains(&vote.leader)
@@ -619,8 +592,8 @@ impl<P: Plant> Election<P> {
             lookup.proposal = vote;
             changed = true;
         }
-        let worse = vote.rank(self.plant) < lookup.proposal.rank(self.plant);
-        if vote.rank(self.plant) > lookup.candidacy.rank(self.plant) {
+        let worse = vote.rank(self.zab) < lookup.proposal.rank(self.zab);
+        if vote.rank(self.zab) > lookup.candidacy.rank(self.zab) {
             lookup.contested_at = at;
         }
         lookup.cast(from, vote, at);
@@ -702,9 +675,6 @@ impl<P: Plant> Election<P> {
 
     fn decide(&mut self, vote: Vote, at: Duration, out: &mut Outbox) -> ServerId {
         let lookup = self.lookup.take();
-        if self.plant.has(Bug::CountOtherRound) {
-            self.stale = lookup.as_ref().map(|lookup| lookup.ballots.clone()).unwrap_or_default();
-        }
         self.round = vote.round;
         self.decided = Some(vote);
         self.informed_at = at + NEWS;

@@ -24,7 +24,7 @@
 //!
 //! Who is not in it may follow all the same, without a vote: that is how one is up to date before it joins.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
 use bytes::Bytes;
@@ -33,9 +33,9 @@ use node_wire::ids::{ServerId, Zxid};
 use node_wire::membership::{Membership, ServerLine, ServerRole};
 use node_wire::txn::{Entry, Txn};
 
-use crate::plant::{Bug, Plant};
 use crate::quorum::Quorum;
 use crate::tree::Tree;
+use crate::zab::Protocol;
 use crate::{Config, Reconfiguration};
 
 /// The znode that shows it.
@@ -137,22 +137,16 @@ impl Ensemble {
     }
 
     /// The quorums of the memberships that have a say.
-    pub(crate) fn quorum<P: Plant>(&self, config: &Config, plant: P) -> Quorum {
+    pub(crate) fn quorum<P: Protocol>(&self, config: &Config, zab: P) -> Quorum {
         if !self.changes {
-            return majority(config.voters.clone(), plant);
+            return zab.quorum(config.voters.clone(), None);
         }
-        self.quorum_of(self.pending.as_ref().map(|(_, pending)| pending), plant)
+        self.quorum_of(self.pending.as_ref().map(|(_, pending)| pending), zab)
     }
 
     /// What somebody needs by whose log this membership is proposed.
-    pub(crate) fn quorum_of<P: Plant>(&self, proposed: Option<&Membership>, plant: P) -> Quorum {
-        let active = majority(self.active.voters(), plant);
-        match proposed {
-            None => active,
-            Some(_) if plant.has(Bug::ReconfigByOld) => active,
-            Some(proposed) if plant.has(Bug::NewcomerCounts) => majority(proposed.voters(), plant),
-            Some(proposed) => active.and_next(majority(proposed.voters(), plant)),
-        }
+    pub(crate) fn quorum_of<P: Protocol>(&self, proposed: Option<&Membership>, zab: P) -> Quorum {
+        zab.quorum(self.active.voters(), proposed.map(Membership::voters))
     }
 
     /// Who gets what is committed and has no say in it. While a membership is pending, a vote in either is one: who is to
@@ -263,10 +257,6 @@ impl Ensemble {
             tree.show_membership(&self.active.to_string().into());
         }
     }
-}
-
-fn majority<P: Plant>(voters: BTreeSet<ServerId>, plant: P) -> Quorum {
-    if plant.has(Bug::HalfQuorum) { Quorum::of_half(voters) } else { Quorum::new(voters) }
 }
 
 fn shown(tree: &Tree) -> Option<Membership> {

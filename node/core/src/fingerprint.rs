@@ -1,6 +1,6 @@
 //! A member's state as a number: for exploration, which must know whether it has been in a state before.
 //!
-//! Two members with the same fingerprint, configuration and plant answer the same inputs with the same effects.
+//! Two members with the same fingerprint, configuration and rules answer the same inputs with the same effects.
 //! For that to hold as often as it can, whatever only counts the past is left out: moments are taken relative to
 //! the member's own clock, and tickets relative to the last one that is durable. Each part lists all of its fields,
 //! so that a new one is not forgotten.
@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use crate::io::ConnId;
-use crate::plant::Plant;
+use crate::zab::Protocol;
 use crate::{Member, Parked, RoleState};
 
 /// How far off a deadline is. One that is over is over, however long.
@@ -27,7 +27,7 @@ fn waiting(parked: &BTreeMap<ConnId, Parked>, at: Duration, state: &mut impl Has
     }
 }
 
-impl<P: Plant> Member<P> {
+impl<P: Protocol> Member<P> {
     /// Mixes in everything that can decide what this member does next.
     pub fn fingerprint(&self, state: &mut impl Hasher) {
         let Self { base, attention: _, election, role, looking_since, started, early } = self;

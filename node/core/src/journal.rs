@@ -107,15 +107,6 @@ impl Journal {
         true
     }
 
-    /// For a planted bug: what is after `zxid` passes for not applied, though the tree holds it.
-    pub(crate) fn unmark(&mut self, zxid: Zxid) {
-        let kept = self.entries.partition_point(|entry| entry.zxid() <= zxid);
-        while self.applied > kept {
-            self.applied -= 1;
-            self.applied_bytes -= self.entries[self.applied].bytes.len();
-        }
-    }
-
     /// Everything is replaced by a snapshot at `zxid`.
     pub(crate) fn reset(&mut self, zxid: Zxid) {
         *self = Self::new(zxid, Vec::new(), self.keep);

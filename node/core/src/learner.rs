@@ -39,9 +39,8 @@ use crate::ensemble::Changed;
 use crate::fingerprint::until;
 use crate::io::{ClientId, ConnId, Effect, Event, FELL_SILENT};
 use crate::local;
-use crate::plant::{Bug, Plant};
-use crate::planted::Memory;
 use crate::silence::Silence;
+use crate::zab::Protocol;
 
 /// A pause before a leader that refused the connection is dialled again.
 const REDIAL_AFTER: Duration = Duration::from_millis(20);
@@ -88,25 +87,10 @@ pub(crate) struct Learner {
     syncs: VecDeque<ClientId>,
     /// Sessions heard of since the last PING.
     touched: BTreeMap<SessionId, i32>,
-    /// What planted bugs remember; a clean member leaves it empty.
-    planted: Planted,
-    /// What a planted bug of the client port remembers.
-    pub(crate) memory: Memory,
-}
-
-/// What planted bugs remember.
-#[derive(Clone, Debug, Default)]
-struct Planted {
-    /// Proposals of the history that are not logged before currentEpoch is written ([`Bug::EpochBeforeLog`]).
-    held: Vec<Entry>,
-    /// The first COMMIT that was lost ([`Bug::LostCommitInSync`]).
-    lost: Option<Zxid>,
-    /// The history is still being applied, though the member serves ([`Bug::ServeBeforeApply`]).
-    behind: bool,
 }
 
 impl Learner {
-    pub(crate) fn start<P: Plant>(leader: ServerId, dialect: Dialect, base: &mut Base<P>) -> Self {
+    pub(crate) fn start<P: Protocol>(leader: ServerId, dialect: Dialect, base: &mut Base<P>) -> Self {
         base.emit(Effect::Dial { leader });
         Self {
             leader,
@@ -123,8 +107,6 @@ impl Learner {
             silence: Silence::new(base.awake),
             syncs: VecDeque::new(),
             touched: BTreeMap::new(),
-            planted: Planted::default(),
-            memory: Memory::default(),
         }
     }
 
@@ -172,28 +154,22 @@ impl Learner {
             silence,
             syncs,
             touched,
-            planted: Planted { held, lost, behind },
-            memory,
         } = self;
         (leader, dialect, conn, phase, epoch, committed, early).hash(state);
         (observes, offered).hash(state);
         (until(*deadline, at), redial_at.map(|redial_at| until(redial_at, at))).hash(state);
         silence.fingerprint(at, state);
-        (syncs, touched, lost, behind).hash(state);
-        for entry in held {
-            entry.bytes.hash(state);
-        }
-        memory.fingerprint(at, state);
+        (syncs, touched).hash(state);
     }
 
     /// The role ends: the leader need not wait for us.
-    pub(crate) fn close<P: Plant>(&self, base: &mut Base<P>) {
+    pub(crate) fn close<P: Protocol>(&self, base: &mut Base<P>) {
         if let Some(conn) = self.conn {
             base.emit(Effect::Close { conn });
         }
     }
 
-    pub(crate) fn dialled<P: Plant>(&mut self, base: &mut Base<P>, conn: ConnId) {
+    pub(crate) fn dialled<P: Protocol>(&mut self, base: &mut Base<P>, conn: ConnId) {
         if self.phase != Phase::Dialling {
             base.emit(Effect::Close { conn });
             return;
@@ -212,7 +188,7 @@ impl Learner {
     }
 
     /// A leader that is slow to listen is dialled again. One that died right after the vote is not waited for.
-    pub(crate) fn dial_failed<P: Plant>(&mut self, base: &Base<P>, gone: bool) -> Result<(), Leave> {
+    pub(crate) fn dial_failed<P: Protocol>(&mut self, base: &Base<P>, gone: bool) -> Result<(), Leave> {
         if self.phase != Phase::Dialling {
             return Ok(());
         }
@@ -223,13 +199,10 @@ impl Learner {
         Ok(())
     }
 
-    pub(crate) fn tick<P: Plant>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
+    pub(crate) fn tick<P: Protocol>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
         if self.redial_at.is_some_and(|at| base.awake >= at) {
             self.redial_at = None;
             base.emit(Effect::Dial { leader: self.leader });
-        }
-        if base.plant.has(Bug::ServeBeforeApply) && self.planted.behind {
-            self.planted.behind = base.apply_next(self.committed).is_some();
         }
         match self.phase {
             Phase::Dialling | Phase::Discovery | Phase::Promised | Phase::ReceivingImage => {
@@ -243,15 +216,14 @@ impl Learner {
                 }
             }
         }
-        if (base.plant.has(Bug::DoubleApply) || base.plant.has(Bug::FollowerExpires))
-            && let (Phase::Broadcast, Some(conn)) = (self.phase, self.conn)
-        {
-            self.memory.tick(base, conn);
-        }
         Ok(())
     }
 
-    pub(crate) fn packet<P: Plant>(&mut self, base: &mut Base<P>, packet: QuorumPacket) -> Result<(), Leave> {
+    pub(crate) fn packet<P: Protocol>(
+        &mut self,
+        base: &mut Base<P>,
+        packet: QuorumPacket,
+    ) -> Result<(), Leave> {
         let zxid = Zxid::from_wire(packet.zxid);
         match (self.phase, packet.kind) {
             (Phase::Discovery, PacketType::LeaderInfo) => {
@@ -268,9 +240,6 @@ impl Learner {
                 // Nothing is heard of while the stream is being received: it has the long limit.
                 self.deadline = base.awake + base.config.init_timeout();
                 self.phase = Phase::ReceivingImage;
-                if base.plant.has(Bug::TrustInterruptedSnap) {
-                    base.trust_image(zxid);
-                }
                 Ok(())
             }
             (Phase::Synchronizing | Phase::Acknowledging | Phase::Broadcast, kind) => {
@@ -280,7 +249,7 @@ impl Learner {
         }
     }
 
-    fn in_sync<P: Plant>(
+    fn in_sync<P: Protocol>(
         &mut self,
         base: &mut Base<P>,
         kind: PacketType,
@@ -323,7 +292,7 @@ impl Learner {
         }
     }
 
-    fn leader_info<P: Plant>(&mut self, base: &mut Base<P>, epoch: Epoch) -> Result<(), Leave> {
+    fn leader_info<P: Protocol>(&mut self, base: &mut Base<P>, epoch: Epoch) -> Result<(), Leave> {
         let Some(conn) = self.conn else { return Ok(()) };
         if i32::try_from(epoch.0).is_err() {
             // Epochs are signed on the wire: promising this one would be promising never to follow anybody.
@@ -359,7 +328,7 @@ impl Learner {
     ///
     /// A Java leader sends a COMMIT for every committed transaction that we lack, and its UPTODATE says nothing. What
     /// we have and need not cut away it has committed: of what it only proposed it cuts everything off.
-    fn synchronize<P: Plant>(&mut self, base: &Base<P>) {
+    fn synchronize<P: Protocol>(&mut self, base: &Base<P>) {
         self.phase = Phase::Synchronizing;
         self.silence = Silence::new(base.awake);
         if self.dialect == Dialect::Apache {
@@ -367,15 +336,8 @@ impl Learner {
         }
     }
 
-    fn truncate<P: Plant>(&mut self, base: &mut Base<P>, zxid: Zxid) -> Result<(), Leave> {
+    fn truncate<P: Protocol>(&mut self, base: &mut Base<P>, zxid: Zxid) -> Result<(), Leave> {
         let last = base.journal.floor(zxid);
-        if base.plant.has(Bug::TruncTooFar)
-            && let Some(before) = base.journal.floor(Zxid(zxid.0.saturating_sub(1)))
-            && base.truncate(before)
-        {
-            self.synchronize(base);
-            return Ok(());
-        }
         // A Java leader may name the beginning of an epoch, which is no transaction.
         let last = last.filter(|last| *last == zxid || zxid.counter() == 0);
         if !last.is_some_and(|last| base.truncate(last)) {
@@ -396,7 +358,7 @@ impl Learner {
     }
 
     /// The tree came whole.
-    pub(crate) fn image<P: Plant>(&mut self, base: &mut Base<P>, image: Image) -> Result<(), Leave> {
+    pub(crate) fn image<P: Protocol>(&mut self, base: &mut Base<P>, image: Image) -> Result<(), Leave> {
         if self.phase != Phase::ReceivingImage {
             return Err(Leave::because(format!("unexpected snapshot while {:?}", self.phase)));
         }
@@ -406,33 +368,18 @@ impl Learner {
         Ok(())
     }
 
-    fn proposal<P: Plant>(&mut self, base: &mut Base<P>, data: Option<Bytes>) -> Result<(), Leave> {
+    fn proposal<P: Protocol>(&mut self, base: &mut Base<P>, data: Option<Bytes>) -> Result<(), Leave> {
         let entry = decode(data)?;
         let zxid = entry.zxid();
-        if base.plant.has(Bug::EpochBeforeLog) && self.phase == Phase::Synchronizing {
-            if zxid.epoch() == self.epoch {
-                self.early.push(zxid);
-            }
-            self.planted.held.push(entry);
-            return Ok(());
-        }
         if zxid <= base.journal.last() {
             return Err(Leave::because(format!("proposal {zxid} is not after {}", base.journal.last())));
         }
         let Some(conn) = self.conn else { return Ok(()) };
-        if base.plant.has(Bug::AckOvertakesNewLeader)
-            && self.phase == Phase::Synchronizing
-            && zxid.epoch() == self.epoch
-        {
-            base.append(entry, Some(Then::AckProposal { conn, zxid }));
-        } else if self.phase == Phase::Synchronizing {
+        if self.phase == Phase::Synchronizing {
             if zxid.epoch() == self.epoch {
                 self.early.push(zxid);
             }
             base.append(entry, None);
-        } else if base.plant.has(Bug::AckBeforeFsync) && self.phase == Phase::Broadcast {
-            base.append(entry, None);
-            ack(base, conn, zxid);
         } else {
             base.append(entry, Some(Then::AckProposal { conn, zxid }));
         }
@@ -440,7 +387,7 @@ impl Learner {
     }
 
     /// An observer hears of a transaction when it is committed, and acknowledges nothing.
-    fn inform<P: Plant>(
+    fn inform<P: Protocol>(
         &mut self,
         base: &mut Base<P>,
         data: Option<Bytes>,
@@ -456,21 +403,17 @@ impl Learner {
     }
 
     /// Something is committed; where that is another membership, somebody else may be the one to lead it.
-    fn commit<P: Plant>(
+    fn commit<P: Protocol>(
         &mut self,
         base: &mut Base<P>,
         zxid: Zxid,
         successor: Option<ServerId>,
     ) -> Result<(), Leave> {
-        if base.plant.has(Bug::LostCommitInSync) && self.phase == Phase::Acknowledging {
-            self.planted.lost.get_or_insert(zxid);
-            return Ok(());
-        }
-        if zxid > base.journal.last() && self.planted.held.is_empty() {
+        if zxid > base.journal.last() {
             return Err(Leave::because(format!("commit of {zxid}, which was never proposed")));
         }
         self.committed = self.committed.max(zxid);
-        if self.phase == Phase::Broadcast && !self.planted.behind {
+        if self.phase == Phase::Broadcast {
             let before = base.ensemble.active().version;
             while base.apply_next(self.committed).is_some() {}
             if base.ensemble.active().version != before {
@@ -481,7 +424,7 @@ impl Learner {
     }
 
     /// Another membership may rule. Whether we go on as we are, and whom we follow.
-    fn fits<P: Plant>(&self, base: &Base<P>, successor: Option<ServerId>) -> Result<(), Leave> {
+    fn fits<P: Protocol>(&self, base: &Base<P>, successor: Option<ServerId>) -> Result<(), Leave> {
         let leader = successor.unwrap_or(self.leader);
         let reason = if leader != self.leader {
             "another member leads the new membership"
@@ -495,38 +438,22 @@ impl Learner {
         Err(Leave { successor: Some(leader), ..Leave::because(reason) })
     }
 
-    fn new_leader<P: Plant>(&mut self, base: &mut Base<P>, epoch: Epoch) -> Result<(), Leave> {
+    fn new_leader<P: Protocol>(&mut self, base: &mut Base<P>, epoch: Epoch) -> Result<(), Leave> {
         if epoch != self.epoch {
             return Err(Leave::because(format!("NEWLEADER of epoch {epoch} in epoch {}", self.epoch)));
         }
         let Some(conn) = self.conn else { return Ok(()) };
         self.phase = Phase::Acknowledging;
-        if base.plant.has(Bug::AckNewLeaderEarly) {
-            ack(base, conn, Zxid::new(epoch, 0));
-        }
-        if base.plant.has(Bug::EpochBeforeLog) && !self.planted.held.is_empty() {
-            base.set_current_epoch_first(epoch);
-            let mut held = std::mem::take(&mut self.planted.held).into_iter().peekable();
-            while let Some(entry) = held.next() {
-                let then = held.peek().is_none().then_some(Then::AckNewLeader { conn, epoch });
-                base.append(entry, then);
-            }
-            return Ok(());
-        }
         base.set_current_epoch(epoch, Then::AckNewLeader { conn, epoch });
         Ok(())
     }
 
-    fn up_to_date<P: Plant>(&mut self, base: &mut Base<P>, committed: Zxid) -> Result<(), Leave> {
+    fn up_to_date<P: Protocol>(&mut self, base: &mut Base<P>, committed: Zxid) -> Result<(), Leave> {
         let Some(conn) = self.conn else { return Ok(()) };
         self.phase = Phase::Broadcast;
-        if base.plant.has(Bug::ServeBeforeApply) {
-            self.planted.behind = true;
-        }
-        let lost = self.planted.lost.map_or(committed, |lost| Zxid(lost.0 - 1));
         match self.dialect {
-            Dialect::Own => self.commit(base, committed.min(lost), None)?,
-            Dialect::Apache => self.commit(base, self.committed.min(lost), None)?,
+            Dialect::Own => self.commit(base, committed, None)?,
+            Dialect::Apache => self.commit(base, self.committed, None)?,
         }
         let shown = base.ensemble.take_from(&base.tree);
         let offered = self.offered.take().map_or(Changed::Nothing, |offered| base.ensemble.activate(offered));
@@ -539,16 +466,14 @@ impl Learner {
     }
 
     /// Something this role waited for is durable.
-    pub(crate) fn stored<P: Plant>(&mut self, base: &mut Base<P>, then: Then) {
+    pub(crate) fn stored<P: Protocol>(&mut self, base: &mut Base<P>, then: Then) {
         match then {
             Then::AckEpoch { conn, current } => {
                 let current = i32::try_from(current.0).unwrap_or(i32::MAX);
                 ack_epoch(base, conn, current);
             }
             Then::AckNewLeader { conn, epoch } => {
-                if !base.plant.has(Bug::AckNewLeaderEarly) {
-                    ack(base, conn, Zxid::new(epoch, 0));
-                }
+                ack(base, conn, Zxid::new(epoch, 0));
                 // Never before the ACK of NEWLEADER: the leader would drop them (ZOOKEEPER-4685).
                 for zxid in std::mem::take(&mut self.early) {
                     ack(base, conn, zxid);
@@ -561,7 +486,7 @@ impl Learner {
         }
     }
 
-    fn answer_ping<P: Plant>(&mut self, base: &mut Base<P>, zxid: i64) {
+    fn answer_ping<P: Protocol>(&mut self, base: &mut Base<P>, zxid: i64) {
         let Some(conn) = self.conn else { return };
         let touched = PingTouches(std::mem::take(&mut self.touched).into_iter().collect());
         let data = encode(|w| touched.encode(w));
@@ -573,13 +498,8 @@ impl Learner {
     }
 
     /// A client wants what only the leader can do.
-    pub(crate) fn ask<P: Plant>(&mut self, base: &mut Base<P>, ask: Ask) {
+    pub(crate) fn ask<P: Protocol>(&mut self, base: &mut Base<P>, ask: Ask) {
         let Some(conn) = self.conn else { return };
-        if base.plant.has(Bug::DoubleApply)
-            && let Ask::Forward(request) = &ask
-        {
-            self.memory.forwarded(request, base.awake);
-        }
         let packet = match ask {
             Ask::Forward(mut request) => {
                 if self.dialect == Dialect::Apache {
@@ -624,7 +544,7 @@ fn decode(data: Option<Bytes>) -> Result<Entry, Leave> {
         .map_err(|error| Leave::because(format!("a transaction that can't be read: {error}")))
 }
 
-fn revalidated<P: Plant>(base: &mut Base<P>, packet: &QuorumPacket) -> Result<(), Leave> {
+fn revalidated<P: Protocol>(base: &mut Base<P>, packet: &QuorumPacket) -> Result<(), Leave> {
     let data = packet.data.clone().unwrap_or_default();
     let answer = Revalidated::decode(&mut Reader::new(data))
         .map_err(|error| Leave::because(format!("an answer about a session that can't be read: {error}")))?;
@@ -636,11 +556,11 @@ fn revalidated<P: Plant>(base: &mut Base<P>, packet: &QuorumPacket) -> Result<()
     Ok(())
 }
 
-fn ack<P: Plant>(base: &mut Base<P>, conn: ConnId, zxid: Zxid) {
+fn ack<P: Protocol>(base: &mut Base<P>, conn: ConnId, zxid: Zxid) {
     base.send(conn, QuorumPacket::new(PacketType::Ack, zxid.to_wire(), None));
 }
 
-fn ack_epoch<P: Plant>(base: &mut Base<P>, conn: ConnId, current: i32) {
+fn ack_epoch<P: Protocol>(base: &mut Base<P>, conn: ConnId, current: i32) {
     let data = encode(|w| w.int(current));
     let zxid = base.journal.last().to_wire();
     base.send(conn, QuorumPacket::new(PacketType::AckEpoch, zxid, Some(data)));

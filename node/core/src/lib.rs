@@ -30,22 +30,21 @@ mod leader;
 mod learner;
 mod local;
 mod look;
+mod machine;
 mod phase;
-mod plant;
-mod planted;
 mod prep;
-mod quorum;
+pub mod quorum;
 mod rules;
 mod sessions;
 mod silence;
 mod status;
 pub mod tree;
+mod zab;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use node_wire::client::ErrorCode;
 use node_wire::election::Notification;
 use node_wire::ids::{Epoch, ServerId};
 use node_wire::membership::Membership;
@@ -54,10 +53,11 @@ use node_wire::snapshot::ZxidDigest;
 
 pub use journal::JOURNAL_ENTRIES;
 pub use look::LearnerView;
+pub use machine::{Factory, Machine};
 pub use phase::Phase;
-pub use plant::{Bug, Clean, Plant, Planted};
 pub use rules::{CONTAINER_CHECK, ClientRules, Reconfiguration};
 pub use status::{Role, Status};
+pub use zab::{Acknowledged, Protocol, Rules, Zab};
 
 use base::{Base, Leave};
 use clients::{Ask, TimeoutBounds};
@@ -178,7 +178,7 @@ enum RoleState {
 }
 
 /// A learner says one thing before it is answered; it is kept until we know that we lead.
-fn keep<P: Plant>(
+fn keep<P: Protocol>(
     parked: &mut BTreeMap<ConnId, Parked>,
     conn: ConnId,
     packet: QuorumPacket,
@@ -194,7 +194,7 @@ fn keep<P: Plant>(
 }
 
 /// Whoever waited for this long does better to look for a leader again.
-fn close_old<P: Plant>(parked: &mut BTreeMap<ConnId, Parked>, patience: Duration, base: &mut Base<P>) {
+fn close_old<P: Protocol>(parked: &mut BTreeMap<ConnId, Parked>, patience: Duration, base: &mut Base<P>) {
     let awake = base.awake;
     let old = parked.iter().filter(|(_, parked)| awake > parked.since + patience).map(|(conn, _)| *conn);
     for conn in old.collect::<Vec<_>>() {
@@ -203,9 +203,9 @@ fn close_old<P: Plant>(parked: &mut BTreeMap<ConnId, Parked>, patience: Duration
     }
 }
 
-/// One member. `P` are the bugs planted in it: none, unless a test bench says otherwise.
+/// One member, by the rules `P`.
 #[derive(Clone)]
-pub struct Member<P: Plant = Clean> {
+pub struct Member<P: Protocol = Zab> {
     base: Base<P>,
     attention: Attention,
     election: Election<P>,
@@ -217,13 +217,13 @@ pub struct Member<P: Plant = Clean> {
     early: BTreeMap<ConnId, Parked>,
 }
 
-impl<P: Plant> Member<P> {
-    /// A member that just started, with the bugs of its plant. It does nothing before its first step.
-    pub fn new(config: Config, recovered: Recovered, now: Now, plant: P) -> Self {
+impl<P: Protocol> Member<P> {
+    /// A member that just started. It does nothing before its first step.
+    pub fn new(config: Config, recovered: Recovered, now: Now, zab: P) -> Self {
         let Recovered { accepted_epoch, current_epoch, image, entries } = recovered;
-        let base = Base::new(config, accepted_epoch, current_epoch, &image, entries, now, plant);
+        let base = Base::new(config, accepted_epoch, current_epoch, &image, entries, now, zab);
         Self {
-            election: Election::new(&base.config, base.quorum.clone(), plant),
+            election: Election::new(&base.config, base.quorum.clone(), zab),
             attention: Attention::new(now.mono),
             base,
             role: RoleState::Looking { parked: BTreeMap::new() },
@@ -246,12 +246,6 @@ impl<P: Plant> Member<P> {
         std::mem::swap(&mut self.base.out, out);
         if !self.started {
             self.started = true;
-            if self.base.refuses_own_log() {
-                let reason = "the log reaches beyond its snapshot".to_owned();
-                self.base.emit(Effect::Halt { reason });
-                std::mem::swap(&mut self.base.out, out);
-                return;
-            }
             self.base.compare_with_snapshot();
             self.look(None, "started".to_owned());
         }
@@ -404,14 +398,8 @@ impl<P: Plant> Member<P> {
             RoleState::Following(learner) => learner.close(&mut self.base),
             RoleState::Leading(leader) => leader.close(&mut self.base),
         }
-        if !self.base.plant.has(Bug::ReadDuringSync) {
+        if !self.base.zab.serves(false) {
             self.base.clients.close_all(&mut self.base.out);
-        }
-        if self.base.plant.has(Bug::UncommittedInMemory) && !matches!(role, RoleState::Looking { .. }) {
-            self.base.apply_uncommitted();
-        }
-        if self.base.plant.has(Bug::StaleLogWriter) && !matches!(role, RoleState::Looking { .. }) {
-            self.base.keep_old_writer();
         }
         matches!(&role, RoleState::Following(learner) if learner.is_unanswered())
     }
@@ -623,9 +611,6 @@ impl<P: Plant> Member<P> {
                 // One that the ensemble does not know is local, or begins with a request that is under way.
                 if let Some(timeout_ms) = self.base.tree.session(session) {
                     learner.touch(session, timeout_ms);
-                    if self.base.plant.has(Bug::FollowerExpires) {
-                        learner.memory.heard(session, timeout_ms, self.base.awake);
-                    }
                 }
             }
             RoleState::Leading(leader) => leader.touch(session, self.base.awake),
@@ -640,46 +625,16 @@ impl<P: Plant> Member<P> {
     }
 
     fn client_request(&mut self, client: ClientId, request: node_wire::client::Request) {
-        if !self.established() && !self.base.clients.is_read_only() {
+        if !self.base.zab.serves(self.established()) && !self.base.clients.is_read_only() {
             // Closed when the role ended; this was still on its way.
-            if self.base.plant.has(Bug::ReadDuringSync) {
-                self.answer_from_the_past(client, request);
-            }
             return;
         }
         self.touch(client);
-        let request =
-            if self.base.plant.has(Bug::WatchForgetsPast) { planted::without_past(request) } else { request };
         let ask = self.base.clients.request(client, request, &self.base.tree, &mut self.base.out);
-        if self.base.plant.has(Bug::EarlyCasRefusal)
-            && let Some(Ask::Forward(request)) = &ask
-            && prep::fails_here(&self.base.tree, request)
-        {
-            let (error, tree) = (ErrorCode::BadVersion, &self.base.tree);
-            self.base.clients.refuse(request.session, request.cxid, error, tree, &mut self.base.out);
-            return;
-        }
         self.ask(ask);
     }
 
-    /// The planted bug: what needs no leader is answered though nobody knows how old the tree is, and a sync,
-    /// which has no leader to go to, counts as done.
-    fn answer_from_the_past(&mut self, client: ClientId, request: node_wire::client::Request) {
-        let ask = self.base.clients.request(client, request, &self.base.tree, &mut self.base.out);
-        if let Some(Ask::Sync(client)) = ask {
-            self.base.clients.synced(client, &self.base.tree, &mut self.base.out);
-        }
-    }
-
     fn client_lost(&mut self, client: ClientId) {
-        if self.base.plant.has(Bug::EphemeralDiesEarly)
-            && let Some(session) = self.base.clients.session(client)
-        {
-            let paths: Vec<_> = self.base.tree.ephemerals(session).cloned().collect();
-            for path in paths {
-                self.ask(Some(Ask::Forward(prep::removal(session, path))));
-            }
-        }
         self.base.clients.lost(client);
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytestring::ByteString;
 use node_wire::ids::{ServerId, SessionId, Zxid};
 
-use crate::plant::Plant;
+use crate::zab::Protocol;
 use crate::{Member, RoleState};
 
 /// The tree's digest is remembered for one transaction in so many, as in ZooKeeper (`hash` tells them).
@@ -47,7 +47,7 @@ pub struct LearnerView {
     pub acked: Zxid,
 }
 
-impl<P: Plant> Member<P> {
+impl<P: Protocol> Member<P> {
     /// The sessions and how long each has left to live. Only a leader counts that; from others it is empty.
     pub fn session_deadlines(&self) -> Vec<(SessionId, Duration)> {
         match &self.role {

@@ -32,7 +32,7 @@ impl Majority {
 
 /// The voters of an ensemble, and how many of them decide.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Quorum {
+pub struct Quorum {
     /// All that vote in any membership.
     voters: BTreeSet<ServerId>,
     /// Of the membership that rules.
@@ -42,22 +42,24 @@ pub(crate) struct Quorum {
 }
 
 impl Quorum {
-    pub(crate) fn new(voters: BTreeSet<ServerId>) -> Self {
+    /// More than half of these.
+    pub fn majority(voters: BTreeSet<ServerId>) -> Self {
+        Self::of(voters.len() / 2 + 1, voters)
+    }
+
+    /// So many of these. Any two such quorums share a voter only where `size` is more than half of them.
+    ///
+    /// # Panics
+    ///
+    /// When there is no voter.
+    pub fn of(size: usize, voters: BTreeSet<ServerId>) -> Self {
         assert!(!voters.is_empty(), "an ensemble has voters");
-        Self::of(Majority { size: voters.len() / 2 + 1, voters })
-    }
-
-    /// As a planted bug counts: half of the voters are enough. Two such quorums of an even ensemble need not meet.
-    pub(crate) fn of_half(voters: BTreeSet<ServerId>) -> Self {
-        Self::of(Majority { size: voters.len().div_ceil(2), voters })
-    }
-
-    fn of(active: Majority) -> Self {
-        Self { voters: active.voters.clone(), active, next: None }
+        Self { voters: voters.clone(), active: Majority { size, voters }, next: None }
     }
 
     /// A quorum of this one and of what is to come after it.
-    pub(crate) fn and_next(self, next: Self) -> Self {
+    #[must_use]
+    pub fn and_next(self, next: Self) -> Self {
         let voters = self.voters.union(&next.voters).copied().collect();
         Self { voters, active: self.active, next: Some(next.active) }
     }
@@ -108,11 +110,11 @@ mod tests {
     use super::*;
 
     fn quorum(n: u64) -> Quorum {
-        Quorum::new((1..=n).map(ServerId).collect())
+        Quorum::majority((1..=n).map(ServerId).collect())
     }
 
     fn of(voters: &[u64]) -> Quorum {
-        Quorum::new(ids(voters).collect())
+        Quorum::majority(ids(voters).collect())
     }
 
     fn ids(servers: &[u64]) -> impl Iterator<Item = ServerId> {
@@ -123,13 +125,6 @@ mod tests {
     fn a_quorum_is_more_than_half() {
         for (n, size) in [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (6, 4), (7, 4)] {
             assert_eq!(quorum(n).active.size, size, "of {n}");
-        }
-    }
-
-    #[test]
-    fn the_planted_half_is_a_quorum_in_even_ensembles_only() {
-        for (n, size) in [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (6, 3)] {
-            assert_eq!(Quorum::of_half((1..=n).map(ServerId).collect()).active.size, size, "of {n}");
         }
     }
 

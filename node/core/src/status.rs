@@ -6,8 +6,8 @@ use node_wire::txn::Entry;
 
 use crate::leader::Leader;
 use crate::phase::Phase;
-use crate::plant::Plant;
 use crate::tree::TreeSnapshot;
+use crate::zab::Protocol;
 use crate::{Member, RoleState};
 
 /// What a member is doing.
@@ -72,7 +72,7 @@ pub struct Status {
     pub watches: usize,
 }
 
-impl<P: Plant> Member<P> {
+impl<P: Protocol> Member<P> {
     /// The last applied, that is committed, zxid: what a driver asks at each turn.
     pub fn last_applied(&self) -> Zxid {
         self.base.journal.applied()
@@ -127,9 +127,9 @@ impl<P: Plant> Member<P> {
         self.base.ensemble.active()
     }
 
-    /// The bugs planted in it.
-    pub fn plant(&self) -> P {
-        self.base.plant
+    /// The rules that it follows.
+    pub fn rules(&self) -> P {
+        self.base.zab
     }
 
     /// The committed tree.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use node_core::io::{ConnId, Effect, Input, Now, Recovered};
-use node_core::{Clean, ClientRules, Config, JOURNAL_ENTRIES, Member, Phase, Role};
+use node_core::{ClientRules, Config, JOURNAL_ENTRIES, Member, Phase, Role, Zab};
 use node_wire::ids::{ServerId, Zxid};
 
 /// When all of them stand.
@@ -12,10 +12,10 @@ pub(crate) const LATER: Now = Now { mono: Duration::from_secs(60), wall_ms: 1_70
 
 /// The members, each to be cloned.
 pub(crate) struct Ready {
-    pub(crate) alone: Member<Clean>,
-    pub(crate) looking: Member<Clean>,
-    pub(crate) following: (Member<Clean>, BTreeSet<ConnId>),
-    pub(crate) leading: (Member<Clean>, BTreeSet<ConnId>),
+    pub(crate) alone: Member,
+    pub(crate) looking: Member,
+    pub(crate) following: (Member, BTreeSet<ConnId>),
+    pub(crate) leading: (Member, BTreeSet<ConnId>),
 }
 
 pub(crate) fn ready() -> Ready {
@@ -41,7 +41,7 @@ pub(crate) fn ready() -> Ready {
 type End = (ServerId, ConnId);
 
 struct World {
-    members: BTreeMap<ServerId, Member<Clean>>,
+    members: BTreeMap<ServerId, Member>,
     now: Now,
     wires: BTreeMap<End, End>,
     last_conn: u64,
@@ -54,7 +54,7 @@ impl World {
         let ids: BTreeSet<ServerId> = (1..=count).map(ServerId).collect();
         let members = ids.iter().map(|id| {
             let config = config(*id, ids.clone());
-            (*id, Member::new(config, Recovered::default(), now, Clean))
+            (*id, Member::new(config, Recovered::default(), now, Zab))
         });
         Self {
             members: members.collect(),

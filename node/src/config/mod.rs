@@ -136,6 +136,17 @@ pub struct NodeConfig {
     pub die_with_parent: bool,
     /// What the operator should know; logged at the start.
     pub warnings: Vec<String>,
+    /// How the process drives its member: no flag, for whoever runs the process's code.
+    pub manner: Manner,
+}
+
+/// How a process drives its member. The default is what an ensemble in service wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// For how long the log's writer lets work gather before each fsync.
+    pub linger: Duration,
+    /// Clients are heard before peers, as in a server with a thread for each connection, which knows no order between them.
+    pub clients_first: bool,
 }
 
 impl NodeConfig {
@@ -236,6 +247,7 @@ impl NodeConfig {
             die_with_parent: false,
             properties: file.properties,
             warnings: file.warnings,
+            manner: Manner::default(),
         };
         config.check(&environment)?;
         Ok(config)

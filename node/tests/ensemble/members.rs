@@ -9,7 +9,7 @@ use node::NodeConfig;
 use node::address::{HostPort, ServerLine, ServerRole};
 use node::cli::Args;
 use node::net::{Listeners, PeerListeners};
-use node_core::Clean;
+use node_core::Zab;
 use node_wire::ids::ServerId;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -105,7 +105,7 @@ impl Ensemble {
             Listeners { client: clone(&ports.client), secure: None, peers, admin: None, metrics: None };
         let (stop, stopped) = oneshot::channel::<()>();
         let run = move || {
-            node::run_until(config, Clean, listeners, || {
+            node::run_until(config, Zab, listeners, || {
                 Ok(async move {
                     // Dropped or sent: both mean the end.
                     let _ = stopped.await;

@@ -67,8 +67,8 @@ pub(crate) fn run(ending: Ending, rate: u64) -> Invented {
 }
 
 fn info(ending: Ending, rate: u64) -> RunInfo {
-    let plant = (ending == Ending::Violation).then(|| "stale-leader-read".to_owned());
-    let planted = plant.as_ref().map(|bug| format!(" --plant {bug}")).unwrap_or_default();
+    let mutant = (ending == Ending::Violation).then(|| "stale-leader-read".to_owned());
+    let planted = mutant.as_ref().map(|bug| format!(" --mutant {bug}")).unwrap_or_default();
     let text = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     };
@@ -100,7 +100,7 @@ fn info(ending: Ending, rate: u64) -> RunInfo {
         keys: 5,
         time_limit_ms: 30_000,
         operation_timeout_ms: Some(1000),
-        plant,
+        mutant,
         drawn: text(&[
             ("order of nemeses", "partition-leader, kill-leader, pause-leader, kill-leader"),
             ("values", "unique"),

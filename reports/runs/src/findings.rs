@@ -87,7 +87,7 @@ fn opening(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence
         let words = [number.as_str(), &run.system.before, many, &beside, &run.system.after];
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     };
-    let plant = match &run.plant {
+    let mutant = match &run.mutant {
         Some(bug) => format!(" with the planted bug {bug}"),
         None => String::new(),
     };
@@ -98,7 +98,7 @@ fn opening(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence
         setting_ms(run.time_limit_ms)
     };
     let begun = Sentence::default().and(format!(
-        "{members}{plant}, {place}, served {} workload for {served}",
+        "{members}{mutant}, {place}, served {} workload for {served}",
         with_article(&run.workload)
     ));
     if faults.is_empty() {

@@ -100,7 +100,7 @@ pub struct RunInfo {
     pub overlap: bool,
     /// The bug that was planted in the members, if one was.
     #[serde(default)]
-    pub plant: Option<String>,
+    pub mutant: Option<String>,
     /// What was drawn from the seed, by name.
     #[serde(default)]
     pub drawn: BTreeMap<String, String>,

@@ -99,8 +99,8 @@ fn run(input: &Input<'_>) -> Pairs {
     if let Some(least) = run.min_rate {
         out.push(pair("minimum rate", format!("{} operations/s", rate(least))));
     }
-    if let Some(plant) = &run.plant {
-        out.push(pair("planted bug", plant));
+    if let Some(mutant) = &run.mutant {
+        out.push(pair("planted bug", mutant));
     }
     out
 }

@@ -186,7 +186,7 @@ fn long_names() -> Invented {
     let long = "a-very-long-name-without-an-end-".repeat(8);
     invented.run.name.clone_from(&long);
     invented.run.nemeses = vec![long.clone(), long.clone()];
-    invented.run.plant = Some(long.clone());
+    invented.run.mutant = Some(long.clone());
     invented.run.drawn.insert(long.clone(), long.clone());
     invented.results.repeat = format!("harness run --name {long} --nemesis {long} --seed 1");
     invented.results.files.push(RunFile { name: format!("{long}.txt"), what: long.clone(), bytes: None });
@@ -267,7 +267,7 @@ fn hostile() -> Invented {
     let run = &mut invented.run;
     (run.name, run.system.name, run.system.before) = (next(), next(), next());
     (run.cluster_reason, run.workload, run.started_utc) = (next(), next(), next());
-    run.plant = Some(next());
+    run.mutant = Some(next());
     run.host.kernel = next();
     run.nemeses = HOSTILE.map(str::to_owned).to_vec();
     for map in [&mut run.versions, &mut run.drawn, &mut run.settings, &mut run.host.measured] {

@@ -89,7 +89,7 @@ fn what_the_harness_was_told_from_outside_stays_text() {
     invented.run.name = hostile();
     (invented.run.system.name, invented.run.system.before) = (hostile(), hostile());
     invented.run.started_utc = hostile();
-    invented.run.plant = Some(hostile());
+    invented.run.mutant = Some(hostile());
     invented.run.versions.insert(hostile(), hostile());
     invented.results.repeat = hostile();
     invented.results.notes.push(hostile());

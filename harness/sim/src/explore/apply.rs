@@ -2,7 +2,7 @@
 //! [`node_core::io`], as plainly as they can be kept.
 
 use node_core::io::{ClientId, ConnId, Effect, Input};
-use node_core::{Member, Plant, Role, TICK};
+use node_core::{Factory, Machine, Role, TICK};
 use node_wire::client::ConnectRequest;
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, SessionId, Zxid};
@@ -29,7 +29,7 @@ const MAX_DIALS: u64 = 1 << 32;
 /// Whether a transition changed anything.
 pub(super) type Changed = Result<bool, (Rule, String)>;
 
-impl<P: Plant, const N: usize> World<P, N> {
+impl<F: Factory, const N: usize> World<F, N> {
     /// Carries a transition out. False when it turned out to be none.
     pub(super) fn apply(&mut self, transition: Transition) -> Changed {
         match transition {
@@ -107,10 +107,10 @@ impl<P: Plant, const N: usize> World<P, N> {
 
     /// A process begins.
     pub(super) fn start(&mut self, at: Place) -> Finding {
-        let (plant, config) = (self.plant, self.config(at));
+        let (factory, config) = (self.factory, self.config(at));
         let host = self.host(at);
         let recovered = host.disk.durable.recover();
-        host.member = Some(Member::new(config, recovered, host.now(), plant));
+        host.member = Some(factory.start(config, recovered, host.now()));
         // The first step begins the first lookup; this one does nothing else.
         self.step(at, Input::ClientLost { client: ClientId(u64::MAX) })
     }
@@ -160,7 +160,7 @@ impl<P: Plant, const N: usize> World<P, N> {
     }
 
     fn stored(&mut self, at: Place) -> Finding {
-        let Some(ticket) = self.hosts[at].member.as_ref().and_then(Member::awaited_ticket) else {
+        let Some(ticket) = self.hosts[at].member.as_ref().and_then(Machine::awaited_ticket) else {
             return Ok(());
         };
         self.host(at).disk.store_up_to(ticket).map_err(|error| refused(at, &error))?;
@@ -202,7 +202,7 @@ impl<P: Plant, const N: usize> World<P, N> {
     /// The oracle: the others vote for the same, whoever that is, so that the member believes that it is decided.
     fn elect(&mut self, at: Place, leader: Place) -> Finding {
         let Some(member) = &self.hosts[at].member else { return Ok(()) };
-        let status = member.status();
+        let status = member.member().status();
         let round = self.hosts[at].round;
         let (zxid, peer_epoch) = if at == leader {
             (status.last_logged, status.current_epoch)
@@ -304,7 +304,7 @@ impl<P: Plant, const N: usize> World<P, N> {
         let Some(member) = host.member.as_mut() else { return Ok(0) };
         let mut effects = Vec::new();
         member.step(now, input, &mut effects);
-        let status = member.status();
+        let status = member.member().status();
         host.role = status.role;
         host.established = status.established;
         let leads = led || status.role == Role::Leading;

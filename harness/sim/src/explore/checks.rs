@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use node_core::io::{Event, StoreOp};
-use node_core::{Plant, Role};
+use node_core::{Factory, Machine, Role};
 use node_wire::election::PeerState;
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 
@@ -20,7 +20,7 @@ use crate::outcome::Rule;
 /// A rule and the sentence that says how it was broken.
 pub(super) type Finding = Result<(), (Rule, String)>;
 
-impl<P: Plant, const N: usize> World<P, N> {
+impl<F: Factory, const N: usize> World<F, N> {
     fn ghost(&mut self) -> &mut Ghost {
         std::rc::Rc::make_mut(&mut self.ghost)
     }
@@ -128,7 +128,7 @@ impl<P: Plant, const N: usize> World<P, N> {
     /// Everything committed in earlier epochs is in the history of a leader that is established.
     fn check_history_of_leader(&self, place: Place, epoch: Epoch) -> Finding {
         let Some(member) = &self.hosts[place].member else { return Ok(()) };
-        let (entries, _) = member.history();
+        let (entries, _) = member.member().history();
         let base = self.hosts[place].disk.durable.image.zxid;
         let missing = self.ghost.committed.iter().map(|committed| committed.mark).find(|committed| {
             committed.0.epoch() < epoch
@@ -151,13 +151,13 @@ impl<P: Plant, const N: usize> World<P, N> {
     pub(super) fn check_applied(&mut self, place: Place) -> Finding {
         let host = &self.hosts[place];
         let Some(member) = &host.member else { return Ok(()) };
-        let status = member.status();
+        let status = member.member().status();
         let before = host.applied;
         // What a member holds before its epoch stands is served to nobody.
         if !status.established || status.last_applied == before {
             return Ok(());
         }
-        let (entries, applied) = member.history();
+        let (entries, applied) = member.member().history();
         let id = server(place).0;
         if status.last_applied < before {
             let sentence = format!("server {id} went back from {before} to {}", status.last_applied);

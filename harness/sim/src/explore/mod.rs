@@ -59,7 +59,8 @@ mod tests;
 mod transition;
 mod world;
 
-use node_core::{Bug, Clean, Plant, Planted};
+use harness_mutants::Mutant;
+use node_core::{Factory, Zab};
 
 use crate::outcome::Rule;
 use search::Search;
@@ -175,29 +176,29 @@ pub fn starts(model: Model) -> impl Iterator<Item = &'static str> {
 }
 
 /// Explores a model from every start.
-pub fn explore(model: Model, bounds: Bounds, plant: Option<Bug>) -> Explored {
-    explore_from(model, bounds, plant, |_| true)
+pub fn explore(model: Model, bounds: Bounds, mutant: Option<Mutant>) -> Explored {
+    explore_from(model, bounds, mutant, |_| true)
 }
 
 /// Explores a model from the starts that are chosen by name.
 pub fn explore_from(
     model: Model,
     bounds: Bounds,
-    plant: Option<Bug>,
+    mutant: Option<Mutant>,
     chosen: impl Fn(&str) -> bool,
 ) -> Explored {
-    match plant {
-        None => sized(model, bounds, Clean, chosen),
-        Some(bug) => sized(model, bounds, Planted(bug), chosen),
+    match mutant {
+        None => sized(model, bounds, Zab, chosen),
+        Some(mutant) => sized(model, bounds, mutant, chosen),
     }
 }
 
-fn sized<P: Plant>(model: Model, bounds: Bounds, plant: P, chosen: impl Fn(&str) -> bool) -> Explored {
+fn sized<F: Factory>(model: Model, bounds: Bounds, factory: F, chosen: impl Fn(&str) -> bool) -> Explored {
     let starts = starts::of(model).filter(|(name, _)| chosen(name));
     match bounds.members {
-        2 => Search::<P, 2>::new(model, bounds, plant).run(starts),
-        3 => Search::<P, 3>::new(model, bounds, plant).run(starts),
-        4 => Search::<P, 4>::new(model, bounds, plant).run(starts),
+        2 => Search::<F, 2>::new(model, bounds, factory).run(starts),
+        3 => Search::<F, 3>::new(model, bounds, factory).run(starts),
+        4 => Search::<F, 4>::new(model, bounds, factory).run(starts),
         members => panic!("an exploration has two to four members, not {members}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use node_core::Plant;
+use node_core::Factory;
 
 use super::digest::Visited;
 use super::shorten::{Broken, shortest};
@@ -13,16 +13,16 @@ use super::{Bounds, Counterexample, Explored, Model};
 use crate::outcome::Rule;
 
 /// A state on the way, and what was not tried from it yet.
-struct Frame<P: Plant, const N: usize> {
-    world: World<P, N>,
+struct Frame<F: Factory, const N: usize> {
+    world: World<F, N>,
     left: Vec<Transition>,
 }
 
 /// A search.
-pub(super) struct Search<P: Plant, const N: usize> {
+pub(super) struct Search<F: Factory, const N: usize> {
     model: Model,
     bounds: Bounds,
-    plant: P,
+    factory: F,
     visited: Visited,
     explored: Explored,
     /// The transitions on the way to where the search is.
@@ -30,13 +30,13 @@ pub(super) struct Search<P: Plant, const N: usize> {
 }
 
 /// A state with everybody started and connected.
-fn root<P: Plant, const N: usize>(
+fn root<F: Factory, const N: usize>(
     model: Model,
     bounds: &Bounds,
     start: &Start,
-    plant: P,
-) -> Result<World<P, N>, (Rule, String)> {
-    let mut world = World::new(model, bounds, start, plant);
+    factory: F,
+) -> Result<World<F, N>, (Rule, String)> {
+    let mut world = World::new(model, bounds, start, factory);
     let pairs = (0..N).flat_map(|one| (one + 1..N).map(move |other| (one, other)));
     let connections = pairs.filter(|_| model.has_votes());
     let first: Vec<Transition> = (0..N)
@@ -58,10 +58,10 @@ pub(super) fn guarded<T>(part: impl FnOnce() -> Result<T, (Rule, String)>) -> Re
     }
 }
 
-impl<P: Plant, const N: usize> Search<P, N> {
-    pub(super) fn new(model: Model, bounds: Bounds, plant: P) -> Self {
+impl<F: Factory, const N: usize> Search<F, N> {
+    pub(super) fn new(model: Model, bounds: Bounds, factory: F) -> Self {
         let (visited, explored, path) = (Visited::default(), Explored::default(), Vec::new());
-        Self { model, bounds, plant, visited, explored, path }
+        Self { model, bounds, factory, visited, explored, path }
     }
 
     /// Searches from every start.
@@ -84,7 +84,7 @@ impl<P: Plant, const N: usize> Search<P, N> {
     }
 
     fn from(&mut self, start: &Start) -> Result<(), (Rule, String)> {
-        let world = root(self.model, &self.bounds, start, self.plant)?;
+        let world = root(self.model, &self.bounds, start, self.factory)?;
         let mut frames = Vec::new();
         if self.explored.states < self.bounds.max_states && self.is_new(&world) {
             frames.push(self.frame(world)?);
@@ -114,14 +114,14 @@ impl<P: Plant, const N: usize> Search<P, N> {
         Ok(())
     }
 
-    fn is_new(&mut self, world: &World<P, N>) -> bool {
+    fn is_new(&mut self, world: &World<F, N>) -> bool {
         let new = self.visited.insert(world.digest());
         self.explored.states += u64::from(new);
         new
     }
 
     /// Looks at a new state.
-    fn frame(&mut self, world: World<P, N>) -> Result<Frame<P, N>, (Rule, String)> {
+    fn frame(&mut self, world: World<F, N>) -> Result<Frame<F, N>, (Rule, String)> {
         let mut left = world.enabled();
         // Taken from the end: what is bound to happen first, so that the paths to a violation have few faults.
         left.reverse();
@@ -149,7 +149,7 @@ impl<P: Plant, const N: usize> Search<P, N> {
     ) -> Option<Broken> {
         let mut taken = Vec::new();
         let outcome = guarded(|| {
-            let mut world: World<P, N> = root(self.model, &self.bounds, start, self.plant)?;
+            let mut world: World<F, N> = root(self.model, &self.bounds, start, self.factory)?;
             for transition in path {
                 let enabled = world.enabled();
                 if !enabled.contains(transition) {

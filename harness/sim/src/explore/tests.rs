@@ -1,9 +1,13 @@
 //! Small bounds, and planted bugs: an explorer that finds nothing proves nothing.
 
-use node_core::Bug;
+use harness_mutants::Mutant;
 
 use super::{Bounds, Explored, Model, explore, explore_from};
 use crate::outcome::Rule;
+
+fn mutant(name: &str) -> Mutant {
+    Mutant::named(name).expect("a mutant of that name")
+}
 
 /// Bounds in which nothing goes wrong by itself.
 fn calm() -> Bounds {
@@ -72,7 +76,7 @@ fn a_search_comes_to_the_same_every_time() {
 
 #[test]
 fn a_commit_on_the_leaders_word_alone_is_found_and_told_in_a_few_lines() {
-    let explored = explore(Model::Zab, Bounds { proposals: 1, ..calm() }, Some(Bug::CommitAlone));
+    let explored = explore(Model::Zab, Bounds { proposals: 1, ..calm() }, Some(mutant("commit-alone")));
     let found = explored.violation.expect("found");
     assert_eq!(found.rule, Rule::Durability);
     assert_eq!(found.path.last().map(String::as_str), Some("a client asks s1 for a session"));
@@ -81,6 +85,6 @@ fn a_commit_on_the_leaders_word_alone_is_found_and_told_in_a_few_lines() {
 
 #[test]
 fn an_acknowledgement_before_the_fsync_is_found() {
-    let explored = explore(Model::Zab, Bounds { proposals: 1, ..calm() }, Some(Bug::AckBeforeFsync));
+    let explored = explore(Model::Zab, Bounds { proposals: 1, ..calm() }, Some(mutant("ack-before-fsync")));
     assert_eq!(explored.violation.expect("found").rule, Rule::Durability);
 }

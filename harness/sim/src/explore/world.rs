@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use node_core::io::{ConnId, Now};
 use node_core::tree::TreeSnapshot;
-use node_core::{ClientRules, Config, Member, Plant, Reconfiguration, Role};
+use node_core::{ClientRules, Config, Factory, Machine, Reconfiguration, Role};
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 use node_wire::membership::Membership;
@@ -157,8 +157,8 @@ impl Budget {
 
 /// A machine and the process on it.
 #[derive(Clone)]
-pub(super) struct Host<P: Plant> {
-    pub(super) member: Option<Member<P>>,
+pub(super) struct Host<F: Factory> {
+    pub(super) member: Option<F::Machine>,
     pub(super) disk: Disk,
     /// Monotonic time of the process.
     pub(super) mono: Duration,
@@ -177,7 +177,7 @@ pub(super) struct Host<P: Plant> {
     pub(super) digest: u64,
 }
 
-impl<P: Plant> Host<P> {
+impl<F: Factory> Host<F> {
     pub(super) fn now(&self) -> Now {
         Now { mono: self.mono, wall_ms: 0 }
     }
@@ -197,12 +197,12 @@ impl<P: Plant> Host<P> {
 
 /// A state.
 #[derive(Clone)]
-pub(super) struct World<P: Plant, const N: usize> {
+pub(super) struct World<F: Factory, const N: usize> {
     pub(super) model: Model,
-    pub(super) plant: P,
+    pub(super) factory: F,
     /// Who votes, where that may change.
     pub(super) voters: Option<&'static [u64]>,
-    pub(super) hosts: [Rc<Host<P>>; N],
+    pub(super) hosts: [Rc<Host<F>>; N],
     /// Votes under way, by sender and receiver.
     pub(super) votes: [[VecDeque<Vote>; N]; N],
     /// Election connections that stand, by the smaller and the larger place.
@@ -218,9 +218,9 @@ pub(super) struct World<P: Plant, const N: usize> {
     pub(super) notes: Option<Vec<String>>,
 }
 
-impl<P: Plant, const N: usize> World<P, N> {
+impl<F: Factory, const N: usize> World<F, N> {
     /// Everybody has just started and is connected with everybody.
-    pub(super) fn new(model: Model, bounds: &Bounds, start: &Start, plant: P) -> Self {
+    pub(super) fn new(model: Model, bounds: &Bounds, start: &Start, factory: F) -> Self {
         let hosts = std::array::from_fn(|place| {
             Rc::new(Host {
                 member: None,
@@ -238,7 +238,7 @@ impl<P: Plant, const N: usize> World<P, N> {
         });
         Self {
             model,
-            plant,
+            factory,
             voters: start.voters,
             hosts,
             votes: std::array::from_fn(|_| std::array::from_fn(|_| VecDeque::new())),
@@ -277,7 +277,7 @@ impl<P: Plant, const N: usize> World<P, N> {
         }
     }
 
-    pub(super) fn host(&mut self, place: Place) -> &mut Host<P> {
+    pub(super) fn host(&mut self, place: Place) -> &mut Host<F> {
         Rc::make_mut(&mut self.hosts[place])
     }
 

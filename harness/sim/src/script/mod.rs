@@ -65,7 +65,7 @@ mod replay;
 mod shrink;
 mod shrinker;
 
-use node_core::Bug;
+use harness_mutants::Mutant;
 
 pub(crate) use deed::Deed;
 pub(crate) use head::{Head, MAX_CLIENTS, Prompt};
@@ -84,7 +84,7 @@ pub struct Script {
     /// Comments at the top: what it shows.
     pub(crate) title: Vec<String>,
     /// The bug that every member has.
-    pub plant: Option<Bug>,
+    pub mutant: Option<Mutant>,
     /// The promise that is broken at the end.
     pub breaks: Option<Rule>,
     pub(crate) head: Head,

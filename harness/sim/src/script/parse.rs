@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use node_core::Bug;
+use harness_mutants::Mutant;
 use node_wire::ids::Zxid;
 
 use super::head::{Head, MAX_CLIENTS, MAX_MEMBERS, SETTINGS};
@@ -65,8 +65,8 @@ impl std::error::Error for ScriptError {}
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         comments(f, &self.title)?;
-        if let Some(bug) = self.plant {
-            writeln!(f, "plant {bug}")?;
+        if let Some(bug) = self.mutant {
+            writeln!(f, "mutant {bug}")?;
         }
         if let Some(rule) = self.breaks {
             writeln!(f, "breaks {}", rule.name())?;
@@ -137,7 +137,7 @@ impl FromStr for Script {
     fn from_str(text: &str) -> Result<Self, ScriptError> {
         let mut script = Self {
             title: Vec::new(),
-            plant: None,
+            mutant: None,
             breaks: None,
             head: Head::usual(0),
             lines: Vec::new(),
@@ -173,8 +173,8 @@ impl Script {
             return Ok(());
         }
         match words[..] {
-            ["plant", name] => {
-                self.plant = Some(Bug::from_name(name).ok_or_else(|| "the name of a bug".to_owned())?);
+            ["mutant", name] => {
+                self.mutant = Some(Mutant::named(name).ok_or_else(|| "the name of a bug".to_owned())?);
             }
             ["breaks", ..] => {
                 let rule = Rule::from_name(&words[1..].join(" "));

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use node_core::{Bug, Clean, Plant, Planted};
+use harness_mutants::Mutant;
+use node_core::{Factory, Zab};
 use node_wire::ids::Zxid;
 
 use super::Script;
@@ -45,8 +46,8 @@ pub(super) struct Done {
 }
 
 /// Carries out a script with members that have this bug, or none.
-pub fn replay(script: &Script, plant: Option<Bug>) -> Replayed {
-    let run = run(script, plant, true);
+pub fn replay(script: &Script, mutant: Option<Mutant>) -> Replayed {
+    let run = run(script, mutant, true);
     let texts: Vec<String> = script.lines.iter().map(|line| line.transition.to_string()).collect();
     let width = texts.iter().map(String::len).max().unwrap_or(0).min(40);
     let mut trace: Vec<String> = Vec::new();
@@ -61,14 +62,16 @@ pub fn replay(script: &Script, plant: Option<Bug>) -> Replayed {
     Replayed { violation: run.violation, trace, skipped }
 }
 
-pub(super) fn run(script: &Script, plant: Option<Bug>, notes: bool) -> Run {
-    match plant {
-        None => live(script, World::by_hand(&script.head, Clean, notes), notes),
-        Some(bug) => live(script, World::by_hand(&script.head, Planted(bug), notes), notes),
+pub(super) fn run(script: &Script, mutant: Option<Mutant>, notes: bool) -> Run {
+    match mutant {
+        None => live(script, World::by_hand(&script.head, Zab, notes), notes),
+        Some(mutant) => {
+            live(script, World::by_hand(&script.head, mutant, notes).driven(mutant.driver()), notes)
+        }
     }
 }
 
-fn live<P: Plant>(script: &Script, mut world: World<P>, notes: bool) -> Run {
+fn live<F: Factory>(script: &Script, mut world: World<F>, notes: bool) -> Run {
     let mut run = Run::default();
     // As in a drawn world, a panic is the end and a finding.
     let ended = catch_unwind(AssertUnwindSafe(|| {

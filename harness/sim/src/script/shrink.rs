@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use node_core::{Bug, Clean, Plant, Planted};
+use harness_mutants::Mutant;
+use node_core::{Factory, Zab};
 
 use super::replay::run;
 use super::shrinker::{Shrinker, Shrunk};
@@ -21,8 +22,8 @@ pub fn shrink(seed: u64, options: Options, budget: u32) -> Option<Shrunk> {
     left.reduce(&whole);
     let used = budget / 4 - left.left;
     let reduced = record(seed, options, &left.reduction);
-    let mut shrinker = Shrinker::new(options.plant, rule, budget.saturating_sub(used + 2));
-    let script = |recorded: Recorded| recorded.into_script(options.plant, rule);
+    let mut shrinker = Shrinker::new(options.mutant, rule, budget.saturating_sub(used + 2));
+    let script = |recorded: Recorded| recorded.into_script(options.mutant, rule);
     // What a script can't say of the smaller world it may be able to say of the whole one.
     if !shrinker.begin(script(reduced)) && !shrinker.begin(script(whole)) {
         return None;
@@ -36,16 +37,16 @@ pub fn shrink(seed: u64, options: Options, budget: u32) -> Option<Shrunk> {
 pub fn write_down(seed: u64, options: Options) -> Option<(Script, Violation)> {
     let recorded = record(seed, options, &Reduction::default());
     let violation = recorded.violation.clone()?;
-    let script = recorded.into_script(options.plant, violation.rule);
-    let replayed = run(&script, options.plant, false).violation?;
+    let script = recorded.into_script(options.mutant, violation.rule);
+    let replayed = run(&script, options.mutant, false).violation?;
     (replayed.rule == violation.rule).then_some((script, violation))
 }
 
 impl Recorded {
-    fn into_script(self, plant: Option<Bug>, rule: Rule) -> Script {
+    fn into_script(self, mutant: Option<Mutant>, rule: Rule) -> Script {
         let breaks = Some(rule);
         let Self { head, lines, .. } = self;
-        Script { title: Vec::new(), plant, breaks, head, lines, tail: Vec::new() }
+        Script { title: Vec::new(), mutant, breaks, head, lines, tail: Vec::new() }
     }
 }
 
@@ -61,7 +62,7 @@ struct Recorded {
 
 /// Lives through a seed's world and writes it down.
 fn record(seed: u64, options: Options, reduction: &Reduction) -> Recorded {
-    fn live<P: Plant>(mut world: World<P>) -> Recorded {
+    fn live<F: Factory>(mut world: World<F>) -> Recorded {
         world.record();
         let ended = catch_unwind(AssertUnwindSafe(|| world.run()));
         let (turns, clients, end_us) = (world.turns(), world.population(), world.now_us());
@@ -69,9 +70,9 @@ fn record(seed: u64, options: Options, reduction: &Reduction) -> Recorded {
         let (head, lines, violation) = world.into_recording(panic);
         Recorded { head, lines, violation, turns, clients, end_us }
     }
-    match options.plant {
-        None => live(World::reduced(seed, options, Clean, reduction)),
-        Some(bug) => live(World::reduced(seed, options, Planted(bug), reduction)),
+    match options.mutant {
+        None => live(World::reduced(seed, options, Zab, reduction)),
+        Some(mutant) => live(World::reduced(seed, options, mutant, reduction)),
     }
 }
 

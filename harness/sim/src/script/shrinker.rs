@@ -3,7 +3,7 @@
 //! The passes choose what is tried. The shrinker carries it out, keeps it if the answer is yes, and counts
 //! what that costs.
 
-use node_core::Bug;
+use harness_mutants::Mutant;
 
 use super::lines::{Line, Transition};
 use super::replay::{Run, run, together};
@@ -32,7 +32,7 @@ pub struct Shrunk {
 
 /// Reduces a script.
 pub(super) struct Shrinker {
-    plant: Option<Bug>,
+    mutant: Option<Mutant>,
     rule: Rule,
     left: u32,
     used: u32,
@@ -42,16 +42,16 @@ pub(super) struct Shrinker {
 }
 
 impl Shrinker {
-    pub(super) fn new(plant: Option<Bug>, rule: Rule, budget: u32) -> Self {
+    pub(super) fn new(mutant: Option<Mutant>, rule: Rule, budget: u32) -> Self {
         let best = Script {
             title: Vec::new(),
-            plant,
+            mutant,
             breaks: Some(rule),
             head: Head::usual(1),
             lines: Vec::new(),
             tail: Vec::new(),
         };
-        Self { plant, rule, left: budget.max(2), used: 0, acquits: plant.is_some(), best }
+        Self { mutant, rule, left: budget.max(2), used: 0, acquits: mutant.is_some(), best }
     }
 
     /// Takes a script as it was written down. False when it does not break the rule.
@@ -68,10 +68,10 @@ impl Shrinker {
         self.left == 0
     }
 
-    fn run(&mut self, script: &Script, plant: Option<Bug>) -> Run {
+    fn run(&mut self, script: &Script, mutant: Option<Mutant>) -> Run {
         self.left = self.left.saturating_sub(1);
         self.used += 1;
-        run(script, plant, false)
+        run(script, mutant, false)
     }
 
     fn is_innocent(&mut self, script: &Script) -> bool {
@@ -83,7 +83,7 @@ impl Shrinker {
         if self.is_spent() {
             return false;
         }
-        let run = self.run(&script, self.plant);
+        let run = self.run(&script, self.mutant);
         if run.violation.is_none_or(|violation| violation.rule != self.rule) {
             return false;
         }
@@ -98,7 +98,7 @@ impl Shrinker {
 
     /// The smallest script, with notes.
     pub(super) fn finish(mut self, seed: u64, budget: u32) -> Option<Shrunk> {
-        let told = run(&self.best, self.plant, true);
+        let told = run(&self.best, self.mutant, true);
         self.used += 1;
         let violation = told.violation?;
         for (line, done) in self.best.lines.iter_mut().zip(&told.lines) {
@@ -129,7 +129,7 @@ impl Shrinker {
 
 fn title(script: &Script, violation: &Violation, seed: u64) -> Vec<String> {
     let mut title = Vec::new();
-    if let Some(bug) = script.plant {
+    if let Some(bug) = script.mutant {
         title.push(format!("{}: {} ({}).", bug.name(), bug.summary(), bug.origin()));
     }
     title.push(format!("{}: {}.", violation.rule.name(), violation.sentence));
@@ -148,7 +148,7 @@ pub(super) fn with_lines(script: &Script, lines: Vec<Line>) -> Script {
     Script {
         lines,
         head: script.head,
-        plant: script.plant,
+        mutant: script.mutant,
         breaks: script.breaks,
         title: Vec::new(),
         tail: Vec::new(),

@@ -5,7 +5,7 @@
 //! a request may have to wait for one that is under way. An answer that never comes keeps all behind it from coming too.
 //! Where the ensemble changes nothing is demanded: who is needed may be another from one moment to the next.
 
-use node_core::{Plant, Role};
+use node_core::{Factory, Role};
 
 use super::World;
 use super::membership::set_of;
@@ -42,7 +42,7 @@ impl Waits {
     }
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// Looks whether clients are answered in time.
     pub(super) fn check_answers(&mut self) {
         if self.drawn.changes || !self.options.progress {

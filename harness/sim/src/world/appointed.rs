@@ -3,7 +3,7 @@
 
 use std::io::ErrorKind;
 
-use node_core::Plant;
+use node_core::Factory;
 
 use super::{Event, World};
 use crate::network::{Block, HostIndex};
@@ -33,7 +33,7 @@ pub(crate) struct Appointment {
     pub(crate) power: bool,
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// Appoints what happens when, in microseconds, and which disk operation fails.
     pub(crate) fn appoint(&mut self, acts: &[(u64, Act)], appointment: Appointment) {
         for (at, act) in acts {

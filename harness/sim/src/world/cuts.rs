@@ -3,7 +3,7 @@
 //! The shapes are Jepsen's (halves, isolation, ring, bridge, one way); that links are cut one by one and healed in
 //! another order is FoundationDB's swizzle.
 
-use node_core::Plant;
+use node_core::Factory;
 
 use super::nemesis::Undo;
 use super::{Event, World};
@@ -16,7 +16,7 @@ const THIRD: Chance = Chance(3_333);
 /// A direction between two members.
 type Link = (HostIndex, HostIndex);
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     pub(super) fn isolate(&mut self, host: HostIndex) {
         let links = self.links_around(host);
         self.block_for_a_while(links);

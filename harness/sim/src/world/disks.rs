@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use node_core::Plant;
+use node_core::Factory;
 use node_core::io::StoreOp;
 use node_log::{LogError, MemStorage, Storage};
 use node_wire::ids::{Epoch, Zxid};
@@ -37,7 +37,7 @@ const RETRY_US: u64 = 300_000;
 /// A process whose disk turned rotten is started within this time.
 const ROTTEN_START_US: u64 = 50_000;
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     pub(super) fn slow_disk(&mut self) {
         let host = if self.drawn.rare.stuck { self.leader() } else { self.anyone() };
         let until = self.now + self.fate.around(self.drawn.fault_us);

@@ -1,7 +1,7 @@
 //! Inputs to members, and what becomes of their effects: the driver's duties of [`node_core::io`].
 
 use node_core::io::{self, Effect, Input, StoreOp, SyncKind};
-use node_core::{Plant, Role, Status};
+use node_core::{Factory, Machine, Role, Status};
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::quorum::PacketType;
 
@@ -11,7 +11,7 @@ use crate::host::{MAX_INBOX, Source};
 use crate::network::{Cargo, EndId, HostIndex};
 use crate::outcome::Rule;
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     pub(super) fn server(&self, host: HostIndex) -> ServerId {
         self.hosts[host].id
     }
@@ -95,7 +95,7 @@ impl<P: Plant> World<P> {
         let Some(process) = self.hosts[host].process.as_mut() else { return };
         let led = process.role == Role::Leading;
         let (served, before) = (process.established, process.role);
-        let version = process.member.membership().version;
+        let version = process.member().membership().version;
         if let Input::Packet { packet, .. } = &input
             && matches!(
                 packet.kind,
@@ -114,10 +114,10 @@ impl<P: Plant> World<P> {
         }
         self.patience.hears(host, &input, self.now);
         self.stepping = Some(host);
-        process.member.step(now, input, &mut effects);
-        let status = process.member.status();
+        process.machine.step(now, input, &mut effects);
+        let status = process.member().status();
         // A member that hands over leaves its role in the step in which it commits why.
-        let changed = process.member.membership().version != version;
+        let changed = process.member().membership().version != version;
         let stood = |effect: &Effect| matches!(effect, Effect::Event(io::Event::Established { .. }));
         let stands = status.established || changed && (served || effects.iter().any(stood));
         process.role = status.role;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use node_core::Plant;
+use node_core::Factory;
 use node_core::io::Input;
 use node_wire::election::Notification;
 
@@ -82,7 +82,7 @@ fn without_hearing(vote: &Notification) -> Notification {
     Notification { hears: None, ..vote.clone() }
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// A member takes something in, perhaps a vote.
     pub(super) fn hear_vote(&mut self, host: HostIndex, input: &Input) {
         let vote = match input {

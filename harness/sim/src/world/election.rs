@@ -3,7 +3,7 @@
 //! Only the last vote for a peer matters: it waits while there is no connection, and is sent again on a new one.
 
 use bytes::BytesMut;
-use node_core::Plant;
+use node_core::Factory;
 use node_core::io::Input;
 use node_wire::client::{put_frame, take_frame};
 use node_wire::election::{MAX_NOTIFICATION, Notification};
@@ -16,7 +16,7 @@ use crate::time::Time;
 /// Between two attempts to connect when the other side refuses, at most.
 const REDIAL_US: u64 = 50_000;
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// Lets the larger id of a pair try to connect, if it is not doing so.
     pub(super) fn plan_election_dial(&mut self, host: HostIndex, peer: HostIndex) {
         let (from, to) = (host.max(peer), host.min(peer));

@@ -6,7 +6,7 @@
 //! broken. A quorum must run, of all memberships that may rule, or nothing is promised.
 
 use node_core::io::Input;
-use node_core::{Plant, Role, Status};
+use node_core::{Factory, Role, Status};
 
 use super::World;
 use super::membership::set_of;
@@ -25,7 +25,7 @@ const LATE_ELEMENT: i64 = 1_000_000_000_000;
 /// What arrives in one round at most.
 const MAX_ARRIVALS: usize = 5_000;
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// Looks whether the world gets where it must be.
     pub(super) fn look_for(&mut self, target: Target) {
         let (rule, bound_us) = match target {
@@ -50,8 +50,8 @@ impl<P: Plant> World<P> {
     }
 
     fn running(&self) -> Vec<(HostIndex, Status)> {
-        let status = |(host, machine): (HostIndex, &crate::host::Host<P>)| {
-            machine.process.as_ref().map(|process| (host, process.member.status()))
+        let status = |(host, machine): (HostIndex, &crate::host::Host<F>)| {
+            machine.process.as_ref().map(|process| (host, process.member().status()))
         };
         self.hosts.iter().enumerate().filter_map(status).collect()
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use checker::history::{EventKind, Value};
-use node_core::Plant;
+use node_core::Factory;
 use node_wire::election::Notification;
 use node_wire::ids::Zxid;
 use workloads::op::{Body, Object};
@@ -139,7 +139,7 @@ impl Recording {
     }
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// Writes a transition down, if anybody does.
     pub(super) fn write_down(&mut self, transition: impl FnOnce(&Self) -> Transition) {
         if !matches!(self.hand, Hand::Recording(_)) {

@@ -6,7 +6,7 @@
 use checker::history::{Extent, History};
 use checker::verdict::CheckResult;
 use checker::{Budget, append, ephemeral, linearizable, sequential, sessions, set, versions};
-use node_core::Plant;
+use node_core::Factory;
 use workloads::Kind;
 use workloads::judge::{Beside, Case, Effort};
 use workloads::op::Object;
@@ -17,7 +17,7 @@ use crate::outcome::Rule;
 /// What the search for an order may spend on one register of one world.
 const BUDGET: Budget = Budget::new(5_000_000, 64 << 20);
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// Judges what the clients saw.
     pub(super) fn check_history(&mut self) {
         for load in 0..self.record.loads.len() {

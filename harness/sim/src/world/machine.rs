@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use node_core::io::{Input, Recovered, StoreOp};
 use node_core::tree::TreeSnapshot;
-use node_core::{Config, Member, Phase, Plant, Role};
+use node_core::{Config, Factory, Phase, Role};
 use node_log::{Log, LogOptions, MemStorage};
 use node_wire::ids::ServerId;
 
@@ -39,7 +39,7 @@ const RELAPSE_US: u64 = 100_000;
 const EFFECTS_TO_LIVE: u64 = 12;
 
 /// A machine whose process has not started.
-pub(super) fn new_host<P: Plant>(index: HostIndex, drawn: &Drawn, dice: &mut Dice) -> Host<P> {
+pub(super) fn new_host<F: Factory>(index: HostIndex, drawn: &Drawn, dice: &mut Dice) -> Host<F> {
     let disk = MemStorage::new();
     Host {
         id: ServerId(u64::try_from(index).expect("members are few") + 1),
@@ -75,7 +75,7 @@ pub(super) fn around_zero(dice: &mut Dice, most: u64) -> i64 {
     drawn - i64::try_from(most).expect("a bounded draw")
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     fn fsync_delay(&mut self, host: HostIndex) -> u64 {
         let usual = self.dice.around(self.hosts[host].fsync_us);
         let stuck_us = self.hosts[host].slow_until.since(self.now);
@@ -404,9 +404,9 @@ impl<P: Plant> World<P> {
         let machine = &mut self.hosts[host];
         machine.life += 1;
         let life = machine.life;
-        let member = Member::new(config, recovered, machine.clock.read(self.now), self.plant);
+        let started = self.factory.start(config, recovered, machine.clock.read(self.now));
         machine.process = Some(Process {
-            member,
+            machine: started,
             log,
             store: Store::default(),
             votes: BTreeMap::new(),

@@ -1,7 +1,7 @@
 //! Ensembles that change: what their members are started with, and who could decide by what is known.
 
 use bytestring::ByteString;
-use node_core::{ClientRules, Plant, Reconfiguration};
+use node_core::{ClientRules, Factory, Reconfiguration};
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::membership::{Membership, ServerLine, ServerRole};
 
@@ -35,7 +35,7 @@ pub(super) fn show_membership(membership: &Membership) -> String {
     format!("{version}: {}", servers.iter().map(server).collect::<Vec<_>>().join(" "))
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// What members are told of their clients and of their ensemble.
     pub(super) fn client_rules(&self) -> ClientRules {
         let rules = ClientRules {
@@ -87,7 +87,7 @@ impl<P: Plant> World<P> {
             return vec![set_of(0..self.drawn.members)];
         }
         let Some(process) = &self.hosts[host].process else { return Vec::new() };
-        let active = process.member.membership();
+        let active = process.member().membership();
         let mut says = vec![self.voters(active)];
         says.extend(self.judge.pending(host, active.version).map(|voters| set_of(voters.iter().copied())));
         says
@@ -101,7 +101,8 @@ impl<P: Plant> World<P> {
         let last = self.judge.last_membership();
         let knows = |host: &HostIndex| {
             let process = self.hosts[*host].process.as_ref();
-            bit(*host) & set > 0 && process.is_some_and(|process| process.member.membership().version >= last)
+            bit(*host) & set > 0
+                && process.is_some_and(|process| process.member().membership().version >= last)
         };
         (last == Zxid::ZERO || (0..self.hosts.len()).any(|host| knows(&host))) && self.is_quorum_of_all(set)
     }
@@ -122,7 +123,7 @@ impl<P: Plant> World<P> {
         }
         for host in 0..self.hosts.len() {
             if let Some(process) = &self.hosts[host].process {
-                let finding = self.judge.check_ruling(host, process.member.membership());
+                let finding = self.judge.check_ruling(host, process.member().membership());
                 self.judged(finding);
             }
         }

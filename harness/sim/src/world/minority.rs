@@ -12,7 +12,7 @@
 //! A member asks the voters that it knows of. One that was away while the ensemble moved on may know nobody but the dead,
 //! and nobody tells it who rules: of such a member nothing is promised before they come back.
 
-use node_core::{Plant, Role, Status};
+use node_core::{Factory, Role, Status};
 
 use super::World;
 use super::membership::{Set, set_of};
@@ -20,7 +20,7 @@ use super::stages::roles;
 use crate::dice::{Dice, HALF, Part};
 use crate::network::HostIndex;
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// Draws who stays dead while all others are healed: nobody, or less than half.
     pub(super) fn leave_some_dead(&mut self) {
         let mut dice = Dice::part(self.drawn.seed, Part::Minority);
@@ -83,7 +83,7 @@ impl<P: Plant> World<P> {
     pub(super) fn not_a_quorum(&self) -> Option<String> {
         let living = self.hosts.iter().enumerate().filter(|(host, _)| !self.left_dead.contains(host));
         let statuses: Option<Vec<(HostIndex, Status)>> =
-            living.map(|(host, machine)| Some((host, machine.process.as_ref()?.member.status()))).collect();
+            living.map(|(host, machine)| Some((host, machine.process.as_ref()?.member().status()))).collect();
         let Some(statuses) = statuses else { return Some("a member is not running".to_owned()) };
         let told = self.told_who_rules(&statuses);
         let of_them = || statuses.iter().filter(|(host, _)| set_of([*host]) & told > 0);

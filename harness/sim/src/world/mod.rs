@@ -54,8 +54,9 @@ mod wires;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use harness_mutants::{Driver, Mutant};
 use node_core::io::Effect;
-use node_core::{Plant, TICK};
+use node_core::{Factory, TICK};
 
 use crate::client::{Client, ClientConn, Wake};
 use crate::counters::Counters;
@@ -139,7 +140,7 @@ enum Event {
 }
 
 /// Everything there is.
-pub(crate) struct World<P: Plant> {
+pub(crate) struct World<F: Factory> {
     now: Time,
     queue: Queue<Event>,
     dice: Dice,
@@ -147,9 +148,11 @@ pub(crate) struct World<P: Plant> {
     fate: Dice,
     turn: u64,
     drawn: Drawn,
-    plant: P,
+    factory: F,
+    /// What the driver of its members does wrong.
+    driver: Driver,
     options: Options,
-    hosts: Vec<Host<P>>,
+    hosts: Vec<Host<F>>,
     links: Links,
     conns: Vec<Conn>,
     conns_in_use: Vec<usize>,
@@ -197,16 +200,16 @@ pub(crate) struct World<P: Plant> {
     reduction: Reduction,
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// A world as its seed draws it, before anything happened.
-    pub(crate) fn new(seed: u64, options: Options, plant: P) -> Self {
+    pub(crate) fn new(seed: u64, options: Options, factory: F) -> Self {
         let mut dice = Dice::new(seed);
         let drawn = Drawn::new(seed, options.only, &mut dice);
-        Self::of(drawn, dice, options, plant)
+        Self::of(drawn, dice, options, factory)
     }
 
     /// The world of a climate, drawn or not.
-    pub(crate) fn of(drawn: Drawn, mut dice: Dice, options: Options, plant: P) -> Self {
+    pub(crate) fn of(drawn: Drawn, mut dice: Dice, options: Options, factory: F) -> Self {
         let links = Links::new(drawn.hosts(), || dice.between(drawn.link_us.0, drawn.link_us.1));
         let hosts = (0..drawn.hosts()).map(|index| machine::new_host(index, &drawn, &mut dice)).collect();
         let record = Record::new(&drawn, &mut dice);
@@ -254,7 +257,8 @@ impl<P: Plant> World<P> {
             turn: 0,
             dice,
             drawn,
-            plant,
+            factory,
+            driver: options.mutant.map_or(Driver::Sound, Mutant::driver),
             options,
         }
     }

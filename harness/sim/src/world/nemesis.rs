@@ -3,7 +3,7 @@
 //! A fault is resolved when it is injected (who leads now), counted, and carries its own end with it, so that
 //! healing is nothing but ending all faults at once. Faults overlap freely.
 
-use node_core::{Plant, Role};
+use node_core::{Factory, Role};
 
 use super::machine::around_zero;
 use super::{Event, World};
@@ -41,7 +41,7 @@ pub(super) enum Undo {
     Restore(HostIndex),
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// Injects the next fault and plans the one after it.
     pub(super) fn next_fault(&mut self) {
         if !self.in_chaos() {

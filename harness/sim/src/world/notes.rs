@@ -2,7 +2,7 @@
 
 use checker::history::{Function, Value};
 use node_core::io::{Effect, Event, Input, StoreOp};
-use node_core::{Plant, Role};
+use node_core::{Factory, Role};
 use node_wire::client::{
     ConnectResponse, CreateRequest, ErrorCode, EventType, OpCode, PathWatch, ReplyHeader, SetDataRequest,
     WatcherEvent, XID_PING, XID_WATCH,
@@ -20,7 +20,7 @@ use super::membership::show_membership;
 use crate::client;
 use crate::network::{EndId, HostIndex};
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// An effect as a reader of the protocol wants to see it; nothing of what is said often and means little.
     pub(super) fn describe_effect(&self, host: HostIndex, effect: &Effect) -> String {
         let me = host + 1;
@@ -77,9 +77,9 @@ impl<P: Plant> World<P> {
 
     /// How each member stands.
     pub(crate) fn standings(&self) -> Vec<String> {
-        let one = |(index, host): (usize, &crate::host::Host<P>)| {
+        let one = |(index, host): (usize, &crate::host::Host<F>)| {
             let durable = self.judge.durable(index);
-            match host.process.as_ref().map(|process| process.member.status()) {
+            match host.process.as_ref().map(|process| process.member().status()) {
                 None => format!("s{} is down; its disk holds the log up to {durable}", index + 1),
                 Some(status) => format!(
                     "s{} {}{}: epoch {} (accepted {}), logged {}, on disk {durable}, applied {}",

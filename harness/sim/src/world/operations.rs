@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use checker::history::{Event as Line, EventKind};
-use node_core::Plant;
+use node_core::Factory;
 use node_wire::client::{
     ChildrenResponse, CreateResponse, ErrorCode, GetDataResponse, ReplyHeader, SetDataResponse, XID_PING,
     XID_WATCH,
@@ -29,7 +29,7 @@ const IDLE_US: u64 = 20_000;
 /// How long the client that reads everything last thinks before each.
 const LAST_READS_US: u64 = 1_000;
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     pub(super) fn act(&mut self, index: usize) {
         if !self.clients[index].ready {
             return;

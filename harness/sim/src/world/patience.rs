@@ -18,7 +18,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use node_core::io::{ConnId, Event, FELL_SILENT, Input, StoreOp};
-use node_core::{Plant, Role, Status};
+use node_core::{Factory, Role, Status};
 use node_wire::ids::{Epoch, ServerId, Zxid};
 use node_wire::quorum::PacketType;
 
@@ -175,7 +175,7 @@ impl Patience {
     }
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// Within this a proposal is committed.
     pub(super) fn commit_bound_us(&self) -> u64 {
         let drawn = &self.drawn;
@@ -292,7 +292,7 @@ impl<P: Plant> World<P> {
 
     fn promised(&self, host: HostIndex) -> Epoch {
         let process = self.hosts[host].process.as_ref();
-        process.map_or(Epoch::ZERO, |process| process.member.status().accepted_epoch)
+        process.map_or(Epoch::ZERO, |process| process.member().status().accepted_epoch)
     }
 
     pub(super) fn suffices(&self, set: Set) -> bool {

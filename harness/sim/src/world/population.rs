@@ -4,7 +4,7 @@
 //! session. What it asks, and what the answers mean, is in [`operations`](super::operations).
 
 use bytes::Bytes;
-use node_core::Plant;
+use node_core::Factory;
 use node_core::io::{ClientId, Input};
 use node_wire::client::{ConnectRequest, Request};
 use node_wire::ids::Zxid;
@@ -38,7 +38,7 @@ const LATE: Chance = Chance(2_500);
 /// How often a scout that loses its connection begins anew, where it is content to read.
 const FORGETFUL: Chance = Chance(3_000);
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// Lets the clients come in.
     pub(super) fn populate(&mut self) {
         let (scribes, all) = (self.drawn.clients, self.drawn.clients + self.drawn.visitors);

@@ -1,7 +1,7 @@
 //! What probers do in a world, and what is made of their answers ([`crate::prober`]).
 
 use bytes::Bytes;
-use node_core::Plant;
+use node_core::Factory;
 use node_wire::client::{ConnectResponse, ErrorCode, Id, ReplyHeader};
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::Reader;
@@ -17,7 +17,7 @@ use crate::script::{Deed, Transition};
 /// Ways over a link that a prober pauses for, at most: a write of it is under way for as long.
 const LINKS: u64 = 4;
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// A prober's next batch.
     pub(super) fn probers(&mut self, index: usize) {
         let client = &mut self.clients[index];
@@ -273,7 +273,7 @@ impl<P: Plant> World<P> {
     pub(super) fn check_lists(&mut self) {
         for host in 0..self.hosts.len() {
             if let Some(process) = &self.hosts[host].process {
-                let finding = self.judge.law_of_lists(host, &process.member.tree());
+                let finding = self.judge.law_of_lists(host, &process.member().tree());
                 self.judged(finding);
             }
         }

@@ -10,7 +10,7 @@
 //! outside of the set, because two quorums that share a member may both be connected within; and whoever is led
 //! by hearsay alone, beyond a bridge, is promised nothing.
 
-use node_core::{Plant, Role};
+use node_core::{Factory, Role};
 
 use super::membership::{Set, is_quorum, set_of};
 use super::{Event, World};
@@ -120,7 +120,7 @@ impl Progress {
     }
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     fn progress_bound_us(&self) -> u64 {
         let init_ms = u64::from(self.drawn.init_limit) * self.drawn.tick_time_ms;
         (BOUND_TIMEOUTS * self.drawn.peer_timeout_ms + init_ms) * 1000 + self.drawn.rare.longest_us()

@@ -1,6 +1,6 @@
 //! A drawn world written down: inputs to members by what they mean.
 
-use node_core::Plant;
+use node_core::Factory;
 use node_core::io::{ClientId, ConnId, Input};
 use node_wire::ids::Zxid;
 use node_wire::quorum::PacketType;
@@ -12,10 +12,10 @@ use crate::outcome::Violation;
 use crate::script::{Head, Kind, Line, Reduction, Transition};
 use crate::{Options, Outcome};
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// Lives through a seed's world, without what is left out of it.
-    pub(crate) fn reduced(seed: u64, options: Options, plant: P, reduction: &Reduction) -> Self {
-        let mut world = Self::new(seed, options, plant);
+    pub(crate) fn reduced(seed: u64, options: Options, factory: F, reduction: &Reduction) -> Self {
+        let mut world = Self::new(seed, options, factory);
         reduction.apply(&mut world.drawn);
         world.reduction = reduction.clone();
         world

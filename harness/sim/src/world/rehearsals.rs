@@ -18,7 +18,7 @@
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use node_core::Plant;
+use node_core::Factory;
 use node_core::io::StoreOp;
 use node_core::tree::TreeSnapshot;
 use node_log::{Log, LogError, MemStorage, Recovered, Storage};
@@ -85,7 +85,7 @@ fn lose_power(disk: &MemStorage, dice: &mut Dice) {
     });
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// A fork of a member's disk, where that is well. None where nothing would be judged, or where the disk follows a script.
     fn rehearses(&self, host: HostIndex) -> Option<MemStorage> {
         let machine = &self.hosts[host];

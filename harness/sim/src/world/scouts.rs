@@ -1,7 +1,7 @@
 //! What scouts do in a world, and what is made of their answers ([`crate::scout`]).
 
 use bytes::Bytes;
-use node_core::Plant;
+use node_core::Factory;
 use node_wire::client::{
     ErrorCode, EventType, GetDataResponse, MultiResponse, MultiResult, ReplyHeader, WatcherEvent,
 };
@@ -17,7 +17,7 @@ use crate::script::{Deed, Transition};
 /// How what is counted is called.
 const COUNTED: [&str; 2] = ["count", "bytes"];
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// A scout's next quest.
     pub(super) fn scouts(&mut self, index: usize) {
         let ttl_ms = self.drawn.mortal_ms;
@@ -206,7 +206,7 @@ impl<P: Plant> World<P> {
     pub(super) fn parted_twins(&self) -> Option<String> {
         let running = self.hosts.iter().filter_map(|host| Some((host.id, host.process.as_ref()?)));
         for (id, process) in running {
-            let image = process.member.tree().to_image();
+            let image = process.member().tree().to_image();
             let data_of = |path: String| {
                 image.nodes.iter().find(|node| *node.path == *path).map(|node| node.data.clone())
             };
@@ -222,7 +222,7 @@ impl<P: Plant> World<P> {
     pub(super) fn not_reaped(&self) -> Option<String> {
         let leader = self.hosts.iter().find(|host| {
             let leads = |status: node_core::Status| status.role == node_core::Role::Leading;
-            host.process.as_ref().is_some_and(|process| leads(process.member.status()))
+            host.process.as_ref().is_some_and(|process| leads(process.member().status()))
         })?;
         let wall_ms = leader.clock.read(self.now).wall_ms;
         let path = self.judge.overdue(wall_ms)?;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use node_core::io::{ClientId, Event, Input, StoreOp};
-use node_core::{Plant, Role};
+use node_core::{Factory, Role};
 use node_wire::ids::{ServerId, SessionId, Zxid};
 use node_wire::jute::Reader;
 use node_wire::quorum::{ForwardedRequest, PacketType, PingTouches, Revalidate};
@@ -99,7 +99,7 @@ fn duration(timeout_ms: i32) -> Duration {
     Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0))
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// Before an input reaches a core: what it tells of sessions.
     pub(super) fn hear(&mut self, host: HostIndex, input: &Input) {
         match input {
@@ -223,7 +223,7 @@ impl<P: Plant> World<P> {
             // One that was deposed and has not noticed knows nothing of the sessions that began since.
             let knows = || {
                 let process = self.hosts[host].process.as_ref();
-                process.is_some_and(|process| process.member.tree().tree().session(session).is_some())
+                process.is_some_and(|process| process.member().tree().tree().session(session).is_some())
             };
             (late && knows()).then_some((session, silence.as_millis(), timeout_ms))
         });
@@ -240,7 +240,7 @@ impl<P: Plant> World<P> {
     fn check_welcome(&mut self, host: HostIndex, client: ClientId, told_ms: i32) {
         let Some(greeting) = self.ears.greetings.remove(&client) else { return };
         let Some(process) = &self.hosts[host].process else { return };
-        let applied = process.member.status().last_applied;
+        let applied = process.member().status().last_applied;
         let finding = self.judge.takes_in(host, greeting.seen, applied);
         self.judged(finding);
         let tick_ms = i32::try_from(self.drawn.tick_time_ms).unwrap_or(i32::MAX);

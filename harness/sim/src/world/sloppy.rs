@@ -11,8 +11,9 @@
 
 use std::io::ErrorKind;
 
+use harness_mutants::Driver;
+use node_core::Factory;
 use node_core::io::StoreOp;
-use node_core::{Bug, Plant};
 use node_log::{Log, LogError};
 
 use super::World;
@@ -26,10 +27,10 @@ const FAILS: Chance = Chance(100);
 /// Disk operations within which it does.
 const OPERATIONS: u64 = 3;
 
-impl<P: Plant> World<P> {
-    /// Before a batch is carried out: lets the disk fail it, if the bug is planted that shows then.
+impl<F: Factory> World<F> {
+    /// Before a batch is carried out: lets the disk fail it, where the driver goes on then.
     pub(super) fn tempt(&mut self, host: HostIndex, batch: &[(u64, StoreOp)]) {
-        if self.plant.has(Bug::LogHole)
+        if self.driver == Driver::SkipsFailedWrites
             && self.in_chaos()
             && !self.is_scripted()
             && batch.iter().all(|(_, op)| matches!(op, StoreOp::Append(_)))
@@ -43,14 +44,14 @@ impl<P: Plant> World<P> {
 
     /// After a batch was carried out: the disk is well again.
     pub(super) fn relent(&mut self, host: HostIndex) {
-        if self.plant.has(Bug::LogHole) {
+        if self.driver == Driver::SkipsFailedWrites {
             self.hosts[host].disk.heal();
         }
     }
 
     /// After a batch was not carried out: true when the driver goes on all the same.
     pub(super) fn goes_on(&mut self, host: HostIndex, batch: &[(u64, StoreOp)], error: &LogError) -> bool {
-        if !self.plant.has(Bug::LogHole) || !matches!(error, LogError::Io { .. }) {
+        if self.driver != Driver::SkipsFailedWrites || !matches!(error, LogError::Io { .. }) {
             return false;
         }
         self.line(host, "write-failed", [0, 0], || format!("failed to {error}, and goes on"));

@@ -5,7 +5,7 @@
 //! register and converge, then see every session off. Each stage has a bound of virtual time, stated here; a
 //! world that is not through by then has failed as surely as one that broke a promise.
 
-use node_core::{Plant, Role, Status};
+use node_core::{Factory, Role, Status};
 use node_wire::ids::Zxid;
 
 use super::{Event, World};
@@ -55,7 +55,7 @@ pub(super) enum Stage {
     Over,
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     pub(super) fn in_chaos(&self) -> bool {
         self.stage == Stage::Chaos
     }
@@ -241,7 +241,7 @@ impl<P: Plant> World<P> {
     fn check_sessions(&mut self) {
         for host in 0..self.hosts.len() {
             if let Some(process) = &self.hosts[host].process {
-                let tree = process.member.tree();
+                let tree = process.member().tree();
                 let finding =
                     self.judge.check_sessions(host, &tree).and_then(|()| self.judge.check_count(host, &tree));
                 self.judged(finding);
@@ -250,7 +250,7 @@ impl<P: Plant> World<P> {
     }
 
     fn statuses(&self) -> Option<Vec<Status>> {
-        self.hosts.iter().map(|host| host.process.as_ref().map(|process| process.member.status())).collect()
+        self.hosts.iter().map(|host| host.process.as_ref().map(|process| process.member().status())).collect()
     }
 
     /// What keeps the ensemble from being led, if anything does.

@@ -4,7 +4,7 @@
 //! real implementations were. A trap waits for the first member that comes to its point, or for a later one.
 
 use node_core::io::StoreOp;
-use node_core::{Phase, Plant};
+use node_core::{Factory, Phase};
 
 use super::World;
 use super::nemesis::Undo;
@@ -59,7 +59,7 @@ pub(super) struct Armed {
     down_us: u64,
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     /// Sets a trap, which waits until the world is healed, and gives an occasion to step into it.
     pub(super) fn set_trap(&mut self) {
         let trap = Trap::ALL[self.fate.index(Trap::ALL.len())];

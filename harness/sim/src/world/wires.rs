@@ -1,7 +1,7 @@
 //! Quorum connections: dialled, used, closed, reset; and links that hold what travels on them.
 
 use bytes::BytesMut;
-use node_core::Plant;
+use node_core::Factory;
 use node_core::io::{ConnId, Input};
 use node_wire::ids::ServerId;
 use node_wire::jute::Writer;
@@ -17,7 +17,7 @@ const STREAM_TIMEOUTS: u64 = 3;
 /// Most packets take no more bytes than this.
 const ROOM_FOR_PACKET: usize = 256;
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     pub(super) fn dial(&mut self, from: HostIndex, leader: ServerId) {
         let life = self.hosts[from].life;
         let target = self.index_of(leader).filter(|to| *to != from);

@@ -12,8 +12,8 @@ use anyhow::{Context, anyhow, bail};
 use bollard::models::{NetworkCreateRequest, VolumeCreateRequest};
 use futures_util::future::{join_all, try_join_all};
 use harness_agent::protocol::{Command, SignalName};
+use harness_mutants::Mutant;
 use harness_systems::{Berth, Contained, ContainerPorts};
-use node_core::Bug;
 use runs::member::MemberId;
 use runs::views;
 use tokio::net::TcpStream;
@@ -177,7 +177,7 @@ impl DockerCluster {
             voters: self.voters(),
             id,
             peer_timeout: self.settings.peer_timeout,
-            bug: self.settings.plant.map(Bug::name),
+            bug: self.settings.mutant.map(Mutant::name),
             lose_unsynced,
         };
         let system = contained(&self.settings)?;
@@ -301,9 +301,9 @@ impl DockerCluster {
 
 /// What does not fit together is refused before anything is made.
 fn refuse(settings: &MemberSettings, docker: &DockerSettings, engine: &Engine) -> Result<(), Failure> {
-    if let (Some(image), Some(bug)) = (&docker.image, settings.plant) {
+    if let (Some(image), Some(bug)) = (&docker.image, settings.mutant) {
         return Err(Failure::usage(format!(
-            "--plant {}: bugs are planted in the bundled node only; leave out --image {image}",
+            "--mutant {}: bugs are planted in the bundled node only; leave out --image {image}",
             bug.name()
         )));
     }

@@ -108,7 +108,7 @@ pub(super) fn agrees(run: &RunInfo, options: &RunOptions, folder: &Path) -> Resu
         ("time_limit_ms", run.time_limit_ms == whole_milliseconds(options.time_limit)),
         ("operation_timeout_ms", run.operation_timeout_ms.is_none_or(|ms| ms == op_timeout)),
         ("overlap", run.overlap == options.overlap),
-        ("plant", run.plant.as_deref() == options.plant.map(|bug| bug.name())),
+        ("mutant", run.mutant.as_deref() == options.mutant.map(|bug| bug.name())),
     ];
     match agreements.iter().find(|(_, agrees)| !agrees) {
         None => Ok(()),

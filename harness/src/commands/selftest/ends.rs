@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use node_core::Bug;
-
-use super::recipes::Recipe;
+use harness_mutants::{Mutant, Recipe};
 
 /// What came of a bug.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    pub(super) bug: Bug,
+    pub(super) bug: Mutant,
     pub(super) end: End,
 }
 

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use harness_mutants::Mutant;
 use harness_sim::{Options, Rule, simulate};
-use node_core::Bug;
 
 use crate::progress::Progress;
 use crate::progress::line::Line;
@@ -83,7 +83,7 @@ pub(super) struct Size {
 /// What came of a bug.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    pub(super) bug: Bug,
+    pub(super) bug: Mutant,
     pub(super) inside: Quarry,
     pub(super) outside: Quarry,
     pub(super) size: Option<Size>,
@@ -116,14 +116,14 @@ impl Hunted {
 /// A bug, and whether the members are looked into.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    bug: Bug,
+    bug: Mutant,
     look_inside: bool,
     worlds: u64,
 }
 
 impl Piece {
     fn options(self) -> Options {
-        Options { plant: Some(self.bug), look_inside: self.look_inside, ..Options::default() }
+        Options { mutant: Some(self.bug), look_inside: self.look_inside, ..Options::default() }
     }
 
     fn way(self) -> &'static str {
@@ -133,7 +133,7 @@ impl Piece {
 
 /// Hunts all of them.
 pub(super) fn hunt(
-    bugs: &[Bug],
+    bugs: &[Mutant],
     bounds: Bounds,
     stop: &dyn Fn() -> bool,
     progress: &Progress,
@@ -216,7 +216,7 @@ fn sizes(
     quarries: &[(Piece, Quarry)],
     jobs: usize,
     stop: &dyn Fn() -> bool,
-) -> anyhow::Result<Vec<(Bug, Option<Size>)>> {
+) -> anyhow::Result<Vec<(Mutant, Option<Size>)>> {
     let mut found: Vec<(Piece, u64)> = Vec::new();
     for (piece, quarry) in quarries {
         if let Some(first) = quarry.found()

@@ -5,11 +5,10 @@ use std::time::Instant;
 use anyhow::Context;
 use checker::verdict::Verdict;
 use clap::Parser;
-use node_core::Bug;
+use harness_mutants::{Mutant, Recipe};
 use tokio::runtime::Runtime;
 
 use super::ends::{End, Row};
-use super::recipes::{self, Recipe};
 use super::table;
 use crate::cli::{Cli, Command, SelftestArgs};
 use crate::commands::run::{Order, make};
@@ -20,11 +19,11 @@ use crate::progress::Progress;
 use crate::run::interrupt::Interrupt;
 
 /// Hunts with real runs.
-pub(super) fn selftest(args: &SelftestArgs, bugs: &[Bug], progress: &Progress) -> Result<Exit, Failure> {
+pub(super) fn selftest(args: &SelftestArgs, bugs: &[Mutant], progress: &Progress) -> Result<Exit, Failure> {
     let (_runtime, interrupt) = noticed()?;
     let mut rows = Vec::new();
     for bug in bugs {
-        let end = match recipes::of(*bug) {
+        let end = match bug.recipe() {
             Err(reason) => End::SimulatorOnly(reason),
             Ok(recipe) => one(args, *bug, recipe, progress, &|| interrupt.was_asked())?,
         };
@@ -50,7 +49,7 @@ fn noticed() -> anyhow::Result<(Runtime, Interrupt)> {
 
 fn one(
     args: &SelftestArgs,
-    bug: Bug,
+    bug: Mutant,
     recipe: Recipe,
     progress: &Progress,
     interrupted: &dyn Fn() -> bool,
@@ -88,9 +87,9 @@ fn one(
     Ok(End::NotFound { recipe, runs: recipe.tries, took: begun.elapsed() })
 }
 
-fn options(args: &SelftestArgs, bug: Bug, recipe: Recipe, run: u32) -> Result<RunOptions, Failure> {
+fn options(args: &SelftestArgs, bug: Mutant, recipe: Recipe, run: u32) -> Result<RunOptions, Failure> {
     let line = format!(
-        "harness run --cluster {} --nemesis {} --workload {} --plant {} --seed {run} --name selftest-{} {}",
+        "harness run --cluster {} --nemesis {} --workload {} --mutant {} --seed {run} --name selftest-{} {}",
         args.cluster,
         recipe.nemesis,
         recipe.workload,
@@ -110,6 +109,7 @@ fn options(args: &SelftestArgs, bug: Bug, recipe: Recipe, run: u32) -> Result<Ru
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nemesis::catalogue;
 
     #[test]
     fn after_an_interrupt_no_other_run_is_begun() {
@@ -119,10 +119,17 @@ mod tests {
         let Ok(Command::Selftest(args)) = Cli::try_parse_from(line).map(|cli| cli.command) else {
             panic!("a selftest")
         };
-        let bug = Bug::ALL.iter().find(|bug| recipes::of(**bug).is_ok()).expect("a bug with a recipe");
-        let recipe = recipes::of(*bug).expect("a recipe");
+        let bug = harness_mutants::ALL.iter().find(|bug| bug.recipe().is_ok()).expect("a bug with a recipe");
+        let recipe = bug.recipe().expect("a recipe");
         let end = one(&args, *bug, recipe, &Progress::on_stderr(), &|| true);
         assert!(matches!(end, Err(Failure::Interrupted)));
         assert!(!store.exists(), "nothing was begun");
+    }
+
+    #[test]
+    fn every_recipe_breaks_what_the_catalogue_can_break() {
+        for recipe in harness_mutants::ALL.iter().filter_map(|mutant| mutant.recipe().ok()) {
+            assert!(catalogue::parse_list(recipe.nemesis).is_ok(), "{recipe:?}");
+        }
     }
 }

@@ -61,9 +61,9 @@ fn strings<const N: usize>(cells: [&str; N]) -> Vec<String> {
 /// What a document says before its table.
 const PREFACE: &str = "# The bug zoo
 
-Bugs that implementations of ZAB and of fast leader election really had, or that a careful reader would make, planted in the
-core behind failpoints (`node_core::plant`), and what finds each of them in the simulator. The `node` binary holds none of them.
-`harness list plants` says in a line what each does. This document is what
+Bugs that implementations of ZAB and of fast leader election really had, or that a careful reader would make, planted in members
+(`harness/mutants`, a file each), and what finds each of them in the simulator. The `node` binary holds none of them.
+`harness list mutants` says in a line what each does. This document is what
 
     harness selftest --seeds 1000 --format markdown > harness/sim/ZOO.md
 
@@ -329,6 +329,8 @@ fn json_of_runs(rows: &[ends::Row], cluster: &str) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use harness_mutants::Mutant;
+
     use super::*;
 
     fn hunted(outside: Quarry) -> Hunted {
@@ -336,7 +338,12 @@ mod tests {
             let (rule, took) = (harness_sim::Rule::Durability, std::time::Duration::from_secs(1));
             Quarry::Found(super::super::hunt::Found { seed, rule, sentence: String::new(), took })
         };
-        let row = Row { bug: node_core::Bug::CommitAlone, inside: found(7), outside, size: None };
+        let row = Row {
+            bug: Mutant::named("commit-alone").expect("a mutant"),
+            inside: found(7),
+            outside,
+            size: None,
+        };
         Hunted { rows: vec![row], ..Hunted::default() }
     }
 

@@ -42,7 +42,7 @@ pub(super) fn bundled(berth: &Berth<'_>) -> Vec<String> {
         flag("server", format!("{}={address}:{QUORUM_PORT}:{ELECTION_PORT}{role}", server.0));
     }
     if let Some(bug) = berth.bug {
-        flag("plant", bug.to_owned());
+        flag("mutant", bug.to_owned());
     }
     command.extend(["--events", "--note-synced"].map(str::to_owned));
     if berth.lose_unsynced {
@@ -100,7 +100,7 @@ mod tests {
         for words in [
             "/harness member --id 2 --data-dir /data --client-addr 0.0.0.0:2181",
             "--server 1=192.0.2.1:2888:3888 --server 2=192.0.2.2:2888:3888:observer",
-            "--plant commit-alone",
+            "--mutant commit-alone",
             "--events --note-synced --cut-unsynced",
         ] {
             assert!(command.contains(words), "{words}: {command}");

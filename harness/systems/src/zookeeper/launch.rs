@@ -79,7 +79,7 @@ impl Installed {
             }
         }
         if let Some(bug) = bug {
-            command.arg("--plant").arg(bug);
+            command.arg("--mutant").arg(bug);
         }
         if lose_unsynced {
             command.arg("--cut-unsynced");

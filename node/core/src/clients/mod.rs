@@ -91,10 +91,6 @@ enum Pending {
 }
 
 impl Pending {
-    fn is_write(&self, cxid: i32) -> bool {
-        matches!(self, Self::Write { xid, .. } if *xid == cxid)
-    }
-
     /// True for a write that only the member may ask for at which the session is.
     fn is_change(&self) -> bool {
         matches!(self, Self::Write { op, .. } if *op != OpCode::CloseSession)
@@ -520,31 +516,6 @@ impl Clients {
         }
     }
 
-    /// True when a write of this session waits for its transaction here.
-    pub(crate) fn awaits(&self, session: SessionId, cxid: i32) -> bool {
-        let client = self.by_session.get(&session).and_then(|id| self.clients.get(id));
-        client.is_some_and(|client| client.queue.iter().any(|pending| pending.is_write(cxid)))
-    }
-
-    /// A write that waits for its transaction will have none. False when nobody here waits for it.
-    pub(crate) fn refuse(
-        &mut self,
-        session: SessionId,
-        cxid: i32,
-        error: ErrorCode,
-        tree: &Tree,
-        out: &mut Vec<Effect>,
-    ) -> bool {
-        let Some(&id) = self.by_session.get(&session) else { return false };
-        let Some(client) = self.clients.get_mut(&id) else { return false };
-        let Some(write) = client.queue.iter_mut().find(|pending| pending.is_write(cxid)) else {
-            return false;
-        };
-        *write = Pending::Answer { xid: cxid, error };
-        self.drain(id, tree, out);
-        true
-    }
-
     /// The leader's quorum has spoken on the oldest sync of this client that waits.
     pub(crate) fn synced(&mut self, id: ClientId, tree: &Tree, out: &mut Vec<Effect>) {
         let Some(client) = self.clients.get_mut(&id) else { return };
@@ -589,13 +560,6 @@ impl Clients {
     /// A transaction was applied: whoever watches is told. Before any reply that shows it.
     pub(crate) fn tell(&mut self, seen: &[Seen], out: &mut Vec<Effect>) {
         self.watches.tell(seen, out);
-    }
-
-    /// The planted bug: no watch is spent.
-    pub(crate) fn tell_for_ever(&mut self, seen: &[Seen], out: &mut Vec<Effect>) {
-        let before = self.watches.clone();
-        self.watches.tell(seen, out);
-        self.watches = before;
     }
 
     /// A transaction was applied, and whoever watches was told: whoever asked for it here is answered.
@@ -760,7 +724,6 @@ fn prove(who: &mut Vec<Id>, body: Bytes, super_digest: Option<&ByteString>) -> R
 
 #[cfg(test)]
 mod tests {
-    use node_wire::snapshot::Image;
 
     use super::*;
 
@@ -770,7 +733,7 @@ mod tests {
         let rules = ClientRules::default();
         let first = |epoch, zxid| {
             let mut clients = Clients::new(ServerId(3), &rules, now, Epoch(epoch), Zxid(zxid));
-            clients.new_session(&Tree::from_image(&Image::default()))
+            clients.new_session(&Tree::default())
         };
         assert_eq!(first(0, 0).0 & 0xffff, 1);
         let lives = [first(0, 0), first(5, 0x3_0000_0007), first(6, 0x6_0000_0001), first(6, 0x6_0000_0002)];

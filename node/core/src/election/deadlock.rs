@@ -9,7 +9,7 @@ use node_wire::ids::{Epoch, Round, Zxid};
 
 use super::lookup::Vote;
 use super::{Election, Outbox};
-use crate::plant::Plant;
+use crate::zab::Protocol;
 
 /// How long a candidate waits to be in touch with a quorum before it stands back.
 pub(super) const PATIENCE: Duration = Duration::from_millis(200);
@@ -25,7 +25,7 @@ pub(super) const FORGIVENESS: Duration = Duration::from_millis(500);
 /// each of the others for as long. Longer than [`STALEMATE`]: else it would be gone when the vote that it lacks comes.
 pub(super) const PERSISTENCE: Duration = Duration::from_secs(2);
 
-impl<P: Plant> Election<P> {
+impl<P: Protocol> Election<P> {
     /// Who is in touch with no quorum can't win, and its candidacy keeps others from agreeing: it steps aside, and comes back
     /// when it is in touch with one. Who is, with one that does not vote for it, steps aside later, and comes back when each of
     /// the others had as much time. And who is no longer in touch with the candidate that it votes for takes its vote back.
@@ -48,7 +48,7 @@ impl<P: Plant> Election<P> {
         if reaches_quorum && stands_back && lookup.gives_way_until.is_none_or(|until| at >= until) {
             lookup.gives_way_until = None;
             lookup.own = lookup.candidacy;
-            if lookup.own.rank(self.plant) <= lookup.proposal.rank(self.plant) {
+            if lookup.own.rank(self.zab) <= lookup.proposal.rank(self.zab) {
                 return;
             }
             lookup.proposal = lookup.own;
@@ -115,12 +115,12 @@ impl<P: Plant> Election<P> {
             return self.forgive(at, out);
         }
         let stands = |vote: &&Vote| {
-            let better = vote.rank(self.plant) > lookup.proposal.rank(self.plant);
+            let better = vote.rank(self.zab) > lookup.proposal.rank(self.zab);
             let wait = if better { FORGIVENESS } else { STALEMATE };
             let since = lookup.stand_since(voters_of(vote).into_iter().chain([self.me]));
             since.is_some_and(|since| at >= since + wait)
         };
-        let choice = choices.filter(stands).max_by_key(|vote| vote.rank(self.plant)).copied();
+        let choice = choices.filter(stands).max_by_key(|vote| vote.rank(self.zab)).copied();
         let Some(choice) = choice else { return };
         let Some(lookup) = &mut self.lookup else { return };
         lookup.avoided = Some(lookup.proposal.leader);
@@ -138,9 +138,9 @@ impl<P: Plant> Election<P> {
         self.in_vain.clear();
         let Some(lookup) = self.lookup.as_ref() else { return };
         let heard = lookup.ballots.values().filter(|vote| self.in_touch(vote.leader, at));
-        let Some(best) = heard.max_by_key(|vote| vote.rank(self.plant)).copied() else { return };
+        let Some(best) = heard.max_by_key(|vote| vote.rank(self.zab)).copied() else { return };
         let Some(lookup) = &mut self.lookup else { return };
-        if best.rank(self.plant) > lookup.proposal.rank(self.plant) && lookup.avoided != Some(best.leader) {
+        if best.rank(self.zab) > lookup.proposal.rank(self.zab) && lookup.avoided != Some(best.leader) {
             lookup.proposal = best;
             lookup.cast(self.me, best, at);
             lookup.changed(at);

@@ -12,8 +12,8 @@ use node_wire::ids::ServerId;
 use node_wire::membership::Membership;
 
 use crate::ensemble::Ensemble;
-use crate::plant::Plant;
 use crate::quorum::Quorum;
+use crate::zab::Protocol;
 
 /// What the log of another candidate proposes.
 #[derive(Clone, Debug)]
@@ -48,27 +48,22 @@ impl Electorate {
     }
 
     /// Of an ensemble that may change. `own` is what this member needs.
-    pub(super) fn of<P: Plant>(me: ServerId, ensemble: &Ensemble, own: Quorum, plant: P) -> Self {
+    pub(super) fn of<P: Protocol>(me: ServerId, ensemble: &Ensemble, own: Quorum, zab: P) -> Self {
         let proposal = |(candidate, proposed): (ServerId, &Membership)| {
-            let needs = ensemble.quorum_of(Some(proposed), plant);
+            let needs = ensemble.quorum_of(Some(proposed), zab);
             (candidate, Proposal { text: proposed.to_bytes(), needs })
         };
         let proposals: BTreeMap<ServerId, Proposal> = ensemble.heard().map(proposal).collect();
         let others = proposals.values().flat_map(|proposal| proposal.needs.voters());
         Self {
             me,
-            active: ensemble.quorum_of(None, plant),
+            active: ensemble.quorum_of(None, zab),
             membership: Some(ensemble.active().to_bytes()),
             proposed: ensemble.proposed(),
             voters: own.voters().chain(others).collect(),
             own,
             proposals,
         }
-    }
-
-    /// The same, with another membership to tell: for the planted bug that goes on with the voters of yesterday.
-    pub(super) fn tell(&mut self, membership: Bytes) {
-        self.membership = Some(membership);
     }
 
     pub(super) fn membership(&self) -> Option<&Bytes> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use node_wire::election::Notification;
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 
-use crate::plant::{Bug, Plant};
+use crate::zab::Protocol;
 
 /// The first pause before a vote is told again to those that did not answer; it doubles up to `RESEND_MAX`.
 pub(super) const RESEND_MIN: Duration = Duration::from_millis(60);
@@ -42,9 +42,9 @@ impl Vote {
     }
 
     /// The order of votes within a round.
-    pub(super) fn rank<P: Plant>(&self, plant: P) -> (Epoch, Zxid, ServerId) {
-        let epoch = if plant.has(Bug::IgnorePeerEpoch) { Epoch::ZERO } else { self.peer_epoch };
-        (epoch, self.zxid, self.leader)
+    pub(super) fn rank<P: Protocol>(&self, zab: P) -> (Epoch, Zxid, ServerId) {
+        let (epoch, zxid) = zab.newness(self.peer_epoch, self.zxid);
+        (epoch, zxid, self.leader)
     }
 }
 

@@ -12,12 +12,12 @@ use node_wire::txn::{Entry, TxnDigest};
 
 use super::Leader;
 use crate::base::Base;
-use crate::plant::Plant;
 use crate::tree::Tree;
+use crate::zab::Protocol;
 
 impl Leader {
     /// Begins to look ahead when a Java member has come, and ends when the last of them is gone.
-    pub(super) fn look_ahead<P: Plant>(&mut self, base: &Base<P>) {
+    pub(super) fn look_ahead<P: Protocol>(&mut self, base: &Base<P>) {
         let wanted = self.peers.values().any(|peer| peer.dialect == Dialect::Apache);
         match (&self.ahead, wanted) {
             (None, true) => {

@@ -9,7 +9,7 @@
 //! of the epoch perhaps before NEWLEADER (ZOOKEEPER-4685). Neither counts before its ACK of NEWLEADER.
 
 use node_wire::client::{ErrorCode, OpCode};
-use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
+use node_wire::ids::{ServerId, SessionId, Zxid};
 use node_wire::quorum::{Dialect, ForwardedRequest, PacketType, QuorumPacket};
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
@@ -17,17 +17,17 @@ use super::{Leader, Phase, Progress, up_to_date};
 use crate::base::{Base, Leave, Then};
 use crate::io::{ConnId, Effect};
 use crate::local;
-use crate::plant::{Bug, Plant};
 use crate::prep::Case;
 use crate::sessions::Owner;
 use crate::tree::Applied;
+use crate::zab::{Acknowledged, Protocol};
 
 /// COMMITs that are held for a member that is being synchronized. One that lets so many pass begins anew.
 const MAX_HELD: usize = 1 << 20;
 
 impl Leader {
     /// A client's request, from one of ours or forwarded by a learner.
-    pub(crate) fn request<P: Plant>(
+    pub(crate) fn request<P: Protocol>(
         &mut self,
         base: &mut Base<P>,
         owner: Owner,
@@ -44,7 +44,6 @@ impl Leader {
             self.sessions.add(session, timeout_ms, Some(owner), base.awake);
         } else if request.op != OpCode::CloseSession.code()
             && self.sessions.owner(session).is_some_and(|known| known != owner)
-            && !(base.plant.has(Bug::FollowerExpires) && request.cxid == 0)
         {
             // Sent before the client moved. It must not take effect after what the client did since. A member of ours
             // is told of the move and closes the connection; one of Apache ZooKeeper waits for a transaction, and takes
@@ -72,7 +71,7 @@ impl Leader {
 
     /// True for a request of a session that another member alone may know. A member of ours says so. Of those of Apache
     /// ZooKeeper every session is believed that did not begin here, as it does itself.
-    fn may_be_local<P: Plant>(&self, base: &Base<P>, owner: Owner, request: &ForwardedRequest) -> bool {
+    fn may_be_local<P: Protocol>(&self, base: &Base<P>, owner: Owner, request: &ForwardedRequest) -> bool {
         base.config.clients.local_sessions
             && match self.dialect(owner) {
                 Dialect::Own => local::is_marked(&request.auth),
@@ -81,7 +80,11 @@ impl Leader {
     }
 
     /// A session's time is over: closing it is a transaction like any other.
-    pub(super) fn expire<P: Plant>(&mut self, base: &mut Base<P>, session: SessionId) -> Result<(), Leave> {
+    pub(super) fn expire<P: Protocol>(
+        &mut self,
+        base: &mut Base<P>,
+        session: SessionId,
+    ) -> Result<(), Leave> {
         if !self.outstanding.session_lives(&base.tree, session) {
             return Ok(());
         }
@@ -91,16 +94,14 @@ impl Leader {
         self.propose(base, &request, false)
     }
 
-    fn next_zxid<P: Plant>(&self, base: &Base<P>) -> Result<Zxid, Leave> {
-        self.last_proposed
-            .next()
-            .filter(|zxid| zxid.counter() < base.config.last_counter)
-            .or_else(|| base.plant.has(Bug::ZxidRollover).then(|| beginning_after(self.last_proposed)))
+    fn next_zxid<P: Protocol>(&self, base: &Base<P>) -> Result<Zxid, Leave> {
+        base.zab
+            .next_zxid(self.last_proposed, base.config.last_counter)
             .ok_or_else(|| Leave::because("the epoch's counter is used up, a new epoch is needed"))
     }
 
     /// Proposes that a request was refused, without a look at it.
-    fn refuse<P: Plant>(
+    fn refuse<P: Protocol>(
         &mut self,
         base: &mut Base<P>,
         request: &ForwardedRequest,
@@ -112,7 +113,7 @@ impl Leader {
     }
 
     /// Proposes what becomes of a request. `local` says that its session may be one that another member alone knows.
-    pub(super) fn propose<P: Plant>(
+    pub(super) fn propose<P: Protocol>(
         &mut self,
         base: &mut Base<P>,
         request: &ForwardedRequest,
@@ -120,23 +121,10 @@ impl Leader {
     ) -> Result<(), Leave> {
         let zxid = self.next_zxid(base)?;
         let membership = self.new_membership(base, request, zxid);
-        let (plant, rules, tree, membership) =
-            (base.plant, &base.config.clients, &base.tree, membership.as_ref());
+        let (zab, rules, tree, membership) =
+            (base.zab, &base.config.clients, &base.tree, membership.as_ref());
         let (kind, txn) =
-            self.outstanding.transaction(Case { plant, rules, tree, membership, request, zxid, local });
-        if base.plant.has(Bug::EarlyCasRefusal)
-            && let Txn::Error { code } = txn
-            && code == ErrorCode::BadVersion.code()
-            && base.clients.refuse(
-                request.session,
-                request.cxid,
-                ErrorCode::BadVersion,
-                &base.tree,
-                &mut base.out,
-            )
-        {
-            return Ok(());
-        }
+            self.outstanding.transaction(Case { zab, rules, tree, membership, request, zxid, local });
         if let Txn::CloseSession { .. } = txn {
             self.sessions.remove(request.session);
         }
@@ -144,7 +132,7 @@ impl Leader {
     }
 
     /// A proposal goes to every learner and onto the leader's own disk.
-    fn log<P: Plant>(
+    fn log<P: Protocol>(
         &mut self,
         base: &mut Base<P>,
         request: &ForwardedRequest,
@@ -164,32 +152,28 @@ impl Leader {
             }
         }
         base.append(entry, Some(Then::ProposalStored { zxid }));
-        if base.plant.has(Bug::AckBeforeFsync) {
-            self.durable = zxid;
-        }
         // Alone in the ensemble nobody else will acknowledge; otherwise this finds nothing new.
         self.try_commit(base)
     }
 
     /// A learner has something on disk.
-    pub(super) fn ack<P: Plant>(
+    pub(super) fn ack<P: Protocol>(
         &mut self,
         base: &mut Base<P>,
         conn: ConnId,
         zxid: Zxid,
     ) -> Result<(), Leave> {
         let (Some(epoch), Some(peer)) = (self.epoch, self.peers.get_mut(&conn)) else { return Ok(()) };
-        // Where the counter is not the epoch's own, its acknowledgements can't be told from those of others.
-        let blind = base.plant.has(Bug::ZxidReuse) || base.plant.has(Bug::ZxidRollover);
-        if peer.dialect == Dialect::Apache && zxid < Zxid::new(epoch, 0) {
+        let new_leader = Zxid::new(epoch, 0);
+        if peer.dialect == Dialect::Apache && zxid < new_leader {
             return Ok(());
         }
-        if (zxid.epoch() != epoch || zxid > self.last_proposed) && !blind {
+        if zxid != new_leader && !(self.beginning..=self.last_proposed).contains(&zxid) {
             // An acknowledgement of what was never sent to it in this epoch.
             self.drop_peer(base, conn);
             return Ok(());
         }
-        if zxid.counter() == 0 {
+        if zxid == new_leader {
             if peer.progress == Progress::Synchronizing {
                 peer.progress = Progress::Synchronized;
                 peer.patient_until = base.awake;
@@ -214,7 +198,7 @@ impl Leader {
     }
 
     /// Commits everything that a quorum has on disk.
-    pub(super) fn try_commit<P: Plant>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
+    pub(super) fn try_commit<P: Protocol>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
         if self.phase != Phase::Broadcast {
             return Ok(());
         }
@@ -225,16 +209,14 @@ impl Leader {
             .filter_map(|peer| Some((peer.server?, peer.acked)))
             .chain([(base.config.id, self.durable)])
             .collect();
-        if base.plant.has(Bug::StallsWithoutTwo) && positions.len() + 1 < base.quorum.active_voters() {
-            return Ok(());
-        }
         // More than once where a membership is among what is committed: what is behind it needs the new one alone.
         loop {
-            let reached = if base.plant.has(Bug::CommitAlone) {
-                self.last_proposed
-            } else {
-                self.commit_index(base, &positions)
-            };
+            let reached = base.zab.commits(Acknowledged {
+                proposed: self.last_proposed,
+                reached: self.commit_index(base, &positions),
+                synchronized: positions.len(),
+                voters: base.quorum.active_voters(),
+            });
             let applied = base.journal.applied();
             if reached <= applied {
                 return Ok(());
@@ -250,7 +232,7 @@ impl Leader {
 
     /// Commits in order: tells the learners, applies, answers. Behind a membership that another one is to lead nothing
     /// more is committed here.
-    pub(super) fn apply_up_to<P: Plant>(&mut self, base: &mut Base<P>, up_to: Zxid) -> Result<(), Leave> {
+    pub(super) fn apply_up_to<P: Protocol>(&mut self, base: &mut Base<P>, up_to: Zxid) -> Result<(), Leave> {
         loop {
             let before = base.ensemble.pending().map(|_| base.ensemble.active().servers.clone());
             let Some((entry, applied)) = base.apply_next(up_to) else { break };
@@ -278,7 +260,7 @@ impl Leader {
 // Telling learners.
 
 impl Leader {
-    fn tell_committed<P: Plant>(&mut self, base: &mut Base<P>, entry: &Entry) {
+    fn tell_committed<P: Protocol>(&mut self, base: &mut Base<P>, entry: &Entry) {
         let zxid = entry.zxid();
         let mut beyond_help = Vec::new();
         for (conn, peer) in &mut self.peers {
@@ -308,24 +290,20 @@ impl Leader {
     }
 }
 
-/// What adding one to a zxid gives when its lower half is used up.
-fn beginning_after(zxid: Zxid) -> Zxid {
-    Zxid::new(Epoch(zxid.epoch().0.wrapping_add(1)), 0)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
+    use node_wire::ids::Epoch;
     use node_wire::snapshot::Image;
 
     use super::*;
     use crate::Config;
     use crate::io::Now;
-    use crate::plant::Clean;
+    use crate::zab::Zab;
 
     /// The leader of an ensemble of one, established, and its base.
-    fn alone() -> (Leader, Base<Clean>) {
+    fn alone() -> (Leader, Base<Zab>) {
         let config = Config {
             id: ServerId(1),
             voters: [ServerId(1)].into(),
@@ -341,7 +319,7 @@ mod tests {
             last_counter: Zxid::LAST_COUNTER,
         };
         let image = Image::default();
-        let mut base = Base::new(config, Epoch(6), Epoch(6), &image, Vec::new(), Now::default(), Clean);
+        let mut base = Base::new(config, Epoch(6), Epoch(6), &image, Vec::new(), Now::default(), Zab);
         let mut leader = Leader::start(Dialect::Own, &mut base);
         for ticket in 1..=2 {
             base.stored(ticket);

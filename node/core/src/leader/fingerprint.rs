@@ -19,6 +19,7 @@ impl Leader {
             stored,
             durable,
             initial,
+            beginning,
             last_proposed,
             next_ping,
             // Decides nothing while no node goes by itself, as in every world that is explored.
@@ -35,7 +36,7 @@ impl Leader {
             conn.hash(state);
             peer.fingerprint(at, state);
         }
-        (durable, initial, last_proposed, until(*next_ping, at)).hash(state);
+        (durable, initial, beginning, last_proposed, until(*next_ping, at)).hash(state);
         outstanding.hash(state);
         sessions.fingerprint(at, state);
         rounds.hash(state);

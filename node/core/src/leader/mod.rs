@@ -36,11 +36,11 @@ use node_wire::quorum::{
 use crate::base::{Base, Leave, Then};
 use crate::io::{ConnId, Effect, Event};
 use crate::look::LearnerView;
-use crate::plant::{Bug, Plant};
 use crate::prep::Outstanding;
 use crate::sessions::{Owner, SessionTracker};
 use crate::silence::Silence;
 use crate::tree::Tree;
+use crate::zab::Protocol;
 
 use rounds::SyncRounds;
 
@@ -113,6 +113,8 @@ pub(crate) struct Leader {
     durable: Zxid,
     /// The last entry of the history that the epoch began with.
     initial: Zxid,
+    /// The zxid behind which the epoch's proposals are numbered.
+    beginning: Zxid,
     last_proposed: Zxid,
     next_ping: Duration,
     /// When to look for nodes that are left alone.
@@ -125,7 +127,7 @@ pub(crate) struct Leader {
 }
 
 impl Leader {
-    pub(crate) fn start<P: Plant>(slowest: Dialect, base: &mut Base<P>) -> Self {
+    pub(crate) fn start<P: Protocol>(slowest: Dialect, base: &mut Base<P>) -> Self {
         let mut leader = Self {
             phase: Phase::Discovery,
             slowest,
@@ -136,6 +138,7 @@ impl Leader {
             stored: false,
             durable: Zxid::ZERO,
             initial: Zxid::ZERO,
+            beginning: Zxid::ZERO,
             last_proposed: Zxid::ZERO,
             next_ping: base.awake,
             next_reaping: base.awake + base.config.clients.container_check,
@@ -196,13 +199,13 @@ impl Leader {
     }
 
     /// The role ends: learners look for another leader.
-    pub(crate) fn close<P: Plant>(&self, base: &mut Base<P>) {
+    pub(crate) fn close<P: Protocol>(&self, base: &mut Base<P>) {
         for conn in self.peers.keys() {
             base.emit(Effect::Close { conn: *conn });
         }
     }
 
-    pub(crate) fn accepted<P: Plant>(&mut self, base: &Base<P>, conn: ConnId) {
+    pub(crate) fn accepted<P: Protocol>(&mut self, base: &Base<P>, conn: ConnId) {
         let peer = Peer {
             server: None,
             observes: false,
@@ -224,12 +227,12 @@ impl Leader {
         self.rounds.lost(conn);
     }
 
-    fn drop_peer<P: Plant>(&mut self, base: &mut Base<P>, conn: ConnId) {
+    fn drop_peer<P: Protocol>(&mut self, base: &mut Base<P>, conn: ConnId) {
         self.lost(conn);
         base.emit(Effect::Close { conn });
     }
 
-    pub(crate) fn tick<P: Plant>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
+    pub(crate) fn tick<P: Protocol>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
         let silent: Vec<ConnId> = self
             .peers
             .iter()
@@ -265,7 +268,7 @@ impl Leader {
     }
 
     /// As [`Self::check_quorum`], once there is a quorum to lose.
-    pub(crate) fn quorum_holds<P: Plant>(&self, base: &Base<P>) -> Result<(), Leave> {
+    pub(crate) fn quorum_holds<P: Protocol>(&self, base: &Base<P>) -> Result<(), Leave> {
         match self.phase {
             Phase::Discovery => Ok(()),
             Phase::Synchronization | Phase::Broadcast => self.check_quorum(base),
@@ -276,8 +279,8 @@ impl Leader {
     ///
     /// While a membership is proposed, who came as an observer and is to vote is none of those behind it: it is told of no
     /// proposal, and would never acknowledge this one. If its vote is needed it gives that in the next election.
-    fn check_quorum<P: Plant>(&self, base: &Base<P>) -> Result<(), Leave> {
-        if base.plant.has(Bug::NoAbdication) {
+    fn check_quorum<P: Protocol>(&self, base: &Base<P>) -> Result<(), Leave> {
+        if !base.zab.abdicates() {
             return Ok(());
         }
         let proposes = self.phase == Phase::Broadcast && base.ensemble.pending().is_some();
@@ -290,7 +293,7 @@ impl Leader {
         Err(Leave::because("the quorum is lost"))
     }
 
-    fn ping<P: Plant>(&self, base: &mut Base<P>) {
+    fn ping<P: Protocol>(&self, base: &mut Base<P>) {
         let round = self.rounds.current();
         for (conn, peer) in &self.peers {
             // Not before it expects one: a Java learner takes the first packet after ACKEPOCH for DIFF or SNAP.
@@ -303,7 +306,7 @@ impl Leader {
         }
     }
 
-    pub(crate) fn packet<P: Plant>(
+    pub(crate) fn packet<P: Protocol>(
         &mut self,
         base: &mut Base<P>,
         conn: ConnId,
@@ -341,7 +344,7 @@ impl Leader {
         Ok(())
     }
 
-    fn follower_info<P: Plant>(
+    fn follower_info<P: Protocol>(
         &mut self,
         base: &mut Base<P>,
         conn: ConnId,
@@ -362,11 +365,11 @@ impl Leader {
             }
         };
         // A second connection of the same member: the first is dead, its end only did not arrive.
-        let two_voices = base.plant.has(Bug::TwoVoices);
+        let hangs_up = base.zab.hangs_up_on_older();
         let older: Vec<ConnId> = self
             .peers
             .iter()
-            .filter(|(_, peer)| !(two_voices && peer.progress == Progress::Synchronized))
+            .filter(|(_, peer)| hangs_up || peer.progress != Progress::Synchronized)
             .filter(|(_, peer)| peer.server == Some(server))
             .map(|(conn, _)| *conn)
             .collect();
@@ -405,7 +408,7 @@ impl Leader {
     }
 
     /// Once a quorum has told which epoch it accepted, the new one is beyond all of them.
-    fn choose_epoch<P: Plant>(&mut self, base: &mut Base<P>) {
+    fn choose_epoch<P: Protocol>(&mut self, base: &mut Base<P>) {
         let known = self.peers.values().filter_map(|peer| match peer.progress {
             Progress::Known { accepted } => Some((peer.server?, accepted)),
             _ => None,
@@ -427,7 +430,7 @@ impl Leader {
         }
     }
 
-    fn ack_epoch<P: Plant>(
+    fn ack_epoch<P: Protocol>(
         &mut self,
         base: &mut Base<P>,
         conn: ConnId,
@@ -463,7 +466,7 @@ impl Leader {
 
     /// Members that had promised this epoch before, to an attempt that failed, can't promise it again. When too few
     /// are left the leader starts over with the next epoch at once, rather than sit out its deadline.
-    fn check_hope<P: Plant>(&self, base: &Base<P>) -> Result<(), Leave> {
+    fn check_hope<P: Protocol>(&self, base: &Base<P>) -> Result<(), Leave> {
         if self.phase != Phase::Discovery {
             return Ok(());
         }
@@ -478,7 +481,7 @@ impl Leader {
         Ok(())
     }
 
-    fn check_promises<P: Plant>(&mut self, base: &mut Base<P>) {
+    fn check_promises<P: Protocol>(&mut self, base: &mut Base<P>) {
         let promised = self.peers.values().filter(|peer| peer.promised).filter_map(|peer| peer.server);
         let own = self.promised.then_some(base.config.id);
         if self.phase != Phase::Discovery || !base.quorum.reached(promised.chain(own)) {
@@ -488,7 +491,8 @@ impl Leader {
         self.phase = Phase::Synchronization;
         self.deadline = base.awake + base.config.init_timeout();
         self.initial = base.journal.last();
-        self.last_proposed = if base.plant.has(Bug::ZxidReuse) { self.initial } else { Zxid::new(epoch, 0) };
+        self.beginning = base.zab.beginning(epoch, self.initial);
+        self.last_proposed = self.beginning;
         base.set_current_epoch(epoch, Then::NewLeaderStored);
         let ready: Vec<ConnId> = self
             .peers
@@ -502,7 +506,7 @@ impl Leader {
     }
 
     /// A quorum has the history: it is committed, and the leader serves.
-    fn check_established<P: Plant>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
+    fn check_established<P: Protocol>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
         let Some(epoch) = self.epoch else { return Ok(()) };
         let synchronized = self.peers.values().filter(|peer| peer.progress == Progress::Synchronized);
         let own = self.stored.then_some(base.config.id);
@@ -531,7 +535,7 @@ impl Leader {
     }
 
     /// Something this role waited for is durable.
-    pub(crate) fn stored<P: Plant>(&mut self, base: &mut Base<P>, then: Then) -> Result<(), Leave> {
+    pub(crate) fn stored<P: Protocol>(&mut self, base: &mut Base<P>, then: Then) -> Result<(), Leave> {
         match then {
             Then::EpochAccepted => {
                 self.promised = true;
@@ -552,7 +556,7 @@ impl Leader {
         }
     }
 
-    fn pong<P: Plant>(&mut self, base: &mut Base<P>, conn: ConnId, packet: &QuorumPacket) {
+    fn pong<P: Protocol>(&mut self, base: &mut Base<P>, conn: ConnId, packet: &QuorumPacket) {
         if let Some(peer) = self.peers.get_mut(&conn) {
             peer.silence.heard(base.awake);
             peer.round = peer.round.max(packet.zxid);
@@ -577,14 +581,11 @@ impl Peer {
 }
 
 /// True when a member with this epoch and this last zxid has a newer history than ours.
-fn is_ahead<P: Plant>(base: &Base<P>, current: Epoch, last: Zxid) -> bool {
-    if base.plant.has(Bug::IgnorePeerEpoch) {
-        return last > base.journal.last();
-    }
-    (current, last) > (base.current_epoch, base.journal.last())
+fn is_ahead<P: Protocol>(base: &Base<P>, current: Epoch, last: Zxid) -> bool {
+    base.zab.newness(current, last) > base.zab.newness(base.current_epoch, base.journal.last())
 }
 
-fn leader_info<P: Plant>(base: &mut Base<P>, conn: ConnId, epoch: Epoch) {
+fn leader_info<P: Protocol>(base: &mut Base<P>, conn: ConnId, epoch: Epoch) {
     let info = LeaderInfo { protocol: LEARNER_PROTOCOL, dialect: Dialect::Own };
     let data = encode(|w| info.encode(w));
     let zxid = Zxid::new(epoch, 0).to_wire();
@@ -592,7 +593,7 @@ fn leader_info<P: Plant>(base: &mut Base<P>, conn: ConnId, epoch: Epoch) {
 }
 
 /// Its zxid says how far the history is committed: a learner that lacked nothing was sent no COMMIT.
-fn up_to_date<P: Plant>(base: &mut Base<P>, conn: ConnId, peer: &mut Peer) {
+fn up_to_date<P: Protocol>(base: &mut Base<P>, conn: ConnId, peer: &mut Peer) {
     let zxid = base.journal.applied().to_wire();
     base.send(conn, QuorumPacket::new(PacketType::UpToDate, zxid, None));
     for zxid in std::mem::take(&mut peer.held) {

@@ -12,35 +12,34 @@ use node_wire::ephemeral::EphemeralType;
 
 use super::Leader;
 use crate::base::{Base, Leave};
-use crate::plant::{Bug, Plant};
 use crate::prep::reaping;
 use crate::tree::Tree;
+use crate::zab::Protocol;
 
 /// Nodes that are deleted in one go; the rest has time until the next. ZooKeeper deletes as many in a minute.
 const MAX_REAPED: usize = 10_000;
 
 impl Leader {
     /// Deletes what is left alone, when it is time to look again.
-    pub(super) fn reap<P: Plant>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
+    pub(super) fn reap<P: Protocol>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
         if base.awake < self.next_reaping {
             return Ok(());
         }
         self.next_reaping = base.awake + base.config.clients.container_check;
-        for path in left_alone(&base.tree, base.now.wall_ms, base.plant.has(Bug::TtlFromBirth)) {
+        for path in left_alone(&base.tree, base.now.wall_ms, base.zab) {
             self.propose(base, &reaping(&path), false)?;
         }
         Ok(())
     }
 }
 
-/// A planted bug counts lives `from_birth`.
-fn left_alone(tree: &Tree, now_ms: i64, from_birth: bool) -> Vec<ByteString> {
+fn left_alone<P: Protocol>(tree: &Tree, now_ms: i64, zab: P) -> Vec<ByteString> {
     let is_over = |path: &&ByteString| {
         let Some(node) = tree.node(path).filter(|node| node.children.is_empty()) else { return false };
         match EphemeralType::of(node.stat.ephemeral_owner) {
             EphemeralType::Container => node.stat.cversion > 0,
             EphemeralType::Ttl { ttl_ms } => {
-                let since = if from_birth { node.stat.ctime } else { node.stat.mtime };
+                let since = zab.lives_since(&node.stat);
                 now_ms.saturating_sub(since) > ttl_ms
             }
             EphemeralType::Void | EphemeralType::Normal(_) => false,

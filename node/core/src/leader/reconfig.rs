@@ -25,11 +25,11 @@ use super::{Leader, Phase, Progress};
 use crate::Reconfiguration;
 use crate::base::{Base, Leave};
 use crate::io::{ConnId, Effect};
-use crate::plant::Plant;
+use crate::zab::Protocol;
 
 impl Leader {
     /// The membership that a request asks for, if the request is one.
-    pub(super) fn new_membership<P: Plant>(
+    pub(super) fn new_membership<P: Protocol>(
         &self,
         base: &Base<P>,
         request: &ForwardedRequest,
@@ -39,7 +39,7 @@ impl Leader {
         asked.then(|| self.judge_membership(base, request, zxid))
     }
 
-    fn judge_membership<P: Plant>(
+    fn judge_membership<P: Protocol>(
         &self,
         base: &Base<P>,
         request: &ForwardedRequest,
@@ -76,7 +76,7 @@ impl Leader {
 
     /// Ports between members stay where they are for as long as a process lives. One that is away may come back at
     /// others; of one that is here that can't be said.
-    fn moves_somebody_alive<P: Plant>(&self, base: &Base<P>, membership: &Membership) -> bool {
+    fn moves_somebody_alive<P: Protocol>(&self, base: &Base<P>, membership: &Membership) -> bool {
         let here = self.peers.values().filter_map(|peer| peer.server).chain([base.config.id]);
         let active = &base.ensemble.active().servers;
         here.into_iter().any(|server| match (active.get(&server), membership.servers.get(&server)) {
@@ -86,7 +86,7 @@ impl Leader {
     }
 
     /// True when a quorum of these voters has our history, ourselves included if we are one.
-    fn is_quorum_synced<P: Plant>(&self, base: &Base<P>, membership: &Membership) -> bool {
+    fn is_quorum_synced<P: Protocol>(&self, base: &Base<P>, membership: &Membership) -> bool {
         let synced =
             self.peers.values().filter(|peer| peer.progress == Progress::Synchronized && !peer.observes);
         let voters = membership.voters();
@@ -97,7 +97,7 @@ impl Leader {
 
     /// What NEWLEADER says of the ensemble: the membership that rules once the epoch stands. The first one gets its
     /// version here.
-    pub(super) fn offer<P: Plant>(&self, base: &Base<P>) -> Option<Membership> {
+    pub(super) fn offer<P: Protocol>(&self, base: &Base<P>) -> Option<Membership> {
         let epoch = self.epoch.filter(|_| base.ensemble.changes)?;
         let mut membership = match self.phase {
             Phase::Discovery | Phase::Synchronization => base.ensemble.latest().clone(),
@@ -110,7 +110,7 @@ impl Leader {
     }
 
     /// The epoch stands, and with it what its leader offered.
-    pub(super) fn activate_offer<P: Plant>(&self, base: &mut Base<P>) {
+    pub(super) fn activate_offer<P: Protocol>(&self, base: &mut Base<P>) {
         if let Some(membership) = self.offer(base) {
             let changed = base.ensemble.activate(membership);
             base.adapt(changed);
@@ -118,7 +118,7 @@ impl Leader {
     }
 
     /// Who is to lead what rules now. `None` when nobody is there who could.
-    pub(super) fn designated<P: Plant>(
+    pub(super) fn designated<P: Protocol>(
         &self,
         base: &Base<P>,
         before: &BTreeMap<ServerId, ServerLine>,
@@ -142,7 +142,7 @@ impl Leader {
     ///
     /// # Errors
     /// When that is not this member.
-    pub(super) fn activated<P: Plant>(
+    pub(super) fn activated<P: Protocol>(
         &mut self,
         base: &mut Base<P>,
         entry: &Entry,
@@ -156,7 +156,7 @@ impl Leader {
         Err(Leave { successor: leader, ..Leave::because("the new membership is led by another") })
     }
 
-    fn tell_activated<P: Plant>(&mut self, base: &mut Base<P>, entry: &Entry, leader: ServerId) {
+    fn tell_activated<P: Protocol>(&mut self, base: &mut Base<P>, entry: &Entry, leader: ServerId) {
         let mut designation = BytesMut::with_capacity(8);
         designation.put_u64(leader.0);
         let designation = designation.freeze();
@@ -189,7 +189,7 @@ impl Leader {
     ///
     /// What was proposed before a membership that is pending needs a quorum of the old one alone, the membership itself
     /// and what is behind it one of both.
-    pub(super) fn commit_index<P: Plant>(&self, base: &Base<P>, positions: &[(ServerId, Zxid)]) -> Zxid {
+    pub(super) fn commit_index<P: Protocol>(&self, base: &Base<P>, positions: &[(ServerId, Zxid)]) -> Zxid {
         let quorum = &base.quorum;
         let Some(pending) = base.ensemble.pending() else { return quorum.reached_zxid(positions) };
         let of_both = quorum.reached_zxid(positions);

@@ -27,8 +27,8 @@ use node_wire::quorum::{Dialect, PacketType, QuorumPacket, Revalidate, Revalidat
 use super::Leader;
 use crate::base::Base;
 use crate::io::{ClientId, ConnId};
-use crate::plant::{Bug, Plant};
 use crate::sessions::Owner;
+use crate::zab::Protocol;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Waiter {
@@ -80,11 +80,11 @@ impl SyncRounds {
 
 impl Leader {
     /// A sync of one of our own clients.
-    pub(crate) fn local_sync<P: Plant>(&mut self, base: &mut Base<P>, client: ClientId) {
+    pub(crate) fn local_sync<P: Protocol>(&mut self, base: &mut Base<P>, client: ClientId) {
         self.sync(base, Waiter::Client(client));
     }
 
-    pub(super) fn remote_sync<P: Plant>(&mut self, base: &mut Base<P>, owner: Owner) {
+    pub(super) fn remote_sync<P: Protocol>(&mut self, base: &mut Base<P>, owner: Owner) {
         let Owner::Learner(conn) = owner else { return };
         match self.peers.get(&conn).map(|peer| peer.dialect) {
             Some(Dialect::Apache) if self.has_uncommitted(base) => {
@@ -96,12 +96,12 @@ impl Leader {
     }
 
     /// Whether something of this epoch was proposed and is not committed.
-    fn has_uncommitted<P: Plant>(&self, base: &Base<P>) -> bool {
+    fn has_uncommitted<P: Protocol>(&self, base: &Base<P>) -> bool {
         self.last_proposed > base.journal.applied() && self.last_proposed.counter() > 0
     }
 
     /// The COMMIT of a zxid went out, and nothing behind it yet: the syncs of Java followers that have their place here.
-    pub(super) fn answer_in_order<P: Plant>(&mut self, base: &mut Base<P>, committed: Zxid) {
+    pub(super) fn answer_in_order<P: Protocol>(&mut self, base: &mut Base<P>, committed: Zxid) {
         while let Some(&(zxid, conn)) = self.rounds.in_order.front()
             && zxid <= committed
         {
@@ -110,22 +110,22 @@ impl Leader {
         }
     }
 
-    fn sync<P: Plant>(&mut self, base: &mut Base<P>, waiter: Waiter) {
-        if base.plant.has(Bug::SyncWithoutQuorum) {
+    fn sync<P: Protocol>(&mut self, base: &mut Base<P>, waiter: Waiter) {
+        if base.zab.sync_asks_quorum() {
+            self.ask_quorum(base, waiter);
+        } else {
             answer(base, waiter);
-            return;
         }
-        self.ask_quorum(base, waiter);
     }
 
-    fn ask_quorum<P: Plant>(&mut self, base: &mut Base<P>, waiter: Waiter) {
+    fn ask_quorum<P: Protocol>(&mut self, base: &mut Base<P>, waiter: Waiter) {
         self.rounds.next.push(waiter);
         if self.rounds.running.is_empty() {
             self.begin_round(base);
         }
     }
 
-    fn begin_round<P: Plant>(&mut self, base: &mut Base<P>) {
+    fn begin_round<P: Protocol>(&mut self, base: &mut Base<P>) {
         self.rounds.running = std::mem::take(&mut self.rounds.next);
         if self.rounds.running.is_empty() {
             return;
@@ -136,7 +136,7 @@ impl Leader {
     }
 
     /// Ends the round under way when a quorum has answered it, and begins the next.
-    pub(super) fn check_rounds<P: Plant>(&mut self, base: &mut Base<P>) {
+    pub(super) fn check_rounds<P: Protocol>(&mut self, base: &mut Base<P>) {
         if self.rounds.running.is_empty() {
             if !self.rounds.next.is_empty() {
                 self.begin_round(base);
@@ -160,15 +160,15 @@ impl Leader {
     }
 
     /// That a session comes to another member is a sign of life. False if it is not known any more.
-    fn comes<P: Plant>(&mut self, base: &Base<P>, session: SessionId) -> bool {
-        if base.plant.has(Bug::MoveIsNoLife) {
+    fn comes<P: Protocol>(&mut self, base: &Base<P>, session: SessionId) -> bool {
+        if !base.zab.moving_is_life() {
             return self.sessions.contains(session);
         }
         self.sessions.touch(session, base.awake)
     }
 
     /// A session wants to go on at `owner`.
-    pub(crate) fn revalidate<P: Plant>(&mut self, base: &mut Base<P>, owner: Owner, ask: &Revalidate) {
+    pub(crate) fn revalidate<P: Protocol>(&mut self, base: &mut Base<P>, owner: Owner, ask: &Revalidate) {
         let session = ask.session;
         let valid = self.outstanding.session_lives(&base.tree, session) && self.comes(base, session);
         if valid
@@ -184,7 +184,7 @@ impl Leader {
         }
     }
 
-    fn answer_revalidation<P: Plant>(
+    fn answer_revalidation<P: Protocol>(
         &mut self,
         base: &mut Base<P>,
         owner: Owner,
@@ -204,7 +204,7 @@ impl Leader {
 
     /// Tells who had a session that it is elsewhere. A learner whose connection is gone has closed its clients with it. A
     /// Java member knows no such word, and takes it for the answer to a question of its own: that the session is over.
-    fn tell_moved<P: Plant>(&self, base: &mut Base<P>, before: Owner, session: SessionId) {
+    fn tell_moved<P: Protocol>(&self, base: &mut Base<P>, before: Owner, session: SessionId) {
         match before {
             Owner::Local => base.clients.moved_away(session, &base.tree, &mut base.out),
             Owner::Learner(conn) => {
@@ -216,7 +216,7 @@ impl Leader {
     }
 
     /// Something was committed: revalidations that waited for it are answered.
-    pub(super) fn release_barriers<P: Plant>(&mut self, base: &mut Base<P>) {
+    pub(super) fn release_barriers<P: Protocol>(&mut self, base: &mut Base<P>) {
         while let Some(&(zxid, owner, session, valid)) = self.rounds.barriers.front()
             && zxid <= base.journal.applied()
         {
@@ -226,7 +226,7 @@ impl Leader {
     }
 }
 
-fn answer<P: Plant>(base: &mut Base<P>, waiter: Waiter) {
+fn answer<P: Protocol>(base: &mut Base<P>, waiter: Waiter) {
     match waiter {
         Waiter::Client(client) => base.clients.synced(client, &base.tree, &mut base.out),
         Waiter::Learner(conn) => {
@@ -236,14 +236,20 @@ fn answer<P: Plant>(base: &mut Base<P>, waiter: Waiter) {
     }
 }
 
-fn revalidated<P: Plant>(base: &mut Base<P>, owner: Owner, session: SessionId, valid: bool) {
+fn revalidated<P: Protocol>(base: &mut Base<P>, owner: Owner, session: SessionId, valid: bool) {
     match owner {
         Owner::Local => base.clients.revalidated(session, valid, &base.tree, &mut base.out),
         Owner::Learner(conn) => send_revalidated(base, conn, session, valid, -1),
     }
 }
 
-fn send_revalidated<P: Plant>(base: &mut Base<P>, conn: ConnId, session: SessionId, valid: bool, zxid: i64) {
+fn send_revalidated<P: Protocol>(
+    base: &mut Base<P>,
+    conn: ConnId,
+    session: SessionId,
+    valid: bool,
+    zxid: i64,
+) {
     let data = encode(|w| Revalidated { session, valid }.encode(w));
     base.send(conn, QuorumPacket::new(PacketType::Revalidate, zxid, Some(data)));
 }

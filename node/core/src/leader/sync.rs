@@ -19,12 +19,12 @@ use node_wire::quorum::{PacketType, QuorumPacket};
 use super::{Leader, Progress};
 use crate::base::Base;
 use crate::io::{ConnId, Effect, Event, SyncKind};
-use crate::plant::Plant;
 use crate::silence::Silence;
+use crate::zab::Protocol;
 
 impl Leader {
     /// Sends a learner the history and NEWLEADER. From here on it gets every proposal and commit.
-    pub(super) fn synchronize<P: Plant>(&mut self, base: &mut Base<P>, conn: ConnId) {
+    pub(super) fn synchronize<P: Protocol>(&mut self, base: &mut Base<P>, conn: ConnId) {
         let Some(epoch) = self.epoch else { return };
         let Some(peer) = self.peers.get_mut(&conn) else { return };
         let Progress::Promised { last } = peer.progress else { return };
@@ -74,6 +74,6 @@ impl Leader {
     }
 }
 
-fn send<P: Plant>(base: &mut Base<P>, conn: ConnId, kind: PacketType, zxid: Zxid) {
+fn send<P: Protocol>(base: &mut Base<P>, conn: ConnId, kind: PacketType, zxid: Zxid) {
     base.send(conn, QuorumPacket::new(kind, zxid.to_wire(), None));
 }

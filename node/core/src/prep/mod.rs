@@ -27,8 +27,8 @@ use node_wire::txn::Txn;
 use crate::ClientRules;
 use crate::access::permits;
 use crate::ensemble::CONFIG_NODE;
-use crate::plant::{Bug, Plant};
 use crate::tree::{SharedAcl, Tree, parent_of};
+use crate::zab::Protocol;
 
 /// What stands for no time to live.
 const NO_TTL: i64 = -1;
@@ -69,7 +69,7 @@ pub(crate) struct Outstanding {
 /// One request, and all that it is judged by.
 #[derive(Clone, Copy)]
 pub(crate) struct Case<'a, P> {
-    pub(crate) plant: P,
+    pub(crate) zab: P,
     pub(crate) rules: &'a ClientRules,
     pub(crate) tree: &'a Tree,
     /// The membership that a reconfig asks for, as the leader judges it.
@@ -105,7 +105,7 @@ impl<P> Case<'_, P> {
 
 impl Outstanding {
     /// The transaction for a request.
-    pub(crate) fn transaction<P: Plant>(&mut self, case: Case<'_, P>) -> (i32, Txn) {
+    pub(crate) fn transaction<P: Protocol>(&mut self, case: Case<'_, P>) -> (i32, Txn) {
         match self.judge(case) {
             // The header names the operation that made it: create and create2 share a record.
             Ok(txn) => (case.request.op, txn),
@@ -141,7 +141,7 @@ impl Outstanding {
             && (tree.session(session).is_some() || self.created_sessions.contains_key(&session))
     }
 
-    fn judge<P: Plant>(&mut self, case: Case<'_, P>) -> Result<Txn, ErrorCode> {
+    fn judge<P: Protocol>(&mut self, case: Case<'_, P>) -> Result<Txn, ErrorCode> {
         let request = case.request;
         let op = OpCode::from_code(request.op).ok_or(ErrorCode::Unimplemented)?;
         if request.payload.len() > case.rules.max_buffer {
@@ -174,7 +174,7 @@ impl Outstanding {
         }
     }
 
-    fn one<P: Plant>(&mut self, case: Case<'_, P>, op: Single) -> Result<Txn, ErrorCode> {
+    fn one<P: Protocol>(&mut self, case: Case<'_, P>, op: Single) -> Result<Txn, ErrorCode> {
         match op {
             Single::SetAcl(request) => self.set_acl(case, request),
             Single::Op(MultiOp::Create(request) | MultiOp::Create2(request)) => {
@@ -192,7 +192,7 @@ impl Outstanding {
         }
     }
 
-    fn multi<P: Plant>(&mut self, case: Case<'_, P>, request: MultiRequest) -> Txn {
+    fn multi<P: Protocol>(&mut self, case: Case<'_, P>, request: MultiRequest) -> Txn {
         let changes = self.changes.len();
         self.undo = Some(Vec::new());
         let mut refused = false;
@@ -220,7 +220,7 @@ impl Outstanding {
             txns.push((kind, encode(|w| txn.encode(w))));
         }
         let undo = self.undo.take().unwrap_or_default();
-        if refused && case.plant.has(Bug::MultiInPart) {
+        if refused && !case.zab.multi_is_atomic() {
             txns.retain(|(kind, _)| *kind != refusal(ErrorCode::Ok).kind());
         } else if refused {
             self.changes.truncate(changes);
@@ -235,7 +235,7 @@ impl Outstanding {
     }
 
     /// The ensemble becomes another. Whether it can is the leader's judgement; here is whether the client may.
-    fn reconfig<P: Plant>(&mut self, case: Case<'_, P>) -> Result<Txn, ErrorCode> {
+    fn reconfig<P: Protocol>(&mut self, case: Case<'_, P>) -> Result<Txn, ErrorCode> {
         /// ZooKeeper gives the node no other, however often it changes.
         const VERSION: i32 = -1;
         let membership = case.membership.ok_or(ErrorCode::Unimplemented)?.as_ref().map_err(|error| *error)?;
@@ -247,7 +247,7 @@ impl Outstanding {
         Ok(Txn::SetData { path, data: Some(data), version: VERSION })
     }
 
-    fn close_session<P: Plant>(&mut self, case: Case<'_, P>) -> Txn {
+    fn close_session<P: Protocol>(&mut self, case: Case<'_, P>) -> Txn {
         let session = case.request.session;
         let mut paths: BTreeSet<ByteString> = case.tree.ephemerals(session).cloned().collect();
         for (path, record) in &self.records {
@@ -355,22 +355,6 @@ fn refusal(error: ErrorCode) -> Txn {
 
 fn malformed(_: DecodeError) -> ErrorCode {
     ErrorCode::MarshallingError
-}
-
-/// True for a compare-and-set that fails on this tree, whatever is proposed and under way.
-pub(crate) fn fails_here(tree: &Tree, request: &ForwardedRequest) -> bool {
-    if request.op != OpCode::SetData.code() {
-        return false;
-    }
-    let Ok(set) = SetDataRequest::decode(&mut Reader::new(request.payload.clone())) else { return false };
-    tree.node(&set.path).is_some_and(|node| nodes::next_version(set.version, node.stat.version).is_err())
-}
-
-/// The request to remove a node that nobody asked to remove.
-pub(crate) fn removal(session: SessionId, path: ByteString) -> ForwardedRequest {
-    let payload = encode(|w| DeleteRequest { path, version: -1 }.encode(w));
-    let auth = vec![Id::superuser()];
-    ForwardedRequest { session, cxid: 0, op: OpCode::Delete.code(), payload, auth }
 }
 
 /// The leader's own request to remove a node that is left alone. It speaks for no session.

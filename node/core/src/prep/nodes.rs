@@ -15,8 +15,8 @@ use node_wire::txn::Txn;
 
 use super::{Case, NO_TTL, Outstanding, Record};
 use crate::access::fix_up;
-use crate::plant::{Bug, Plant};
 use crate::tree::{is_built_in, parent_of};
+use crate::zab::Protocol;
 
 /// What a create's flags say.
 #[derive(Clone, Copy)]
@@ -43,15 +43,15 @@ impl Mode {
 
 impl Outstanding {
     /// The node below which one is made.
-    fn parent<P: Plant>(&self, case: &Case<'_, P>, path: &str) -> Result<Record, ErrorCode> {
-        if case.plant.has(Bug::ParentUnderWay) {
+    fn parent<P: Protocol>(&self, case: &Case<'_, P>, path: &str) -> Result<Record, ErrorCode> {
+        if !case.zab.judged_by_proposals() {
             return self.record(case.tree, path).ok_or(ErrorCode::NoNode);
         }
         self.existing(case.tree, path)
     }
 
     /// All kinds of create; `op` says which, and what the transaction is.
-    pub(super) fn create<P: Plant>(
+    pub(super) fn create<P: Protocol>(
         &mut self,
         case: Case<'_, P>,
         op: OpCode,
@@ -71,7 +71,7 @@ impl Outstanding {
         let mut parent = self.parent(&case, &parent_path)?;
         case.demand(&parent, PERM_CREATE)?;
         let path = if mode.sequential {
-            ByteString::from(format!("{path}{:010}", sequence(case.plant, &parent)))
+            ByteString::from(format!("{path}{:010}", case.zab.sequence(parent.cversion, parent.children)))
         } else {
             path
         };
@@ -107,7 +107,7 @@ impl Outstanding {
         })
     }
 
-    pub(super) fn delete<P: Plant>(
+    pub(super) fn delete<P: Protocol>(
         &mut self,
         case: Case<'_, P>,
         request: DeleteRequest,
@@ -135,7 +135,7 @@ impl Outstanding {
 
     /// The leader's own: of a container whose children are gone, or of a node whose time is over. Somebody may have
     /// been quicker, with a child or with another node of this name.
-    pub(super) fn delete_container<P: Plant>(
+    pub(super) fn delete_container<P: Protocol>(
         &mut self,
         case: Case<'_, P>,
         path: &Bytes,
@@ -158,7 +158,7 @@ impl Outstanding {
         Ok(Txn::Delete { path })
     }
 
-    pub(super) fn remove<P: Plant>(
+    pub(super) fn remove<P: Protocol>(
         &mut self,
         case: Case<'_, P>,
         path: &ByteString,
@@ -173,7 +173,7 @@ impl Outstanding {
         self.change(path.clone(), record, case.zxid);
     }
 
-    pub(super) fn set_data<P: Plant>(
+    pub(super) fn set_data<P: Protocol>(
         &mut self,
         case: Case<'_, P>,
         request: SetDataRequest,
@@ -183,7 +183,7 @@ impl Outstanding {
         let mut record = self.existing(case.tree, &path)?;
         case.demand(&record, PERM_WRITE)?;
         let length = data.as_ref().map_or(0, Bytes::len);
-        let measured = if case.plant.has(Bug::QuotaByOldValue) { record.length } else { length };
+        let measured = case.zab.measured(length, record.length);
         case.demand_room(&path, signed(measured) - signed(record.length), 0)?;
         record.version = next_version(version, record.version)?;
         record.length = length;
@@ -192,7 +192,7 @@ impl Outstanding {
         Ok(Txn::SetData { path, data, version })
     }
 
-    pub(super) fn set_acl<P: Plant>(
+    pub(super) fn set_acl<P: Protocol>(
         &mut self,
         case: Case<'_, P>,
         request: SetAclRequest,
@@ -210,7 +210,7 @@ impl Outstanding {
     }
 
     /// Changes nothing, and stands in the log with the version that a change would have made.
-    pub(super) fn check<P: Plant>(
+    pub(super) fn check<P: Protocol>(
         &mut self,
         case: Case<'_, P>,
         request: CheckVersionRequest,
@@ -225,7 +225,12 @@ impl Outstanding {
 }
 
 /// The owner of a node to be. The operation decides what the transaction will be, the flags what it must not be.
-fn owner<P: Plant>(case: Case<'_, P>, op: OpCode, mode: Mode, ttl_ms: i64) -> Result<SessionId, ErrorCode> {
+fn owner<P: Protocol>(
+    case: Case<'_, P>,
+    op: OpCode,
+    mode: Mode,
+    ttl_ms: i64,
+) -> Result<SessionId, ErrorCode> {
     if mode.ttl && !case.rules.extended_types {
         return Err(ErrorCode::Unimplemented);
     }
@@ -239,13 +244,6 @@ fn owner<P: Plant>(case: Case<'_, P>, op: OpCode, mode: Mode, ttl_ms: i64) -> Re
         _ => EphemeralType::Void,
     };
     kind.owner().ok_or(ErrorCode::BadArguments)
-}
-
-fn sequence<P: Plant>(plant: P, parent: &Record) -> i64 {
-    if plant.has(Bug::SequentialTwice) {
-        return signed(parent.children);
-    }
-    i64::from(parent.cversion)
 }
 
 /// The version after a change that was asked for at a version, or at any: -1.

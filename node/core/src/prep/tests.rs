@@ -14,8 +14,8 @@ use node_wire::txn::{Entry, Txn, TxnHeader};
 
 use super::{Case, Outstanding};
 use crate::ClientRules;
-use crate::plant::Clean;
 use crate::tree::{Applied, Tree};
+use crate::zab::Zab;
 
 const SESSION: SessionId = SessionId(7);
 
@@ -41,8 +41,7 @@ impl Judge {
         let auth = vec![Id { scheme: ByteString::from_static("digest"), id }];
         let request = ForwardedRequest { session: SESSION, cxid: 1, op: op.code(), payload, auth };
         let (tree, rules) = (&self.tree, &ClientRules::default());
-        let case =
-            Case { plant: Clean, rules, tree, membership: None, request: &request, zxid, local: false };
+        let case = Case { zab: Zab, rules, tree, membership: None, request: &request, zxid, local: false };
         let (kind, txn) = self.outstanding.transaction(case);
         let header = TxnHeader { session: SESSION, cxid: 1, zxid, time_ms: 0, kind };
         let applied = self.tree.apply(&Entry::new(header, txn.clone(), None));
@@ -205,7 +204,7 @@ fn a_multi_of_short_lists_that_mean_long_ones_is_refused() {
         let request = ForwardedRequest { session: SESSION, cxid: 1, op, payload, auth: auth.clone() };
         let zxid = Zxid::new(Epoch(1), counter);
         let case = Case {
-            plant: Clean,
+            zab: Zab,
             rules: &rules,
             tree: &judge.tree,
             membership: None,
@@ -236,7 +235,7 @@ fn a_session_ends_however_long_the_paths_of_its_nodes_are() {
     let request = ForwardedRequest { session: SESSION, cxid: 1, op, payload, auth: Vec::new() };
     let zxid = Zxid::new(Epoch(1), 1000);
     let case = Case {
-        plant: Clean,
+        zab: Zab,
         rules: &rules,
         tree: &judge.tree,
         membership: None,

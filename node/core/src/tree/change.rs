@@ -71,6 +71,9 @@ impl Tree {
         let node = Znode { data, acl: self.acls.intern(acl), stat, children: OrdSet::new() };
         let shown = node.to_stat();
         self.count_in(&path, &node);
+        if let EphemeralType::Normal(session) = EphemeralType::of(node.stat.ephemeral_owner) {
+            self.ephemerals.entry(session).or_default().insert(path.clone());
+        }
         self.nodes.insert(path.clone(), Arc::new(node));
         self.quota_created(&path, length);
         see(seen, EventType::NodeCreated, &path);
@@ -166,16 +169,13 @@ impl Tree {
         true
     }
 
-    /// A node joins the tree.
+    /// A node joins the tree. Whose it is, if it is an ephemeral, is for the caller to note.
     pub(super) fn count_in(&mut self, path: &ByteString, node: &Znode) {
         self.digest = self.digest.wrapping_add(digest_of(path, node));
         self.data_size += size_of(path, node.data.as_ref());
         match EphemeralType::of(node.stat.ephemeral_owner) {
             EphemeralType::Void => {}
-            EphemeralType::Normal(session) => {
-                self.ephemerals.entry(session).or_default().insert(path.clone());
-                self.ephemeral_count += 1;
-            }
+            EphemeralType::Normal(_) => self.ephemeral_count += 1,
             EphemeralType::Container | EphemeralType::Ttl { .. } => {
                 self.transient.insert(path.clone());
             }

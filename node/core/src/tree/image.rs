@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytestring::ByteString;
 use imbl::{OrdMap, OrdSet};
-use node_wire::ids::Zxid;
+use node_wire::ephemeral::EphemeralType;
+use node_wire::ids::{SessionId, Zxid};
 use node_wire::snapshot::{Contents, Image, NodeRecord, NodeRef, StatPersisted};
 
 use super::{AclCache, Tree, Znode, parent_of};
@@ -55,8 +56,9 @@ impl Tree {
         }
     }
 
-    /// The tree that a snapshot holds. A snapshot without nodes is that of a new member.
-    pub fn from_image(image: &Image) -> Self {
+    /// The tree that a snapshot holds: its nodes, as they are written there. What they tell together is yet to be found:
+    /// [`Self::find_owners`], [`Self::find_quotas`]. A snapshot without nodes is that of a new member.
+    pub fn of_nodes(image: &Image) -> Self {
         if image.nodes.is_empty() {
             return Self::default();
         }
@@ -69,8 +71,18 @@ impl Tree {
         }
         tree.acls.forget_unused();
         tree.link_children();
-        tree.find_quotas();
         tree
+    }
+
+    /// A tree that came whole: finds whose the ephemerals are.
+    pub fn find_owners(&mut self) {
+        let mut ephemerals: OrdMap<SessionId, OrdSet<ByteString>> = OrdMap::new();
+        for (path, node) in &self.nodes {
+            if let EphemeralType::Normal(session) = EphemeralType::of(node.stat.ephemeral_owner) {
+                ephemerals.entry(session).or_default().insert(path.clone());
+            }
+        }
+        self.ephemerals = ephemerals;
     }
 
     /// As the snapshot formats write it: parents before their children.

@@ -97,12 +97,6 @@ impl TreeSnapshot {
         self.0.to_image()
     }
 
-    /// The same tree under another name: what a planted bug takes it for.
-    pub(crate) fn named(mut self, zxid: Zxid) -> Self {
-        self.0.zxid = zxid;
-        self
-    }
-
     /// The tree itself, to read.
     pub fn tree(&self) -> &Tree {
         &self.0
@@ -145,16 +139,6 @@ impl Tree {
         self.ephemerals.get(&session).into_iter().flat_map(OrdSet::iter)
     }
 
-    /// Forgets which ephemerals belong to which session, as a planted bug does that restores the znodes alone.
-    pub(crate) fn forget_owners(&mut self) {
-        self.ephemerals.clear();
-    }
-
-    /// Forgets which paths have limits, as a planted bug does that does not look for them.
-    pub(crate) fn forget_quotas(&mut self) {
-        self.quotas.clear();
-    }
-
     /// How many znodes, sessions and ephemeral znodes there are, and how many bytes of paths and data.
     pub fn counts(&self) -> Counts {
         Counts {
@@ -165,7 +149,8 @@ impl Tree {
         }
     }
 
-    pub(crate) fn node(&self, path: &str) -> Option<&Znode> {
+    /// The node at a path.
+    pub fn node(&self, path: &str) -> Option<&Znode> {
         self.nodes.get(path).map(Arc::as_ref)
     }
 

@@ -178,7 +178,7 @@ impl Tree {
     }
 
     /// A tree that came whole: finds its quotas and counts what is below them.
-    pub(super) fn find_quotas(&mut self) {
+    pub fn find_quotas(&mut self) {
         let quotas = self.nodes_below(QUOTAS).filter_map(|(path, _)| match quota_node(path) {
             Some((of, LIMITS)) => Some(ByteString::from(of)),
             _ => None,

@@ -8,45 +8,26 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use node_core::io::{ClientId, ConnId, Effect, Input, Now, Recovered};
-use node_core::tree::TreeSnapshot;
-use node_core::{Bug, Clean, ClientRules, Config, Member, Plant, Planted, Reconfiguration, Status, TICK};
+use node_core::{ClientRules, Config, Reconfiguration, TICK};
 use node_wire::election::Notification;
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::quorum::{PacketType, QuorumPacket};
 
 use crate::clients::{Client, Wish};
+use crate::core::Core;
 use crate::disk::{self, Disk};
 use crate::history::dotted;
+use crate::kinds;
 use crate::show;
 use crate::wires::{Channel, Item, Wires};
 
 /// Deliveries of one `settle` before the ensemble counts as one that never gets quiet.
 const MAX_DELIVERIES: usize = 10_000;
 
-/// A member of any plant.
-trait Core {
-    fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>);
-    fn status(&self) -> Status;
-    fn tree(&self) -> TreeSnapshot;
-}
-
-impl<P: Plant> Core for Member<P> {
-    fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
-        Member::step(self, now, input, out);
-    }
-
-    fn status(&self) -> Status {
-        Member::status(self)
-    }
-
-    fn tree(&self) -> TreeSnapshot {
-        Member::tree(self)
-    }
-}
-
 struct Host {
     core: Option<Box<dyn Core>>,
-    plant: Option<Bug>,
+    /// The kind of member, where a suite has several.
+    kind: Option<String>,
     disk: Disk,
     puppet: bool,
     /// Gets no step: neither time nor messages nor its disk's word.
@@ -95,7 +76,7 @@ impl Ensemble {
         *self = Self { snap_count, voters, ..Self::default() };
         for id in 1..=voters + observers {
             let disk = Disk::new(Recovered::default());
-            let host = Host { core: None, plant: None, disk, puppet: false, asleep: false };
+            let host = Host { core: None, kind: None, disk, puppet: false, asleep: false };
             self.hosts.insert(id, host);
         }
     }
@@ -107,7 +88,7 @@ impl Ensemble {
         self.members_at_first = u64::try_from(self.hosts.len()).expect("few");
         for id in self.members_at_first + 1..=self.members_at_first + newcomers {
             let disk = Disk::new(Recovered::default());
-            self.hosts.insert(id, Host { core: None, plant: None, disk, puppet: false, asleep: false });
+            self.hosts.insert(id, Host { core: None, kind: None, disk, puppet: false, asleep: false });
         }
     }
 
@@ -128,10 +109,10 @@ impl Ensemble {
         self.hosts.get_mut(&id).ok_or_else(|| format!("no member {id} in the ensemble"))
     }
 
-    pub(crate) fn prepare(&mut self, id: u64, found: Recovered, plant: Option<Bug>) -> Result<(), String> {
+    pub(crate) fn prepare(&mut self, id: u64, found: Recovered, kind: Option<String>) -> Result<(), String> {
         let host = self.host(id)?;
         host.disk = Disk::new(found);
-        host.plant = plant;
+        host.kind = kind;
         Ok(())
     }
 
@@ -177,10 +158,7 @@ impl Ensemble {
                 continue;
             }
             let found = host.disk.crash();
-            host.core = Some(match host.plant {
-                None => Box::new(Member::new(config, found, now, Clean)),
-                Some(bug) => Box::new(Member::new(config, found, now, Planted(bug))),
-            });
+            host.core = Some(kinds::start(host.kind.as_deref(), config, found, now)?);
         }
         for &id in ids {
             let running: Vec<u64> =

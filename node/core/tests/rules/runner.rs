@@ -3,7 +3,7 @@
 //! ```text
 //! ensemble 3 [observers=K] [snap_count=N] [enforce_quota=true] [super=DIGEST] [require=SCHEME]
 //!                                        the voters 1 to 3 and the observers behind them, all with empty disks
-//! member 1 [accepted=E] [current=E] [image="1.1-1.3"] [log="1.4 2.1"] [plant=BUG]     what its disk holds
+//! member 1 [accepted=E] [current=E] [image="1.1-1.3"] [log="1.4 2.1"] [kind=KIND]     what its disk holds
 //! start 1 2 3 · crash 1 · puppet 2       run members; a puppet only says what the script says
 //! settle · deliver 1 2 [n=N]             deliver all until quiet; what is under way from 1 to 2
 //! tick 40 · pass 500                     time without and with delivery; 10 ms to a tick
@@ -26,7 +26,6 @@ use std::str::FromStr;
 use bytes::Bytes;
 use bytestring::ByteString;
 use goldenscript::{ArgumentConsumer, Command, Context};
-use node_core::Bug;
 use node_core::io::{Input, Proof, Recovered};
 use node_wire::client::{Acl, CreateRequest, Id, OpCode, Request};
 use node_wire::election::{Notification, PeerState};
@@ -191,10 +190,7 @@ impl Runner {
 
     fn member(&mut self, args: &mut Args<'_>) -> Outcome {
         let id = args.id()?;
-        let plant = match args.key::<String>("plant")? {
-            Some(name) => Some(Bug::from_name(&name).ok_or("no such bug")?),
-            None => None,
-        };
+        let kind = args.key::<String>("kind")?;
         let image_entries = parse_zxids(args.0.take_key("image").unwrap_or(""))?;
         let log = parse_zxids(args.0.take_key("log").unwrap_or(""))?;
         let last_epoch = image_entries.iter().chain(&log).last().map_or(Epoch::ZERO, |zxid| zxid.epoch());
@@ -203,7 +199,7 @@ impl Runner {
         let image = if image_entries.is_empty() { Default::default() } else { image(&image_entries) };
         let entries = log.into_iter().map(entry).collect();
         let found = Recovered { accepted_epoch, current_epoch, image, entries };
-        Ok(self.ensemble.prepare(id, found, plant)?)
+        Ok(self.ensemble.prepare(id, found, kind)?)
     }
 
     fn hold(&mut self, hold: bool, args: &mut Args<'_>) -> Outcome {

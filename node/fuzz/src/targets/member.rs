@@ -4,8 +4,8 @@
 //! connection, leave its leader, or halt and say why. It must not panic, nor hold more than its input justifies.
 
 use bytes::BytesMut;
+use node_core::Member;
 use node_core::io::{ClientId, ConnId, Effect, Input, Now};
-use node_core::{Clean, Member};
 use node_wire::client::{ConnectRequest, Request, take_frame};
 use node_wire::election::{MAX_NOTIFICATION, Notification};
 use node_wire::ids::{ServerId, SessionId, Zxid};
@@ -70,7 +70,7 @@ pub(super) fn peers(input: &[u8]) {
 
 /// One member with a driver that keeps its side of the contract.
 struct Stand {
-    member: Member<Clean>,
+    member: Member,
     now: Now,
     conns: BTreeSet<ConnId>,
     clients: BTreeSet<ClientId>,
@@ -83,7 +83,7 @@ struct Stand {
 }
 
 impl Stand {
-    fn new(member: Member<Clean>) -> Self {
+    fn new(member: Member) -> Self {
         Self {
             member,
             now: ensemble::LATER,

@@ -1,6 +1,6 @@
 //! What can be broken in a planned world, and a look at what is.
 
-use node_core::Plant;
+use node_core::Factory;
 use node_wire::ids::ServerId;
 
 use super::super::World;
@@ -37,7 +37,7 @@ pub enum Process {
     Gone,
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     fn places(&self, directions: &[(ServerId, ServerId)]) -> Vec<(HostIndex, HostIndex)> {
         let places = |(from, to): &(ServerId, ServerId)| self.index_of(*from).zip(self.index_of(*to));
         directions.iter().filter_map(places).collect()

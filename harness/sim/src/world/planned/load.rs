@@ -8,7 +8,7 @@ use std::iter::Peekable;
 
 use checker::history::Event as Line;
 use harness_core::load::{self, ClientId, Due, Step, Terms};
-use node_core::Plant;
+use node_core::Factory;
 use runs::member::MemberId;
 use workloads::{Op, Outcome, Workload};
 use zookeeper_mapping::{Answer, outcome};
@@ -70,7 +70,7 @@ impl Load {
     }
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     pub(super) fn let_clients_in(&mut self, arrivals: Arrivals) {
         let (clients, members, seed) =
             (self.plan_of().setting.clients, self.hosts.len(), self.plan_of().setting.seed);

@@ -21,9 +21,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 use checker::history::Event as Line;
+use harness_mutants::Mutant;
 use node_core::commit_times::{CommitTimes, Counted};
 use node_core::io::StoreOp;
-use node_core::{Bug, Clean, Plant, Planted, io};
+use node_core::{Factory, Zab, io};
 use node_wire::ids::{ServerId, Zxid};
 use workloads::{Op, Outcome, Workload};
 
@@ -55,7 +56,7 @@ pub struct Setting {
     /// Client processes.
     pub clients: usize,
     /// A bug planted in every member.
-    pub plant: Option<Bug>,
+    pub mutant: Option<Mutant>,
 }
 
 impl Setting {
@@ -184,16 +185,17 @@ pub(super) struct Plan {
 
 /// A world in which nothing happens yet but what is asked for: no member runs.
 pub fn begin(setting: Setting, workload: Workload) -> Box<dyn Ensemble> {
-    match setting.plant {
-        None => Box::new(World::calm_world(setting, workload, Clean)),
-        Some(bug) => Box::new(World::calm_world(setting, workload, Planted(bug))),
+    match setting.mutant {
+        None => Box::new(World::calm_world(setting, workload, Zab)),
+        Some(mutant) => Box::new(World::calm_world(setting, workload, mutant)),
     }
 }
 
-impl<P: Plant> World<P> {
-    fn calm_world(setting: Setting, workload: Workload, plant: P) -> Self {
-        let options = Options { plant: None, trace: false, look_inside: false, progress: false, only: None };
-        let mut world = Self::of(climate::of(&setting), Dice::new(setting.seed), options, plant);
+impl<F: Factory> World<F> {
+    fn calm_world(setting: Setting, workload: Workload, factory: F) -> Self {
+        let options =
+            Options { mutant: setting.mutant, trace: false, look_inside: false, progress: false, only: None };
+        let mut world = Self::of(climate::of(&setting), Dice::new(setting.seed), options, factory);
         for host in &mut world.hosts {
             host.clock.wall_offset_ms = 0;
         }
@@ -294,7 +296,7 @@ impl<P: Plant> World<P> {
     }
 }
 
-impl<P: Plant> Ensemble for World<P> {
+impl<F: Factory> Ensemble for World<F> {
     fn now_us(&self) -> u64 {
         self.now.0
     }

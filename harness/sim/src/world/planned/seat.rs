@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use harness_core::load::{self, CONNECT_PATIENCE_NS, ClientId, Step};
-use node_core::Plant;
+use node_core::Factory;
 use node_wire::client::{ErrorCode, XID_PING, XID_WATCH};
 use node_wire::ids::{ServerId, SessionId, Zxid};
 use workloads::Op;
@@ -85,7 +85,7 @@ impl Seat {
     }
 }
 
-impl<P: Plant> World<P> {
+impl<F: Factory> World<F> {
     fn seat(&mut self, seat: usize) -> &mut Seat {
         &mut self.the_plan().load.seats[seat]
     }

@@ -1,0 +1,85 @@
+//! A mutant as a driver sees it.
+
+use std::hash::Hasher;
+
+use node_core::io::{Effect, Input, Now, Recovered};
+use node_core::{Config, Factory, Machine, Member};
+use node_wire::snapshot::ZxidDigest;
+
+use crate::Mutant;
+use crate::rules::Followed;
+use crate::wrapper::{Inner, Wrapper};
+
+/// A member that is a mutant.
+#[derive(Clone)]
+pub struct Mutated {
+    inner: Inner,
+    wrapper: Option<Box<dyn Wrapper>>,
+    /// Effects of a step, before they are numbered for the driver.
+    effects: Vec<Effect>,
+}
+
+impl Mutated {
+    fn inward(&mut self, now: Now, input: Input) {
+        match &mut self.wrapper {
+            Some(wrapper) => wrapper.step(&mut self.inner, now, input, &mut self.effects),
+            None => self.inner.step(now, input, &mut self.effects),
+        }
+    }
+}
+
+impl Machine for Mutated {
+    type Rules = Followed;
+
+    fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
+        if self.wrapper.is_none() {
+            // The member's own numbers are the driver's.
+            self.inner.member.step(now, input, out);
+            return;
+        }
+        match input {
+            Input::Stored { ticket } => self.inner.queue.durable(ticket),
+            other => self.inward(now, other),
+        }
+        while let Some(ticket) = self.inner.queue.news() {
+            self.inward(now, Input::Stored { ticket });
+        }
+        for mut effect in self.effects.drain(..) {
+            if let Effect::Store { ticket, .. } = &mut effect {
+                *ticket = self.inner.queue.give(*ticket);
+            }
+            out.push(effect);
+        }
+    }
+
+    fn member(&self) -> &Member<Followed> {
+        &self.inner.member
+    }
+
+    fn expect_digest(&mut self, written: ZxidDigest) {
+        self.inner.member.expect_digest(written);
+    }
+
+    fn fingerprint(&self, state: &mut impl Hasher) {
+        self.inner.member.fingerprint(state);
+        if let Some(wrapper) = &self.wrapper {
+            self.inner.queue.fingerprint(state);
+            wrapper.mixed_in(state);
+        }
+    }
+
+    fn awaited_ticket(&self) -> Option<u64> {
+        let awaited = self.inner.member.awaited_ticket()?;
+        Some(if self.wrapper.is_some() { self.inner.queue.awaited(awaited) } else { awaited })
+    }
+}
+
+impl Factory for Mutant {
+    type Machine = Mutated;
+
+    fn start(self, config: Config, recovered: Recovered, now: Now) -> Mutated {
+        let wrapper = (self.0.wrapper)(&recovered);
+        let member = Member::new(config.clone(), recovered, now, Followed::new(self.rules()));
+        Mutated { inner: Inner::new(config, member), wrapper, effects: Vec::new() }
+    }
+}
