@@ -67,9 +67,7 @@ fn the_documents_have_as_many_bugs_and_kinds_of_faults_as_the_code() {
 #[test]
 fn the_documents_name_every_nemesis_workload_model_and_condition() {
     let (run, check) = (document("harness/docs/run.md"), document("harness/docs/check.md"));
-    for (what, told) in
-        [("nemeses", &run), ("workloads", &run), ("models", &check), ("conditions", &check)]
-    {
+    for (what, told) in [("nemeses", &run), ("workloads", &run), ("models", &check), ("conditions", &check)] {
         let names = listed(what);
         assert!(names.len() >= 4, "harness list {what}: {names:?}");
         let unnamed: Vec<&String> =
@@ -142,8 +140,17 @@ fn the_readme_is_short_and_what_it_leads_to_is_there() {
 /// Every key of a JSON value, wherever it stands. What each check forms by itself, and what has a name of its own as its
 /// key, is left out.
 fn keys(value: &serde_json::Value, found: &mut BTreeSet<String>) {
-    const NAMED: [&str; 9] =
-        ["evidence", "versions", "measured", "labels", "kinds", "drawn", "settings", "latency", "by_function"];
+    const NAMED: [&str; 9] = [
+        "evidence",
+        "versions",
+        "measured",
+        "labels",
+        "kinds",
+        "drawn",
+        "settings",
+        "latency",
+        "by_function",
+    ];
     match value {
         serde_json::Value::Object(fields) => {
             for (key, value) in fields {
