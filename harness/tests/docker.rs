@@ -225,7 +225,7 @@ fn faults_are_proven_in_containers_and_nothing_stays_behind() {
     let faults = ["--nemesis", "partition-leader,kill-leader", "--interval", "3s", "--time-limit", "8s"];
     let run = Running::until(run_command(folder.path(), &faults), "all members serve");
     let harness = run.id();
-    assert_eq!(machine.containers_of(harness).len(), 6, "three members and their holders");
+    assert_eq!(machine.containers_of(harness).len(), 6, "three members and their sandboxes");
     let (status, said) = run.end();
     assert_eq!(status, Some(0), "{said}");
     assert!(machine.left_by(harness).is_empty(), "{:?}", machine.left_by(harness));
@@ -268,16 +268,16 @@ fn an_interrupt_ends_members_and_removes_what_was_made() {
 }
 
 #[test]
-fn a_holder_that_dies_is_a_failure_of_the_harness_and_never_a_fault() {
+fn a_sandbox_that_dies_is_a_failure_of_the_harness_and_never_a_fault() {
     let Some(machine) = Machine::with_an_engine() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let run = Running::until(run_command(folder.path(), &["--time-limit", "60s"]), "all members serve");
     let harness = run.id();
     let containers = machine.containers_of(harness);
-    machine.kill(containers.iter().find(|name| name.ends_with("-n3-holder")).expect("a holder"));
+    machine.kill(containers.iter().find(|name| name.ends_with("-n3-sandbox")).expect("a sandbox"));
     let (status, said) = run.end();
     assert_eq!(status, Some(255), "{said}");
-    assert!(said.contains("the holder of n3 ended (killed by signal 9)"), "{said}");
+    assert!(said.contains("the sandbox of n3 ended (killed by signal 9)"), "{said}");
     assert!(machine.left_by(harness).is_empty(), "{:?}", machine.left_by(harness));
 }
 

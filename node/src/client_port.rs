@@ -32,14 +32,14 @@ use tokio::task::AbortHandle;
 use crate::address::HostPort;
 use crate::clock::wall_ms;
 use crate::config::NodeConfig;
-use crate::desk::Desk;
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
 use crate::net::{ACCEPT_PAUSE, Seldom, accept, adopt, keep_client_alive, listen_with};
 use crate::outbox::Outbox;
+use crate::queries::Queries;
 use crate::store::Backlog;
 use crate::tls::channel::Channel;
-use crate::tls::doorman::{Doorman, Side};
+use crate::tls::handshaker::{Handshaker, Side};
 use crate::tls::{ClientTls, Guard, HANDSHAKE};
 use crate::view::{ConnectionView, Traffic};
 use crate::whitelist::{Question, Word};
@@ -73,7 +73,7 @@ const COPY_BELOW: usize = 4 << 10;
 pub(crate) struct ClientPort {
     config: Rc<NodeConfig>,
     inbox: Rc<Inbox>,
-    desk: Rc<Desk>,
+    queries: Rc<Queries>,
     metrics: Arc<Metrics>,
     disk: Backlog,
     started: Instant,
@@ -102,7 +102,7 @@ pub(crate) struct ClientPort {
 /// Handshakes with clients.
 struct Secure {
     tls: Arc<ClientTls>,
-    doorman: Doorman,
+    handshaker: Handshaker,
     under_way: Cell<usize>,
 }
 
@@ -127,21 +127,21 @@ impl ClientPort {
     pub(crate) fn new(
         config: Rc<NodeConfig>,
         inbox: Rc<Inbox>,
-        desk: Rc<Desk>,
+        queries: Rc<Queries>,
         metrics: Arc<Metrics>,
         disk: Backlog,
     ) -> Rc<Self> {
         let started = Instant::now();
         let secure = config.security.clients.as_ref().map(|tls| Secure {
             tls: Arc::clone(tls),
-            doorman: Doorman::default(),
+            handshaker: Handshaker::default(),
             under_way: Cell::new(0),
         });
         let throttle = config.limits.throttling.clone().map(|throttling| Throttle::new(throttling, started));
         Rc::new(Self {
             config,
             inbox,
-            desk,
+            queries,
             metrics,
             disk,
             started,
@@ -258,7 +258,7 @@ impl ClientPort {
         stream: TcpStream,
         guard: Guard,
     ) -> Result<(TcpStream, Option<Channel>, Vec<Id>), Refusal> {
-        let Some(Secure { tls, doorman, under_way }) = &self.secure else {
+        let Some(Secure { tls, handshaker, under_way }) = &self.secure else {
             return Ok((stream, None, Vec::new()));
         };
         let is_secure = match guard {
@@ -280,7 +280,7 @@ impl ClientPort {
         }
         under_way.set(under_way.get() + 1);
         let side = Side::Accepts(Arc::clone(tls.server()));
-        let welcomed = doorman.welcome(stream, side, tls.patience).await;
+        let welcomed = handshaker.welcome(stream, side, tls.patience).await;
         under_way.set(under_way.get() - 1);
         let (stream, connection) = welcomed.map_err(|error| {
             self.metrics.unsuccessful_handshake.one();
@@ -372,7 +372,7 @@ impl ClientPort {
                     Question::Ask(Word::Stmk) if received.len() < 4 + 8 => {}
                     Question::Ask(word) => {
                         let argument = received.get(4..).and_then(<[u8]>::first_chunk::<8>);
-                        if let Some(text) = self.desk.word(word, argument.copied()).await {
+                        if let Some(text) = self.queries.word(word, argument.copied()).await {
                             say(connection, &text);
                         }
                         return Ok(None);

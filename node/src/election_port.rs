@@ -37,7 +37,7 @@ use crate::inbox::Inbox;
 use crate::names::Names;
 use crate::net::{ACCEPT_PAUSE, Seldom, accept, tune_peer, user_timeout};
 use crate::outbox::Outbox;
-use crate::tls::doorman::Doorman;
+use crate::tls::handshaker::Handshaker;
 use crate::tls::peers::Link;
 
 /// Pause after the first failed dial, doubled by each further one.
@@ -87,7 +87,7 @@ pub(crate) struct ElectionPort {
     peers: RefCell<BTreeMap<ServerId, Rc<Peer>>>,
     strangers: Cell<usize>,
     last_connection: Cell<u64>,
-    doorman: Doorman,
+    handshaker: Handshaker,
     refusals: Seldom,
 }
 
@@ -116,7 +116,7 @@ impl ElectionPort {
             peers,
             strangers: Cell::new(0),
             last_connection: Cell::new(0),
-            doorman: Doorman::default(),
+            handshaker: Handshaker::default(),
             refusals: Seldom::default(),
         })
     }
@@ -211,7 +211,7 @@ impl ElectionPort {
         tune_peer(&stream, user_timeout(self.config.peer_timeout))?;
         let link = match &self.config.security.peers {
             None => (stream, None),
-            Some(tls) => tls.accepted(&self.doorman, stream, &self.book.hosts()).await?,
+            Some(tls) => tls.accepted(&self.handshaker, stream, &self.book.hosts()).await?,
         };
         let mut wire = Wire::new(link);
         let hello =
@@ -412,7 +412,7 @@ impl ElectionPort {
             None => (stream, None),
             Some(tls) => {
                 let host = self.book.line(id).map_or_else(|| target.host.clone(), |line| line.election.host);
-                tls.dialled(&self.doorman, stream, &host).await?
+                tls.dialled(&self.handshaker, stream, &host).await?
             }
         };
         if peer.present.get() != 0 {

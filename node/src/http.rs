@@ -2,7 +2,7 @@
 //!
 //! Framing is hyper's. What a stranger may cost is bounded: connections, the length of a request's head, the
 //! time for it, the life of a connection, and no body is ever read. It runs on the thread of the sockets, but what
-//! takes time is made elsewhere (see the desk).
+//! takes time is made elsewhere (see [`crate::queries`]).
 
 use std::convert::Infallible;
 use std::rc::Rc;

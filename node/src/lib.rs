@@ -9,7 +9,7 @@
 //! | [`cli`], [`environment`], [`zoocfg`], [`config`], [`address`], [`whitelist`] | what the operator said, and what it means |
 //! | `engine`, `inbox`, `clock` | the loop around the member; one thread, with all sockets |
 //! | `store`, `snapshots` | the disk, on threads of its own |
-//! | `desk`, `facts`, `view`, `admin`, `http`, `metrics`, `timeline` | what operators ask, and what is counted for them |
+//! | `queries`, `facts`, `view`, `admin`, `http`, `metrics`, `timeline` | what operators ask, and what is counted for them |
 //! | `election_port`, `quorum_port`, `client_port`, `words` | the three ports |
 //! | `outbox`, [`net`], `names` | what sockets have in common |
 //! | [`tls`] | key stores, handshakes and certificates |
@@ -28,7 +28,6 @@ pub mod cli;
 mod client_port;
 mod clock;
 pub mod config;
-mod desk;
 mod dynamic;
 mod election_port;
 mod engine;
@@ -43,6 +42,7 @@ pub mod net;
 mod outbox;
 pub mod print;
 pub mod probe;
+mod queries;
 mod quorum_port;
 mod rules;
 pub mod sasl;
@@ -73,7 +73,6 @@ use crate::book::Book;
 use crate::client_port::ClientPort;
 use crate::clock::Clock;
 pub use crate::config::{ConfigError, Manner, NodeConfig};
-use crate::desk::Desk;
 use crate::dynamic::DynamicFile;
 use crate::election_port::ElectionPort;
 use crate::engine::{Batch, Engine};
@@ -82,6 +81,7 @@ use crate::facts::About;
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
 use crate::net::{Listeners, adopt};
+use crate::queries::Queries;
 use crate::quorum_port::QuorumPort;
 use crate::snapshots::Snapshots;
 use crate::store::{Measured, Store};
@@ -292,11 +292,11 @@ fn start<F: Factory>(
     let client_listener = adopt(listeners.client)?;
     let client_addr = client_listener.local_addr().context("failed to read the client port")?.to_string();
     let about = Arc::new(About::new((*config).clone(), client_addr.clone()));
-    let desk = Desk::new(Rc::clone(&inbox), about, Arc::clone(&metrics));
+    let queries = Queries::new(Rc::clone(&inbox), about, Arc::clone(&metrics));
     let clients = ClientPort::new(
         Rc::clone(&config),
         Rc::clone(&inbox),
-        Rc::clone(&desk),
+        Rc::clone(&queries),
         Arc::clone(&metrics),
         store.backlog(),
     );
@@ -305,11 +305,11 @@ fn start<F: Factory>(
         clients.start(adopt(listener)?, Guard::Secure);
     }
     if let (Some(listener), Some(admin)) = (listeners.admin, config.monitoring.admin.clone()) {
-        let server = Rc::new(Admin::new(Rc::clone(&desk)));
+        let server = Rc::new(Admin::new(Rc::clone(&queries)));
         tokio::task::spawn_local(http::serve(adopt(listener)?, admin.idle_timeout, server));
     }
     if let Some(listener) = listeners.metrics {
-        let server = Rc::new(MetricsPage::new(Rc::clone(&desk)));
+        let server = Rc::new(MetricsPage::new(Rc::clone(&queries)));
         tokio::task::spawn_local(http::serve(adopt(listener)?, http::USUAL_IDLE, server));
     }
     if let Some(tls) = &config.security.peers {

@@ -32,7 +32,7 @@ use crate::names::Names;
 use crate::net::{ACCEPT_PAUSE, Seldom, accept, tune_peer, user_timeout};
 use crate::outbox::Outbox;
 use crate::tls::PeerTls;
-use crate::tls::doorman::Doorman;
+use crate::tls::handshaker::Handshaker;
 use crate::tls::peers::Link;
 
 /// Bytes that may wait for a peer, a snapshot's not counted. A follower that is this far behind is better
@@ -69,7 +69,7 @@ pub(crate) struct QuorumPort {
     connections: RefCell<HashMap<ConnId, Rc<Outbox>>>,
     dirty: RefCell<Vec<Rc<Outbox>>>,
     last: Cell<u64>,
-    doorman: Doorman,
+    handshaker: Handshaker,
     /// Handshakes of TLS that are under way.
     strangers: Cell<usize>,
     refusals: Seldom,
@@ -95,7 +95,7 @@ impl QuorumPort {
             connections: RefCell::default(),
             dirty: RefCell::default(),
             last: Cell::new(0),
-            doorman: Doorman::default(),
+            handshaker: Handshaker::default(),
             strangers: Cell::new(0),
             refusals: Seldom::default(),
             breaches: Seldom::default(),
@@ -139,7 +139,7 @@ impl QuorumPort {
         self.strangers.set(self.strangers.get() + 1);
         let port = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            let accepted = tls.accepted(&port.doorman, stream, &port.book.hosts()).await;
+            let accepted = tls.accepted(&port.handshaker, stream, &port.book.hosts()).await;
             port.strangers.set(port.strangers.get() - 1);
             let added =
                 accepted.and_then(|link| port.add(link, Direction::In, |conn| Input::Accepted { conn }));
@@ -174,7 +174,7 @@ impl QuorumPort {
             Some(tls) => {
                 let host =
                     self.book.line(leader).map_or_else(|| target.host.clone(), |line| line.quorum.host);
-                tls.dialled(&self.doorman, stream, &host).await?
+                tls.dialled(&self.handshaker, stream, &host).await?
             }
         };
         self.add(link, Direction::Out, |conn| Input::Dialled { leader, conn })

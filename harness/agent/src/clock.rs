@@ -4,7 +4,7 @@
 //! a bounded queue and answers the harness itself; the main thread never waits for it. It is started at the first
 //! request: most runs never touch a clock.
 //!
-//! **Tracing and reaping.** While this thread is at work it holds [`Desk::burials`], and the main thread reaps nobody
+//! **Tracing and reaping.** While this thread is at work it holds [`ClockThread::burials`], and the main thread reaps nobody
 //! (it tries again when the work is done, and is nudged for that). So the end of a process that is traced, or that
 //! was started for a trial, is seen by who waits for it, and its id is not given away meanwhile. Stops of tracees
 //! are never taken by the main thread at all: it waits for the dead only, each by its id (see [`crate::signals`]).
@@ -106,7 +106,7 @@ enum Job {
 }
 
 /// Where the main thread hands in what concerns clocks.
-pub(crate) struct Desk {
+pub(crate) struct ClockThread {
     output: Output,
     wake: Wake,
     burials: Arc<Mutex<()>>,
@@ -119,8 +119,8 @@ enum State {
     Open(Sender<Job>),
 }
 
-impl Desk {
-    /// A desk nobody works at yet. `idle` are the arguments with which the agent's own executable waits until its
+impl ClockThread {
+    /// A thread that has nothing to do yet. `idle` are the arguments with which the agent's own executable waits until its
     /// standard input is closed.
     pub(crate) fn new(output: Output, wake: Wake, maker: ClockMaker, idle: Vec<OsString>) -> Self {
         let state = State::Closed(Some((maker, idle)));
@@ -198,7 +198,7 @@ impl Desk {
     }
 }
 
-/// Who works at the desk.
+/// Who works there.
 struct Worker {
     clocks: Box<dyn Clocks>,
     idle: Vec<OsString>,
@@ -344,7 +344,7 @@ mod tests {
     }
 
     struct Bench {
-        desk: Desk,
+        clocks: ClockThread,
         answers: BufReader<PipeReader>,
         begun: Receiver<()>,
         let_go: SyncSender<()>,
@@ -357,8 +357,8 @@ mod tests {
         let (let_go, wait) = mpsc::sync_channel(100);
         let maker: ClockMaker = Box::new(|| Box::new(Fake { begun: begin, let_go: wait }));
         let idle = vec!["wait".into(), "there".into()];
-        let desk = Desk::new(output, Wake::new().expect("an eventfd"), maker, idle);
-        Bench { desk, answers: BufReader::new(reader), begun, let_go }
+        let clocks = ClockThread::new(output, Wake::new().expect("an eventfd"), maker, idle);
+        Bench { clocks, answers: BufReader::new(reader), begun, let_go }
     }
 
     fn answer(answers: &mut BufReader<PipeReader>) -> (u64, String) {
@@ -374,29 +374,29 @@ mod tests {
     fn a_trial_is_made_with_the_agents_own_executable() {
         let mut bench = bench();
         bench.let_go.send(()).expect("it waits");
-        bench.desk.attempt(4);
+        bench.clocks.attempt(4);
         assert_eq!(answer(&mut bench.answers), (4, "/proc/self/exe wait there".to_owned()));
     }
 
     #[test]
     fn nobody_is_reaped_while_clocks_are_at_work() {
         let mut bench = bench();
-        assert!(bench.desk.undisturbed(|| ()), "before");
-        bench.desk.attempt(1);
+        assert!(bench.clocks.undisturbed(|| ()), "before");
+        bench.clocks.attempt(1);
         bench.begun.recv().expect("it begins");
-        assert!(!bench.desk.undisturbed(|| panic!("disturbed")), "meanwhile");
+        assert!(!bench.clocks.undisturbed(|| panic!("disturbed")), "meanwhile");
         bench.let_go.send(()).expect("it waits");
         answer(&mut bench.answers);
-        let mut nudged = [rustix::event::PollFd::new(&bench.desk.wake, rustix::event::PollFlags::IN)];
+        let mut nudged = [rustix::event::PollFd::new(&bench.clocks.wake, rustix::event::PollFlags::IN)];
         rustix::event::poll(&mut nudged, None).expect("a nudge: now is the time");
-        assert!(bench.desk.undisturbed(|| ()), "after");
+        assert!(bench.clocks.undisturbed(|| ()), "after");
     }
 
     #[test]
     fn clocks_that_hang_hold_only_a_few_requests() {
         let mut bench = bench();
         for id in 0..40 {
-            bench.desk.attempt(id);
+            bench.clocks.attempt(id);
         }
         for id in 16..40 {
             let (refused, why) = answer(&mut bench.answers);
@@ -412,9 +412,9 @@ mod tests {
     #[test]
     fn clocks_outside_of_a_namespace_of_its_own_are_not_touched() {
         let mut bench = bench();
-        bench.desk.shift(1, 5);
+        bench.clocks.shift(1, 5);
         assert!(answer(&mut bench.answers).1.contains("not process 1"));
-        bench.desk.read(2);
+        bench.clocks.read(2);
         assert!(answer(&mut bench.answers).1.contains("not process 1"));
     }
 }

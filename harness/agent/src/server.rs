@@ -2,7 +2,7 @@
 //!
 //! One thread looks at everything that can happen (input, the other threads' nudges, signals, deadlines) and does
 //! what takes at most a few milliseconds itself. What waits is elsewhere: answers in the writer's queue, clocks at
-//! their desk, questions for arrivals in a list. So a lease that runs out is served whatever the others do.
+//! a thread of their own, questions for arrivals in a list. So a lease that runs out is served whatever the others do.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::Deserialize;
 
-use crate::clock::{ClockMaker, Desk};
+use crate::clock::{ClockMaker, ClockThread};
 use crate::lease::{Due, Lease};
 use crate::lines::{Cut, Lines, MAX_LINE};
 use crate::netfilter::{Filter, FilterError};
@@ -96,7 +96,7 @@ where
     let signals = Signals::open().map_err(AgentError::Start)?;
     let wake = Wake::new().map_err(AgentError::Start)?;
     let (output, finished) = Output::start(output).map_err(AgentError::Start)?;
-    let clocks = Desk::new(output.clone(), wake.clone(), options.clocks, options.idle);
+    let clocks = ClockThread::new(output.clone(), wake.clone(), options.clocks, options.idle);
     let namespace = OwnNamespace::of_this_process().ok();
     let mut agent =
         Agent { output, wake, clocks, namespace, introduced: None, questions: Vec::new(), reap_owed: false };
@@ -129,7 +129,7 @@ struct Introduced {
 struct Agent {
     output: Output,
     wake: Wake,
-    clocks: Desk,
+    clocks: ClockThread,
     /// The agent's own process namespace; none when it is not its first process.
     namespace: Option<OwnNamespace>,
     introduced: Option<Introduced>,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use harness_mutants::Mutant;
-use harness_sim::{Chores, Drawn, Only, Options, Sweep, simulate};
+use harness_sim::{Drawn, Only, Options, Sweep, Traffic, simulate};
 
 /// Worlds at a time.
 const THREADS: usize = 2;
@@ -100,7 +100,7 @@ fn number(word: &str) -> Result<u64, String> {
 /// One world, told in full.
 fn one(arguments: &Arguments) -> bool {
     let seed = arguments.seeds.start;
-    println!("{}\n  {}", Drawn::of(seed, arguments.options.only), Chores::of_seed(seed));
+    println!("{}\n  {}", Drawn::of(seed, arguments.options.only), Traffic::of_seed(seed));
     let outcome = simulate(seed, arguments.options);
     for line in &outcome.trace {
         println!("{line}");

@@ -42,7 +42,7 @@ pub(crate) enum Part {
     /// Members without a vote.
     Observers,
     /// Which workloads the clients do.
-    Chores,
+    Traffic,
     /// Scouts, and what goes by itself.
     Scouts,
     /// Whether the ensemble changes.
@@ -91,7 +91,7 @@ impl Dice {
             Part::Probers => u64::MAX - 101,
             Part::Rehearsals => u64::MAX - 1003,
             Part::Pauses => u64::MAX - 1005,
-            Part::Chores => WORKLOADS,
+            Part::Traffic => WORKLOADS,
             Part::Load(load) => WORKLOADS + 1 + load,
         });
         Self(rng)

@@ -103,8 +103,8 @@ impl Scenario {
         }
     }
 
-    /// A calm climate in which only what is appointed happens.
-    fn climate(self) -> Drawn {
+    /// Calm options in which only what is appointed happens.
+    fn calm(self) -> Drawn {
         let mut drawn = Drawn::of_seed(0);
         drawn.members = 3;
         drawn.observers = 0;
@@ -182,14 +182,14 @@ pub struct SweptDisk {
 
 /// Lives through a scenario with the Nth disk operation failing. None when there is no Nth operation.
 pub fn live_with_failure(scenario: Scenario, failure: DiskFailure, nth: u64, trace: bool) -> Option<Outcome> {
-    let mut climate = scenario.climate();
+    let mut calm = scenario.calm();
     let power = failure == DiskFailure::Power;
     if power {
-        climate.power = Chance::ALWAYS;
+        calm.power = Chance::ALWAYS;
     }
     let kind = if failure == DiskFailure::Full { ErrorKind::StorageFull } else { ErrorKind::Other };
     let options = Options { trace, ..Options::default() };
-    let mut world = World::of(climate, Dice::new(0), options, Zab);
+    let mut world = World::of(calm, Dice::new(0), options, Zab);
     world.appoint(&scenario.acts(), Appointment { host: scenario.victim(), nth, kind, power });
     world.run();
     world.was_kept().then(|| world.into_outcome(None))

@@ -1,6 +1,6 @@
 //! What a seed draws before its world begins: swarm testing.
 //!
-//! A fixed set of probabilities finds the bugs of one climate. Here the climate itself is drawn: some worlds
+//! A fixed set of probabilities finds the bugs of one kind of world. Here the options themselves are drawn: some worlds
 //! have slow disks and no partitions, some nothing but pauses, some are small and hasty. The idea is from
 //! "Swarm testing" (Groce and others, ISSTA 2012) by way of FoundationDB and TigerBeetle. A setting that no
 //! ensemble could live with is not drawn: a healthy round trip and a healthy fsync stay well below the peer
@@ -38,7 +38,7 @@ impl Only {
     }
 }
 
-/// The climate of one world.
+/// The options of one world.
 #[derive(Clone, Debug)]
 pub struct Drawn {
     /// The seed it comes from.

@@ -5,7 +5,7 @@ use crate::drawn::Drawn;
 use harness_core::fault::SwarmFault;
 
 impl Drawn {
-    /// The climate as pairs of what was drawn and how it fell, coarse enough to be counted.
+    /// The swarm options as pairs of what was drawn and how it fell, coarse enough to be counted.
     pub fn words(&self) -> Vec<(&'static str, String)> {
         let mut words = vec![
             ("members", self.members.to_string()),

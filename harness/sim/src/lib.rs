@@ -9,7 +9,7 @@
 //! over a disk in memory that loses what was not synchronized; the codecs of all three protocols; the workloads and
 //! the checker. What is virtual: time, wires, disks' latencies, processes, clients.
 //!
-//! - Each seed draws its own climate ([`Drawn`]): size, delays, time-outs, which faults and how often.
+//! - Each seed draws its own swarm options ([`Drawn`]): size, delays, time-outs, which faults and how often.
 //! - Safety is judged inside after every step (the properties of ZooKeeper's own Zab.tla by their names, durability,
 //!   recovery) and outside, on what clients saw: the checks of every workload that the world draws; and the two must
 //!   agree.
@@ -22,7 +22,6 @@
 //!
 //! The idea is FoundationDB's simulation, with TigerBeetle's habit of drawing the probabilities as well.
 
-mod chores;
 mod client;
 mod counters;
 mod dice;
@@ -41,12 +40,12 @@ mod scout;
 mod script;
 mod time;
 mod trace;
+mod traffic;
 mod world;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use chores::Chores;
 pub use counters::Counters;
 pub use disk_sweep::{DiskFailure, Scenario, SweptDisk, live_with_failure, sweep_disk};
 pub use drawn::{Drawn, Only};
@@ -55,6 +54,7 @@ pub use harness_core::fault::SwarmFault;
 use node_core::{Factory, Zab};
 pub use outcome::{Options, Outcome, Rule, Violation};
 pub use script::{Replayed, Script, ScriptError, Shrunk, replay, shrink, write_down};
+pub use traffic::Traffic;
 use world::World;
 pub use world::planned;
 

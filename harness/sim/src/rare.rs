@@ -1,4 +1,4 @@
-//! Climates of what is rare: drawn by dice of their own, so that worlds without any of them are what they were.
+//! Swarm options of what is rare: drawn by dice of their own, so that worlds without any of them are what they were.
 //!
 //! - *Restless* clients stay away until their session is nearly over, and ask for another time-out when they come back.
 //! - *Long streams*: a tree is on its way for longer than a peer may be silent, every time.

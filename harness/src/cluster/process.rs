@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use harness_core::fault::Server;
-use harness_systems::{Addresses, Dialling, Installation, Seat};
+use harness_systems::{Addresses, Dialling, Installation, Site};
 use runs::events::Event;
 use runs::mechanism::Mechanism;
 use runs::member::MemberId;
@@ -186,7 +186,7 @@ impl ProcessCluster {
 
     fn spawn(&self, id: MemberId, lose_unsynced: bool) -> anyhow::Result<()> {
         let member = self.member(id)?;
-        let seat = Seat {
+        let site = Site {
             executable: &self.executable,
             folder: std::path::absolute(&member.place().folder).context("finding the run's folder")?,
             addresses: &self.ports,
@@ -194,7 +194,7 @@ impl ProcessCluster {
             voters: self.voters(),
             id,
         };
-        let mut command = self.installation.command(&seat, self.server(id), lose_unsynced)?;
+        let mut command = self.installation.command(&site, self.server(id), lose_unsynced)?;
         self.mark(&mut command);
         command.env(MEMBER_VARIABLE, id.0.to_string());
         member.spawn(&self.spawner, command)

@@ -26,13 +26,13 @@ pub struct LoadClient {
     at: Option<MemberId>,
     client: ClientId,
     /// Whether the rules know it as connected.
-    is_seated: bool,
+    has_slot: bool,
 }
 
 impl LoadClient {
     /// The client of that number.
     pub fn new(shared: Shared, client: ClientId) -> Self {
-        Self { own: shared.client(), at: None, shared, client, is_seated: false }
+        Self { own: shared.client(), at: None, shared, client, has_slot: false }
     }
 
     /// Works until the load is over or `stop` says so.
@@ -53,7 +53,7 @@ impl LoadClient {
                 return;
             }
             let step = if !self.own.is_connected() {
-                if std::mem::take(&mut self.is_seated) {
+                if std::mem::take(&mut self.has_slot) {
                     queue.rules().lost(self.client, clock.now());
                 }
                 queue.ask(self.client, clock.now())
@@ -83,7 +83,7 @@ impl LoadClient {
                     };
                     self.note_connected(member, asked_at, &connected);
                 }
-                Step::Wait(_) if self.is_seated => {}
+                Step::Wait(_) if self.has_slot => {}
                 Step::Wait(moment) => {
                     tokio::select! {
                         () = until(clock, moment) => {}
@@ -131,7 +131,7 @@ impl LoadClient {
         let mut rules = self.shared.load.rules();
         if connected.stands() {
             rules.connected(self.client, now);
-            self.is_seated = true;
+            self.has_slot = true;
             self.at = Some(member);
         } else {
             rules.refused(self.client, now);

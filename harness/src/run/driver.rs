@@ -61,7 +61,7 @@ struct Works {
 }
 
 /// What is done one after the other beside the load and the nemeses.
-type Errand<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Done>> + Send + 'a>>;
+type Task<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Done>> + Send + 'a>>;
 
 enum Done {
     SetUp,
@@ -97,7 +97,7 @@ impl Driver<'_> {
             progress: self.prepared.progress.clone(),
         });
         let mut works = Works { stop: watch::Sender::new(false), clients: JoinSet::new(), pacer: None };
-        let (mut errand, mut readers): (Option<Errand<'_>>, Option<Readers>) = (None, None);
+        let (mut task, mut readers): (Option<Task<'_>>, Option<Readers>) = (None, None);
         let mut news = self.shared.cluster.events().news();
         let mut tick = tokio::time::interval(TELL_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -107,7 +107,7 @@ impl Driver<'_> {
         loop {
             while let Some(command) = run.next(clock.now(), self) {
                 match command {
-                    Command::SetUp => errand = Some(Box::pin(self.set_up())),
+                    Command::SetUp => task = Some(Box::pin(self.set_up())),
                     Command::OpenLoad(from, until) => self.open_load(&mut works, (from, until))?,
                     Command::EndArrivals => works.pacer.iter().for_each(Pacer::stop),
                     Command::CloseLoad => {
@@ -116,9 +116,9 @@ impl Driver<'_> {
                         }
                         works.stop.send_replace(true);
                         self.shared.load.close();
-                        errand = Some(Box::pin(self.farewell(std::mem::take(&mut works.clients))));
+                        task = Some(Box::pin(self.farewell(std::mem::take(&mut works.clients))));
                     }
-                    Command::Read(members) => errand = Some(Box::pin(self.read(readers.take(), members))),
+                    Command::Read(members) => task = Some(Box::pin(self.read(readers.take(), members))),
                     Command::Nemesis(command) => {
                         if let Err(error) = nemeses.carry_out(*command) {
                             run.end_early(clock.now(), Early::Failed);
@@ -144,8 +144,8 @@ impl Driver<'_> {
                     }
                     (None, _) | (_, None) => {}
                 },
-                done = next_of(&mut errand) => {
-                    errand = None;
+                done = next_of(&mut task) => {
+                    task = None;
                     match done? {
                         Done::SetUp => run.was_set_up(clock.now()),
                         Done::Left => run.clients_left(clock.now()),
@@ -289,9 +289,9 @@ impl Driver<'_> {
     }
 }
 
-async fn next_of(errand: &mut Option<Errand<'_>>) -> anyhow::Result<Done> {
-    match errand {
-        Some(errand) => errand.await,
+async fn next_of(task: &mut Option<Task<'_>>) -> anyhow::Result<Done> {
+    match task {
+        Some(task) => task.await,
         None => std::future::pending().await,
     }
 }

@@ -81,11 +81,11 @@ struct Virtual<'a> {
     /// What judges meanwhile, where a violation is to end the run.
     live: Option<Live>,
     /// What is waited for beside the load and the nemeses.
-    errand: Option<Errand>,
+    task: Option<Task>,
 }
 
 /// What is done one after the other beside the load and the nemeses.
-enum Errand {
+enum Task {
     SetUp(Sent),
     /// Clients leave, until this moment at the latest.
     Leaving(u64),
@@ -96,7 +96,7 @@ enum Errand {
 /// Operations that are done at some members.
 struct Sent {
     /// One for each member.
-    errands: Vec<usize>,
+    one_offs: Vec<usize>,
     /// How many operations there are in each.
     todo: usize,
     until_us: u64,
@@ -139,7 +139,7 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         history: HistoryWriter::new(BufWriter::new(file)),
         counts: Counts::default(),
         calm: Calm::default(),
-        errand: None,
+        task: None,
         live: if options.fail_fast { Live::start(options.workload, &path, &prepared.progress) } else { None },
     };
     let mut observed = Observed::default();
@@ -245,7 +245,7 @@ impl Virtual<'_> {
             self.answer(run, answer);
             return Ok(true);
         }
-        self.errand_ends(run, observed)
+        self.task_ends(run, observed)
     }
 
     fn answer(&self, run: &mut Run, (lane, answer): (LaneId, Answer)) {
@@ -260,7 +260,7 @@ impl Virtual<'_> {
             Command::SetUp => {
                 let first = self.world.first_operations();
                 let (process, member) = (0, [self.members[0]]);
-                self.errand = Some(Errand::SetUp(self.errands(&member, process, &first)));
+                self.task = Some(Task::SetUp(self.one_offs(&member, process, &first)));
             }
             Command::OpenLoad(from, until) => {
                 let options = &self.prepared.options;
@@ -275,12 +275,12 @@ impl Virtual<'_> {
             Command::CloseLoad => {
                 self.world.end_load();
                 let patience = self.prepared.options.op_timeout + FAREWELL;
-                self.errand = Some(Errand::Leaving(self.world.now_us() + microseconds(patience)));
+                self.task = Some(Task::Leaving(self.world.now_us() + microseconds(patience)));
             }
             Command::Read(members) => {
                 let (process, reads) = (self.world.next_process(), self.world.last_operations());
-                let sent = self.errands(&members, process, &reads);
-                self.errand = Some(Errand::Reading(members, sent));
+                let sent = self.one_offs(&members, process, &reads);
+                self.task = Some(Task::Reading(members, sent));
             }
             Command::Nemesis(command) => {
                 match &*command {
@@ -306,7 +306,7 @@ impl Virtual<'_> {
     fn go_on(&mut self, run: &Run, nemeses: &Runner, look: u64) -> anyhow::Result<()> {
         let now = self.world.now_us();
         let wake = run.wake(now * 1000).map(|at| at.div_ceil(1000));
-        let waits = nemeses.watches() || self.errand.is_some();
+        let waits = nemeses.watches() || self.task.is_some();
         let glance = waits.then(|| now + microseconds(GLANCE));
         let next = wake.into_iter().chain(glance).fold(look, u64::min);
         self.advance(next.max(now))
@@ -366,38 +366,38 @@ impl Virtual<'_> {
     }
 
     /// Sends for the same operations at each of these members, by processes from `process` on.
-    fn errands(&mut self, members: &[MemberId], process: u64, todo: &[Op]) -> Sent {
-        let mut errands = Vec::new();
+    fn one_offs(&mut self, members: &[MemberId], process: u64, todo: &[Op]) -> Sent {
+        let mut one_offs = Vec::new();
         for (process, member) in (process..).zip(members) {
-            errands.push(self.world.send_errand(server(*member), process, todo.to_vec()));
+            one_offs.push(self.world.send_one_off(server(*member), process, todo.to_vec()));
         }
         let each = u32::try_from(todo.len()).unwrap_or(u32::MAX);
         let patience = CALM_PATIENCE.saturating_add(EACH_PATIENCE.saturating_mul(each));
-        Sent { errands, todo: todo.len(), until_us: self.world.now_us() + microseconds(patience) }
+        Sent { one_offs, todo: todo.len(), until_us: self.world.now_us() + microseconds(patience) }
     }
 
-    /// What came of what was sent for, by errand; none while it is waited for. What took too long is missing.
+    /// What came of what was sent for, by one-off client; none while it is waited for. What took too long is missing.
     fn done(&self, sent: &Sent) -> Option<Vec<Vec<(Op, Outcome)>>> {
         let all: Vec<Option<&[(Op, Outcome)]>> =
-            sent.errands.iter().map(|errand| self.world.errand(*errand)).collect();
+            sent.one_offs.iter().map(|one_off| self.world.one_off(*one_off)).collect();
         let is_over = all.iter().all(Option::is_some) || self.world.now_us() >= sent.until_us;
         is_over.then(|| all.into_iter().map(|done| done.map(<[_]>::to_vec).unwrap_or_default()).collect())
     }
 
     /// Tells the run of what was waited for. True when it came to its end.
-    fn errand_ends(&mut self, run: &mut Run, observed: &mut Observed) -> Result<bool, Failure> {
+    fn task_ends(&mut self, run: &mut Run, observed: &mut Observed) -> Result<bool, Failure> {
         let now = self.now_ns();
-        match &self.errand {
+        match &self.task {
             None => return Ok(false),
-            Some(Errand::SetUp(sent)) => {
+            Some(Task::SetUp(sent)) => {
                 let Some(done) = self.done(sent) else { return Ok(false) };
                 refuse_an_unfinished_set_up(sent.todo, &done.concat())?;
                 run.was_set_up(now);
             }
-            Some(Errand::Leaving(_)) if self.world.is_quiet() => run.clients_left(now),
-            Some(Errand::Leaving(until_us)) if self.world.now_us() < *until_us => return Ok(false),
-            Some(Errand::Leaving(_)) => return Err(anyhow!("clients do not end").into()),
-            Some(Errand::Reading(members, sent)) => {
+            Some(Task::Leaving(_)) if self.world.is_quiet() => run.clients_left(now),
+            Some(Task::Leaving(until_us)) if self.world.now_us() < *until_us => return Ok(false),
+            Some(Task::Leaving(_)) => return Err(anyhow!("clients do not end").into()),
+            Some(Task::Reading(members, sent)) => {
                 let Some(rounds) = self.done(sent) else { return Ok(false) };
                 let states: Vec<FinalState> = members
                     .iter()
@@ -410,7 +410,7 @@ impl Virtual<'_> {
                 observed.finals = states;
             }
         }
-        self.errand = None;
+        self.task = None;
         Ok(true)
     }
 

@@ -27,7 +27,7 @@ use std::pin::Pin;
 pub use client::{Client, ClientSettings, Connected};
 pub use look::{Look, PortState, Role, Seen, Whom};
 pub use system::{
-    Addresses, Berth, Contained, ContainerPorts, Dialling, Installation, Seat, System, Traits, Wanted,
+    Addresses, Berth, Contained, ContainerPorts, Dialling, Installation, Site, System, Traits, Wanted,
 };
 
 /// What an asynchronous method gives: boxed, so that a system can be chosen while running.

@@ -207,13 +207,13 @@ pub trait Installation: Send + Sync {
         Duration::from_secs(1)
     }
 
-    /// What starts a member. Files that it needs are written first, into its seat's folder.
+    /// What starts a member. Files that it needs are written first, into its site's folder.
     ///
     /// # Errors
     /// When a file can't be written, or the member can't lose what it was to lose.
     fn command(
         &self,
-        seat: &Seat<'_>,
+        site: &Site<'_>,
         server: Option<Server>,
         lose_unsynced: bool,
     ) -> anyhow::Result<Command>;
@@ -232,7 +232,7 @@ pub trait Addresses: Send + Sync {
 }
 
 /// Where a member stands: what it keeps from one process to the next.
-pub struct Seat<'a> {
+pub struct Site<'a> {
     /// This executable: it becomes a member, or another program that dies with the harness.
     pub executable: &'a Path,
     /// The member's folder, absolute; its data lies below.
@@ -243,11 +243,11 @@ pub struct Seat<'a> {
     pub members: &'a [MemberId],
     /// Those of them that vote.
     pub voters: &'a [MemberId],
-    /// Whose seat it is.
+    /// Whose site it is.
     pub id: MemberId,
 }
 
-impl Seat<'_> {
+impl Site<'_> {
     /// Whether a member observes and has no vote.
     #[must_use]
     pub fn observes(&self, member: MemberId) -> bool {

@@ -228,6 +228,31 @@ fn no_room_but_a_systems_own_knows_its_words() {
     assert!(knowing.is_empty(), "what only one system has belongs into its folder:\n{}", knowing.join("\n"));
 }
 
+/// Words that were given up for the field's own: operator queries, handshake thread, client slot, one-off client, traffic
+/// mix, swarm options.
+const GIVEN_UP: [&str; 6] = ["desk", "doorman", "seat", "errand", "chores", "climate"];
+
+#[test]
+fn words_that_were_given_up_do_not_come_back() {
+    let mut texts = Vec::new();
+    for extension in ["rs", "md"] {
+        files(&root(), extension, &mut texts);
+    }
+    let mut found = Vec::new();
+    for path in texts.iter().filter(|path| !path.ends_with("tests/tidy/main.rs")) {
+        let text = fs::read_to_string(path).expect("a readable file").to_lowercase();
+        for (number, line) in (1..).zip(text.lines()) {
+            let words = line.split(|letter: char| !letter.is_alphanumeric());
+            let given_up =
+                |word: &&str| GIVEN_UP.contains(&word.trim_end_matches('s')) || GIVEN_UP.contains(word);
+            found.extend(
+                words.filter(given_up).map(|word| format!("{}:{number} says {word}", path.display())),
+            );
+        }
+    }
+    assert!(found.is_empty(), "CONTRIBUTING.md has the words of today:\n{}", found.join("\n"));
+}
+
 /// Rooms that are one member, and nothing else.
 const ROOMS_OF_THE_MEMBER: [&str; 4] = ["node/wire/src", "node/core/src", "node/log/src", "node/src"];
 

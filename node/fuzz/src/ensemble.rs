@@ -23,7 +23,7 @@ pub(crate) fn ready() -> Ready {
     alone.settle();
     let mut three = World::new(3);
     three.settle();
-    let seat = |leads: bool| {
+    let role_of = |leads: bool| {
         let found = three.members.iter().find(|(_, member)| (member.status().role == Role::Leading) == leads);
         let (id, member) = found.expect("three members have a leader and followers");
         let conns = three.wires.iter().filter(|(end, _)| end.0 == *id).map(|(end, _)| end.1).collect();
@@ -32,8 +32,8 @@ pub(crate) fn ready() -> Ready {
     Ready {
         alone: alone.members[&ServerId(1)].clone(),
         looking: World::new(3).members[&ServerId(2)].clone(),
-        following: seat(false),
-        leading: seat(true),
+        following: role_of(false),
+        leading: role_of(true),
     }
 }
 

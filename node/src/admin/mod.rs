@@ -10,9 +10,9 @@ use std::rc::Rc;
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 
-use crate::desk::Desk;
 use crate::http::{Page, Pages};
 use crate::metrics;
+use crate::queries::Queries;
 use crate::view::Want;
 use commands::Command;
 
@@ -22,12 +22,12 @@ const MAX_ARGUMENT: usize = 32;
 /// The commands.
 #[derive(Debug)]
 pub(crate) struct Admin {
-    desk: Rc<Desk>,
+    queries: Rc<Queries>,
 }
 
 impl Admin {
-    pub(crate) fn new(desk: Rc<Desk>) -> Self {
-        Self { desk }
+    pub(crate) fn new(queries: Rc<Queries>) -> Self {
+        Self { queries }
     }
 
     /// Links to all commands.
@@ -47,14 +47,14 @@ impl Admin {
             Command::GetTraceMask => {
                 return response(
                     command.name(),
-                    fields([("tracemask", json!(self.desk.trace_mask()))]),
+                    fields([("tracemask", json!(self.queries.trace_mask()))]),
                     None,
                 );
             }
             Command::SetTraceMask => return response(command.name(), self.set_trace_mask(query), None),
             _ => {}
         }
-        let made = self.desk.report(command.wants(), move |facts| {
+        let made = self.queries.report(command.wants(), move |facts| {
             let status = &facts.view.status;
             if command.needs_a_leader() && !status.established && !status.read_only {
                 let error = "This ZooKeeper instance is not currently serving requests";
@@ -71,7 +71,7 @@ impl Admin {
         match pairs.find(|(name, _)| *name == "traceMask").map(|(_, value)| value) {
             None => fields([("error", json!(wanted))]),
             Some(value) => match value.parse::<i64>() {
-                Ok(mask) => fields([("tracemask", json!(self.desk.trace(mask)))]),
+                Ok(mask) => fields([("tracemask", json!(self.queries.trace(mask)))]),
                 Err(_) => {
                     let shown: String = value.chars().take(MAX_ARGUMENT).collect();
                     fields([("error", json!(format!("{wanted}, got {shown}")))])
@@ -83,7 +83,7 @@ impl Admin {
 
 impl Pages for Admin {
     async fn page(&self, path: &str, query: Option<&str>) -> Page {
-        let url = self.desk.command_url().unwrap_or_default();
+        let url = self.queries.command_url().unwrap_or_default();
         match path.strip_prefix(url) {
             Some("" | "/") => Self::index(url),
             Some(rest) => match rest.strip_prefix('/') {
@@ -111,12 +111,12 @@ fn fields<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, Value> {
 /// `/metrics`, for Prometheus.
 #[derive(Debug)]
 pub(crate) struct MetricsPage {
-    desk: Rc<Desk>,
+    queries: Rc<Queries>,
 }
 
 impl MetricsPage {
-    pub(crate) fn new(desk: Rc<Desk>) -> Self {
-        Self { desk }
+    pub(crate) fn new(queries: Rc<Queries>) -> Self {
+        Self { queries }
     }
 }
 
@@ -125,7 +125,7 @@ impl Pages for MetricsPage {
         if path != "/metrics" {
             return Page::nothing_here();
         }
-        let made = self.desk.report(Want { quotas: true, ..Want::default() }, |facts| {
+        let made = self.queries.report(Want { quotas: true, ..Want::default() }, |facts| {
             metrics::prometheus(&facts.view, &facts.metrics)
         });
         match made.await {

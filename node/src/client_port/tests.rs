@@ -27,8 +27,8 @@ async fn start_with(change: impl FnOnce(&mut NodeConfig)) -> Harness {
     let inbox = Rc::new(Inbox::default());
     let metrics = Arc::new(Metrics::new());
     let about = Arc::new(About::new(config.clone(), addr.to_string()));
-    let desk = Desk::new(Rc::clone(&inbox), about, Arc::clone(&metrics));
-    let port = ClientPort::new(Rc::new(config), Rc::clone(&inbox), desk, metrics, Backlog::default());
+    let queries = Queries::new(Rc::clone(&inbox), about, Arc::clone(&metrics));
+    let port = ClientPort::new(Rc::new(config), Rc::clone(&inbox), queries, metrics, Backlog::default());
     port.start(listener, guard);
     Harness { port, inbox, addr }
 }

@@ -8,7 +8,7 @@
 //! | `hosts` | whether a certificate is made out to a host |
 //! | `verifier` | whose certificate is believed |
 //! | `peers` | the two ends of connections between members |
-//! | `doorman` | handshakes, on a thread of their own |
+//! | `handshaker` | handshakes, on a thread of their own |
 //! | `channel` | an established connection: bytes in, bytes out |
 //! | `stream` | the same as a stream, for votes |
 //!
@@ -22,8 +22,8 @@
 
 mod certificate;
 pub(crate) mod channel;
-pub(crate) mod doorman;
 mod error;
+pub(crate) mod handshaker;
 mod hosts;
 pub(crate) mod peers;
 mod settings;

@@ -24,7 +24,7 @@ use tokio::net::TcpStream;
 
 use super::certificate::Certificate;
 use super::channel::Channel;
-use super::doorman::{Doorman, Side};
+use super::handshaker::{Handshaker, Side};
 use super::hosts::is_for;
 use super::settings::{Properties, Settings};
 use super::verifier::Trust;
@@ -131,14 +131,19 @@ impl PeerTls {
     }
 
     /// Makes a connection that this member dialled what it should be. `host` is who the other end must be.
-    pub(crate) async fn dialled(&self, doorman: &Doorman, stream: TcpStream, host: &str) -> io::Result<Link> {
+    pub(crate) async fn dialled(
+        &self,
+        handshaker: &Handshaker,
+        stream: TcpStream,
+        host: &str,
+    ) -> io::Result<Link> {
         if !self.dials {
             return Ok((stream, None));
         }
         let peer = stream.peer_addr()?.ip().to_canonical();
         let name = ServerName::try_from(host.to_owned()).unwrap_or_else(|_| ServerName::from(peer));
         let side = Side::Dials(Arc::clone(&self.contexts().client), name);
-        let (stream, connection) = doorman.welcome(stream, side, self.patience.min(DIAL)).await?;
+        let (stream, connection) = handshaker.welcome(stream, side, self.patience.min(DIAL)).await?;
         self.check(&connection, peer, std::iter::once(host))?;
         Ok((stream, Some(Channel::new(connection))))
     }
@@ -146,7 +151,7 @@ impl PeerTls {
     /// Makes a connection that somebody dialled what it should be. `hosts` are those of the ensemble.
     pub(crate) async fn accepted(
         &self,
-        doorman: &Doorman,
+        handshaker: &Handshaker,
         stream: TcpStream,
         hosts: &[String],
     ) -> io::Result<Link> {
@@ -160,7 +165,7 @@ impl PeerTls {
         }
         let peer = stream.peer_addr()?.ip().to_canonical();
         let side = Side::Accepts(Arc::clone(&self.contexts().server));
-        let (stream, connection) = doorman.welcome(stream, side, self.patience).await?;
+        let (stream, connection) = handshaker.welcome(stream, side, self.patience).await?;
         self.check(&connection, peer, hosts.iter().map(String::as_str))?;
         Ok((stream, Some(Channel::new(connection))))
     }

@@ -29,7 +29,7 @@ pub(crate) fn answer(word: Word, facts: &Facts) -> String {
         Word::Isro if !serves => "null".to_owned(),
         Word::Isro if view.status.read_only => "ro".to_owned(),
         Word::Isro => "rw".to_owned(),
-        // The mask is the desk's.
+        // The mask is their.
         Word::Gtmk | Word::Stmk => String::new(),
         _ if !serves => NOT_SERVING.to_owned(),
         Word::Conf => conf(facts),

@@ -72,14 +72,14 @@ struct Current {
 }
 
 /// What a lane decides with.
-pub(super) struct Desk<'a> {
+pub(super) struct Context<'a> {
     pub(super) common: &'a Common,
     pub(super) ledger: &'a mut Ledger,
     pub(super) out: &'a mut VecDeque<Command>,
     pub(super) now: RunNs,
 }
 
-impl Desk<'_> {
+impl Context<'_> {
     fn say(&mut self, fault: &PlannedFault, words: &str) {
         self.out.push_back(Command::Say(format!("{} {}: {words}", fault.id, fault.kind.name())));
     }
@@ -150,65 +150,65 @@ impl Lane {
     }
 
     /// Goes on as far as it can at this moment, to the next command at most. True when it went on.
-    pub(super) fn step(&mut self, desk: &mut Desk<'_>, sight: &dyn Sight, halted: bool) -> bool {
+    pub(super) fn step(&mut self, context: &mut Context<'_>, sight: &dyn Sight, halted: bool) -> bool {
         let Some(fault) = self.faults.front().cloned() else { return false };
-        let now = desk.now;
+        let now = context.now;
         match std::mem::replace(&mut self.state, State::Waiting) {
             State::Waiting | State::Calming { .. } if halted => self.faults.clear(),
-            State::Waiting if now < desk.common.onset(&fault) => return false,
+            State::Waiting if now < context.common.onset(&fault) => return false,
             State::Waiting => {
-                let late = now - desk.common.onset(&fault);
-                if late > desk.common.interval_ns / 2 {
+                let late = now - context.common.onset(&fault);
+                if late > context.common.interval_ns / 2 {
                     let ms = late / NS_PER_MS;
                     let why = format!("its turn was over {ms} ms ago when the one before was gone");
-                    desk.not_injected(&fault, &why);
+                    context.not_injected(&fault, &why);
                     self.faults.pop_front();
                 } else {
-                    self.state = State::Calming { until: now + desk.common.interval_ns / CALM_SHARE };
+                    self.state = State::Calming { until: now + context.common.interval_ns / CALM_SHARE };
                 }
             }
             State::Calming { until } => {
                 // With overlap there is no calm to wait for.
-                if !desk.common.overlap && now < until && !sight.load_has_shown() {
+                if !context.common.overlap && now < until && !sight.load_has_shown() {
                     self.state = State::Calming { until };
                     return false;
                 }
-                if let Some(dead) = desk.dead(sight) {
-                    desk.not_injected(&fault, &dead);
+                if let Some(dead) = context.dead(sight) {
+                    context.not_injected(&fault, &dead);
                     self.faults.pop_front();
                 } else {
-                    let interval = desk.common.interval_ns;
+                    let interval = context.common.interval_ns;
                     let share = interval / LEADER_PATIENCE_SHARE;
-                    let patience = if desk.common.overlap { interval - share } else { share };
+                    let patience = if context.common.overlap { interval - share } else { share };
                     self.state = State::Aiming { until: now + patience };
                 }
             }
-            State::Aiming { until } => return self.aim(desk, sight, (&fault, until), halted),
+            State::Aiming { until } => return self.aim(context, sight, (&fault, until), halted),
             State::Unproven { current } => {
-                if !desk.ledger.is_settled() {
+                if !context.ledger.is_settled() {
                     self.state = State::Unproven { current };
                     return false;
                 }
-                let look = self.look(desk, &fault, &current);
+                let look = self.look(context, &fault, &current);
                 self.state = State::Proving { current, version: look.version };
-                desk.out.push_back(Command::Prove(look));
+                context.out.push_back(Command::Prove(look));
             }
             State::Holding { current } if now < current.end && !halted => {
                 self.state = State::Holding { current };
                 return false;
             }
-            State::Holding { current } => self.heal(desk, &fault, current),
+            State::Holding { current } => self.heal(context, &fault, current),
             State::Healed { current } => {
-                if !desk.ledger.is_settled() {
+                if !context.ledger.is_settled() {
                     self.state = State::Healed { current };
                     return false;
                 }
-                let look = self.look(desk, &fault, &current);
+                let look = self.look(context, &fault, &current);
                 self.state = State::Watching { current, version: look.version };
-                desk.out.push_back(Command::Watch(look));
+                context.out.push_back(Command::Watch(look));
             }
             // Another fault came or went, so what is to be seen is no longer the same.
-            State::Watching { current, version } if version != desk.ledger.version() => {
+            State::Watching { current, version } if version != context.ledger.version() => {
                 self.state = State::Healed { current };
             }
             at_work @ (State::Injecting { .. }
@@ -226,21 +226,21 @@ impl Lane {
     /// overlap only by those that need one, because others may have taken the quorum on purpose.
     fn aim(
         &mut self,
-        desk: &mut Desk<'_>,
+        context: &mut Context<'_>,
         sight: &dyn Sight,
         (fault, until): (&PlannedFault, RunNs),
         halted: bool,
     ) -> bool {
         let leader = sight.leader();
-        let is_last = desk.now >= until || halted;
-        let may_aim = !halted && (leader.is_some() || desk.common.overlap || is_last);
-        let aimed = may_aim.then(|| desk.ledger.resolve(fault, leader.map(|leader| leader.id))).flatten();
+        let is_last = context.now >= until || halted;
+        let may_aim = !halted && (leader.is_some() || context.common.overlap || is_last);
+        let aimed = may_aim.then(|| context.ledger.resolve(fault, leader.map(|leader| leader.id))).flatten();
         if let Some((resolved, beside)) = aimed {
             let detail = FaultDetail { epoch: leader.map(|leader| leader.epoch), ..FaultDetail::default() };
-            desk.out.push_back(Command::Inject(Injection {
+            context.out.push_back(Command::Inject(Injection {
                 lane: self.id,
                 action: resolved.action.clone(),
-                loses_unsynced: desk.common.loses_unsynced(fault),
+                loses_unsynced: context.common.loses_unsynced(fault),
                 aimed_by: leader,
                 asked: line(fault, FaultPhase::Asked, &resolved.targets, detail),
             }));
@@ -251,49 +251,49 @@ impl Lane {
             self.state = State::Aiming { until };
             return false;
         }
-        desk.no_target(fault, sight);
+        context.no_target(fault, sight);
         self.faults.pop_front();
         true
     }
 
-    fn look(&self, desk: &Desk<'_>, fault: &PlannedFault, current: &Current) -> Look {
+    fn look(&self, context: &Context<'_>, fault: &PlannedFault, current: &Current) -> Look {
         Look {
             lane: self.id,
             fault: fault.id.clone(),
             action: current.resolved.action.clone(),
-            in_force: desk.ledger.in_force().clone(),
-            version: desk.ledger.version(),
+            in_force: context.ledger.in_force().clone(),
+            version: context.ledger.version(),
         }
     }
 
-    fn heal(&mut self, desk: &mut Desk<'_>, fault: &PlannedFault, current: Current) {
-        let quorum_remained = Some(desk.ledger.quorum_held(&fault.id));
+    fn heal(&mut self, context: &mut Context<'_>, fault: &PlannedFault, current: Current) {
+        let quorum_remained = Some(context.ledger.quorum_held(&fault.id));
         let detail = FaultDetail { quorum_remained, ..FaultDetail::default() };
-        desk.ledger.is_ending(&fault.id);
-        desk.out.push_back(Command::Undo(Undoing {
+        context.ledger.is_ending(&fault.id);
+        context.out.push_back(Command::Undo(Undoing {
             lane: self.id,
             action: current.resolved.action.clone(),
             injected: current.injected,
-            loses_unsynced: desk.common.loses_unsynced(fault),
+            loses_unsynced: context.common.loses_unsynced(fault),
             healing: line(fault, FaultPhase::Healing, &current.resolved.targets, detail),
         }));
         self.state = State::Undoing { current };
     }
 
     /// It was broken at this moment.
-    pub(super) fn injected(&mut self, desk: &mut Desk<'_>, at: RunNs) {
+    pub(super) fn injected(&mut self, context: &mut Context<'_>, at: RunNs) {
         let Some(fault) = self.faults.front() else { return };
         match std::mem::replace(&mut self.state, State::Waiting) {
             State::Injecting { aimed: Aimed { resolved, leader, beside }, .. } => {
-                desk.ledger.is_in_force(&fault.id);
+                context.ledger.is_in_force(&fault.id);
                 let detail = injected_detail(&resolved, leader.map(|leader| leader.epoch), beside);
-                desk.write_at(line(fault, FaultPhase::Injected, &resolved.targets, detail), at);
-                desk.out.push_back(Command::Say(format!("{} {}", fault.id, resolved.sentence)));
+                context.write_at(line(fault, FaultPhase::Injected, &resolved.targets, detail), at);
+                context.out.push_back(Command::Say(format!("{} {}", fault.id, resolved.sentence)));
                 let hold = fault.hold_ms * NS_PER_MS;
                 // With overlap a fault ends when its round has it end, so that others end before it or after it as
                 // drawn; one that had to wait for its target is held for half of its time at least.
-                let end = if desk.common.overlap {
-                    (desk.common.onset(fault) + hold).max(at + hold / 2)
+                let end = if context.common.overlap {
+                    (context.common.onset(fault) + hold).max(at + hold / 2)
                 } else {
                     at + hold
                 };
@@ -304,11 +304,11 @@ impl Lane {
     }
 
     /// Somebody else led by then, and nothing was done: it is aimed again.
-    pub(super) fn stale(&mut self, desk: &mut Desk<'_>) {
+    pub(super) fn stale(&mut self, context: &mut Context<'_>) {
         let Some(fault) = self.faults.front() else { return };
         match std::mem::replace(&mut self.state, State::Waiting) {
             State::Injecting { until, .. } => {
-                desk.ledger.is_dropped(&fault.id);
+                context.ledger.is_dropped(&fault.id);
                 self.state = State::Aiming { until };
             }
             other => self.state = other,
@@ -316,33 +316,33 @@ impl Lane {
     }
 
     /// What a look showed.
-    pub(super) fn looked(&mut self, desk: &mut Desk<'_>, asked: u64, proof: Proof) {
+    pub(super) fn looked(&mut self, context: &mut Context<'_>, asked: u64, proof: Proof) {
         let Some(fault) = self.faults.front().cloned() else { return };
         match std::mem::replace(&mut self.state, State::Waiting) {
             State::Proving { current, version } if version == asked => {
-                let is_last = desk.now >= current.end;
-                if !proof.holds && !is_last && desk.ledger.version() != version {
+                let is_last = context.now >= current.end;
+                if !proof.holds && !is_last && context.ledger.version() != version {
                     self.state = State::Unproven { current };
                     return;
                 }
                 if !proof.holds {
-                    desk.tell_failed(&fault, "not verified", &proof);
+                    context.tell_failed(&fault, "not verified", &proof);
                 }
                 let phase = if proof.holds { FaultPhase::Verified } else { FaultPhase::Unverified };
-                desk.write(line(&fault, phase, &current.resolved.targets, proof.detail));
+                context.write(line(&fault, phase, &current.resolved.targets, proof.detail));
                 self.state = State::Holding { current };
             }
             State::Watching { current, version } if version == asked => {
-                if !proof.holds && desk.ledger.version() != version {
+                if !proof.holds && context.ledger.version() != version {
                     self.state = State::Healed { current };
                     return;
                 }
                 if !proof.holds {
-                    desk.tell_failed(&fault, "not seen to be gone", &proof);
+                    context.tell_failed(&fault, "not seen to be gone", &proof);
                 }
                 let phase = if proof.holds { FaultPhase::VerifiedHealed } else { FaultPhase::Leaked };
-                desk.write(line(&fault, phase, &current.resolved.targets, proof.detail));
-                desk.out.push_back(Command::CalmBegins);
+                context.write(line(&fault, phase, &current.resolved.targets, proof.detail));
+                context.out.push_back(Command::CalmBegins);
                 self.faults.pop_front();
             }
             // The answer of a watch whose place another one took.
@@ -351,20 +351,20 @@ impl Lane {
     }
 
     /// It was taken back at this moment; what was seen of it at its end, where there was anything to see.
-    pub(super) fn undone(&mut self, desk: &mut Desk<'_>, at: RunNs, seen: Option<Proof>) {
+    pub(super) fn undone(&mut self, context: &mut Context<'_>, at: RunNs, seen: Option<Proof>) {
         let Some(fault) = self.faults.front().cloned() else { return };
         match std::mem::replace(&mut self.state, State::Waiting) {
             State::Undoing { current } => {
-                desk.ledger.is_gone(&fault.id);
+                context.ledger.is_gone(&fault.id);
                 let targets = &current.resolved.targets;
-                let how = desk.common.how_it_came_back(&fault, &current.resolved.action);
+                let how = context.common.how_it_came_back(&fault, &current.resolved.action);
                 let evidence = seen.as_ref().and_then(|seen| seen.detail.evidence.clone()).or(how);
                 if let Some(refuted) = seen.filter(|seen| !seen.holds) {
-                    desk.tell_failed(&fault, "not verified", &refuted);
-                    desk.write_at(line(&fault, FaultPhase::Unverified, targets, refuted.detail), at);
+                    context.tell_failed(&fault, "not verified", &refuted);
+                    context.write_at(line(&fault, FaultPhase::Unverified, targets, refuted.detail), at);
                 }
                 let detail = FaultDetail { evidence, ..FaultDetail::default() };
-                desk.write_at(line(&fault, FaultPhase::Healed, targets, detail), at);
+                context.write_at(line(&fault, FaultPhase::Healed, targets, detail), at);
                 self.state = State::Healed { current };
             }
             other => self.state = other,

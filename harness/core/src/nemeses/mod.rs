@@ -39,7 +39,7 @@ use crate::schedule::{PlannedFault, Schedule};
 
 pub use command::{Answer, Command, Injection, LaneId, Line, Look, Undoing};
 pub use lane::ended_by_themselves;
-use lane::{Desk, Lane};
+use lane::{Context, Lane};
 use ledger::Ledger;
 
 /// How long members may take to serve again after a healing.
@@ -139,8 +139,8 @@ impl Nemeses {
     pub fn next(&mut self, now: RunNs, sight: &dyn Sight) -> Option<Command> {
         while self.out.is_empty() {
             let Self { common, ledger, lanes, halted, out } = self;
-            let mut desk = Desk { common, ledger, out, now };
-            if !lanes.iter_mut().any(|lane| lane.step(&mut desk, sight, *halted)) {
+            let mut context = Context { common, ledger, out, now };
+            if !lanes.iter_mut().any(|lane| lane.step(&mut context, sight, *halted)) {
                 return None;
             }
         }
@@ -168,12 +168,12 @@ impl Nemeses {
     pub fn answered(&mut self, lane: LaneId, now: RunNs, answer: Answer) {
         let Self { common, ledger, lanes, out, .. } = self;
         let Some(lane) = lanes.get_mut(lane) else { return };
-        let desk = &mut Desk { common, ledger, out, now };
+        let context = &mut Context { common, ledger, out, now };
         match answer {
-            Answer::Injected(at) => lane.injected(desk, at),
-            Answer::Stale => lane.stale(desk),
-            Answer::Looked(version, proof) => lane.looked(desk, version, proof),
-            Answer::Undone(at, seen) => lane.undone(desk, at, seen),
+            Answer::Injected(at) => lane.injected(context, at),
+            Answer::Stale => lane.stale(context),
+            Answer::Looked(version, proof) => lane.looked(context, version, proof),
+            Answer::Undone(at, seen) => lane.undone(context, at, seen),
         }
     }
 

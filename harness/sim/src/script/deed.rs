@@ -10,9 +10,9 @@ use workloads::Kind;
 use workloads::op::{Body, Object, Op};
 use workloads::sequential::is_persistent;
 
-use crate::chores::MIXED;
 use crate::prober::{self, Probe};
 use crate::scout::Quest;
+use crate::traffic::MIXED;
 
 /// Something that a client does.
 #[derive(Clone, Debug, PartialEq, Eq)]

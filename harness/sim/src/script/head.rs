@@ -229,7 +229,7 @@ impl Head {
         self.members + usize::try_from(observers).unwrap_or(0)
     }
 
-    /// A climate in which nothing happens by itself.
+    /// Options with which nothing happens by itself.
     pub(crate) fn drawn(&self) -> Drawn {
         let mut drawn = Drawn::of_seed(0);
         drawn.members = self.members;

@@ -22,7 +22,7 @@ pub(crate) struct Reduction {
 }
 
 impl Reduction {
-    /// The climate that is left.
+    /// The options that are left.
     pub(crate) fn apply(&self, drawn: &mut Drawn) {
         if self.calm {
             drawn.jitter_us = 1;

@@ -18,7 +18,6 @@ use super::World;
 use super::hand::{Hand, Scripted};
 use super::record::Record;
 use super::recorder;
-use crate::chores::Chores;
 use crate::client::{self, Flow, Job};
 use crate::dice::Dice;
 use crate::host::{Rot, Source};
@@ -26,6 +25,7 @@ use crate::network::{Cargo, Conn, EndId, HostIndex};
 use crate::outcome::{Options, Violation};
 use crate::script::{Crash, Deed, DiskTurn, Head, Kind, Line, Prompt, Transition};
 use crate::time::{Clock, Time};
+use crate::traffic::Traffic;
 
 /// Between two lines of which the second says no time.
 const SHORTLY_US: u64 = 100;
@@ -51,7 +51,7 @@ impl<F: Factory> World<F> {
             host.clock = Clock { mono_offset: host.clock.mono_offset, ..Clock::default() };
         }
         // Whoever is asked to does any of them.
-        world.record = Record::of(Chores::all(), &world.drawn, &mut Dice::new(0));
+        world.record = Record::of(Traffic::all(), &world.drawn, &mut Dice::new(0));
         world.prompt = head.prompt;
         world.hand = Hand::Scripted(Box::new(Scripted::new(head.hosts(), notes)));
         world.populate();

@@ -208,7 +208,7 @@ impl<F: Factory> World<F> {
         Self::of(drawn, dice, options, factory)
     }
 
-    /// The world of a climate, drawn or not.
+    /// The world of these options, drawn or not.
     pub(crate) fn of(drawn: Drawn, mut dice: Dice, options: Options, factory: F) -> Self {
         let links = Links::new(drawn.hosts(), || dice.between(drawn.link_us.0, drawn.link_us.1));
         let hosts = (0..drawn.hosts()).map(|index| machine::new_host(index, &drawn, &mut dice)).collect();
@@ -340,7 +340,7 @@ impl<F: Factory> World<F> {
             Event::Act(act) => self.act_as_told(act),
             Event::Heal => self.heal(),
             Event::Look => self.look(),
-            Event::Planned(wake) => self.wake_seat(wake),
+            Event::Planned(wake) => self.wake_slot(wake),
         }
     }
 

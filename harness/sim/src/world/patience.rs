@@ -2,7 +2,7 @@
 //!
 //! That somebody leads is not enough. A proposal of a leader that leads an epoch is committed as soon as a quorum has it
 //! on disk; so when a quorum of members that nothing disturbs has followed it since it proposed something, and its links
-//! to them are well, that is committed within a bound which follows from the climate: two ways over a link, two
+//! to them are well, that is committed within a bound which follows from the swarm options: two ways over a link, two
 //! synchronizations, and room. Nothing else may be waited for: not the leader's own disk where others are a quorum, not a
 //! member that is away or is being brought to the history, not a session that waits to go on. A member whose disk has not yet
 //! done what it was told before the proposal is behind, and can't be waited for either: where every change of the membership

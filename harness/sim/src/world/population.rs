@@ -43,11 +43,11 @@ impl<F: Factory> World<F> {
     pub(super) fn populate(&mut self) {
         let (scribes, all) = (self.drawn.clients, self.drawn.clients + self.drawn.visitors);
         for index in 0..self.drawn.everybody() {
-            let chores = &self.record.chores;
+            let traffic = &self.record.traffic;
             let kinds = match index {
                 _ if index >= all => Vec::new(),
-                _ if index < scribes => chores.clients.clone(),
-                _ => chores.visitors.clone(),
+                _ if index < scribes => traffic.clients.clone(),
+                _ => traffic.visitors.clone(),
             };
             let jobs = self.record.jobs(&kinds);
             // Busy ones make operations overlap; patient ones ask for the first time when much has happened.
@@ -74,7 +74,7 @@ impl<F: Factory> World<F> {
             self.set_timer(index, delay, Wake::Connect);
         }
         // The first one prepares all workloads, and reads all of them last.
-        let others = self.record.chores.kinds();
+        let others = self.record.traffic.kinds();
         let Some(first) = self.clients.first() else { return };
         let known: Vec<usize> = first.jobs.iter().map(|job| job.load).collect();
         let jobs = self.record.jobs(&others);
@@ -280,7 +280,7 @@ impl<F: Factory> World<F> {
 
     pub(super) fn member_to_client(&mut self, conn: usize) {
         if self.planned.is_some() {
-            self.member_to_seat(conn);
+            self.member_to_slot(conn);
             return;
         }
         while self.violation.is_none() && self.client_conns[conn].client_open {

@@ -5,10 +5,10 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use workloads::{Kind, Op, Outcome, Params, Refusal, RegisterParams, Workload};
 
-use crate::chores::Chores;
 use crate::client::Job;
 use crate::dice::{Dice, Part};
 use crate::drawn::Drawn;
+use crate::traffic::Traffic;
 
 /// One workload of a world.
 pub(super) struct Load {
@@ -22,7 +22,7 @@ pub(super) struct Load {
 
 /// What the clients leave behind.
 pub(super) struct Record {
-    pub(super) chores: Chores,
+    pub(super) traffic: Traffic,
     pub(super) loads: Vec<Load>,
     next_process: u64,
     /// True when clients start nothing new.
@@ -35,11 +35,11 @@ pub(super) struct Record {
 
 impl Record {
     pub(super) fn new(drawn: &Drawn, dice: &mut Dice) -> Self {
-        Self::of(Chores::of_seed(drawn.seed), drawn, dice)
+        Self::of(Traffic::of_seed(drawn.seed), drawn, dice)
     }
 
     /// Of these workloads.
-    pub(super) fn of(chores: Chores, drawn: &Drawn, dice: &mut Dice) -> Self {
+    pub(super) fn of(traffic: Traffic, drawn: &Drawn, dice: &mut Dice) -> Self {
         let register = RegisterParams {
             keys: drawn.keys,
             read_percent: drawn.read_percent,
@@ -48,11 +48,11 @@ impl Record {
         let params = Params {
             keys: drawn.keys,
             register,
-            elements: chores.elements,
-            read_percent: chores.read_percent,
+            elements: traffic.elements,
+            read_percent: traffic.read_percent,
         };
         let of_registers = dice.seed();
-        let loads = chores.kinds().into_iter().zip(0..).map(|(kind, number)| {
+        let loads = traffic.kinds().into_iter().zip(0..).map(|(kind, number)| {
             let seed = if kind == Kind::REGISTER {
                 of_registers
             } else {
@@ -63,7 +63,7 @@ impl Record {
             Load { setup: workload.setup(), workload, finals: Vec::new(), history: Vec::new() }
         });
         let loads = loads.collect();
-        Self { chores, loads, next_process: 0, quiet: false, closing: false, undecided: 0 }
+        Self { traffic, loads, next_process: 0, quiet: false, closing: false, undecided: 0 }
     }
 
     pub(super) fn process(&mut self) -> u64 {

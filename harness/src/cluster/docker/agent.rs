@@ -54,7 +54,7 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    /// Takes over what a holder reads and says. Notices and whatever else it says go to `log`.
+    /// Takes over what a sandbox reads and says. Notices and whatever else it says go to `log`.
     pub(super) fn new(
         engine: &Engine,
         trouble: &Trouble,

@@ -5,13 +5,13 @@
 use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType};
 use harness_systems::{Berth, Contained};
 
-use super::holder::{bounded, confined};
 use super::image::NOBODY;
+use super::sandbox::{bounded, confined};
 
 /// What all members' containers have in common.
 pub(super) struct Common<'a> {
     /// The container whose namespaces it joins.
-    pub(super) holder: &'a str,
+    pub(super) sandbox: &'a str,
     /// Its volumes and where they are mounted.
     pub(super) volumes: &'a [(String, &'static str)],
     /// What it carries.
@@ -20,7 +20,7 @@ pub(super) struct Common<'a> {
 
 impl Common<'_> {
     fn host(&self, base: HostConfig) -> HostConfig {
-        let namespace = format!("container:{}", self.holder);
+        let namespace = format!("container:{}", self.sandbox);
         bounded(HostConfig {
             network_mode: Some(namespace.clone()),
             pid_mode: Some(namespace),
@@ -101,7 +101,7 @@ mod tests {
     };
 
     fn common<'a>(volumes: &'a [(String, &'static str)]) -> Common<'a> {
-        Common { holder: "h1", volumes, labels: HashMap::new() }
+        Common { sandbox: "h1", volumes, labels: HashMap::new() }
     }
 
     #[test]

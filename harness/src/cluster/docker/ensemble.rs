@@ -1,4 +1,4 @@
-//! The ensemble: image, network, volumes, holders and members, made in the order in which they need each
+//! The ensemble: image, network, volumes, sandboxes and members, made in the order in which they need each
 //! other, and as much at once as can be.
 
 use std::collections::{BTreeMap, HashMap};
@@ -22,9 +22,9 @@ use super::agent::{Agent, peer};
 use super::belongings::Belongings;
 use super::bodies::Common;
 use super::engine::Engine;
-use super::holder::{Holder, Plan, dialled, mount_points};
 use super::image::{DATA, EXECUTABLE};
 use super::member::Member;
+use super::sandbox::{Plan, Sandbox, dialled, mount_points};
 use super::trouble::Trouble;
 use super::{image, keep};
 use crate::clock::{RunClock, RunNs};
@@ -66,7 +66,7 @@ pub struct DockerCluster {
     pub(super) docker: DockerSettings,
     pub(super) ids: Vec<MemberId>,
     pub(super) members: BTreeMap<MemberId, Member>,
-    pub(super) holders: BTreeMap<MemberId, Holder>,
+    pub(super) sandboxes: BTreeMap<MemberId, Sandbox>,
     pub(super) clients: BTreeMap<MemberId, SocketAddr>,
     /// Whether clients reach members through a published port, which accepts although nobody listens behind.
     pub(super) published: bool,
@@ -97,7 +97,7 @@ enum Reach {
 }
 
 impl DockerCluster {
-    /// Brings the image over and starts the holders; no member runs yet. Whatever was made is removed again
+    /// Brings the image over and starts the sandboxes; no member runs yet. Whatever was made is removed again
     /// when it comes to nothing.
     pub async fn create(
         settings: MemberSettings,
@@ -134,7 +134,7 @@ impl DockerCluster {
             docker,
             ids,
             members,
-            holders: made.holders,
+            sandboxes: made.sandboxes,
             clients: made.clients,
             published: made.reach != Reach::Direct,
             events,
@@ -156,17 +156,17 @@ impl DockerCluster {
     }
 
     pub(super) fn agent(&self, id: MemberId) -> anyhow::Result<&Agent> {
-        let holder = self.holders.get(&id).ok_or_else(|| anyhow!("there is no member {}", id.0))?;
-        Ok(&holder.agent)
+        let sandbox = self.sandboxes.get(&id).ok_or_else(|| anyhow!("there is no member {}", id.0))?;
+        Ok(&sandbox.agent)
     }
 
     /// Starts a container for a member; gives the moment before.
     pub(super) async fn start_member(&self, id: MemberId, lose_unsynced: bool) -> anyhow::Result<RunNs> {
-        let holder = self.holders.get(&id).ok_or_else(|| anyhow!("there is no member {}", id.0))?;
+        let sandbox = self.sandboxes.get(&id).ok_or_else(|| anyhow!("there is no member {}", id.0))?;
         let ensemble: Vec<(MemberId, IpAddr)> =
-            self.holders.iter().map(|(id, holder)| (*id, holder.address)).collect();
+            self.sandboxes.iter().map(|(id, sandbox)| (*id, sandbox.address)).collect();
         let common = Common {
-            holder: &holder.id,
+            sandbox: &sandbox.id,
             volumes: self.volumes.get(&id).map(Vec::as_slice).unwrap_or_default(),
             labels: self.belongings.labels().of("member"),
         };
@@ -252,11 +252,11 @@ impl DockerCluster {
             self.belongings.give_up().await;
             return Err(error).context("ending the members");
         }
-        join_all(self.holders.values().map(|holder| async {
+        join_all(self.sandboxes.values().map(|sandbox| async {
             // A stopped process takes the polite signal only when it goes on. An agent that is gone has
             // taken its processes along.
-            let _ = holder.agent.signal(SignalName::Term).await;
-            let _ = holder.agent.signal(SignalName::Continue).await;
+            let _ = sandbox.agent.signal(SignalName::Term).await;
+            let _ = sandbox.agent.signal(SignalName::Continue).await;
         }))
         .await;
         let farewells = self.members.values().map(|member| member.ended(FAREWELL));
@@ -281,7 +281,7 @@ impl DockerCluster {
     }
 
     async fn bring_home(&self, id: MemberId) {
-        let (Some(holder), Some(member)) = (self.holders.get(&id), self.members.get(&id)) else { return };
+        let (Some(sandbox), Some(member)) = (self.sandboxes.get(&id), self.members.get(&id)) else { return };
         let engine = self.belongings.engine();
         for path in mount_points(self.docker.image.is_none()) {
             // What foreign images keep beside /data has a folder of its own below the one that is kept.
@@ -291,7 +291,7 @@ impl DockerCluster {
                 Path::new("data").join(path.trim_start_matches('/'))
             };
             if let Err(error) =
-                keep::bring_home(engine, &holder.id, path, &member.place.folder.join(below)).await
+                keep::bring_home(engine, &sandbox.id, path, &member.place.folder.join(below)).await
             {
                 tracing::warn!("the data of n{} is not kept: {error:#}", id.0);
             }
@@ -325,7 +325,7 @@ fn refuse(settings: &MemberSettings, docker: &DockerSettings, engine: &Engine) -
 struct Made {
     image: String,
     volumes: BTreeMap<MemberId, Vec<(String, &'static str)>>,
-    holders: BTreeMap<MemberId, Holder>,
+    sandboxes: BTreeMap<MemberId, Sandbox>,
     clients: BTreeMap<MemberId, SocketAddr>,
     reach: Reach,
     trouble: Trouble,
@@ -375,27 +375,27 @@ async fn make(
         };
         async move { anyhow::Ok((*id, plan.start(&member.place).await?)) }
     });
-    let holders: BTreeMap<MemberId, Holder> = try_join_all(starts).await?.into_iter().collect();
+    let sandboxes: BTreeMap<MemberId, Sandbox> = try_join_all(starts).await?.into_iter().collect();
     let held = begun.elapsed();
-    introduce(belongings, &holders, ports.peers).await?;
+    introduce(belongings, &sandboxes, ports.peers).await?;
     let engine_address = engine.place().address();
-    let clients = holders.iter().map(|(id, holder)| {
-        let address = match (reach, holder.published) {
+    let clients = sandboxes.iter().map(|(id, sandbox)| {
+        let address = match (reach, sandbox.published) {
             (Reach::Published(address), Some(port)) => dialled(address, engine_address, port),
-            _ => SocketAddr::new(holder.address, ports.client),
+            _ => SocketAddr::new(sandbox.address, ports.client),
         };
         (*id, address)
     });
     let clients: BTreeMap<MemberId, SocketAddr> = clients.collect();
     reachable(reach, clients.values().next().copied()).await?;
-    let clocks = match holders.values().next() {
-        Some(holder) => {
-            holder.agent.ask(Command::TryClock).await.map(drop).map_err(|error| format!("{error:#}"))
+    let clocks = match sandboxes.values().next() {
+        Some(sandbox) => {
+            sandbox.agent.ask(Command::TryClock).await.map(drop).map_err(|error| format!("{error:#}"))
         }
         None => Err("there are no members".to_owned()),
     };
-    tracing::debug!(?clocks, bytes, ?imported, ?held, ready = ?begun.elapsed(), "holders started");
-    Ok(Made { image, volumes, holders, clients, reach, trouble, clocks })
+    tracing::debug!(?clocks, bytes, ?imported, ?held, ready = ?begun.elapsed(), "sandboxes started");
+    Ok(Made { image, volumes, sandboxes, clients, reach, trouble, clocks })
 }
 
 /// Makes the network; the engine chooses where. Gives its id and its gateway.
@@ -481,22 +481,22 @@ fn is_ours(address: IpAddr) -> bool {
 /// Tells every agent who is who.
 async fn introduce(
     belongings: &Belongings,
-    holders: &BTreeMap<MemberId, Holder>,
+    sandboxes: &BTreeMap<MemberId, Sandbox>,
     peer_ports: &[u16],
 ) -> anyhow::Result<()> {
     let hello = |own: MemberId| Command::Hello {
         run: belongings.labels().short().to_owned(),
         own: peer(own),
-        peers: holders
+        peers: sandboxes
             .iter()
             .filter(|(id, _)| **id != own)
-            .map(|(id, holder)| (peer(*id), holder.address))
+            .map(|(id, sandbox)| (peer(*id), sandbox.address))
             .collect(),
         probe_port: PROBE_PORTS.0,
         control_port: PROBE_PORTS.1,
         peer_ports: peer_ports.to_vec(),
     };
-    try_join_all(holders.iter().map(|(id, holder)| holder.agent.ask(hello(*id)))).await?;
+    try_join_all(sandboxes.iter().map(|(id, sandbox)| sandbox.agent.ask(hello(*id)))).await?;
     Ok(())
 }
 

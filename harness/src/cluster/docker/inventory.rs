@@ -12,7 +12,7 @@ use bollard::query_parameters::{
 use futures_util::future::join_all;
 
 use super::engine::{Cause, Engine, EngineError};
-use super::labels::{HOLDER, NAMESPACE, PART, RUN};
+use super::labels::{NAMESPACE, PART, RUN, SANDBOX};
 
 /// How long a list may take.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
@@ -61,7 +61,7 @@ pub(super) struct Thing {
     pub(super) token: String,
     /// The namespace of process ids in which the token was made.
     pub(super) namespace: Option<String>,
-    /// A holder that runs: somebody renews its lease.
+    /// A sandbox that runs: somebody renews its lease.
     pub(super) leased: bool,
     /// When it was made, by the engine's clock, in seconds since 1970.
     pub(super) created_s: i64,
@@ -103,9 +103,9 @@ async fn containers(engine: &Engine, filters: &Filters) -> Result<Vec<Thing>, En
     let things = found.into_iter().filter_map(|container| {
         let labels = container.labels.unwrap_or_default();
         let runs = container.state == Some(ContainerSummaryStateEnum::RUNNING);
-        let holder = labels.get(PART).is_some_and(|part| part == HOLDER);
+        let sandbox = labels.get(PART).is_some_and(|part| part == SANDBOX);
         let thing = thing(Kind::Container, container.id?, &labels, container.created.unwrap_or_default())?;
-        Some(Thing { leased: runs && holder, ..thing })
+        Some(Thing { leased: runs && sandbox, ..thing })
     });
     Ok(things.collect())
 }

@@ -9,10 +9,10 @@ use crate::store::lock;
 pub(super) const RUN: &str = "harness.run";
 /// The namespaces in which the token's id and start time mean something.
 pub(super) const NAMESPACE: &str = "harness.pid-namespace";
-/// What a thing is for: `holder`, `member`, ...
+/// What a thing is for: `sandbox`, `member`, ...
 pub(super) const PART: &str = "harness.part";
 /// The part that lives exactly as long as somebody renews its lease.
-pub(super) const HOLDER: &str = "holder";
+pub(super) const SANDBOX: &str = "sandbox";
 
 /// The labels of one run.
 #[derive(Clone, Debug)]
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_thing_carries_its_run_and_a_name_its_random_part() {
         let labels = Labels::new("7.8.boot.0badcafe");
-        assert_eq!(labels.of(HOLDER).get(RUN).map(String::as_str), Some("7.8.boot.0badcafe"));
+        assert_eq!(labels.of(SANDBOX).get(RUN).map(String::as_str), Some("7.8.boot.0badcafe"));
         assert_eq!(labels.short(), "0badcafe");
     }
 }

@@ -1,19 +1,19 @@
 //! The cluster of containers: real network namespaces, a real packet filter, nothing pulled, nothing left.
 //!
-//! Per member a *holder* runs our agent as process 1 and owns the member's network and processes; the member's
+//! Per member a *sandbox* runs our agent as process 1 and owns the member's network and processes; the member's
 //! own container joins both. So a restarted member keeps its address and its partitions (a plain restart
 //! would get a fresh namespace: its rules would vanish, and addresses swap), the member needs no tools and no
 //! rights, and a fault takes effect milliseconds after it is asked for, without a call to the engine.
 //!
 //! A silence between harness and agents is a lease run out: the agents heal everything, end, and take the
 //! members with them by the kernel's hand. What has no process (networks, volumes, images) carries the run's
-//! label and is swept by the next start or by `harness clean`. A holder that ends, or an engine that goes
+//! label and is swept by the next start or by `harness clean`. A sandbox that ends, or an engine that goes
 //! away, is a failure of the harness and never a fault.
 //!
 //! - [`place`], [`engine`]: where an engine is, and asking it for things, never without a time-out.
 //! - [`elf`], `image`: this executable as an image of its own.
 //! - `labels`, [`inventory`], `belongings`, [`sweep`]: what is ours, and that it goes.
-//! - `container`, `agent`, `holder`, `member`, `bodies`: the parts of a member.
+//! - `container`, `agent`, `sandbox`, `member`, `bodies`: the parts of a member.
 //! - `keep`: their data; `limits`: what they may take of the machine; `trouble`: what broke.
 //! - [`ensemble`]: all of it put together; `faults`: what the run does with it.
 
@@ -29,12 +29,12 @@ mod belongings;
 mod bodies;
 mod container;
 mod faults;
-mod holder;
 mod image;
 mod keep;
 mod labels;
 mod limits;
 mod member;
+mod sandbox;
 mod trouble;
 
 pub use engine::{Engine, NoEngine};

@@ -186,10 +186,10 @@ mod tests {
     #[test]
     fn the_context_in_use_names_its_host() {
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("config.json"), r#"{"currentContext":"desk"}"#).expect("written");
+        std::fs::write(folder.path().join("config.json"), r#"{"currentContext":"laptop"}"#).expect("written");
         let meta = folder.path().join("contexts/meta/0f");
         std::fs::create_dir_all(&meta).expect("a folder");
-        let context = r#"{"Name":"desk","Metadata":{},"Endpoints":{"docker":{"Host":"unix:///d.sock"}}}"#;
+        let context = r#"{"Name":"laptop","Metadata":{},"Endpoints":{"docker":{"Host":"unix:///d.sock"}}}"#;
         std::fs::write(meta.join("meta.json"), context).expect("written");
         assert_eq!(of_context(folder.path(), None).as_deref(), Some("unix:///d.sock"));
         assert_eq!(of_context(folder.path(), Some("default".to_owned())), None);

@@ -1,8 +1,8 @@
 //! Removes what a killed harness left on an engine, and leaves the living alone.
 //!
 //! A harness of this machine is looked for. One of another machine (a shared engine), of another namespace or
-//! of an earlier boot can't be looked for; but its holders live only as long as somebody renews their lease,
-//! so a run without a running holder, of which nothing was made lately, is dead.
+//! of an earlier boot can't be looked for; but its sandboxes live only as long as somebody renews their lease,
+//! so a run without a running sandbox, of which nothing was made lately, is dead.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::labels::{self, Owner};
 
 /// How long asking for the engine's clock may take.
 const CLOCK_PATIENCE: Duration = Duration::from_secs(5);
-/// A run that made something this lately may be about to start its holders.
+/// A run that made something this lately may be about to start its sandboxes.
 const YOUNG_S: i64 = 60;
 
 /// What a sweep of an engine did.

@@ -40,8 +40,8 @@ impl Trouble {
         }
     }
 
-    /// Tells what became of a holder, or of the engine below it.
-    pub(super) async fn tell_about_holder(
+    /// Tells what became of a sandbox, or of the engine below it.
+    pub(super) async fn tell_about_sandbox(
         &self,
         engine: &Engine,
         member: MemberId,
@@ -56,7 +56,7 @@ impl Trouble {
             Some(exit @ (Exit::Status(_) | Exit::OutOfMemory | Exit::Forgotten)) => exit.words(),
             Some(Exit::Untold(_)) | None => seen.to_owned(),
         };
-        self.tell(format!("the holder of n{} ended ({how})", member.0));
+        self.tell(format!("the sandbox of n{} ended ({how})", member.0));
     }
 
     /// Completes when there is some.

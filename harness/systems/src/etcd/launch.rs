@@ -9,7 +9,7 @@ use harness_core::fault::Server;
 use runs::clock::whole_milliseconds;
 
 use super::NAME;
-use crate::system::{Installation, Seat, Wanted};
+use crate::system::{Installation, Site, Wanted};
 
 /// What to do about a lack.
 const ADVICE: &str = "on Debian install etcd-server, or put etcd 3.4 or newer on the path";
@@ -107,7 +107,7 @@ impl Installation for Installed {
         FAREWELL
     }
 
-    fn command(&self, seat: &Seat<'_>, _: Option<Server>, lose_unsynced: bool) -> anyhow::Result<Command> {
+    fn command(&self, site: &Site<'_>, _: Option<Server>, lose_unsynced: bool) -> anyhow::Result<Command> {
         if lose_unsynced {
             anyhow::bail!(
                 "what etcd has synced is not known, so it can't lose the rest: use --lose-unsynced never"
@@ -115,20 +115,20 @@ impl Installation for Installed {
         }
         let url = |address: std::net::SocketAddr| format!("http://{address}");
         let name = |id: u64| format!("n{id}");
-        let mut command = seat.program(&PathBuf::from(NAME));
+        let mut command = site.program(&PathBuf::from(NAME));
         without_variables(&mut command);
-        let client = url(seat.addresses.client(seat.id));
+        let client = url(site.addresses.client(site.id));
         // Everybody is told the same addresses: those where members are dialled, not those where they listen.
-        let dialled = |member| url(seat.addresses.dial(harness_core::cut::Pair::new(seat.id, member), PEER));
+        let dialled = |member| url(site.addresses.dial(harness_core::cut::Pair::new(site.id, member), PEER));
         let cluster: Vec<String> =
-            seat.members.iter().map(|member| format!("{}={}", name(member.0), dialled(*member))).collect();
+            site.members.iter().map(|member| format!("{}={}", name(member.0), dialled(*member))).collect();
         for (flag, value) in [
-            ("name", name(seat.id.0)),
-            ("data-dir", seat.data().join(NAME).display().to_string()),
+            ("name", name(site.id.0)),
+            ("data-dir", site.data().join(NAME).display().to_string()),
             ("listen-client-urls", client.clone()),
             ("advertise-client-urls", client),
-            ("listen-peer-urls", url(seat.addresses.peer(seat.id, PEER))),
-            ("initial-advertise-peer-urls", dialled(seat.id)),
+            ("listen-peer-urls", url(site.addresses.peer(site.id, PEER))),
+            ("initial-advertise-peer-urls", dialled(site.id)),
             ("initial-cluster", cluster.join(",")),
             ("initial-cluster-state", "new".to_owned()),
             ("heartbeat-interval", whole_milliseconds(self.heartbeat).to_string()),

@@ -1,4 +1,4 @@
-//! How members are started: the command line of each kind of server, on its seat in the ensemble.
+//! How members are started: the command line of each kind of server, on its site in the ensemble.
 //!
 //! Whatever it runs, a member keeps its folder, its data and its ports, so that one kind can follow the other.
 //! Both die with the harness: the bundled node asks the kernel for that itself, and Java is started by way of
@@ -17,7 +17,7 @@ use runs::member::MemberId;
 use super::java::{Java, MEMBER_CLASS};
 use super::zoo_cfg::{self, HEAP, INIT_LIMIT, LOGBACK, LOGBACK_FILE, SYNC_LIMIT, ServerLine, ZooCfg};
 use super::{APACHE, NODE, servers};
-use crate::system::{Installation, Seat, Wanted};
+use crate::system::{Installation, Site, Wanted};
 
 /// What its version is noted under.
 pub(super) const VERSION_OF: &str = "Apache ZooKeeper";
@@ -47,22 +47,22 @@ impl Installed {
     }
 
     /// The bundled node.
-    fn node(&self, seat: &Seat<'_>, lose_unsynced: bool) -> Command {
+    fn node(&self, site: &Site<'_>, lose_unsynced: bool) -> Command {
         let Wanted { peer_timeout, tick, sessions: (shortest, longest), bug, .. } = &self.wanted;
-        let mut command = Command::new(seat.executable);
+        let mut command = Command::new(site.executable);
         command.arg("member").arg("--parent").arg(std::process::id().to_string());
-        command.arg("--id").arg(seat.id.0.to_string()).arg("--data-dir").arg(seat.data());
-        command.arg("--client-addr").arg(seat.addresses.client(seat.id).to_string());
+        command.arg("--id").arg(site.id.0.to_string()).arg("--data-dir").arg(site.data());
+        command.arg("--client-addr").arg(site.addresses.client(site.id).to_string());
         command.arg("--peer-timeout-ms").arg(whole_milliseconds(*peer_timeout).to_string());
         // All clients of a run come from one address, and they crowd together when members are down.
         command.args(["--max-client-cnxns", "0", "--events", "--note-synced"]);
-        for server in seat.members {
+        for server in site.members {
             let (quorum, election) =
-                (seat.addresses.peer(*server, QUORUM), seat.addresses.peer(*server, ELECTION));
-            let role = if seat.observes(*server) { ":observer" } else { "" };
+                (site.addresses.peer(*server, QUORUM), site.addresses.peer(*server, ELECTION));
+            let role = if site.observes(*server) { ":observer" } else { "" };
             command.arg("--server").arg(format!("{}={quorum}:{}{role}", server.0, election.port()));
-            if *server != seat.id {
-                let (quorum, election) = (seat.told(*server, QUORUM), seat.told(*server, ELECTION));
+            if *server != site.id {
+                let (quorum, election) = (site.told(*server, QUORUM), site.told(*server, ELECTION));
                 command.arg("--dial").arg(format!("{}={quorum},{election}", server.0));
             }
         }
@@ -88,35 +88,35 @@ impl Installed {
     }
 
     /// Apache ZooKeeper. Writes its configuration first.
-    fn apache(&self, seat: &Seat<'_>) -> anyhow::Result<Command> {
+    fn apache(&self, site: &Site<'_>) -> anyhow::Result<Command> {
         let java = self.java.as_ref().ok_or_else(|| anyhow!("Apache ZooKeeper was not looked for"))?;
-        let (folder, data) = (&seat.folder, seat.data());
+        let (folder, data) = (&site.folder, site.data());
         let write = |path: PathBuf, text: &str| {
             std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))
         };
-        let servers: Vec<_> = seat
+        let servers: Vec<_> = site
             .members
             .iter()
             .map(|member| ServerLine {
                 member: *member,
-                quorum: seat.told(*member, QUORUM),
-                election: seat.told(*member, ELECTION),
-                observes: seat.observes(*member),
+                quorum: site.told(*member, QUORUM),
+                election: site.told(*member, ELECTION),
+                observes: site.observes(*member),
             })
             .collect();
         let cfg = ZooCfg {
             data: &data,
-            client: seat.addresses.client(seat.id),
-            observes: seat.observes(seat.id),
+            client: site.addresses.client(site.id),
+            observes: site.observes(site.id),
             servers: &servers,
             tick: self.wanted.tick,
             sessions: self.wanted.sessions,
         };
         let file = folder.join("zoo.cfg");
         write(file.clone(), &cfg.text())?;
-        write(data.join("myid"), &format!("{}\n", seat.id.0))?;
+        write(data.join("myid"), &format!("{}\n", site.id.0))?;
         write(folder.join(LOGBACK_FILE), LOGBACK)?;
-        let mut command = seat.program(&java.program);
+        let mut command = site.program(&java.program);
         command.args(zoo_cfg::java_flags(folder)).arg("-cp").arg(&java.class_path);
         command.arg(MEMBER_CLASS).arg(file);
         Ok(command)
@@ -168,7 +168,7 @@ impl Installation for Installed {
 
     fn command(
         &self,
-        seat: &Seat<'_>,
+        site: &Site<'_>,
         server: Option<Server>,
         lose_unsynced: bool,
     ) -> anyhow::Result<Command> {
@@ -176,8 +176,8 @@ impl Installation for Installed {
             Some(server) if server == APACHE && lose_unsynced => bail!(
                 "what Apache ZooKeeper has synced is not known, so it can't lose the rest: use --lose-unsynced never"
             ),
-            Some(server) if server == APACHE => self.apache(seat),
-            Some(_) | None => Ok(self.node(seat, lose_unsynced)),
+            Some(server) if server == APACHE => self.apache(site),
+            Some(_) | None => Ok(self.node(site, lose_unsynced)),
         }
     }
 }

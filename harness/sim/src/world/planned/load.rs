@@ -1,4 +1,4 @@
-//! The load's driver in a virtual world: what [`harness_core::load`] decides happens to seats and wires.
+//! The load's driver in a virtual world: what [`harness_core::load`] decides happens to slots and wires.
 //!
 //! Operations fall due at moments that were drawn before. Whoever is connected and free waits in a line, in the order in
 //! which they became so; the first one asks the load when something falls due.
@@ -14,7 +14,7 @@ use workloads::{Op, Outcome, Workload};
 use zookeeper_mapping::{Answer, outcome};
 
 use super::super::{Event, World};
-use super::seat::{Seat, Told, Wake};
+use super::slot::{Slot, Told, Wake};
 use super::{Arrivals, Setting};
 use crate::dice::{Dice, Part};
 
@@ -27,7 +27,7 @@ fn none() -> Peekable<Arrivals> {
 /// All clients, and what they share.
 pub(super) struct Load {
     pub(super) rules: load::Load,
-    pub(super) seats: Vec<Seat>,
+    pub(super) slots: Vec<Slot>,
     /// Those that are connected and free, who became so first in front.
     pub(super) idle: VecDeque<usize>,
     /// What is still to fall due.
@@ -40,7 +40,7 @@ impl Load {
         let patience_ns = setting.operation_timeout_us * 1000;
         let terms = Terms { members, clients: setting.clients, patience_ns };
         let rules = load::Load::new(terms, workload);
-        Self { rules, seats: Vec::new(), idle: VecDeque::new(), arrivals: none() }
+        Self { rules, slots: Vec::new(), idle: VecDeque::new(), arrivals: none() }
     }
 
     /// Nothing falls due any more.
@@ -50,23 +50,28 @@ impl Load {
 
     /// True when no operation is under way.
     pub(super) fn is_quiet(&self) -> bool {
-        self.seats.iter().all(|seat| seat.open.is_none())
+        self.slots.iter().all(|slot| slot.open.is_none())
     }
 
     /// A process number above all that were used.
     pub(super) fn next_process(&self) -> u64 {
-        let errands = self.seats.iter().filter_map(|seat| Some(seat.errand.as_ref()?.process + 1));
-        errands.max().unwrap_or(0).max(self.rules.next_process())
+        let one_offs = self.slots.iter().filter_map(|slot| Some(slot.one_off.as_ref()?.process + 1));
+        one_offs.max().unwrap_or(0).max(self.rules.next_process())
     }
 
-    pub(super) fn errand_over(&self, errand: usize) -> Option<&[(Op, Outcome)]> {
-        self.seats.get(errand)?.errand.as_ref().filter(|errand| errand.over).map(|errand| &errand.done[..])
+    pub(super) fn one_off_over(&self, one_off: usize) -> Option<&[(Op, Outcome)]> {
+        self.slots
+            .get(one_off)?
+            .one_off
+            .as_ref()
+            .filter(|one_off| one_off.over)
+            .map(|one_off| &one_off.done[..])
     }
 
-    /// Under which number a seat's operation is done.
-    fn process(&self, seat: usize) -> u64 {
-        let seat = &self.seats[seat];
-        seat.errand.as_ref().map_or_else(|| self.rules.process(seat.client), |errand| errand.process)
+    /// Under which number a slot's operation is done.
+    fn process(&self, slot: usize) -> u64 {
+        let slot = &self.slots[slot];
+        slot.one_off.as_ref().map_or_else(|| self.rules.process(slot.client), |one_off| one_off.process)
     }
 }
 
@@ -77,13 +82,13 @@ impl<F: Factory> World<F> {
         let load = &mut self.the_plan().load;
         load.arrivals = arrivals.peekable();
         load.rules.open();
-        let first = load.seats.len();
+        let first = load.slots.len();
         for client in 0..clients {
             let number = u64::try_from(client).expect("clients are few");
-            load.seats.push(Seat::new(client, client % members, Dice::part(seed, Part::Client(number))));
+            load.slots.push(Slot::new(client, client % members, Dice::part(seed, Part::Client(number))));
         }
-        for seat in first..first + clients {
-            self.set_seat(seat, 0, Wake::connect);
+        for slot in first..first + clients {
+            self.set_slot(slot, 0, Wake::connect);
         }
         self.plan_arrival();
     }
@@ -102,9 +107,9 @@ impl<F: Factory> World<F> {
         load.rules.falls_due(at * 1000);
         self.plan_arrival();
         while self.plan_of().load.rules.is_due() {
-            let Some(seat) = self.the_plan().load.idle.pop_front() else { return };
-            if self.carry_on(seat) {
-                self.the_plan().load.idle.push_front(seat);
+            let Some(slot) = self.the_plan().load.idle.pop_front() else { return };
+            if self.carry_on(slot) {
+                self.the_plan().load.idle.push_front(slot);
             }
         }
     }
@@ -114,31 +119,31 @@ impl<F: Factory> World<F> {
         load.rules.close();
         load.end_arrivals();
         load.idle.clear();
-        for seat in 0..self.plan_of().load.seats.len() {
-            if self.plan_of().load.seats[seat].open.is_none() {
-                self.leave_seat(seat);
+        for slot in 0..self.plan_of().load.slots.len() {
+            if self.plan_of().load.slots[slot].open.is_none() {
+                self.leave_slot(slot);
             }
         }
     }
 
     /// What the load has a client do now.
-    pub(super) fn next_step(&mut self, seat: usize) -> Step {
+    pub(super) fn next_step(&mut self, slot: usize) -> Step {
         let now = self.now.as_ns();
         let load = &mut self.the_plan().load;
-        load.rules.next(load.seats[seat].client, now)
+        load.rules.next(load.slots[slot].client, now)
     }
 
     /// A client that is free does what the load says. True if that is to wait.
-    pub(super) fn carry_on(&mut self, seat: usize) -> bool {
+    pub(super) fn carry_on(&mut self, slot: usize) -> bool {
         loop {
-            match self.next_step(seat) {
-                Step::Do(due) => self.invoke_at(seat, due.op, Some(due.at)),
+            match self.next_step(slot) {
+                Step::Do(due) => self.invoke_at(slot, due.op, Some(due.at)),
                 Step::WriteOff(due, why) => {
-                    self.never_sent(seat, &due, why);
+                    self.never_sent(slot, &due, why);
                     continue;
                 }
-                Step::Connect(_) => self.go_home(seat),
-                Step::Leave => self.leave_seat(seat),
+                Step::Connect(_) => self.go_home(slot),
+                Step::Leave => self.leave_slot(slot),
                 Step::Wait(_) => return true,
             }
             return false;
@@ -146,50 +151,50 @@ impl<F: Factory> World<F> {
     }
 
     /// Something became of a client's connection, of which the load is told.
-    pub(super) fn tell(&mut self, seat: usize, told: fn(&mut load::Load, ClientId, u64)) {
+    pub(super) fn tell(&mut self, slot: usize, told: fn(&mut load::Load, ClientId, u64)) {
         let now = self.now.as_ns();
         let load = &mut self.the_plan().load;
-        if load.seats[seat].errand.is_none() {
-            told(&mut load.rules, load.seats[seat].client, now);
+        if load.slots[slot].one_off.is_none() {
+            told(&mut load.rules, load.slots[slot].client, now);
         }
     }
 
-    pub(super) fn never_sent(&mut self, seat: usize, due: &Due, reason: &str) {
-        self.note_invoke(seat, &due.op, Some(due.at), false);
-        self.note_answer(seat, &due.op, &Answer::NotSent { reason: reason.to_owned() }, false);
+    pub(super) fn never_sent(&mut self, slot: usize, due: &Due, reason: &str) {
+        self.note_invoke(slot, &due.op, Some(due.at), false);
+        self.note_answer(slot, &due.op, &Answer::NotSent { reason: reason.to_owned() }, false);
     }
 
-    pub(super) fn note_invoke(&mut self, seat: usize, op: &Op, due_ns: Option<u64>, sent: bool) {
-        let process = self.plan_of().load.process(seat);
+    pub(super) fn note_invoke(&mut self, slot: usize, op: &Op, due_ns: Option<u64>, sent: bool) {
+        let process = self.plan_of().load.process(slot);
         let mut line = op.event(process, self.now.as_ns());
         line.due = due_ns;
-        self.push_line(seat, line, sent);
+        self.push_line(slot, line, sent);
     }
 
     /// Notes what came of an operation.
-    pub(super) fn note_answer(&mut self, seat: usize, op: &Op, answer: &Answer, sent: bool) -> Outcome {
+    pub(super) fn note_answer(&mut self, slot: usize, op: &Op, answer: &Answer, sent: bool) -> Outcome {
         let load = &mut self.the_plan().load;
-        let process = load.process(seat);
+        let process = load.process(slot);
         let outcome = outcome(op, answer);
-        if load.seats[seat].errand.is_some() {
+        if load.slots[slot].one_off.is_some() {
             load.rules.workload_mut().complete(process, op, &outcome);
         } else {
-            load.rules.completed(load.seats[seat].client, op, &outcome);
+            load.rules.completed(load.slots[slot].client, op, &outcome);
         }
         let line = outcome.event(op, process, self.now.as_ns());
-        self.push_line(seat, line, sent);
+        self.push_line(slot, line, sent);
         outcome
     }
 
     /// Writes down what became of a session beside the workload's own operations, for workloads that judge sessions.
-    pub(super) fn note_life(&mut self, seat: usize, op: &Op, answer: &Answer, told: &Told) {
+    pub(super) fn note_life(&mut self, slot: usize, op: &Op, answer: &Answer, told: &Told) {
         let now = self.now.as_ns();
         let plan = self.the_plan();
         let load = &mut plan.load;
-        if load.seats[seat].errand.is_some() || !load.rules.workload().records_sessions() {
+        if load.slots[slot].one_off.is_some() || !load.rules.workload().records_sessions() {
             return;
         }
-        let (process, outcome) = (load.process(seat), outcome(op, answer));
+        let (process, outcome) = (load.process(slot), outcome(op, answer));
         load.rules.workload_mut().complete(process, op, &outcome);
         let lines = [op.event(process, told.since_ns.unwrap_or(now)), outcome.event(op, process, now)].map(
             |mut line| {
@@ -201,9 +206,9 @@ impl<F: Factory> World<F> {
         plan.lines.extend(lines);
     }
 
-    fn push_line(&mut self, seat: usize, mut line: Line, sent: bool) {
+    fn push_line(&mut self, slot: usize, mut line: Line, sent: bool) {
         let plan = self.the_plan();
-        let wire = &plan.load.seats[seat].wire;
+        let wire = &plan.load.slots[slot].wire;
         if sent {
             line.node = u64::try_from(wire.member + 1).ok();
             line.session = wire.session.as_ref().map(|session| session.id.0.cast_unsigned());

@@ -6,16 +6,16 @@
 //! saw and what a look from the inside shows come out. Nobody is judged here: the run's folder is, later, by what
 //! judges every run. A member that stops or panics ends, as its process would.
 //!
-//! - `climate`: the calm. `faults`: what can be broken, and looked at. `load`: drives the load's rules; `seat`: one client
-//!   of it, with its connection; `errand`: operations at one member, for the beginning and the end of a run.
+//! - `calm`: options of a world in which nothing happens by itself. `faults`: what can be broken, and looked at. `load`: drives the load's rules; `slot`: one client
+//!   of it, with its connection; `one_off`: operations at one member, for the beginning and the end of a run.
 //!
 //! Everything is deterministic: the same [`Setting`] and the same calls give the same world, to the byte.
 
-mod climate;
-mod errand;
+mod calm;
 mod faults;
 mod load;
-mod seat;
+mod one_off;
+mod slot;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
@@ -36,7 +36,7 @@ use crate::outcome::Options;
 use crate::time::Time;
 pub use faults::{Process, Severing};
 use load::Load;
-pub(super) use seat::Wake;
+pub(super) use slot::Wake;
 
 /// What a planned world is made of.
 #[derive(Clone, Debug)]
@@ -165,10 +165,10 @@ pub trait Ensemble {
     /// The workload's last operations.
     fn last_operations(&self) -> Vec<Op>;
     /// Sends somebody to a member with operations to be done there one by one, each waited for longer than clients
-    /// do. Gives the errand's number.
-    fn send_errand(&mut self, member: ServerId, process: u64, todo: Vec<Op>) -> usize;
-    /// What came of an errand's operations, once it is over.
-    fn errand(&self, errand: usize) -> Option<&[(Op, Outcome)]>;
+    /// do. Gives the one-off client's number.
+    fn send_one_off(&mut self, member: ServerId, process: u64, todo: Vec<Op>) -> usize;
+    /// What came of a one-off client's operations, once it is over.
+    fn one_off(&self, one_off: usize) -> Option<&[(Op, Outcome)]>;
 }
 
 /// What a planned run has beside its world.
@@ -195,7 +195,7 @@ impl<F: Factory> World<F> {
     fn calm_world(setting: Setting, workload: Workload, factory: F) -> Self {
         let options =
             Options { mutant: setting.mutant, trace: false, look_inside: false, progress: false, only: None };
-        let mut world = Self::of(climate::of(&setting), Dice::new(setting.seed), options, factory);
+        let mut world = Self::of(calm::of(&setting), Dice::new(setting.seed), options, factory);
         for host in &mut world.hosts {
             host.clock.wall_offset_ms = 0;
         }
@@ -426,11 +426,11 @@ impl<F: Factory> Ensemble for World<F> {
         self.plan_of().load.rules.workload().final_reads()
     }
 
-    fn send_errand(&mut self, member: ServerId, process: u64, todo: Vec<Op>) -> usize {
-        self.begin_errand(member, process, todo)
+    fn send_one_off(&mut self, member: ServerId, process: u64, todo: Vec<Op>) -> usize {
+        self.begin_one_off(member, process, todo)
     }
 
-    fn errand(&self, errand: usize) -> Option<&[(Op, Outcome)]> {
-        self.plan_of().load.errand_over(errand)
+    fn one_off(&self, one_off: usize) -> Option<&[(Op, Outcome)]> {
+        self.plan_of().load.one_off_over(one_off)
     }
 }

@@ -14,7 +14,7 @@ use zookeeper_mapping::{Action, Answer, request};
 
 use super::super::operations::answer_of;
 use super::super::{Event, World};
-use super::errand::{CALM_PATIENCE_US, Errand};
+use super::one_off::{CALM_PATIENCE_US, OneOff};
 use crate::client::{self, Client, Flow, Purpose, Session};
 use crate::dice::{Dice, Part};
 use crate::network::HostIndex;
@@ -29,22 +29,22 @@ pub(in super::super) enum Wake {
     /// An operation falls due.
     Due,
     /// A client tries to connect.
-    Connect { seat: usize, plan: u64 },
+    Connect { slot: usize, plan: u64 },
     /// It waited long enough, for a connection or for an answer.
-    GiveUp { seat: usize, plan: u64 },
+    GiveUp { slot: usize, plan: u64 },
     /// It keeps the session of this connection alive.
-    Ping { seat: usize, conn: usize },
+    Ping { slot: usize, conn: usize },
     /// It thinks of home.
-    Homesick { seat: usize, conn: usize },
+    Homesick { slot: usize, conn: usize },
 }
 
 impl Wake {
-    pub(super) fn connect(seat: usize, plan: u64) -> Self {
-        Self::Connect { seat, plan }
+    pub(super) fn connect(slot: usize, plan: u64) -> Self {
+        Self::Connect { slot, plan }
     }
 
-    fn give_up(seat: usize, plan: u64) -> Self {
-        Self::GiveUp { seat, plan }
+    fn give_up(slot: usize, plan: u64) -> Self {
+        Self::GiveUp { slot, plan }
     }
 }
 
@@ -58,23 +58,23 @@ pub(super) struct Told {
 }
 
 /// A client.
-pub(super) struct Seat {
+pub(super) struct Slot {
     /// Its session, its connection and its frames.
     pub(super) wire: Client,
-    /// Which of the load's clients it is; of no meaning to an errand.
+    /// Which of the load's clients it is; of no meaning to a one-off client.
     pub(super) client: ClientId,
     /// Counts plans: a timer of an earlier one is void.
     plan: u64,
     /// The operation under way.
     pub(super) open: Option<Op>,
-    pub(super) errand: Option<Errand>,
+    pub(super) one_off: Option<OneOff>,
     heard: Time,
 }
 
-impl Seat {
+impl Slot {
     pub(super) fn new(client: ClientId, home: HostIndex, dice: Dice) -> Self {
         let wire = Client::new(Vec::new(), home, 0, dice);
-        Self { wire, client, plan: 0, open: None, errand: None, heard: Time::default() }
+        Self { wire, client, plan: 0, open: None, one_off: None, heard: Time::default() }
     }
 
     /// The connection is gone; the session stays.
@@ -86,65 +86,65 @@ impl Seat {
 }
 
 impl<F: Factory> World<F> {
-    fn seat(&mut self, seat: usize) -> &mut Seat {
-        &mut self.the_plan().load.seats[seat]
+    fn slot(&mut self, slot: usize) -> &mut Slot {
+        &mut self.the_plan().load.slots[slot]
     }
 
-    /// A client of its own sets out on an errand. Gives its seat.
-    pub(super) fn begin_errand(&mut self, member: ServerId, process: u64, todo: Vec<Op>) -> usize {
+    /// A client of its own begins, for these operations alone. Gives its slot.
+    pub(super) fn begin_one_off(&mut self, member: ServerId, process: u64, todo: Vec<Op>) -> usize {
         let Some(host) = self.index_of(member) else { return usize::MAX };
         let (until, seed) = (self.now + CALM_PATIENCE_US, self.drawn.seed);
-        let index = self.plan_of().load.seats.len();
+        let index = self.plan_of().load.slots.len();
         let number = u64::try_from(index).expect("clients are few");
-        let mut seat = Seat::new(index, host, Dice::part(seed, Part::Client(number)));
-        seat.errand = Some(Errand::new(process, todo, until));
-        self.the_plan().load.seats.push(seat);
-        self.set_seat(index, 0, Wake::connect);
+        let mut slot = Slot::new(index, host, Dice::part(seed, Part::Client(number)));
+        slot.one_off = Some(OneOff::new(process, todo, until));
+        self.the_plan().load.slots.push(slot);
+        self.set_slot(index, 0, Wake::connect);
         index
     }
 
-    /// The next operation of an errand, or its end.
-    fn go_on_with_errand(&mut self, index: usize) {
-        let Some(errand) = &mut self.seat(index).errand else { return };
-        match errand.next_operation() {
+    /// The next operation of a one-off client, or its end.
+    fn go_on_with_one_off(&mut self, index: usize) {
+        let Some(one_off) = &mut self.slot(index).one_off else { return };
+        match one_off.next_operation() {
             Some(op) => self.invoke_at(index, op, None),
-            None => self.leave_seat(index),
+            None => self.leave_slot(index),
         }
     }
 
-    /// Whether a connection that did not come about, or broke, ends an errand.
-    fn errand_failed_to_connect(&mut self, index: usize) -> bool {
+    /// Whether a connection that did not come about, or broke, ends a one-off client.
+    fn one_off_failed_to_connect(&mut self, index: usize) -> bool {
         let now = self.now;
-        self.seat(index).errand.as_mut().is_some_and(|errand| errand.failed_to_connect(now))
+        self.slot(index).one_off.as_mut().is_some_and(|one_off| one_off.failed_to_connect(now))
     }
 
     /// Sets a client's one timer.
-    pub(super) fn set_seat(&mut self, seat: usize, delay_us: u64, wake: fn(usize, u64) -> Wake) {
-        self.seat(seat).plan += 1;
-        let plan = self.seat(seat).plan;
-        self.plan(delay_us, Event::Planned(wake(seat, plan)));
+    pub(super) fn set_slot(&mut self, slot: usize, delay_us: u64, wake: fn(usize, u64) -> Wake) {
+        self.slot(slot).plan += 1;
+        let plan = self.slot(slot).plan;
+        self.plan(delay_us, Event::Planned(wake(slot, plan)));
     }
 
-    pub(in super::super) fn wake_seat(&mut self, wake: Wake) {
+    pub(in super::super) fn wake_slot(&mut self, wake: Wake) {
         match wake {
             Wake::Due => self.falls_due(),
-            Wake::Connect { seat, plan } if self.seat(seat).plan == plan => self.attempt(seat),
-            Wake::GiveUp { seat, plan } if self.seat(seat).plan == plan => self.give_up(seat),
+            Wake::Connect { slot, plan } if self.slot(slot).plan == plan => self.attempt(slot),
+            Wake::GiveUp { slot, plan } if self.slot(slot).plan == plan => self.give_up(slot),
             Wake::Connect { .. } | Wake::GiveUp { .. } => {}
-            Wake::Ping { seat, conn } => self.ping_from(seat, conn),
-            Wake::Homesick { seat, conn } => {
-                if self.seat(seat).wire.conn == Some(conn) && self.seat(seat).open.is_none() {
-                    self.the_plan().load.idle.retain(|idle| *idle != seat);
-                    self.is_free(seat);
+            Wake::Ping { slot, conn } => self.ping_from(slot, conn),
+            Wake::Homesick { slot, conn } => {
+                if self.slot(slot).wire.conn == Some(conn) && self.slot(slot).open.is_none() {
+                    self.the_plan().load.idle.retain(|idle| *idle != slot);
+                    self.is_free(slot);
                 }
             }
         }
     }
 
-    fn has_work(&self, seat: usize) -> bool {
+    fn has_work(&self, slot: usize) -> bool {
         let load = &self.plan_of().load;
-        match &load.seats[seat].errand {
-            Some(errand) => !errand.over,
+        match &load.slots[slot].one_off {
+            Some(one_off) => !one_off.over,
             None => load.rules.is_open(),
         }
     }
@@ -152,13 +152,13 @@ impl<F: Factory> World<F> {
     /// Makes one attempt to connect.
     fn attempt(&mut self, index: usize) {
         if !self.has_work(index) {
-            if self.seat(index).errand.is_none() {
-                self.leave_seat(index);
+            if self.slot(index).one_off.is_none() {
+                self.leave_slot(index);
             }
             return;
         }
-        let host = if self.seat(index).errand.is_some() {
-            self.seat(index).wire.member
+        let host = if self.slot(index).one_off.is_some() {
+            self.slot(index).wire.member
         } else {
             loop {
                 match self.next_step(index) {
@@ -168,8 +168,8 @@ impl<F: Factory> World<F> {
                 }
             }
         };
-        self.seat(index).wire.member = host;
-        self.set_seat(index, CONNECT_PATIENCE_US, Wake::give_up);
+        self.slot(index).wire.member = host;
+        self.set_slot(index, CONNECT_PATIENCE_US, Wake::give_up);
         if self.hosts[host].process.is_none() {
             self.attempt_failed(index);
             return;
@@ -177,7 +177,7 @@ impl<F: Factory> World<F> {
         let now = self.now;
         let conn = self.open_client_conn(index, host);
         let timeout = i32::try_from(self.drawn.session_timeout_ms).unwrap_or(i32::MAX);
-        let wire = &mut self.seat(index).wire;
+        let wire = &mut self.slot(index).wire;
         wire.conn = Some(conn);
         wire.ready = false;
         wire.asked_at = now;
@@ -187,43 +187,43 @@ impl<F: Factory> World<F> {
 
     /// Pauses before the next attempt.
     fn attempt_failed(&mut self, index: usize) {
-        self.close_seat(index);
-        if self.errand_failed_to_connect(index) {
+        self.close_slot(index);
+        if self.one_off_failed_to_connect(index) {
             return;
         }
         self.tell(index, load::Load::refused);
-        let backoff = match &mut self.seat(index).errand {
-            Some(errand) => errand.pause_us(),
+        let backoff = match &mut self.slot(index).one_off {
+            Some(one_off) => one_off.pause_us(),
             None => match self.next_step(index) {
                 Step::Wait(Some(until)) => (until / 1000).saturating_sub(self.now.0),
                 _ => return,
             },
         };
-        self.set_seat(index, backoff, Wake::connect);
+        self.set_slot(index, backoff, Wake::connect);
     }
 
     /// Closes what connection there is; the session stays.
-    fn close_seat(&mut self, index: usize) {
-        if let Some(conn) = self.seat(index).wire.conn {
+    fn close_slot(&mut self, index: usize) {
+        if let Some(conn) = self.slot(index).wire.conn {
             self.client_conns[conn].client_open = false;
             self.client_conns[conn].to_client.lose();
             self.send_to_member(conn, Flow::Fin);
         }
-        self.seat(index).leave();
+        self.slot(index).leave();
         self.the_plan().load.idle.retain(|idle| *idle != index);
     }
 
     /// Goes away for good. Its session is left to expire, and whoever judges sessions counts from here.
-    pub(super) fn leave_seat(&mut self, index: usize) {
-        self.close_seat(index);
+    pub(super) fn leave_slot(&mut self, index: usize) {
+        self.close_slot(index);
         self.let_go(index, &Answer::Abandoned, None);
-        self.seat(index).plan += 1;
+        self.slot(index).plan += 1;
     }
 
     /// The connection is gone, or is given up: what was under way is lost, and home is tried first.
-    fn lose_seat(&mut self, index: usize, reason: &str) {
-        let was_ready = self.seat(index).wire.ready;
-        if let Some(op) = self.seat(index).open.take() {
+    fn lose_slot(&mut self, index: usize, reason: &str) {
+        let was_ready = self.slot(index).wire.ready;
+        if let Some(op) = self.slot(index).open.take() {
             self.finish_operation(index, &op, &Answer::Lost { reason: reason.to_owned() });
         }
         if !was_ready {
@@ -235,7 +235,7 @@ impl<F: Factory> World<F> {
 
     /// A client's session is over for it, in a way that no operation of the workload says.
     fn let_go(&mut self, index: usize, answer: &Answer, member: Option<u64>) {
-        if let Some(session) = self.seat(index).wire.session.take() {
+        if let Some(session) = self.slot(index).wire.session.take() {
             let told = Told { session: session.id, since_ns: None, member };
             self.note_life(index, &Op::abandon(), answer, &told);
         }
@@ -243,25 +243,25 @@ impl<F: Factory> World<F> {
 
     /// The member that a client is connected to, or was, as histories name it.
     fn member_of(&mut self, index: usize) -> Option<u64> {
-        u64::try_from(self.seat(index).wire.member + 1).ok()
+        u64::try_from(self.slot(index).wire.member + 1).ok()
     }
 
     /// Gives its connection up, and connects again: at home, if home takes it.
     pub(super) fn go_home(&mut self, index: usize) {
-        self.close_seat(index);
+        self.close_slot(index);
         self.tell(index, load::Load::lost);
-        self.set_seat(index, 0, Wake::connect);
+        self.set_slot(index, 0, Wake::connect);
     }
 
     fn give_up(&mut self, index: usize) {
-        let Some(op) = self.seat(index).open.take() else {
-            if !self.seat(index).wire.ready {
+        let Some(op) = self.slot(index).open.take() else {
+            if !self.slot(index).wire.ready {
                 self.attempt_failed(index);
             }
             return;
         };
         // An answer that comes later is dropped.
-        for (_, purpose) in &mut self.seat(index).wire.awaited {
+        for (_, purpose) in &mut self.slot(index).wire.awaited {
             *purpose = Purpose::Nothing;
         }
         let answer = Answer::Lost { reason: "no answer in time".to_owned() };
@@ -274,17 +274,17 @@ impl<F: Factory> World<F> {
 
     fn ping_from(&mut self, index: usize, conn: usize) {
         let now = self.now;
-        let seat = self.seat(index);
-        let Some(session) = seat.wire.session.as_ref().filter(|_| seat.wire.conn == Some(conn)) else {
+        let slot = self.slot(index);
+        let Some(session) = slot.wire.session.as_ref().filter(|_| slot.wire.conn == Some(conn)) else {
             return;
         };
         let every = u64::try_from(session.timeout_ms).unwrap_or(0).max(3) * 1000 / 3;
-        if now.since(seat.heard) >= 2 * every {
-            self.lose_seat(index, "the member is silent");
+        if now.since(slot.heard) >= 2 * every {
+            self.lose_slot(index, "the member is silent");
             return;
         }
         self.send_to_member(conn, Flow::Frame(client::ping()));
-        self.plan(every, Event::Planned(Wake::Ping { seat: index, conn }));
+        self.plan(every, Event::Planned(Wake::Ping { slot: index, conn }));
     }
 
     /// Sends an operation.
@@ -292,34 +292,34 @@ impl<F: Factory> World<F> {
         self.note_invoke(index, &op, due, true);
         if request(&op) == Action::Abandon {
             // Silent from before the moment that is written down.
-            self.close_seat(index);
+            self.close_slot(index);
             self.note_answer(index, &op, &Answer::Abandoned, true);
-            self.seat(index).wire.session = None;
+            self.slot(index).wire.session = None;
             self.go_home(index);
             return;
         }
-        let frames = self.seat(index).wire.frames_of(&op);
-        self.seat(index).open = Some(op);
-        let Some(conn) = self.seat(index).wire.conn else { return };
+        let frames = self.slot(index).wire.frames_of(&op);
+        self.slot(index).open = Some(op);
+        let Some(conn) = self.slot(index).wire.conn else { return };
         for frame in frames {
             self.send_to_member(conn, Flow::Frame(frame));
         }
-        let errand = self.seat(index).errand.is_some();
-        let patience = if errand { CALM_PATIENCE_US } else { self.drawn.op_timeout_us };
-        self.set_seat(index, patience, Wake::give_up);
+        let one_off = self.slot(index).one_off.is_some();
+        let patience = if one_off { CALM_PATIENCE_US } else { self.drawn.op_timeout_us };
+        self.set_slot(index, patience, Wake::give_up);
     }
 
     /// Notes what came of an operation. True if the session is over with it: the next one is a new one.
     fn finish_operation(&mut self, index: usize, op: &Op, answer: &Answer) -> bool {
         let outcome = self.note_answer(index, op, answer, true);
-        if let Some(errand) = &mut self.seat(index).errand {
-            errand.note(op.clone(), outcome);
+        if let Some(one_off) = &mut self.slot(index).one_off {
+            one_off.note(op.clone(), outcome);
         }
         if !op.ends_session() {
             return false;
         }
         if matches!(answer, Answer::Closed { .. }) {
-            self.seat(index).wire.session = None;
+            self.slot(index).wire.session = None;
         } else {
             // Closed or not, nothing more is heard of it from here.
             let member = self.member_of(index);
@@ -328,10 +328,10 @@ impl<F: Factory> World<F> {
         true
     }
 
-    /// A connected client has nothing under way: it does its errand, goes home, or waits for what is due.
+    /// A connected client has nothing under way: it goes on with its own operations, goes home, or waits for what is due.
     fn is_free(&mut self, index: usize) {
-        if self.seat(index).errand.is_some() {
-            self.go_on_with_errand(index);
+        if self.slot(index).one_off.is_some() {
+            self.go_on_with_one_off(index);
             return;
         }
         if self.carry_on(index) {
@@ -340,24 +340,24 @@ impl<F: Factory> World<F> {
     }
 
     /// What arrived at a client.
-    pub(in super::super) fn member_to_seat(&mut self, conn: usize) {
+    pub(in super::super) fn member_to_slot(&mut self, conn: usize) {
         let index = self.client_conns[conn].client;
         while self.client_conns[conn].client_open {
             let now = self.now;
             let Some(flow) = self.client_conns[conn].to_client.receive(now) else { return };
-            self.seat(index).heard = now;
+            self.slot(index).heard = now;
             match flow {
                 Flow::Fin => {
                     self.client_conns[conn].client_open = false;
-                    self.lose_seat(index, "the connection broke");
+                    self.lose_slot(index, "the connection broke");
                 }
-                Flow::Frame(frame) if self.seat(index).wire.ready => self.seat_hears(index, frame),
-                Flow::Frame(frame) => self.seat_connected(index, conn, frame),
+                Flow::Frame(frame) if self.slot(index).wire.ready => self.slot_hears(index, frame),
+                Flow::Frame(frame) => self.slot_connected(index, conn, frame),
             }
         }
     }
 
-    fn seat_connected(&mut self, index: usize, conn: usize, frame: Bytes) {
+    fn slot_connected(&mut self, index: usize, conn: usize, frame: Bytes) {
         let response = client::connect_response(frame).expect("a member's answer is well formed");
         let member = self.member_of(index);
         if response.timeout_ms <= 0 {
@@ -365,42 +365,42 @@ impl<F: Factory> World<F> {
             self.attempt_failed(index);
             return;
         }
-        let seat = self.seat(index);
-        if let Some(session) = &mut seat.wire.session {
+        let slot = self.slot(index);
+        if let Some(session) = &mut slot.wire.session {
             session.timeout_ms = response.timeout_ms;
         } else {
             let (id, timeout_ms) = (response.session, response.timeout_ms);
-            seat.wire.session =
+            slot.wire.session =
                 Some(Session { id, password: response.password, timeout_ms, seen: Zxid::ZERO });
-            let told = Told { session: id, since_ns: Some(seat.wire.asked_at.as_ns()), member };
+            let told = Told { session: id, since_ns: Some(slot.wire.asked_at.as_ns()), member };
             self.note_life(index, &Op::open(), &Answer::Opened { timeout_ms }, &told);
         }
-        let seat = self.seat(index);
-        seat.wire.ready = true;
-        seat.plan += 1;
-        if let Some(errand) = &mut seat.errand {
-            errand.connected();
+        let slot = self.slot(index);
+        slot.wire.ready = true;
+        slot.plan += 1;
+        if let Some(one_off) = &mut slot.one_off {
+            one_off.connected();
         }
-        let client = seat.errand.is_none().then_some(seat.client);
+        let client = slot.one_off.is_none().then_some(slot.client);
         self.tell(index, load::Load::connected);
-        self.plan(1000, Event::Planned(Wake::Ping { seat: index, conn }));
+        self.plan(1000, Event::Planned(Wake::Ping { slot: index, conn }));
         if let Some(at) = client.and_then(|client| self.plan_of().load.rules.homesick_at(client)) {
             let until = (at / 1000).saturating_sub(self.now.0);
-            self.plan(until, Event::Planned(Wake::Homesick { seat: index, conn }));
+            self.plan(until, Event::Planned(Wake::Homesick { slot: index, conn }));
         }
         self.is_free(index);
     }
 
-    fn seat_hears(&mut self, index: usize, frame: Bytes) {
+    fn slot_hears(&mut self, index: usize, frame: Bytes) {
         let (header, body) = client::reply(frame);
         if header.xid == XID_WATCH || header.xid == XID_PING {
             return;
         }
-        let wire = &mut self.seat(index).wire;
+        let wire = &mut self.slot(index).wire;
         let expected = wire.awaited.pop_front();
         let Some((_, purpose)) = expected.filter(|(xid, _)| *xid == header.xid) else {
             // What can't be matched is no answer to anything, and the connection is worth nothing any more.
-            self.lose_seat(index, "an answer out of order");
+            self.lose_slot(index, "an answer out of order");
             return;
         };
         if let Some(session) = &mut wire.session {
@@ -410,14 +410,14 @@ impl<F: Factory> World<F> {
             Ok(Some(answer)) => answer,
             Ok(None) => return,
             Err(_) => {
-                self.lose_seat(index, "a malformed answer");
+                self.lose_slot(index, "a malformed answer");
                 return;
             }
         };
-        let Some(op) = self.seat(index).open.take() else { return };
+        let Some(op) = self.slot(index).open.take() else { return };
         if purpose == Purpose::Sync {
             // The read behind a refused sync counts for nothing.
-            if let Some((_, next)) = self.seat(index).wire.awaited.front_mut() {
+            if let Some((_, next)) = self.slot(index).wire.awaited.front_mut() {
                 *next = Purpose::Nothing;
             }
         }
@@ -429,7 +429,7 @@ impl<F: Factory> World<F> {
         if over {
             self.go_home(index);
         } else if moved {
-            self.lose_seat(index, "the session is elsewhere");
+            self.lose_slot(index, "the session is elsewhere");
         } else {
             self.is_free(index);
         }

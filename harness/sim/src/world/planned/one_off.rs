@@ -9,14 +9,14 @@ use workloads::{Op, Outcome};
 
 use crate::time::Time;
 
-/// How long an errand may take to connect, and each of its operations to be answered.
+/// How long a one-off client may take to connect, and each of its operations to be answered.
 pub(super) const CALM_PATIENCE_US: u64 = 5_000_000;
 
 /// The pause after the first attempt to connect that failed, and the longest.
 const PAUSE_US: (u64, u64) = (5_000, 50_000);
 
 /// Operations to be done.
-pub(super) struct Errand {
+pub(super) struct OneOff {
     todo: VecDeque<Op>,
     pub(super) done: Vec<(Op, Outcome)>,
     pub(super) over: bool,
@@ -27,7 +27,7 @@ pub(super) struct Errand {
     pause_us: u64,
 }
 
-impl Errand {
+impl OneOff {
     /// These operations, one after the other. Connecting may take until then.
     pub(super) fn new(process: u64, todo: Vec<Op>, until: Time) -> Self {
         Self { todo: todo.into(), done: Vec::new(), over: false, process, until, pause_us: PAUSE_US.0 }
@@ -44,7 +44,7 @@ impl Errand {
         std::mem::replace(&mut self.pause_us, longer)
     }
 
-    /// The next operation; without one the errand is over.
+    /// The next operation; without one the one-off client is over.
     pub(super) fn next_operation(&mut self) -> Option<Op> {
         let next = self.todo.pop_front();
         self.over |= next.is_none();

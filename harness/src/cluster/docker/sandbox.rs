@@ -1,4 +1,4 @@
-//! A member's holder: a container that runs our agent and owns the network and the processes of one member.
+//! A member's sandbox: a container that runs our agent and owns the network and the processes of one member.
 //!
 //! It has an address before the member starts and keeps it when the member is started again. It must not
 //! end while the run goes on; when it does, that is told as a failure of the harness.
@@ -19,7 +19,7 @@ use super::agent::Agent;
 use super::belongings::Belongings;
 use super::container::{self, Exit};
 use super::image::{DATA, EXECUTABLE};
-use super::labels::HOLDER;
+use super::labels::SANDBOX;
 use super::limits::{MEMORY_BYTES, MOST_PROCESSES};
 use super::trouble::Trouble;
 use crate::cluster::voice::Place;
@@ -31,8 +31,8 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(2);
 /// How often the way to an agent and back is tried, and with it the whole way through the engine.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// A running holder.
-pub(super) struct Holder {
+/// A running sandbox.
+pub(super) struct Sandbox {
     /// Its container.
     pub(super) id: String,
     /// The member's address on the run's network.
@@ -43,7 +43,7 @@ pub(super) struct Holder {
     pub(super) agent: Arc<Agent>,
 }
 
-/// What a holder is made of.
+/// What a sandbox is made of.
 pub(super) struct Plan<'a> {
     pub(super) belongings: &'a Belongings,
     pub(super) image: &'a str,
@@ -58,9 +58,9 @@ pub(super) struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Starts the holder of a member.
-    pub(super) async fn start(&self, member: &Place) -> anyhow::Result<Holder> {
-        let part = format!("n{}-holder", member.id.0);
+    /// Starts the sandbox of a member.
+    pub(super) async fn start(&self, member: &Place) -> anyhow::Result<Sandbox> {
+        let part = format!("n{}-sandbox", member.id.0);
         let engine = self.belongings.engine();
         let id = container::make(self.belongings, &self.belongings.name(&part), self.body(member.id)).await?;
         let attached = container::attach(engine, &id, true).await?;
@@ -69,8 +69,8 @@ impl Plan<'_> {
         let agent = Arc::new(Agent::new(engine, self.trouble, member.id, attached, log));
         self.watch(Arc::clone(&agent), exit);
         let (address, published) =
-            self.look(&id).await.with_context(|| format!("the holder of n{}", member.id.0))?;
-        Ok(Holder { id, address, published, agent })
+            self.look(&id).await.with_context(|| format!("the sandbox of n{}", member.id.0))?;
+        Ok(Sandbox { id, address, published, agent })
     }
 
     fn body(&self, member: MemberId) -> ContainerCreateBody {
@@ -82,7 +82,7 @@ impl Plan<'_> {
             image: Some(self.image.to_owned()),
             cmd: Some(vec![EXECUTABLE.to_owned(), "agent".to_owned()]),
             hostname: Some(format!("n{}", member.0)),
-            labels: Some(self.belongings.labels().of(HOLDER)),
+            labels: Some(self.belongings.labels().of(SANDBOX)),
             attach_stdin: Some(true),
             attach_stdout: Some(true),
             attach_stderr: Some(true),
@@ -149,13 +149,13 @@ impl Plan<'_> {
             }
             let ended = tokio::time::timeout(EXIT_PATIENCE, exit.wait_for(Option::is_some)).await;
             let ended = ended.ok().and_then(Result::ok).and_then(|exit| exit.clone());
-            trouble.tell_about_holder(&engine, agent.member(), &why, ended.as_ref()).await;
+            trouble.tell_about_sandbox(&engine, agent.member(), &why, ended.as_ref()).await;
         };
         self.belongings.engine().spawn(task);
     }
 }
 
-/// A member's volume as its holder sees it: to be read from at the end, and by nobody before.
+/// A member's volume as its sandbox sees it: to be read from at the end, and by nobody before.
 fn look_at(name: &str, path: &str) -> Mount {
     Mount {
         source: Some(name.to_owned()),

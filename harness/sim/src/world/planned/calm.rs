@@ -25,7 +25,7 @@ const ROLL_BYTES: u64 = 1 << 20;
 
 const REAPING_MS: u64 = 60_000;
 
-/// The calm climate of a setting.
+/// The calm options of a setting.
 pub(super) fn of(setting: &Setting) -> Drawn {
     Drawn {
         seed: setting.seed,

@@ -35,11 +35,11 @@ struct Job {
 
 /// The thread, from the first handshake on and as long as somebody has this.
 #[derive(Debug, Default)]
-pub(crate) struct Doorman {
+pub(crate) struct Handshaker {
     jobs: OnceCell<mpsc::UnboundedSender<Job>>,
 }
 
-impl Doorman {
+impl Handshaker {
     fn jobs(&self) -> io::Result<&mpsc::UnboundedSender<Job>> {
         if let Some(jobs) = self.jobs.get() {
             return Ok(jobs);

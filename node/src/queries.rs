@@ -26,7 +26,7 @@ const TRACE_MASK: i64 = 0b1_0011_0010;
 
 /// Where questions are answered.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct Queries {
     inbox: Rc<Inbox>,
     about: Arc<About>,
     metrics: Arc<Metrics>,
@@ -34,7 +34,7 @@ pub(crate) struct Desk {
     trace_mask: Cell<i64>,
 }
 
-impl Desk {
+impl Queries {
     pub(crate) fn new(inbox: Rc<Inbox>, about: Arc<About>, metrics: Arc<Metrics>) -> Rc<Self> {
         Rc::new(Self {
             inbox,

@@ -19,7 +19,7 @@ const SMALL: Chance = HALF;
 
 /// The workloads of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chores {
+pub struct Traffic {
     /// Those of the clients that stay.
     pub clients: Vec<Kind>,
     /// Those of the visitors.
@@ -30,10 +30,10 @@ pub struct Chores {
     pub read_percent: u8,
 }
 
-impl Chores {
+impl Traffic {
     /// What a seed draws.
     pub fn of_seed(seed: u64) -> Self {
-        let mut dice = Dice::part(seed, Part::Chores);
+        let mut dice = Dice::part(seed, Part::Traffic);
         let clients = match dice.between(0, 11) {
             0..=4 => vec![Kind::REGISTER],
             5 => vec![Kind::SET],
@@ -68,7 +68,7 @@ impl Chores {
     }
 }
 
-impl fmt::Display for Chores {
+impl fmt::Display for Traffic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |kinds: &[Kind]| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
         write!(
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn every_workload_that_worlds_mix_is_done_in_many_of_them() {
         for kind in MIXED {
-            let worlds = (0..200).filter(|seed| Chores::of_seed(*seed).kinds().contains(&kind)).count();
+            let worlds = (0..200).filter(|seed| Traffic::of_seed(*seed).kinds().contains(&kind)).count();
             assert!(worlds > 30, "{}: {worlds} of 200", kind.name());
         }
     }
