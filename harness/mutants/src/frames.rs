@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::{Bytes, BytesMut};
 use node_core::io::{ClientId, Effect};
-use node_wire::client::{
-    ErrorCode, OpCode, ReplyHeader, Request, SyncRequest, SyncResponse, WatcherEvent, XID_WATCH, put_frame,
-};
+use node_wire::client::{ErrorCode, OpCode, ReplyHeader, Request, WatcherEvent, XID_WATCH, put_frame};
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::{Reader, Writer};
 
@@ -32,16 +30,6 @@ pub(crate) fn event(frame: &Bytes) -> Option<WatcherEvent> {
 /// A refusal.
 pub(crate) fn refusal(xid: i32, zxid: Zxid, error: ErrorCode) -> Bytes {
     frame(|w| ReplyHeader { xid, zxid, err: error.code() }.encode(w))
-}
-
-/// The answer to a sync.
-pub(crate) fn synced(request: &Request, zxid: Zxid) -> Bytes {
-    let path =
-        SyncRequest::decode(&mut Reader::new(request.body.clone())).map(|sync| sync.path).unwrap_or_default();
-    frame(|w| {
-        ReplyHeader { xid: request.xid, zxid, err: 0 }.encode(w);
-        SyncResponse { path }.encode(w);
-    })
 }
 
 fn frame(body: impl FnOnce(&mut Writer<'_>)) -> Bytes {

@@ -631,6 +631,13 @@ impl<P: Protocol> Member<P> {
         }
         self.touch(client);
         let ask = self.base.clients.request(client, request, &self.base.tree, &mut self.base.out);
+        if self.base.zab.serves(false) && !self.established() {
+            // There is nobody to ask: by this rule what is here is new enough.
+            if let Some(Ask::Sync(client)) = ask {
+                self.base.clients.synced(client, &self.base.tree, &mut self.base.out);
+            }
+            return;
+        }
         self.ask(ask);
     }
 
