@@ -6,7 +6,7 @@
 //! them. A mutant is made in one of two ways, or both:
 //!
 //! - it follows other [`Rules`] than the protocol's, where the protocol names the decision;
-//! - it stands between a member and its driver ([`Wrapper`]): it changes, drops, delays or adds inputs and effects,
+//! - it stands between a member and its driver (`wrapper`): it changes, drops, delays or adds inputs and effects,
 //!   and remembers what it needs for that. What it remembers is part of the member's state.
 //!
 //! Two more are of the driver's making ([`Driver`]).
