@@ -57,6 +57,12 @@ impl Inner {
     /// Goes on in the same process as a member that found something else when it started. Its connections to peers that
     /// look stand.
     pub(crate) fn become_another(&mut self, found: Recovered, now: Now, out: &mut Vec<Effect>) {
+        // What the member before had to store in this step is none of the new one's.
+        for effect in out.iter_mut() {
+            if let Effect::Store { ticket, .. } = effect {
+                *ticket = 0;
+            }
+        }
         let rules = self.member.rules();
         self.member = Member::new(self.config.clone(), found, now, rules);
         self.queue.begin_anew();
