@@ -1,5 +1,4 @@
-//! A compare-and-set that fails is answered at once, by what the member that got it has: its committed tree, or
-//! on the leader what is proposed.
+//! A compare-and-set that fails is answered at once, by what the member that got it has committed.
 
 use node_core::io::{Effect, Input, Now};
 use node_wire::client::{ErrorCode, OpCode, Request, SetDataRequest};

@@ -4,22 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::{Bytes, BytesMut};
 use node_core::io::{ClientId, Effect};
-use node_wire::client::{ErrorCode, OpCode, ReplyHeader, Request, WatcherEvent, XID_WATCH, put_frame};
+use node_wire::client::{
+    ConnectResponse, ErrorCode, OpCode, ReplyHeader, Request, WatcherEvent, XID_WATCH, put_frame,
+};
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::{Reader, Writer};
 
-/// The xid of a reply. Of the answer to a connect request it is what stands there instead: the protocol's version, 0.
-pub(crate) fn xid_of(frame: &Bytes) -> Option<i32> {
-    header(frame).map(|header| header.xid)
+/// What is behind a frame's length.
+fn body(frame: &Bytes) -> Option<Reader> {
+    (frame.len() >= 4).then(|| Reader::new(frame.slice(4..)))
 }
 
-fn header(frame: &Bytes) -> Option<ReplyHeader> {
-    ReplyHeader::decode(&mut Reader::new(frame.get(4..).map(|_| frame.slice(4..))?)).ok()
+/// The xid of a reply. Of the answer to a connect request it is what stands there instead: the protocol's version, 0.
+pub(crate) fn xid_of(frame: &Bytes) -> Option<i32> {
+    ReplyHeader::decode(&mut body(frame)?).ok().map(|header| header.xid)
 }
 
 /// The event that a watch saw, if this is one.
 pub(crate) fn event(frame: &Bytes) -> Option<WatcherEvent> {
-    let mut body = Reader::new(frame.get(4..).map(|_| frame.slice(4..))?);
+    let mut body = body(frame)?;
     let header = ReplyHeader::decode(&mut body).ok()?;
     if header.xid != XID_WATCH {
         return None;
@@ -59,8 +62,8 @@ impl Sessions {
     /// A client is answered.
     pub(crate) fn replied(&mut self, client: ClientId, frame: &Bytes) {
         if self.asked.remove(&client)
-            && let Some(body) = frame.get(4..).map(|_| frame.slice(4..))
-            && let Ok(answer) = node_wire::client::ConnectResponse::decode(&mut Reader::new(body))
+            && let Some(mut body) = body(frame)
+            && let Ok(answer) = ConnectResponse::decode(&mut body)
             && answer.timeout_ms > 0
         {
             self.open.insert(client, (answer.session, answer.timeout_ms));

@@ -9,7 +9,7 @@
 //! - it stands between a member and its driver (`wrapper`): it changes, drops, delays or adds inputs and effects,
 //!   and remembers what it needs for that. What it remembers is part of the member's state.
 //!
-//! Two more are of the driver's making ([`Driver`]).
+//! One is of its driver's making alone, and two show only under another driver ([`Driver`]).
 //!
 //! To add one, write its file and put its name into the list below.
 
@@ -33,8 +33,6 @@ use wrapper::Wrapper;
 macro_rules! mutants {
     ($($module:ident)*) => {
         $(mod $module;)*
-
-        static SPECS: &[&Spec] = &[$(&$module::SPEC,)*];
 
         /// Every mutant, for lists.
         pub const ALL: &[Mutant] = &[$(Mutant(&$module::SPEC),)*];
@@ -166,7 +164,7 @@ pub struct Mutant(&'static Spec);
 impl Mutant {
     /// The mutant of that name.
     pub fn named(name: &str) -> Option<Self> {
-        SPECS.iter().find(|spec| spec.name == name).copied().map(Self)
+        ALL.iter().copied().find(|mutant| mutant.name() == name)
     }
 
     /// Its name on the command line (`--mutant NAME`).
@@ -197,10 +195,6 @@ impl Mutant {
     pub fn recipe(self) -> Result<Recipe, &'static str> {
         self.0.recipe
     }
-
-    fn rules(self) -> &'static dyn Rules {
-        self.0.rules
-    }
 }
 
 impl PartialEq for Mutant {
@@ -220,7 +214,7 @@ impl PartialOrd for Mutant {
 impl Ord for Mutant {
     /// As they are listed.
     fn cmp(&self, other: &Self) -> Ordering {
-        let place = |mutant: &Self| SPECS.iter().position(|spec| spec.name == mutant.0.name);
+        let place = |mutant: &Self| ALL.iter().position(|listed| listed == mutant);
         place(self).cmp(&place(other))
     }
 }

@@ -19,34 +19,26 @@ pub struct Mutated {
     effects: Vec<Effect>,
 }
 
-impl Mutated {
-    fn inward(&mut self, now: Now, input: Input) {
-        match &mut self.wrapper {
-            Some(wrapper) => wrapper.step(&mut self.inner, now, input, &mut self.effects),
-            None => self.inner.step(now, input, &mut self.effects),
-        }
-    }
-}
-
 impl Machine for Mutated {
     type Rules = Followed;
 
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
-        if self.wrapper.is_none() {
+        let Self { inner, wrapper, effects } = self;
+        let Some(wrapper) = wrapper else {
             // The member's own numbers are the driver's.
-            self.inner.member.step(now, input, out);
+            inner.member.step(now, input, out);
             return;
-        }
+        };
         match input {
-            Input::Stored { ticket } => self.inner.queue.durable(ticket),
-            other => self.inward(now, other),
+            Input::Stored { ticket } => inner.queue.durable(ticket),
+            other => wrapper.step(inner, now, other, effects),
         }
-        while let Some(ticket) = self.inner.queue.news() {
-            self.inward(now, Input::Stored { ticket });
+        while let Some(ticket) = inner.queue.news() {
+            wrapper.step(inner, now, Input::Stored { ticket }, effects);
         }
-        for mut effect in self.effects.drain(..) {
+        for mut effect in effects.drain(..) {
             if let Effect::Store { ticket, .. } = &mut effect {
-                *ticket = self.inner.queue.give(*ticket);
+                *ticket = inner.queue.give(*ticket);
             }
             out.push(effect);
         }
@@ -79,7 +71,7 @@ impl Factory for Mutant {
 
     fn start(self, config: Config, recovered: Recovered, now: Now) -> Mutated {
         let wrapper = (self.0.wrapper)(&recovered);
-        let member = Member::new(config.clone(), recovered, now, Followed::new(self.rules()));
+        let member = Member::new(config.clone(), recovered, now, Followed::new(self.0.rules));
         Mutated { inner: Inner::new(config, member), wrapper, effects: Vec::new() }
     }
 }

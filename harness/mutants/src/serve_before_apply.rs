@@ -26,7 +26,7 @@ pub(crate) static SPEC: Spec = Spec {
 /// What is committed and not applied yet.
 #[derive(Clone, Debug, Default)]
 struct Background {
-    /// The leader, once NEWLEADER came from it.
+    /// The leader, once it began to send its history.
     leader: Option<ConnId>,
     /// UPTODATE came, and not all that was committed then is applied.
     behind: bool,

@@ -1,6 +1,5 @@
 //! What stands between a member and its driver.
 
-use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
@@ -81,7 +80,7 @@ pub(crate) trait Wrapper: Memory + Debug {
 }
 
 /// State that can be copied and compared by a number.
-pub(crate) trait Memory: Any {
+pub(crate) trait Memory {
     fn copied(&self) -> Box<dyn Wrapper>;
     fn mixed_in(&self, state: &mut dyn Hasher);
 }
