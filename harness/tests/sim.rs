@@ -60,6 +60,23 @@ fn a_planted_bug_ends_with_1_and_the_printed_command_repeats_it() {
 }
 
 #[test]
+fn a_script_is_lived_through_with_the_members_that_it_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/sim/tests/scripts/commit-alone.script");
+    let as_it_says = harness(folder.path(), &["sim", "--script", script]);
+    assert_eq!(as_it_says.status.code(), Some(1), "{}", stdout(&as_it_says));
+    assert!(stdout(&as_it_says).starts_with("every member is the mutant commit-alone, as the script says"));
+    for (members, first) in [
+        ("none", "the members are sound; the script names the mutant commit-alone"),
+        ("ack-before-fsync", "every member is the mutant ack-before-fsync; the script names commit-alone"),
+    ] {
+        let otherwise = harness(folder.path(), &["sim", "--script", script, "--mutant", members]);
+        assert_eq!(otherwise.status.code(), Some(0), "{}", stdout(&otherwise));
+        assert!(stdout(&otherwise).starts_with(first), "{}", stdout(&otherwise));
+    }
+}
+
+#[test]
 fn sessions_are_opened_left_and_judged_in_virtual_runs_as_well() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = "run --cluster sim --workload ephemeral --nodes 3 --nemesis kill-one,partition-one --seed 1 --time-limit 12s";

@@ -132,8 +132,18 @@ pub enum Driver {
     /// It hears its clients before its peers. A server with a thread for each connection knows no order between them,
     /// and only there can the bug be seen: else the member would hear first that it is deposed.
     ClientsFirst,
-    /// It goes on after a write of the log that failed.
+    /// It goes on after a write of the log that failed. The simulator's driver alone can.
     SkipsFailedWrites,
+}
+
+impl Driver {
+    /// True when a member that is a process can be driven so.
+    pub fn is_of_processes(self) -> bool {
+        match self {
+            Self::Sound | Self::LazyDisk | Self::ClientsFirst => true,
+            Self::SkipsFailedWrites => false,
+        }
+    }
 }
 
 /// A run of real members that shows a mutant. A real cluster can't be told when to be in the middle of something, so

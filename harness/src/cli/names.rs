@@ -16,6 +16,9 @@ use crate::text::suggest;
 pub(crate) const LISTS: [&str; 8] =
     ["nemeses", "swarm", "workloads", "systems", "models", "conditions", "faults", "mutants"];
 
+/// Members and clients as they are.
+pub(crate) const NO_MUTANT: &str = "none";
+
 /// Any text; these names are shown.
 #[derive(Clone)]
 pub struct Named(fn() -> Vec<&'static str>);

@@ -152,7 +152,7 @@ fn mutant<T>(
     names: &[&str],
     from_name: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>, Failure> {
-    let Some(text) = text else { return Ok(None) };
+    let Some(text) = text.filter(|text| *text != names::NO_MUTANT) else { return Ok(None) };
     from_name(text).map(Some).ok_or_else(|| {
         let advice = "`harness list mutants` says what each does:";
         Failure::Usage(suggest::unknown("mutant", text, names, advice))
@@ -262,6 +262,8 @@ mod tests {
             ("--cluster docker --base-port 9000", "Leave it out"),
             ("--image-command x", "name an --image"),
             ("--image zookeeper --mutant commit-alone", "bundled node only"),
+            ("--mutant log-hole", "write --cluster sim"),
+            ("--cluster process --mutant log-hole", "write --cluster sim"),
             ("--image zookeeper --nemesis kill-all", "--lose-unsynced never"),
             ("--cluster proces", "did you mean `process`?"),
             ("--system zookeper", "did you mean `zookeeper`?"),

@@ -52,7 +52,7 @@ pub struct SimArgs {
     /// Print every transition of one world
     #[arg(long)]
     pub trace: bool,
-    /// Make the members a mutant (`harness list mutants`)
+    /// Make the members a mutant (`harness list mutants`), or `none` [default: none; with --script, as the file says]
     #[arg(long, value_name = "BUG", value_parser = names::a_mutant(), hide_possible_values = true)]
     pub mutant: Option<String>,
     /// Worlds of one kind alone: membership (every ensemble changes while it serves)

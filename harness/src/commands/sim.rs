@@ -8,7 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use harness_sim::{Drawn, Only, Options, Outcome};
+use harness_mutants::Mutant;
+use harness_sim::{Drawn, Only, Options, Outcome, Rule};
 
 use super::screen::print;
 use crate::cli::options::bug;
@@ -230,16 +231,29 @@ pub(super) fn interruptible<T>(
     outcome
 }
 
+/// With which members a script is lived through, and what it says itself.
+#[derive(Clone, Copy)]
+struct Members {
+    /// Their bug.
+    mutant: Option<Mutant>,
+    /// The bug that the script names.
+    of_the_script: Option<Mutant>,
+    /// The promise that the script says is broken.
+    breaks: Option<Rule>,
+}
+
 /// A script, lived through again.
 fn script(args: &SimArgs, manner: &Manner, file: &Path) -> Result<Exit, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("{} can't be read: {error}", file.display())))?;
     let script: Script =
         text.parse().map_err(|error| Failure::usage(format!("{} is no script: {error}", file.display())))?;
-    let replayed = scripts::replay(script, manner.options.mutant)?;
+    let mutant = if args.mutant.is_some() { manner.options.mutant } else { script.mutant };
+    let members = Members { mutant, of_the_script: script.mutant, breaks: script.breaks };
+    let replayed = scripts::replay(script, mutant)?;
     let text = match args.format {
-        Format::Human => screen::replayed(&replayed),
-        Format::Json => json::replayed(&replayed)?,
+        Format::Human => screen::replayed(&replayed, members),
+        Format::Json => json::replayed(&replayed, members)?,
     };
     print(&text)?;
     Ok(verdict(replayed.violation.is_some(), false))

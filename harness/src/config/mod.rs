@@ -168,6 +168,15 @@ impl RunOptions {
                 bug.name()
             )));
         }
+        if let Some(Planted::Members(bug)) = self.mutant
+            && !bug.driver().is_of_processes()
+            && self.cluster.kind != ClusterKind::Sim
+        {
+            return Err(Failure::usage(format!(
+                "--mutant {}: it is a bug of the simulator's driver, which processes don't have; write --cluster sim",
+                bug.name()
+            )));
+        }
         if system.only_processes && matches!(self.cluster.kind, ClusterKind::Docker | ClusterKind::Sim) {
             let how = match self.cluster.kind {
                 ClusterKind::Docker if system.takes_java => {

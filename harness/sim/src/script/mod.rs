@@ -8,7 +8,7 @@
 //! Lines of a script (times are optional; a line without one happens shortly after the one before it):
 //!
 //! ```text
-//! plant commit-alone                      the bug that every member has
+//! mutant commit-alone                     the bug that every member has
 //! breaks durability                       the promise that is broken at the end
 //! ensemble 3 peer-timeout=250ms           how many members; settings that are not the usual ones
 //! clients 1                               who may come
@@ -44,7 +44,7 @@
 //!
 //! `shrink` makes a script of a failing seed: it leaves out faults and clients in the drawn world, writes down what
 //! is left ([`world::recorder`](crate::world)), and leaves out lines until none can be spared, alone or with another
-//! one that stands close. A smaller script must break the same promise with the planted bug, and none with the clean
+//! one that stands close. A smaller script must break the same promise with the mutant, and none with the clean
 //! member: a script whose network does what no network may do would accuse the clean one as well. So would a client
 //! that lies: a compare-and-set is only possible when its client's ensemble has shown the value that it replaces.
 //!

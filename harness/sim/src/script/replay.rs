@@ -64,10 +64,8 @@ pub fn replay(script: &Script, mutant: Option<Mutant>) -> Replayed {
 
 pub(super) fn run(script: &Script, mutant: Option<Mutant>, notes: bool) -> Run {
     match mutant {
-        None => live(script, World::by_hand(&script.head, Zab, notes), notes),
-        Some(mutant) => {
-            live(script, World::by_hand(&script.head, mutant, notes).driven(mutant.driver()), notes)
-        }
+        None => live(script, World::by_hand(&script.head, None, Zab, notes), notes),
+        Some(bug) => live(script, World::by_hand(&script.head, mutant, bug, notes), notes),
     }
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use checker::history::{EventKind, Function, Value};
-use harness_mutants::Driver;
+use harness_mutants::Mutant;
 use node_core::Factory;
 use node_core::io::Input;
 use node_wire::ids::Zxid;
@@ -38,14 +38,9 @@ const TICK_US: u64 = 30_000;
 const MAX_PUMPED: usize = 100_000;
 
 impl<F: Factory> World<F> {
-    /// The same, with a driver that does this wrong.
-    pub(crate) fn driven(self, driver: Driver) -> Self {
-        Self { driver, ..self }
-    }
-
-    /// A world in which nothing has happened, for a script to move.
-    pub(crate) fn by_hand(head: &Head, factory: F, notes: bool) -> Self {
-        let options = Options { look_inside: !head.outside, ..Options::default() };
+    /// A world in which nothing has happened, for a script to move. `mutant`: whose driver it has.
+    pub(crate) fn by_hand(head: &Head, mutant: Option<Mutant>, factory: F, notes: bool) -> Self {
+        let options = Options { mutant, look_inside: !head.outside, ..Options::default() };
         let mut world = Self::of(head.drawn(), Dice::new(0), options, factory);
         for host in &mut world.hosts {
             host.clock = Clock { mono_offset: host.clock.mono_offset, ..Clock::default() };

@@ -1,10 +1,11 @@
 //! What worlds tell a program.
 
 use anyhow::Context;
-use harness_sim::{Counters, Only, Outcome, Violation};
+use harness_mutants::Mutant;
+use harness_sim::{Counters, Only, Outcome, Rule, Violation};
 use serde_json::{Map, Value, json};
 
-use super::{Manner, Small};
+use super::{Manner, Members, Small};
 use crate::worlds::Swept;
 use crate::worlds::scripts::Replayed;
 use crate::worlds::seeds::Seeds;
@@ -105,8 +106,11 @@ pub(super) fn many(
 }
 
 /// A script.
-pub(super) fn replayed(replayed: &Replayed) -> anyhow::Result<String> {
+pub(super) fn replayed(replayed: &Replayed, members: Members) -> anyhow::Result<String> {
     pretty(&json!({
+        "mutant": members.mutant.map(Mutant::name),
+        "mutant_of_the_script": members.of_the_script.map(Mutant::name),
+        "breaks": members.breaks.map(Rule::name),
         "violation": replayed.violation.as_ref().map(violation),
         "skipped": replayed.skipped,
         "trace": replayed.trace,

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use harness_mutants::Mutant;
 use harness_sim::{Outcome, Violation};
 
-use super::{Manner, SHOWN, Small};
+use super::{Manner, Members, SHOWN, Small};
 use crate::commands::screen::as_typed;
 use crate::worlds::scripts::Replayed;
 use crate::worlds::seeds::Seeds;
@@ -217,8 +218,21 @@ fn spelled_out(seed: u64, violation: &Violation, manner: &Manner) -> String {
 }
 
 /// A script: its trace and its verdict.
-pub(super) fn replayed(replayed: &Replayed) -> String {
+pub(super) fn replayed(replayed: &Replayed, members: Members) -> String {
     let mut text = String::new();
+    match (members.mutant, members.of_the_script) {
+        (None, None) => {}
+        (Some(bug), named) if named == Some(bug) => {
+            let _ = writeln!(text, "every member is the mutant {bug}, as the script says\n");
+        }
+        (Some(bug), named) => {
+            let named = named.map_or("none", Mutant::name);
+            let _ = writeln!(text, "every member is the mutant {bug}; the script names {named}\n");
+        }
+        (None, Some(bug)) => {
+            let _ = writeln!(text, "the members are sound; the script names the mutant {bug}\n");
+        }
+    }
     for line in &replayed.trace {
         let _ = writeln!(text, "{line}");
     }
@@ -230,6 +244,14 @@ pub(super) fn replayed(replayed: &Replayed) -> String {
         Some(violation) => {
             let _ = writeln!(text, "\n✗ VIOLATION  {violation}");
         }
+    }
+    let same_members = members.mutant == members.of_the_script;
+    if let (Some(rule), true) = (members.breaks, same_members)
+        && replayed.violation.as_ref().is_none_or(|violation| violation.rule != rule)
+    {
+        let rule = rule.name();
+        let _ =
+            writeln!(text, "the script says that `{rule}` breaks: this build does not do what its build did");
     }
     text
 }
