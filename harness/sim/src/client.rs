@@ -18,12 +18,12 @@ use node_wire::jute::{Reader, Writer};
 use workloads::Op;
 use zookeeper_mapping::{Action, request};
 
-use crate::dice::Dice;
 use crate::network::HostIndex;
-use crate::pipe::Pipe;
 use crate::prober::Prober;
 use crate::scout::{Quest, Scout};
-use crate::time::Time;
+use harness_world::dice::Dice;
+use harness_world::pipe::Pipe;
+use harness_world::time::Time;
 
 /// A client's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,11 +14,11 @@ use node_core::{JOURNAL_ENTRIES, Zab};
 use node_wire::ids::Zxid;
 
 use crate::counters::Counters;
-use crate::dice::{Chance, Dice};
 use crate::drawn::Drawn;
 use crate::network::HostIndex;
 use crate::outcome::{Options, Outcome, Violation};
 use crate::world::{Act, Appointment, World};
+use harness_world::dice::{Chance, Dice};
 
 /// Operations of a scripted world at most: one that goes on beyond is a bug of the script.
 const MAX_OPERATIONS: u64 = 5_000;

@@ -10,9 +10,10 @@ use std::fmt;
 
 use node_wire::ids::Zxid;
 
-use crate::dice::{Chance, Dice, HALF, Part};
+use crate::part::Part;
 use crate::rare::Rare;
 use harness_core::fault::SwarmFault;
+use harness_world::dice::{Chance, Dice, HALF};
 
 /// What every world of a sweep has, where a seed alone draws it for some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! What was drawn, in a few words: so that of many worlds it can be told what was drawn in how many of them.
 
-use crate::dice::Chance;
 use crate::drawn::Drawn;
 use harness_core::fault::SwarmFault;
+use harness_world::dice::Chance;
 
 impl Drawn {
     /// The swarm options as pairs of what was drawn and how it fell, coarse enough to be counted.

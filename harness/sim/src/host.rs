@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use node_core::io::{Input, StoreOp};
+use node_core::io::{Input, Now, StoreOp};
 use node_core::tree::TreeSnapshot;
 use node_core::{Factory, Machine, Member, Phase, Role};
 use node_log::{Log, LogError, MemStorage};
@@ -14,7 +14,8 @@ use node_wire::election::Notification;
 use node_wire::ids::ServerId;
 
 use crate::network::{EndId, HostIndex};
-use crate::time::{Clock, Time};
+use harness_world::clock::{Clock, Reading};
+use harness_world::time::Time;
 
 /// Appends that share one fsync at most.
 const MAX_BATCH: usize = 1000;
@@ -195,6 +196,14 @@ pub(crate) struct Host<F: Factory> {
     pub(crate) failures_seen: u64,
     /// Which bit of its disk is wrong.
     pub(crate) rot: Option<Rot>,
+}
+
+impl<F: Factory> Host<F> {
+    /// What its clocks show, as a member is told.
+    pub(crate) fn now(&self, at: Time) -> Now {
+        let Reading { mono, wall_ms } = self.clock.read(at);
+        Now { mono, wall_ms }
+    }
 }
 
 /// A bit of a file that turned over.

@@ -24,7 +24,6 @@
 
 mod client;
 mod counters;
-mod dice;
 mod disk_sweep;
 mod drawn;
 mod drawn_words;
@@ -33,13 +32,11 @@ mod host;
 mod judge;
 mod network;
 mod outcome;
-mod pipe;
+mod part;
 mod prober;
 mod rare;
 mod scout;
 mod script;
-mod time;
-mod trace;
 mod traffic;
 mod world;
 

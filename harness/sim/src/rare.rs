@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use crate::dice::{Chance, Dice};
+use harness_world::dice::{Chance, Dice};
 
 /// Each of them is in a world with this probability.
 const RARE: Chance = Chance(1_500);

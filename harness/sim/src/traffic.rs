@@ -8,7 +8,8 @@ use std::fmt;
 
 use workloads::Kind;
 
-use crate::dice::{Chance, Dice, HALF, Part};
+use crate::part::Part;
+use harness_world::dice::{Chance, Dice, HALF};
 
 /// The workloads that worlds mix: one for each kind of object, so that no two of them share a node.
 pub(crate) const MIXED: [Kind; 5] =

@@ -45,8 +45,8 @@ use node_wire::txn::Entry;
 
 use crate::network::HostIndex;
 use crate::outcome::Rule;
-use crate::trace::Mixer;
 use chronicle::Chronicle;
+use harness_world::trace::Mixer;
 use law::Law;
 pub(crate) use law::{Look, PROBED, Told, Wish, is_probed};
 use memberships::Memberships;

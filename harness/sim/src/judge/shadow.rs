@@ -7,7 +7,7 @@ use node_core::io::StoreOp;
 use node_wire::ids::Zxid;
 use node_wire::txn::Entry;
 
-use crate::trace::Mixer;
+use harness_world::trace::Mixer;
 
 /// An entry as the judge knows it: its place, and a hash of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

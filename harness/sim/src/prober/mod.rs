@@ -18,8 +18,8 @@ use std::collections::{BTreeMap, VecDeque};
 use node_wire::client::ErrorCode;
 use node_wire::ids::Zxid;
 
-use crate::dice::{Chance, Dice, HALF};
 use crate::judge::Told;
+use harness_world::dice::{Chance, Dice, HALF};
 use probe::{Forgery, Kind, Rights};
 use probe::{NO_PATHS, ODD};
 pub(crate) use probe::{Name, Probe, Sense, parse, show};

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 pub(crate) use quest::{LIMITED, LIMITS, Quest, ROOT, TWINS, USAGE, below, server_line};
 pub(crate) use watching::{Change, Watching};
 
-use crate::dice::{Chance, Dice};
+use harness_world::dice::{Chance, Dice};
 
 /// What a client is as a scout. Clients of workloads have it too, and leave it empty.
 #[derive(Clone, Debug, Default)]
@@ -170,7 +170,8 @@ fn change(dice: &mut Dice, value: i64, ttl_ms: u64) -> Quest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::Part;
+    use crate::part::Part;
+    use harness_world::dice::Dice;
 
     #[test]
     fn an_operator_that_was_refused_what_cannot_be_asks_for_what_can_until_it_gets_it() {

@@ -2,9 +2,9 @@
 
 use node_wire::ids::Zxid;
 
-use crate::dice::Chance;
 use crate::drawn::Drawn;
 use harness_core::fault::SwarmFault;
+use harness_world::dice::Chance;
 
 /// Settings that are not about luck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

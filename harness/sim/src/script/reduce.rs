@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::dice::Chance;
 use crate::drawn::Drawn;
+use harness_world::dice::Chance;
 
 /// What is left out.
 #[derive(Clone, Debug, Default)]

@@ -7,11 +7,11 @@
 
 use node_core::{Factory, Role};
 
-use super::World;
 use super::membership::set_of;
+use super::{Clockwork, Ensemble, Oracle, Population};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
-use crate::time::Time;
+use harness_world::time::Time;
 
 /// A request that a client waits for: on which connection, its xid, and since when it has been seen to wait.
 #[derive(Clone, Copy, Debug)]
@@ -42,46 +42,57 @@ impl Waits {
     }
 }
 
-impl<F: Factory> World<F> {
+impl Oracle {
     /// Looks whether clients are answered in time.
-    pub(super) fn check_answers(&mut self) {
-        if self.drawn.changes || !self.options.progress {
+    pub(super) fn check_answers<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        population: &Population,
+    ) {
+        if clock.drawn.changes || !clock.options.progress {
             return;
         }
-        let bound_us = self.commit_bound_us() * 3 / 2;
-        for index in 0..self.clients.len() {
-            let client = &self.clients[index];
+        let bound_us = clock.commit_bound_us() * 3 / 2;
+        for index in 0..population.clients.len() {
+            let client = &population.clients[index];
             let waits_for =
                 client.conn.filter(|_| client.ready).zip(client.awaited.front().map(|(xid, _)| *xid));
             let waits_for = waits_for.filter(|(conn, _)| {
-                let conn = &self.client_conns[*conn];
-                conn.member_open && conn.client_open && conn.life == self.hosts[conn.host].life
+                let conn = &population.client_conns[*conn];
+                conn.member_open && conn.client_open && conn.life == ensemble.hosts[conn.host].life
             });
-            let Some(since) = self.waits.seen(index, waits_for, self.now) else { continue };
-            let Some((conn, xid)) = waits_for.filter(|_| self.now.since(since) > bound_us) else { continue };
-            let host = self.client_conns[conn].host;
-            if self.serves_well(host, since) {
+            let Some(since) = self.waits.seen(index, waits_for, clock.now) else { continue };
+            let Some((conn, xid)) = waits_for.filter(|_| clock.now.since(since) > bound_us) else { continue };
+            let host = population.client_conns[conn].host;
+            if self.serves_well(clock, ensemble, host, since) {
                 let sentence = format!(
                     "server {} has followed a quorum's leader or led it all the time, and does not answer request {xid} of client {index} in {} ms",
                     host + 1,
-                    self.now.since(since) / 1000
+                    clock.now.since(since) / 1000
                 );
-                self.convict(Rule::Liveness, sentence);
+                self.convict(clock, Rule::Liveness, sentence);
             }
         }
     }
 
     /// True when this member, its leader and a quorum that follows it have been undisturbed since then.
-    fn serves_well(&self, host: HostIndex, since: Time) -> bool {
-        let Some(process) = &self.hosts[host].process else { return false };
+    fn serves_well<F: Factory>(
+        &self,
+        clock: &Clockwork,
+        ensemble: &Ensemble<F>,
+        host: HostIndex,
+        since: Time,
+    ) -> bool {
+        let Some(process) = &ensemble.hosts[host].process else { return false };
         let leader = match process.role {
             Role::Leading => Some(host),
-            Role::Following(leader) => self.index_of(leader),
+            Role::Following(leader) => ensemble.index_of(leader),
             Role::Looking => None,
         };
         let Some(leader) = leader.filter(|_| process.established) else { return false };
-        let well = self.well_behind(leader, since);
-        well.contains(&host) && well.contains(&leader) && self.suffices(set_of(well.iter().copied()))
+        let well = self.well_behind(clock, ensemble, leader, since);
+        well.contains(&host) && well.contains(&leader) && self.suffices(clock, set_of(well.iter().copied()))
     }
 }
 

@@ -5,9 +5,9 @@ use std::io::ErrorKind;
 
 use node_core::Factory;
 
-use super::{Event, World};
+use super::{Chaos, Event, World};
 use crate::network::{Block, HostIndex};
-use crate::time::Time;
+use harness_world::time::Time;
 
 /// Something that happens at an appointed moment.
 #[derive(Clone, Copy, Debug)]
@@ -33,39 +33,44 @@ pub(crate) struct Appointment {
     pub(crate) power: bool,
 }
 
-impl<F: Factory> World<F> {
-    /// Appoints what happens when, in microseconds, and which disk operation fails.
-    pub(crate) fn appoint(&mut self, acts: &[(u64, Act)], appointment: Appointment) {
-        for (at, act) in acts {
-            self.queue.plan(Time(*at), Event::Act(*act));
-        }
-        let Appointment { host, nth, kind, power } = appointment;
-        self.hosts[host].disk.appoint(nth, kind, power);
-        self.appointment = Some(appointment);
-    }
-
-    /// Whether the appointed operation was reached.
-    pub(crate) fn was_kept(&self) -> bool {
-        self.appointment
-            .is_some_and(|appointment| self.hosts[appointment.host].disk.operations() >= appointment.nth)
-    }
-
+impl Chaos {
     /// True when the failure of this disk is the failure of its power.
     pub(super) fn power_fails(&self, host: HostIndex) -> bool {
         self.appointment.is_some_and(|appointment| appointment.host == host && appointment.power)
     }
+}
+
+impl<F: Factory> World<F> {
+    /// Appoints what happens when, in microseconds, and which disk operation fails.
+    pub(crate) fn appoint(&mut self, acts: &[(u64, Act)], appointment: Appointment) {
+        for (at, act) in acts {
+            self.clock.queue.plan(Time(*at), Event::Act(*act));
+        }
+        let Appointment { host, nth, kind, power } = appointment;
+        self.ensemble.hosts[host].disk.appoint(nth, kind, power);
+        self.chaos.appointment = Some(appointment);
+    }
+
+    /// Whether the appointed operation was reached.
+    pub(crate) fn was_kept(&self) -> bool {
+        self.chaos.appointment.is_some_and(|appointment| {
+            self.ensemble.hosts[appointment.host].disk.operations() >= appointment.nth
+        })
+    }
 
     pub(super) fn act_as_told(&mut self, act: Act) {
-        self.world_line("act", [0, 0], || format!("{act:?}"));
+        self.clock.world_line("act", [0, 0], || format!("{act:?}"));
         match act {
             Act::Crash(host) => self.crash(host),
-            Act::Start(host) => self.start_process(host),
+            Act::Start(host) => {
+                self.chaos.start_process(&mut self.clock, &mut self.ensemble, &mut self.oracle, host)
+            }
             Act::Mute(host) | Act::Unmute(host) => {
-                for to in (0..self.hosts.len()).filter(|to| *to != host) {
+                for to in (0..self.ensemble.hosts.len()).filter(|to| *to != host) {
                     if matches!(act, Act::Mute(_)) {
-                        self.block(host, to, Block::Hold);
+                        self.ensemble.block(&self.clock, &mut self.oracle, host, to, Block::Hold);
                     } else {
-                        self.unblock(host, to, Block::Hold);
+                        self.ensemble.unblock(&mut self.clock, &mut self.oracle, host, to, Block::Hold);
                     }
                 }
             }

@@ -6,9 +6,9 @@
 use node_core::Factory;
 
 use super::nemesis::Undo;
-use super::{Event, World};
-use crate::dice::{Chance, HALF};
+use super::{Chaos, Clockwork, Ensemble, Event, Oracle};
 use crate::network::{Block, HostIndex};
+use harness_world::dice::{Chance, HALF};
 
 /// One time in three.
 const THIRD: Chance = Chance(3_333);
@@ -16,92 +16,136 @@ const THIRD: Chance = Chance(3_333);
 /// A direction between two members.
 type Link = (HostIndex, HostIndex);
 
-impl<F: Factory> World<F> {
-    pub(super) fn isolate(&mut self, host: HostIndex) {
-        let links = self.links_around(host);
-        self.block_for_a_while(links);
-    }
-
+impl<F: Factory> Ensemble<F> {
     fn links_around(&self, host: HostIndex) -> Vec<Link> {
         let sides: Vec<bool> = (0..self.hosts.len()).map(|other| other == host).collect();
         links_between(&sides)
     }
+}
+
+impl Chaos {
+    pub(super) fn isolate<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+        host: HostIndex,
+    ) {
+        let links = ensemble.links_around(host);
+        self.block_for_a_while(clock, ensemble, oracle, links);
+    }
 
     /// Long enough for the others to elect, and then some time in which the old leader does not know it.
-    pub(super) fn depose(&mut self) {
-        let host = self.leader();
-        let life = self.hosts[host].life;
-        if !self.pause(host) {
+    pub(super) fn depose<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+    ) {
+        let host = self.leader(ensemble);
+        let life = ensemble.hosts[host].life;
+        if !ensemble.pause(clock, oracle, host) {
             return;
         }
-        let timeout_us = self.drawn.peer_timeout_ms * 1000;
+        let timeout_us = clock.drawn.peer_timeout_ms * 1000;
         let pause_us = self.fate.between(timeout_us, 4 * timeout_us);
         let after_us = self.fate.between(0, 2 * timeout_us);
-        self.lasts(Undo::Resume(host, life), pause_us);
-        let links = self.links_around(host);
+        self.lasts(clock, Undo::Resume(host, life), pause_us);
+        let links = ensemble.links_around(host);
         let block = self.any_block();
-        self.counters.partitions += 1;
+        clock.counters.partitions += 1;
         for (from, to) in &links {
-            self.block(*from, *to, block);
+            ensemble.block(clock, oracle, *from, *to, block);
         }
-        self.lasts(Undo::Unblock(links, block), pause_us + after_us);
+        self.lasts(clock, Undo::Unblock(links, block), pause_us + after_us);
     }
 
     /// Members of different sides do not reach each other.
-    pub(super) fn partition(&mut self, sides: &[bool]) {
-        self.block_for_a_while(links_between(sides));
+    pub(super) fn partition<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+        sides: &[bool],
+    ) {
+        self.block_for_a_while(clock, ensemble, oracle, links_between(sides));
     }
 
-    pub(super) fn one_way(&mut self) {
+    pub(super) fn one_way<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+    ) {
         let mut links = Vec::new();
-        for from in 0..self.hosts.len() {
-            for to in 0..self.hosts.len() {
+        for from in 0..ensemble.hosts.len() {
+            for to in 0..ensemble.hosts.len() {
                 if from != to && self.fate.chance(THIRD) {
                     links.push((from, to));
                 }
             }
         }
-        self.block_for_a_while(links);
+        self.block_for_a_while(clock, ensemble, oracle, links);
     }
 
-    pub(super) fn ring(&mut self) {
-        let circle = self.shuffled();
-        self.counters.rings += u64::from(circle.len() > 2);
-        self.block_for_a_while(ring_of(&circle));
+    pub(super) fn ring<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+    ) {
+        let circle = self.shuffled(clock, ensemble);
+        clock.counters.rings += u64::from(circle.len() > 2);
+        self.block_for_a_while(clock, ensemble, oracle, ring_of(&circle));
     }
 
     /// Half of the time the leader is in the smaller half, where the larger one knows it by hearsay alone.
-    pub(super) fn bridge(&mut self) {
-        let mut order = self.shuffled();
+    pub(super) fn bridge<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+    ) {
+        let mut order = self.shuffled(clock, ensemble);
         if order.len() < 3 {
             return;
         }
         if self.fate.chance(HALF) {
-            let leader = self.leader();
+            let leader = self.leader(ensemble);
             let place = order.iter().position(|host| *host == leader).unwrap_or(1);
             order.swap(1, place);
         }
-        self.counters.bridges += 1;
-        self.block_for_a_while(bridge_of(&order));
+        clock.counters.bridges += 1;
+        self.block_for_a_while(clock, ensemble, oracle, bridge_of(&order));
     }
 
-    pub(super) fn deaf_leader(&mut self) {
-        let leader = self.leader();
-        self.counters.deaf_leaders += u64::from(self.hosts.len() > 1);
-        let links = self.links_around(leader).into_iter().filter(|(_, to)| *to == leader).collect();
-        self.block_for_a_while(links);
+    pub(super) fn deaf_leader<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+    ) {
+        let leader = self.leader(ensemble);
+        clock.counters.deaf_leaders += u64::from(ensemble.hosts.len() > 1);
+        let links = ensemble.links_around(leader).into_iter().filter(|(_, to)| *to == leader).collect();
+        self.block_for_a_while(clock, ensemble, oracle, links);
     }
 
-    pub(super) fn mute_leader(&mut self) {
-        let leader = self.leader();
-        self.counters.mute_leaders += u64::from(self.hosts.len() > 1);
-        let links = self.links_around(leader).into_iter().filter(|(from, _)| *from == leader).collect();
-        self.block_for_a_while(links);
+    pub(super) fn mute_leader<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+    ) {
+        let leader = self.leader(ensemble);
+        clock.counters.mute_leaders += u64::from(ensemble.hosts.len() > 1);
+        let links = ensemble.links_around(leader).into_iter().filter(|(from, _)| *from == leader).collect();
+        self.block_for_a_while(clock, ensemble, oracle, links);
     }
 
     /// Random pairs are cut one after the other, and healed one after the other in another order.
-    pub(super) fn swizzle(&mut self) {
-        let order = self.shuffled();
+    pub(super) fn swizzle<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+        let order = self.shuffled(clock, ensemble);
         let mut pairs = Vec::new();
         for (place, one) in order.iter().enumerate() {
             for other in &order[place + 1..] {
@@ -115,30 +159,38 @@ impl<F: Factory> World<F> {
             return;
         }
         let block = self.any_block();
-        let gap_us = self.fate.around(self.drawn.fault_us) / (2 * count) + 1;
-        self.counters.swizzles += 1;
-        self.world_line("swizzle", [count, gap_us], || format!("{block:?} {pairs:?}"));
+        let gap_us = self.fate.around(clock.drawn.fault_us) / (2 * count) + 1;
+        clock.counters.swizzles += 1;
+        clock.world_line("swizzle", [count, gap_us], || format!("{block:?} {pairs:?}"));
         let mut left: Vec<u64> = (0..count).collect();
         for (turn, pair) in (0..count).zip(pairs) {
             let place = self.fate.index(left.len());
             let cut_us = turn * gap_us;
             let heal_us = (count + left.swap_remove(place)) * gap_us;
-            self.plan(cut_us, Event::Cut { pair, block, for_us: heal_us - cut_us });
+            clock.plan(cut_us, Event::Cut { pair, block, for_us: heal_us - cut_us });
         }
     }
 
     /// A pair loses sight of each other, both ways.
-    pub(super) fn cut_sight(&mut self, (one, other): Link, block: Block, for_us: u64) {
-        if !self.in_chaos() {
+    pub(super) fn cut_sight<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+        (one, other): Link,
+        block: Block,
+        for_us: u64,
+    ) {
+        if !clock.in_chaos() {
             return;
         }
         let links = vec![(one, other), (other, one)];
-        self.counters.partitions += 1;
-        self.world_line("block", [u64::from(block == Block::Drop), 0], || format!("{block:?} {links:?}"));
+        clock.counters.partitions += 1;
+        clock.world_line("block", [u64::from(block == Block::Drop), 0], || format!("{block:?} {links:?}"));
         for (from, to) in &links {
-            self.block(*from, *to, block);
+            ensemble.block(clock, oracle, *from, *to, block);
         }
-        self.lasts(Undo::Unblock(links, block), for_us);
+        self.lasts(clock, Undo::Unblock(links, block), for_us);
     }
 
     fn any_block(&mut self) -> Block {
@@ -146,8 +198,8 @@ impl<F: Factory> World<F> {
     }
 
     /// All members that vote in a random order.
-    fn shuffled(&mut self) -> Vec<HostIndex> {
-        let mut left: Vec<HostIndex> = (0..self.voters_at_most()).collect();
+    fn shuffled<F: Factory>(&mut self, clock: &Clockwork, ensemble: &Ensemble<F>) -> Vec<HostIndex> {
+        let mut left: Vec<HostIndex> = (0..ensemble.voters_at_most(clock)).collect();
         let mut order = Vec::new();
         while !left.is_empty() {
             let place = self.fate.index(left.len());
@@ -156,61 +208,79 @@ impl<F: Factory> World<F> {
         order
     }
 
-    fn block_for_a_while(&mut self, links: Vec<Link>) {
+    fn block_for_a_while<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+        links: Vec<Link>,
+    ) {
         if links.is_empty() {
             return;
         }
         let block = self.any_block();
         let breaks = self.fate.chance(THIRD);
-        self.counters.partitions += 1;
-        self.world_line("block", [u64::from(block == Block::Drop), u64::from(breaks)], || {
+        clock.counters.partitions += 1;
+        clock.world_line("block", [u64::from(block == Block::Drop), u64::from(breaks)], || {
             format!("{block:?} {links:?}{}", if breaks { ", connections break" } else { "" })
         });
         for (from, to) in &links {
-            self.block(*from, *to, block);
+            ensemble.block(clock, oracle, *from, *to, block);
             if breaks {
-                self.cut_pair(*from, *to);
-                self.cut_channel(*from, *to);
+                ensemble.cut_pair(clock, oracle, *from, *to);
+                ensemble.cut_channel(clock, *from, *to);
             }
         }
-        self.lasts_a_while(Undo::Unblock(links, block));
+        self.lasts_a_while(clock, Undo::Unblock(links, block));
     }
 
     /// For less than a peer's time-out a leader hears one follower alone, and that one comes back meanwhile on a connection
     /// beside the old one: what it acknowledged on both must count once.
-    fn leave_alone_with(&mut self, leader: HostIndex, follower: HostIndex) {
-        let timeout_us = self.drawn.peer_timeout_ms * 1000;
-        let others = (0..self.hosts.len()).filter(|host| ![leader, follower].contains(host));
+    fn leave_alone_with<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+        leader: HostIndex,
+        follower: HostIndex,
+    ) {
+        let timeout_us = clock.drawn.peer_timeout_ms * 1000;
+        let others = (0..ensemble.hosts.len()).filter(|host| ![leader, follower].contains(host));
         let links: Vec<Link> = others.flat_map(|host| [(leader, host), (host, leader)]).collect();
         for (from, to) in &links {
-            self.block(*from, *to, Block::Hold);
+            ensemble.block(clock, oracle, *from, *to, Block::Hold);
         }
         let breaks_us = self.fate.between(1, timeout_us / 3);
-        self.lasts(Undo::HalfOpen(leader, follower), breaks_us);
-        self.lasts(Undo::Unblock(links, Block::Hold), timeout_us - timeout_us / 5);
+        self.lasts(clock, Undo::HalfOpen(leader, follower), breaks_us);
+        self.lasts(clock, Undo::Unblock(links, Block::Hold), timeout_us - timeout_us / 5);
     }
 
-    pub(super) fn reset(&mut self) {
-        let (one, other) = (self.anyone(), self.anyone());
+    pub(super) fn reset<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+    ) {
+        let (one, other) = (self.anyone(ensemble), self.anyone(ensemble));
         if one == other {
             return;
         }
-        self.counters.resets += 1;
-        self.world_line("reset", [0, 0], || format!("{one} {other}"));
-        if self.drawn.rare.half_open {
+        clock.counters.resets += 1;
+        clock.world_line("reset", [0, 0], || format!("{one} {other}"));
+        if clock.drawn.rare.half_open {
             // Mostly it is the leader that goes on with what is dead.
-            let leader = self.leader();
+            let leader = self.leader(ensemble);
             let one = if other == leader { one } else { leader };
             if one == leader && self.fate.chance(HALF) {
-                self.leave_alone_with(leader, other);
+                self.leave_alone_with(clock, ensemble, oracle, leader, other);
             } else {
-                self.half_open(one, other);
+                ensemble.half_open(clock, oracle, one, other);
             }
             return;
         }
-        self.cut_pair(one, other);
+        ensemble.cut_pair(clock, oracle, one, other);
         if self.fate.chance(HALF) {
-            self.cut_channel(one, other);
+            ensemble.cut_channel(clock, one, other);
         }
     }
 }

@@ -16,14 +16,14 @@ use node_log::{LogError, MemStorage, Storage};
 use node_wire::ids::{Epoch, Zxid};
 use node_wire::logfile::{HEADER_LEN, RECORD_OVERHEAD, Record, RecordReader};
 
-use super::World;
 use super::nemesis::Undo;
-use crate::dice::{Chance, HALF};
+use super::{Chaos, Clockwork, Ensemble, Oracle, World};
 use crate::host::Rot;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::script::{DiskTurn, Transition};
-use crate::time::Time;
+use harness_world::dice::{Chance, HALF};
+use harness_world::time::Time;
 
 /// The files of the epochs.
 const EPOCHS: [&str; 2] = ["acceptedEpoch", "currentEpoch"];
@@ -37,193 +37,18 @@ const RETRY_US: u64 = 300_000;
 /// A process whose disk turned rotten is started within this time.
 const ROTTEN_START_US: u64 = 50_000;
 
-impl<F: Factory> World<F> {
-    pub(super) fn slow_disk(&mut self) {
-        let host = if self.drawn.rare.stuck { self.leader() } else { self.anyone() };
-        let until = self.now + self.fate.around(self.drawn.fault_us);
-        // What does nothing at all is healed with all the rest.
-        let healed = Time(self.drawn.warmup_us + self.drawn.chaos_us);
-        let until = if self.drawn.rare.stuck { until.min(healed) } else { until };
-        // A second fault doesn't end the first: a synchronization that is stuck stays so.
-        let slow_until = &mut self.hosts[host].slow_until;
-        *slow_until = until.max(*slow_until);
-        self.counters.slow_disks += 1;
-    }
-
-    /// The next synchronization fails and keeps nothing, everything, or a part.
-    pub(super) fn fail_sync(&mut self) {
-        let host = self.anyone();
-        let keep = if self.fate.chance(HALF) { 0 } else { self.fate.scale(1, MAX_KEPT_BYTES) };
-        self.write_down(|_| Transition::Disk { host, turns: DiskTurn::SyncFails(keep) });
-        self.hosts[host].disk.fail_sync(usize::try_from(keep).expect("a small number"));
-    }
-
-    pub(super) fn fill_disk(&mut self) {
-        let host = self.anyone();
-        self.write_down(|_| Transition::Disk { host, turns: DiskTurn::Full });
-        self.hosts[host].disk.set_full(true);
-        self.counters.full_disks += 1;
-        self.lasts_a_while(Undo::Empty(host));
-    }
-
+impl<F: Factory> Ensemble<F> {
     /// True when the disk failed since this was last asked: whoever failed with it did as it should.
     fn disk_failed(&mut self, host: HostIndex) -> bool {
         let failed = self.hosts[host].disk.failed();
         std::mem::replace(&mut self.hosts[host].failures_seen, failed) < failed
     }
 
-    /// The store's writer could not do what it was asked: the process ends.
-    pub(super) fn store_failed(&mut self, host: HostIndex, batch: Vec<(u64, StoreOp)>, error: &LogError) {
-        let failed = self.disk_failed(host);
-        let rotten = self.hosts[host].rot.is_some();
-        if !failed && !rotten {
-            let id = self.server(host).0;
-            self.convict(Rule::Halt, format!("server {id} failed to {error}, though its disk is well"));
-            return;
-        }
-        self.line(host, "disk-failed", [u64::from(failed), u64::from(rotten)], || error.to_string());
-        match (failed, error.is_storage_full()) {
-            (true, true) => self.counters.full_disk_ends += 1,
-            (true, false) => self.counters.failed_syncs += 1,
-            (false, _) => self.counters.rot_ends += 1,
-        }
-        self.crash(host);
-        // The writer gave up in the middle of this.
-        self.hosts[host].interrupted = batch.into_iter().next().map(|(_, op)| op);
-        self.start_later(host, RETRY_US);
-    }
-
-    /// A snapshot less: the log has it all.
-    pub(super) fn snapshot_failed(&mut self, host: HostIndex, error: &LogError) {
-        if !self.disk_failed(host) {
-            let id = self.server(host).0;
-            self.convict(Rule::Halt, format!("server {id} failed to {error}, though its disk is well"));
-            return;
-        }
-        self.line(host, "snapshot-failed", [0, 0], || error.to_string());
-        self.counters.failed_snapshots += 1;
-        if self.power_fails(host) {
-            self.crash(host);
-            self.start_later(host, RETRY_US);
-            return;
-        }
-        self.start_store(host);
-    }
-
-    /// A member that can't read its disk stays down until somebody has seen to it.
-    pub(super) fn recovery_failed(&mut self, host: HostIndex, error: &LogError) {
-        if let Some(rot) = &mut self.hosts[host].rot {
-            let first = !std::mem::replace(&mut rot.refused, true);
-            self.counters.rot_refused += u64::from(first);
-            self.line(host, "refused", [0, 0], || error.to_string());
-        } else if self.disk_failed(host) {
-            self.line(host, "no-start", [0, 0], || error.to_string());
-            if self.power_fails(host) || self.drawn.rare.relapse != Chance::NEVER && self.dice.chance(HALF) {
-                let disk = self.hosts[host].disk.clone();
-                disk.crash(|unsynced| self.kept(host, unsynced));
-            } else {
-                self.hosts[host].disk.kill();
-            }
-            self.start_later(host, RETRY_US);
-        } else {
-            let id = self.server(host).0;
-            self.convict(Rule::Recovery, format!("server {id} failed to {error}"));
-        }
-    }
-
-    pub(super) fn start_later(&mut self, host: HostIndex, within_us: u64) {
-        let delay = self.dice.between(1, within_us);
-        self.lasts(Undo::Start(host), delay);
-    }
-
-    /// A bit of something old turns over while its member is down; then it is started.
-    pub(super) fn rot_disk(&mut self) {
-        let host = self.anyone();
-        let rotten = self.hosts.iter().filter(|host| host.rot.is_some()).count();
-        if self.hosts[host].rot.is_some() || rotten >= (self.drawn.members - 1) / 2 {
-            return;
-        }
-        self.crash(host);
-        let starts_us = self.fate.between(1, ROTTEN_START_US);
-        self.lasts(Undo::Start(host), starts_us);
-        if self.drawn.rare.losses && self.fate.chance(HALF) {
-            self.lose_file(host);
-            return;
-        }
-        let old = old_bytes(&self.hosts[host].disk);
-        if old.is_empty() {
-            return;
-        }
-        let (file, bytes) = &old[self.fate.index(old.len())];
-        let bit = self.fate.index(bytes * 8);
-        self.write_down(|_| Transition::Rots { host, file: file.clone(), bit });
-        let disk = &self.hosts[host].disk;
-        let rot = Rot { file: file.clone(), identity: disk.identity(file), bit, refused: false, lost: None };
-        assert!(disk.flip_bit(file, bit), "the bit is in the file");
-        self.counters.rots += 1;
-        let figure = u64::try_from(bit).expect("files are small");
-        self.line(host, "rot", [figure, 0], || format!("bit {bit} of {}", rot.file));
-        self.hosts[host].rot = Some(rot);
-        self.lasts_a_while(Undo::Restore(host));
-    }
-
-    /// Files of which the log must notice that they are lost: the directory can't say that there was more when the last log
-    /// goes, or one behind which an epoch begins (its first zxid may follow any), or the only snapshot.
-    pub(super) fn missed_files(&self, host: HostIndex) -> Vec<String> {
-        let disk = &self.hosts[host].disk;
-        let names = disk.list().unwrap_or_default();
-        let (logs, snapshots) = (by_zxid(&names, "log."), by_zxid(&names, "snapshot."));
-        let newest = snapshots.last_key_value().map_or(0, |(zxid, _)| *zxid);
-        // Where the next one holds nothing but a torn tail, this is the last.
-        let holds_some =
-            |name: &str| disk.read(name).is_ok_and(|content| !ends_of_records(content).is_empty());
-        let mut files: Vec<String> = logs
-            .values()
-            .zip(logs.iter().skip(1))
-            .filter(|(_, (next, _))| **next > newest + 1 && Zxid(**next).counter() != 1)
-            .filter(|(_, (_, name))| holds_some(name))
-            .map(|(name, _)| name.clone())
-            .collect();
-        if snapshots.len() > 1 {
-            files.extend(snapshots.into_values().next_back());
-        }
-        if self.judge.durable(host).epoch() > Epoch::ZERO && !(logs.is_empty() && newest == 0) {
-            files.extend(EPOCHS.map(str::to_owned).into_iter().filter(|name| names.contains(name)));
-        }
-        files
-    }
-
-    /// A file disappears while its member is down, one that is missed.
-    fn lose_file(&mut self, host: HostIndex) {
-        let files = self.missed_files(host);
-        if files.is_empty() {
-            return;
-        }
-        let file = files[self.fate.index(files.len())].clone();
-        let disk = self.hosts[host].disk.clone();
-        let Ok(content) = disk.read(&file) else { return };
-        disk.remove(&file).and_then(|()| disk.sync_dir()).expect("a disk that is well");
-        self.counters.lost_files += 1;
-        self.line(host, "loses", [0, 0], || file.clone());
-        self.hosts[host].rot =
-            Some(Rot { file, identity: None, bit: 0, refused: false, lost: Some(content) });
-        self.lasts_a_while(Undo::Restore(host));
-    }
-
-    /// A member starts although an epoch of it is lost: it could promise again what it promised to another.
-    fn check_lost_epoch(&mut self, host: HostIndex) {
-        let Some(Rot { file, lost: Some(content), .. }) = &self.hosts[host].rot else { return };
-        if is_epoch(file) && content[..] != *b"0" {
-            let id = self.server(host).0;
-            self.convict(Rule::Recovery, format!("server {id} starts without its {file}, which is lost"));
-        }
-    }
-
     /// Recovery took a rotten disk. What it took is judged with every recovery.
-    pub(super) fn survived_rot(&mut self, host: HostIndex) {
-        self.check_lost_epoch(host);
+    pub(super) fn survived_rot(&mut self, clock: &mut Clockwork, oracle: &mut Oracle, host: HostIndex) {
+        oracle.check_lost_epoch(clock, self, host);
         let Some(rot) = &self.hosts[host].rot else { return };
-        self.counters.rot_harmless += 1;
+        clock.counters.rot_harmless += 1;
         if rot.lost.is_some() {
             // Nobody missed it, and what is written from now on may not go with it.
             self.hosts[host].rot = None;
@@ -246,6 +71,218 @@ impl<F: Factory> World<F> {
         if machine.disk.identity(&rot.file) == rot.identity {
             machine.disk.flip_bit(&rot.file, rot.bit);
         }
+    }
+}
+
+impl Chaos {
+    pub(super) fn slow_disk<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble<F>) {
+        let host = if clock.drawn.rare.stuck { self.leader(ensemble) } else { self.anyone(ensemble) };
+        let until = clock.now + self.fate.around(clock.drawn.fault_us);
+        // What does nothing at all is healed with all the rest.
+        let healed = Time(clock.drawn.warmup_us + clock.drawn.chaos_us);
+        let until = if clock.drawn.rare.stuck { until.min(healed) } else { until };
+        // A second fault doesn't end the first: a synchronization that is stuck stays so.
+        let slow_until = &mut ensemble.hosts[host].slow_until;
+        *slow_until = until.max(*slow_until);
+        clock.counters.slow_disks += 1;
+    }
+
+    /// The next synchronization fails and keeps nothing, everything, or a part.
+    pub(super) fn fail_sync<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+        let host = self.anyone(ensemble);
+        let keep = if self.fate.chance(HALF) { 0 } else { self.fate.scale(1, MAX_KEPT_BYTES) };
+        clock.write_down(|| Transition::Disk { host, turns: DiskTurn::SyncFails(keep) });
+        ensemble.hosts[host].disk.fail_sync(usize::try_from(keep).expect("a small number"));
+    }
+
+    pub(super) fn fill_disk<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+        let host = self.anyone(ensemble);
+        clock.write_down(|| Transition::Disk { host, turns: DiskTurn::Full });
+        ensemble.hosts[host].disk.set_full(true);
+        clock.counters.full_disks += 1;
+        self.lasts_a_while(clock, Undo::Empty(host));
+    }
+
+    /// A member that can't read its disk stays down until somebody has seen to it.
+    pub(super) fn recovery_failed<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+        host: HostIndex,
+        error: &LogError,
+    ) {
+        if let Some(rot) = &mut ensemble.hosts[host].rot {
+            let first = !std::mem::replace(&mut rot.refused, true);
+            clock.counters.rot_refused += u64::from(first);
+            clock.line(host, "refused", [0, 0], || error.to_string());
+        } else if ensemble.disk_failed(host) {
+            clock.line(host, "no-start", [0, 0], || error.to_string());
+            if self.power_fails(host) || clock.drawn.rare.relapse != Chance::NEVER && clock.dice.chance(HALF)
+            {
+                let disk = ensemble.hosts[host].disk.clone();
+                disk.crash(|unsynced| clock.kept(host, unsynced));
+            } else {
+                ensemble.hosts[host].disk.kill();
+            }
+            self.start_later(clock, host, RETRY_US);
+        } else {
+            let id = ensemble.server(host).0;
+            oracle.convict(clock, Rule::Recovery, format!("server {id} failed to {error}"));
+        }
+    }
+
+    pub(super) fn start_later(&mut self, clock: &mut Clockwork, host: HostIndex, within_us: u64) {
+        let delay = clock.dice.between(1, within_us);
+        self.lasts(clock, Undo::Start(host), delay);
+    }
+
+    /// A file disappears while its member is down, one that is missed.
+    fn lose_file<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &Oracle,
+        host: HostIndex,
+    ) {
+        let files = oracle.missed_files(ensemble, host);
+        if files.is_empty() {
+            return;
+        }
+        let file = files[self.fate.index(files.len())].clone();
+        let disk = ensemble.hosts[host].disk.clone();
+        let Ok(content) = disk.read(&file) else { return };
+        disk.remove(&file).and_then(|()| disk.sync_dir()).expect("a disk that is well");
+        clock.counters.lost_files += 1;
+        clock.line(host, "loses", [0, 0], || file.clone());
+        ensemble.hosts[host].rot =
+            Some(Rot { file, identity: None, bit: 0, refused: false, lost: Some(content) });
+        self.lasts_a_while(clock, Undo::Restore(host));
+    }
+}
+
+impl Oracle {
+    /// Files of which the log must notice that they are lost: the directory can't say that there was more when the last log
+    /// goes, or one behind which an epoch begins (its first zxid may follow any), or the only snapshot.
+    pub(super) fn missed_files<F: Factory>(&self, ensemble: &Ensemble<F>, host: HostIndex) -> Vec<String> {
+        let disk = &ensemble.hosts[host].disk;
+        let names = disk.list().unwrap_or_default();
+        let (logs, snapshots) = (by_zxid(&names, "log."), by_zxid(&names, "snapshot."));
+        let newest = snapshots.last_key_value().map_or(0, |(zxid, _)| *zxid);
+        // Where the next one holds nothing but a torn tail, this is the last.
+        let holds_some =
+            |name: &str| disk.read(name).is_ok_and(|content| !ends_of_records(content).is_empty());
+        let mut files: Vec<String> = logs
+            .values()
+            .zip(logs.iter().skip(1))
+            .filter(|(_, (next, _))| **next > newest + 1 && Zxid(**next).counter() != 1)
+            .filter(|(_, (_, name))| holds_some(name))
+            .map(|(name, _)| name.clone())
+            .collect();
+        if snapshots.len() > 1 {
+            files.extend(snapshots.into_values().next_back());
+        }
+        if self.judge.durable(host).epoch() > Epoch::ZERO && !(logs.is_empty() && newest == 0) {
+            files.extend(EPOCHS.map(str::to_owned).into_iter().filter(|name| names.contains(name)));
+        }
+        files
+    }
+
+    /// A member starts although an epoch of it is lost: it could promise again what it promised to another.
+    fn check_lost_epoch<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        host: HostIndex,
+    ) {
+        let Some(Rot { file, lost: Some(content), .. }) = &ensemble.hosts[host].rot else { return };
+        if is_epoch(file) && content[..] != *b"0" {
+            let id = ensemble.server(host).0;
+            self.convict(
+                clock,
+                Rule::Recovery,
+                format!("server {id} starts without its {file}, which is lost"),
+            );
+        }
+    }
+}
+
+impl<F: Factory> World<F> {
+    /// The store's writer could not do what it was asked: the process ends.
+    pub(super) fn store_failed(&mut self, host: HostIndex, batch: Vec<(u64, StoreOp)>, error: &LogError) {
+        let failed = self.ensemble.disk_failed(host);
+        let rotten = self.ensemble.hosts[host].rot.is_some();
+        if !failed && !rotten {
+            let id = self.ensemble.server(host).0;
+            self.oracle.convict(
+                &mut self.clock,
+                Rule::Halt,
+                format!("server {id} failed to {error}, though its disk is well"),
+            );
+            return;
+        }
+        self.clock.line(host, "disk-failed", [u64::from(failed), u64::from(rotten)], || error.to_string());
+        match (failed, error.is_storage_full()) {
+            (true, true) => self.clock.counters.full_disk_ends += 1,
+            (true, false) => self.clock.counters.failed_syncs += 1,
+            (false, _) => self.clock.counters.rot_ends += 1,
+        }
+        self.crash(host);
+        // The writer gave up in the middle of this.
+        self.ensemble.hosts[host].interrupted = batch.into_iter().next().map(|(_, op)| op);
+        self.chaos.start_later(&mut self.clock, host, RETRY_US);
+    }
+
+    /// A snapshot less: the log has it all.
+    pub(super) fn snapshot_failed(&mut self, host: HostIndex, error: &LogError) {
+        if !self.ensemble.disk_failed(host) {
+            let id = self.ensemble.server(host).0;
+            self.oracle.convict(
+                &mut self.clock,
+                Rule::Halt,
+                format!("server {id} failed to {error}, though its disk is well"),
+            );
+            return;
+        }
+        self.clock.line(host, "snapshot-failed", [0, 0], || error.to_string());
+        self.clock.counters.failed_snapshots += 1;
+        if self.chaos.power_fails(host) {
+            self.crash(host);
+            self.chaos.start_later(&mut self.clock, host, RETRY_US);
+            return;
+        }
+        self.chaos.start_store(&mut self.clock, &mut self.ensemble, host);
+    }
+
+    /// A bit of something old turns over while its member is down; then it is started.
+    pub(super) fn rot_disk(&mut self) {
+        let host = self.chaos.anyone(&self.ensemble);
+        let rotten = self.ensemble.hosts.iter().filter(|host| host.rot.is_some()).count();
+        if self.ensemble.hosts[host].rot.is_some() || rotten >= (self.clock.drawn.members - 1) / 2 {
+            return;
+        }
+        self.crash(host);
+        let starts_us = self.chaos.fate.between(1, ROTTEN_START_US);
+        self.chaos.lasts(&mut self.clock, Undo::Start(host), starts_us);
+        if self.clock.drawn.rare.losses && self.chaos.fate.chance(HALF) {
+            self.chaos.lose_file(&mut self.clock, &mut self.ensemble, &self.oracle, host);
+            return;
+        }
+        let old = old_bytes(&self.ensemble.hosts[host].disk);
+        if old.is_empty() {
+            return;
+        }
+        let (file, bytes) = &old[self.chaos.fate.index(old.len())];
+        let bit = self.chaos.fate.index(bytes * 8);
+        self.clock.write_down(|| Transition::Rots { host, file: file.clone(), bit });
+        let disk = &self.ensemble.hosts[host].disk;
+        let rot = Rot { file: file.clone(), identity: disk.identity(file), bit, refused: false, lost: None };
+        assert!(disk.flip_bit(file, bit), "the bit is in the file");
+        self.clock.counters.rots += 1;
+        let figure = u64::try_from(bit).expect("files are small");
+        self.clock.line(host, "rot", [figure, 0], || format!("bit {bit} of {}", rot.file));
+        self.ensemble.hosts[host].rot = Some(rot);
+        self.chaos.lasts_a_while(&mut self.clock, Undo::Restore(host));
     }
 }
 

@@ -6,261 +6,12 @@ use node_wire::ids::{ServerId, Zxid};
 use node_wire::quorum::PacketType;
 
 use super::membership::show_membership;
-use super::{Event, World};
+use super::{Clockwork, Ensemble, Event, World};
 use crate::host::{MAX_INBOX, Source};
 use crate::network::{Cargo, EndId, HostIndex};
 use crate::outcome::Rule;
 
-impl<F: Factory> World<F> {
-    pub(super) fn server(&self, host: HostIndex) -> ServerId {
-        self.hosts[host].id
-    }
-
-    /// The place of a member; none for an id that is not in the ensemble.
-    pub(super) fn index_of(&self, server: ServerId) -> Option<HostIndex> {
-        self.hosts.iter().position(|host| host.id == server)
-    }
-
-    pub(super) fn tick(&mut self, host: HostIndex, life: u64) {
-        if !self.lives(host, life) {
-            return;
-        }
-        let delay = self.tick_delay();
-        self.plan(delay, Event::Tick { host, life });
-        let process = self.hosts[host].process.as_ref().expect("the process lives");
-        // A process that stands still finds one expired timer when it goes on, however long that was.
-        let expired = process.inbox.iter().any(|(source, _)| *source == Source::Timer);
-        if process.pauses == 0 || !expired {
-            self.give(host, life, Source::Timer, Input::Tick);
-        }
-    }
-
-    /// Gives an input, now or when the process goes on.
-    pub(super) fn give(&mut self, host: HostIndex, life: u64, source: Source, input: Input) {
-        if !self.lives(host, life) {
-            return;
-        }
-        let process = self.hosts[host].process.as_mut().expect("the process lives");
-        if process.pauses > 0 {
-            assert!(process.inbox.len() < MAX_INBOX, "a paused process has too many inputs waiting");
-            process.inbox.push((source, input));
-        } else {
-            self.take_in(host, source, input);
-        }
-    }
-
-    /// An input reaches the core, unless its connection has ended for the process meanwhile.
-    pub(super) fn take_in(&mut self, host: HostIndex, source: Source, input: Input) {
-        match source {
-            Source::Conn((conn, end)) => {
-                let end = &mut self.conns[conn].ends[end];
-                if !end.open {
-                    return;
-                }
-                if matches!(input, Input::PeerLost { .. }) {
-                    end.open = false;
-                    end.incoming.lose();
-                }
-            }
-            Source::Client(conn) => {
-                let conn = &mut self.client_conns[conn];
-                if !conn.member_open {
-                    return;
-                }
-                if matches!(input, Input::ClientLost { .. }) {
-                    conn.member_open = false;
-                }
-            }
-            Source::Timer | Source::Store | Source::Election(_) | Source::Dial(_) => {}
-        }
-        let connected = match &input {
-            Input::ElectionConnected { peer } => self.index_of(*peer),
-            _ => None,
-        };
-        self.step(host, input);
-        // A connection that comes back carries the last vote again.
-        if let Some(peer) = connected {
-            self.send_last_vote(host, peer);
-        }
-    }
-
-    fn step(&mut self, host: HostIndex, input: Input) {
-        self.trace_input(host, &input);
-        self.hear(host, &input);
-        self.hear_vote(host, &input);
-        self.write_down_input(host, &input);
-        self.counters.steps += 1;
-        let now = self.hosts[host].clock.read(self.now);
-        let mut effects = std::mem::take(&mut self.effects);
-        let Some(process) = self.hosts[host].process.as_mut() else { return };
-        let led = process.role == Role::Leading;
-        let (served, before) = (process.established, process.role);
-        let version = process.member().membership().version;
-        if let Input::Packet { packet, .. } = &input
-            && matches!(
-                packet.kind,
-                PacketType::Commit | PacketType::CommitAndActivate | PacketType::UpToDate
-            )
-        {
-            self.judge.hears(host, Zxid::from_wire(packet.zxid));
-        }
-        match &input {
-            Input::Packet { conn, packet } if packet.kind == PacketType::Snap => {
-                self.patience.tree_announced(*conn);
-            }
-            Input::Image { conn, .. } => self.patience.tree_arrives(*conn),
-            Input::PeerLost { conn } => self.patience.forget(*conn),
-            _ => {}
-        }
-        self.patience.hears(host, &input, self.now);
-        self.stepping = Some(host);
-        process.machine.step(now, input, &mut effects);
-        let status = process.member().status();
-        // A member that hands over leaves its role in the step in which it commits why.
-        let changed = process.member().membership().version != version;
-        let stood = |effect: &Effect| matches!(effect, Effect::Event(io::Event::Established { .. }));
-        let stands = status.established || changed && (served || effects.iter().any(stood));
-        process.role = status.role;
-        process.phase = status.phase;
-        process.established = status.established;
-        let leads = led || status.role == Role::Leading;
-        let serves = served || status.established;
-        let alone = process.alone || status.read_only;
-        process.alone = status.read_only;
-        if served && !stands {
-            self.judge.parts_with(status.last_applied);
-        }
-        self.patience.stepped(host, &status, self.now);
-        let mut survives = true;
-        for effect in effects.drain(..) {
-            if matches!(effect, Effect::Reply { .. }) {
-                let finding = if alone && !serves {
-                    self.counters.lone_answers += 1;
-                    let elected = before != Role::Looking && status.role != Role::Looking;
-                    self.judge.answers_alone(host, elected, status.last_applied, status.digest)
-                } else {
-                    self.judge.answers(host, serves)
-                };
-                self.judged(finding);
-            }
-            if !survives || self.violation.is_some() {
-                break;
-            }
-            self.remark(|world| world.describe_effect(host, &effect));
-            survives = self.carry_out(host, effect, leads);
-            self.effect_done();
-            survives &= self.survives_effect(host);
-        }
-        self.step_done();
-        if survives {
-            self.trap_stepped(host);
-        }
-        self.effects = effects;
-        self.committed(host, status.last_applied, status.role == Role::Leading);
-        // Also of a process that died in this step: what it committed is committed, and may have been told.
-        match self.judge.stepped(host, &Status { established: stands, ..status }) {
-            Ok(commits) => self.counters.commits += commits,
-            Err(finding) => self.judged(Err(finding)),
-        }
-    }
-
-    /// Carries out one effect. False when the process ended by it.
-    fn carry_out(&mut self, host: HostIndex, effect: Effect, leads: bool) -> bool {
-        match effect {
-            Effect::Store { ticket, op } => self.store(host, ticket, op, leads),
-            Effect::TakeSnapshot(snapshot) => self.take_snapshot(host, snapshot),
-            Effect::Notify { to, notification } => {
-                let Some(peer) = self.index_of(to) else { return true };
-                self.check_echo(host, peer, &notification);
-                let process = self.hosts[host].process.as_mut().expect("it just stepped");
-                process.votes.insert(to, notification);
-                self.send_last_vote(host, peer);
-            }
-            Effect::Dial { leader } => self.dial(host, leader),
-            Effect::Send { conn, packet } => {
-                if packet.kind == PacketType::Proposal {
-                    let bytes = packet.data.clone().unwrap_or_default();
-                    let finding = self.judge.proposes(host, Zxid::from_wire(packet.zxid), &bytes, leads);
-                    self.judged(finding);
-                }
-                self.send(EndId::of(conn), Cargo::Packet(packet));
-            }
-            Effect::SendImage { conn, snapshot } => {
-                self.tree_is_sent(host, conn);
-                self.send(EndId::of(conn), Cargo::Image(snapshot));
-            }
-            Effect::Close { conn } => {
-                let goes_on = leads
-                    && self.hosts[host].process.as_ref().is_some_and(|process| process.role == Role::Leading);
-                self.check_patience(host, goes_on, conn);
-                self.check_welcome_of_learner(host, goes_on, conn);
-                self.patience.forget(conn);
-                self.close(EndId::of(conn));
-            }
-            Effect::Reply { client, frame } => {
-                self.overhear(host, client, &frame);
-                self.reply(client, frame);
-            }
-            Effect::CloseClient { client } => self.close_client(client),
-            // A wire goes to whoever the core names; there is no book.
-            Effect::Ensemble { active, .. } => {
-                self.line(host, "membership", [active.version.0, 0], || show_membership(&active));
-                let finding = self.judge.rules(host, &active);
-                self.judged(finding);
-                self.progress.counts_anew(host, self.now);
-                self.progress.changed(self.judge.known_memberships(), self.now);
-            }
-            Effect::Event(event) => {
-                self.check_silence_of_leader(host, &event);
-                self.told(host, &event);
-            }
-            Effect::Halt { reason } => {
-                let id = self.server(host).0;
-                self.convict(Rule::Halt, format!("server {id} stopped: {reason}"));
-                return false;
-            }
-        }
-        true
-    }
-
-    fn store(&mut self, host: HostIndex, ticket: u64, op: StoreOp, leads: bool) {
-        self.trace_store(host, &op, ticket);
-        let finding = self.judge.stores(host, &op, leads);
-        self.judged(finding);
-        if leads {
-            self.check_expiry(host, &op);
-            self.proposed(host, &op);
-            self.patience.proposes(host, &op, self.now);
-        }
-        let process = self.hosts[host].process.as_mut().expect("it just stepped");
-        let appends = matches!(op, StoreOp::Append(_));
-        self.counters.trunc_then_diff += u64::from(process.truncated && appends);
-        process.truncated = matches!(op, StoreOp::Truncate(_));
-        process.store.push(ticket, op, self.now);
-        self.start_store(host);
-    }
-
-    fn told(&mut self, host: HostIndex, event: &io::Event) {
-        self.line(host, "event", [0, 0], || format!("{event:?}"));
-        self.overheard(host, event);
-        if let io::Event::Synchronizing { how, .. } = event {
-            match how {
-                SyncKind::Diff => self.counters.diff += 1,
-                SyncKind::Trunc => self.counters.trunc += 1,
-                SyncKind::Snap => self.counters.snap += 1,
-            }
-        }
-        self.hear_of_epoch(host, event);
-        if let io::Event::Looking { reason, .. } = event {
-            self.counters.full_epochs += u64::from(reason.contains("counter"));
-        }
-        let finding = self.judge.told(host, event);
-        self.judged(finding);
-        if matches!(event, io::Event::Established { .. }) {
-            self.trap_established(host);
-        }
-    }
-
+impl Clockwork {
     fn trace_store(&mut self, host: HostIndex, op: &StoreOp, ticket: u64) {
         let (verb, figure) = match op {
             StoreOp::Append(entry) => ("append", entry.zxid().0),
@@ -296,6 +47,263 @@ impl<F: Factory> World<F> {
             Input::ClientLost { client } => ("client-lost", [client.0, 0]),
         };
         self.line(host, verb, figures, || describe(input));
+    }
+}
+
+impl<F: Factory> Ensemble<F> {
+    pub(super) fn server(&self, host: HostIndex) -> ServerId {
+        self.hosts[host].id
+    }
+
+    /// The place of a member; none for an id that is not in the ensemble.
+    pub(super) fn index_of(&self, server: ServerId) -> Option<HostIndex> {
+        self.hosts.iter().position(|host| host.id == server)
+    }
+}
+
+impl<F: Factory> World<F> {
+    pub(super) fn tick(&mut self, host: HostIndex, life: u64) {
+        if !self.ensemble.lives(host, life) {
+            return;
+        }
+        let delay = self.clock.tick_delay();
+        self.clock.plan(delay, Event::Tick { host, life });
+        let process = self.ensemble.hosts[host].process.as_ref().expect("the process lives");
+        // A process that stands still finds one expired timer when it goes on, however long that was.
+        let expired = process.inbox.iter().any(|(source, _)| *source == Source::Timer);
+        if process.pauses == 0 || !expired {
+            self.give(host, life, Source::Timer, Input::Tick);
+        }
+    }
+
+    /// Gives an input, now or when the process goes on.
+    pub(super) fn give(&mut self, host: HostIndex, life: u64, source: Source, input: Input) {
+        if !self.ensemble.lives(host, life) {
+            return;
+        }
+        let process = self.ensemble.hosts[host].process.as_mut().expect("the process lives");
+        if process.pauses > 0 {
+            assert!(process.inbox.len() < MAX_INBOX, "a paused process has too many inputs waiting");
+            process.inbox.push((source, input));
+        } else {
+            self.take_in(host, source, input);
+        }
+    }
+
+    /// An input reaches the core, unless its connection has ended for the process meanwhile.
+    pub(super) fn take_in(&mut self, host: HostIndex, source: Source, input: Input) {
+        match source {
+            Source::Conn((conn, end)) => {
+                let end = &mut self.ensemble.conns[conn].ends[end];
+                if !end.open {
+                    return;
+                }
+                if matches!(input, Input::PeerLost { .. }) {
+                    end.open = false;
+                    end.incoming.lose();
+                }
+            }
+            Source::Client(conn) => {
+                let conn = &mut self.population.client_conns[conn];
+                if !conn.member_open {
+                    return;
+                }
+                if matches!(input, Input::ClientLost { .. }) {
+                    conn.member_open = false;
+                }
+            }
+            Source::Timer | Source::Store | Source::Election(_) | Source::Dial(_) => {}
+        }
+        let connected = match &input {
+            Input::ElectionConnected { peer } => self.ensemble.index_of(*peer),
+            _ => None,
+        };
+        self.step(host, input);
+        // A connection that comes back carries the last vote again.
+        if let Some(peer) = connected {
+            self.ensemble.send_last_vote(&mut self.clock, host, peer);
+        }
+    }
+
+    fn step(&mut self, host: HostIndex, input: Input) {
+        self.clock.trace_input(host, &input);
+        self.oracle.hear(&self.clock, &self.ensemble, &self.population, host, &input);
+        self.oracle.hear_vote(&self.ensemble, host, &input);
+        self.population.write_down_input(&mut self.clock, &self.ensemble, host, &input);
+        self.clock.counters.steps += 1;
+        let now = self.ensemble.hosts[host].now(self.clock.now);
+        let mut effects = std::mem::take(&mut self.ensemble.effects);
+        let Some(process) = self.ensemble.hosts[host].process.as_mut() else { return };
+        let led = process.role == Role::Leading;
+        let (served, before) = (process.established, process.role);
+        let version = process.member().membership().version;
+        if let Input::Packet { packet, .. } = &input
+            && matches!(
+                packet.kind,
+                PacketType::Commit | PacketType::CommitAndActivate | PacketType::UpToDate
+            )
+        {
+            self.oracle.judge.hears(host, Zxid::from_wire(packet.zxid));
+        }
+        match &input {
+            Input::Packet { conn, packet } if packet.kind == PacketType::Snap => {
+                self.oracle.patience.tree_announced(*conn);
+            }
+            Input::Image { conn, .. } => self.oracle.patience.tree_arrives(*conn),
+            Input::PeerLost { conn } => self.oracle.patience.forget(*conn),
+            _ => {}
+        }
+        self.oracle.patience.hears(host, &input, self.clock.now);
+        self.ensemble.stepping = Some(host);
+        process.machine.step(now, input, &mut effects);
+        let status = process.member().status();
+        // A member that hands over leaves its role in the step in which it commits why.
+        let changed = process.member().membership().version != version;
+        let stood = |effect: &Effect| matches!(effect, Effect::Event(io::Event::Established { .. }));
+        let stands = status.established || changed && (served || effects.iter().any(stood));
+        process.role = status.role;
+        process.phase = status.phase;
+        process.established = status.established;
+        let leads = led || status.role == Role::Leading;
+        let serves = served || status.established;
+        let alone = process.alone || status.read_only;
+        process.alone = status.read_only;
+        if served && !stands {
+            self.oracle.judge.parts_with(status.last_applied);
+        }
+        self.oracle.patience.stepped(host, &status, self.clock.now);
+        let mut survives = true;
+        for effect in effects.drain(..) {
+            if matches!(effect, Effect::Reply { .. }) {
+                let finding = if alone && !serves {
+                    self.clock.counters.lone_answers += 1;
+                    let elected = before != Role::Looking && status.role != Role::Looking;
+                    self.oracle.judge.answers_alone(host, elected, status.last_applied, status.digest)
+                } else {
+                    self.oracle.judge.answers(host, serves)
+                };
+                self.oracle.judged(&mut self.clock, finding);
+            }
+            if !survives || self.oracle.violation.is_some() {
+                break;
+            }
+            self.clock.remark(|| self.population.describe_effect(&self.ensemble, host, &effect));
+            survives = self.carry_out(host, effect, leads);
+            self.clock.effect_done();
+            survives &= self.survives_effect(host);
+        }
+        self.clock.step_done();
+        if survives {
+            self.trap_stepped(host);
+        }
+        self.ensemble.effects = effects;
+        self.committed(host, status.last_applied, status.role == Role::Leading);
+        // Also of a process that died in this step: what it committed is committed, and may have been told.
+        match self.oracle.judge.stepped(host, &Status { established: stands, ..status }) {
+            Ok(commits) => self.clock.counters.commits += commits,
+            Err(finding) => self.oracle.judged(&mut self.clock, Err(finding)),
+        }
+    }
+
+    /// Carries out one effect. False when the process ended by it.
+    fn carry_out(&mut self, host: HostIndex, effect: Effect, leads: bool) -> bool {
+        match effect {
+            Effect::Store { ticket, op } => self.store(host, ticket, op, leads),
+            Effect::TakeSnapshot(snapshot) => self.ensemble.take_snapshot(&mut self.clock, host, snapshot),
+            Effect::Notify { to, notification } => {
+                let Some(peer) = self.ensemble.index_of(to) else { return true };
+                self.oracle.check_echo(&mut self.clock, host, peer, &notification);
+                let process = self.ensemble.hosts[host].process.as_mut().expect("it just stepped");
+                process.votes.insert(to, notification);
+                self.ensemble.send_last_vote(&mut self.clock, host, peer);
+            }
+            Effect::Dial { leader } => self.ensemble.dial(&mut self.clock, host, leader),
+            Effect::Send { conn, packet } => {
+                if packet.kind == PacketType::Proposal {
+                    let bytes = packet.data.clone().unwrap_or_default();
+                    let finding =
+                        self.oracle.judge.proposes(host, Zxid::from_wire(packet.zxid), &bytes, leads);
+                    self.oracle.judged(&mut self.clock, finding);
+                }
+                self.ensemble.send(&mut self.clock, EndId::of(conn), Cargo::Packet(packet));
+            }
+            Effect::SendImage { conn, snapshot } => {
+                self.oracle.tree_is_sent(&self.clock, &self.ensemble, host, conn);
+                self.ensemble.send(&mut self.clock, EndId::of(conn), Cargo::Image(snapshot));
+            }
+            Effect::Close { conn } => {
+                let goes_on = leads
+                    && self.ensemble.hosts[host]
+                        .process
+                        .as_ref()
+                        .is_some_and(|process| process.role == Role::Leading);
+                self.oracle.check_patience(&mut self.clock, &self.ensemble, host, goes_on, conn);
+                self.oracle.check_welcome_of_learner(&mut self.clock, &self.ensemble, host, goes_on, conn);
+                self.oracle.patience.forget(conn);
+                self.ensemble.close(&mut self.clock, EndId::of(conn));
+            }
+            Effect::Reply { client, frame } => {
+                self.oracle.overhear(&mut self.clock, &self.ensemble, host, client, &frame);
+                self.population.reply(&mut self.clock, client, frame);
+            }
+            Effect::CloseClient { client } => self.population.close_client(&mut self.clock, client),
+            // A wire goes to whoever the core names; there is no book.
+            Effect::Ensemble { active, .. } => {
+                self.clock.line(host, "membership", [active.version.0, 0], || show_membership(&active));
+                let finding = self.oracle.judge.rules(host, &active);
+                self.oracle.judged(&mut self.clock, finding);
+                self.oracle.progress.counts_anew(host, self.clock.now);
+                self.oracle.progress.changed(self.oracle.judge.known_memberships(), self.clock.now);
+            }
+            Effect::Event(event) => {
+                self.oracle.check_silence_of_leader(&mut self.clock, host, &event);
+                self.told(host, &event);
+            }
+            Effect::Halt { reason } => {
+                let id = self.ensemble.server(host).0;
+                self.oracle.convict(&mut self.clock, Rule::Halt, format!("server {id} stopped: {reason}"));
+                return false;
+            }
+        }
+        true
+    }
+
+    fn store(&mut self, host: HostIndex, ticket: u64, op: StoreOp, leads: bool) {
+        self.clock.trace_store(host, &op, ticket);
+        let finding = self.oracle.judge.stores(host, &op, leads);
+        self.oracle.judged(&mut self.clock, finding);
+        if leads {
+            self.oracle.check_expiry(&mut self.clock, &self.ensemble, host, &op);
+            self.proposed(host, &op);
+            self.oracle.patience.proposes(host, &op, self.clock.now);
+        }
+        let process = self.ensemble.hosts[host].process.as_mut().expect("it just stepped");
+        let appends = matches!(op, StoreOp::Append(_));
+        self.clock.counters.trunc_then_diff += u64::from(process.truncated && appends);
+        process.truncated = matches!(op, StoreOp::Truncate(_));
+        process.store.push(ticket, op, self.clock.now);
+        self.chaos.start_store(&mut self.clock, &mut self.ensemble, host);
+    }
+
+    fn told(&mut self, host: HostIndex, event: &io::Event) {
+        self.clock.line(host, "event", [0, 0], || format!("{event:?}"));
+        self.overheard(host, event);
+        if let io::Event::Synchronizing { how, .. } = event {
+            match how {
+                SyncKind::Diff => self.clock.counters.diff += 1,
+                SyncKind::Trunc => self.clock.counters.trunc += 1,
+                SyncKind::Snap => self.clock.counters.snap += 1,
+            }
+        }
+        self.oracle.hear_of_epoch(&self.clock, &self.ensemble, host, event);
+        if let io::Event::Looking { reason, .. } = event {
+            self.clock.counters.full_epochs += u64::from(reason.contains("counter"));
+        }
+        let finding = self.oracle.judge.told(host, event);
+        self.oracle.judged(&mut self.clock, finding);
+        if matches!(event, io::Event::Established { .. }) {
+            self.chaos.trap_established(&mut self.clock, &mut self.ensemble, host);
+        }
     }
 }
 

@@ -10,10 +10,10 @@ use node_core::Factory;
 use node_core::io::Input;
 use node_wire::election::Notification;
 
-use super::World;
+use super::{Clockwork, Ensemble, Oracle};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
-use crate::time::Time;
+use harness_world::time::Time;
 
 /// Votes are said again by the clock at longer intervals.
 const FAST_US: u64 = 100_000;
@@ -82,12 +82,12 @@ fn without_hearing(vote: &Notification) -> Notification {
     Notification { hears: None, ..vote.clone() }
 }
 
-impl<F: Factory> World<F> {
+impl Oracle {
     /// A member takes something in, perhaps a vote.
-    pub(super) fn hear_vote(&mut self, host: HostIndex, input: &Input) {
+    pub(super) fn hear_vote<F: Factory>(&mut self, ensemble: &Ensemble<F>, host: HostIndex, input: &Input) {
         let vote = match input {
             Input::Notification { from, notification } => {
-                self.index_of(*from).map(|peer| (peer, notification))
+                ensemble.index_of(*from).map(|peer| (peer, notification))
             }
             _ => None,
         };
@@ -95,11 +95,17 @@ impl<F: Factory> World<F> {
     }
 
     /// A member tells a peer its vote.
-    pub(super) fn check_echo(&mut self, host: HostIndex, peer: HostIndex, vote: &Notification) {
-        if self.echoes.tells(host, peer, vote, self.now) {
+    pub(super) fn check_echo(
+        &mut self,
+        clock: &mut Clockwork,
+        host: HostIndex,
+        peer: HostIndex,
+        vote: &Notification,
+    ) {
+        if self.echoes.tells(host, peer, vote, clock.now) {
             let sentence =
                 format!("servers {} and {} answer each other's votes again and again", host + 1, peer + 1);
-            self.convict(Rule::Liveness, sentence);
+            self.convict(clock, Rule::Liveness, sentence);
         }
     }
 }

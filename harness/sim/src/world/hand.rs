@@ -7,15 +7,16 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use checker::history::{EventKind, Value};
-use node_core::Factory;
 use node_wire::election::Notification;
 use node_wire::ids::Zxid;
 use workloads::op::{Body, Object};
 use workloads::{Op, Outcome};
 
-use super::World;
+use super::Clockwork;
+use crate::drawn::Drawn;
 use crate::network::HostIndex;
 use crate::script::{Crash, Line, Transition};
+use harness_world::dice::Dice;
 
 /// Lines that are written down of one world at most.
 const MAX_LINES: usize = 400_000;
@@ -139,13 +140,13 @@ impl Recording {
     }
 }
 
-impl<F: Factory> World<F> {
+impl Clockwork {
     /// Writes a transition down, if anybody does.
-    pub(super) fn write_down(&mut self, transition: impl FnOnce(&Self) -> Transition) {
+    pub(super) fn write_down(&mut self, transition: impl FnOnce() -> Transition) {
         if !matches!(self.hand, Hand::Recording(_)) {
             return;
         }
-        let transition = transition(self);
+        let transition = transition();
         let line = Line { at_us: Some(self.now.0), transition, note: String::new() };
         if let Hand::Recording(recording) = &mut self.hand {
             recording.push(line);
@@ -157,7 +158,7 @@ impl<F: Factory> World<F> {
         &mut self,
         host: HostIndex,
         choice: Choice,
-        draw: impl FnOnce(&mut Self) -> u64,
+        draw: impl FnOnce(&mut Dice, &Drawn) -> u64,
     ) -> u64 {
         if let Hand::Scripted(scripted) = &mut self.hand {
             let crash = &mut scripted.crashes[host];
@@ -169,7 +170,7 @@ impl<F: Factory> World<F> {
                 Choice::Keep => crash.keeps.remove(0),
             };
         }
-        let decided = draw(self);
+        let decided = draw(&mut self.dice, &self.drawn);
         if let Hand::Recording(recording) = &mut self.hand {
             let crash = &mut recording.crash;
             match choice {
@@ -244,11 +245,11 @@ impl<F: Factory> World<F> {
     }
 
     /// Notes what a transition does, if anybody wants to read it.
-    pub(super) fn remark(&mut self, text: impl FnOnce(&Self) -> String) {
+    pub(super) fn remark(&mut self, text: impl FnOnce() -> String) {
         if !matches!(&self.hand, Hand::Scripted(scripted) if scripted.notes.is_some()) {
             return;
         }
-        let text = text(self);
+        let text = text();
         if let Hand::Scripted(scripted) = &mut self.hand
             && let Some(notes) = &mut scripted.notes
             && !text.is_empty()

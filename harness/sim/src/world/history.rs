@@ -6,22 +6,21 @@
 use checker::history::{Extent, History};
 use checker::verdict::CheckResult;
 use checker::{Budget, append, ephemeral, linearizable, sequential, sessions, set, versions};
-use node_core::Factory;
 use workloads::Kind;
 use workloads::judge::{Beside, Case, Effort};
 use workloads::op::Object;
 
-use super::World;
+use super::{Clockwork, Oracle, Population};
 use crate::outcome::Rule;
 
 /// What the search for an order may spend on one register of one world.
 const BUDGET: Budget = Budget::new(5_000_000, 64 << 20);
 
-impl<F: Factory> World<F> {
+impl Population {
     /// Judges what the clients saw.
-    pub(super) fn check_history(&mut self) {
+    pub(super) fn check_history(&mut self, clock: &mut Clockwork, oracle: &mut Oracle) {
         for load in 0..self.record.loads.len() {
-            if self.violation.is_some() {
+            if oracle.violation.is_some() {
                 return;
             }
             let kind = self.record.loads[load].workload.kind();
@@ -30,11 +29,11 @@ impl<F: Factory> World<F> {
                 Ok(history) => history,
                 Err(error) => panic!("the clients' history of {} is not one: {error}", kind.name()),
             };
-            self.check_load(kind, &history);
+            self.check_load(clock, oracle, kind, &history);
         }
     }
 
-    fn check_load(&mut self, kind: Kind, history: &History) {
+    fn check_load(&mut self, clock: &mut Clockwork, oracle: &mut Oracle, kind: Kind, history: &History) {
         // Nothing stands beside it: that silent sessions expire is demanded at the end, when all of them are
         // silent.
         let (beside, effort) = (Beside::default(), Effort::of(&BUDGET));
@@ -42,30 +41,46 @@ impl<F: Factory> World<F> {
         let Some((own, others)) = kind.promises().split_first() else { return };
         let registers = kind.object() == Object::Register;
         if registers {
-            self.check_registers(history);
+            self.check_registers(clock, oracle, history);
         } else {
-            self.convict_by(own(&case));
+            oracle.convict_by(clock, own(&case));
         }
-        self.convict_by(sessions::check(history));
+        oracle.convict_by(clock, sessions::check(history));
         for check in others {
-            self.convict_by(check(&case));
+            oracle.convict_by(clock, check(&case));
         }
         if registers {
-            self.cross_check(history);
+            oracle.cross_check(clock, self, history);
         }
     }
 
+    fn check_registers(&mut self, clock: &mut Clockwork, oracle: &mut Oracle, history: &History) {
+        for (key, ops) in history.by_key() {
+            let result = linearizable::check_key(key, &ops, &BUDGET);
+            self.record.undecided += u64::from(result.reason.is_some());
+            if let Some(counterexample) = result.counterexample {
+                oracle.convict(
+                    clock,
+                    Rule::Linearizability,
+                    format!("register {key}, {} operations: {}", ops.len(), counterexample.sentence),
+                );
+            }
+        }
+    }
+}
+
+impl Oracle {
     /// The look inside and the black box must agree on the registers.
-    fn cross_check(&mut self, history: &History) {
-        if !self.options.look_inside {
+    fn cross_check(&mut self, clock: &mut Clockwork, population: &Population, history: &History) {
+        if !clock.options.look_inside {
             return;
         }
         match (self.judge.explain(history), self.violation.take()) {
-            (Ok(()), Some(violation)) => self.convict(
+            (Ok(()), Some(violation)) => self.convict(clock,
                 Rule::AgreementOfChecks,
                 format!("what was committed explains every answer, and yet: {violation}"),
             ),
-            (Err(sentence), None) if self.record.undecided == 0 => self.convict(
+            (Err(sentence), None) if population.record.undecided == 0 => self.convict(clock,
                 Rule::AgreementOfChecks,
                 format!("the clients' history is sound, and yet what was committed does not explain it: {sentence}"),
             ),
@@ -73,22 +88,13 @@ impl<F: Factory> World<F> {
         }
     }
 
-    fn check_registers(&mut self, history: &History) {
-        for (key, ops) in history.by_key() {
-            let result = linearizable::check_key(key, &ops, &BUDGET);
-            self.record.undecided += u64::from(result.reason.is_some());
-            if let Some(counterexample) = result.counterexample {
-                self.convict(
-                    Rule::Linearizability,
-                    format!("register {key}, {} operations: {}", ops.len(), counterexample.sentence),
-                );
-            }
-        }
-    }
-
-    fn convict_by(&mut self, result: CheckResult) {
+    fn convict_by(&mut self, clock: &mut Clockwork, result: CheckResult) {
         if let Some(counterexample) = result.counterexample {
-            self.convict(rule_of(&result.name), format!("{}: {}", result.summary, counterexample.sentence));
+            self.convict(
+                clock,
+                rule_of(&result.name),
+                format!("{}: {}", result.summary, counterexample.sentence),
+            );
         }
     }
 }

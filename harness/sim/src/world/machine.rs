@@ -11,14 +11,15 @@ use node_log::{Log, LogOptions, MemStorage};
 use node_wire::ids::ServerId;
 
 use super::hand::Choice;
-use super::{Event, World};
-use crate::dice::{Chance, Dice, HALF};
+use super::{Chaos, Clockwork, Ensemble, Event, Oracle, World};
 use crate::drawn::Drawn;
 use crate::host::{self, Host, Process, Source, Store};
 use crate::judge::Found;
 use crate::network::HostIndex;
 use crate::script::{DiskTurn, Transition};
-use crate::time::{Clock, Time};
+use harness_world::clock::Clock;
+use harness_world::dice::{Chance, Dice, HALF};
+use harness_world::time::Time;
 
 /// Snapshots that stay on disk.
 pub(super) const KEEP_SNAPSHOTS: usize = 2;
@@ -75,197 +76,7 @@ pub(super) fn around_zero(dice: &mut Dice, most: u64) -> i64 {
     drawn - i64::try_from(most).expect("a bounded draw")
 }
 
-impl<F: Factory> World<F> {
-    fn fsync_delay(&mut self, host: HostIndex) -> u64 {
-        let usual = self.dice.around(self.hosts[host].fsync_us);
-        let stuck_us = self.hosts[host].slow_until.since(self.now);
-        if stuck_us > 0 && self.drawn.rare.stuck {
-            return usual + stuck_us;
-        }
-        let slow = self.now < self.hosts[host].slow_until || self.dice.chance(self.drawn.stall);
-        if slow { usual + self.dice.between(0, self.drawn.stall_us) } else { usual }
-    }
-
-    /// Lets the store's writer start on what waits.
-    pub(super) fn start_store(&mut self, host: HostIndex) {
-        let life = self.hosts[host].life;
-        let Some(process) = self.hosts[host].process.as_mut() else { return };
-        if process.pauses == 0 && process.store.start(process.snapshot.is_some()) {
-            let begins = if !self.traps.is_empty() { process.store.running().cloned() } else { None };
-            let doomed = process.dies_storing;
-            let dies = begins.is_some_and(|op| self.trap_storing(host, &op)) || doomed;
-            let delay = self.fsync_delay(host);
-            self.plan(delay, Event::Stored { host, life });
-            if dies {
-                let delay = self.dice.between(0, delay);
-                self.plan(delay, Event::Die { host, life });
-            }
-        }
-    }
-
-    pub(super) fn die(&mut self, host: HostIndex, life: u64) {
-        if self.lives(host, life) && self.in_chaos() {
-            self.crash(host);
-        }
-    }
-
-    pub(super) fn store_finishes(&mut self, host: HostIndex, life: u64) {
-        if !self.lives(host, life) {
-            return;
-        }
-        let process = self.hosts[host].process.as_mut().expect("the process lives");
-        let batch = process.store.take_running();
-        let Some((ticket, _)) = batch.last() else { return };
-        let ticket = *ticket;
-        self.tempt(host, &batch);
-        let ops = Some(batch.len());
-        self.write_down(|_| Transition::Wrote { host, ops });
-        if let Some((_, op)) = batch.first() {
-            self.rehearse_operation(host, op);
-        }
-        self.disk_begins(host);
-        let process = self.hosts[host].process.as_mut().expect("the process lives");
-        if let Err(error) = host::carry_out(&mut process.log, &batch) {
-            if !self.goes_on(host, &batch, &error) {
-                self.store_failed(host, batch, &error);
-            }
-            self.disk_done();
-            return;
-        }
-        self.disk_done();
-        self.relent(host);
-        for (_, op) in &batch {
-            let finding = self.judge.stored(host, op);
-            self.judged(finding);
-            match op {
-                StoreOp::Truncate(_) => self.counters.truncations += 1,
-                StoreOp::Install(_) => self.counters.installs += 1,
-                StoreOp::Append(_)
-                | StoreOp::AcceptedEpoch(_)
-                | StoreOp::CurrentEpoch(_)
-                | StoreOp::Membership(_) => {}
-            }
-        }
-        if self.trap_stored(host, &batch) {
-            return;
-        }
-        self.give(host, life, Source::Store, Input::Stored { ticket });
-        self.start_store(host);
-    }
-
-    pub(super) fn take_snapshot(&mut self, host: HostIndex, snapshot: TreeSnapshot) {
-        let life = self.hosts[host].life;
-        let delay = self.fsync_delay(host) * if self.drawn.rare.stuck { 1 } else { 4 };
-        let process = self.hosts[host].process.as_mut().expect("it just stepped");
-        // One at a time: the next one comes soon enough.
-        if process.snapshot.is_none() {
-            process.snapshot = Some(snapshot);
-            self.plan(delay, Event::Snapshot { host, life });
-        }
-    }
-
-    pub(super) fn snapshot_finishes(&mut self, host: HostIndex, life: u64) {
-        if !self.lives(host, life) {
-            return;
-        }
-        let machine = &mut self.hosts[host];
-        let process = machine.process.as_mut().expect("the process lives");
-        let Some(snapshot) = process.snapshot.take() else { return };
-        self.write_down(|_| Transition::Snapshot { host });
-        self.rehearse_snapshot(host, &snapshot);
-        self.disk_begins(host);
-        let machine = &mut self.hosts[host];
-        let zxid = snapshot.zxid();
-        if let Err(error) = node_log::write_snapshot(&machine.disk, snapshot.contents()) {
-            self.snapshot_failed(host, &error);
-            self.disk_done();
-            return;
-        }
-        self.counters.snapshots += 1;
-        self.line(host, "snapshot", [zxid.0, 0], || zxid.to_string());
-        self.rehearse_purge(host);
-        let log = &mut self.hosts[host].process.as_mut().expect("the process lives").log;
-        if let Err(error) = log.roll().and_then(|()| log.purge(KEEP_SNAPSHOTS)) {
-            self.store_failed(host, Vec::new(), &error);
-            self.disk_done();
-            return;
-        }
-        self.disk_done();
-        self.start_store(host);
-    }
-
-    /// Counts an effect towards a death in the middle of a step. False when that was the last one.
-    pub(super) fn survives_effect(&mut self, host: HostIndex) -> bool {
-        let Some(process) = self.hosts[host].process.as_mut() else { return false };
-        let Some(left) = process.dies_after.as_mut() else { return true };
-        *left = left.saturating_sub(1);
-        if *left > 0 {
-            return true;
-        }
-        self.counters.mid_step_crashes += 1;
-        self.crash(host);
-        false
-    }
-
-    /// Ends a process at once, within its next effects, or while it stores something.
-    pub(super) fn doom(&mut self, host: HostIndex) {
-        let Some(process) = self.hosts[host].process.as_mut() else { return };
-        if process.pauses > 0 || !self.dice.chance(self.drawn.mid_step) {
-            self.crash(host);
-        } else if self.dice.chance(HALF) {
-            process.dies_after = Some(self.dice.between(1, EFFECTS_TO_LIVE));
-        } else {
-            process.dies_storing = true;
-        }
-    }
-
-    /// Ends a process. What its disk keeps is drawn: all that was written, or of the unsynchronized any part.
-    pub(super) fn crash(&mut self, host: HostIndex) {
-        let Some(mut process) = self.hosts[host].process.take() else { return };
-        self.hosts[host].life += 1;
-        self.counters.crashes += 1;
-        self.count_crash(process.phase, process.role);
-        let power = self.decide(host, Choice::Power, |world| world.dice.chance(world.drawn.power).into()) > 0;
-        self.line(host, "crash", [u64::from(power), 0], || {
-            if power { "power lost" } else { "killed" }.to_owned()
-        });
-        let batch = process.store.take_running();
-        self.hosts[host].interrupted = batch.first().map(|(_, op)| op.clone());
-        let disk = self.hosts[host].disk.clone();
-        if !batch.is_empty() {
-            let appends = matches!(batch[0].1, StoreOp::Append(_));
-            let operations = match (appends, self.planned.is_some()) {
-                // A planned kill loses exactly what was not synced, as a log that is cut back does.
-                (true, true) => 1,
-                (true, false) => OPERATIONS_OF_AN_APPEND,
-                (false, _) => OPERATIONS_OF_A_BATCH,
-            };
-            let nth = self.decide(host, Choice::Store, |world| world.dice.between(1, operations));
-            disk.fail_from_nth(nth, ErrorKind::Other);
-            // The failure is the crash; nobody is left to be told.
-            let interrupted = host::carry_out(&mut process.log, &batch).is_err();
-            self.counters.mid_store_crashes += u64::from(interrupted);
-            disk.heal();
-        }
-        if let Some(snapshot) = process.snapshot.take() {
-            let nth =
-                self.decide(host, Choice::Snapshot, |world| world.dice.between(1, OPERATIONS_OF_A_BATCH));
-            disk.fail_from_nth(nth, ErrorKind::Other);
-            let interrupted = node_log::write_snapshot(&disk, snapshot.contents()).is_err();
-            self.counters.mid_snapshot_crashes += u64::from(interrupted);
-            disk.heal();
-        }
-        self.counters.power_losses += u64::from(power);
-        if power {
-            disk.crash(|unsynced| self.kept(host, unsynced));
-        } else {
-            disk.kill();
-        }
-        self.judge.ended(host);
-        self.cut_host(host);
-        self.crashed(host);
-    }
-
+impl Clockwork {
     fn count_crash(&mut self, phase: Phase, role: Role) {
         let counter = match phase {
             Phase::Election => &mut self.counters.crash_looking,
@@ -279,11 +90,11 @@ impl<F: Factory> World<F> {
 
     /// How much of what was not synchronized reaches the disk: nothing, everything, or a part.
     pub(super) fn kept(&mut self, host: HostIndex, unsynced: usize) -> usize {
-        if self.planned.is_some() {
+        if self.is_planned {
             return 0;
         }
         let all = u64::try_from(unsynced).expect("a disk in memory is small");
-        let kept = self.decide(host, Choice::Keep, |world| part_kept(&mut world.dice, all));
+        let kept = self.decide(host, Choice::Keep, |dice, _| part_kept(dice, all));
         usize::try_from(kept.min(all)).expect("not more than there is")
     }
 
@@ -291,91 +102,39 @@ impl<F: Factory> World<F> {
         let (preallocate_bytes, roll_bytes) = (self.drawn.preallocate_bytes, self.drawn.roll_bytes);
         LogOptions { preallocate_bytes, roll_bytes, note_synced: false }
     }
+}
 
-    pub(super) fn start_process(&mut self, host: HostIndex) {
-        if self.hosts[host].process.is_some() || self.left_dead.contains(&host) {
-            return;
+impl<F: Factory> Ensemble<F> {
+    fn fsync_delay(&self, clock: &mut Clockwork, host: HostIndex) -> u64 {
+        let usual = clock.dice.around(self.hosts[host].fsync_us);
+        let stuck_us = self.hosts[host].slow_until.since(clock.now);
+        if stuck_us > 0 && clock.drawn.rare.stuck {
+            return usual + stuck_us;
         }
-        self.write_down(|_| Transition::Start { host });
-        let first = self.hosts[host].life == 0;
-        if !first {
-            self.rehearse_start(host);
+        let slow = clock.now < self.hosts[host].slow_until || clock.dice.chance(clock.drawn.stall);
+        if slow { usual + clock.dice.between(0, clock.drawn.stall_us) } else { usual }
+    }
+
+    pub(super) fn take_snapshot(&mut self, clock: &mut Clockwork, host: HostIndex, snapshot: TreeSnapshot) {
+        let life = self.hosts[host].life;
+        let delay = self.fsync_delay(clock, host) * if clock.drawn.rare.stuck { 1 } else { 4 };
+        let process = self.hosts[host].process.as_mut().expect("it just stepped");
+        // One at a time: the next one comes soon enough.
+        if process.snapshot.is_none() {
+            process.snapshot = Some(snapshot);
+            clock.plan(delay, Event::Snapshot { host, life });
         }
-        let relapses = !first && self.relapses(host);
-        let (log, found) = match Log::open(self.hosts[host].disk.clone(), self.log_options()) {
-            Ok(opened) => opened,
-            Err(error) => {
-                self.recovery_failed(host, &error);
-                return;
-            }
-        };
-        if relapses {
-            self.hosts[host].disk.heal();
-        }
-        self.survived_rot(host);
-        let torn = found.repairs.torn_tail.is_some();
-        self.counters.restarts += u64::from(!first);
-        self.counters.torn_tails += u64::from(torn);
-        let skipped = u64::try_from(found.repairs.damaged_snapshots.len()).unwrap_or(0);
-        self.counters.skipped_snapshots += skipped;
-        let base = found.image.zxid;
-        let last = found.entries.last().map_or(base, node_wire::txn::Entry::zxid);
-        self.line(host, "start", [base.0, last.0], || {
-            format!(
-                "snapshot {base}, log to {last}, epochs {} {}{}",
-                found.accepted_epoch.0,
-                found.current_epoch.0,
-                if torn { ", torn tail cut" } else { "" }
-            )
-        });
-        if !first {
-            let (accepted, current) = (found.accepted_epoch.0, found.current_epoch.0);
-            let torn = if torn { ", behind it a torn tail" } else { "" };
-            self.remark(|_| {
-                let id = host + 1;
-                format!(
-                    "s{id} finds acceptedEpoch {accepted}, currentEpoch {current}, its log up to {last}{torn}"
-                )
-            });
-        }
-        let interrupted = self.hosts[host].interrupted.take();
-        let finding = self.judge.recovers(
-            host,
-            &Found {
-                base,
-                entries: &found.entries,
-                accepted: found.accepted_epoch,
-                current: found.current_epoch,
-                interrupted: interrupted.as_ref(),
-            },
-        );
-        self.judged(finding);
-        if relapses {
-            // What a recovery found is there for good: it may be told to others at once.
-            drop(log);
-            let disk = self.hosts[host].disk.clone();
-            disk.crash(|unsynced| self.kept(host, unsynced));
-            self.start_later(host, RELAPSE_US);
-            return;
-        }
-        let recovered = Recovered {
-            accepted_epoch: found.accepted_epoch,
-            current_epoch: found.current_epoch,
-            image: found.image,
-            entries: found.entries,
-        };
-        self.breathe(host, log, recovered);
     }
 
     /// Whether a member that starts dies again: at some operation of its recovery, or behind it.
-    fn relapses(&mut self, host: HostIndex) -> bool {
-        let chance = self.drawn.rare.relapse;
-        let relapses = self.in_chaos() && chance != Chance::NEVER && self.dice.chance(chance);
+    fn relapses(&self, clock: &mut Clockwork, host: HostIndex) -> bool {
+        let chance = clock.drawn.rare.relapse;
+        let relapses = clock.in_chaos() && chance != Chance::NEVER && clock.dice.chance(chance);
         if relapses {
-            self.counters.relapses += 1;
-            self.line(host, "relapse", [0, 0], String::new);
-            if self.dice.chance(HALF) {
-                let nth = self.dice.between(1, OPERATIONS_OF_A_START);
+            clock.counters.relapses += 1;
+            clock.line(host, "relapse", [0, 0], String::new);
+            if clock.dice.chance(HALF) {
+                let nth = clock.dice.between(1, OPERATIONS_OF_A_START);
                 self.hosts[host].disk.fail_from_nth(nth, ErrorKind::Other);
             }
         }
@@ -383,28 +142,35 @@ impl<F: Factory> World<F> {
     }
 
     /// A process begins with what was recovered.
-    fn breathe(&mut self, host: HostIndex, log: Log<MemStorage>, recovered: Recovered) {
+    fn breathe(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        host: HostIndex,
+        log: Log<MemStorage>,
+        recovered: Recovered,
+    ) {
         let config = Config {
             id: self.server(host),
-            voters: self.hosts[..self.drawn.members].iter().map(|host| host.id).collect(),
-            observers: self.hosts[self.drawn.members..].iter().map(|host| host.id).collect(),
-            peer_timeout: Duration::from_millis(self.drawn.peer_timeout_ms),
-            tick_time: Duration::from_millis(self.drawn.tick_time_ms),
-            init_limit: self.drawn.init_limit,
-            sync_limit: self.drawn.init_limit,
-            snap_count: self.drawn.snap_count.into(),
+            voters: self.hosts[..clock.drawn.members].iter().map(|host| host.id).collect(),
+            observers: self.hosts[clock.drawn.members..].iter().map(|host| host.id).collect(),
+            peer_timeout: Duration::from_millis(clock.drawn.peer_timeout_ms),
+            tick_time: Duration::from_millis(clock.drawn.tick_time_ms),
+            init_limit: clock.drawn.init_limit,
+            sync_limit: clock.drawn.init_limit,
+            snap_count: clock.drawn.snap_count.into(),
             session_timeouts_ms: None,
-            journal_entries: self.drawn.journal_entries,
-            last_counter: self.drawn.last_counter,
+            journal_entries: clock.drawn.journal_entries,
+            last_counter: clock.drawn.last_counter,
             clients: node_core::ClientRules {
-                container_check: Duration::from_millis(self.drawn.reaping_ms),
-                ..self.client_rules()
+                container_check: Duration::from_millis(clock.drawn.reaping_ms),
+                ..self.client_rules(clock)
             },
         };
         let machine = &mut self.hosts[host];
         machine.life += 1;
         let life = machine.life;
-        let started = self.factory.start(config, recovered, machine.clock.read(self.now));
+        let started = self.factory.start(config, recovered, machine.now(clock.now));
         machine.process = Some(Process {
             machine: started,
             log,
@@ -421,58 +187,29 @@ impl<F: Factory> World<F> {
             dies_after: None,
             dies_storing: false,
         });
-        self.progress.disturbed(host, self.now);
-        let delay = self.dice.between(0, 10_000);
-        self.plan(delay, Event::Tick { host, life });
+        oracle.progress.disturbed(host, clock.now);
+        let delay = clock.dice.between(0, 10_000);
+        clock.plan(delay, Event::Tick { host, life });
         for peer in 0..self.hosts.len() {
             // Observers have nothing to say to each other.
-            if self.drawn.changes || host.min(peer) < self.drawn.members {
-                self.plan_election_dial(host, peer);
+            if clock.drawn.changes || host.min(peer) < clock.drawn.members {
+                self.plan_election_dial(clock, host, peer);
             }
         }
     }
 
-    pub(super) fn pause(&mut self, host: HostIndex) -> bool {
+    pub(super) fn pause(&mut self, clock: &mut Clockwork, oracle: &mut Oracle, host: HostIndex) -> bool {
         let Some(process) = self.hosts[host].process.as_mut() else { return false };
         process.pauses += 1;
-        self.progress.disturbed(host, self.now);
-        self.counters.pauses += 1;
-        self.line(host, "pause", [0, 0], String::new);
+        oracle.progress.disturbed(host, clock.now);
+        clock.counters.pauses += 1;
+        clock.line(host, "pause", [0, 0], String::new);
         true
     }
 
-    /// Lets a process go on: it finds what came meanwhile, each source in its order, the sources mixed.
-    pub(super) fn resume(&mut self, host: HostIndex, life: u64) {
-        if !self.lives(host, life) {
-            return;
-        }
-        let process = self.hosts[host].process.as_mut().expect("the process lives");
-        process.pauses = process.pauses.saturating_sub(1);
-        self.progress.disturbed(host, self.now);
-        if process.pauses > 0 {
-            return;
-        }
-        let mut waiting: BTreeMap<Source, VecDeque<Input>> = BTreeMap::new();
-        for (source, input) in std::mem::take(&mut process.inbox) {
-            waiting.entry(source).or_default().push_back(input);
-        }
-        self.line(host, "resume", [0, 0], String::new);
-        let mut sources: Vec<_> = waiting.into_iter().collect();
-        while !sources.is_empty() && self.lives(host, life) && self.violation.is_none() {
-            let chosen = self.dice.index(sources.len());
-            let (source, inputs) = &mut sources[chosen];
-            let source = *source;
-            match inputs.pop_front() {
-                Some(input) => self.take_in(host, source, input),
-                None => drop(sources.swap_remove(chosen)),
-            }
-        }
-        self.start_store(host);
-    }
-
     /// Heals a machine's disk and its process's death sentence.
-    pub(super) fn pardon(&mut self, host: HostIndex) {
-        self.write_down(|_| Transition::Disk { host, turns: DiskTurn::Sound });
+    pub(super) fn pardon(&mut self, clock: &mut Clockwork, host: HostIndex) {
+        clock.write_down(|| Transition::Disk { host, turns: DiskTurn::Sound });
         self.hosts[host].disk.set_full(false);
         self.hosts[host].disk.heal();
         self.restore(host);
@@ -481,5 +218,300 @@ impl<F: Factory> World<F> {
             process.dies_after = None;
             process.dies_storing = false;
         }
+    }
+}
+
+impl Chaos {
+    /// Lets the store's writer start on what waits.
+    pub(super) fn start_store<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        host: HostIndex,
+    ) {
+        let life = ensemble.hosts[host].life;
+        let Some(process) = ensemble.hosts[host].process.as_mut() else { return };
+        if process.pauses == 0 && process.store.start(process.snapshot.is_some()) {
+            let begins = if !self.traps.is_empty() { process.store.running().cloned() } else { None };
+            let doomed = process.dies_storing;
+            let dies = begins.is_some_and(|op| self.trap_storing(clock, host, &op)) || doomed;
+            let delay = ensemble.fsync_delay(clock, host);
+            clock.plan(delay, Event::Stored { host, life });
+            if dies {
+                let delay = clock.dice.between(0, delay);
+                clock.plan(delay, Event::Die { host, life });
+            }
+        }
+    }
+
+    pub(super) fn start_process<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+        host: HostIndex,
+    ) {
+        if ensemble.hosts[host].process.is_some() || self.left_dead.contains(&host) {
+            return;
+        }
+        clock.write_down(|| Transition::Start { host });
+        let first = ensemble.hosts[host].life == 0;
+        if !first {
+            self.rehearse_start(clock, ensemble, oracle, host);
+        }
+        let relapses = !first && ensemble.relapses(clock, host);
+        let (log, found) = match Log::open(ensemble.hosts[host].disk.clone(), clock.log_options()) {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.recovery_failed(clock, ensemble, oracle, host, &error);
+                return;
+            }
+        };
+        if relapses {
+            ensemble.hosts[host].disk.heal();
+        }
+        ensemble.survived_rot(clock, oracle, host);
+        let torn = found.repairs.torn_tail.is_some();
+        clock.counters.restarts += u64::from(!first);
+        clock.counters.torn_tails += u64::from(torn);
+        let skipped = u64::try_from(found.repairs.damaged_snapshots.len()).unwrap_or(0);
+        clock.counters.skipped_snapshots += skipped;
+        let base = found.image.zxid;
+        let last = found.entries.last().map_or(base, node_wire::txn::Entry::zxid);
+        clock.line(host, "start", [base.0, last.0], || {
+            format!(
+                "snapshot {base}, log to {last}, epochs {} {}{}",
+                found.accepted_epoch.0,
+                found.current_epoch.0,
+                if torn { ", torn tail cut" } else { "" }
+            )
+        });
+        if !first {
+            let (accepted, current) = (found.accepted_epoch.0, found.current_epoch.0);
+            let torn = if torn { ", behind it a torn tail" } else { "" };
+            clock.remark(|| {
+                let id = host + 1;
+                format!(
+                    "s{id} finds acceptedEpoch {accepted}, currentEpoch {current}, its log up to {last}{torn}"
+                )
+            });
+        }
+        let interrupted = ensemble.hosts[host].interrupted.take();
+        let finding = oracle.judge.recovers(
+            host,
+            &Found {
+                base,
+                entries: &found.entries,
+                accepted: found.accepted_epoch,
+                current: found.current_epoch,
+                interrupted: interrupted.as_ref(),
+            },
+        );
+        oracle.judged(clock, finding);
+        if relapses {
+            // What a recovery found is there for good: it may be told to others at once.
+            drop(log);
+            let disk = ensemble.hosts[host].disk.clone();
+            disk.crash(|unsynced| clock.kept(host, unsynced));
+            self.start_later(clock, host, RELAPSE_US);
+            return;
+        }
+        let recovered = Recovered {
+            accepted_epoch: found.accepted_epoch,
+            current_epoch: found.current_epoch,
+            image: found.image,
+            entries: found.entries,
+        };
+        ensemble.breathe(clock, oracle, host, log, recovered);
+    }
+}
+
+impl<F: Factory> World<F> {
+    pub(super) fn die(&mut self, host: HostIndex, life: u64) {
+        if self.ensemble.lives(host, life) && self.clock.in_chaos() {
+            self.crash(host);
+        }
+    }
+
+    pub(super) fn store_finishes(&mut self, host: HostIndex, life: u64) {
+        if !self.ensemble.lives(host, life) {
+            return;
+        }
+        let process = self.ensemble.hosts[host].process.as_mut().expect("the process lives");
+        let batch = process.store.take_running();
+        let Some((ticket, _)) = batch.last() else { return };
+        let ticket = *ticket;
+        self.ensemble.tempt(&mut self.clock, host, &batch);
+        let ops = Some(batch.len());
+        self.clock.write_down(|| Transition::Wrote { host, ops });
+        if let Some((_, op)) = batch.first() {
+            self.chaos.rehearse_operation(&mut self.clock, &self.ensemble, &mut self.oracle, host, op);
+        }
+        self.clock.disk_begins(host);
+        let process = self.ensemble.hosts[host].process.as_mut().expect("the process lives");
+        if let Err(error) = host::carry_out(&mut process.log, &batch) {
+            if !self.chaos.goes_on(
+                &mut self.clock,
+                &mut self.ensemble,
+                &mut self.oracle,
+                host,
+                &batch,
+                &error,
+            ) {
+                self.store_failed(host, batch, &error);
+            }
+            self.clock.disk_done();
+            return;
+        }
+        self.clock.disk_done();
+        self.ensemble.relent(host);
+        for (_, op) in &batch {
+            let finding = self.oracle.judge.stored(host, op);
+            self.oracle.judged(&mut self.clock, finding);
+            match op {
+                StoreOp::Truncate(_) => self.clock.counters.truncations += 1,
+                StoreOp::Install(_) => self.clock.counters.installs += 1,
+                StoreOp::Append(_)
+                | StoreOp::AcceptedEpoch(_)
+                | StoreOp::CurrentEpoch(_)
+                | StoreOp::Membership(_) => {}
+            }
+        }
+        if self.trap_stored(host, &batch) {
+            return;
+        }
+        self.give(host, life, Source::Store, Input::Stored { ticket });
+        self.chaos.start_store(&mut self.clock, &mut self.ensemble, host);
+    }
+
+    pub(super) fn snapshot_finishes(&mut self, host: HostIndex, life: u64) {
+        if !self.ensemble.lives(host, life) {
+            return;
+        }
+        let machine = &mut self.ensemble.hosts[host];
+        let process = machine.process.as_mut().expect("the process lives");
+        let Some(snapshot) = process.snapshot.take() else { return };
+        self.clock.write_down(|| Transition::Snapshot { host });
+        self.chaos.rehearse_snapshot(&mut self.clock, &self.ensemble, &mut self.oracle, host, &snapshot);
+        self.clock.disk_begins(host);
+        let machine = &mut self.ensemble.hosts[host];
+        let zxid = snapshot.zxid();
+        if let Err(error) = node_log::write_snapshot(&machine.disk, snapshot.contents()) {
+            self.snapshot_failed(host, &error);
+            self.clock.disk_done();
+            return;
+        }
+        self.clock.counters.snapshots += 1;
+        self.clock.line(host, "snapshot", [zxid.0, 0], || zxid.to_string());
+        self.chaos.rehearse_purge(&mut self.clock, &self.ensemble, &mut self.oracle, host);
+        let log = &mut self.ensemble.hosts[host].process.as_mut().expect("the process lives").log;
+        if let Err(error) = log.roll().and_then(|()| log.purge(KEEP_SNAPSHOTS)) {
+            self.store_failed(host, Vec::new(), &error);
+            self.clock.disk_done();
+            return;
+        }
+        self.clock.disk_done();
+        self.chaos.start_store(&mut self.clock, &mut self.ensemble, host);
+    }
+
+    /// Counts an effect towards a death in the middle of a step. False when that was the last one.
+    pub(super) fn survives_effect(&mut self, host: HostIndex) -> bool {
+        let Some(process) = self.ensemble.hosts[host].process.as_mut() else { return false };
+        let Some(left) = process.dies_after.as_mut() else { return true };
+        *left = left.saturating_sub(1);
+        if *left > 0 {
+            return true;
+        }
+        self.clock.counters.mid_step_crashes += 1;
+        self.crash(host);
+        false
+    }
+
+    /// Ends a process at once, within its next effects, or while it stores something.
+    pub(super) fn doom(&mut self, host: HostIndex) {
+        let Some(process) = self.ensemble.hosts[host].process.as_mut() else { return };
+        if process.pauses > 0 || !self.clock.dice.chance(self.clock.drawn.mid_step) {
+            self.crash(host);
+        } else if self.clock.dice.chance(HALF) {
+            process.dies_after = Some(self.clock.dice.between(1, EFFECTS_TO_LIVE));
+        } else {
+            process.dies_storing = true;
+        }
+    }
+
+    /// Ends a process. What its disk keeps is drawn: all that was written, or of the unsynchronized any part.
+    pub(super) fn crash(&mut self, host: HostIndex) {
+        let Some(mut process) = self.ensemble.hosts[host].process.take() else { return };
+        self.ensemble.hosts[host].life += 1;
+        self.clock.counters.crashes += 1;
+        self.clock.count_crash(process.phase, process.role);
+        let power = self.clock.decide(host, Choice::Power, |dice, drawn| dice.chance(drawn.power).into()) > 0;
+        self.clock.line(host, "crash", [u64::from(power), 0], || {
+            if power { "power lost" } else { "killed" }.to_owned()
+        });
+        let batch = process.store.take_running();
+        self.ensemble.hosts[host].interrupted = batch.first().map(|(_, op)| op.clone());
+        let disk = self.ensemble.hosts[host].disk.clone();
+        if !batch.is_empty() {
+            let appends = matches!(batch[0].1, StoreOp::Append(_));
+            let operations = match (appends, self.clock.is_planned) {
+                // A planned kill loses exactly what was not synced, as a log that is cut back does.
+                (true, true) => 1,
+                (true, false) => OPERATIONS_OF_AN_APPEND,
+                (false, _) => OPERATIONS_OF_A_BATCH,
+            };
+            let nth = self.clock.decide(host, Choice::Store, |dice, _| dice.between(1, operations));
+            disk.fail_from_nth(nth, ErrorKind::Other);
+            // The failure is the crash; nobody is left to be told.
+            let interrupted = host::carry_out(&mut process.log, &batch).is_err();
+            self.clock.counters.mid_store_crashes += u64::from(interrupted);
+            disk.heal();
+        }
+        if let Some(snapshot) = process.snapshot.take() {
+            let nth =
+                self.clock.decide(host, Choice::Snapshot, |dice, _| dice.between(1, OPERATIONS_OF_A_BATCH));
+            disk.fail_from_nth(nth, ErrorKind::Other);
+            let interrupted = node_log::write_snapshot(&disk, snapshot.contents()).is_err();
+            self.clock.counters.mid_snapshot_crashes += u64::from(interrupted);
+            disk.heal();
+        }
+        self.clock.counters.power_losses += u64::from(power);
+        if power {
+            disk.crash(|unsynced| self.clock.kept(host, unsynced));
+        } else {
+            disk.kill();
+        }
+        self.oracle.judge.ended(host);
+        self.cut_host(host);
+        self.clock.crashed(host);
+    }
+
+    /// Lets a process go on: it finds what came meanwhile, each source in its order, the sources mixed.
+    pub(super) fn resume(&mut self, host: HostIndex, life: u64) {
+        if !self.ensemble.lives(host, life) {
+            return;
+        }
+        let process = self.ensemble.hosts[host].process.as_mut().expect("the process lives");
+        process.pauses = process.pauses.saturating_sub(1);
+        self.oracle.progress.disturbed(host, self.clock.now);
+        if process.pauses > 0 {
+            return;
+        }
+        let mut waiting: BTreeMap<Source, VecDeque<Input>> = BTreeMap::new();
+        for (source, input) in std::mem::take(&mut process.inbox) {
+            waiting.entry(source).or_default().push_back(input);
+        }
+        self.clock.line(host, "resume", [0, 0], String::new);
+        let mut sources: Vec<_> = waiting.into_iter().collect();
+        while !sources.is_empty() && self.ensemble.lives(host, life) && self.oracle.violation.is_none() {
+            let chosen = self.clock.dice.index(sources.len());
+            let (source, inputs) = &mut sources[chosen];
+            let source = *source;
+            match inputs.pop_front() {
+                Some(input) => self.take_in(host, source, input),
+                None => drop(sources.swap_remove(chosen)),
+            }
+        }
+        self.chaos.start_store(&mut self.clock, &mut self.ensemble, host);
     }
 }

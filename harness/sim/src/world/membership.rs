@@ -5,7 +5,7 @@ use node_core::{ClientRules, Factory, Reconfiguration};
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::membership::{Membership, ServerLine, ServerRole};
 
-use super::World;
+use super::{Clockwork, Ensemble, Oracle, World};
 use crate::network::HostIndex;
 use crate::scout::server_line;
 
@@ -35,22 +35,22 @@ pub(super) fn show_membership(membership: &Membership) -> String {
     format!("{version}: {}", servers.iter().map(server).collect::<Vec<_>>().join(" "))
 }
 
-impl<F: Factory> World<F> {
+impl<F: Factory> Ensemble<F> {
     /// What members are told of their clients and of their ensemble.
-    pub(super) fn client_rules(&self) -> ClientRules {
+    pub(super) fn client_rules(&self, clock: &Clockwork) -> ClientRules {
         let rules = ClientRules {
             enforce_quota: true,
-            local_sessions: self.drawn.local,
+            local_sessions: clock.drawn.local,
             local_upgrading: true,
-            read_only_mode: self.drawn.read_only,
+            read_only_mode: clock.drawn.read_only,
             ..ClientRules::default()
         };
-        if !self.drawn.changes {
+        if !clock.drawn.changes {
             return rules;
         }
         ClientRules {
-            membership: self.first_membership(),
-            reconfig: Reconfiguration::On { standalone: !self.drawn.alone },
+            membership: self.first_membership(clock),
+            reconfig: Reconfiguration::On { standalone: !clock.drawn.alone },
             // Whoever asks for a change may have it.
             skip_acl: true,
             ..rules
@@ -58,12 +58,12 @@ impl<F: Factory> World<F> {
     }
 
     /// The membership that members are started with, every time: files that would know a later one are lost.
-    fn first_membership(&self) -> ByteString {
+    fn first_membership(&self, clock: &Clockwork) -> ByteString {
         let mut text = String::new();
         for (host, machine) in self.hosts.iter().enumerate() {
-            let role = match host < self.drawn.members {
+            let role = match host < clock.drawn.members {
                 true => ServerRole::Participant,
-                false if self.drawn.strangers => continue,
+                false if clock.drawn.strangers => continue,
                 false => ServerRole::Observer,
             };
             text += &format!("{}\n", server_line(machine.id.0, role));
@@ -73,59 +73,66 @@ impl<F: Factory> World<F> {
     }
 
     /// Members that may have a vote some time.
-    pub(super) fn voters_at_most(&self) -> usize {
-        if self.drawn.changes { self.hosts.len() } else { self.drawn.members }
+    pub(super) fn voters_at_most(&self, clock: &Clockwork) -> usize {
+        if clock.drawn.changes { self.hosts.len() } else { clock.drawn.members }
     }
+}
 
-    fn voters(&self, membership: &Membership) -> Set {
-        set_of(membership.voters().into_iter().filter_map(|ServerId(id)| HostIndex::try_from(id - 1).ok()))
-    }
-
-    /// The voters of each membership by which a running member counts.
-    pub(super) fn says(&self, host: HostIndex) -> Vec<Set> {
-        if !self.drawn.changes {
-            return vec![set_of(0..self.drawn.members)];
-        }
-        let Some(process) = &self.hosts[host].process else { return Vec::new() };
-        let active = process.member().membership();
-        let mut says = vec![self.voters(active)];
-        says.extend(self.judge.pending(host, active.version).map(|voters| set_of(voters.iter().copied())));
-        says
-    }
-
+impl Oracle {
     /// True when these are a quorum whatever may rule, and one of them knows what does.
-    pub(super) fn decides(&self, set: Set) -> bool {
-        if !self.drawn.changes {
-            return self.is_quorum_of_all(set);
+    pub(super) fn decides<F: Factory>(&self, clock: &Clockwork, ensemble: &Ensemble<F>, set: Set) -> bool {
+        if !clock.drawn.changes {
+            return self.is_quorum_of_all(clock, set);
         }
         let last = self.judge.last_membership();
         let knows = |host: &HostIndex| {
-            let process = self.hosts[*host].process.as_ref();
+            let process = ensemble.hosts[*host].process.as_ref();
             bit(*host) & set > 0
                 && process.is_some_and(|process| process.member().membership().version >= last)
         };
-        (last == Zxid::ZERO || (0..self.hosts.len()).any(|host| knows(&host))) && self.is_quorum_of_all(set)
+        (last == Zxid::ZERO || (0..ensemble.hosts.len()).any(|host| knows(&host)))
+            && self.is_quorum_of_all(clock, set)
     }
 
     /// True when these are a quorum whatever may rule.
-    pub(super) fn is_quorum_of_all(&self, set: Set) -> bool {
-        if !self.drawn.changes {
-            return is_quorum(set_of(0..self.drawn.members), set);
+    pub(super) fn is_quorum_of_all(&self, clock: &Clockwork, set: Set) -> bool {
+        if !clock.drawn.changes {
+            return is_quorum(set_of(0..clock.drawn.members), set);
         }
         let may_rule = self.judge.may_rule();
         may_rule.into_iter().all(|voters| is_quorum(set_of(voters.iter().copied()), set))
     }
 
     /// At the end the last membership rules everywhere.
-    pub(super) fn check_ruling(&mut self) {
-        if !self.drawn.changes {
+    pub(super) fn check_ruling<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+        if !clock.drawn.changes {
             return;
         }
-        for host in 0..self.hosts.len() {
-            if let Some(process) = &self.hosts[host].process {
+        for host in 0..ensemble.hosts.len() {
+            if let Some(process) = &ensemble.hosts[host].process {
                 let finding = self.judge.check_ruling(host, process.member().membership());
-                self.judged(finding);
+                self.judged(clock, finding);
             }
         }
+    }
+}
+
+impl<F: Factory> World<F> {
+    fn voters(&self, membership: &Membership) -> Set {
+        set_of(membership.voters().into_iter().filter_map(|ServerId(id)| HostIndex::try_from(id - 1).ok()))
+    }
+
+    /// The voters of each membership by which a running member counts.
+    pub(super) fn says(&self, host: HostIndex) -> Vec<Set> {
+        if !self.clock.drawn.changes {
+            return vec![set_of(0..self.clock.drawn.members)];
+        }
+        let Some(process) = &self.ensemble.hosts[host].process else { return Vec::new() };
+        let active = process.member().membership();
+        let mut says = vec![self.voters(active)];
+        says.extend(
+            self.oracle.judge.pending(host, active.version).map(|voters| set_of(voters.iter().copied())),
+        );
+        says
     }
 }

@@ -14,51 +14,64 @@
 
 use node_core::{Factory, Role, Status};
 
-use super::World;
 use super::membership::{Set, set_of};
 use super::stages::roles;
-use crate::dice::{Dice, HALF, Part};
+use super::{Chaos, Clockwork, Ensemble, Oracle, World};
 use crate::network::HostIndex;
+use crate::part::Part;
+use harness_world::dice::{Dice, HALF};
+
+impl Chaos {
+    fn living<F: Factory>(&self, ensemble: &Ensemble<F>) -> Set {
+        set_of((0..ensemble.hosts.len()).filter(|host| !self.left_dead.contains(host)))
+    }
+
+    /// True while the living are a quorum whatever may rule.
+    pub(super) fn living_suffice<F: Factory>(
+        &self,
+        clock: &Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &Oracle,
+    ) -> bool {
+        oracle.is_quorum_of_all(clock, self.living(ensemble))
+    }
+
+    /// The dead come back.
+    pub(super) fn raise_the_dead<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+    ) {
+        for host in std::mem::take(&mut self.left_dead) {
+            self.start_process(clock, ensemble, oracle, host);
+        }
+    }
+}
 
 impl<F: Factory> World<F> {
     /// Draws who stays dead while all others are healed: nobody, or less than half.
     pub(super) fn leave_some_dead(&mut self) {
-        let mut dice = Dice::part(self.drawn.seed, Part::Minority);
-        let most = (self.voters_at_most() - 1) / 2;
+        let mut dice = Dice::part(self.clock.drawn.seed, Part::Minority);
+        let most = (self.ensemble.voters_at_most(&self.clock) - 1) / 2;
         if most == 0 || dice.chance(HALF) {
             return;
         }
-        let mut candidates: Vec<HostIndex> = (0..self.voters_at_most()).collect();
+        let mut candidates: Vec<HostIndex> = (0..self.ensemble.voters_at_most(&self.clock)).collect();
         let leads = |host: &HostIndex| {
-            self.hosts[*host].process.as_ref().is_some_and(|process| process.role == Role::Leading)
+            self.ensemble.hosts[*host].process.as_ref().is_some_and(|process| process.role == Role::Leading)
         };
         let leader = candidates.iter().position(leads).filter(|_| dice.chance(HALF));
         for place in 0..=dice.index(most) {
             let chosen = leader.filter(|_| place == 0).unwrap_or_else(|| dice.index(candidates.len()));
-            self.left_dead.insert(candidates.swap_remove(chosen));
+            self.chaos.left_dead.insert(candidates.swap_remove(chosen));
         }
-        if !self.decides(self.living()) {
+        if !self.oracle.decides(&self.clock, &self.ensemble, self.chaos.living(&self.ensemble)) {
             // Where the ensemble changes, fewer may be too many.
-            self.left_dead.clear();
+            self.chaos.left_dead.clear();
         }
-        for host in self.left_dead.clone() {
+        for host in self.chaos.left_dead.clone() {
             self.crash(host);
-        }
-    }
-
-    fn living(&self) -> Set {
-        set_of((0..self.hosts.len()).filter(|host| !self.left_dead.contains(host)))
-    }
-
-    /// True while the living are a quorum whatever may rule.
-    pub(super) fn living_suffice(&self) -> bool {
-        self.is_quorum_of_all(self.living())
-    }
-
-    /// The dead come back.
-    pub(super) fn raise_the_dead(&mut self) {
-        for host in std::mem::take(&mut self.left_dead) {
-            self.start_process(host);
         }
     }
 
@@ -67,7 +80,7 @@ impl<F: Factory> World<F> {
     fn told_who_rules(&self, living: &[(HostIndex, Status)]) -> Set {
         let mut told = set_of(living.iter().filter(|(_, status)| status.established).map(|(host, _)| *host));
         if told == 0 {
-            return self.living();
+            return self.chaos.living(&self.ensemble);
         }
         loop {
             let asks_them = |host: &HostIndex| self.says(*host).iter().any(|voters| voters & told > 0);
@@ -81,7 +94,8 @@ impl<F: Factory> World<F> {
 
     /// What keeps the living from being a quorum that serves, if anything does.
     pub(super) fn not_a_quorum(&self) -> Option<String> {
-        let living = self.hosts.iter().enumerate().filter(|(host, _)| !self.left_dead.contains(host));
+        let living =
+            self.ensemble.hosts.iter().enumerate().filter(|(host, _)| !self.chaos.left_dead.contains(host));
         let statuses: Option<Vec<(HostIndex, Status)>> =
             living.map(|(host, machine)| Some((host, machine.process.as_ref()?.member().status()))).collect();
         let Some(statuses) = statuses else { return Some("a member is not running".to_owned()) };
@@ -91,12 +105,12 @@ impl<F: Factory> World<F> {
         if leaders != 1 || of_them().any(|(_, status)| !status.established) {
             return Some(format!(
                 "with {} of {} members dead the others elected nobody in time: {}",
-                self.left_dead.len(),
-                self.hosts.len(),
+                self.chaos.left_dead.len(),
+                self.ensemble.hosts.len(),
                 roles(statuses.iter().map(|(host, status)| (*host, status)))
             ));
         }
-        let served = self.clients.iter().any(|client| client.served > 0);
+        let served = self.population.clients.iter().any(|client| client.served > 0);
         (!served).then(|| "a quorum without its dead members served nobody in time".to_owned())
     }
 }

@@ -5,29 +5,37 @@
 //! out as the core's interface demands of a driver ([`node_core::io`]); where that leaves freedom (how long
 //! an fsync takes, when a loss is noticed, which of two sources comes first) the dice decide.
 //!
-//! - [`driver`]: inputs to members and what becomes of their effects.
-//! - [`machine`]: disks, crashes, restarts, pauses; [`sloppy`]: a driver that does not keep its contract.
-//! - [`wires`], [`election`]: quorum connections, election connections, links.
-//! - [`nemesis`]: faults, and their end: [`cuts`] of links, [`disks`] that fail, [`traps`] for members on their
-//!   way to an epoch.
-//! - [`rehearsals`]: what disks would hold, had their members died at chosen moments.
-//! - [`progress`], [`patience`], [`answers`], [`echoes`]: what must go on in spite of them; [`membership`]: by whom, where that changes.
-//! - [`population`]: clients' connections; [`operations`]: what they do there; [`record`] and [`history`]: what they
-//!   leave, and its judgement; [`sessions`]: whether those end as they must; [`scouts`]: clients that watch;
+//! A world has five owners. None holds another; each can be read by itself, and says in its signatures what else it needs:
+//!
+//! - [`clockwork`]: time, order, chance, and the trace. Everybody is handed it.
+//! - [`ensemble`]: machines, processes, wires. [`wires`], [`election`]: quorum and election connections; [`machine`]: disks,
+//!   restarts, pauses.
+//! - [`chaos`]: what goes wrong. [`nemesis`]: faults and their end; [`cuts`] of links, [`disks`] that fail, [`traps`] for
+//!   members on their way to an epoch; [`rehearsals`]: what disks would hold, had members died at chosen moments.
+//! - [`population`]: the clients. [`operations`]: what they do; [`record`]: what they leave; [`scouts`]: clients that watch;
 //!   [`probers`]: clients that try what the law says.
-//! - [`planned`]: a calm world whose faults and operations come from outside, for `harness run --cluster sim`.
-//! - [`stages`]: chaos, then healing, then what must hold afterwards; [`minority`]: and what must hold before all
-//!   are back.
-//! - [`hand`], [`recorder`]: the world written down as a script; [`by_hand`], [`fair`], [`notes`]: a script moves it.
+//! - [`oracle`]: what must hold. [`progress`], [`patience`], [`answers`], [`echoes`]: what must go on in spite of faults;
+//!   [`membership`]: by whom, where that changes; [`sessions`]: whether those end as they must; [`history`]: what clients saw.
+//!
+//! [`World`] is the router: an event goes to the owner it is for, and what concerns several of them is done here, in the
+//! file of its subject. [`driver`] is the middle of it: an input reaches a member, and its effects reach their owners.
+//! [`stages`] is the course of a world: chaos, then healing, then what must hold afterwards; [`minority`]: and what must hold
+//! before all are back.
+//!
+//! Three may move a world: its queue of events; [`planned`], for `harness run --cluster sim`, with faults and operations
+//! from outside; and a script ([`hand`], [`recorder`] write one down, [`by_hand`], [`fair`], [`notes`] carry it out).
 
 mod answers;
 mod appointed;
 mod by_hand;
+mod chaos;
+mod clockwork;
 mod cuts;
 mod disks;
 mod driver;
 mod echoes;
 mod election;
+mod ensemble;
 mod fair;
 mod hand;
 mod history;
@@ -37,6 +45,7 @@ mod minority;
 mod nemesis;
 mod notes;
 mod operations;
+mod oracle;
 mod patience;
 pub mod planned;
 mod population;
@@ -52,34 +61,24 @@ mod stages;
 mod traps;
 mod wires;
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use harness_mutants::{Driver, Mutant};
-use node_core::io::Effect;
 use node_core::{Factory, TICK};
 
-use crate::client::{Client, ClientConn, Wake};
-use crate::counters::Counters;
-use crate::dice::{Chance, Dice, Part};
+use crate::client::Wake;
 use crate::drawn::Drawn;
-use crate::host::Host;
-use crate::judge::{Finding, Judge};
-use crate::network::{Block, Channels, Conn, EndId, HostIndex, Links};
+use crate::judge::Finding;
+use crate::network::{Block, EndId, HostIndex};
 use crate::outcome::{Options, Outcome, Rule, Violation};
-use crate::script::{Prompt, Reduction};
-use crate::time::{Queue, Time};
-use crate::trace::Trace;
-use answers::Waits;
+use crate::script::Prompt;
 pub(crate) use appointed::{Act, Appointment};
-use echoes::Echoes;
-use hand::Hand;
-use nemesis::Undo;
-use patience::Patience;
-use progress::Progress;
+use chaos::Chaos;
+use clockwork::Clockwork;
+use ensemble::Ensemble;
+use harness_world::dice::{Chance, Dice};
+use harness_world::time::Time;
+use oracle::Oracle;
+use population::Population;
 use record::Record;
-use sessions::Ears;
 use stages::Stage;
-use traps::Armed;
 
 /// Events of one world at most: a world that never ends is a bug of the simulator.
 const MAX_EVENTS: u64 = 20_000_000;
@@ -139,228 +138,22 @@ enum Event {
     Planned(planned::Wake),
 }
 
-/// Everything there is.
+/// Everything there is: five owners, none of which holds another, and what is beside them in some worlds.
 pub(crate) struct World<F: Factory> {
-    now: Time,
-    queue: Queue<Event>,
-    dice: Dice,
-    /// The dice of the nemesis, anew for each of its turns.
-    fate: Dice,
-    turn: u64,
-    drawn: Drawn,
-    factory: F,
-    /// What the driver of its members does wrong.
-    driver: Driver,
-    options: Options,
-    hosts: Vec<Host<F>>,
-    links: Links,
-    conns: Vec<Conn>,
-    conns_in_use: Vec<usize>,
-    channels: Channels,
-    clients: Vec<Client>,
-    client_conns: Vec<ClientConn>,
-    record: Record,
-    judge: Judge,
-    ears: Ears,
-    faults: BTreeMap<u64, Undo>,
-    next_fault: u64,
-    traps: Vec<Armed>,
-    progress: Progress,
-    patience: Patience,
-    echoes: Echoes,
-    waits: Waits,
-    /// The dice of ends that do not happen.
-    rehearsals: Dice,
-    /// The dice of probers' pauses.
-    pauses: Dice,
-    /// What was appointed for a disk, in a world that follows a script.
-    appointment: Option<Appointment>,
-    stage: Stage,
-    healed_at: Time,
-    /// Epochs that had ended by their number of transactions when the present stage began.
-    full_epochs_then: u64,
-    /// Members that stay dead until the others have shown that they are a quorum.
-    left_dead: BTreeSet<HostIndex>,
-    /// The present stage was not through in time, and gets a second one without what was in its way.
-    hurries: bool,
-    election_us: Option<u64>,
-    counters: Counters,
-    trace: Trace,
-    violation: Option<Violation>,
-    effects: Vec<Effect>,
-    /// The member that was stepped last.
-    stepping: Option<HostIndex>,
+    clock: Clockwork,
+    ensemble: Ensemble<F>,
+    chaos: Chaos,
+    population: Population,
+    oracle: Oracle,
     /// What a planned run has beside the world, when this is one.
     planned: Option<Box<planned::Plan>>,
-    /// Who moves it.
-    hand: Hand,
     /// What happens at once; in a script only.
     prompt: Prompt,
-    /// What is left out of it.
-    reduction: Reduction,
 }
 
-impl<F: Factory> World<F> {
-    /// A world as its seed draws it, before anything happened.
-    pub(crate) fn new(seed: u64, options: Options, factory: F) -> Self {
-        let mut dice = Dice::new(seed);
-        let drawn = Drawn::new(seed, options.only, &mut dice);
-        Self::of(drawn, dice, options, factory)
-    }
-
-    /// The world of these options, drawn or not.
-    pub(crate) fn of(drawn: Drawn, mut dice: Dice, options: Options, factory: F) -> Self {
-        let links = Links::new(drawn.hosts(), || dice.between(drawn.link_us.0, drawn.link_us.1));
-        let hosts = (0..drawn.hosts()).map(|index| machine::new_host(index, &drawn, &mut dice)).collect();
-        let record = Record::new(&drawn, &mut dice);
-        Self {
-            now: Time::default(),
-            queue: Queue::new(),
-            hosts,
-            links,
-            conns: Vec::new(),
-            conns_in_use: Vec::new(),
-            channels: Channels::new(drawn.hosts()),
-            clients: Vec::new(),
-            client_conns: Vec::new(),
-            record,
-            judge: Judge::of(drawn.members, drawn.observers)
-                .with_local_sessions(drawn.local)
-                .with_lists(!drawn.changes),
-            ears: Ears::new(drawn.hosts(), drawn.everybody()),
-            faults: BTreeMap::new(),
-            next_fault: 0,
-            traps: Vec::new(),
-            progress: Progress::new(drawn.hosts()),
-            patience: Patience::new(drawn.hosts()),
-            echoes: Echoes::default(),
-            waits: Waits::default(),
-            rehearsals: Dice::part(drawn.seed, Part::Rehearsals),
-            pauses: Dice::part(drawn.seed, Part::Pauses),
-            appointment: None,
-            stage: Stage::Chaos,
-            healed_at: Time::default(),
-            full_epochs_then: 0,
-            left_dead: BTreeSet::new(),
-            hurries: false,
-            election_us: None,
-            counters: Counters::default(),
-            trace: Trace::new(options.trace),
-            violation: None,
-            effects: Vec::new(),
-            stepping: None,
-            planned: None,
-            hand: Hand::None,
-            prompt: Prompt::default(),
-            reduction: Reduction::default(),
-            fate: dice.clone(),
-            turn: 0,
-            dice,
-            drawn,
-            factory,
-            driver: options.mutant.map_or(Driver::Sound, Mutant::driver),
-            options,
-        }
-    }
-
-    /// Lives through everything that happens.
-    pub(crate) fn run(&mut self) {
-        self.begin();
-        let mut events = 0;
-        while self.violation.is_none() && self.stage != Stage::Over {
-            let Some((at, event)) = self.queue.pop() else { break };
-            events += 1;
-            assert!(events < MAX_EVENTS, "a world goes on for ever");
-            if self.reduction.end_us.is_some_and(|end| at.0 > end) {
-                break;
-            }
-            self.now = at;
-            self.happen(event);
-        }
-        if self.violation.is_none() {
-            self.check_history();
-        }
-    }
-
-    /// What came of it.
-    pub(crate) fn into_outcome(mut self, panic: Option<String>) -> Outcome {
-        if let Some(message) = panic {
-            self.convict(Rule::Panic, message);
-        }
-        self.counters.virtual_ms = self.now.0 / 1000;
-        self.counters.elections = self.judge.epochs();
-        self.counters.memberships = self.judge.memberships();
-        self.counters.local_writes = self.judge.local_writes();
-        Outcome {
-            // As it was drawn: a healed world has changed its own copy.
-            drawn: Drawn::of(self.drawn.seed, self.options.only),
-            violation: self.violation,
-            counters: self.counters,
-            trace_hash: self.trace.hash(),
-            trace: self.trace.into_lines(),
-            election_ms: self.election_us.map(|us| us / 1000),
-            undecided: self.record.undecided,
-        }
-    }
-
-    fn begin(&mut self) {
-        for host in 0..self.hosts.len() {
-            let at = Time(self.dice.between(0, 300_000));
-            self.queue.plan(at, Event::Start { host });
-        }
-        self.populate();
-        self.queue.plan(Time(self.drawn.warmup_us), Event::Nemesis);
-        self.queue.plan(Time::default(), Event::Watch);
-        self.queue.plan(Time(self.drawn.warmup_us + self.drawn.chaos_us), Event::Heal);
-    }
-
-    fn happen(&mut self, event: Event) {
-        match event {
-            Event::Tick { host, life } => self.tick(host, life),
-            Event::Stored { host, life } => self.store_finishes(host, life),
-            Event::Die { host, life } => self.die(host, life),
-            Event::Snapshot { host, life } => self.snapshot_finishes(host, life),
-            Event::Start { host } => self.start_process(host),
-            Event::Arrival(end) => self.arrive(end),
-            Event::Dial { from, life, to } => self.dial_arrives(from, life, to),
-            Event::Dialled { end, to } => self.dial_succeeds(end, to),
-            Event::DialFailed { from, life, to } => self.dial_fails(from, life, to),
-            Event::Lost(end) => self.tell_loss(end),
-            Event::ElectionDial { from, life, to } => self.election_dial(from, life, to),
-            Event::ElectionUp { host, peer, generation } => self.election_up(host, peer, generation),
-            Event::ElectionLost { host, peer, generation } => self.election_lost(host, peer, generation),
-            Event::Votes { host, peer } => self.votes_arrive(host, peer),
-            Event::ToMember { conn } => self.client_to_member(conn),
-            Event::ToClient { conn } => self.member_to_client(conn),
-            Event::Client { client, plan, wake } => self.wake_client(client, plan, wake),
-            Event::Nemesis => self.next_fault(),
-            Event::Undo { fault } => self.undo(fault),
-            Event::Cut { pair, block, for_us } => self.cut_sight(pair, block, for_us),
-            Event::Watch => self.watch(),
-            Event::Act(act) => self.act_as_told(act),
-            Event::Heal => self.heal(),
-            Event::Look => self.look(),
-            Event::Planned(wake) => self.wake_slot(wake),
-        }
-    }
-
+impl Clockwork {
     fn plan(&mut self, delay_us: u64, event: Event) {
         self.queue.plan(self.now + delay_us, event);
-    }
-
-    /// True while the process that an event was planned for still runs.
-    fn lives(&self, host: HostIndex, life: u64) -> bool {
-        self.hosts[host].life == life && self.hosts[host].process.is_some()
-    }
-
-    /// The delay of a message on a link, as drawn for this one message.
-    fn link_delay(&mut self, from: HostIndex, to: HostIndex) -> u64 {
-        let usual = self.links.delay_us(from, to) + self.dice.between(0, self.drawn.jitter_us);
-        if self.dice.chance(self.drawn.spike) {
-            usual + self.dice.between(0, self.drawn.spike_us)
-        } else {
-            usual
-        }
     }
 
     /// How long after the fact a loss is noticed.
@@ -386,25 +179,169 @@ impl<F: Factory> World<F> {
         self.trace.line(self.now, 0, verb, figures, text);
     }
 
+    fn tick_delay(&mut self) -> u64 {
+        let tick = u64::try_from(TICK.as_micros()).expect("a tick is short");
+        tick + self.dice.between(0, self.drawn.tick_jitter_us)
+    }
+}
+
+impl<F: Factory> Ensemble<F> {
+    /// True while the process that an event was planned for still runs.
+    fn lives(&self, host: HostIndex, life: u64) -> bool {
+        self.hosts[host].life == life && self.hosts[host].process.is_some()
+    }
+
+    /// The delay of a message on a link, as drawn for this one message.
+    fn link_delay(&self, clock: &mut Clockwork, from: HostIndex, to: HostIndex) -> u64 {
+        let usual = self.links.delay_us(from, to) + clock.dice.between(0, clock.drawn.jitter_us);
+        if clock.dice.chance(clock.drawn.spike) {
+            usual + clock.dice.between(0, clock.drawn.spike_us)
+        } else {
+            usual
+        }
+    }
+}
+
+impl Population {
+    fn begin<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+        for host in 0..ensemble.hosts.len() {
+            let at = Time(clock.dice.between(0, 300_000));
+            clock.queue.plan(at, Event::Start { host });
+        }
+        self.populate(clock, ensemble);
+        clock.queue.plan(Time(clock.drawn.warmup_us), Event::Nemesis);
+        clock.queue.plan(Time::default(), Event::Watch);
+        clock.queue.plan(Time(clock.drawn.warmup_us + clock.drawn.chaos_us), Event::Heal);
+    }
+}
+
+impl Oracle {
     /// The first violation counts.
-    fn convict(&mut self, rule: Rule, sentence: String) {
+    fn convict(&mut self, clock: &mut Clockwork, rule: Rule, sentence: String) {
         if self.violation.is_none() {
-            self.world_line("violation", [0, 0], || format!("{}: {sentence}", rule.name()));
-            self.violation = Some(Violation { rule, at_us: self.now.0, sentence });
+            clock.world_line("violation", [0, 0], || format!("{}: {sentence}", rule.name()));
+            self.violation = Some(Violation { rule, at_us: clock.now.0, sentence });
         }
     }
 
     /// A finding of the judge inside, if anybody asked for it.
-    fn judged(&mut self, finding: Finding) {
+    fn judged(&mut self, clock: &mut Clockwork, finding: Finding) {
         if let Err((rule, sentence)) = finding
-            && self.options.look_inside
+            && clock.options.look_inside
         {
-            self.convict(rule, sentence);
+            self.convict(clock, rule, sentence);
+        }
+    }
+}
+
+impl<F: Factory> World<F> {
+    /// A world as its seed draws it, before anything happened.
+    pub(crate) fn new(seed: u64, options: Options, factory: F) -> Self {
+        let mut dice = Dice::new(seed);
+        let drawn = Drawn::new(seed, options.only, &mut dice);
+        Self::of(drawn, dice, options, factory)
+    }
+
+    /// The world of these options, drawn or not.
+    pub(crate) fn of(drawn: Drawn, mut dice: Dice, options: Options, factory: F) -> Self {
+        let ensemble = Ensemble::new(&drawn, &mut dice, factory, options.mutant);
+        let record = Record::new(&drawn, &mut dice);
+        Self {
+            ensemble,
+            chaos: Chaos::new(&drawn, &dice),
+            population: Population::new(&drawn, record),
+            oracle: Oracle::new(&drawn),
+            clock: Clockwork::new(drawn, dice, options),
+            planned: None,
+            prompt: Prompt::default(),
         }
     }
 
-    fn tick_delay(&mut self) -> u64 {
-        let tick = u64::try_from(TICK.as_micros()).expect("a tick is short");
-        tick + self.dice.between(0, self.drawn.tick_jitter_us)
+    /// Lives through everything that happens.
+    pub(crate) fn run(&mut self) {
+        self.population.begin(&mut self.clock, &self.ensemble);
+        let mut events = 0;
+        while self.oracle.violation.is_none() && self.clock.stage != Stage::Over {
+            let Some((at, event)) = self.clock.queue.pop() else { break };
+            events += 1;
+            assert!(events < MAX_EVENTS, "a world goes on for ever");
+            if self.clock.reduction.end_us.is_some_and(|end| at.0 > end) {
+                break;
+            }
+            self.clock.now = at;
+            self.happen(event);
+        }
+        if self.oracle.violation.is_none() {
+            self.population.check_history(&mut self.clock, &mut self.oracle);
+        }
+    }
+
+    /// What came of it.
+    pub(crate) fn into_outcome(mut self, panic: Option<String>) -> Outcome {
+        if let Some(message) = panic {
+            self.oracle.convict(&mut self.clock, Rule::Panic, message);
+        }
+        self.clock.counters.virtual_ms = self.clock.now.0 / 1000;
+        self.clock.counters.elections = self.oracle.judge.epochs();
+        self.clock.counters.memberships = self.oracle.judge.memberships();
+        self.clock.counters.local_writes = self.oracle.judge.local_writes();
+        Outcome {
+            // As it was drawn: a healed world has changed its own copy.
+            drawn: Drawn::of(self.clock.drawn.seed, self.clock.options.only),
+            violation: self.oracle.violation,
+            counters: self.clock.counters,
+            trace_hash: self.clock.trace.hash(),
+            trace: self.clock.trace.into_lines(),
+            election_ms: self.oracle.election_us.map(|us| us / 1000),
+            undecided: self.population.record.undecided,
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Tick { host, life } => self.tick(host, life),
+            Event::Stored { host, life } => self.store_finishes(host, life),
+            Event::Die { host, life } => self.die(host, life),
+            Event::Snapshot { host, life } => self.snapshot_finishes(host, life),
+            Event::Start { host } => {
+                self.chaos.start_process(&mut self.clock, &mut self.ensemble, &mut self.oracle, host)
+            }
+            Event::Arrival(end) => self.arrive(end),
+            Event::Dial { from, life, to } => self.dial_arrives(from, life, to),
+            Event::Dialled { end, to } => self.dial_succeeds(end, to),
+            Event::DialFailed { from, life, to } => self.dial_fails(from, life, to),
+            Event::Lost(end) => self.tell_loss(end),
+            Event::ElectionDial { from, life, to } => {
+                self.ensemble.election_dial(&mut self.clock, from, life, to)
+            }
+            Event::ElectionUp { host, peer, generation } => self.election_up(host, peer, generation),
+            Event::ElectionLost { host, peer, generation } => self.election_lost(host, peer, generation),
+            Event::Votes { host, peer } => self.votes_arrive(host, peer),
+            Event::ToMember { conn } => self.client_to_member(conn),
+            Event::ToClient { conn } => self.member_to_client(conn),
+            Event::Client { client, plan, wake } => self.population.wake_client(
+                &mut self.clock,
+                &self.ensemble,
+                &mut self.oracle,
+                client,
+                plan,
+                wake,
+            ),
+            Event::Nemesis => self.next_fault(),
+            Event::Undo { fault } => self.undo(fault),
+            Event::Cut { pair, block, for_us } => self.chaos.cut_sight(
+                &mut self.clock,
+                &mut self.ensemble,
+                &mut self.oracle,
+                pair,
+                block,
+                for_us,
+            ),
+            Event::Watch => self.watch(),
+            Event::Act(act) => self.act_as_told(act),
+            Event::Heal => self.heal(),
+            Event::Look => self.look(),
+            Event::Planned(wake) => self.wake_slot(wake),
+        }
     }
 }

@@ -6,11 +6,12 @@
 use node_core::{Factory, Role};
 
 use super::machine::around_zero;
-use super::{Event, World};
-use crate::dice::{Dice, HALF, Part};
+use super::{Chaos, Clockwork, Ensemble, Event, Oracle, World};
 use crate::network::{Block, HostIndex};
+use crate::part::Part;
 use crate::script::{DiskTurn, Transition};
 use harness_core::fault::SwarmFault;
+use harness_world::dice::{Dice, HALF};
 
 /// Faults in force at once, at most.
 const MAX_FAULTS: usize = 24;
@@ -41,33 +42,14 @@ pub(super) enum Undo {
     Restore(HostIndex),
 }
 
-impl<F: Factory> World<F> {
-    /// Injects the next fault and plans the one after it.
-    pub(super) fn next_fault(&mut self) {
-        if !self.in_chaos() {
-            return;
-        }
-        self.fate = Dice::part(self.drawn.seed, Part::Turn(self.turn));
-        self.turn += 1;
-        let delay = self.fate.around(self.drawn.fault_every_us);
-        self.plan(delay.max(1), Event::Nemesis);
-        if self.reduction.turns.contains(&(self.turn - 1)) {
-            return;
-        }
-        if self.faults.len() < MAX_FAULTS
-            && let Some(kind) = self.choose_fault()
-        {
-            self.inject(kind);
-        }
-    }
-
-    fn choose_fault(&mut self) -> Option<SwarmFault> {
-        let sum: u64 = self.drawn.weights.iter().sum();
+impl Chaos {
+    fn choose_fault(&mut self, clock: &Clockwork) -> Option<SwarmFault> {
+        let sum: u64 = clock.drawn.weights.iter().sum();
         if sum == 0 {
             return None;
         }
         let mut drawn = self.fate.between(0, sum - 1);
-        SwarmFault::ALL.into_iter().zip(self.drawn.weights).find_map(|(kind, weight)| {
+        SwarmFault::ALL.into_iter().zip(clock.drawn.weights).find_map(|(kind, weight)| {
             if drawn < weight {
                 return Some(kind);
             }
@@ -76,68 +58,14 @@ impl<F: Factory> World<F> {
         })
     }
 
-    fn inject(&mut self, kind: SwarmFault) {
-        self.world_line("fault", [u64::from(self.drawn.weights[kind as usize] > 0), 0], || {
-            kind.name().to_owned()
-        });
-        match kind {
-            SwarmFault::KillOne => {
-                let host = self.anyone();
-                self.crash_for_a_while(host);
-            }
-            SwarmFault::KillLeader => {
-                let host = self.leader();
-                self.crash_for_a_while(host);
-            }
-            SwarmFault::KillMany => self.crash_many(),
-            SwarmFault::PauseOne => {
-                let host = self.anyone();
-                self.pause_for_a_while(host);
-            }
-            SwarmFault::PauseLeader => {
-                let host = self.leader();
-                self.pause_for_a_while(host);
-            }
-            SwarmFault::PartitionHalves => {
-                let sides: Vec<bool> = (0..self.hosts.len()).map(|_| self.fate.chance(HALF)).collect();
-                self.partition(&sides);
-            }
-            SwarmFault::PartitionLeader => {
-                let host = self.leader();
-                self.isolate(host);
-            }
-            SwarmFault::DeposeLeader => self.depose(),
-            SwarmFault::PartitionOne => {
-                let host = self.anyone();
-                self.isolate(host);
-            }
-            SwarmFault::PartitionRing => self.ring(),
-            SwarmFault::PartitionBridge => self.bridge(),
-            SwarmFault::PartitionOnewayDeaf => self.deaf_leader(),
-            SwarmFault::PartitionOnewayMute => self.mute_leader(),
-            SwarmFault::PartitionRandom => self.one_way(),
-            SwarmFault::PartitionSwizzle => self.swizzle(),
-            SwarmFault::Reset => self.reset(),
-            SwarmFault::SlowDisk => self.slow_disk(),
-            SwarmFault::FailSync => self.fail_sync(),
-            SwarmFault::FillDisk => self.fill_disk(),
-            SwarmFault::RotDisk => self.rot_disk(),
-            SwarmFault::KillInPhase => self.set_trap(),
-            SwarmFault::ClockBump => self.wall_jump(),
-            SwarmFault::ClockDrift => self.wall_drift(),
-            SwarmFault::Suspend => self.suspend(),
-            SwarmFault::CutClients => self.cut_clients(),
-        }
-    }
-
-    pub(super) fn anyone(&mut self) -> HostIndex {
-        self.fate.index(self.hosts.len())
+    pub(super) fn anyone<F: Factory>(&mut self, ensemble: &Ensemble<F>) -> HostIndex {
+        self.fate.index(ensemble.hosts.len())
     }
 
     /// Whoever leads; anyone when nobody does.
-    pub(super) fn leader(&mut self) -> HostIndex {
+    pub(super) fn leader<F: Factory>(&mut self, ensemble: &Ensemble<F>) -> HostIndex {
         let leads = |established: bool| {
-            self.hosts.iter().position(|host| {
+            ensemble.hosts.iter().position(|host| {
                 host.process.as_ref().is_some_and(|process| {
                     process.role == Role::Leading && process.established == established
                 })
@@ -145,45 +73,181 @@ impl<F: Factory> World<F> {
         };
         match leads(true).or_else(|| leads(false)) {
             Some(host) => host,
-            None => self.anyone(),
+            None => self.anyone(ensemble),
         }
     }
 
-    pub(super) fn lasts_a_while(&mut self, undo: Undo) {
-        let duration_us = self.fate.around(self.drawn.fault_us).max(1);
-        self.lasts(undo, duration_us);
+    pub(super) fn lasts_a_while(&mut self, clock: &mut Clockwork, undo: Undo) {
+        let duration_us = self.fate.around(clock.drawn.fault_us).max(1);
+        self.lasts(clock, undo, duration_us);
     }
 
     /// Notes how a fault ends and plans that end.
-    pub(super) fn lasts(&mut self, undo: Undo, duration_us: u64) {
+    pub(super) fn lasts(&mut self, clock: &mut Clockwork, undo: Undo, duration_us: u64) {
         let fault = self.next_fault;
         self.next_fault += 1;
         self.faults.insert(fault, undo);
-        self.plan(duration_us, Event::Undo { fault });
+        clock.plan(duration_us, Event::Undo { fault });
+    }
+
+    fn pause_for_a_while<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+        host: HostIndex,
+    ) {
+        let life = ensemble.hosts[host].life;
+        if ensemble.pause(clock, oracle, host) {
+            self.lasts_a_while(clock, Undo::Resume(host, life));
+        }
+    }
+
+    fn wall_jump<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble<F>) {
+        let host = self.anyone(ensemble);
+        let jump = i64::try_from(self.fate.between(0, 2 * MAX_JUMP_MS)).expect("a bounded jump");
+        let centre = i64::try_from(MAX_JUMP_MS).expect("a bounded jump");
+        ensemble.hosts[host].clock.wall_offset_ms = jump - centre;
+        ensemble.write_down_clock(clock, host, 0);
+        clock.counters.wall_jumps += 1;
+    }
+
+    fn wall_drift<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble<F>) {
+        let host = self.anyone(ensemble);
+        ensemble.hosts[host].clock.wall_pace_ppm = around_zero(&mut self.fate, MAX_DRIFT_PPM);
+        ensemble.write_down_clock(clock, host, 0);
+        clock.counters.wall_drifts += 1;
+    }
+
+    /// The monotonic clock has gone on while nothing ran.
+    fn suspend<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+    ) {
+        let host = self.anyone(ensemble);
+        let jump_us = self.fate.scale(10_000, MAX_SUSPENSION_US);
+        ensemble.hosts[host].clock.mono_offset += jump_us;
+        oracle.patience.jumped(host);
+        ensemble.write_down_clock(clock, host, jump_us);
+        clock.counters.suspensions += 1;
+    }
+}
+
+impl<F: Factory> World<F> {
+    /// Injects the next fault and plans the one after it.
+    pub(super) fn next_fault(&mut self) {
+        if !self.clock.in_chaos() {
+            return;
+        }
+        self.chaos.fate = Dice::part(self.clock.drawn.seed, Part::Turn(self.chaos.turn));
+        self.chaos.turn += 1;
+        let delay = self.chaos.fate.around(self.clock.drawn.fault_every_us);
+        self.clock.plan(delay.max(1), Event::Nemesis);
+        if self.clock.reduction.turns.contains(&(self.chaos.turn - 1)) {
+            return;
+        }
+        if self.chaos.faults.len() < MAX_FAULTS
+            && let Some(kind) = self.chaos.choose_fault(&self.clock)
+        {
+            self.inject(kind);
+        }
+    }
+
+    fn inject(&mut self, kind: SwarmFault) {
+        self.clock.world_line("fault", [u64::from(self.clock.drawn.weights[kind as usize] > 0), 0], || {
+            kind.name().to_owned()
+        });
+        match kind {
+            SwarmFault::KillOne => {
+                let host = self.chaos.anyone(&self.ensemble);
+                self.crash_for_a_while(host);
+            }
+            SwarmFault::KillLeader => {
+                let host = self.chaos.leader(&self.ensemble);
+                self.crash_for_a_while(host);
+            }
+            SwarmFault::KillMany => self.crash_many(),
+            SwarmFault::PauseOne => {
+                let host = self.chaos.anyone(&self.ensemble);
+                self.chaos.pause_for_a_while(&mut self.clock, &mut self.ensemble, &mut self.oracle, host);
+            }
+            SwarmFault::PauseLeader => {
+                let host = self.chaos.leader(&self.ensemble);
+                self.chaos.pause_for_a_while(&mut self.clock, &mut self.ensemble, &mut self.oracle, host);
+            }
+            SwarmFault::PartitionHalves => {
+                let sides: Vec<bool> =
+                    (0..self.ensemble.hosts.len()).map(|_| self.chaos.fate.chance(HALF)).collect();
+                self.chaos.partition(&mut self.clock, &mut self.ensemble, &mut self.oracle, &sides);
+            }
+            SwarmFault::PartitionLeader => {
+                let host = self.chaos.leader(&self.ensemble);
+                self.chaos.isolate(&mut self.clock, &mut self.ensemble, &mut self.oracle, host);
+            }
+            SwarmFault::DeposeLeader => {
+                self.chaos.depose(&mut self.clock, &mut self.ensemble, &mut self.oracle)
+            }
+            SwarmFault::PartitionOne => {
+                let host = self.chaos.anyone(&self.ensemble);
+                self.chaos.isolate(&mut self.clock, &mut self.ensemble, &mut self.oracle, host);
+            }
+            SwarmFault::PartitionRing => {
+                self.chaos.ring(&mut self.clock, &mut self.ensemble, &mut self.oracle)
+            }
+            SwarmFault::PartitionBridge => {
+                self.chaos.bridge(&mut self.clock, &mut self.ensemble, &mut self.oracle)
+            }
+            SwarmFault::PartitionOnewayDeaf => {
+                self.chaos.deaf_leader(&mut self.clock, &mut self.ensemble, &mut self.oracle)
+            }
+            SwarmFault::PartitionOnewayMute => {
+                self.chaos.mute_leader(&mut self.clock, &mut self.ensemble, &mut self.oracle)
+            }
+            SwarmFault::PartitionRandom => {
+                self.chaos.one_way(&mut self.clock, &mut self.ensemble, &mut self.oracle)
+            }
+            SwarmFault::PartitionSwizzle => self.chaos.swizzle(&mut self.clock, &self.ensemble),
+            SwarmFault::Reset => self.chaos.reset(&mut self.clock, &mut self.ensemble, &mut self.oracle),
+            SwarmFault::SlowDisk => self.chaos.slow_disk(&mut self.clock, &mut self.ensemble),
+            SwarmFault::FailSync => self.chaos.fail_sync(&mut self.clock, &self.ensemble),
+            SwarmFault::FillDisk => self.chaos.fill_disk(&mut self.clock, &self.ensemble),
+            SwarmFault::RotDisk => self.rot_disk(),
+            SwarmFault::KillInPhase => self.set_trap(),
+            SwarmFault::ClockBump => self.chaos.wall_jump(&mut self.clock, &mut self.ensemble),
+            SwarmFault::ClockDrift => self.chaos.wall_drift(&mut self.clock, &mut self.ensemble),
+            SwarmFault::Suspend => self.chaos.suspend(&mut self.clock, &mut self.ensemble, &mut self.oracle),
+            SwarmFault::CutClients => self.cut_clients(),
+        }
     }
 
     pub(super) fn undo(&mut self, fault: u64) {
-        match self.faults.remove(&fault) {
+        match self.chaos.faults.remove(&fault) {
             None => {}
-            Some(Undo::Start(host)) => self.start_process(host),
+            Some(Undo::Start(host)) => {
+                self.chaos.start_process(&mut self.clock, &mut self.ensemble, &mut self.oracle, host)
+            }
             Some(Undo::Resume(host, life)) => self.resume(host, life),
             Some(Undo::Unblock(links, block)) => {
-                self.world_line("unblock", [fault, 0], || format!("{links:?}"));
+                self.clock.world_line("unblock", [fault, 0], || format!("{links:?}"));
                 for (from, to) in links {
-                    self.unblock(from, to, block);
+                    self.ensemble.unblock(&mut self.clock, &mut self.oracle, from, to, block);
                 }
             }
-            Some(Undo::HalfOpen(one, other)) if self.in_chaos() => self.half_open(one, other),
+            Some(Undo::HalfOpen(one, other)) if self.clock.in_chaos() => {
+                self.ensemble.half_open(&mut self.clock, &mut self.oracle, one, other)
+            }
             Some(Undo::HalfOpen(..)) => {}
             Some(Undo::Empty(host)) => {
-                self.write_down(|_| Transition::Disk { host, turns: DiskTurn::Roomy });
-                self.hosts[host].disk.set_full(false);
-                self.start_process(host);
+                self.clock.write_down(|| Transition::Disk { host, turns: DiskTurn::Roomy });
+                self.ensemble.hosts[host].disk.set_full(false);
+                self.chaos.start_process(&mut self.clock, &mut self.ensemble, &mut self.oracle, host);
             }
             Some(Undo::Restore(host)) => {
-                self.write_down(|_| Transition::Disk { host, turns: DiskTurn::Restored });
-                self.restore(host);
-                self.start_process(host);
+                self.clock.write_down(|| Transition::Disk { host, turns: DiskTurn::Restored });
+                self.ensemble.restore(host);
+                self.chaos.start_process(&mut self.clock, &mut self.ensemble, &mut self.oracle, host);
             }
         }
     }
@@ -191,71 +255,38 @@ impl<F: Factory> World<F> {
     /// Ends every fault.
     pub(super) fn undo_all(&mut self) {
         // Disks first: a process that starts must find a sound one.
-        for host in 0..self.hosts.len() {
-            self.pardon(host);
+        for host in 0..self.ensemble.hosts.len() {
+            self.ensemble.pardon(&mut self.clock, host);
         }
-        while let Some((fault, _)) = self.faults.first_key_value() {
+        while let Some((fault, _)) = self.chaos.faults.first_key_value() {
             let fault = *fault;
             self.undo(fault);
         }
-        for host in 0..self.hosts.len() {
-            self.start_process(host);
+        for host in 0..self.ensemble.hosts.len() {
+            self.chaos.start_process(&mut self.clock, &mut self.ensemble, &mut self.oracle, host);
         }
     }
 
     pub(super) fn crash_for_a_while(&mut self, host: HostIndex) {
         self.doom(host);
-        self.lasts_a_while(Undo::Start(host));
+        self.chaos.lasts_a_while(&mut self.clock, Undo::Start(host));
     }
 
     fn crash_many(&mut self) {
-        let all = self.fate.chance(HALF);
-        for host in 0..self.hosts.len() {
-            if all || self.fate.chance(HALF) {
+        let all = self.chaos.fate.chance(HALF);
+        for host in 0..self.ensemble.hosts.len() {
+            if all || self.chaos.fate.chance(HALF) {
                 self.crash(host);
-                self.lasts_a_while(Undo::Start(host));
+                self.chaos.lasts_a_while(&mut self.clock, Undo::Start(host));
             }
         }
     }
 
-    fn pause_for_a_while(&mut self, host: HostIndex) {
-        let life = self.hosts[host].life;
-        if self.pause(host) {
-            self.lasts_a_while(Undo::Resume(host, life));
-        }
-    }
-
-    fn wall_jump(&mut self) {
-        let host = self.anyone();
-        let jump = i64::try_from(self.fate.between(0, 2 * MAX_JUMP_MS)).expect("a bounded jump");
-        let centre = i64::try_from(MAX_JUMP_MS).expect("a bounded jump");
-        self.hosts[host].clock.wall_offset_ms = jump - centre;
-        self.write_down_clock(host, 0);
-        self.counters.wall_jumps += 1;
-    }
-
-    fn wall_drift(&mut self) {
-        let host = self.anyone();
-        self.hosts[host].clock.wall_pace_ppm = around_zero(&mut self.fate, MAX_DRIFT_PPM);
-        self.write_down_clock(host, 0);
-        self.counters.wall_drifts += 1;
-    }
-
-    /// The monotonic clock has gone on while nothing ran.
-    fn suspend(&mut self) {
-        let host = self.anyone();
-        let jump_us = self.fate.scale(10_000, MAX_SUSPENSION_US);
-        self.hosts[host].clock.mono_offset += jump_us;
-        self.patience.jumped(host);
-        self.write_down_clock(host, jump_us);
-        self.counters.suspensions += 1;
-    }
-
     fn cut_clients(&mut self) {
-        for client in 0..self.clients.len() {
-            if self.fate.chance(HALF) {
-                self.counters.client_cuts += 1;
-                self.cut_client(client);
+        for client in 0..self.population.clients.len() {
+            if self.chaos.fate.chance(HALF) {
+                self.clock.counters.client_cuts += 1;
+                self.population.cut_client(&mut self.clock, client);
             }
         }
     }

@@ -15,18 +15,23 @@ use node_wire::quorum::{ForwardedRequest, PacketType, QuorumPacket};
 use node_wire::txn::{Entry, Txn};
 use workloads::{Op, Outcome};
 
-use super::World;
 use super::membership::show_membership;
+use super::{Ensemble, Population, World};
 use crate::client;
 use crate::network::{EndId, HostIndex};
 
-impl<F: Factory> World<F> {
+impl Population {
     /// An effect as a reader of the protocol wants to see it; nothing of what is said often and means little.
-    pub(super) fn describe_effect(&self, host: HostIndex, effect: &Effect) -> String {
+    pub(super) fn describe_effect<F: Factory>(
+        &self,
+        ensemble: &Ensemble<F>,
+        host: HostIndex,
+        effect: &Effect,
+    ) -> String {
         let me = host + 1;
         let peer = |conn| {
             let end = EndId::of(conn).other();
-            self.conns[end.conn].ends[end.end].host + 1
+            ensemble.conns[end.conn].ends[end.end].host + 1
         };
         match effect {
             Effect::Store { op, .. } => format!("s{me} {}", store(op)),
@@ -56,29 +61,13 @@ impl<F: Factory> World<F> {
             Effect::Halt { reason } => format!("s{me} stops: {reason}"),
         }
     }
+}
 
-    /// What arrived, where the line itself does not say it.
-    pub(super) fn describe_arrival(&self, input: &Input, several: bool) -> String {
-        match input {
-            Input::Packet { packet: arrived, .. } if several && arrived.kind != PacketType::Ping => {
-                format!("gets {}", packet(arrived))
-            }
-            Input::Packet { packet: arrived, .. }
-                if matches!(arrived.kind, PacketType::Proposal | PacketType::Request) =>
-            {
-                packet(arrived)
-            }
-            Input::ClientConnect { request, .. } if request.session.0 == 0 => "a new session".to_owned(),
-            Input::ClientConnect { request, .. } => format!("session {}", request.session),
-            Input::ClientRequest { request, .. } => asked(request.op, &request.body),
-            _ => String::new(),
-        }
-    }
-
+impl<F: Factory> World<F> {
     /// How each member stands.
     pub(crate) fn standings(&self) -> Vec<String> {
         let one = |(index, host): (usize, &crate::host::Host<F>)| {
-            let durable = self.judge.durable(index);
+            let durable = self.oracle.judge.durable(index);
             match host.process.as_ref().map(|process| process.member().status()) {
                 None => format!("s{} is down; its disk holds the log up to {durable}", index + 1),
                 Some(status) => format!(
@@ -93,7 +82,7 @@ impl<F: Factory> World<F> {
                 ),
             }
         };
-        self.hosts.iter().enumerate().map(one).collect()
+        self.ensemble.hosts.iter().enumerate().map(one).collect()
     }
 }
 
@@ -218,6 +207,24 @@ fn asked(op: i32, body: &bytes::Bytes) -> String {
         _ => Ok(String::new()),
     };
     op + &what.unwrap_or_else(|error| format!(" ({error})"))
+}
+
+/// What arrived, where the line itself does not say it.
+pub(super) fn describe_arrival(input: &Input, several: bool) -> String {
+    match input {
+        Input::Packet { packet: arrived, .. } if several && arrived.kind != PacketType::Ping => {
+            format!("gets {}", packet(arrived))
+        }
+        Input::Packet { packet: arrived, .. }
+            if matches!(arrived.kind, PacketType::Proposal | PacketType::Request) =>
+        {
+            packet(arrived)
+        }
+        Input::ClientConnect { request, .. } if request.session.0 == 0 => "a new session".to_owned(),
+        Input::ClientConnect { request, .. } => format!("session {}", request.session),
+        Input::ClientRequest { request, .. } => asked(request.op, &request.body),
+        _ => String::new(),
+    }
 }
 
 /// Operations by ZooKeeper's names.

@@ -16,12 +16,12 @@ use workloads::Op;
 use workloads::op::{Body, Object};
 use zookeeper_mapping::{Answer, outcome};
 
-use super::{World, notes};
+use super::{Clockwork, Ensemble, Oracle, Population, notes};
 use crate::client::{self, Open, Purpose, Wake};
 use crate::outcome::Rule;
 use crate::scout::Quest;
 use crate::script::{Deed, Transition};
-use crate::time::Time;
+use harness_world::time::Time;
 
 /// How often a client looks whether there is something to do while there is not.
 const IDLE_US: u64 = 20_000;
@@ -29,37 +29,54 @@ const IDLE_US: u64 = 20_000;
 /// How long the client that reads everything last thinks before each.
 const LAST_READS_US: u64 = 1_000;
 
-impl<F: Factory> World<F> {
-    pub(super) fn act(&mut self, index: usize) {
+impl Clockwork {
+    fn count(&mut self, object: Object) {
+        match object {
+            Object::Register => {}
+            Object::Set => self.counters.adds += 1,
+            Object::List => self.counters.appends += 1,
+            Object::Numbers | Object::Names | Object::Session => self.counters.visits += 1,
+        }
+    }
+}
+
+impl Population {
+    pub(super) fn act<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+    ) {
         if !self.clients[index].ready {
             return;
         }
         if self.record.closing {
-            self.say_goodbye(index);
+            self.say_goodbye(clock, oracle, index);
             return;
         }
-        if self.rests(index) {
-            return self.set_timer(index, IDLE_US, Wake::Act);
+        if self.rests(clock, index) {
+            return self.set_timer(clock, index, IDLE_US, Wake::Act);
         }
         if self.clients[index].scout.only {
             if self.record.quiet {
-                self.set_timer(index, IDLE_US, Wake::Act);
+                self.set_timer(clock, index, IDLE_US, Wake::Act);
             } else {
-                self.scouts(index);
+                self.scouts(clock, oracle, index);
             }
             return;
         }
         if self.clients[index].prober.only {
             if self.record.quiet {
-                self.set_timer(index, IDLE_US, Wake::Act);
+                self.set_timer(clock, index, IDLE_US, Wake::Act);
             } else {
-                self.probers(index);
+                self.probers(clock, ensemble, oracle, index);
             }
             return;
         }
         match self.next_operation(index) {
-            Some((job, op)) => self.invoke(index, job, op),
-            None => self.set_timer(index, IDLE_US, Wake::Act),
+            Some((job, op)) => self.invoke(clock, ensemble, oracle, index, job, op),
+            None => self.set_timer(clock, index, IDLE_US, Wake::Act),
         }
     }
 
@@ -78,30 +95,39 @@ impl<F: Factory> World<F> {
     }
 
     /// A client ends its session, and all is over for it.
-    pub(super) fn say_goodbye(&mut self, index: usize) {
-        self.write_down(|_| Transition::Asks { client: index, deed: Deed::Goodbye });
+    pub(super) fn say_goodbye(&mut self, clock: &mut Clockwork, oracle: &mut Oracle, index: usize) {
+        clock.write_down(|| Transition::Asks { client: index, deed: Deed::Goodbye });
         let frame = self.clients[index].goodbye();
-        self.ask(index, vec![frame]);
+        self.ask(clock, oracle, index, vec![frame]);
     }
 
-    pub(super) fn invoke(&mut self, index: usize, job: usize, op: Op) {
-        self.write_down(|world| {
-            let kind = world.record.loads[world.clients[index].jobs[job].load].workload.kind();
+    pub(super) fn invoke<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+        job: usize,
+        op: Op,
+    ) {
+        clock.write_down(|| {
+            let load = self.clients[index].jobs[job].load;
+            let kind = self.record.loads[load].workload.kind();
             Transition::Asks { client: index, deed: Deed::Operation(kind, Box::new(op.clone())) }
         });
         let client = &mut self.clients[index];
         let frames = client.frames_of(&op);
-        let line = op.event(client.jobs[job].process, self.now.as_ns());
+        let line = op.event(client.jobs[job].process, clock.now.as_ns());
         let leaves_silently = frames.is_empty();
         client.open = Some(Open { job, op });
         self.push(index, job, line);
         if leaves_silently {
-            self.complete(index, &Answer::Abandoned);
-            self.hang_up(index);
+            self.complete(clock, oracle, index, &Answer::Abandoned);
+            self.hang_up(clock, index);
             self.clients[index].session = None;
-            self.on_lost(index, "walked out");
+            self.on_lost(clock, ensemble, oracle, index, "walked out");
         } else {
-            self.ask(index, frames);
+            self.ask(clock, oracle, index, frames);
         }
     }
 
@@ -116,16 +142,22 @@ impl<F: Factory> World<F> {
     }
 
     /// The open operation of a client ends.
-    pub(super) fn complete(&mut self, index: usize, answer: &Answer) {
+    pub(super) fn complete(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        index: usize,
+        answer: &Answer,
+    ) {
         let client = &mut self.clients[index];
         let Some(Open { job, op }) = client.open.take() else { return };
         let process = client.jobs[job].process;
         let load = client.jobs[job].load;
         let outcome = outcome(&op, answer);
         self.record.loads[load].workload.complete(process, &op, &outcome);
-        let line = outcome.event(&op, process, self.now.as_ns());
+        let line = outcome.event(&op, process, clock.now.as_ns());
         let figures = [process, u64::try_from(self.record.loads[load].history.len()).unwrap_or(0)];
-        self.world_line("op", figures, || {
+        clock.world_line("op", figures, || {
             format!(
                 "p{process} {} k{} {} -> {:?} {}",
                 op.function(),
@@ -135,13 +167,13 @@ impl<F: Factory> World<F> {
                 outcome.value
             )
         });
-        self.remark(|_| notes::completion(index, &op, &outcome));
-        self.show(&op, &outcome);
+        clock.remark(|| notes::completion(index, &op, &outcome));
+        clock.show(&op, &outcome);
         self.push(index, job, line);
         match outcome.kind {
-            EventKind::Ok => self.counters.ok += 1,
-            EventKind::Info => self.counters.unknown += 1,
-            EventKind::Fail | EventKind::Invoke => self.counters.failed += 1,
+            EventKind::Ok => clock.counters.ok += 1,
+            EventKind::Info => clock.counters.unknown += 1,
+            EventKind::Fail | EventKind::Invoke => clock.counters.failed += 1,
         }
         if outcome.retires() {
             self.clients[index].jobs[job].process = self.record.process();
@@ -150,28 +182,19 @@ impl<F: Factory> World<F> {
         }
         self.record.finished(load, &op, &outcome);
         if let Some(zxid) = changed_at(answer) {
-            self.count(op.object);
-            let finding = self.judge.acknowledged(zxid);
-            self.judged(finding);
+            clock.count(op.object);
+            let finding = oracle.judge.acknowledged(zxid);
+            oracle.judged(clock, finding);
         }
         // Whatever became of it, the client will not use the session again.
         if op.body == Body::Close && outcome.kind != EventKind::Ok {
-            self.note_leaving(index, &Answer::Abandoned);
+            self.note_leaving(clock, index, &Answer::Abandoned);
             self.clients[index].session = None;
         }
     }
 
-    fn count(&mut self, object: Object) {
-        match object {
-            Object::Register => {}
-            Object::Set => self.counters.adds += 1,
-            Object::List => self.counters.appends += 1,
-            Object::Numbers | Object::Names | Object::Session => self.counters.visits += 1,
-        }
-    }
-
     /// A session was opened, or is left, beside the workload's own operations: workloads that judge sessions know.
-    fn note_session(&mut self, index: usize, op: &Op, answer: &Answer, since: Time) {
+    fn note_session(&mut self, clock: &Clockwork, index: usize, op: &Op, answer: &Answer, since: Time) {
         for job in 0..self.clients[index].regular_jobs {
             let client = &self.clients[index];
             let (load, process) = (client.jobs[job].load, client.jobs[job].process);
@@ -182,74 +205,97 @@ impl<F: Factory> World<F> {
             let outcome = outcome(op, answer);
             workload.complete(process, op, &outcome);
             let asked = op.event(process, since.as_ns());
-            let told = outcome.event(op, process, self.now.as_ns());
+            let told = outcome.event(op, process, clock.now.as_ns());
             self.push(index, job, asked);
             self.push(index, job, told);
         }
     }
 
-    pub(super) fn note_opening(&mut self, index: usize, timeout_ms: i32) {
+    pub(super) fn note_opening(&mut self, clock: &Clockwork, index: usize, timeout_ms: i32) {
         let since = self.clients[index].asked_at;
-        self.note_session(index, &Op::open(), &Answer::Opened { timeout_ms }, since);
+        self.note_session(clock, index, &Op::open(), &Answer::Opened { timeout_ms }, since);
     }
 
     /// A client gives its session up, or hears that it has expired.
-    pub(super) fn note_leaving(&mut self, index: usize, answer: &Answer) {
-        self.note_session(index, &Op::abandon(), answer, self.now);
+    pub(super) fn note_leaving(&mut self, clock: &Clockwork, index: usize, answer: &Answer) {
+        self.note_session(clock, index, &Op::abandon(), answer, clock.now);
     }
 
-    pub(super) fn on_reply(&mut self, index: usize, frame: Bytes) {
+    pub(super) fn on_reply<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+        frame: Bytes,
+    ) {
         let (header, body) = client::reply(frame);
         if header.xid == XID_WATCH {
-            self.scout_is_told(index, body);
+            self.scout_is_told(clock, oracle, index, body);
             return;
         }
         if header.xid == XID_PING {
-            self.explain(index, header.zxid, false);
+            self.explain(clock, oracle, index, header.zxid, false);
             return;
         }
         let client = &mut self.clients[index];
         let Some((xid, purpose)) = client.awaited.pop_front() else {
-            self.convict(Rule::Answer, format!("client {index} got a reply {} to nothing", header.xid));
+            oracle.convict(
+                clock,
+                Rule::Answer,
+                format!("client {index} got a reply {} to nothing", header.xid),
+            );
             return;
         };
         if xid != header.xid {
-            self.convict(Rule::Answer, format!("client {index} got reply {} before {xid}", header.xid));
+            oracle.convict(
+                clock,
+                Rule::Answer,
+                format!("client {index} got reply {} before {xid}", header.xid),
+            );
             return;
         }
         let resumes = purpose == Purpose::Quest && client.scout.open.front() == Some(&Quest::Resume);
-        self.explain(index, header.zxid, resumes);
+        self.explain(clock, oracle, index, header.zxid, resumes);
         let client = &mut self.clients[index];
         let Some(session) = &mut client.session else { return };
         if header.zxid < session.seen {
             let sentence =
                 format!("session {} saw {} and then only {}", session.id, session.seen, header.zxid);
-            self.convict(Rule::SessionOrder, sentence);
+            oracle.convict(clock, Rule::SessionOrder, sentence);
             return;
         }
         session.seen = header.zxid;
-        self.prove_answered(index, purpose);
-        self.take_reply(index, purpose, header, body);
+        oracle.prove_answered(index, purpose);
+        self.take_reply(clock, ensemble, oracle, index, purpose, (header, body));
     }
 
-    fn take_reply(&mut self, index: usize, purpose: Purpose, header: ReplyHeader, body: Reader) {
+    fn take_reply<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+        purpose: Purpose,
+        (header, body): (ReplyHeader, Reader),
+    ) {
         if purpose == Purpose::Goodbye {
-            self.leave(index);
+            self.leave(clock, ensemble, oracle, index);
             return;
         }
         if purpose == Purpose::Quest {
-            self.scout_is_answered(index, header, body);
+            self.scout_is_answered(clock, oracle, index, header, body);
             return;
         }
         if purpose == Purpose::Probe {
-            self.probe_is_answered(index, header, body);
+            self.probe_is_answered(clock, ensemble, oracle, index, header, body);
             return;
         }
         let answer = match answer_of(purpose, header, body) {
             Ok(Some(answer)) => answer,
             Ok(None) => return,
             Err(sentence) => {
-                self.convict(Rule::Answer, sentence);
+                oracle.convict(clock, Rule::Answer, sentence);
                 return;
             }
         };
@@ -259,26 +305,32 @@ impl<F: Factory> World<F> {
                 *next = Purpose::Nothing;
             }
         }
-        self.complete(index, &answer);
+        self.complete(clock, oracle, index, &answer);
         if purpose == Purpose::Close {
-            self.leave(index);
+            self.leave(clock, ensemble, oracle, index);
         } else if index == 0 && self.record.quiet {
-            self.set_timer(index, LAST_READS_US, Wake::Act);
+            self.set_timer(clock, index, LAST_READS_US, Wake::Act);
         } else {
-            self.think(index);
+            self.think(clock, index);
         }
     }
 
     /// The session ended as it should.
-    pub(super) fn leave(&mut self, index: usize) {
-        self.hang_up(index);
+    pub(super) fn leave<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+    ) {
+        self.hang_up(clock, index);
         let client = &mut self.clients[index];
         client.session = None;
         client.awaited.clear();
         if self.record.closing {
             client.gone = true;
         } else {
-            self.on_lost(index, "left");
+            self.on_lost(clock, ensemble, oracle, index, "left");
         }
     }
 

@@ -22,11 +22,11 @@ use node_core::{Factory, Role, Status};
 use node_wire::ids::{Epoch, ServerId, Zxid};
 use node_wire::quorum::PacketType;
 
-use super::World;
 use super::membership::{Set, is_quorum, set_of};
+use super::{Clockwork, Ensemble, Oracle};
 use crate::network::{EndId, HostIndex};
 use crate::outcome::Rule;
-use crate::time::Time;
+use harness_world::time::Time;
 
 /// What a link that was cut may still hold back after it passes again, and more.
 const ROOM_US: u64 = 300_000;
@@ -175,7 +175,7 @@ impl Patience {
     }
 }
 
-impl<F: Factory> World<F> {
+impl Clockwork {
     /// Within this a proposal is committed.
     pub(super) fn commit_bound_us(&self) -> u64 {
         let drawn = &self.drawn;
@@ -183,28 +183,43 @@ impl<F: Factory> World<F> {
         let fsync_us = 2 * drawn.fsync_us.1 + drawn.stall_us;
         3 * link_us + 3 * fsync_us + drawn.peer_timeout_ms * 1000 + ROOM_US
     }
+}
 
+impl<F: Factory> Ensemble<F> {
+    /// Whether a member's disk has still to do what it was told before this moment.
+    fn is_behind(&self, host: HostIndex, moment: Time) -> bool {
+        let process = self.hosts[host].process.as_ref();
+        process.and_then(|process| process.store.waits_since()).is_some_and(|since| since < moment)
+    }
+
+    fn promised(&self, host: HostIndex) -> Epoch {
+        let process = self.hosts[host].process.as_ref();
+        process.map_or(Epoch::ZERO, |process| process.member().status().accepted_epoch)
+    }
+}
+
+impl Oracle {
     /// Looks whether what leaders proposed is committed in time.
-    pub(super) fn check_commits(&mut self) {
-        let bound_us = self.commit_bound_us();
-        for host in 0..self.hosts.len() {
-            let awake = self.hosts[host].process.as_ref().is_some_and(|process| process.pauses == 0);
+    pub(super) fn check_commits<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+        let bound_us = clock.commit_bound_us();
+        for host in 0..ensemble.hosts.len() {
+            let awake = ensemble.hosts[host].process.as_ref().is_some_and(|process| process.pauses == 0);
             if !awake {
-                self.patience.slept(host, self.now);
+                self.patience.slept(host, clock.now);
             }
         }
-        for leader in 0..self.hosts.len() {
+        for leader in 0..ensemble.hosts.len() {
             let leads = |role, established| role == Role::Leading && established;
-            let Some(process) = &self.hosts[leader].process else { continue };
+            let Some(process) = &ensemble.hosts[leader].process else { continue };
             let Some((zxid, at)) = self.patience.proposals[leader].front().copied() else { continue };
             if !leads(process.role, process.established)
-                || self.now.since(at) <= bound_us
+                || clock.now.since(at) <= bound_us
                 || self.patience.awake[leader] > at
             {
                 continue;
             }
-            let well = self.well_behind(leader, at);
-            if !self.suffices(set_of(well.iter().copied())) || !self.options.progress {
+            let well = self.well_behind(clock, ensemble, leader, at);
+            if !self.suffices(clock, set_of(well.iter().copied())) || !clock.options.progress {
                 continue;
             }
             let members: Vec<String> = well.iter().map(|host| format!("s{}", host + 1)).collect();
@@ -212,130 +227,149 @@ impl<F: Factory> World<F> {
                 "server {} leads, {} have nothing against {zxid}, and it is not committed after {} ms",
                 leader + 1,
                 members.join(", "),
-                self.now.since(at) / 1000
+                clock.now.since(at) / 1000
             );
-            self.convict(Rule::Liveness, sentence);
+            self.convict(clock, Rule::Liveness, sentence);
         }
     }
 
     /// This leader and the voters that have followed it since then, those of them that nothing has disturbed meanwhile.
-    pub(super) fn well_behind(&self, leader: HostIndex, since: Time) -> Vec<HostIndex> {
-        let voters = self.voters_at_most();
-        let followers = self.patience.followers(self.server(leader), since).filter(|host| *host < voters);
+    pub(super) fn well_behind<F: Factory>(
+        &self,
+        clock: &Clockwork,
+        ensemble: &Ensemble<F>,
+        leader: HostIndex,
+        since: Time,
+    ) -> Vec<HostIndex> {
+        let voters = ensemble.voters_at_most(clock);
+        let followers = self.patience.followers(ensemble.server(leader), since).filter(|host| *host < voters);
         followers
             .filter(|host| self.progress.linked_since(leader, *host) <= since)
             .chain([leader])
             .filter(|host| self.progress.undisturbed_since(*host) <= since)
-            .filter(|host| !self.is_behind(*host, since))
+            .filter(|host| !ensemble.is_behind(*host, since))
             .collect()
     }
 
-    /// Whether a member's disk has still to do what it was told before this moment.
-    fn is_behind(&self, host: HostIndex, moment: Time) -> bool {
-        let process = self.hosts[host].process.as_ref();
-        process.and_then(|process| process.store.waits_since()).is_some_and(|since| since < moment)
-    }
-
     /// A member says something of itself: perhaps that its leader fell silent.
-    pub(super) fn check_silence_of_leader(&mut self, host: HostIndex, event: &Event) {
+    pub(super) fn check_silence_of_leader(&mut self, clock: &mut Clockwork, host: HostIndex, event: &Event) {
         let Event::Looking { reason, .. } = event else { return };
         let Some(spoke) = self.patience.leader_spoke[host].take() else { return };
-        let limit_us = self.drawn.peer_timeout_ms * 1000 * SILENT_PERCENT / 100;
-        if reason == FELL_SILENT && self.now.since(spoke) < limit_us {
-            let ms = self.now.since(spoke) / 1000;
+        let limit_us = clock.drawn.peer_timeout_ms * 1000 * SILENT_PERCENT / 100;
+        if reason == FELL_SILENT && clock.now.since(spoke) < limit_us {
+            let ms = clock.now.since(spoke) / 1000;
             let sentence = format!("server {} calls its leader silent, which spoke {ms} ms ago", host + 1);
-            self.convict(Rule::Liveness, sentence);
+            self.convict(clock, Rule::Liveness, sentence);
         }
     }
 
     /// Looks whether leaders keep learners that say nothing.
-    pub(super) fn check_silent_learners(&mut self) {
-        let bound_us = SILENT_TIMEOUTS * self.drawn.peer_timeout_ms * 1000 + ROOM_US;
+    pub(super) fn check_silent_learners<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+    ) {
+        let bound_us = SILENT_TIMEOUTS * clock.drawn.peer_timeout_ms * 1000 + ROOM_US;
         let kept = std::mem::take(&mut self.patience.learner_spoke);
         for (conn, spoke) in kept {
-            let end = &self.conns[conn].ends[1];
+            let end = &ensemble.conns[conn].ends[1];
             let host = end.host;
-            let Some(process) = self.hosts[host].process.as_ref() else { continue };
-            if !end.open || self.hosts[host].life != end.life {
+            let Some(process) = ensemble.hosts[host].process.as_ref() else { continue };
+            if !end.open || ensemble.hosts[host].life != end.life {
                 continue;
             }
             self.patience.learner_spoke.insert(conn, spoke);
             let awake = process.pauses == 0 && self.patience.awake[host] < spoke;
-            if process.role == Role::Leading && awake && self.now.since(spoke) > bound_us {
+            if process.role == Role::Leading && awake && clock.now.since(spoke) > bound_us {
                 let sentence = format!(
                     "server {} leads and keeps server {}, which has said nothing for {} ms",
                     host + 1,
-                    self.conns[conn].ends[0].host + 1,
-                    self.now.since(spoke) / 1000
+                    ensemble.conns[conn].ends[0].host + 1,
+                    clock.now.since(spoke) / 1000
                 );
-                self.convict(Rule::Liveness, sentence);
+                self.convict(clock, Rule::Liveness, sentence);
             }
         }
     }
 
     /// A member closed a connection in the step in which its other end said who it is. `leads`: it leads, before and after.
-    pub(super) fn check_welcome_of_learner(&mut self, host: HostIndex, leads: bool, conn: ConnId) {
-        let settled = self.hosts[host].process.as_ref().is_some_and(|process| process.established);
-        if self.patience.introduced != Some(conn) || !leads || !settled || self.drawn.changes {
+    pub(super) fn check_welcome_of_learner<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        host: HostIndex,
+        leads: bool,
+        conn: ConnId,
+    ) {
+        let settled = ensemble.hosts[host].process.as_ref().is_some_and(|process| process.established);
+        if self.patience.introduced != Some(conn) || !leads || !settled || clock.drawn.changes {
             return;
         }
-        let learner = self.conns[EndId::of(conn).conn].ends[0].host;
+        let learner = ensemble.conns[EndId::of(conn).conn].ends[0].host;
         let sentence = format!("server {} leads and turns server {} away", host + 1, learner + 1);
-        self.convict(Rule::Liveness, sentence);
+        self.convict(clock, Rule::Liveness, sentence);
     }
 
     /// A leader sends its tree.
-    pub(super) fn tree_is_sent(&mut self, host: HostIndex, conn: ConnId) {
-        let stream = Stream { since: self.now, epoch: self.promised(host), announced: false };
+    pub(super) fn tree_is_sent<F: Factory>(
+        &mut self,
+        clock: &Clockwork,
+        ensemble: &Ensemble<F>,
+        host: HostIndex,
+        conn: ConnId,
+    ) {
+        let stream = Stream { since: clock.now, epoch: ensemble.promised(host), announced: false };
         self.patience.streams.insert(EndId::of(conn).conn, stream);
     }
 
-    fn promised(&self, host: HostIndex) -> Epoch {
-        let process = self.hosts[host].process.as_ref();
-        process.map_or(Epoch::ZERO, |process| process.member().status().accepted_epoch)
-    }
-
-    pub(super) fn suffices(&self, set: Set) -> bool {
-        if self.drawn.changes {
-            self.is_quorum_of_all(set)
+    pub(super) fn suffices(&self, clock: &Clockwork, set: Set) -> bool {
+        if clock.drawn.changes {
+            self.is_quorum_of_all(clock, set)
         } else {
-            is_quorum(set_of(0..self.drawn.members), set)
+            is_quorum(set_of(0..clock.drawn.members), set)
         }
     }
 
     /// A member closes a connection. `leads`: it leads, before and after.
-    pub(super) fn check_patience(&mut self, host: HostIndex, leads: bool, conn: ConnId) {
+    pub(super) fn check_patience<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        host: HostIndex,
+        leads: bool,
+        conn: ConnId,
+    ) {
         let end = EndId::of(conn);
         let Some(stream) = self.patience.streams.remove(&end.conn) else { return };
-        let this = &self.conns[end.conn];
+        let this = &ensemble.conns[end.conn];
         let (near, far) = (&this.ends[end.end], &this.ends[1 - end.end]);
-        let init_us = u64::from(self.drawn.init_limit) * self.drawn.tick_time_ms * 1000;
+        let init_us = u64::from(clock.drawn.init_limit) * clock.drawn.tick_time_ms * 1000;
         let again = || {
             // Whichever was dialled first: its introduction may come last.
-            self.conns_in_use.iter().filter(|other| **other != end.conn).any(|other| {
-                let [dialler, acceptor] = &self.conns[*other].ends;
+            ensemble.conns_in_use.iter().filter(|other| **other != end.conn).any(|other| {
+                let [dialler, acceptor] = &ensemble.conns[*other].ends;
                 acceptor.open && dialler.host == far.host && acceptor.host == near.host
             })
         };
         let sends = end.end == 1;
-        if self.drawn.changes
+        if clock.drawn.changes
             || !this.alive
             || !near.open
             || !far.open
-            || self.now.since(stream.since) > init_us * PATIENT_PERCENT / 100
-            || sends && (!leads || self.promised(host) != stream.epoch || again())
+            || clock.now.since(stream.since) > init_us * PATIENT_PERCENT / 100
+            || sends && (!leads || ensemble.promised(host) != stream.epoch || again())
             || !sends && !stream.announced
         {
             return;
         }
         let other = far.host + 1;
-        let waited_ms = self.now.since(stream.since) / 1000;
+        let waited_ms = clock.now.since(stream.since) / 1000;
         let what = if sends { "to" } else { "from" };
         let sentence = format!(
             "server {} gives up on the tree that is on its way {what} server {other}, after {waited_ms} ms",
             host + 1
         );
-        self.convict(Rule::Liveness, sentence);
+        self.convict(clock, Rule::Liveness, sentence);
     }
 }
 

@@ -11,17 +11,20 @@ use node_wire::ids::Zxid;
 use node_wire::jute::Reader;
 use zookeeper_mapping::Answer;
 
+use super::record::Record;
 use super::stages::Stage;
-use super::{Event, World};
+use super::{Clockwork, Ensemble, Event, Oracle, World};
 use crate::client::{self, Client, ClientConn, Flow, Session, Wake};
-use crate::dice::{Chance, Dice, HALF, Part};
+use crate::drawn::Drawn;
 use crate::host::Source;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
-use crate::pipe::Pipe;
+use crate::part::Part;
 use crate::prober::Prober;
 use crate::scout::Scout;
 use crate::script::Transition;
+use harness_world::dice::{Chance, Dice, HALF};
+use harness_world::pipe::Pipe;
 
 /// Between a lost connection and the next attempt, at most.
 const RECONNECT_US: u64 = 40_000;
@@ -38,11 +41,39 @@ const LATE: Chance = Chance(2_500);
 /// How often a scout that loses its connection begins anew, where it is content to read.
 const FORGETFUL: Chance = Chance(3_000);
 
-impl<F: Factory> World<F> {
+/// The clients, their connections, and what they leave behind.
+pub(super) struct Population {
+    pub(super) clients: Vec<Client>,
+    pub(super) client_conns: Vec<ClientConn>,
+    /// Workloads and their histories.
+    pub(super) record: Record,
+    /// The dice of probers' pauses.
+    pub(super) pauses: Dice,
+}
+
+impl Population {
+    /// Nobody came yet.
+    pub(super) fn new(drawn: &Drawn, record: Record) -> Self {
+        Self {
+            clients: Vec::new(),
+            client_conns: Vec::new(),
+            record,
+            pauses: Dice::part(drawn.seed, Part::Pauses),
+        }
+    }
+}
+
+impl Clockwork {
+    pub(super) fn client_delay(&mut self) -> u64 {
+        self.dice.between(self.drawn.link_us.0, self.drawn.link_us.1)
+    }
+}
+
+impl Population {
     /// Lets the clients come in.
-    pub(super) fn populate(&mut self) {
-        let (scribes, all) = (self.drawn.clients, self.drawn.clients + self.drawn.visitors);
-        for index in 0..self.drawn.everybody() {
+    pub(super) fn populate<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+        let (scribes, all) = (clock.drawn.clients, clock.drawn.clients + clock.drawn.visitors);
+        for index in 0..clock.drawn.everybody() {
             let traffic = &self.record.traffic;
             let kinds = match index {
                 _ if index >= all => Vec::new(),
@@ -52,26 +83,26 @@ impl<F: Factory> World<F> {
             let jobs = self.record.jobs(&kinds);
             // Busy ones make operations overlap; patient ones ask for the first time when much has happened.
             let patient = index % 2 == 1;
-            let think_us = if patient { self.drawn.patient_us } else { self.drawn.think_us };
+            let think_us = if patient { clock.drawn.patient_us } else { clock.drawn.think_us };
             let part = Part::Client(u64::try_from(index).expect("clients are few"));
-            let dice = Dice::part(self.drawn.seed, part);
-            self.clients.push(Client::new(jobs, index % self.hosts.len(), think_us, dice));
-            if index >= all + self.drawn.scouts + self.drawn.operators {
+            let dice = Dice::part(clock.drawn.seed, part);
+            self.clients.push(Client::new(jobs, index % ensemble.hosts.len(), think_us, dice));
+            if index >= all + clock.drawn.scouts + clock.drawn.operators {
                 self.clients[index].prober = Prober::new();
-                self.clients[index].think_us = self.drawn.probing_us;
-            } else if index >= all + self.drawn.scouts {
-                self.clients[index].scout = Scout::operator(self.hosts.len());
-                self.clients[index].think_us = self.drawn.turnover_us;
+                self.clients[index].think_us = clock.drawn.probing_us;
+            } else if index >= all + clock.drawn.scouts {
+                self.clients[index].scout = Scout::operator(ensemble.hosts.len());
+                self.clients[index].think_us = clock.drawn.turnover_us;
             } else if index >= all {
-                self.clients[index].scout = Scout::new(self.drawn.limits);
-                self.clients[index].think_us = self.drawn.think_us;
+                self.clients[index].scout = Scout::new(clock.drawn.limits);
+                self.clients[index].think_us = clock.drawn.think_us;
             }
-            if self.reduction.clients.contains(&index) {
+            if clock.reduction.clients.contains(&index) {
                 self.clients[index].gone = true;
                 continue;
             }
             let delay = self.clients[index].dice.between(0, 100_000);
-            self.set_timer(index, delay, Wake::Connect);
+            self.set_timer(clock, index, delay, Wake::Connect);
         }
         // The first one prepares all workloads, and reads all of them last.
         let others = self.record.traffic.kinds();
@@ -82,75 +113,92 @@ impl<F: Factory> World<F> {
     }
 
     /// Sets a client's one timer.
-    pub(super) fn set_timer(&mut self, client: usize, delay_us: u64, wake: Wake) {
+    pub(super) fn set_timer(&mut self, clock: &mut Clockwork, client: usize, delay_us: u64, wake: Wake) {
         self.clients[client].plan += 1;
         let plan = self.clients[client].plan;
-        self.plan(delay_us, Event::Client { client, plan, wake });
+        clock.plan(delay_us, Event::Client { client, plan, wake });
     }
 
-    pub(super) fn wake_client(&mut self, client: usize, plan: u64, wake: Wake) {
+    pub(super) fn wake_client<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        client: usize,
+        plan: u64,
+        wake: Wake,
+    ) {
         if let Wake::Ping { conn } = wake {
-            self.ping(client, conn);
+            self.ping(clock, client, conn);
             return;
         }
         if let Wake::Rest { conn } = wake {
-            self.probe_rest(client, conn);
+            self.probe_rest(clock, ensemble, oracle, client, conn);
             return;
         }
         if self.clients[client].plan != plan || self.clients[client].gone {
             return;
         }
         match wake {
-            Wake::Connect => self.connect_client(client),
-            Wake::Act => self.act(client),
+            Wake::Connect => self.connect_client(clock, ensemble, oracle, client),
+            Wake::Act => self.act(clock, ensemble, oracle, client),
             Wake::GiveUp => {
-                self.write_down(|_| Transition::HangsUp { client });
-                self.hang_up(client);
-                self.on_lost(client, "time-out");
+                clock.write_down(|| Transition::HangsUp { client });
+                self.hang_up(clock, client);
+                self.on_lost(clock, ensemble, oracle, client, "time-out");
             }
             Wake::Ping { .. } | Wake::Rest { .. } => {}
         }
     }
 
-    pub(super) fn client_delay(&mut self) -> u64 {
-        self.dice.between(self.drawn.link_us.0, self.drawn.link_us.1)
-    }
-
-    pub(super) fn connect_client(&mut self, index: usize) {
+    pub(super) fn connect_client<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+    ) {
         let host = self.clients[index].member;
-        self.set_timer(index, self.drawn.op_timeout_us, Wake::GiveUp);
-        if self.hosts[host].process.is_none() {
-            self.on_lost(index, "refused");
+        let patience_us = clock.drawn.op_timeout_us;
+        self.set_timer(clock, index, patience_us, Wake::GiveUp);
+        if ensemble.hosts[host].process.is_none() {
+            self.on_lost(clock, ensemble, oracle, index, "refused");
             return;
         }
-        self.write_down(|world| {
-            let anew = world.clients[index].session.is_none();
+        clock.write_down(|| {
+            let anew = self.clients[index].session.is_none();
             Transition::Connects { client: index, host, anew }
         });
-        let conn = self.open_client_conn(index, host);
-        let timeout = i32::try_from(self.drawn.session_timeout_ms).expect("a drawn time-out is small");
+        let conn = self.open_client_conn(ensemble, oracle, index, host);
+        let timeout = i32::try_from(clock.drawn.session_timeout_ms).expect("a drawn time-out is small");
         let client = &mut self.clients[index];
         client.conn = Some(conn);
         client.ready = false;
         client.prober.moves();
-        client.asked_at = self.now;
-        let asks = (self.drawn.rare.restless && client.session.is_some() && client.dice.chance(HALF))
+        client.asked_at = clock.now;
+        let asks = (clock.drawn.rare.restless && client.session.is_some() && client.dice.chance(HALF))
             .then(|| i32::try_from(client.dice.scale(100, LONGEST_ASKED_MS)).unwrap_or(timeout));
-        let frame = client.connect(timeout, asks, self.drawn.read_only && client.scout.only);
-        self.send_to_member(conn, Flow::Frame(frame));
+        let frame = client.connect(timeout, asks, clock.drawn.read_only && client.scout.only);
+        self.send_to_member(clock, conn, Flow::Frame(frame));
     }
 
     /// A connection of a client to a member, with both ends open and nothing said.
-    pub(super) fn open_client_conn(&mut self, client: usize, host: usize) -> usize {
+    pub(super) fn open_client_conn<F: Factory>(
+        &mut self,
+        ensemble: &Ensemble<F>,
+        oracle: &Oracle,
+        client: usize,
+        host: usize,
+    ) -> usize {
         // Clients from outside a world have places of their own, and no session here.
         if let Some(client) = self.clients.get_mut(client) {
             let session = client.session.as_ref();
-            client.known = session.is_some_and(|session| self.judge.session_began(session.id));
+            client.known = session.is_some_and(|session| oracle.judge.session_began(session.id));
         }
         self.client_conns.push(ClientConn {
             client,
             host,
-            life: self.hosts[host].life,
+            life: ensemble.hosts[host].life,
             member_open: true,
             client_open: true,
             greeted: false,
@@ -160,53 +208,45 @@ impl<F: Factory> World<F> {
         self.client_conns.len() - 1
     }
 
-    pub(super) fn send_to_member(&mut self, conn: usize, flow: Flow) {
-        let at = self.now + self.client_delay();
+    pub(super) fn send_to_member(&mut self, clock: &mut Clockwork, conn: usize, flow: Flow) {
+        let at = clock.now + clock.client_delay();
         let at = self.client_conns[conn].to_member.send(at, flow);
-        self.queue.plan(at, Event::ToMember { conn });
+        clock.queue.plan(at, Event::ToMember { conn });
     }
 
-    fn send_to_client(&mut self, conn: usize, flow: Flow) {
-        let at = self.now + self.client_delay();
+    fn send_to_client(&mut self, clock: &mut Clockwork, conn: usize, flow: Flow) {
+        let at = clock.now + clock.client_delay();
         let at = self.client_conns[conn].to_client.send(at, flow);
-        self.queue.plan(at, Event::ToClient { conn });
+        clock.queue.plan(at, Event::ToClient { conn });
     }
 
     /// Sends what an operation consists of, and waits for its answer so long and no longer.
-    pub(super) fn ask(&mut self, index: usize, frames: Vec<Bytes>) {
+    pub(super) fn ask(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        index: usize,
+        frames: Vec<Bytes>,
+    ) {
         let conn = self.clients[index].conn.expect("only a connected client asks");
         for frame in frames {
-            self.send_to_member(conn, Flow::Frame(frame));
+            self.send_to_member(clock, conn, Flow::Frame(frame));
         }
-        self.prove_sent(index);
-        self.set_timer(index, self.drawn.op_timeout_us, Wake::GiveUp);
+        oracle.prove_sent(clock, self, index);
+        let patience_us = clock.drawn.op_timeout_us;
+        self.set_timer(clock, index, patience_us, Wake::GiveUp);
     }
 
-    fn ping(&mut self, index: usize, conn: usize) {
+    fn ping(&mut self, clock: &mut Clockwork, index: usize, conn: usize) {
         let client = &self.clients[index];
         let Some(session) = &client.session else { return };
         if client.conn != Some(conn) || !client.ready {
             return;
         }
         let every = u64::try_from(session.timeout_ms).unwrap_or(0) * 1000 / 3;
-        self.write_down(|_| Transition::Pings { client: index });
-        self.send_to_member(conn, Flow::Frame(client::ping()));
-        self.plan(every.max(1000), Event::Client { client: index, plan: 0, wake: Wake::Ping { conn } });
-    }
-
-    /// What arrived at a member from a client goes to its core.
-    pub(super) fn client_to_member(&mut self, conn: usize) {
-        while self.violation.is_none() {
-            let now = self.now;
-            let this = &mut self.client_conns[conn];
-            let (host, life) = (this.host, this.life);
-            if !this.member_open {
-                return;
-            }
-            let Some(flow) = this.to_member.receive(now) else { return };
-            let input = self.input_from_client(conn, flow);
-            self.give(host, life, Source::Client(conn), input);
-        }
+        clock.write_down(|| Transition::Pings { client: index });
+        self.send_to_member(clock, conn, Flow::Frame(client::ping()));
+        clock.plan(every.max(1000), Event::Client { client: index, plan: 0, wake: Wake::Ping { conn } });
     }
 
     /// What a client sent, as the member is told of it.
@@ -230,41 +270,41 @@ impl<F: Factory> World<F> {
     }
 
     /// A member writes to a client.
-    pub(super) fn reply(&mut self, client: ClientId, frame: Bytes) {
+    pub(super) fn reply(&mut self, clock: &mut Clockwork, client: ClientId, frame: Bytes) {
         let conn = usize::try_from(client.0).expect("connections are few");
         if self.client_conns[conn].member_open {
-            self.send_to_client(conn, Flow::Frame(frame));
+            self.send_to_client(clock, conn, Flow::Frame(frame));
         }
     }
 
     /// A member closes a client's connection.
-    pub(super) fn close_client(&mut self, client: ClientId) {
+    pub(super) fn close_client(&mut self, clock: &mut Clockwork, client: ClientId) {
         let conn = usize::try_from(client.0).expect("connections are few");
         if std::mem::replace(&mut self.client_conns[conn].member_open, false) {
-            self.send_to_client(conn, Flow::Fin);
+            self.send_to_client(clock, conn, Flow::Fin);
         }
     }
 
     /// A client closes its connection.
-    pub(super) fn hang_up(&mut self, index: usize) {
+    pub(super) fn hang_up(&mut self, clock: &mut Clockwork, index: usize) {
         let Some(conn) = self.clients[index].conn.take() else { return };
         self.clients[index].ready = false;
         self.client_conns[conn].client_open = false;
         self.client_conns[conn].to_client.lose();
-        self.send_to_member(conn, Flow::Fin);
+        self.send_to_member(clock, conn, Flow::Fin);
     }
 
     /// A client's connection breaks under it.
-    pub(super) fn cut_client(&mut self, index: usize) {
+    pub(super) fn cut_client(&mut self, clock: &mut Clockwork, index: usize) {
         let Some(conn) = self.clients[index].conn else { return };
         self.client_conns[conn].to_client.lose();
         self.client_conns[conn].to_member.lose();
-        self.send_to_client(conn, Flow::Fin);
-        self.send_to_member(conn, Flow::Fin);
+        self.send_to_client(clock, conn, Flow::Fin);
+        self.send_to_member(clock, conn, Flow::Fin);
     }
 
     /// A process is gone: its clients learn of it, unless its machine went with it; then they wait in vain.
-    pub(super) fn cut_clients_of(&mut self, host: HostIndex, abrupt: bool) {
+    pub(super) fn cut_clients_of(&mut self, clock: &mut Clockwork, host: HostIndex, abrupt: bool) {
         for conn in 0..self.client_conns.len() {
             let this = &mut self.client_conns[conn];
             if this.host != host || !std::mem::replace(&mut this.member_open, false) {
@@ -273,88 +313,92 @@ impl<F: Factory> World<F> {
             if abrupt {
                 this.to_client.lose();
             } else {
-                self.send_to_client(conn, Flow::Fin);
+                self.send_to_client(clock, conn, Flow::Fin);
             }
-        }
-    }
-
-    pub(super) fn member_to_client(&mut self, conn: usize) {
-        if self.planned.is_some() {
-            self.member_to_slot(conn);
-            return;
-        }
-        while self.violation.is_none() && self.client_conns[conn].client_open {
-            let now = self.now;
-            let Some(flow) = self.client_conns[conn].to_client.receive(now) else { return };
-            self.client_receives(conn, flow);
         }
     }
 
     /// A client takes what arrived.
-    pub(super) fn client_receives(&mut self, conn: usize, flow: Flow) {
+    pub(super) fn client_receives<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        conn: usize,
+        flow: Flow,
+    ) {
         let client = self.client_conns[conn].client;
         match flow {
             Flow::Fin => {
-                self.write_down(|_| Transition::Cut { client });
+                clock.write_down(|| Transition::Cut { client });
                 self.client_conns[conn].client_open = false;
                 self.clients[client].conn = None;
                 self.clients[client].ready = false;
-                self.on_lost(client, "connection lost");
+                self.on_lost(clock, ensemble, oracle, client, "connection lost");
             }
             Flow::Frame(frame) => {
-                self.write_down(|_| Transition::Listens { client });
+                clock.write_down(|| Transition::Listens { client });
                 if self.clients[client].ready {
-                    self.on_reply(client, frame);
+                    self.on_reply(clock, ensemble, oracle, client, frame);
                 } else {
-                    self.on_connected(client, conn, frame);
+                    self.on_connected(clock, ensemble, oracle, client, conn, frame);
                 }
             }
         }
     }
 
-    fn on_connected(&mut self, index: usize, conn: usize, frame: Bytes) {
+    fn on_connected<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+        conn: usize,
+        frame: Bytes,
+    ) {
         let Some(response) = client::connect_response(frame) else {
-            self.convict(
+            oracle.convict(
+                clock,
                 Rule::Answer,
                 format!("client {index} was answered before it was told of its session"),
             );
             return;
         };
-        if self.forgery_is_answered(index, &response) {
+        if self.forgery_is_answered(clock, ensemble, oracle, index, &response) {
             return;
         }
         if response.timeout_ms <= 0 {
-            self.check_told_expired(index);
+            oracle.check_told_expired(clock, self, index);
         }
         if self.clients[index].session.is_none() {
-            self.prove_nothing(index);
+            oracle.prove_nothing(index);
         }
         let client = &mut self.clients[index];
         if response.timeout_ms <= 0 {
             if client.session.is_some() {
-                self.counters.expired += 1;
+                clock.counters.expired += 1;
                 // A goodbye whose answer was lost may have ended it: that is no expiry before its time.
                 let said_goodbye = self.record.closing;
                 // One that lives on a member alone is over at any other, also when it becomes
                 // the ensemble's behind the answer.
                 let told = if said_goodbye || !client.known { Answer::Abandoned } else { Answer::Expired };
-                self.note_leaving(index, &told);
+                self.note_leaving(clock, index, &told);
             }
             self.clients[index].session = None;
             self.clients[index].scout.watching.forget();
-            self.hang_up(index);
-            self.on_lost(index, "session expired");
+            self.hang_up(clock, index);
+            self.on_lost(clock, ensemble, oracle, index, "session expired");
             return;
         }
         match &mut client.session {
             Some(session) if session.id != response.session => {
                 let sentence = format!("session {} was resumed as {}", session.id, response.session);
-                self.convict(Rule::Answer, sentence);
+                oracle.convict(clock, Rule::Answer, sentence);
                 return;
             }
             Some(session) => {
                 session.timeout_ms = response.timeout_ms;
-                self.counters.resumed += 1;
+                clock.counters.resumed += 1;
             }
             None => {
                 client.session = Some(Session {
@@ -363,33 +407,40 @@ impl<F: Factory> World<F> {
                     timeout_ms: response.timeout_ms,
                     seen: client.remembered,
                 });
-                self.counters.sessions += 1;
-                self.note_opening(index, response.timeout_ms);
+                clock.counters.sessions += 1;
+                self.note_opening(clock, index, response.timeout_ms);
             }
         }
         self.clients[index].ready = true;
-        self.plan(1000, Event::Client { client: index, plan: 0, wake: Wake::Ping { conn } });
+        clock.plan(1000, Event::Client { client: index, plan: 0, wake: Wake::Ping { conn } });
         self.clients[index].scout.watching.moves();
-        if !self.resume_watches(index) {
-            self.think(index);
+        if !self.resume_watches(clock, oracle, index) {
+            self.think(clock, index);
         }
     }
 
-    pub(super) fn think(&mut self, index: usize) {
-        let at_once = self.asks_at_once(index);
+    pub(super) fn think(&mut self, clock: &mut Clockwork, index: usize) {
+        let at_once = self.asks_at_once(clock, index);
         let client = &mut self.clients[index];
         let delay = client.dice.around(client.think_us);
-        self.set_timer(index, if at_once { delay.min(HURRY_US) } else { delay }, Wake::Act);
+        self.set_timer(clock, index, if at_once { delay.min(HURRY_US) } else { delay }, Wake::Act);
     }
 
     /// The connection is gone, or there was none: what was open is lost, and the next one is tried elsewhere.
-    pub(super) fn on_lost(&mut self, index: usize, reason: &str) {
+    pub(super) fn on_lost<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+        reason: &str,
+    ) {
         self.clients[index].awaited.clear();
         self.clients[index].scout.open.clear();
         self.give_up_probes(index);
-        self.complete(index, &Answer::Lost { reason: reason.to_owned() });
-        let members = self.hosts.len();
-        let lets_go = self.drawn.read_only && !self.is_scripted();
+        self.complete(clock, oracle, index, &Answer::Lost { reason: reason.to_owned() });
+        let members = ensemble.hosts.len();
+        let lets_go = clock.drawn.read_only && !clock.is_scripted();
         let client = &mut self.clients[index];
         if lets_go && client.scout.only && client.dice.chance(FORGETFUL) {
             // Only one without a session is served by a member without a leader. It may remember what it saw.
@@ -400,22 +451,51 @@ impl<F: Factory> World<F> {
         }
         client.member = client.dice.index(members);
         let delay = client.dice.between(1000, RECONNECT_US);
-        let delay = self.comes_late(index).unwrap_or(delay);
-        self.set_timer(index, delay, Wake::Connect);
+        let delay = self.comes_late(clock, index).unwrap_or(delay);
+        self.set_timer(clock, index, delay, Wake::Connect);
     }
 
     /// When a client comes back that lets its session wait until it is nearly over; not after chaos.
-    fn comes_late(&mut self, index: usize) -> Option<u64> {
+    fn comes_late(&mut self, clock: &mut Clockwork, index: usize) -> Option<u64> {
         let client = &mut self.clients[index];
-        let timeout_ms = client.session.as_ref().filter(|_| self.drawn.rare.restless)?.timeout_ms;
+        let timeout_ms = client.session.as_ref().filter(|_| clock.drawn.rare.restless)?.timeout_ms;
         let timeout_us = u64::try_from(timeout_ms).ok()? * 1000;
-        if self.stage != Stage::Chaos || !client.dice.chance(LATE) {
+        if clock.stage != Stage::Chaos || !client.dice.chance(LATE) {
             return None;
         }
         let delay = client.dice.between(timeout_us * 3 / 4, timeout_us);
-        let healed_us = self.drawn.warmup_us + self.drawn.chaos_us;
-        let in_time = self.now.0 + delay < healed_us;
-        self.counters.latecomers += u64::from(in_time);
+        let healed_us = clock.drawn.warmup_us + clock.drawn.chaos_us;
+        let in_time = clock.now.0 + delay < healed_us;
+        clock.counters.latecomers += u64::from(in_time);
         in_time.then_some(delay)
+    }
+}
+
+impl<F: Factory> World<F> {
+    /// What arrived at a member from a client goes to its core.
+    pub(super) fn client_to_member(&mut self, conn: usize) {
+        while self.oracle.violation.is_none() {
+            let now = self.clock.now;
+            let this = &mut self.population.client_conns[conn];
+            let (host, life) = (this.host, this.life);
+            if !this.member_open {
+                return;
+            }
+            let Some(flow) = this.to_member.receive(now) else { return };
+            let input = self.population.input_from_client(conn, flow);
+            self.give(host, life, Source::Client(conn), input);
+        }
+    }
+
+    pub(super) fn member_to_client(&mut self, conn: usize) {
+        if self.clock.is_planned {
+            self.member_to_slot(conn);
+            return;
+        }
+        while self.oracle.violation.is_none() && self.population.client_conns[conn].client_open {
+            let now = self.clock.now;
+            let Some(flow) = self.population.client_conns[conn].to_client.receive(now) else { return };
+            self.population.client_receives(&mut self.clock, &self.ensemble, &mut self.oracle, conn, flow);
+        }
     }
 }

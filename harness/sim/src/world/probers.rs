@@ -6,24 +6,31 @@ use node_wire::client::{ConnectResponse, ErrorCode, Id, ReplyHeader};
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::Reader;
 
-use super::{Event, World};
+use super::{Clockwork, Ensemble, Event, Oracle, Population};
 use crate::client::{Flow, Wake};
-use crate::dice::HALF;
 use crate::judge::Told;
 use crate::outcome::Rule;
 use crate::prober::{Open, Probe, Prober, Sense};
 use crate::script::{Deed, Transition};
+use harness_world::dice::HALF;
 
 /// Ways over a link that a prober pauses for, at most: a write of it is under way for as long.
 const LINKS: u64 = 4;
 
-impl<F: Factory> World<F> {
+impl Population {
     /// A prober's next batch.
-    pub(super) fn probers(&mut self, index: usize) {
+    pub(super) fn probers<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+    ) {
         let client = &mut self.clients[index];
         if !client.prober.open.is_empty() {
             // It did not wait for its connection, and waits for answers now.
-            self.set_timer(index, self.drawn.op_timeout_us, Wake::GiveUp);
+            let patience_us = clock.drawn.op_timeout_us;
+            self.set_timer(clock, index, patience_us, Wake::GiveUp);
             return;
         }
         let rest = std::mem::take(&mut client.prober.rest);
@@ -31,28 +38,42 @@ impl<F: Factory> World<F> {
         let pauses = Prober::pauses(&batch);
         if let Some(conn) = client.conn.filter(|_| !pauses.is_empty() && self.pauses.chance(HALF)) {
             client.prober.rest = batch.split_off(pauses[self.pauses.index(pauses.len())]);
-            let delay_us = self.pauses.between(0, LINKS * self.drawn.link_us.1 + 2 * self.drawn.fsync_us.1);
-            self.plan(delay_us, Event::Client { client: index, plan: 0, wake: Wake::Rest { conn } });
+            let delay_us = self.pauses.between(0, LINKS * clock.drawn.link_us.1 + 2 * clock.drawn.fsync_us.1);
+            clock.plan(delay_us, Event::Client { client: index, plan: 0, wake: Wake::Rest { conn } });
         }
-        self.probe(index, batch);
+        self.probe(clock, ensemble, oracle, index, batch);
     }
 
     /// A prober goes on with its batch.
-    pub(super) fn probe_rest(&mut self, index: usize, conn: usize) {
+    pub(super) fn probe_rest<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+        conn: usize,
+    ) {
         let client = &mut self.clients[index];
         if client.conn != Some(conn) || !client.ready {
             return;
         }
         let rest = std::mem::take(&mut client.prober.rest);
         if !rest.is_empty() && !self.record.quiet && !self.record.closing {
-            self.probe(index, rest);
+            self.probe(clock, ensemble, oracle, index, rest);
         }
     }
 
     /// A client asks all of this at once.
-    pub(super) fn probe(&mut self, index: usize, mut batch: Vec<Probe>) {
-        self.write_down(|_| Transition::Asks { client: index, deed: Deed::Probe(batch.clone()) });
-        self.counters.batches += 1;
+    pub(super) fn probe<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+        mut batch: Vec<Probe>,
+    ) {
+        clock.write_down(|| Transition::Asks { client: index, deed: Deed::Probe(batch.clone()) });
+        clock.counters.batches += 1;
         let leaves = batch.last() == Some(&Probe::Leave);
         let first = match batch.first() {
             Some(first @ (Probe::Forge(_) | Probe::Rush)) => Some(first.clone()),
@@ -67,37 +88,38 @@ impl<F: Factory> World<F> {
                 let password =
                     self.clients[index].session.as_ref().map(|session| forgery.of(&session.password));
                 batch.remove(0);
-                self.forge(index, password.unwrap_or_default(), &batch);
+                self.forge(clock, ensemble, oracle, index, password.unwrap_or_default(), &batch);
                 return;
             }
             Some(_) => {
                 batch.remove(0);
-                self.counters.rude += 1;
+                clock.counters.rude += 1;
                 // What it asks comes before it could leave them again.
                 self.clients[index].scout.watching.forget();
-                if !self.connect_at_once(index, None) {
+                if !self.connect_at_once(clock, ensemble, oracle, index, None) {
                     return;
                 }
             }
             None => {}
         }
-        let frames: Vec<Bytes> = batch.into_iter().filter_map(|probe| self.prepare(index, probe)).collect();
+        let frames: Vec<Bytes> =
+            batch.into_iter().filter_map(|probe| self.prepare(oracle, index, probe)).collect();
         if !frames.is_empty() {
-            self.ask(index, frames);
+            self.ask(clock, oracle, index, frames);
         } else if !leaves {
-            self.think(index);
+            self.think(clock, index);
         }
         if leaves {
-            self.counters.rude += 1;
-            self.write_down(|_| Transition::HangsUp { client: index });
-            self.hang_up(index);
-            self.on_lost(index, "left with everything under way");
+            clock.counters.rude += 1;
+            clock.write_down(|| Transition::HangsUp { client: index });
+            self.hang_up(clock, index);
+            self.on_lost(clock, ensemble, oracle, index, "left with everything under way");
         }
     }
 
     /// The frame of a probe, which is from now on waited for.
-    fn prepare(&mut self, index: usize, probe: Probe) -> Option<Bytes> {
-        let committed = self.judge.last_committed();
+    fn prepare(&mut self, oracle: &mut Oracle, index: usize, probe: Probe) -> Option<Bytes> {
+        let committed = oracle.judge.last_committed();
         let client = &mut self.clients[index];
         let (op, body, sense) = probe.request(index)?;
         if let Probe::Auth(name) = probe
@@ -109,28 +131,35 @@ impl<F: Factory> World<F> {
         let who = client.prober.who.clone();
         if let (Sense::Wish(wish), Some(session)) = (&sense, &client.session) {
             let who: Vec<Id> = who.iter().map(|name| name.id()).collect();
-            self.judge.law_asks(session.id, client.xid, who, wish.clone());
+            oracle.judge.law_asks(session.id, client.xid, who, wish.clone());
         }
         client.prober.open.push_back(Open { probe, sense, who, committed });
         Some(frame)
     }
 
     /// Hangs up, and connects to the same member without a pause. False when nobody is there.
-    fn connect_at_once(&mut self, index: usize, password: Option<Bytes>) -> bool {
+    fn connect_at_once<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+        password: Option<Bytes>,
+    ) -> bool {
         let host = self.clients[index].member;
-        self.hang_up(index);
+        self.hang_up(clock, index);
         self.clients[index].awaited.clear();
         self.clients[index].prober.moves();
         self.clients[index].scout.open.clear();
-        if self.hosts[host].process.is_none() {
-            self.on_lost(index, "refused");
+        if ensemble.hosts[host].process.is_none() {
+            self.on_lost(clock, ensemble, oracle, index, "refused");
             return false;
         }
-        let conn = self.open_client_conn(index, host);
-        let timeout = i32::try_from(self.drawn.session_timeout_ms).expect("a drawn time-out is small");
+        let conn = self.open_client_conn(ensemble, oracle, index, host);
+        let timeout = i32::try_from(clock.drawn.session_timeout_ms).expect("a drawn time-out is small");
         let client = &mut self.clients[index];
         client.conn = Some(conn);
-        client.asked_at = self.now;
+        client.asked_at = clock.now;
         client.prober.forging = password.is_some();
         let frame = match (password, &mut client.session) {
             (Some(password), Some(session)) => {
@@ -143,14 +172,22 @@ impl<F: Factory> World<F> {
             }
             _ => client.connect(timeout, None, false),
         };
-        self.send_to_member(conn, Flow::Frame(frame));
+        self.send_to_member(clock, conn, Flow::Frame(frame));
         true
     }
 
     /// Tries a wrong password, with requests right behind it that nobody may answer.
-    fn forge(&mut self, index: usize, password: Bytes, batch: &[Probe]) {
-        self.counters.rude += 1;
-        if !self.connect_at_once(index, Some(password)) {
+    fn forge<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+        password: Bytes,
+        batch: &[Probe],
+    ) {
+        clock.counters.rude += 1;
+        if !self.connect_at_once(clock, ensemble, oracle, index, Some(password)) {
             return;
         }
         let mut frames = Vec::new();
@@ -158,11 +195,18 @@ impl<F: Factory> World<F> {
             frames.push(self.clients[index].probe(op, &body));
         }
         self.clients[index].awaited.clear();
-        self.ask(index, frames);
+        self.ask(clock, oracle, index, frames);
     }
 
     /// The answer to a wrong password. True when that is what it was.
-    pub(super) fn forgery_is_answered(&mut self, index: usize, response: &ConnectResponse) -> bool {
+    pub(super) fn forgery_is_answered<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+        response: &ConnectResponse,
+    ) -> bool {
         if !self.clients[index].prober.forging {
             return false;
         }
@@ -171,11 +215,11 @@ impl<F: Factory> World<F> {
                 "session {} was given to client {index}, which does not know its password",
                 response.session
             );
-            self.convict(Rule::LawfulAnswers, sentence);
+            oracle.convict(clock, Rule::LawfulAnswers, sentence);
             return true;
         }
-        self.hang_up(index);
-        self.on_lost(index, "a wrong password");
+        self.hang_up(clock, index);
+        self.on_lost(clock, ensemble, oracle, index, "a wrong password");
         true
     }
 
@@ -190,13 +234,21 @@ impl<F: Factory> World<F> {
     }
 
     /// A probe is answered.
-    pub(super) fn probe_is_answered(&mut self, index: usize, header: ReplyHeader, mut body: Reader) {
+    pub(super) fn probe_is_answered<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+        header: ReplyHeader,
+        mut body: Reader,
+    ) {
         let client = &mut self.clients[index];
         let Some(open) = client.prober.open.pop_front() else { return };
         let probe = &open.probe;
         let Some(session) = client.session.as_ref().map(|session| session.id) else { return };
         let before = std::mem::replace(&mut client.prober.shown, header.zxid);
-        self.counters.probes += 1;
+        clock.counters.probes += 1;
         client.served += 1;
         let told = match &open.sense {
             Sense::Wish(wish) => wish.told(header.err, &mut body),
@@ -205,27 +257,44 @@ impl<F: Factory> World<F> {
             Sense::Sync | Sense::Other => Ok(Told::Refused(header.err)),
         };
         let Ok(told) = told else {
-            self.convict(Rule::Answer, format!("client {index} got a malformed answer to {probe}"));
+            oracle.convict(clock, Rule::Answer, format!("client {index} got a malformed answer to {probe}"));
             return;
         };
-        self.counters.refused_probes += u64::from(matches!(told, Told::Refused(_)));
+        clock.counters.refused_probes += u64::from(matches!(told, Told::Refused(_)));
         // From a member that left its role in the same step: the sequence is not known so far.
-        if header.zxid <= self.judge.last_committed() {
-            self.check_probe(session, header, before, &open, &told);
+        if header.zxid <= oracle.judge.last_committed() {
+            oracle.check_probe(clock, session, header, before, &open, &told);
         }
         self.keep_watch(index, probe, header);
         let client = &mut self.clients[index];
         client.prober.learns(&mut client.dice, probe, &told);
         if *probe == Probe::Close {
-            self.leave(index);
+            self.leave(clock, ensemble, oracle, index);
         } else if self.clients[index].prober.open.is_empty() {
-            self.think(index);
+            self.think(clock, index);
         }
     }
 
+    /// What an answer leaves to be told of.
+    fn keep_watch(&mut self, index: usize, probe: &Probe, header: ReplyHeader) {
+        let Some(path) = probe.path(index) else { return };
+        let watching = &mut self.clients[index].scout.watching;
+        match probe {
+            Probe::Exists(..) if header.err == ErrorCode::NoNode.code() => watching.absent(path),
+            _ if header.err != 0 => {}
+            Probe::Get(..) | Probe::Exists(..) => watching.data(path),
+            Probe::Children(..) => watching.children(path),
+            Probe::Follow(_) => watching.persistent(path),
+            _ => watching.recursive(path),
+        }
+    }
+}
+
+impl Oracle {
     /// Holds an answer against the law. The reply before it was of that place.
     fn check_probe(
         &mut self,
+        clock: &mut Clockwork,
         session: SessionId,
         header: ReplyHeader,
         before: Zxid,
@@ -247,34 +316,20 @@ impl<F: Factory> World<F> {
             Sense::Sync | Sense::Other => Ok(()),
         };
         if let Err((rule, sentence)) = finding {
-            self.convict(rule, sentence);
+            self.convict(clock, rule, sentence);
         }
         if matches!(sense, Sense::Wish(_)) && err == 0 {
             let finding = self.judge.acknowledged(zxid);
-            self.judged(finding);
-        }
-    }
-
-    /// What an answer leaves to be told of.
-    fn keep_watch(&mut self, index: usize, probe: &Probe, header: ReplyHeader) {
-        let Some(path) = probe.path(index) else { return };
-        let watching = &mut self.clients[index].scout.watching;
-        match probe {
-            Probe::Exists(..) if header.err == ErrorCode::NoNode.code() => watching.absent(path),
-            _ if header.err != 0 => {}
-            Probe::Get(..) | Probe::Exists(..) => watching.data(path),
-            Probe::Children(..) => watching.children(path),
-            Probe::Follow(_) => watching.persistent(path),
-            _ => watching.recursive(path),
+            self.judged(clock, finding);
         }
     }
 
     /// In the end every member holds what the law says.
-    pub(super) fn check_lists(&mut self) {
-        for host in 0..self.hosts.len() {
-            if let Some(process) = &self.hosts[host].process {
+    pub(super) fn check_lists<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+        for host in 0..ensemble.hosts.len() {
+            if let Some(process) = &ensemble.hosts[host].process {
                 let finding = self.judge.law_of_lists(host, &process.member().tree());
-                self.judged(finding);
+                self.judged(clock, finding);
             }
         }
     }

@@ -13,11 +13,11 @@
 use node_core::{Factory, Role};
 
 use super::membership::{Set, is_quorum, set_of};
-use super::{Event, World};
+use super::{Clockwork, Ensemble, Event, Oracle, World};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::script::{Target, Transition};
-use crate::time::Time;
+use harness_world::time::Time;
 
 /// Peer time-outs within which a connected quorum is led, beside one initLimit: as long as after healing.
 const BOUND_TIMEOUTS: u64 = 20;
@@ -120,42 +120,67 @@ impl Progress {
     }
 }
 
-impl<F: Factory> World<F> {
+impl Clockwork {
     fn progress_bound_us(&self) -> u64 {
         let init_ms = u64::from(self.drawn.init_limit) * self.drawn.tick_time_ms;
         (BOUND_TIMEOUTS * self.drawn.peer_timeout_ms + init_ms) * 1000 + self.drawn.rare.longest_us()
     }
+}
 
+impl Oracle {
+    /// What is not told of when it begins or ends is looked at here.
+    fn note_the_unwell<F: Factory>(&mut self, clock: &Clockwork, ensemble: &Ensemble<F>) {
+        let members = ensemble.voters_at_most(clock);
+        for host in 0..members {
+            let machine = &ensemble.hosts[host];
+            let awake = machine.process.as_ref().is_some_and(|process| {
+                process.pauses == 0 && process.dies_after.is_none() && !process.dies_storing
+            });
+            if !awake || machine.rot.is_some() || clock.now < machine.slow_until || machine.disk.is_full() {
+                self.progress.disturbed(host, clock.now);
+            }
+            for other in 0..members {
+                if other != host && !ensemble.links.passes(host, other) {
+                    self.progress.disturbed_pair(host, other, clock.now);
+                }
+            }
+        }
+    }
+}
+
+impl<F: Factory> World<F> {
     /// Looks who is well and whether anybody leads.
     pub(super) fn watch(&mut self) {
-        if !self.in_chaos() {
+        if !self.clock.in_chaos() {
             return;
         }
-        self.plan(self.drawn.peer_timeout_ms * 1000 / LOOKS_PER_TIMEOUT, Event::Watch);
-        self.note_the_unwell();
-        self.check_overdue();
-        self.check_commits();
-        self.check_silent_learners();
-        self.check_answers();
+        self.clock.plan(self.clock.drawn.peer_timeout_ms * 1000 / LOOKS_PER_TIMEOUT, Event::Watch);
+        self.oracle.note_the_unwell(&self.clock, &self.ensemble);
+        self.oracle.check_overdue(&mut self.clock, &self.ensemble);
+        self.oracle.check_commits(&mut self.clock, &self.ensemble);
+        self.oracle.check_silent_learners(&mut self.clock, &self.ensemble);
+        self.oracle.check_answers(&mut self.clock, &self.ensemble, &self.population);
         let led = self
+            .ensemble
             .hosts
             .iter()
             .filter_map(|host| host.process.as_ref())
             .any(|process| process.role == Role::Leading && process.established && process.pauses == 0);
         if led {
-            self.progress.led = self.now;
+            self.oracle.progress.led = self.clock.now;
         }
-        let bound_us = self.progress_bound_us();
-        let Some(moment) = self.now.0.checked_sub(bound_us).map(Time) else { return };
-        if self.progress.led > moment && self.progress.counted > moment {
+        let bound_us = self.clock.progress_bound_us();
+        let Some(moment) = self.clock.now.0.checked_sub(bound_us).map(Time) else { return };
+        if self.oracle.progress.led > moment && self.oracle.progress.counted > moment {
             return;
         }
-        let says: Vec<Vec<Set>> = (0..self.hosts.len()).map(|host| self.says(host)).collect();
-        let Some(quorum) = self.progress.quorum_since(moment, &says) else { return };
-        if self.progress.led <= moment && self.options.progress {
-            self.write_down(|_| Transition::Look(Target::Elected));
+        let says: Vec<Vec<Set>> = (0..self.ensemble.hosts.len()).map(|host| self.says(host)).collect();
+        let Some(quorum) = self.oracle.progress.quorum_since(moment, &says) else { return };
+        if self.oracle.progress.led <= moment && self.clock.options.progress {
+            self.clock.write_down(|| Transition::Look(Target::Elected));
             let members: Vec<String> = quorum.iter().map(|host| format!("s{}", host + 1)).collect();
-            self.convict(
+            self.oracle.convict(
+                &mut self.clock,
                 Rule::Liveness,
                 format!(
                     "{} could speak with each other for {} ms, and nobody led",
@@ -163,28 +188,9 @@ impl<F: Factory> World<F> {
                     bound_us / 1000
                 ),
             );
-        } else if !self.faults.is_empty() {
-            self.progress.counted = self.now;
-            self.counters.sieges_led += 1;
-        }
-    }
-
-    /// What is not told of when it begins or ends is looked at here.
-    fn note_the_unwell(&mut self) {
-        let members = self.voters_at_most();
-        for host in 0..members {
-            let machine = &self.hosts[host];
-            let awake = machine.process.as_ref().is_some_and(|process| {
-                process.pauses == 0 && process.dies_after.is_none() && !process.dies_storing
-            });
-            if !awake || machine.rot.is_some() || self.now < machine.slow_until || machine.disk.is_full() {
-                self.progress.disturbed(host, self.now);
-            }
-            for other in 0..members {
-                if other != host && !self.links.passes(host, other) {
-                    self.progress.disturbed_pair(host, other, self.now);
-                }
-            }
+        } else if !self.chaos.faults.is_empty() {
+            self.oracle.progress.counted = self.clock.now;
+            self.clock.counters.sieges_led += 1;
         }
     }
 }

@@ -6,9 +6,10 @@ use rand_chacha::ChaCha8Rng;
 use workloads::{Kind, Op, Outcome, Params, Refusal, RegisterParams, Workload};
 
 use crate::client::Job;
-use crate::dice::{Dice, Part};
 use crate::drawn::Drawn;
+use crate::part::Part;
 use crate::traffic::Traffic;
+use harness_world::dice::Dice;
 
 /// One workload of a world.
 pub(super) struct Load {

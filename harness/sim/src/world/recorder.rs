@@ -5,93 +5,14 @@ use node_core::io::{ClientId, ConnId, Input};
 use node_wire::ids::Zxid;
 use node_wire::quorum::PacketType;
 
-use super::World;
 use super::hand::{Hand, Recording};
+use super::{Clockwork, Ensemble, Population, World};
 use crate::network::{EndId, HostIndex};
 use crate::outcome::Violation;
 use crate::script::{Head, Kind, Line, Reduction, Transition};
 use crate::{Options, Outcome};
 
-impl<F: Factory> World<F> {
-    /// Lives through a seed's world, without what is left out of it.
-    pub(crate) fn reduced(seed: u64, options: Options, factory: F, reduction: &Reduction) -> Self {
-        let mut world = Self::new(seed, options, factory);
-        reduction.apply(&mut world.drawn);
-        world.reduction = reduction.clone();
-        world
-    }
-
-    /// Turns that the nemesis had.
-    pub(crate) fn turns(&self) -> u64 {
-        self.turn
-    }
-
-    /// Clients that there are.
-    pub(crate) fn population(&self) -> usize {
-        self.clients.len()
-    }
-
-    /// Writes everything down from here on.
-    pub(crate) fn record(&mut self) {
-        self.hand = Hand::Recording(Box::default());
-        for host in 0..self.hosts.len() {
-            self.write_down_clock(host, 0);
-        }
-    }
-
-    /// What was written down, and how it ended.
-    pub(crate) fn into_recording(self, panic: Option<String>) -> (Head, Vec<Line>, Option<Violation>) {
-        let head = Head::of(&self.drawn, !self.options.look_inside);
-        let mut world = self;
-        let lines = match std::mem::replace(&mut world.hand, Hand::None) {
-            Hand::Recording(recording) => recording.lines,
-            Hand::None | Hand::Scripted(_) => Vec::new(),
-        };
-        let Outcome { violation, .. } = world.into_outcome(panic);
-        (head, lines, violation)
-    }
-
-    /// A member's clocks were set.
-    pub(super) fn write_down_clock(&mut self, host: HostIndex, jump_us: u64) {
-        self.write_down(|world| {
-            let clock = world.hosts[host].clock;
-            Transition::Clock {
-                host,
-                wall_ms: clock.wall_offset_ms,
-                drift_ppm: clock.wall_pace_ppm,
-                fast_ppm: clock.pace_ppm,
-                jump_us,
-            }
-        });
-    }
-
-    /// An input reaches a member.
-    pub(super) fn write_down_input(&mut self, host: HostIndex, input: &Input) {
-        if !matches!(self.hand, Hand::Recording(_)) {
-            return;
-        }
-        let transition = self.transition_of(host, input);
-        let at_us = Some(self.now.0);
-        let end = match input {
-            Input::Accepted { conn } | Input::Dialled { conn, .. } => Some(EndId::of(*conn)),
-            _ => None,
-        };
-        let Hand::Recording(recording) = &mut self.hand else { return };
-        recording.known.extend(end.map(|end| (end.conn, end.end)));
-        let place = match transition {
-            Some(Transition::Told { host }) if recording.just_wrote(host) => {
-                recording.hears_at_once();
-                recording.lines.len() - 1
-            }
-            Some(transition) => {
-                recording.lines.push(Line { at_us, transition, note: String::new() });
-                recording.lines.len() - 1
-            }
-            None => recording.lines.len(),
-        };
-        recording.stepping = Some((host, place, 0));
-    }
-
+impl Clockwork {
     /// The member carried out an effect of its step.
     pub(super) fn effect_done(&mut self) {
         if let Hand::Recording(recording) = &mut self.hand
@@ -107,34 +28,114 @@ impl<F: Factory> World<F> {
             recording.stepping = None;
         }
     }
+}
 
-    fn transition_of(&self, host: HostIndex, input: &Input) -> Option<Transition> {
+impl<F: Factory> Ensemble<F> {
+    /// A member's clocks were set.
+    pub(super) fn write_down_clock(&self, clock: &mut Clockwork, host: HostIndex, jump_us: u64) {
+        clock.write_down(|| {
+            let of_host = self.hosts[host].clock;
+            Transition::Clock {
+                host,
+                wall_ms: of_host.wall_offset_ms,
+                drift_ppm: of_host.wall_pace_ppm,
+                fast_ppm: of_host.pace_ppm,
+                jump_us,
+            }
+        });
+    }
+
+    fn peer_at(&self, conn: ConnId) -> HostIndex {
+        let end = EndId::of(conn).other();
+        self.conns[end.conn].ends[end.end].host
+    }
+
+    /// How many newer connections of the same pair their end knows of.
+    fn older(&self, clock: &Clockwork, conn: ConnId) -> usize {
+        let Hand::Recording(recording) = &clock.hand else { return 0 };
+        let this = EndId::of(conn);
+        let hosts = |end: EndId| {
+            let ends = &self.conns[end.conn].ends;
+            (ends[end.end].host, ends[1 - end.end].host)
+        };
+        recording
+            .known
+            .range((this.conn + 1, 0)..)
+            .map(|(conn, end)| EndId { conn: *conn, end: *end })
+            .filter(|end| hosts(*end) == hosts(this) && self.conns[end.conn].ends[end.end].open)
+            .count()
+    }
+}
+
+impl Population {
+    /// An input reaches a member.
+    pub(super) fn write_down_input<F: Factory>(
+        &self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        host: HostIndex,
+        input: &Input,
+    ) {
+        if !matches!(clock.hand, Hand::Recording(_)) {
+            return;
+        }
+        let transition = self.transition_of(clock, ensemble, host, input);
+        let at_us = Some(clock.now.0);
+        let end = match input {
+            Input::Accepted { conn } | Input::Dialled { conn, .. } => Some(EndId::of(*conn)),
+            _ => None,
+        };
+        let Hand::Recording(recording) = &mut clock.hand else { return };
+        recording.known.extend(end.map(|end| (end.conn, end.end)));
+        let place = match transition {
+            Some(Transition::Told { host }) if recording.just_wrote(host) => {
+                recording.hears_at_once();
+                recording.lines.len() - 1
+            }
+            Some(transition) => {
+                recording.lines.push(Line { at_us, transition, note: String::new() });
+                recording.lines.len() - 1
+            }
+            None => recording.lines.len(),
+        };
+        recording.stepping = Some((host, place, 0));
+    }
+
+    fn transition_of<F: Factory>(
+        &self,
+        clock: &Clockwork,
+        ensemble: &Ensemble<F>,
+        host: HostIndex,
+        input: &Input,
+    ) -> Option<Transition> {
         Some(match input {
             Input::Tick => Transition::Tick { host, times: 1 },
             Input::Stored { .. } => Transition::Told { host },
-            Input::Notification { from, .. } => Transition::Vote { from: self.index_of(*from)?, to: host },
-            Input::ElectionConnected { peer } => Transition::Meets { host, peer: self.index_of(*peer)? },
-            Input::ElectionLost { peer } => Transition::Misses { host, peer: self.index_of(*peer)? },
-            Input::Dialled { leader, .. } => Transition::Dialled { host, peer: self.index_of(*leader)? },
-            Input::DialFailed { leader } => Transition::Refused { host, peer: self.index_of(*leader)? },
-            Input::Accepted { conn } => Transition::Accepts { host, peer: self.peer_at(*conn) },
+            Input::Notification { from, .. } => {
+                Transition::Vote { from: ensemble.index_of(*from)?, to: host }
+            }
+            Input::ElectionConnected { peer } => Transition::Meets { host, peer: ensemble.index_of(*peer)? },
+            Input::ElectionLost { peer } => Transition::Misses { host, peer: ensemble.index_of(*peer)? },
+            Input::Dialled { leader, .. } => Transition::Dialled { host, peer: ensemble.index_of(*leader)? },
+            Input::DialFailed { leader } => Transition::Refused { host, peer: ensemble.index_of(*leader)? },
+            Input::Accepted { conn } => Transition::Accepts { host, peer: ensemble.peer_at(*conn) },
             Input::Packet { conn, packet } => Transition::Packet {
-                from: self.peer_at(*conn),
+                from: ensemble.peer_at(*conn),
                 to: host,
                 kind: Kind::Packet(packet.kind),
                 zxid: zxid_of(input),
-                old: self.older(*conn),
+                old: ensemble.older(clock, *conn),
             },
             Input::Image { conn, .. } => Transition::Packet {
-                from: self.peer_at(*conn),
+                from: ensemble.peer_at(*conn),
                 to: host,
                 kind: Kind::Image,
                 zxid: zxid_of(input),
-                old: self.older(*conn),
+                old: ensemble.older(clock, *conn),
             },
             Input::PeerLost { conn } => {
                 // Its end is closed already; it was the newest of those that are left, or older.
-                Transition::Loses { host, peer: self.peer_at(*conn), old: self.older(*conn) }
+                Transition::Loses { host, peer: ensemble.peer_at(*conn), old: ensemble.older(clock, *conn) }
             }
             Input::ClientConnect { client, .. }
             | Input::ClientRequest { client, .. }
@@ -149,27 +150,6 @@ impl<F: Factory> World<F> {
         })
     }
 
-    fn peer_at(&self, conn: ConnId) -> HostIndex {
-        let end = EndId::of(conn).other();
-        self.conns[end.conn].ends[end.end].host
-    }
-
-    /// How many newer connections of the same pair their end knows of.
-    fn older(&self, conn: ConnId) -> usize {
-        let Hand::Recording(recording) = &self.hand else { return 0 };
-        let this = EndId::of(conn);
-        let hosts = |end: EndId| {
-            let ends = &self.conns[end.conn].ends;
-            (ends[end.end].host, ends[1 - end.end].host)
-        };
-        recording
-            .known
-            .range((this.conn + 1, 0)..)
-            .map(|(conn, end)| EndId { conn: *conn, end: *end })
-            .filter(|end| hosts(*end) == hosts(this) && self.conns[end.conn].ends[end.end].open)
-            .count()
-    }
-
     /// Whose connection it is, and how many newer ones to the same process there are.
     fn client_at(&self, client: ClientId) -> (usize, usize) {
         let index = usize::try_from(client.0).expect("connections are few");
@@ -178,6 +158,46 @@ impl<F: Factory> World<F> {
             (conn.client, conn.host, conn.life) == (this.client, this.host, this.life) && conn.member_open
         });
         (this.client, newer.count())
+    }
+}
+
+impl<F: Factory> World<F> {
+    /// Lives through a seed's world, without what is left out of it.
+    pub(crate) fn reduced(seed: u64, options: Options, factory: F, reduction: &Reduction) -> Self {
+        let mut world = Self::new(seed, options, factory);
+        reduction.apply(&mut world.clock.drawn);
+        world.clock.reduction = reduction.clone();
+        world
+    }
+
+    /// Turns that the nemesis had.
+    pub(crate) fn turns(&self) -> u64 {
+        self.chaos.turn
+    }
+
+    /// Clients that there are.
+    pub(crate) fn population(&self) -> usize {
+        self.population.clients.len()
+    }
+
+    /// Writes everything down from here on.
+    pub(crate) fn record(&mut self) {
+        self.clock.hand = Hand::Recording(Box::default());
+        for host in 0..self.ensemble.hosts.len() {
+            self.ensemble.write_down_clock(&mut self.clock, host, 0);
+        }
+    }
+
+    /// What was written down, and how it ended.
+    pub(crate) fn into_recording(self, panic: Option<String>) -> (Head, Vec<Line>, Option<Violation>) {
+        let head = Head::of(&self.clock.drawn, !self.clock.options.look_inside);
+        let mut world = self;
+        let lines = match std::mem::replace(&mut world.clock.hand, Hand::None) {
+            Hand::Recording(recording) => recording.lines,
+            Hand::None | Hand::Scripted(_) => Vec::new(),
+        };
+        let Outcome { violation, .. } = world.into_outcome(panic);
+        (head, lines, violation)
     }
 }
 

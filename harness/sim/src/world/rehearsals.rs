@@ -25,14 +25,14 @@ use node_log::{Log, LogError, MemStorage, Recovered, Storage};
 use node_wire::ids::{Epoch, Zxid};
 use node_wire::snapshot::Image;
 
-use super::World;
 use super::disks::{by_zxid, is_epoch, old_bytes};
 use super::machine::{KEEP_SNAPSHOTS, OPERATIONS_OF_A_BATCH, OPERATIONS_OF_A_START, part_kept};
-use crate::dice::{Chance, Dice, HALF};
+use super::{Chaos, Clockwork, Ensemble, Oracle};
 use crate::host;
 use crate::judge::Found;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
+use harness_world::dice::{Chance, Dice, HALF};
 
 /// Ends that are tried for one operation that throws history away.
 const ENDS_OF_AN_OPERATION: usize = 3;
@@ -85,96 +85,95 @@ fn lose_power(disk: &MemStorage, dice: &mut Dice) {
     });
 }
 
-impl<F: Factory> World<F> {
+impl Clockwork {
+    fn open(&self, disk: &MemStorage) -> Result<(Log<MemStorage>, Recovered), LogError> {
+        Log::open(disk.clone(), self.log_options())
+    }
+}
+
+impl Chaos {
     /// A fork of a member's disk, where that is well. None where nothing would be judged, or where the disk follows a script.
-    fn rehearses(&self, host: HostIndex) -> Option<MemStorage> {
-        let machine = &self.hosts[host];
-        let judged = self.options.look_inside && self.violation.is_none();
-        let drawn = self.planned.is_none() && self.appointment.is_none();
+    fn rehearses<F: Factory>(
+        &self,
+        clock: &Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &Oracle,
+        host: HostIndex,
+    ) -> Option<MemStorage> {
+        let machine = &ensemble.hosts[host];
+        let judged = clock.options.look_inside && oracle.violation.is_none();
+        let drawn = !clock.is_planned && self.appointment.is_none();
         let well = machine.rot.is_none() && !machine.disk.is_full();
         (judged && drawn && well).then(|| machine.disk.fork())
     }
 
-    fn open(&self, disk: &MemStorage) -> Result<(Log<MemStorage>, Recovered), LogError> {
-        Log::open(disk.clone(), self.log_options())
-    }
-
-    /// `ends`: what was to happen to the disk.
-    fn fails_rehearsal(&mut self, host: HostIndex, ends: &str, sentence: &str) {
-        let id = self.server(host).0;
-        self.convict(Rule::Recovery, format!("had server {id} {ends} there: {sentence}"));
-    }
-
     /// The store is about to do this.
-    pub(super) fn rehearse_operation(&mut self, host: HostIndex, op: &StoreOp) {
+    pub(super) fn rehearse_operation<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        host: HostIndex,
+        op: &StoreOp,
+    ) {
         if !matches!(op, StoreOp::Install(_) | StoreOp::Truncate(_)) {
             return;
         }
         for _ in 0..ENDS_OF_AN_OPERATION {
-            let Some(disk) = self.rehearses(host) else { return };
+            let Some(disk) = self.rehearses(clock, ensemble, oracle, host) else { return };
             disk.heal();
-            let Ok((mut log, _)) = self.open(&disk) else { return };
+            let Ok((mut log, _)) = clock.open(&disk) else { return };
             let nth = self.rehearsals.between(1, OPERATIONS_OF_A_BATCH);
             disk.fail_from_nth(nth, ErrorKind::Other);
             // Interrupted or not: both are ends.
             let _ = host::carry_out(&mut log, &[(0, op.clone())]);
             drop(log);
             end(&disk, &mut self.rehearsals);
-            self.rehearse_ends(host, &disk, Some(op));
+            self.rehearse_ends(clock, ensemble, oracle, host, &disk, Some(op));
         }
     }
 
     /// Recoveries that do not end, one that does, and one behind that.
-    fn rehearse_ends(&mut self, host: HostIndex, disk: &MemStorage, interrupted: Option<&StoreOp>) {
+    fn rehearse_ends<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        host: HostIndex,
+        disk: &MemStorage,
+        interrupted: Option<&StoreOp>,
+    ) {
         for _ in 0..self.rehearsals.between(0, INTERRUPTED_STARTS) {
             let nth = self.rehearsals.between(1, OPERATIONS_OF_A_START);
             disk.fail_from_nth(nth, ErrorKind::Other);
-            let _ = self.open(disk);
+            let _ = clock.open(disk);
             end(disk, &mut self.rehearsals);
         }
-        self.counters.rehearsals += 1;
-        match self.open(disk) {
+        clock.counters.rehearsals += 1;
+        match clock.open(disk) {
             Ok((_, found)) => {
-                self.rehearsed(host, &found, interrupted, DIED);
-                self.rehearse_permanence(host, disk, &found);
+                oracle.rehearsed(clock, ensemble, host, &found, interrupted, DIED);
+                self.rehearse_permanence(clock, ensemble, oracle, host, disk, &found);
             }
-            Err(error) => self.fails_rehearsal(host, DIED, &format!("it would fail to {error}")),
-        }
-    }
-
-    /// Whether the judge of recoveries would accept this one.
-    fn rehearsed(&mut self, host: HostIndex, found: &Recovered, interrupted: Option<&StoreOp>, ends: &str) {
-        let facts = Facts::of(found);
-        let judged = self.judge.check_recovery(
-            host,
-            &Found {
-                base: facts.base,
-                entries: &found.entries,
-                accepted: facts.accepted,
-                current: facts.current,
-                interrupted,
-            },
-        );
-        if let Err((_, sentence)) = judged {
-            self.fails_rehearsal(host, ends, &sentence);
-        }
-        if let Some(StoreOp::Install(image)) = interrupted
-            && image.zxid == facts.base
-            && facts.last > facts.base
-        {
-            let sentence = format!(
-                "the tree at {} took its place, and entries up to {} of what it replaces are behind it",
-                facts.base, facts.last
-            );
-            self.fails_rehearsal(host, ends, &sentence);
+            Err(error) => {
+                oracle.fails_rehearsal(clock, ensemble, host, DIED, &format!("it would fail to {error}"))
+            }
         }
     }
 
     /// The power is lost right behind a recovery.
-    fn rehearse_permanence(&mut self, host: HostIndex, disk: &MemStorage, found: &Recovered) {
+    fn rehearse_permanence<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        host: HostIndex,
+        disk: &MemStorage,
+        found: &Recovered,
+    ) {
         lose_power(disk, &mut self.rehearsals);
         let facts = Facts::of(found);
-        match self.open(disk) {
+        match clock.open(disk) {
             Ok((_, again)) if Facts::of(&again) == facts => {}
             Ok((_, again)) => {
                 let again = Facts::of(&again);
@@ -189,30 +188,49 @@ impl<F: Factory> World<F> {
                     again.accepted.0,
                     again.current.0
                 );
-                self.fails_rehearsal(host, DIED, &sentence);
+                oracle.fails_rehearsal(clock, ensemble, host, DIED, &sentence);
             }
             Err(error) => {
-                self.fails_rehearsal(host, DIED, &format!("a second recovery would fail to {error}"));
+                oracle.fails_rehearsal(
+                    clock,
+                    ensemble,
+                    host,
+                    DIED,
+                    &format!("a second recovery would fail to {error}"),
+                );
             }
         }
     }
 
     /// A member is about to start.
-    pub(super) fn rehearse_start(&mut self, host: HostIndex) {
-        let Some(disk) = self.rehearses(host) else { return };
+    pub(super) fn rehearse_start<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        host: HostIndex,
+    ) {
+        let Some(disk) = self.rehearses(clock, ensemble, oracle, host) else { return };
         disk.heal();
         match self.rehearsals.between(0, 2) {
             0 => {
-                let interrupted = self.hosts[host].interrupted.clone();
-                self.rehearse_ends(host, &disk, interrupted.as_ref());
+                let interrupted = ensemble.hosts[host].interrupted.clone();
+                self.rehearse_ends(clock, ensemble, oracle, host, &disk, interrupted.as_ref());
             }
-            1 => self.rehearse_loss(host, &disk),
-            _ => self.rehearse_rot(host, &disk),
+            1 => self.rehearse_loss(clock, ensemble, oracle, host, &disk),
+            _ => self.rehearse_rot(clock, ensemble, oracle, host, &disk),
         }
     }
 
-    fn rehearse_loss(&mut self, host: HostIndex, disk: &MemStorage) {
-        let files = self.missed_files(host);
+    fn rehearse_loss<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        host: HostIndex,
+        disk: &MemStorage,
+    ) {
+        let files = oracle.missed_files(ensemble, host);
         if files.is_empty() {
             return;
         }
@@ -221,16 +239,29 @@ impl<F: Factory> World<F> {
         if disk.remove(file).and_then(|()| disk.sync_dir()).is_err() {
             return;
         }
-        self.counters.rehearsals += 1;
-        let Ok((_, found)) = self.open(disk) else { return };
+        clock.counters.rehearsals += 1;
+        let Ok((_, found)) = clock.open(disk) else { return };
         if is_epoch(file) && content[..] != *b"0" {
-            self.fails_rehearsal(host, &format!("lost its {file}"), "it would start without it");
+            oracle.fails_rehearsal(
+                clock,
+                ensemble,
+                host,
+                &format!("lost its {file}"),
+                "it would start without it",
+            );
         }
-        let interrupted = self.hosts[host].interrupted.clone();
-        self.rehearsed(host, &found, interrupted.as_ref(), &format!("lost its {file}"));
+        let interrupted = ensemble.hosts[host].interrupted.clone();
+        oracle.rehearsed(clock, ensemble, host, &found, interrupted.as_ref(), &format!("lost its {file}"));
     }
 
-    fn rehearse_rot(&mut self, host: HostIndex, disk: &MemStorage) {
+    fn rehearse_rot<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        host: HostIndex,
+        disk: &MemStorage,
+    ) {
         let old = old_bytes(disk);
         if old.is_empty() {
             return;
@@ -238,21 +269,28 @@ impl<F: Factory> World<F> {
         let (file, bytes) = &old[self.rehearsals.index(old.len())];
         let bit = self.rehearsals.index(bytes * 8);
         disk.flip_bit(file, bit);
-        self.counters.rehearsals += 1;
-        let Ok((_, found)) = self.open(disk) else { return };
-        let interrupted = self.hosts[host].interrupted.clone();
+        clock.counters.rehearsals += 1;
+        let Ok((_, found)) = clock.open(disk) else { return };
+        let interrupted = ensemble.hosts[host].interrupted.clone();
         let ends = format!("found bit {bit} of {file} turned over");
-        self.rehearsed(host, &found, interrupted.as_ref(), &ends);
+        oracle.rehearsed(clock, ensemble, host, &found, interrupted.as_ref(), &ends);
     }
 
     /// A snapshot is about to be written, and what it makes superfluous to go.
-    pub(super) fn rehearse_snapshot(&mut self, host: HostIndex, snapshot: &TreeSnapshot) {
+    pub(super) fn rehearse_snapshot<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        host: HostIndex,
+        snapshot: &TreeSnapshot,
+    ) {
         if !self.rehearsals.chance(SNAPSHOTS) {
             return;
         }
-        let Some(disk) = self.rehearses(host) else { return };
+        let Some(disk) = self.rehearses(clock, ensemble, oracle, host) else { return };
         disk.heal();
-        let Ok((mut log, found)) = self.open(&disk) else { return };
+        let Ok((mut log, found)) = clock.open(&disk) else { return };
         let nth = self.rehearsals.between(1, OPERATIONS_OF_A_SNAPSHOT);
         disk.fail_from_nth(nth, ErrorKind::Other);
         // A tree that is older than the log: what is behind it has to go as well.
@@ -274,15 +312,21 @@ impl<F: Factory> World<F> {
         }
         drop(log);
         end(&disk, &mut self.rehearsals);
-        self.rehearse_ends(host, &disk, op.as_ref());
+        self.rehearse_ends(clock, ensemble, oracle, host, &disk, op.as_ref());
     }
 
     /// A snapshot was written, and what it makes superfluous is about to go.
-    pub(super) fn rehearse_purge(&mut self, host: HostIndex) {
+    pub(super) fn rehearse_purge<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        host: HostIndex,
+    ) {
         if !self.rehearsals.chance(PURGES) {
             return;
         }
-        let Some(disk) = self.rehearses(host) else { return };
+        let Some(disk) = self.rehearses(clock, ensemble, oracle, host) else { return };
         let snapshots = |disk: &MemStorage| -> Vec<String> {
             by_zxid(&disk.list().unwrap_or_default(), "snapshot.").into_values().collect()
         };
@@ -290,7 +334,7 @@ impl<F: Factory> World<F> {
         if there.len() <= KEEP_SNAPSHOTS {
             return;
         }
-        self.counters.rehearsals += 1;
+        clock.counters.rehearsals += 1;
         let rots = self.rehearsals.chance(HALF);
         let damage = |disk: &MemStorage, name: &str, dice: &mut Dice| {
             let bytes = disk.read(name).map_or(0, |content| content.len());
@@ -310,9 +354,62 @@ impl<F: Factory> World<F> {
             damage(&disk, newest, &mut self.rehearsals);
         }
         let ends = "purged and found its newest snapshot damaged";
-        match self.open(&disk) {
-            Ok((_, found)) => self.rehearsed(host, &found, None, ends),
-            Err(error) => self.fails_rehearsal(host, ends, &format!("it would fail to {error}")),
+        match clock.open(&disk) {
+            Ok((_, found)) => oracle.rehearsed(clock, ensemble, host, &found, None, ends),
+            Err(error) => {
+                oracle.fails_rehearsal(clock, ensemble, host, ends, &format!("it would fail to {error}"))
+            }
+        }
+    }
+}
+
+impl Oracle {
+    /// `ends`: what was to happen to the disk.
+    fn fails_rehearsal<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        host: HostIndex,
+        ends: &str,
+        sentence: &str,
+    ) {
+        let id = ensemble.server(host).0;
+        self.convict(clock, Rule::Recovery, format!("had server {id} {ends} there: {sentence}"));
+    }
+
+    /// Whether the judge of recoveries would accept this one.
+    fn rehearsed<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        host: HostIndex,
+        found: &Recovered,
+        interrupted: Option<&StoreOp>,
+        ends: &str,
+    ) {
+        let facts = Facts::of(found);
+        let judged = self.judge.check_recovery(
+            host,
+            &Found {
+                base: facts.base,
+                entries: &found.entries,
+                accepted: facts.accepted,
+                current: facts.current,
+                interrupted,
+            },
+        );
+        if let Err((_, sentence)) = judged {
+            self.fails_rehearsal(clock, ensemble, host, ends, &sentence);
+        }
+        if let Some(StoreOp::Install(image)) = interrupted
+            && image.zxid == facts.base
+            && facts.last > facts.base
+        {
+            let sentence = format!(
+                "the tree at {} took its place, and entries up to {} of what it replaces are behind it",
+                facts.base, facts.last
+            );
+            self.fails_rehearsal(clock, ensemble, host, ends, &sentence);
         }
     }
 }

@@ -8,7 +8,7 @@ use node_wire::client::{
 use node_wire::ids::Zxid;
 use node_wire::jute::Reader;
 
-use super::World;
+use super::{Clockwork, Ensemble, Oracle, Population};
 use crate::judge::amounts;
 use crate::outcome::Rule;
 use crate::scout::{Quest, TWINS, below};
@@ -17,191 +17,15 @@ use crate::script::{Deed, Transition};
 /// How what is counted is called.
 const COUNTED: [&str; 2] = ["count", "bytes"];
 
-impl<F: Factory> World<F> {
-    /// A scout's next quest.
-    pub(super) fn scouts(&mut self, index: usize) {
-        let ttl_ms = self.drawn.mortal_ms;
-        let client = &mut self.clients[index];
-        let quest = client.scout.quest(&mut client.dice, index, ttl_ms);
-        self.seek(index, quest);
-    }
-
-    /// A client that comes back leaves its watches again before it does anything else.
-    pub(super) fn resume_watches(&mut self, index: usize) -> bool {
-        let client = &self.clients[index];
-        let resumes = (client.scout.only || client.prober.only) && !client.scout.watching.is_empty();
-        if resumes {
-            self.seek(index, Quest::Resume);
-        }
-        resumes
-    }
-
-    /// A client asks.
-    pub(super) fn seek(&mut self, index: usize, quest: Quest) {
-        self.write_down(|_| Transition::Asks { client: index, deed: Deed::Quest(quest.clone()) });
-        let client = &mut self.clients[index];
-        if quest != Quest::Resume && client.scout.watching.seen().is_none() {
-            // It has not left them again: they are given up.
-            client.scout.watching.forget();
-        }
-        let frame = client.quest(quest);
-        self.ask(index, vec![frame]);
-    }
-
-    /// An event came.
-    pub(super) fn scout_is_told(&mut self, index: usize, mut body: Reader) {
-        let Ok(event) = WatcherEvent::decode(&mut body) else {
-            self.convict(Rule::Answer, format!("client {index} got a malformed event"));
-            return;
-        };
-        self.counters.events += 1;
-        let kind = EventType::from_code(event.kind);
-        self.line_of_event(index, kind, &event.path);
-        self.clients[index].scout.watching.is_told((event.kind, event.path));
-    }
-
+impl Clockwork {
     fn line_of_event(&mut self, index: usize, kind: Option<EventType>, path: &str) {
         let client = u64::try_from(index).unwrap_or(u64::MAX);
         let code = kind.map_or(0, |kind| u64::from(kind.code().cast_unsigned()));
         self.world_line("event", [client, code], || format!("c{index} {kind:?} {path}"));
     }
+}
 
-    /// A reply of this place came: what was told before it is what had happened up to there.
-    pub(super) fn explain(&mut self, index: usize, zxid: Zxid, resumes: bool) {
-        if !resumes && self.clients[index].scout.watching.rests(zxid) {
-            return;
-        }
-        if zxid > self.judge.last_committed() {
-            // From a member that left its role in the same step: the sequence is not known so far.
-            self.clients[index].scout.watching.forget();
-            self.clients[index].scout.watching.moves();
-            return;
-        }
-        let client = &mut self.clients[index];
-        let watching = &mut client.scout.watching;
-        let judge = &self.judge;
-        let outcome = match (watching.seen(), resumes) {
-            (Some(seen), false) => watching.shown(zxid, judge.changes_between(seen, zxid)),
-            (_, true) => {
-                let since = client.session.as_ref().map_or(Zxid::ZERO, |session| session.seen);
-                watching.resumed(zxid, since, |path| judge.standing(path, zxid))
-            }
-            (None, false) => watching.shown(zxid, &[]),
-        };
-        match outcome {
-            Ok(_) => {}
-            Err(sentence) => self.convict(Rule::Watches, format!("client {index} {sentence}")),
-        }
-    }
-
-    /// A quest is answered.
-    pub(super) fn scout_is_answered(&mut self, index: usize, header: ReplyHeader, body: Reader) {
-        let Some(quest) = self.clients[index].scout.open.pop_front() else { return };
-        self.counters.quests += 1;
-        if quest.reconfigures() {
-            self.ensemble_changes(index, &quest, header);
-        } else {
-            self.clients[index].served += 1;
-        }
-        if quest.changes() && header.err == 0 {
-            let finding = self.judge.acknowledged(header.zxid);
-            self.judged(finding);
-        }
-        self.learn(index, &quest, header, body);
-        self.think(index);
-    }
-
-    /// An operator is answered. It is served when the ensemble did change: a healed one must be able to. Dice may ask
-    /// several times for a member to go that can't be spared, so it leaves them where the ensemble is healed.
-    fn ensemble_changes(&mut self, index: usize, quest: &Quest, header: ReplyHeader) {
-        let chaos = self.in_chaos();
-        let client = &mut self.clients[index];
-        if header.err == 0 {
-            self.counters.reconfigurations += 1;
-            client.served += 1;
-            client.scout.relent();
-        } else {
-            self.counters.unreconfigured += 1;
-            if header.err == ErrorCode::BadArguments.code() && !chaos && client.served == 0 {
-                client.scout.insist(quest);
-            }
-        }
-    }
-
-    fn learn(&mut self, index: usize, quest: &Quest, header: ReplyHeader, body: Reader) {
-        let watching = &mut self.clients[index].scout.watching;
-        let there = header.err == 0;
-        match quest {
-            Quest::Look(place) if there => watching.data(below(place).into()),
-            Quest::Exists(place) if there => watching.data(below(place).into()),
-            Quest::Exists(place) if header.err == ErrorCode::NoNode.code() => {
-                watching.absent(below(place).into());
-            }
-            Quest::List(place) if there => watching.children(below(place).into()),
-            Quest::Follow(place) if there => watching.persistent(below(place).into()),
-            Quest::FollowAll(place) if there => watching.recursive(below(place).into()),
-            Quest::Pair if there => self.check_twins(index, header.zxid, body),
-            Quest::Both(_) | Quest::Break(_) => self.counters.multis += 1,
-            Quest::Usage => self.check_usage(index, header, body),
-            Quest::Make(place) => self.check_room(header, place, None),
-            Quest::Fill(place, bytes) => self.check_room(header, place, Some(*bytes)),
-            _ => {}
-        }
-    }
-
-    /// What a member has counted is what is there.
-    fn check_usage(&mut self, index: usize, header: ReplyHeader, mut body: Reader) {
-        if header.zxid > self.judge.last_committed() {
-            // From a member that left its role in the same step: the sequence is not known so far.
-            return;
-        }
-        self.counters.usages += 1;
-        let shown = match header.err {
-            0 => GetDataResponse::decode(&mut body).ok().map(|read| amounts(read.data.as_ref(), COUNTED)),
-            _ => None,
-        };
-        let there = self.judge.counted(header.zxid);
-        if shown != there {
-            let sentence =
-                format!("client {index} read at {} that {shown:?} is there, and {there:?} is", header.zxid);
-            self.convict(Rule::Quotas, sentence);
-        }
-    }
-
-    /// A write was answered: when it was refused for want of room, there was none.
-    fn check_room(&mut self, header: ReplyHeader, place: &str, bytes: Option<usize>) {
-        if header.err != ErrorCode::QuotaExceeded.code() {
-            return;
-        }
-        self.counters.beyond_limits += 1;
-        let written = bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
-        let finding = self.judge.check_refusal(header.zxid, &below(place), written);
-        self.judged(finding);
-    }
-
-    /// Both twins as one read shows them.
-    fn check_twins(&mut self, index: usize, zxid: Zxid, mut body: Reader) {
-        let Ok(MultiResponse { results }) = MultiResponse::decode(&mut body) else {
-            self.convict(Rule::Answer, format!("client {index} got a malformed answer to a multiRead"));
-            return;
-        };
-        let values: Vec<&Bytes> = results
-            .iter()
-            .filter_map(|result| match result {
-                MultiResult::GetData { data, .. } => data.as_ref(),
-                _ => None,
-            })
-            .collect();
-        if let [first, second] = values.as_slice()
-            && first != second
-        {
-            let sentence = format!(
-                "client {index} read at {zxid} what was written together: {first:?} beside {second:?}"
-            );
-            self.convict(Rule::Whole, sentence);
-        }
-    }
-
+impl<F: Factory> Ensemble<F> {
     /// In every member's tree the twins are the same.
     pub(super) fn parted_twins(&self) -> Option<String> {
         let running = self.hosts.iter().filter_map(|host| Some((host.id, host.process.as_ref()?)));
@@ -217,14 +41,233 @@ impl<F: Factory> World<F> {
         }
         None
     }
+}
+
+impl Population {
+    /// A scout's next quest.
+    pub(super) fn scouts(&mut self, clock: &mut Clockwork, oracle: &mut Oracle, index: usize) {
+        let ttl_ms = clock.drawn.mortal_ms;
+        let client = &mut self.clients[index];
+        let quest = client.scout.quest(&mut client.dice, index, ttl_ms);
+        self.seek(clock, oracle, index, quest);
+    }
+
+    /// A client that comes back leaves its watches again before it does anything else.
+    pub(super) fn resume_watches(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        index: usize,
+    ) -> bool {
+        let client = &self.clients[index];
+        let resumes = (client.scout.only || client.prober.only) && !client.scout.watching.is_empty();
+        if resumes {
+            self.seek(clock, oracle, index, Quest::Resume);
+        }
+        resumes
+    }
+
+    /// A client asks.
+    pub(super) fn seek(&mut self, clock: &mut Clockwork, oracle: &mut Oracle, index: usize, quest: Quest) {
+        clock.write_down(|| Transition::Asks { client: index, deed: Deed::Quest(quest.clone()) });
+        let client = &mut self.clients[index];
+        if quest != Quest::Resume && client.scout.watching.seen().is_none() {
+            // It has not left them again: they are given up.
+            client.scout.watching.forget();
+        }
+        let frame = client.quest(quest);
+        self.ask(clock, oracle, index, vec![frame]);
+    }
+
+    /// An event came.
+    pub(super) fn scout_is_told(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        index: usize,
+        mut body: Reader,
+    ) {
+        let Ok(event) = WatcherEvent::decode(&mut body) else {
+            oracle.convict(clock, Rule::Answer, format!("client {index} got a malformed event"));
+            return;
+        };
+        clock.counters.events += 1;
+        let kind = EventType::from_code(event.kind);
+        clock.line_of_event(index, kind, &event.path);
+        self.clients[index].scout.watching.is_told((event.kind, event.path));
+    }
+
+    /// A reply of this place came: what was told before it is what had happened up to there.
+    pub(super) fn explain(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        index: usize,
+        zxid: Zxid,
+        resumes: bool,
+    ) {
+        if !resumes && self.clients[index].scout.watching.rests(zxid) {
+            return;
+        }
+        if zxid > oracle.judge.last_committed() {
+            // From a member that left its role in the same step: the sequence is not known so far.
+            self.clients[index].scout.watching.forget();
+            self.clients[index].scout.watching.moves();
+            return;
+        }
+        let client = &mut self.clients[index];
+        let watching = &mut client.scout.watching;
+        let judge = &oracle.judge;
+        let outcome = match (watching.seen(), resumes) {
+            (Some(seen), false) => watching.shown(zxid, judge.changes_between(seen, zxid)),
+            (_, true) => {
+                let since = client.session.as_ref().map_or(Zxid::ZERO, |session| session.seen);
+                watching.resumed(zxid, since, |path| judge.standing(path, zxid))
+            }
+            (None, false) => watching.shown(zxid, &[]),
+        };
+        match outcome {
+            Ok(_) => {}
+            Err(sentence) => oracle.convict(clock, Rule::Watches, format!("client {index} {sentence}")),
+        }
+    }
+
+    /// A quest is answered.
+    pub(super) fn scout_is_answered(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        index: usize,
+        header: ReplyHeader,
+        body: Reader,
+    ) {
+        let Some(quest) = self.clients[index].scout.open.pop_front() else { return };
+        clock.counters.quests += 1;
+        if quest.reconfigures() {
+            self.ensemble_changes(clock, index, &quest, header);
+        } else {
+            self.clients[index].served += 1;
+        }
+        if quest.changes() && header.err == 0 {
+            let finding = oracle.judge.acknowledged(header.zxid);
+            oracle.judged(clock, finding);
+        }
+        self.learn(clock, oracle, index, &quest, header, body);
+        self.think(clock, index);
+    }
+
+    /// An operator is answered. It is served when the ensemble did change: a healed one must be able to. Dice may ask
+    /// several times for a member to go that can't be spared, so it leaves them where the ensemble is healed.
+    fn ensemble_changes(&mut self, clock: &mut Clockwork, index: usize, quest: &Quest, header: ReplyHeader) {
+        let chaos = clock.in_chaos();
+        let client = &mut self.clients[index];
+        if header.err == 0 {
+            clock.counters.reconfigurations += 1;
+            client.served += 1;
+            client.scout.relent();
+        } else {
+            clock.counters.unreconfigured += 1;
+            if header.err == ErrorCode::BadArguments.code() && !chaos && client.served == 0 {
+                client.scout.insist(quest);
+            }
+        }
+    }
+
+    fn learn(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        index: usize,
+        quest: &Quest,
+        header: ReplyHeader,
+        body: Reader,
+    ) {
+        let watching = &mut self.clients[index].scout.watching;
+        let there = header.err == 0;
+        match quest {
+            Quest::Look(place) if there => watching.data(below(place).into()),
+            Quest::Exists(place) if there => watching.data(below(place).into()),
+            Quest::Exists(place) if header.err == ErrorCode::NoNode.code() => {
+                watching.absent(below(place).into());
+            }
+            Quest::List(place) if there => watching.children(below(place).into()),
+            Quest::Follow(place) if there => watching.persistent(below(place).into()),
+            Quest::FollowAll(place) if there => watching.recursive(below(place).into()),
+            Quest::Pair if there => oracle.check_twins(clock, index, header.zxid, body),
+            Quest::Both(_) | Quest::Break(_) => clock.counters.multis += 1,
+            Quest::Usage => oracle.check_usage(clock, index, header, body),
+            Quest::Make(place) => oracle.check_room(clock, header, place, None),
+            Quest::Fill(place, bytes) => oracle.check_room(clock, header, place, Some(*bytes)),
+            _ => {}
+        }
+    }
+}
+
+impl Oracle {
+    /// What a member has counted is what is there.
+    fn check_usage(&mut self, clock: &mut Clockwork, index: usize, header: ReplyHeader, mut body: Reader) {
+        if header.zxid > self.judge.last_committed() {
+            // From a member that left its role in the same step: the sequence is not known so far.
+            return;
+        }
+        clock.counters.usages += 1;
+        let shown = match header.err {
+            0 => GetDataResponse::decode(&mut body).ok().map(|read| amounts(read.data.as_ref(), COUNTED)),
+            _ => None,
+        };
+        let there = self.judge.counted(header.zxid);
+        if shown != there {
+            let sentence =
+                format!("client {index} read at {} that {shown:?} is there, and {there:?} is", header.zxid);
+            self.convict(clock, Rule::Quotas, sentence);
+        }
+    }
+
+    /// A write was answered: when it was refused for want of room, there was none.
+    fn check_room(&mut self, clock: &mut Clockwork, header: ReplyHeader, place: &str, bytes: Option<usize>) {
+        if header.err != ErrorCode::QuotaExceeded.code() {
+            return;
+        }
+        clock.counters.beyond_limits += 1;
+        let written = bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+        let finding = self.judge.check_refusal(header.zxid, &below(place), written);
+        self.judged(clock, finding);
+    }
+
+    /// Both twins as one read shows them.
+    fn check_twins(&mut self, clock: &mut Clockwork, index: usize, zxid: Zxid, mut body: Reader) {
+        let Ok(MultiResponse { results }) = MultiResponse::decode(&mut body) else {
+            self.convict(
+                clock,
+                Rule::Answer,
+                format!("client {index} got a malformed answer to a multiRead"),
+            );
+            return;
+        };
+        let values: Vec<&Bytes> = results
+            .iter()
+            .filter_map(|result| match result {
+                MultiResult::GetData { data, .. } => data.as_ref(),
+                _ => None,
+            })
+            .collect();
+        if let [first, second] = values.as_slice()
+            && first != second
+        {
+            let sentence = format!(
+                "client {index} read at {zxid} what was written together: {first:?} beside {second:?}"
+            );
+            self.convict(clock, Rule::Whole, sentence);
+        }
+    }
 
     /// What should have gone by itself, by the leader's clock.
-    pub(super) fn not_reaped(&self) -> Option<String> {
-        let leader = self.hosts.iter().find(|host| {
+    pub(super) fn not_reaped<F: Factory>(&self, clock: &Clockwork, ensemble: &Ensemble<F>) -> Option<String> {
+        let leader = ensemble.hosts.iter().find(|host| {
             let leads = |status: node_core::Status| status.role == node_core::Role::Leading;
             host.process.as_ref().is_some_and(|process| leads(process.member().status()))
         })?;
-        let wall_ms = leader.clock.read(self.now).wall_ms;
+        let wall_ms = leader.clock.read(clock.now).wall_ms;
         let path = self.judge.overdue(wall_ms)?;
         Some(format!("{path} is still there, though its time is over"))
     }

@@ -22,11 +22,11 @@ use node_wire::jute::Reader;
 use node_wire::quorum::{ForwardedRequest, PacketType, PingTouches, Revalidate};
 use node_wire::txn::{Entry, Txn};
 
-use super::World;
+use super::{Clockwork, Ensemble, Oracle, Population};
 use crate::client::{self, Purpose};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
-use crate::time::Time;
+use harness_world::time::Time;
 
 /// A member's clock runs fast by less than this part of a second in a second.
 const FAST: u64 = 20;
@@ -99,27 +99,40 @@ fn duration(timeout_ms: i32) -> Duration {
     Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0))
 }
 
-impl<F: Factory> World<F> {
+impl<F: Factory> Ensemble<F> {
+    fn mono(&self, clock: &Clockwork, host: HostIndex) -> Duration {
+        self.hosts[host].clock.read(clock.now).mono
+    }
+}
+
+impl Oracle {
     /// Before an input reaches a core: what it tells of sessions.
-    pub(super) fn hear(&mut self, host: HostIndex, input: &Input) {
+    pub(super) fn hear<F: Factory>(
+        &mut self,
+        clock: &Clockwork,
+        ensemble: &Ensemble<F>,
+        population: &Population,
+        host: HostIndex,
+        input: &Input,
+    ) {
         match input {
             Input::ClientRequest { client, request } => {
                 let Some(session) = self.ears.session_of.get(client).copied() else { return };
                 self.judge.asked(session, request.xid, request.op);
-                let mono = self.mono(host);
+                let mono = ensemble.mono(clock, host);
                 self.ears.members[host].heard.insert(session, mono);
             }
             Input::Packet { packet, .. } if packet.kind == PacketType::Ping => {
                 let data = packet.data.clone().unwrap_or_default();
                 let Ok(PingTouches(touches)) = PingTouches::decode(data) else { return };
-                let mono = self.mono(host);
+                let mono = ensemble.mono(clock, host);
                 let ear = &mut self.ears.members[host];
                 ear.heard.extend(touches.into_iter().map(|(session, _)| (session, mono)));
             }
             Input::Packet { packet, .. } if packet.kind == PacketType::Revalidate => {
                 let mut data = Reader::new(packet.data.clone().unwrap_or_default());
                 let Ok(Revalidate { session, .. }) = Revalidate::decode(&mut data) else { return };
-                let mono = self.mono(host);
+                let mono = ensemble.mono(clock, host);
                 self.ears.members[host].heard.insert(session, mono);
             }
             Input::Packet { packet, .. } if packet.kind == PacketType::Request => {
@@ -127,7 +140,7 @@ impl<F: Factory> World<F> {
                 let Ok(ForwardedRequest { session, .. }) = ForwardedRequest::decode(data, auth) else {
                     return;
                 };
-                let mono = self.mono(host);
+                let mono = ensemble.mono(clock, host);
                 self.ears.members[host].at_most.insert(session, mono);
             }
             Input::ClientConnect { client, request, .. } => {
@@ -136,8 +149,8 @@ impl<F: Factory> World<F> {
                 self.ears.greetings.insert(*client, Greeting { session, seen, timeout_ms });
                 if session != SessionId::NONE {
                     // Who guesses the password says nothing of the session, or keeps it alive at most.
-                    let (mono, password) = (self.mono(host), request.password.clone());
-                    let its_own = self
+                    let (mono, password) = (ensemble.mono(clock, host), request.password.clone());
+                    let its_own = population
                         .clients
                         .iter()
                         .filter_map(|client| client.session.as_ref())
@@ -151,23 +164,31 @@ impl<F: Factory> World<F> {
         }
     }
 
-    fn mono(&self, host: HostIndex) -> Duration {
-        self.hosts[host].clock.read(self.now).mono
-    }
-
     /// A member's epoch stands.
-    pub(super) fn hear_of_epoch(&mut self, host: HostIndex, event: &Event) {
+    pub(super) fn hear_of_epoch<F: Factory>(
+        &mut self,
+        clock: &Clockwork,
+        ensemble: &Ensemble<F>,
+        host: HostIndex,
+        event: &Event,
+    ) {
         if let Event::Established { leader, .. } = event
-            && *leader == self.server(host)
+            && *leader == ensemble.server(host)
         {
-            self.ears.members[host] = Ear { since: self.mono(host), ..Ear::default() };
+            self.ears.members[host] = Ear { since: ensemble.mono(clock, host), ..Ear::default() };
         }
     }
 
     /// A leader logs a proposal of its own: when it ends a session that no client asked to end, it was silent.
-    pub(super) fn check_expiry(&mut self, host: HostIndex, op: &StoreOp) {
+    pub(super) fn check_expiry<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        host: HostIndex,
+        op: &StoreOp,
+    ) {
         let StoreOp::Append(entry) = op else { return };
-        let mono = self.mono(host);
+        let mono = ensemble.mono(clock, host);
         match entry.txn {
             Txn::CreateSession { .. } => {
                 self.ears.members[host].at_most.insert(entry.header.session, mono);
@@ -181,14 +202,14 @@ impl<F: Factory> World<F> {
         let session = entry.header.session;
         let ear = &self.ears.members[host];
         let last = ear.heard.get(&session).copied().unwrap_or_default().max(ear.since);
-        let silence = self.mono(host).saturating_sub(last);
+        let silence = ensemble.mono(clock, host).saturating_sub(last);
         if silence < duration(timeout_ms) {
-            let ServerId(id) = self.server(host);
+            let ServerId(id) = ensemble.server(host);
             let silence_ms = silence.as_millis();
             let sentence = format!(
                 "server {id} ends session {session} {silence_ms} ms after it was heard of; its time-out is {timeout_ms} ms"
             );
-            self.judged(Err((Rule::Expiry, sentence)));
+            self.judged(clock, Err((Rule::Expiry, sentence)));
         }
     }
 
@@ -199,20 +220,20 @@ impl<F: Factory> World<F> {
     }
 
     /// A leader that nothing disturbs has ended what it has not heard of for so long.
-    pub(super) fn check_overdue(&mut self) {
+    pub(super) fn check_overdue<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
         let leads = |host: &HostIndex| {
-            self.hosts[*host].process.as_ref().is_some_and(|process| {
+            ensemble.hosts[*host].process.as_ref().is_some_and(|process| {
                 process.role == Role::Leading && process.established && process.pauses == 0
             })
         };
-        let Some(host) = (0..self.hosts.len()).find(leads) else { return };
-        if self.counters.suspensions > 0 {
+        let Some(host) = (0..ensemble.hosts.len()).find(leads) else { return };
+        if clock.counters.suspensions > 0 {
             // Its clock went on and it did not: what it counts is not what the clock shows.
             return;
         }
-        let undisturbed = Duration::from_micros(self.now.since(self.progress.undisturbed_since(host)));
-        let (mono, ear) = (self.mono(host), &self.ears.members[host]);
-        let room = Duration::from_millis(ROOM_TIMEOUTS * self.drawn.peer_timeout_ms);
+        let undisturbed = Duration::from_micros(clock.now.since(self.progress.undisturbed_since(host)));
+        let (mono, ear) = (ensemble.mono(clock, host), &self.ears.members[host]);
+        let room = Duration::from_millis(ROOM_TIMEOUTS * clock.drawn.peer_timeout_ms);
         let overdue = self.judge.living_sessions().find_map(|(session, timeout_ms)| {
             let known =
                 [&ear.heard, &ear.at_most].map(|told| told.get(&session).copied().unwrap_or_default());
@@ -222,48 +243,63 @@ impl<F: Factory> World<F> {
             let late = silence > timeout + timeout / SLOW + room && !ear.ending.contains(&session);
             // One that was deposed and has not noticed knows nothing of the sessions that began since.
             let knows = || {
-                let process = self.hosts[host].process.as_ref();
+                let process = ensemble.hosts[host].process.as_ref();
                 process.is_some_and(|process| process.member().tree().tree().session(session).is_some())
             };
             (late && knows()).then_some((session, silence.as_millis(), timeout_ms))
         });
         if let Some((session, silence_ms, timeout_ms)) = overdue {
-            let ServerId(id) = self.server(host);
+            let ServerId(id) = ensemble.server(host);
             let sentence = format!(
                 "server {id} leads and lets session {session} live {silence_ms} ms after it was heard of; its time-out is {timeout_ms} ms"
             );
-            self.judged(Err((Rule::Expiry, sentence)));
+            self.judged(clock, Err((Rule::Expiry, sentence)));
         }
     }
 
     /// A member takes a client in: one that has not seen more, for the time-out that its session has.
-    fn check_welcome(&mut self, host: HostIndex, client: ClientId, told_ms: i32) {
+    fn check_welcome<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        host: HostIndex,
+        client: ClientId,
+        told_ms: i32,
+    ) {
         let Some(greeting) = self.ears.greetings.remove(&client) else { return };
-        let Some(process) = &self.hosts[host].process else { return };
+        let Some(process) = &ensemble.hosts[host].process else { return };
         let applied = process.member().status().last_applied;
         let finding = self.judge.takes_in(host, greeting.seen, applied);
-        self.judged(finding);
-        let tick_ms = i32::try_from(self.drawn.tick_time_ms).unwrap_or(i32::MAX);
+        self.judged(clock, finding);
+        let tick_ms = i32::try_from(clock.drawn.tick_time_ms).unwrap_or(i32::MAX);
         let [least, most] = TICKS_OF_A_SESSION.map(|ticks| tick_ms.saturating_mul(ticks));
         let granted = match greeting.session {
             SessionId::NONE => Some(greeting.timeout_ms.clamp(least, most)),
             session => self.judge.session_timeout_ms(session),
         };
         if let Some(granted) = granted.filter(|granted| *granted != told_ms) {
-            let ServerId(id) = self.server(host);
+            let ServerId(id) = ensemble.server(host);
             let sentence = format!(
                 "server {id} says that the time-out of a session is {told_ms} ms, which was granted {granted} ms"
             );
-            self.convict(Rule::Sessions, sentence);
+            self.convict(clock, Rule::Sessions, sentence);
         }
     }
 
     /// A member writes to a client: the first frame names the session, the others are answers.
-    pub(super) fn overhear(&mut self, host: HostIndex, client: ClientId, frame: &Bytes) {
+    pub(super) fn overhear<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        host: HostIndex,
+        client: ClientId,
+        frame: &Bytes,
+    ) {
         let Some(session) = self.ears.session_of.get(&client).copied() else {
             let Some(response) = client::connect_response(frame.clone()) else {
-                let ServerId(id) = self.server(host);
+                let ServerId(id) = ensemble.server(host);
                 self.convict(
+                    clock,
                     Rule::Answer,
                     format!("server {id} answered before it said whose session it is"),
                 );
@@ -271,23 +307,23 @@ impl<F: Factory> World<F> {
             };
             if response.timeout_ms > 0 {
                 self.ears.session_of.insert(client, response.session);
-                self.check_welcome(host, client, response.timeout_ms);
+                self.check_welcome(clock, ensemble, host, client, response.timeout_ms);
             }
             return;
         };
         let (header, _) = client::reply(frame.clone());
         let finding = self.judge.replies(host, session, header);
-        self.judged(finding);
+        self.judged(clock, finding);
     }
 
     /// A client sends an operation.
-    pub(super) fn prove_sent(&mut self, client: usize) {
-        let says_goodbye = self.clients[client]
+    pub(super) fn prove_sent(&mut self, clock: &Clockwork, population: &Population, client: usize) {
+        let says_goodbye = population.clients[client]
             .awaited
             .back()
             .is_some_and(|(_, what)| matches!(what, Purpose::Goodbye | Purpose::Close));
         let proof = &mut self.ears.proofs[client];
-        proof.sent = self.now;
+        proof.sent = clock.now;
         if says_goodbye {
             // It may be heard, and its answer not.
             proof.alive = None;
@@ -308,15 +344,20 @@ impl<F: Factory> World<F> {
     }
 
     /// A client is told that its session expired.
-    pub(super) fn check_told_expired(&mut self, client: usize) {
+    pub(super) fn check_told_expired(
+        &mut self,
+        clock: &mut Clockwork,
+        population: &Population,
+        client: usize,
+    ) {
         let proof = self.ears.proofs[client];
-        let (Some(alive), Some(session)) = (proof.alive, &self.clients[client].session) else { return };
-        if !self.clients[client].known {
+        let (Some(alive), Some(session)) = (proof.alive, &population.clients[client].session) else { return };
+        if !population.clients[client].known {
             // It lived on one member alone when this one was asked, and this is another.
             return;
         }
-        let silence_us = self.now.since(alive);
-        let longest_us = silence_us + silence_us / FAST + self.counters.suspensions * SUSPENDED_US;
+        let silence_us = clock.now.since(alive);
+        let longest_us = silence_us + silence_us / FAST + clock.counters.suspensions * SUSPENDED_US;
         if Duration::from_micros(longest_us) < duration(session.timeout_ms) {
             let sentence = format!(
                 "session {} was told to be expired {} ms after a write of it that was answered; its time-out is {} ms",
@@ -324,7 +365,7 @@ impl<F: Factory> World<F> {
                 silence_us / 1000,
                 session.timeout_ms
             );
-            self.convict(Rule::Sessions, sentence);
+            self.convict(clock, Rule::Sessions, sentence);
         }
     }
 }

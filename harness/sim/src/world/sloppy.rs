@@ -16,10 +16,10 @@ use node_core::Factory;
 use node_core::io::StoreOp;
 use node_log::{Log, LogError};
 
-use super::World;
-use crate::dice::Chance;
+use super::{Chaos, Clockwork, Ensemble, Oracle};
 use crate::network::HostIndex;
 use crate::script::Transition;
+use harness_world::dice::Chance;
 
 /// A batch of appends fails with this probability.
 const FAILS: Chance = Chance(100);
@@ -27,53 +27,63 @@ const FAILS: Chance = Chance(100);
 /// Disk operations within which it does.
 const OPERATIONS: u64 = 3;
 
-impl<F: Factory> World<F> {
+impl<F: Factory> Ensemble<F> {
     /// Before a batch is carried out: lets the disk fail it, where the driver goes on then.
-    pub(super) fn tempt(&mut self, host: HostIndex, batch: &[(u64, StoreOp)]) {
+    pub(super) fn tempt(&self, clock: &mut Clockwork, host: HostIndex, batch: &[(u64, StoreOp)]) {
         if self.driver == Driver::SkipsFailedWrites
-            && self.in_chaos()
-            && !self.is_scripted()
+            && clock.in_chaos()
+            && !clock.is_scripted()
             && batch.iter().all(|(_, op)| matches!(op, StoreOp::Append(_)))
-            && self.dice.chance(FAILS)
+            && clock.dice.chance(FAILS)
         {
-            let nth = self.dice.between(1, OPERATIONS);
-            self.write_down(|_| Transition::DiskFails { host, nth, lasting: false });
+            let nth = clock.dice.between(1, OPERATIONS);
+            clock.write_down(|| Transition::DiskFails { host, nth, lasting: false });
             self.hosts[host].disk.fail_nth(nth, ErrorKind::StorageFull);
         }
     }
 
     /// After a batch was carried out: the disk is well again.
-    pub(super) fn relent(&mut self, host: HostIndex) {
+    pub(super) fn relent(&self, host: HostIndex) {
         if self.driver == Driver::SkipsFailedWrites {
             self.hosts[host].disk.heal();
         }
     }
+}
 
+impl Chaos {
     /// After a batch was not carried out: true when the driver goes on all the same.
-    pub(super) fn goes_on(&mut self, host: HostIndex, batch: &[(u64, StoreOp)], error: &LogError) -> bool {
-        if self.driver != Driver::SkipsFailedWrites || !matches!(error, LogError::Io { .. }) {
+    pub(super) fn goes_on<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &mut Ensemble<F>,
+        oracle: &mut Oracle,
+        host: HostIndex,
+        batch: &[(u64, StoreOp)],
+        error: &LogError,
+    ) -> bool {
+        if ensemble.driver != Driver::SkipsFailedWrites || !matches!(error, LogError::Io { .. }) {
             return false;
         }
-        self.line(host, "write-failed", [0, 0], || format!("failed to {error}, and goes on"));
-        self.relent(host);
-        let Ok((log, found)) = Log::open(self.hosts[host].disk.clone(), self.log_options()) else {
+        clock.line(host, "write-failed", [0, 0], || format!("failed to {error}, and goes on"));
+        ensemble.relent(host);
+        let Ok((log, found)) = Log::open(ensemble.hosts[host].disk.clone(), clock.log_options()) else {
             return false;
         };
         let last = found.entries.last().map_or(found.image.zxid, node_wire::txn::Entry::zxid);
         for (_, op) in batch {
             if matches!(op, StoreOp::Append(entry) if entry.zxid() <= last) {
-                let finding = self.judge.stored(host, op);
-                self.judged(finding);
+                let finding = oracle.judge.stored(host, op);
+                oracle.judged(clock, finding);
             }
         }
-        if let Some(process) = self.hosts[host].process.as_mut() {
+        if let Some(process) = ensemble.hosts[host].process.as_mut() {
             process.log = log;
         }
-        for peer in (0..self.hosts.len()).filter(|peer| *peer != host) {
-            self.cut_pair(host, peer);
+        for peer in (0..ensemble.hosts.len()).filter(|peer| *peer != host) {
+            ensemble.cut_pair(clock, oracle, host, peer);
         }
         // The batch is never told to be durable, but whatever is stored behind it is, and that says the same.
-        self.start_store(host);
+        self.start_store(clock, ensemble, host);
         true
     }
 }

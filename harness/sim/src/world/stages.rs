@@ -8,11 +8,11 @@
 use node_core::{Factory, Role, Status};
 use node_wire::ids::Zxid;
 
-use super::{Event, World};
+use super::{Clockwork, Ensemble, Event, Oracle, Population, World};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::script::{Target, Transition};
-use crate::time::Time;
+use harness_world::time::Time;
 
 /// How often a healed world is looked at.
 const LOOK_US: u64 = 20_000;
@@ -55,7 +55,7 @@ pub(super) enum Stage {
     Over,
 }
 
-impl<F: Factory> World<F> {
+impl Clockwork {
     pub(super) fn in_chaos(&self) -> bool {
         self.stage == Stage::Chaos
     }
@@ -88,100 +88,6 @@ impl<F: Factory> World<F> {
         }
     }
 
-    /// Ends chaos.
-    pub(super) fn heal(&mut self) {
-        self.world_line("heal", [0, 0], String::new);
-        self.leave_some_dead();
-        self.calm();
-        self.traps.clear();
-        self.undo_all();
-        self.forget_services();
-        self.healed_at = self.now;
-        self.full_epochs_then = self.counters.full_epochs;
-        self.stage = if self.left_dead.is_empty() {
-            Stage::Electing { until: self.now + self.election_bound_us() }
-        } else {
-            Stage::Quorum { until: self.now + self.service_bound_us() }
-        };
-        self.plan(LOOK_US, Event::Look);
-    }
-
-    /// What was served before does not count as served by the healed ensemble.
-    pub(super) fn forget_services(&mut self) {
-        for client in &mut self.clients {
-            client.served = 0;
-        }
-    }
-
-    /// Looks whether the present stage is through, or out of time.
-    pub(super) fn look(&mut self) {
-        if matches!(self.stage, Stage::Quorum { .. }) && !self.living_suffice() {
-            self.counters.dead_needed += 1;
-            self.world_line("the dead are needed", [0, 0], String::new);
-            self.next_stage();
-        }
-        let (until, missing) = match self.stage {
-            Stage::Chaos | Stage::Over => return,
-            Stage::Quorum { until } => (until, self.not_a_quorum()),
-            Stage::Electing { until } => (until, self.not_elected()),
-            Stage::Serving { until } => (until, self.not_serving()),
-            Stage::Converging { until } => (until, self.not_converged()),
-            Stage::Closing { until } => (until, self.not_closed()),
-        };
-        match missing {
-            None => self.next_stage(),
-            Some(_) if self.now > until && self.hurry() => {}
-            Some(missing) if self.now > until => {
-                self.write_down_look();
-                let rule =
-                    if matches!(self.stage, Stage::Closing { .. }) { Rule::Sessions } else { Rule::Liveness };
-                self.convict(rule, missing);
-            }
-            Some(_) => {}
-        }
-        self.plan(LOOK_US, Event::Look);
-    }
-
-    /// Where operators change the ensemble all the time nothing is promised by a certain time: a member whose place is
-    /// another begins anew, so does one that takes a tree in when the leadership is handed over, and a client that thinks
-    /// for long may find its connection broken each time. So the bound begins anew, once, and this time they rest, and
-    /// who has not been served asks at once.
-    ///
-    /// Nor where an epoch ends before a tree has come over to who lags: there nobody asks for anything until all are led.
-    fn hurry(&mut self) -> bool {
-        if self.hurries {
-            return false;
-        }
-        let epoch_ended = self.counters.full_epochs > self.full_epochs_then;
-        self.stage = match self.stage {
-            Stage::Quorum { .. } if self.drawn.changes || epoch_ended => {
-                Stage::Quorum { until: self.now + self.service_bound_us() }
-            }
-            Stage::Electing { .. } if self.drawn.changes || epoch_ended => {
-                Stage::Electing { until: self.now + self.election_bound_us() }
-            }
-            // Where epochs end early the same befalls clients without any operator.
-            Stage::Serving { .. } => Stage::Serving { until: self.now + self.service_bound_us() },
-            _ => return false,
-        };
-        self.hurries = true;
-        self.world_line("hurries", [0, 0], String::new);
-        true
-    }
-
-    /// An operator that is not needed now, and anybody while only a longer epoch helps.
-    pub(super) fn rests(&self, index: usize) -> bool {
-        let client = &self.clients[index];
-        let is_owed = client.served == 0 && matches!(self.stage, Stage::Serving { .. });
-        let to_be_led = matches!(self.stage, Stage::Quorum { .. } | Stage::Electing { .. });
-        self.hurries && (client.scout.operates() && !is_owed || to_be_led && self.drawn.has_short_epochs())
-    }
-
-    /// A client that is owed an answer.
-    pub(super) fn asks_at_once(&self, index: usize) -> bool {
-        self.hurries && self.clients[index].served == 0
-    }
-
     fn write_down_look(&mut self) {
         let target = match self.stage {
             Stage::Chaos | Stage::Over => return,
@@ -190,65 +96,11 @@ impl<F: Factory> World<F> {
             Stage::Converging { .. } => Target::Converged,
             Stage::Closing { .. } => Target::Closed,
         };
-        self.write_down(|_| Transition::Look(target));
+        self.write_down(|| Transition::Look(target));
     }
+}
 
-    fn next_stage(&mut self) {
-        self.hurries = false;
-        self.full_epochs_then = self.counters.full_epochs;
-        self.stage = match self.stage {
-            Stage::Quorum { .. } => {
-                self.raise_the_dead();
-                self.forget_services();
-                self.healed_at = self.now;
-                Stage::Electing { until: self.now + self.election_bound_us() }
-            }
-            Stage::Chaos | Stage::Electing { .. } => {
-                self.election_us = Some(self.now.since(self.healed_at));
-                Stage::Serving { until: self.now + self.service_bound_us() }
-            }
-            Stage::Serving { .. } => {
-                self.record.begin_finals();
-                let reads = self.record.finals_left() * self.read_bound_us();
-                Stage::Converging {
-                    until: self.now + self.service_bound_us() + reads + self.reaping_bound_us(),
-                }
-            }
-            Stage::Converging { .. } => {
-                self.write_down(|_| Transition::Look(Target::Acknowledged));
-                self.check_acknowledged();
-                self.record.closing = true;
-                Stage::Closing { until: self.now + self.session_bound_us() }
-            }
-            Stage::Closing { .. } | Stage::Over => Stage::Over,
-        };
-        let stage = self.stage;
-        self.world_line("stage", [0, 0], || format!("{stage:?}"));
-    }
-
-    /// All that was acknowledged is there, and sessions and ephemerals are what they must be.
-    pub(super) fn check_acknowledged(&mut self) {
-        let finding = self.judge.check_acknowledged();
-        self.judged(finding);
-        if let Some(sentence) = self.parted_twins() {
-            self.convict(Rule::Whole, sentence);
-        }
-        self.check_sessions();
-        self.check_lists();
-        self.check_ruling();
-    }
-
-    fn check_sessions(&mut self) {
-        for host in 0..self.hosts.len() {
-            if let Some(process) = &self.hosts[host].process {
-                let tree = process.member().tree();
-                let finding =
-                    self.judge.check_sessions(host, &tree).and_then(|()| self.judge.check_count(host, &tree));
-                self.judged(finding);
-            }
-        }
-    }
-
+impl<F: Factory> Ensemble<F> {
     fn statuses(&self) -> Option<Vec<Status>> {
         self.hosts.iter().map(|host| host.process.as_ref().map(|process| process.member().status())).collect()
     }
@@ -270,6 +122,28 @@ impl<F: Factory> World<F> {
         }
         None
     }
+}
+
+impl Population {
+    /// What was served before does not count as served by the healed ensemble.
+    pub(super) fn forget_services(&mut self) {
+        for client in &mut self.clients {
+            client.served = 0;
+        }
+    }
+
+    /// An operator that is not needed now, and anybody while only a longer epoch helps.
+    pub(super) fn rests(&self, clock: &Clockwork, index: usize) -> bool {
+        let client = &self.clients[index];
+        let is_owed = client.served == 0 && matches!(clock.stage, Stage::Serving { .. });
+        let to_be_led = matches!(clock.stage, Stage::Quorum { .. } | Stage::Electing { .. });
+        clock.hurries && (client.scout.operates() && !is_owed || to_be_led && clock.drawn.has_short_epochs())
+    }
+
+    /// A client that is owed an answer.
+    pub(super) fn asks_at_once(&self, clock: &Clockwork, index: usize) -> bool {
+        clock.hurries && self.clients[index].served == 0
+    }
 
     /// Who is not served yet, if anybody is not.
     fn not_serving(&self) -> Option<String> {
@@ -278,28 +152,33 @@ impl<F: Factory> World<F> {
     }
 
     /// What keeps the quiet ensemble from being of one mind, if anything does.
-    pub(super) fn not_converged(&self) -> Option<String> {
+    pub(super) fn not_converged<F: Factory>(
+        &self,
+        clock: &Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &Oracle,
+    ) -> Option<String> {
         if !self.record.finals_done() || !self.is_quiet() {
             return Some("the last reads were not answered in time".to_owned());
         }
-        let statuses = self.statuses()?;
+        let statuses = ensemble.statuses()?;
         let applied: Vec<Zxid> = statuses.iter().map(|status| status.last_applied).collect();
-        let everything = applied.iter().max().copied().unwrap_or_default().max(self.judge.last_committed());
+        let everything = applied.iter().max().copied().unwrap_or_default().max(oracle.judge.last_committed());
         if applied.iter().any(|zxid| *zxid != everything) {
             return Some(format!("the quiet members did not converge on {everything}: {applied:?}"));
         }
         if statuses.iter().any(|status| status.digest != statuses[0].digest) {
             return Some(format!("the members' trees at {everything} differ"));
         }
-        self.not_reaped()
+        oracle.not_reaped(clock, ensemble)
     }
 
     /// Who still has a session, if anybody has.
-    fn not_closed(&self) -> Option<String> {
+    fn not_closed<F: Factory>(&self, ensemble: &Ensemble<F>) -> Option<String> {
         if let Some(index) = self.clients.iter().position(|client| !client.gone) {
             return Some(format!("client {index} could not end its session in time"));
         }
-        let statuses = self.statuses()?;
+        let statuses = ensemble.statuses()?;
         let (index, status) = statuses
             .iter()
             .enumerate()
@@ -310,6 +189,150 @@ impl<F: Factory> World<F> {
             status.sessions + status.local_sessions,
             status.ephemerals
         ))
+    }
+}
+
+impl Oracle {
+    /// Where operators change the ensemble all the time nothing is promised by a certain time: a member whose place is
+    /// another begins anew, so does one that takes a tree in when the leadership is handed over, and a client that thinks
+    /// for long may find its connection broken each time. So the bound begins anew, once, and this time they rest, and
+    /// who has not been served asks at once.
+    ///
+    /// Nor where an epoch ends before a tree has come over to who lags: there nobody asks for anything until all are led.
+    fn hurry(&self, clock: &mut Clockwork) -> bool {
+        if clock.hurries {
+            return false;
+        }
+        let epoch_ended = clock.counters.full_epochs > self.full_epochs_then;
+        clock.stage = match clock.stage {
+            Stage::Quorum { .. } if clock.drawn.changes || epoch_ended => {
+                Stage::Quorum { until: clock.now + clock.service_bound_us() }
+            }
+            Stage::Electing { .. } if clock.drawn.changes || epoch_ended => {
+                Stage::Electing { until: clock.now + clock.election_bound_us() }
+            }
+            // Where epochs end early the same befalls clients without any operator.
+            Stage::Serving { .. } => Stage::Serving { until: clock.now + clock.service_bound_us() },
+            _ => return false,
+        };
+        clock.hurries = true;
+        clock.world_line("hurries", [0, 0], String::new);
+        true
+    }
+
+    /// All that was acknowledged is there, and sessions and ephemerals are what they must be.
+    pub(super) fn check_acknowledged<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+        let finding = self.judge.check_acknowledged();
+        self.judged(clock, finding);
+        if let Some(sentence) = ensemble.parted_twins() {
+            self.convict(clock, Rule::Whole, sentence);
+        }
+        self.check_sessions(clock, ensemble);
+        self.check_lists(clock, ensemble);
+        self.check_ruling(clock, ensemble);
+    }
+
+    fn check_sessions<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+        for host in 0..ensemble.hosts.len() {
+            if let Some(process) = &ensemble.hosts[host].process {
+                let tree = process.member().tree();
+                let finding =
+                    self.judge.check_sessions(host, &tree).and_then(|()| self.judge.check_count(host, &tree));
+                self.judged(clock, finding);
+            }
+        }
+    }
+}
+
+impl<F: Factory> World<F> {
+    /// Ends chaos.
+    pub(super) fn heal(&mut self) {
+        self.clock.world_line("heal", [0, 0], String::new);
+        self.leave_some_dead();
+        self.clock.calm();
+        self.chaos.traps.clear();
+        self.undo_all();
+        self.population.forget_services();
+        self.clock.healed_at = self.clock.now;
+        self.oracle.full_epochs_then = self.clock.counters.full_epochs;
+        self.clock.stage = if self.chaos.left_dead.is_empty() {
+            Stage::Electing { until: self.clock.now + self.clock.election_bound_us() }
+        } else {
+            Stage::Quorum { until: self.clock.now + self.clock.service_bound_us() }
+        };
+        self.clock.plan(LOOK_US, Event::Look);
+    }
+
+    /// Looks whether the present stage is through, or out of time.
+    pub(super) fn look(&mut self) {
+        if matches!(self.clock.stage, Stage::Quorum { .. })
+            && !self.chaos.living_suffice(&self.clock, &self.ensemble, &self.oracle)
+        {
+            self.clock.counters.dead_needed += 1;
+            self.clock.world_line("the dead are needed", [0, 0], String::new);
+            self.next_stage();
+        }
+        let (until, missing) = match self.clock.stage {
+            Stage::Chaos | Stage::Over => return,
+            Stage::Quorum { until } => (until, self.not_a_quorum()),
+            Stage::Electing { until } => (until, self.ensemble.not_elected()),
+            Stage::Serving { until } => (until, self.population.not_serving()),
+            Stage::Converging { until } => {
+                (until, self.population.not_converged(&self.clock, &self.ensemble, &self.oracle))
+            }
+            Stage::Closing { until } => (until, self.population.not_closed(&self.ensemble)),
+        };
+        match missing {
+            None => self.next_stage(),
+            Some(_) if self.clock.now > until && self.oracle.hurry(&mut self.clock) => {}
+            Some(missing) if self.clock.now > until => {
+                self.clock.write_down_look();
+                let rule = if matches!(self.clock.stage, Stage::Closing { .. }) {
+                    Rule::Sessions
+                } else {
+                    Rule::Liveness
+                };
+                self.oracle.convict(&mut self.clock, rule, missing);
+            }
+            Some(_) => {}
+        }
+        self.clock.plan(LOOK_US, Event::Look);
+    }
+
+    fn next_stage(&mut self) {
+        self.clock.hurries = false;
+        self.oracle.full_epochs_then = self.clock.counters.full_epochs;
+        self.clock.stage = match self.clock.stage {
+            Stage::Quorum { .. } => {
+                self.chaos.raise_the_dead(&mut self.clock, &mut self.ensemble, &mut self.oracle);
+                self.population.forget_services();
+                self.clock.healed_at = self.clock.now;
+                Stage::Electing { until: self.clock.now + self.clock.election_bound_us() }
+            }
+            Stage::Chaos | Stage::Electing { .. } => {
+                self.oracle.election_us = Some(self.clock.now.since(self.clock.healed_at));
+                Stage::Serving { until: self.clock.now + self.clock.service_bound_us() }
+            }
+            Stage::Serving { .. } => {
+                self.population.record.begin_finals();
+                let reads = self.population.record.finals_left() * self.clock.read_bound_us();
+                Stage::Converging {
+                    until: self.clock.now
+                        + self.clock.service_bound_us()
+                        + reads
+                        + self.clock.reaping_bound_us(),
+                }
+            }
+            Stage::Converging { .. } => {
+                self.clock.write_down(|| Transition::Look(Target::Acknowledged));
+                self.oracle.check_acknowledged(&mut self.clock, &self.ensemble);
+                self.population.record.closing = true;
+                Stage::Closing { until: self.clock.now + self.clock.session_bound_us() }
+            }
+            Stage::Closing { .. } | Stage::Over => Stage::Over,
+        };
+        let stage = self.clock.stage;
+        self.clock.world_line("stage", [0, 0], || format!("{stage:?}"));
     }
 }
 

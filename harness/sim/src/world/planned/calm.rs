@@ -3,9 +3,9 @@
 //! Every field is named, so that a new one of [`Drawn`] asks to be thought of here.
 
 use super::Setting;
-use crate::dice::Chance;
 use crate::drawn::Drawn;
 use harness_core::fault::SwarmFault;
+use harness_world::dice::Chance;
 
 /// A direction's usual delay, in microseconds.
 const LINK_US: (u64, u64) = (100, 400);

@@ -3,10 +3,10 @@
 use node_core::Factory;
 use node_wire::ids::ServerId;
 
-use super::super::World;
+use super::super::{Clockwork, Ensemble, Oracle, World};
 use super::Word;
-use crate::dice::Chance;
 use crate::network::{Block, HostIndex};
+use harness_world::dice::Chance;
 
 /// What becomes of what a cut does not let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,25 +37,37 @@ pub enum Process {
     Gone,
 }
 
-impl<F: Factory> World<F> {
+impl<F: Factory> Ensemble<F> {
     fn places(&self, directions: &[(ServerId, ServerId)]) -> Vec<(HostIndex, HostIndex)> {
         let places = |(from, to): &(ServerId, ServerId)| self.index_of(*from).zip(self.index_of(*to));
         directions.iter().filter_map(places).collect()
     }
 
-    pub(super) fn sever(&mut self, directions: &[(ServerId, ServerId)], how: Severing) {
+    pub(super) fn sever(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        directions: &[(ServerId, ServerId)],
+        how: Severing,
+    ) {
         for (from, to) in self.places(directions) {
-            self.block(from, to, how.block());
+            self.block(clock, oracle, from, to, how.block());
             if how == Severing::Reject {
-                self.cut_pair(from, to);
-                self.cut_channel(from, to);
+                self.cut_pair(clock, oracle, from, to);
+                self.cut_channel(clock, from, to);
             }
         }
     }
 
-    pub(super) fn unsever(&mut self, directions: &[(ServerId, ServerId)], how: Severing) {
+    pub(super) fn unsever(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        directions: &[(ServerId, ServerId)],
+        how: Severing,
+    ) {
         for (from, to) in self.places(directions) {
-            self.unblock(from, to, how.block());
+            self.unblock(clock, oracle, from, to, how.block());
         }
     }
 
@@ -71,36 +83,6 @@ impl<F: Factory> World<F> {
         u64::try_from(waiting).expect("messages are few")
     }
 
-    pub(super) fn kill_member(&mut self, member: ServerId, loses_unsynced: bool) {
-        let Some(host) = self.index_of(member).filter(|host| self.hosts[*host].process.is_some()) else {
-            return;
-        };
-        self.drawn.power = if loses_unsynced { Chance::ALWAYS } else { Chance::NEVER };
-        self.crash(host);
-        self.note_word(host, Word::Exited("killed by a signal".to_owned()));
-    }
-
-    pub(super) fn pause_member(&mut self, member: ServerId) {
-        if let Some(host) = self.index_of(member)
-            && self.pause(host)
-        {
-            self.note_word(host, Word::Paused);
-        }
-    }
-
-    pub(super) fn resume_member(&mut self, member: ServerId) {
-        if self.process_of(member) != Process::Paused {
-            return;
-        }
-        let Some(host) = self.index_of(member) else { return };
-        self.note_word(host, Word::Resumed);
-        let life = self.hosts[host].life;
-        self.stepping = None;
-        // What came meanwhile is taken in now, and may break it.
-        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.resume(host, life))).err();
-        self.end_the_broken(panic, Some(host));
-    }
-
     pub(super) fn process_of(&self, member: ServerId) -> Process {
         match self.index_of(member).and_then(|host| self.hosts[host].process.as_ref()) {
             None => Process::Gone,
@@ -108,11 +90,45 @@ impl<F: Factory> World<F> {
             Some(_) => Process::Running,
         }
     }
+}
+
+impl<F: Factory> World<F> {
+    pub(super) fn kill_member(&mut self, member: ServerId, loses_unsynced: bool) {
+        let Some(host) =
+            self.ensemble.index_of(member).filter(|host| self.ensemble.hosts[*host].process.is_some())
+        else {
+            return;
+        };
+        self.clock.drawn.power = if loses_unsynced { Chance::ALWAYS } else { Chance::NEVER };
+        self.crash(host);
+        self.note_word(host, Word::Exited("killed by a signal".to_owned()));
+    }
+
+    pub(super) fn pause_member(&mut self, member: ServerId) {
+        if let Some(host) = self.ensemble.index_of(member)
+            && self.ensemble.pause(&mut self.clock, &mut self.oracle, host)
+        {
+            self.note_word(host, Word::Paused);
+        }
+    }
+
+    pub(super) fn resume_member(&mut self, member: ServerId) {
+        if self.ensemble.process_of(member) != Process::Paused {
+            return;
+        }
+        let Some(host) = self.ensemble.index_of(member) else { return };
+        self.note_word(host, Word::Resumed);
+        let life = self.ensemble.hosts[host].life;
+        self.ensemble.stepping = None;
+        // What came meanwhile is taken in now, and may break it.
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.resume(host, life))).err();
+        self.end_the_broken(panic, Some(host));
+    }
 
     pub(super) fn shift_clock_of(&mut self, member: ServerId, offset_ms: i64) {
-        let Some(host) = self.index_of(member) else { return };
+        let Some(host) = self.ensemble.index_of(member) else { return };
         let before = std::mem::replace(&mut self.the_plan().offsets_ms[host], offset_ms);
-        self.hosts[host].clock.wall_offset_ms += offset_ms - before;
+        self.ensemble.hosts[host].clock.wall_offset_ms += offset_ms - before;
         self.note_word(host, Word::Clock { offset_ms });
     }
 }

@@ -16,7 +16,8 @@ use zookeeper_mapping::{Answer, outcome};
 use super::super::{Event, World};
 use super::slot::{Slot, Told, Wake};
 use super::{Arrivals, Setting};
-use crate::dice::{Dice, Part};
+use crate::part::Part;
+use harness_world::dice::Dice;
 
 /// Nothing falls due any more.
 fn none() -> Peekable<Arrivals> {
@@ -78,7 +79,7 @@ impl Load {
 impl<F: Factory> World<F> {
     pub(super) fn let_clients_in(&mut self, arrivals: Arrivals) {
         let (clients, members, seed) =
-            (self.plan_of().setting.clients, self.hosts.len(), self.plan_of().setting.seed);
+            (self.plan_of().setting.clients, self.ensemble.hosts.len(), self.plan_of().setting.seed);
         let load = &mut self.the_plan().load;
         load.arrivals = arrivals.peekable();
         load.rules.open();
@@ -94,9 +95,9 @@ impl<F: Factory> World<F> {
     }
 
     fn plan_arrival(&mut self) {
-        let now = self.now.0;
+        let now = self.clock.now.0;
         if let Some(at) = self.the_plan().load.arrivals.peek().copied() {
-            self.plan(at.saturating_sub(now), Event::Planned(Wake::Due));
+            self.clock.plan(at.saturating_sub(now), Event::Planned(Wake::Due));
         }
     }
 
@@ -128,7 +129,7 @@ impl<F: Factory> World<F> {
 
     /// What the load has a client do now.
     pub(super) fn next_step(&mut self, slot: usize) -> Step {
-        let now = self.now.as_ns();
+        let now = self.clock.now.as_ns();
         let load = &mut self.the_plan().load;
         load.rules.next(load.slots[slot].client, now)
     }
@@ -152,7 +153,7 @@ impl<F: Factory> World<F> {
 
     /// Something became of a client's connection, of which the load is told.
     pub(super) fn tell(&mut self, slot: usize, told: fn(&mut load::Load, ClientId, u64)) {
-        let now = self.now.as_ns();
+        let now = self.clock.now.as_ns();
         let load = &mut self.the_plan().load;
         if load.slots[slot].one_off.is_none() {
             told(&mut load.rules, load.slots[slot].client, now);
@@ -166,7 +167,7 @@ impl<F: Factory> World<F> {
 
     pub(super) fn note_invoke(&mut self, slot: usize, op: &Op, due_ns: Option<u64>, sent: bool) {
         let process = self.plan_of().load.process(slot);
-        let mut line = op.event(process, self.now.as_ns());
+        let mut line = op.event(process, self.clock.now.as_ns());
         line.due = due_ns;
         self.push_line(slot, line, sent);
     }
@@ -181,14 +182,14 @@ impl<F: Factory> World<F> {
         } else {
             load.rules.completed(load.slots[slot].client, op, &outcome);
         }
-        let line = outcome.event(op, process, self.now.as_ns());
+        let line = outcome.event(op, process, self.clock.now.as_ns());
         self.push_line(slot, line, sent);
         outcome
     }
 
     /// Writes down what became of a session beside the workload's own operations, for workloads that judge sessions.
     pub(super) fn note_life(&mut self, slot: usize, op: &Op, answer: &Answer, told: &Told) {
-        let now = self.now.as_ns();
+        let now = self.clock.now.as_ns();
         let plan = self.the_plan();
         let load = &mut plan.load;
         if load.slots[slot].one_off.is_some() || !load.rules.workload().records_sessions() {

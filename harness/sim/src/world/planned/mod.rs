@@ -29,12 +29,12 @@ use node_wire::ids::{ServerId, Zxid};
 use workloads::{Op, Outcome, Workload};
 
 use super::{Event, World};
-use crate::dice::Dice;
 use crate::message_of;
 use crate::network::HostIndex;
 use crate::outcome::Options;
-use crate::time::Time;
 pub use faults::{Process, Severing};
+use harness_world::dice::Dice;
+use harness_world::time::Time;
 use load::Load;
 pub(super) use slot::Wake;
 
@@ -196,9 +196,10 @@ impl<F: Factory> World<F> {
         let options =
             Options { mutant: setting.mutant, trace: false, look_inside: false, progress: false, only: None };
         let mut world = Self::of(calm::of(&setting), Dice::new(setting.seed), options, factory);
-        for host in &mut world.hosts {
+        for host in &mut world.ensemble.hosts {
             host.clock.wall_offset_ms = 0;
         }
+        world.clock.is_planned = true;
         world.planned = Some(Box::new(Plan {
             offsets_ms: vec![0; setting.everybody()],
             commits: vec![CommitTimes::default(); setting.everybody()],
@@ -221,7 +222,7 @@ impl<F: Factory> World<F> {
 
     /// Notes what became of a member, if anybody wants to know.
     fn note_word(&mut self, host: HostIndex, word: Word) {
-        let (at_us, member) = (self.now.0, self.server(host));
+        let (at_us, member) = (self.clock.now.0, self.ensemble.server(host));
         if let Some(plan) = self.planned.as_mut() {
             plan.news.push(News { at_us, member, word });
         }
@@ -236,7 +237,7 @@ impl<F: Factory> World<F> {
 
     /// A leader gives a proposal of its own to its store.
     pub(super) fn proposed(&mut self, host: HostIndex, op: &StoreOp) {
-        let now = Duration::from_micros(self.now.0);
+        let now = Duration::from_micros(self.clock.now.0);
         if let (Some(plan), StoreOp::Append(entry)) = (self.planned.as_mut(), op) {
             plan.commits[host].proposed(entry.zxid(), now);
         }
@@ -244,7 +245,7 @@ impl<F: Factory> World<F> {
 
     /// A member stepped: what it has committed by now, and whether it leads. Its word is news, as a process's line is.
     pub(super) fn committed(&mut self, host: HostIndex, applied: Zxid, leads: bool) {
-        let now = Duration::from_micros(self.now.0);
+        let now = Duration::from_micros(self.clock.now.0);
         let Some(plan) = self.planned.as_mut().filter(|plan| plan.commits[host].is_waiting()) else { return };
         let commits = &mut plan.commits[host];
         let told = if leads {
@@ -264,15 +265,15 @@ impl<F: Factory> World<F> {
             Event::Stored { host, .. } | Event::Snapshot { host, .. } | Event::Start { host } => Some(*host),
             _ => None,
         };
-        self.stepping = None;
+        self.ensemble.stepping = None;
         let panic = catch_unwind(AssertUnwindSafe(|| self.happen(event))).err();
         self.end_the_broken(panic, culprit);
     }
 
     /// A member that can't go on ends, and nothing else does: its process would have.
     fn end_the_broken(&mut self, panic: Option<Box<dyn std::any::Any + Send>>, culprit: Option<HostIndex>) {
-        let violation = self.violation.take();
-        let Some(host) = self.stepping.take().or(culprit) else {
+        let violation = self.oracle.violation.take();
+        let Some(host) = self.ensemble.stepping.take().or(culprit) else {
             match panic {
                 Some(payload) => resume_unwind(payload),
                 None => return,
@@ -290,7 +291,7 @@ impl<F: Factory> World<F> {
     fn end_process(&mut self, host: HostIndex, how: String) {
         self.the_plan().commits[host] = CommitTimes::default();
         // What the kernel holds for a process that merely ended is not lost.
-        self.drawn.power = crate::dice::Chance::NEVER;
+        self.clock.drawn.power = harness_world::dice::Chance::NEVER;
         self.crash(host);
         self.note_word(host, Word::Exited(how));
     }
@@ -298,19 +299,19 @@ impl<F: Factory> World<F> {
 
 impl<F: Factory> Ensemble for World<F> {
     fn now_us(&self) -> u64 {
-        self.now.0
+        self.clock.now.0
     }
 
     fn advance(&mut self, to_us: u64) -> bool {
-        while let Some(at) = self.queue.next_at().filter(|at| at.0 <= to_us) {
-            let Some((_, event)) = self.queue.pop() else { break };
-            self.now = at;
+        while let Some(at) = self.clock.queue.next_at().filter(|at| at.0 <= to_us) {
+            let Some((_, event)) = self.clock.queue.pop() else { break };
+            self.clock.now = at;
             self.happen_once(event);
             if !self.plan_of().news.is_empty() {
                 return true;
             }
         }
-        self.now = self.now.max(Time(to_us));
+        self.clock.now = self.clock.now.max(Time(to_us));
         false
     }
 
@@ -323,20 +324,25 @@ impl<F: Factory> Ensemble for World<F> {
     }
 
     fn trace_hash(&self) -> u64 {
-        self.trace.hash()
+        self.clock.trace.hash()
     }
 
     fn start(&mut self, member: ServerId) {
-        let Some(host) = self.index_of(member).filter(|host| self.hosts[*host].process.is_none()) else {
+        let Some(host) =
+            self.ensemble.index_of(member).filter(|host| self.ensemble.hosts[*host].process.is_none())
+        else {
             return;
         };
         self.note_word(host, Word::Spawned);
         // What a process that was killed had counted went with it.
         self.the_plan().commits[host] = CommitTimes::default();
-        self.stepping = None;
-        let panic = catch_unwind(AssertUnwindSafe(|| self.start_process(host))).err();
+        self.ensemble.stepping = None;
+        let panic = catch_unwind(AssertUnwindSafe(|| {
+            self.chaos.start_process(&mut self.clock, &mut self.ensemble, &mut self.oracle, host)
+        }))
+        .err();
         self.end_the_broken(panic, Some(host));
-        if self.hosts[host].process.is_some() {
+        if self.ensemble.hosts[host].process.is_some() {
             self.note_word(host, Word::Started);
         }
     }
@@ -354,35 +360,36 @@ impl<F: Factory> Ensemble for World<F> {
     }
 
     fn process(&self, member: ServerId) -> Process {
-        self.process_of(member)
+        self.ensemble.process_of(member)
     }
 
     fn serves(&self, member: ServerId) -> bool {
-        self.index_of(member)
-            .and_then(|host| self.hosts[host].process.as_ref())
+        self.ensemble
+            .index_of(member)
+            .and_then(|host| self.ensemble.hosts[host].process.as_ref())
             .is_some_and(|process| process.established && process.pauses == 0)
     }
 
     fn cut(&mut self, directions: &[(ServerId, ServerId)], how: Severing) {
-        self.sever(directions, how);
+        self.ensemble.sever(&mut self.clock, &mut self.oracle, directions, how);
     }
 
     fn mend(&mut self, directions: &[(ServerId, ServerId)], how: Severing) {
-        self.unsever(directions, how);
+        self.ensemble.unsever(&mut self.clock, &mut self.oracle, directions, how);
     }
 
     fn passes(&self, from: ServerId, to: ServerId) -> bool {
-        let places = self.index_of(from).zip(self.index_of(to));
-        places.is_some_and(|(from, to)| self.links.passes(from, to))
+        let places = self.ensemble.index_of(from).zip(self.ensemble.index_of(to));
+        places.is_some_and(|(from, to)| self.ensemble.links.passes(from, to))
     }
 
     fn delivered(&self, from: ServerId, to: ServerId) -> u64 {
-        let places = self.index_of(from).zip(self.index_of(to));
-        places.map_or(0, |(from, to)| self.links.delivered(from, to))
+        let places = self.ensemble.index_of(from).zip(self.ensemble.index_of(to));
+        places.map_or(0, |(from, to)| self.ensemble.links.delivered(from, to))
     }
 
     fn waiting(&self, from: ServerId, to: ServerId) -> u64 {
-        self.waiting_between(from, to)
+        self.ensemble.waiting_between(from, to)
     }
 
     fn shift_clock(&mut self, member: ServerId, offset_ms: i64) {
@@ -391,7 +398,7 @@ impl<F: Factory> Ensemble for World<F> {
 
     fn clock_offset_ms(&self, member: ServerId) -> i64 {
         // As its process reads it, and not as it was asked for.
-        self.index_of(member).map_or(0, |host| self.hosts[host].clock.wall_offset_ms)
+        self.ensemble.index_of(member).map_or(0, |host| self.ensemble.hosts[host].clock.wall_offset_ms)
     }
 
     fn begin_load(&mut self, due_us: Arrivals) {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use workloads::{Op, Outcome};
 
-use crate::time::Time;
+use harness_world::time::Time;
 
 /// How long a one-off client may take to connect, and each of its operations to be answered.
 pub(super) const CALM_PATIENCE_US: u64 = 5_000_000;

@@ -16,9 +16,10 @@ use super::super::operations::answer_of;
 use super::super::{Event, World};
 use super::one_off::{CALM_PATIENCE_US, OneOff};
 use crate::client::{self, Client, Flow, Purpose, Session};
-use crate::dice::{Dice, Part};
 use crate::network::HostIndex;
-use crate::time::Time;
+use crate::part::Part;
+use harness_world::dice::Dice;
+use harness_world::time::Time;
 
 /// How long one member may take to answer a connect.
 const CONNECT_PATIENCE_US: u64 = CONNECT_PATIENCE_NS / 1000;
@@ -92,8 +93,8 @@ impl<F: Factory> World<F> {
 
     /// A client of its own begins, for these operations alone. Gives its slot.
     pub(super) fn begin_one_off(&mut self, member: ServerId, process: u64, todo: Vec<Op>) -> usize {
-        let Some(host) = self.index_of(member) else { return usize::MAX };
-        let (until, seed) = (self.now + CALM_PATIENCE_US, self.drawn.seed);
+        let Some(host) = self.ensemble.index_of(member) else { return usize::MAX };
+        let (until, seed) = (self.clock.now + CALM_PATIENCE_US, self.clock.drawn.seed);
         let index = self.plan_of().load.slots.len();
         let number = u64::try_from(index).expect("clients are few");
         let mut slot = Slot::new(index, host, Dice::part(seed, Part::Client(number)));
@@ -114,7 +115,7 @@ impl<F: Factory> World<F> {
 
     /// Whether a connection that did not come about, or broke, ends a one-off client.
     fn one_off_failed_to_connect(&mut self, index: usize) -> bool {
-        let now = self.now;
+        let now = self.clock.now;
         self.slot(index).one_off.as_mut().is_some_and(|one_off| one_off.failed_to_connect(now))
     }
 
@@ -122,7 +123,7 @@ impl<F: Factory> World<F> {
     pub(super) fn set_slot(&mut self, slot: usize, delay_us: u64, wake: fn(usize, u64) -> Wake) {
         self.slot(slot).plan += 1;
         let plan = self.slot(slot).plan;
-        self.plan(delay_us, Event::Planned(wake(slot, plan)));
+        self.clock.plan(delay_us, Event::Planned(wake(slot, plan)));
     }
 
     pub(in super::super) fn wake_slot(&mut self, wake: Wake) {
@@ -163,26 +164,28 @@ impl<F: Factory> World<F> {
             loop {
                 match self.next_step(index) {
                     Step::WriteOff(due, why) => self.never_sent(index, &due, why),
-                    Step::Connect(member) => break self.index_of(ServerId(member.0)).unwrap_or_default(),
+                    Step::Connect(member) => {
+                        break self.ensemble.index_of(ServerId(member.0)).unwrap_or_default();
+                    }
                     Step::Do(_) | Step::Wait(_) | Step::Leave => return,
                 }
             }
         };
         self.slot(index).wire.member = host;
         self.set_slot(index, CONNECT_PATIENCE_US, Wake::give_up);
-        if self.hosts[host].process.is_none() {
+        if self.ensemble.hosts[host].process.is_none() {
             self.attempt_failed(index);
             return;
         }
-        let now = self.now;
-        let conn = self.open_client_conn(index, host);
-        let timeout = i32::try_from(self.drawn.session_timeout_ms).unwrap_or(i32::MAX);
+        let now = self.clock.now;
+        let conn = self.population.open_client_conn(&self.ensemble, &self.oracle, index, host);
+        let timeout = i32::try_from(self.clock.drawn.session_timeout_ms).unwrap_or(i32::MAX);
         let wire = &mut self.slot(index).wire;
         wire.conn = Some(conn);
         wire.ready = false;
         wire.asked_at = now;
         let frame = wire.connect(timeout, None, false);
-        self.send_to_member(conn, Flow::Frame(frame));
+        self.population.send_to_member(&mut self.clock, conn, Flow::Frame(frame));
     }
 
     /// Pauses before the next attempt.
@@ -195,7 +198,7 @@ impl<F: Factory> World<F> {
         let backoff = match &mut self.slot(index).one_off {
             Some(one_off) => one_off.pause_us(),
             None => match self.next_step(index) {
-                Step::Wait(Some(until)) => (until / 1000).saturating_sub(self.now.0),
+                Step::Wait(Some(until)) => (until / 1000).saturating_sub(self.clock.now.0),
                 _ => return,
             },
         };
@@ -205,9 +208,9 @@ impl<F: Factory> World<F> {
     /// Closes what connection there is; the session stays.
     fn close_slot(&mut self, index: usize) {
         if let Some(conn) = self.slot(index).wire.conn {
-            self.client_conns[conn].client_open = false;
-            self.client_conns[conn].to_client.lose();
-            self.send_to_member(conn, Flow::Fin);
+            self.population.client_conns[conn].client_open = false;
+            self.population.client_conns[conn].to_client.lose();
+            self.population.send_to_member(&mut self.clock, conn, Flow::Fin);
         }
         self.slot(index).leave();
         self.the_plan().load.idle.retain(|idle| *idle != index);
@@ -273,7 +276,7 @@ impl<F: Factory> World<F> {
     }
 
     fn ping_from(&mut self, index: usize, conn: usize) {
-        let now = self.now;
+        let now = self.clock.now;
         let slot = self.slot(index);
         let Some(session) = slot.wire.session.as_ref().filter(|_| slot.wire.conn == Some(conn)) else {
             return;
@@ -283,8 +286,8 @@ impl<F: Factory> World<F> {
             self.lose_slot(index, "the member is silent");
             return;
         }
-        self.send_to_member(conn, Flow::Frame(client::ping()));
-        self.plan(every, Event::Planned(Wake::Ping { slot: index, conn }));
+        self.population.send_to_member(&mut self.clock, conn, Flow::Frame(client::ping()));
+        self.clock.plan(every, Event::Planned(Wake::Ping { slot: index, conn }));
     }
 
     /// Sends an operation.
@@ -302,10 +305,10 @@ impl<F: Factory> World<F> {
         self.slot(index).open = Some(op);
         let Some(conn) = self.slot(index).wire.conn else { return };
         for frame in frames {
-            self.send_to_member(conn, Flow::Frame(frame));
+            self.population.send_to_member(&mut self.clock, conn, Flow::Frame(frame));
         }
         let one_off = self.slot(index).one_off.is_some();
-        let patience = if one_off { CALM_PATIENCE_US } else { self.drawn.op_timeout_us };
+        let patience = if one_off { CALM_PATIENCE_US } else { self.clock.drawn.op_timeout_us };
         self.set_slot(index, patience, Wake::give_up);
     }
 
@@ -341,14 +344,14 @@ impl<F: Factory> World<F> {
 
     /// What arrived at a client.
     pub(in super::super) fn member_to_slot(&mut self, conn: usize) {
-        let index = self.client_conns[conn].client;
-        while self.client_conns[conn].client_open {
-            let now = self.now;
-            let Some(flow) = self.client_conns[conn].to_client.receive(now) else { return };
+        let index = self.population.client_conns[conn].client;
+        while self.population.client_conns[conn].client_open {
+            let now = self.clock.now;
+            let Some(flow) = self.population.client_conns[conn].to_client.receive(now) else { return };
             self.slot(index).heard = now;
             match flow {
                 Flow::Fin => {
-                    self.client_conns[conn].client_open = false;
+                    self.population.client_conns[conn].client_open = false;
                     self.lose_slot(index, "the connection broke");
                 }
                 Flow::Frame(frame) if self.slot(index).wire.ready => self.slot_hears(index, frame),
@@ -383,10 +386,10 @@ impl<F: Factory> World<F> {
         }
         let client = slot.one_off.is_none().then_some(slot.client);
         self.tell(index, load::Load::connected);
-        self.plan(1000, Event::Planned(Wake::Ping { slot: index, conn }));
+        self.clock.plan(1000, Event::Planned(Wake::Ping { slot: index, conn }));
         if let Some(at) = client.and_then(|client| self.plan_of().load.rules.homesick_at(client)) {
-            let until = (at / 1000).saturating_sub(self.now.0);
-            self.plan(until, Event::Planned(Wake::Homesick { slot: index, conn }));
+            let until = (at / 1000).saturating_sub(self.clock.now.0);
+            self.clock.plan(until, Event::Planned(Wake::Homesick { slot: index, conn }));
         }
         self.is_free(index);
     }

@@ -12,7 +12,7 @@ const MAX_IN_FLIGHT: usize = 100_000;
 
 /// Items on their way.
 #[derive(Clone, Debug)]
-pub(crate) struct Pipe<T> {
+pub struct Pipe<T> {
     flight: VecDeque<(Time, T)>,
     newest_arrival: Time,
 }
@@ -25,7 +25,7 @@ impl<T> Default for Pipe<T> {
 
 impl<T> Pipe<T> {
     /// Sends an item that would arrive at `at` if nothing before it were slower. Returns when it arrives.
-    pub(crate) fn send(&mut self, at: Time, item: T) -> Time {
+    pub fn send(&mut self, at: Time, item: T) -> Time {
         assert!(self.flight.len() < MAX_IN_FLIGHT, "a connection holds too many items");
         self.newest_arrival = self.newest_arrival.max(at);
         self.flight.push_back((self.newest_arrival, item));
@@ -33,12 +33,12 @@ impl<T> Pipe<T> {
     }
 
     /// Nothing that is sent from here on arrives before this moment.
-    pub(crate) fn not_before(&mut self, at: Time) {
+    pub fn not_before(&mut self, at: Time) {
         self.newest_arrival = self.newest_arrival.max(at);
     }
 
     /// The next item that has arrived.
-    pub(crate) fn receive(&mut self, now: Time) -> Option<T> {
+    pub fn receive(&mut self, now: Time) -> Option<T> {
         if self.flight.front().is_some_and(|(at, _)| *at <= now) {
             self.flight.pop_front().map(|(_, item)| item)
         } else {
@@ -47,17 +47,17 @@ impl<T> Pipe<T> {
     }
 
     /// What is in flight, in order.
-    pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
+    pub fn items(&self) -> impl Iterator<Item = &T> {
         self.flight.iter().map(|(_, item)| item)
     }
 
     /// The next item, however long it would have taken: somebody else says when things arrive.
-    pub(crate) fn take_next(&mut self) -> Option<T> {
+    pub fn take_next(&mut self) -> Option<T> {
         self.flight.pop_front().map(|(_, item)| item)
     }
 
     /// Moves on what was held back: nothing in flight arrives before `at`. Returns when each item arrives.
-    pub(crate) fn release(&mut self, at: Time) -> Vec<Time> {
+    pub fn release(&mut self, at: Time) -> Vec<Time> {
         self.not_before(at);
         for (arrival, _) in &mut self.flight {
             *arrival = (*arrival).max(at);
@@ -66,12 +66,12 @@ impl<T> Pipe<T> {
     }
 
     /// Items in flight.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.flight.len()
     }
 
     /// Loses what is in flight.
-    pub(crate) fn lose(&mut self) {
+    pub fn lose(&mut self) {
         self.flight.clear();
     }
 }

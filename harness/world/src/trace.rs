@@ -13,24 +13,24 @@ const MAX_LINES: usize = 400_000;
 
 /// Mixes words into one number. Fast and fixed for ever; no defence against an adversary is needed here.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mixer(u64);
+pub struct Mixer(u64);
 
 impl Mixer {
     const START: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
 
     /// Nothing mixed in yet.
-    pub(crate) const fn new() -> Self {
+    pub const fn new() -> Self {
         Self(Self::START)
     }
 
     /// Mixes in a word.
-    pub(crate) fn word(&mut self, word: u64) {
+    pub fn word(&mut self, word: u64) {
         self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(Self::PRIME);
     }
 
     /// Mixes in bytes and their number.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+    pub fn bytes(&mut self, bytes: &[u8]) {
         let mut chunks = bytes.chunks_exact(8);
         for chunk in &mut chunks {
             let chunk: [u8; 8] = chunk.try_into().expect("chunks of eight");
@@ -43,12 +43,12 @@ impl Mixer {
     }
 
     /// The number.
-    pub(crate) fn value(self) -> u64 {
+    pub fn value(self) -> u64 {
         self.0 ^ (self.0 >> 29)
     }
 
     /// The number of these bytes.
-    pub(crate) fn of(bytes: &[u8]) -> u64 {
+    pub fn of(bytes: &[u8]) -> u64 {
         let mut mixer = Self::new();
         mixer.bytes(bytes);
         mixer.value()
@@ -57,19 +57,19 @@ impl Mixer {
 
 /// The lines of a world.
 #[derive(Clone, Debug)]
-pub(crate) struct Trace {
+pub struct Trace {
     mixer: Mixer,
     lines: Option<VecDeque<String>>,
 }
 
 impl Trace {
     /// An empty trace that keeps its lines or does not.
-    pub(crate) fn new(keep: bool) -> Self {
+    pub fn new(keep: bool) -> Self {
         Self { mixer: Mixer::new(), lines: keep.then(VecDeque::new) }
     }
 
     /// Writes a line: when, who (a member's number, or zero for the world), what, two figures and a free text.
-    pub(crate) fn line(
+    pub fn line(
         &mut self,
         at: Time,
         who: u64,
@@ -96,12 +96,12 @@ impl Trace {
     }
 
     /// The hash of all lines so far.
-    pub(crate) fn hash(&self) -> u64 {
+    pub fn hash(&self) -> u64 {
         self.mixer.value()
     }
 
     /// The kept lines.
-    pub(crate) fn into_lines(self) -> Vec<String> {
+    pub fn into_lines(self) -> Vec<String> {
         self.lines.map(Vec::from).unwrap_or_default()
     }
 }
