@@ -1,9 +1,9 @@
 //! How long three members leave their clients without a leader: kills or stops the leader of a real ensemble
 //! again and again, and measures the time to the first acknowledged write that was begun after the fault.
 //!
-//! The same probe is used for the bundled node, Apache ZooKeeper and etcd: every millisecond a new connection to
-//! each survivor, with one write. So a system is not helped by a client that happens to wait at the right place,
-//! and the resolution is a millisecond.
+//! The same probe is used for the bundled node, Apache ZooKeeper and etcd: every millisecond a new connection
+//! to each survivor, with one write. So a system is not helped by a client that happens to wait at the right
+//! place, and the resolution is a millisecond.
 //!
 //! ```text
 //! cargo build --release
@@ -229,7 +229,8 @@ async fn post(port: u16, path: &str, body: &str) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
     let length = body.len();
     let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\nConnection: \
+            close\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();

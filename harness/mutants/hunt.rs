@@ -1,7 +1,9 @@
-//! Hunts the mutant that the environment selects: `hunt A..B` lives through these worlds until one convicts it.
+//! Hunts the mutant that the environment selects: `hunt A..B` lives through these worlds until one convicts
+//! it.
 //!
-//! `.ci/mutants` puts this into its copy of the tree as an example of the simulator: only there is anything to hunt.
-//! Ends with status 1 and a line of seed, rule and sentence when a promise was broken, and with 0 when none was.
+//! `.ci/mutants` puts this into its copy of the tree as an example of the simulator: only there is anything
+//! to hunt. Ends with status 1 and a line of seed, rule and sentence when a promise was broken, and with 0
+//! when none was.
 
 use std::process::ExitCode;
 

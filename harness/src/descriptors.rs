@@ -1,8 +1,8 @@
 //! How many files a process may have open, which is how many connections it may hold.
 //!
-//! Shells give few by default and let a program take more, up to a bound that only the administrator raises. So a run takes
-//! what it may, and where that is too little it is refused before anything is started: a member that runs out of them looks
-//! like one that is ill.
+//! Shells give few by default and let a program take more, up to a bound that only the administrator raises.
+//! So a run takes what it may, and where that is too little it is refused before anything is started: a
+//! member that runs out of them looks like one that is ill.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -16,8 +16,8 @@ const BASE: u64 = 64;
 const EACH_MEMBER: u64 = 8;
 /// What a client holds while it moves from one member to another.
 const EACH_CLIENT: u64 = 2;
-/// What the links hold for each direction between two members: listeners, and both ends of connections, those that are
-/// held by a partition too.
+/// What the links hold for each direction between two members: listeners, and both ends of connections, those
+/// that are held by a partition too.
 const EACH_DIRECTION: u64 = 6;
 
 /// Takes as many as this process may have, and gives how many that are.
@@ -54,8 +54,9 @@ pub fn enough_for(nodes: u32, clients: u32) -> Result<(), Failure> {
 pub fn shortage(allowed: u64, needed: u64) -> Option<String> {
     (allowed < needed).then(|| {
         format!(
-            "a process may have {allowed} files open here and needs {needed}, because each connection is one: raise the \
-             hard limit (`ulimit -Hn {needed}` as root, LimitNOFILE= of a service, --ulimit nofile={needed} of a container)"
+            "a process may have {allowed} files open here and needs {needed}, because each connection is \
+             one: raise the hard limit (`ulimit -Hn {needed}` as root, LimitNOFILE= of a service, --ulimit \
+             nofile={needed} of a container)"
         )
     })
 }

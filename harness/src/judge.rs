@@ -38,8 +38,8 @@ impl Within {
     }
 }
 
-/// Makes a judged run one that somebody interrupted when all but its verdict was there, in its folder too. False when it
-/// was one already.
+/// Makes a judged run one that somebody interrupted when all but its verdict was there, in its folder too.
+/// False when it was one already.
 pub fn interrupt(folder: &RunFolder, judged: &mut Judged) -> Result<bool, Failure> {
     if judged.results.interrupted {
         return Ok(false);

@@ -1,7 +1,7 @@
 //! What is told while a run goes on: a bar on a terminal, plain lines in a pipe, always on stderr.
 //!
-//! Nothing is told that the result does not tell again; it is for whoever waits. On a terminal there is a word for
-//! whatever takes time, and no line is wider than the terminal is at that moment.
+//! Nothing is told that the result does not tell again; it is for whoever waits. On a terminal there is a
+//! word for whatever takes time, and no line is wider than the terminal is at that moment.
 
 pub mod line;
 mod load;
@@ -22,8 +22,8 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(200);
 /// The width of a terminal that does not say its own.
 const USUAL_COLUMNS: usize = 80;
-/// What the frame around a bar takes, with the space behind it and the last column, which some terminals don't fill
-/// without going to the next row.
+/// What the frame around a bar takes, with the space behind it and the last column, which some terminals
+/// don't fill without going to the next row.
 const FRAME: usize = 4;
 /// What stands around a step: the sign before it and the time behind it, and the last column.
 const AROUND_A_STEP: usize = 9;
@@ -80,7 +80,8 @@ impl Progress {
         }
     }
 
-    /// What is done now, where nobody knows how long it takes. In a pipe nothing is said: what came of it will be.
+    /// What is done now, where nobody knows how long it takes. In a pipe nothing is said: what came of it
+    /// will be.
     pub fn step(&self, what: &str) {
         let Some(bar) = &self.bar else { return };
         let mut state = self.state();

@@ -174,8 +174,8 @@ fn what_can_not_be_done_is_refused_with_what_to_do_next() {
     }
 }
 
-/// Values written twice, compare-and-sets that were refused, and as many writes at once that nothing but a long
-/// search can tell.
+/// Values written twice, compare-and-sets that were refused, and as many writes at once that nothing but a
+/// long search can tell.
 fn hard() -> String {
     let mut text = String::new();
     let mut line = |process: u32, kind: &str, f: &str, value: &str| {
@@ -207,7 +207,8 @@ fn past_a_bound_on_time_the_answer_is_unknown_and_says_why() {
     let lines: String = (0..400_000)
         .map(|n| {
             let asked = "\"f\":\"write\",\"key\":0,\"value\"";
-            format!("{{\"process\":0,\"type\":\"invoke\",{asked}:{n}}}\n{{\"process\":0,\"type\":\"ok\",{asked}:{n}}}\n")
+            let line = |kind| format!("{{\"process\":0,\"type\":\"{kind}\",{asked}:{n}}}\n");
+            line("invoke") + &line("ok")
         })
         .collect();
     let folder = folder_with(&[("long.jsonl", &lines)]);
@@ -246,7 +247,8 @@ fn a_search_that_has_no_end_is_ended_by_its_bound() {
 fn each_model_judges_a_history_of_its_functions_without_being_named() {
     let pair = |f: &str, asked: &str, told: &str| {
         format!(
-            "{{:process 0, :type :invoke, :f :{f}, :value {asked}}}\n{{:process 0, :type :ok, :f :{f}, :value {told}}}\n"
+            "{{:process 0, :type :invoke, :f :{f}, :value {asked}}}\n{{:process 0, :type :ok, :f :{f}, \
+                :value {told}}}\n"
         )
     };
     let table = [
@@ -350,7 +352,8 @@ fn models_and_conditions_are_listed_in_the_help_and_by_list() {
     assert!(help.contains("harness check --model cas-register history.edn"), "{help}");
 }
 
-/// Two writes by a client, and a read by another that comes too late for the first: stale if it is judged at all.
+/// Two writes by a client, and a read by another that comes too late for the first: stale if it is judged at
+/// all.
 fn stale_read_by(process: &str) -> String {
     let line = |process: &str, kind: &str, f: &str, value: &str| {
         format!("{{\"process\":{process},\"type\":\"{kind}\",\"f\":\"{f}\",\"value\":{value}}}\n")

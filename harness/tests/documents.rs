@@ -1,6 +1,6 @@
-//! What the documents say of the code is what the code says: every number that it knows is compared, and every name that
-//! it lists is there. ZOO.md is printed by a command; here its rows and its words are held against the code, and the gate
-//! holds its seeds against the hunt.
+//! What the documents say of the code is what the code says: every number that it knows is compared, and
+//! every name that it lists is there. ZOO.md is printed by a command; here its rows and its words are held
+//! against the code, and the gate holds its seeds against the hunt.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -138,8 +138,8 @@ fn the_readme_is_short_and_what_it_leads_to_is_there() {
     }
 }
 
-/// Every key of a JSON value, wherever it stands. What each check forms by itself, and what has a name of its own as its
-/// key, is left out.
+/// Every key of a JSON value, wherever it stands. What each check forms by itself, and what has a name of its
+/// own as its key, is left out.
 fn keys(value: &serde_json::Value, found: &mut BTreeSet<String>) {
     const NAMED: [&str; 9] = [
         "evidence",
@@ -174,8 +174,8 @@ fn keys(value: &serde_json::Value, found: &mut BTreeSet<String>) {
 fn every_field_of_a_run_folder_is_described() {
     let document = document("reports/runs/FOLDER.md");
     let folder = tempfile::tempdir().expect("a folder");
-    let run = "run --cluster sim --nemesis kill-leader,partition-oneway,clock-bump --overlap --time-limit 12s \
-               --observers 1 --seed 5 --name fields --store runs";
+    let run = "run --cluster sim --nemesis kill-leader,partition-oneway,clock-bump --overlap --time-limit \
+               12s --observers 1 --seed 5 --name fields --store runs";
     let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
     let words = run.split_ascii_whitespace();
     let output = command.args(words).current_dir(folder.path()).output().expect("the harness starts");

@@ -30,7 +30,8 @@ fn bytes(run: &Path, name: &str) -> Vec<u8> {
 }
 
 const EVERY_NEMESIS: &str = "partition-leader,partition-halves,partition-one,partition-oneway,partition-ring,\
-                             partition-bridge,reject-leader,kill-leader,kill-one,kill-all,pause-leader,clock-bump";
+                             partition-bridge,reject-leader,kill-leader,kill-one,kill-all,\
+                             pause-leader,clock-bump";
 
 #[test]
 fn every_nemesis_is_proven_in_the_simulator_and_the_same_seed_gives_the_same_run_to_the_byte() {

@@ -147,7 +147,8 @@ fn one_way_cuts_bridges_and_resets_are_proven_and_survived() {
     }
 }
 
-/// Whether clocks can be shifted where the tests run. Where they can't, a run is refused, which is tried instead.
+/// Whether clocks can be shifted where the tests run. Where they can't, a run is refused, which is tried
+/// instead.
 fn clocks_can_be_shifted() -> bool {
     harness_clock::available_with({
         let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));

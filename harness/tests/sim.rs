@@ -79,7 +79,8 @@ fn a_script_is_lived_through_with_the_members_that_it_names() {
 #[test]
 fn sessions_are_opened_left_and_judged_in_virtual_runs_as_well() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = "run --cluster sim --workload ephemeral --nodes 3 --nemesis kill-one,partition-one --seed 1 --time-limit 12s";
+    let run = "run --cluster sim --workload ephemeral --nodes 3 --nemesis kill-one,partition-one --seed 1 \
+        --time-limit 12s";
     let words: Vec<&str> = run.split_ascii_whitespace().collect();
     let clean = harness(folder.path(), &words);
     assert_eq!(clean.status.code(), Some(0), "{}", stdout(&clean));
@@ -91,7 +92,8 @@ fn sessions_are_opened_left_and_judged_in_virtual_runs_as_well() {
 #[test]
 fn a_virtual_run_ends_at_its_first_violation_where_that_was_asked_for_and_at_the_same_moment_again() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = "run --cluster sim --nodes 3 --nemesis kill-all --mutant ack-before-fsync --seed 1 --time-limit 60s --fail-fast";
+    let run = "run --cluster sim --nodes 3 --nemesis kill-all --mutant ack-before-fsync --seed 1 \
+        --time-limit 60s --fail-fast";
     let words: Vec<&str> = run.split_ascii_whitespace().collect();
     let once = |store: &str| {
         let output = harness(folder.path(), &[words.as_slice(), &["--store", store]].concat());
@@ -112,7 +114,8 @@ fn a_virtual_run_ends_at_its_first_violation_where_that_was_asked_for_and_at_the
 #[test]
 fn observers_are_broken_like_everybody_and_counted_for_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = "run --cluster sim --nodes 3 --observers 2 --nemesis partition-halves,kill-one --seed 3 --time-limit 30s";
+    let run = "run --cluster sim --nodes 3 --observers 2 --nemesis partition-halves,kill-one --seed 3 \
+        --time-limit 30s";
     let output = harness(folder.path(), &run.split_ascii_whitespace().collect::<Vec<_>>());
     assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
     assert!(stdout(&output).contains("Three bundled members and two observers"), "{}", stdout(&output));

@@ -1,6 +1,6 @@
-//! Page bytes and drawing time against operations, faults and members:
-//! `cargo run --release -p reports --example measure`. Each row is twice the one above it, so a time that grows by
-//! much more than two is one that grows faster than the run.
+//! Page bytes and drawing time against operations, faults and members: `cargo run --release -p reports
+//! --example measure`. Each row is twice the one above it, so a time that grows by much more than two is one
+//! that grows faster than the run.
 
 #[path = "invented/mod.rs"]
 mod invented;

@@ -1,8 +1,8 @@
 //! What `harness check` found in a history without its run: the screen, and the same as data.
 //!
-//! The verdict comes first, then why, then the operations that show it; the facts (model, condition, operations, who
-//! decided, time and memory) stand below, because who asks again asks for the verdict. A reason for what was assumed,
-//! such as a model that was guessed, is always said.
+//! The verdict comes first, then why, then the operations that show it; the facts (model, condition,
+//! operations, who decided, time and memory) stand below, because who asks again asks for the verdict. A
+//! reason for what was assumed, such as a model that was guessed, is always said.
 
 use std::fmt::Write as _;
 
@@ -73,7 +73,8 @@ pub struct Counted {
     pub operations: u64,
     /// Those of unknown fate, and those never answered.
     pub unknown: u64,
-    /// Those that happened, those that definitely did not, and the processes; none where they were not counted.
+    /// Those that happened, those that definitely did not, and the processes; none where they were not
+    /// counted.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
 }

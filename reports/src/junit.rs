@@ -1,15 +1,17 @@
 //! The run as JUnit XML, for build servers: one test case for every check and for every fault.
 //!
-//! A case keeps its name from night to night, so that a server can follow it: a fault is the first, second, third one
-//! of its kind. What is drawn anew each time (its place in the schedule, the member that it hit) is in its output.
+//! A case keeps its name from night to night, so that a server can follow it: a fault is the first, second,
+//! third one of its kind. What is drawn anew each time (its place in the schedule, the member that it hit) is
+//! in its output.
 //!
-//! A broken promise is a failure. What could not be decided, and a fault that was not proven, is an error: the
-//! test did not do its work, which is something else than the system failing it. A fault that found no member
-//! or that the cluster cannot do is skipped, with the reason, and so is a nemesis that got no turn.
+//! A broken promise is a failure. What could not be decided, and a fault that was not proven, is an error:
+//! the test did not do its work, which is something else than the system failing it. A fault that found no
+//! member or that the cluster cannot do is skipped, with the reason, and so is a nemesis that got no turn.
 //!
-//! The form is what both usual schemas allow, that of Jenkins' xUnit plugin (`junit-10.xsd`, for the document) and
-//! that of Maven's Surefire (for each suite): counts on every suite, a time on every case, a type on every failure
-//! and error, what a case put out behind them, and nothing beyond. The start is therefore a property: Surefire's suites have no timestamp.
+//! The form is what both usual schemas allow, that of Jenkins' xUnit plugin (`junit-10.xsd`, for the
+//! document) and that of Maven's Surefire (for each suite): counts on every suite, a time on every case, a
+//! type on every failure and error, what a case put out behind them, and nothing beyond. The start is
+//! therefore a property: Surefire's suites have no timestamp.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -140,8 +142,8 @@ fn suite(out: &mut String, run: &RunInfo, results: &Results, name: &str, took_ms
     let _ = writeln!(
         out,
         "    <properties>\n      <property name=\"started\" value=\"{}\"/>\n      \
-         <property name=\"seed\" value=\"{}\"/>\n      <property name=\"verdict\" value=\"{}\"/>\n      <property name=\"repeat\" value=\"{}\"/>\n    \
-         </properties>",
+         <property name=\"seed\" value=\"{}\"/>\n      <property name=\"verdict\" value=\"{}\"/>\n      \
+         <property name=\"repeat\" value=\"{}\"/>\n </properties>",
         escape(&run.started_utc),
         run.seed,
         results.verdict,

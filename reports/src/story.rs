@@ -1,8 +1,8 @@
 //! A counterexample as text: lanes for the eye, and a line for each operation.
 //!
-//! One lane for each process and one step for each call and answer; only their order is drawn, as on the page. A
-//! step is as wide as the words in it ask for, so that a few operations fit a terminal; where they don't, the lines
-//! alone are printed.
+//! One lane for each process and one step for each call and answer; only their order is drawn, as on the
+//! page. A step is as wide as the words in it ask for, so that a few operations fit a terminal; where they
+//! don't, the lines alone are printed.
 
 use std::collections::BTreeMap;
 

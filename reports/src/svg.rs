@@ -58,7 +58,8 @@ where
         frame.class, frame.label
     );
     let area = Strokes::new(frame, &mut out).into_drawing_area();
-    // Memory does not fail, and what a chart cannot lay out (a range without a length) leaves the drawing empty.
+    // Memory does not fail, and what a chart cannot lay out (a range without a length) leaves the drawing
+    // empty.
     let _ = make(&area).and_then(|()| area.present());
     drop(area);
     out.push_str("</svg>");

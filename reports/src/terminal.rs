@@ -30,7 +30,8 @@ struct Detail {
     faults: (usize, usize),
 }
 
-/// From the most to the least; the first that fits on one screen is used, and the last whether it fits or not.
+/// From the most to the least; the first that fits on one screen is used, and the last whether it fits or
+/// not.
 const DETAILS: [Detail; 8] = [
     Detail { kinds: 6, slowest: 3, checks: (5, 12), faults: (5, 6) },
     Detail { kinds: 6, slowest: 1, checks: (5, 12), faults: (5, 3) },
@@ -205,7 +206,8 @@ impl Screen {
             let _ = write!(text, "; longest outage {}", duration(findings::outage_ms(worst)));
         }
         self.line("elections", &text);
-        // A line for each kind while there is room: figures of several kinds in one line would be read as one.
+        // A line for each kind while there is room: figures of several kinds in one line would be read as
+        // one.
         for kind in results.election_kinds.iter().take(self.detail.kinds) {
             self.rows("", &findings::kind_in_brief(kind), 1);
         }
@@ -251,7 +253,8 @@ impl Screen {
         self.more(failing.len(), number);
     }
 
-    /// A check that does not hold: its sentence, and the counterexample's where it says more than the verdict did.
+    /// A check that does not hold: its sentence, and the counterexample's where it says more than the verdict
+    /// did.
     fn failing(&mut self, check: &CheckResult, told: &str, most: usize) {
         let mark = format!("  {:<10}", format!("{} {}", glyph(check.verdict), check.verdict));
         let mark = self.paint(&mark, Paint::Of(check.verdict));
@@ -312,13 +315,13 @@ fn recovery(election: &Election, faults: &[FaultRecord]) -> String {
     )
 }
 
-/// What a terminal would obey is replaced: names and evidence come from outside. That is controls, and what turns the
-/// direction of the text around so that it reads otherwise than it is.
+/// What a terminal would obey is replaced: names and evidence come from outside. That is controls, and what
+/// turns the direction of the text around so that it reads otherwise than it is.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let obeyed = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}');
+        c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}' | '\u{2066}'..='\u{2069}')
     };
     text.chars().map(|c| if obeyed(c) { '\u{fffd}' } else { c }).collect()
 }

@@ -1,8 +1,9 @@
 //! The workload `ephemeral`: sessions that make nodes, end or are left to expire, while others look.
 //!
-//! Each client makes a few nodes, looks for those of others, and now and then ends its session: properly, or without
-//! a word, so that the ensemble must notice. Looks go to nodes that were just made, and to nodes whose session has
-//! ended or was left. Openings of sessions are part of the history, because a session's time-out counts from there.
+//! Each client makes a few nodes, looks for those of others, and now and then ends its session: properly, or
+//! without a word, so that the ensemble must notice. Looks go to nodes that were just made, and to nodes
+//! whose session has ended or was left. Openings of sessions are part of the history, because a session's
+//! time-out counts from there.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -183,8 +183,8 @@ impl Op {
         !matches!(self.body, Body::Read | Body::Exists { .. } | Body::Abandon)
     }
 
-    /// How it ends whose answer never came: a look has no effect, so a lost one is simply over; a change may have
-    /// happened.
+    /// How it ends whose answer never came: a look has no effect, so a lost one is simply over; a change may
+    /// have happened.
     #[must_use]
     pub const fn unknown_fate(&self) -> EventKind {
         if self.is_change() { EventKind::Info } else { EventKind::Fail }

@@ -1,13 +1,13 @@
 //! The workload `register`: a few registers that many clients read, overwrite and compare-and-set at once.
 //!
 //! Linearizability of a register is where lost writes, stale reads and split brains show, provided that
-//! operations overlap on the same keys: hence few keys, and every written value different from every other, so
-//! that a value read names the one write it came from.
+//! operations overlap on the same keys: hence few keys, and every written value different from every other,
+//! so that a value read names the one write it came from.
 //!
-//! A compare-and-set asks for a version that some reply has shown. Half of them take the newest version that any
-//! process of this run has seen, which mostly succeeds; the others take what their own process saw last, which
-//! is mostly refused when keys are hot. Both outcomes are wanted: a success chains two values, a refusal is an
-//! observation. A process that has seen nothing of the key reads it instead.
+//! A compare-and-set asks for a version that some reply has shown. Half of them take the newest version that
+//! any process of this run has seen, which mostly succeeds; the others take what their own process saw last,
+//! which is mostly refused when keys are hot. Both outcomes are wanted: a success chains two values, a
+//! refusal is an observation. A process that has seen nothing of the key reads it instead.
 
 use checker::history::{EventKind, Function, Value};
 use rand::RngExt;

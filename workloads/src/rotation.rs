@@ -1,8 +1,8 @@
 //! Places that are full make room for new ones.
 //!
-//! A set or a list that grows for ever makes each read longer than the last, and a run of minutes quadratic. So a
-//! workload keeps a few places hot, fills each up to a number of elements, and goes on with a new one. New places are
-//! made while the load runs, by whoever comes by, before the old ones are full.
+//! A set or a list that grows for ever makes each read longer than the last, and a run of minutes quadratic.
+//! So a workload keeps a few places hot, fills each up to a number of elements, and goes on with a new one.
+//! New places are made while the load runs, by whoever comes by, before the old ones are full.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -67,7 +67,8 @@ impl Rotation {
         Some(self.creation(self.made))
     }
 
-    /// A creation ended, and the place is certainly there or not. After an unknown fate it is tried again, and found.
+    /// A creation ended, and the place is certainly there or not. After an unknown fate it is tried again,
+    /// and found.
     pub(crate) fn creation_ended(&mut self, key: u64, there: bool) {
         if key != self.made {
             return;

@@ -1,6 +1,7 @@
 //! How values stand in a store whose values are bytes: decimal text, and lists of it joined by commas.
 //!
-//! What is not exactly as it is written here was written by nobody: a workload's checks take it for corruption.
+//! What is not exactly as it is written here was written by nobody: a workload's checks take it for
+//! corruption.
 
 /// A value.
 #[must_use]

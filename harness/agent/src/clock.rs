@@ -1,14 +1,15 @@
 //! The member's wall clock, shifted and read by a thread of its own.
 //!
-//! Patching waits for the processes that it stops; a lease does not wait. So the clock's thread is asked through
-//! a bounded queue and answers the harness itself; the main thread never waits for it. It is started at the first
-//! request: most runs never touch a clock.
+//! Patching waits for the processes that it stops; a lease does not wait. So the clock's thread is asked
+//! through a bounded queue and answers the harness itself; the main thread never waits for it. It is started
+//! at the first request: most runs never touch a clock.
 //!
-//! **Tracing and reaping.** While this thread is at work it holds [`ClockThread::burials`], and the main thread reaps nobody
-//! (it tries again when the work is done, and is nudged for that). So the end of a process that is traced, or that
-//! was started for a trial, is seen by who waits for it, and its id is not given away meanwhile. Stops of tracees
-//! are never taken by the main thread at all: it waits for the dead only, each by its id (see [`crate::signals`]).
-//! That matters because a tracee that is an orphan is a child of process 1 as well.
+//! **Tracing and reaping.** While this thread is at work it holds [`ClockThread::burials`], and the main
+//! thread reaps nobody (it tries again when the work is done, and is nudged for that). So the end of a
+//! process that is traced, or that was started for a trial, is seen by who waits for it, and its id is not
+//! given away meanwhile. Stops of tracees are never taken by the main thread at all: it waits for the dead
+//! only, each by its id (see [`crate::signals`]). That matters because a tracee that is an orphan is a child
+//! of process 1 as well.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -39,7 +40,8 @@ pub trait Clocks: Send {
     /// Why clocks can't be shifted here, and what to do.
     fn attempt(&mut self, command: Command) -> Result<(), String>;
 
-    /// Shifts a process's clock, by nanoseconds against the true one; zero restores it. How long it was stopped.
+    /// Shifts a process's clock, by nanoseconds against the true one; zero restores it. How long it was
+    /// stopped.
     ///
     /// # Errors
     /// Why not.
@@ -91,8 +93,8 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Waits until standard input is closed: what the process does that `TryClock` is tried on. The caller's hidden
-/// subcommand for it has to do nothing else.
+/// Waits until standard input is closed: what the process does that `TryClock` is tried on. The caller's
+/// hidden subcommand for it has to do nothing else.
 pub fn idle_on_stdio() {
     let _ = io::stdin().lock().read_to_end(&mut Vec::new());
 }
@@ -120,8 +122,8 @@ enum State {
 }
 
 impl ClockThread {
-    /// A thread that has nothing to do yet. `idle` are the arguments with which the agent's own executable waits until its
-    /// standard input is closed.
+    /// A thread that has nothing to do yet. `idle` are the arguments with which the agent's own executable
+    /// waits until its standard input is closed.
     pub(crate) fn new(output: Output, wake: Wake, maker: ClockMaker, idle: Vec<OsString>) -> Self {
         let state = State::Closed(Some((maker, idle)));
         Self { output, wake, burials: Arc::default(), waiting: Arc::default(), state }

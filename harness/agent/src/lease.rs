@@ -1,10 +1,10 @@
 //! The lease: how long the agent may go on without a word from the harness.
 //!
-//! Silence is measured in looks at the input, not by subtracting two times: each look counts the time since the
-//! look before, but at most [`LOOK_NS`] of it. An agent that was not scheduled for ten seconds has not heard ten
-//! seconds of silence; it has not listened. So it never heals because of its own absence, and after one it judges
-//! only when it has looked at the input again, for as long as the lease demands. Looks happen several times a
-//! second, hence the bound is late by at most one look.
+//! Silence is measured in looks at the input, not by subtracting two times: each look counts the time since
+//! the look before, but at most [`LOOK_NS`] of it. An agent that was not scheduled for ten seconds has not
+//! heard ten seconds of silence; it has not listened. So it never heals because of its own absence, and after
+//! one it judges only when it has looked at the input again, for as long as the lease demands. Looks happen
+//! several times a second, hence the bound is late by at most one look.
 
 use crate::protocol::{END_MS, LEASE_MS};
 use crate::time::MS;

@@ -1,19 +1,19 @@
 //! What acts inside a member's namespaces: packet filter, signals, probes, clock.
 //!
 //! The agent is process 1 of a container that owns the network and the process namespace of one member; the
-//! member's own container joins both. So the member needs no tools and no privileges, a restarted member keeps
-//! its address and its partitions, and a fault takes effect within milliseconds of being asked for.
+//! member's own container joins both. So the member needs no tools and no privileges, a restarted member
+//! keeps its address and its partitions, and a fault takes effect within milliseconds of being asked for.
 //!
 //! It is driven by lines of JSON on standard input and answers on standard output ([`protocol`]). It holds a
-//! lease: when the harness falls silent it heals everything by itself, and after a while it ends, and with it,
-//! by the kernel's hand, every process of its namespace.
+//! lease: when the harness falls silent it heals everything by itself, and after a while it ends, and with
+//! it, by the kernel's hand, every process of its namespace.
 
 //!
 //! How it is built: no async runtime, blocking calls, one thread for each thing that may wait.
 //!
 //! | thread | does | waits for |
 //! |---|---|---|
-//! | main ([`server`](run)) | reads requests, judges the lease, changes the filter, signals, reaps | input, signals, the others' nudge |
+//! | main ([`server`](run)) | requests, lease, filter, signals, reaping | input, signals, the others' nudge |
 //! | writer | writes answers | whoever reads them; nobody waits for it |
 //! | receiver (after hello) | stamps datagrams | datagrams |
 //! | clock (at first use) | patches clocks | the processes it stops |

@@ -1,8 +1,8 @@
 //! Answers on their way out: a bounded queue and a thread that may wait for its reader.
 //!
-//! The reader may be gone, or be too busy to read, just when everything must be healed. So nobody waits for the
-//! writer: an answer that the queue has no room for is lost, and that some were lost is told as soon as there is
-//! room again.
+//! The reader may be gone, or be too busy to read, just when everything must be healed. So nobody waits for
+//! the writer: an answer that the queue has no room for is lost, and that some were lost is told as soon as
+//! there is room again.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -14,7 +14,8 @@ pub const MAX_PROCESSES: usize = 1024;
 pub enum ProcessError {
     /// Signals and patches would reach the whole machine.
     #[error(
-        "reach processes: the agent is not process 1 of a namespace of its own; start it as the first process of a container"
+        "reach processes: the agent is not process 1 of a namespace of its own; start it as the first \
+            process of a container"
     )]
     NotFirst,
     /// The `/proc` of another namespace, or none.
@@ -97,16 +98,16 @@ impl OwnNamespace {
     }
 }
 
-/// The member's main process: of those that were started from outside of the namespace, as a container's first
-/// process is, the one that started first; without any, whichever started first.
+/// The member's main process: of those that were started from outside of the namespace, as a container's
+/// first process is, the one that started first; without any, whichever started first.
 #[must_use]
 pub fn main_process(processes: &[Process]) -> Option<&Process> {
     let alive = processes.iter().filter(|process| !process.is_dead());
     alive.min_by_key(|process| (process.parent != 0, process.line.start_ticks, process.line.pid))
 }
 
-/// Reads `/proc/<pid>/stat`. The name stands in parentheses and may hold any bytes, parentheses and spaces too:
-/// it ends at the last one.
+/// Reads `/proc/<pid>/stat`. The name stands in parentheses and may hold any bytes, parentheses and spaces
+/// too: it ends at the last one.
 fn parse_stat(stat: &[u8]) -> Option<Process> {
     let open = stat.iter().position(|byte| *byte == b'(')?;
     let close = stat.iter().rposition(|byte| *byte == b')')?;

@@ -1,8 +1,9 @@
 //! The main loop: requests, the lease, signals; and how it ends.
 //!
-//! One thread looks at everything that can happen (input, the other threads' nudges, signals, deadlines) and does
-//! what takes at most a few milliseconds itself. What waits is elsewhere: answers in the writer's queue, clocks at
-//! a thread of their own, questions for arrivals in a list. So a lease that runs out is served whatever the others do.
+//! One thread looks at everything that can happen (input, the other threads' nudges, signals, deadlines) and
+//! does what takes at most a few milliseconds itself. What waits is elsewhere: answers in the writer's queue,
+//! clocks at a thread of their own, questions for arrivals in a list. So a lease that runs out is served
+//! whatever the others do.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -79,11 +80,11 @@ pub fn main_loop_on_stdio(options: Options) -> Result<(), AgentError> {
     run(File::from(input), File::from(output), options)
 }
 
-/// Runs until it is told to stop, or the input ends, or the lease is over; then everything is healed and, when this
-/// is process 1, every other process of the namespace is ended.
+/// Runs until it is told to stop, or the input ends, or the lease is over; then everything is healed and,
+/// when this is process 1, every other process of the namespace is ended.
 ///
-/// `input` must not keep bytes back that it has read: the agent waits for its file descriptor. `output` may block,
-/// for ever even; it is written by a thread that nobody waits for.
+/// `input` must not keep bytes back that it has read: the agent waits for its file descriptor. `output` may
+/// block, for ever even; it is written by a thread that nobody waits for.
 ///
 /// # Errors
 /// See [`AgentError`].

@@ -1,12 +1,13 @@
 //! Signals to everybody in the namespace, signals to the agent, and the dead that nobody else buries.
 //!
-//! **Reaping.** As process 1 the agent inherits orphans and must wait for them when they die. `waitpid(-1)` is not
-//! for it: it would also take what others wait for. The stops of a process whose clock is being patched are
-//! reported to any thread of the agent that waits for anybody, even when asked for exits alone, and so is the end of
-//! a process that the agent itself started. Therefore the dead are looked up in `/proc` (state `Z`, parent 1) and
-//! each is waited for by its own id; and while the clock's thread is at work nobody is reaped at all (see
-//! [`crate::clock`]): a tracee that dies must be found dead by its tracer, not vanish with its id free for another.
-//! Members themselves are not the agent's: their parent is outside, it buries them.
+//! **Reaping.** As process 1 the agent inherits orphans and must wait for them when they die. `waitpid(-1)`
+//! is not for it: it would also take what others wait for. The stops of a process whose clock is being
+//! patched are reported to any thread of the agent that waits for anybody, even when asked for exits alone,
+//! and so is the end of a process that the agent itself started. Therefore the dead are looked up in `/proc`
+//! (state `Z`, parent 1) and each is waited for by its own id; and while the clock's thread is at work nobody
+//! is reaped at all (see [`crate::clock`]): a tracee that dies must be found dead by its tracer, not vanish
+//! with its id free for another. Members themselves are not the agent's: their parent is outside, it buries
+//! them.
 
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, pthread_sigmask};
@@ -19,8 +20,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use crate::processes::{OwnNamespace, ProcessError};
 use crate::protocol::SignalName;
 
-/// Sends a signal to every process of the namespace but the agent, in one call of the kernel: none can be born
-/// behind its back. That there is none is no error.
+/// Sends a signal to every process of the namespace but the agent, in one call of the kernel: none can be
+/// born behind its back. That there is none is no error.
 pub(crate) fn signal_all(_within: OwnNamespace, signal: SignalName) -> Result<(), ProcessError> {
     let signal = match signal {
         SignalName::Kill => Signal::SIGKILL,
@@ -60,8 +61,8 @@ pub(crate) enum Arrived {
     End,
 }
 
-/// Signals to the agent, read like a file. They are blocked for the calling thread and for those that it starts
-/// from then on; as process 1 the agent would otherwise not even get them.
+/// Signals to the agent, read like a file. They are blocked for the calling thread and for those that it
+/// starts from then on; as process 1 the agent would otherwise not even get them.
 #[derive(Debug)]
 pub(crate) struct Signals {
     file: SignalFd,

@@ -1,9 +1,10 @@
-//! Something to shift: a process that waits until its standard input is closed, and watches its clocks meanwhile.
+//! Something to shift: a process that waits until its standard input is closed, and watches its clocks
+//! meanwhile.
 //!
-//! `clock-target [idle|loops|sleeps] [threads] [offset_ns ...]` prints `ready`, and at the end `ok` with how often
-//! it looked, or `bad` with what it saw. `loops` asks for the time without pause: each time must be the monotonic
-//! clock's plus one of the offsets. `sleeps` sleeps 2 ms over and over: no sleep may be shorter, and the monotonic
-//! clock must never go back.
+//! `clock-target [idle|loops|sleeps] [threads] [offset_ns ...]` prints `ready`, and at the end `ok` with how
+//! often it looked, or `bad` with what it saw. `loops` asks for the time without pause: each time must be the
+//! monotonic clock's plus one of the offsets. `sleeps` sleeps 2 ms over and over: no sleep may be shorter,
+//! and the monotonic clock must never go back.
 
 use std::io::{Read, Write};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Shifts and reads clocks by hand.
 //!
-//! `shift-clock try COMMAND [ARGUMENT ...]`; `shift-clock PID OFFSET_NS` shifts, reads and leaves it so, as a killed
-//! program would; `shift-clock PID` reads; `shift-clock PID measure TIMES` shifts by an hour, reads and restores so
-//! often, and tells how long the process was held; `shift-clock PID strobe TIMES` shifts by an hour and restores so
-//! often, without a pause.
+//! `shift-clock try COMMAND [ARGUMENT ...]`; `shift-clock PID OFFSET_NS` shifts, reads and leaves it so, as a
+//! killed program would; `shift-clock PID` reads; `shift-clock PID measure TIMES` shifts by an hour, reads
+//! and restores so often, and tells how long the process was held; `shift-clock PID strobe TIMES` shifts by
+//! an hour and restores so often, without a pause.
 
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};

@@ -29,14 +29,15 @@ pub enum ClockError {
     },
     /// Somebody else has changed the clock functions of the process.
     #[error(
-        "the vDSO of process {pid} was already changed, but not by this version of this program: start the process again"
+        "the vDSO of process {pid} was already changed, but not by this version of this program: start the \
+            process again"
     )]
     Foreign {
         /// The process.
         pid: u32,
     },
-    /// No moment was found in which all threads stood outside the clock functions, or one did not stop at all.
-    /// Nothing was changed.
+    /// No moment was found in which all threads stood outside the clock functions, or one did not stop at
+    /// all. Nothing was changed.
     #[error("process {pid} could not be held at a harmless point ({state}): try again when it is less busy")]
     Busy {
         /// The process.

@@ -1,9 +1,9 @@
 //! The memory of a target: read by its process id, written through a file or through a thread that is held.
 //!
-//! `/proc/<pid>/mem` takes writes into code, at any time. But it is a file, and belongs to the target's user: with
-//! CAP_SYS_PTRACE and nothing else, root may trace another user's process and yet not open it; and a kernel may be
-//! told to refuse such writes. Then memory is written word by word through a held thread (`PTRACE_POKEDATA`), and
-//! read with `process_vm_readv`.
+//! `/proc/<pid>/mem` takes writes into code, at any time. But it is a file, and belongs to the target's user:
+//! with CAP_SYS_PTRACE and nothing else, root may trace another user's process and yet not open it; and a
+//! kernel may be told to refuse such writes. Then memory is written word by word through a held thread
+//! (`PTRACE_POKEDATA`), and read with `process_vm_readv`.
 
 use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
@@ -29,8 +29,8 @@ const WORD: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Memory {
     pid: u32,
-    /// None where it may not be opened. Belongs to one program: when the process executes another one, reads and
-    /// writes fail.
+    /// None where it may not be opened. Belongs to one program: when the process executes another one, reads
+    /// and writes fail.
     file: Option<File>,
     /// A thread of the process that is held.
     through: Cell<Option<i32>>,
@@ -39,7 +39,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Opens it. Needs the same rights as tracing. A process that is just executing its program is waited for.
+    /// Opens it. Needs the same rights as tracing. A process that is just executing its program is waited
+    /// for.
     pub(crate) fn open(pid: u32) -> Result<Self, ClockError> {
         for _ in 0..OPENINGS {
             if let Some(memory) = Self::try_open(pid)? {

@@ -1,11 +1,11 @@
 //! Putting the jumps in, taking them out, changing the offset.
 //!
-//! Jumps are put in and taken out only while every thread of the target is held outside the clock functions, so
-//! that none ever runs half of an old and half of a new one; and none may be about to return into the replaced
-//! bytes from the handler of a signal. The offset is changed without holding anybody.
+//! Jumps are put in and taken out only while every thread of the target is held outside the clock functions,
+//! so that none ever runs half of an old and half of a new one; and none may be about to return into the
+//! replaced bytes from the handler of a signal. The offset is changed without holding anybody.
 //!
-//! What is found in a target is judged by its bytes alone, so a process that an earlier, killed program shifted,
-//! or one that was forked from a shifted one, is recognised and taken over.
+//! What is found in a target is judged by its bytes alone, so a process that an earlier, killed program
+//! shifted, or one that was forked from a shifted one, is recognised and taken over.
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ use crate::vdso::Vdso;
 
 /// Attempts at finding all threads at a harmless point; the process runs between them.
 const ATTEMPTS: u32 = 20;
-/// From this attempt on, frames of signals count only when they lead into the replaced bytes themselves. Stale
-/// ones in unused parts of a stack can't be told from live ones.
+/// From this attempt on, frames of signals count only when they lead into the replaced bytes themselves.
+/// Stale ones in unused parts of a stack can't be told from live ones.
 const NARROW: u32 = 15;
 
 /// How long one thread may take to stop before another is tried.
@@ -126,8 +126,8 @@ impl Site {
         self.write(&[next], self.vdso.annex + stub::INDEX)
     }
 
-    /// Changes the offset of a target that is shifted, through its file or while one thread is held; none where
-    /// neither can be done.
+    /// Changes the offset of a target that is shifted, through its file or while one thread is held; none
+    /// where neither can be done.
     fn change_offset(&self, offset_ns: i64, stragglers: &Stragglers) -> Option<Duration> {
         if self.memory.is_file() && self.set_offset(offset_ns).is_ok() {
             return Some(Duration::ZERO);

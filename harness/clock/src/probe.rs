@@ -11,8 +11,8 @@ const TOLERANCE_NS: u64 = 50_000_000;
 /// The hidden argument with which the caller's executable waits until its standard input is closed.
 const WAITING: &str = "clock-target";
 
-/// Tries on a child made of the running executable, which has to wait until its standard input is closed when its
-/// only argument is `clock-target`.
+/// Tries on a child made of the running executable, which has to wait until its standard input is closed when
+/// its only argument is `clock-target`.
 ///
 /// # Errors
 ///
@@ -23,7 +23,8 @@ pub fn available() -> Result<(), Unavailable> {
     available_with(command)
 }
 
-/// Tries on a child of another making, which should wait until its standard input is closed. It is ended afterwards.
+/// Tries on a child of another making, which should wait until its standard input is closed. It is ended
+/// afterwards.
 ///
 /// # Errors
 ///
@@ -45,7 +46,8 @@ fn end(mut child: Child) {
     let _ = child.wait();
 }
 
-/// Tries on a child that the caller has: shifts its clock by an hour, lets it read, restores it, lets it read again.
+/// Tries on a child that the caller has: shifts its clock by an hour, lets it read, restores it, lets it read
+/// again.
 ///
 /// # Errors
 ///
@@ -57,7 +59,8 @@ pub fn available_on(child_pid: u32) -> Result<(), Unavailable> {
         let reading = shifter.read(child_pid)?;
         if reading.offset_ns.abs_diff(offset_ns) > reading.error_ns.saturating_add(TOLERANCE_NS) {
             return Err(Unavailable(format!(
-                "a child's clock was shifted by {offset_ns} ns and reads {} ns: this machine's vDSO does not follow",
+                "a child's clock was shifted by {offset_ns} ns and reads {} ns: this machine's vDSO does \
+                    not follow",
                 reading.offset_ns
             )));
         }

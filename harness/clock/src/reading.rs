@@ -1,11 +1,12 @@
 //! Letting a target read its own clock.
 //!
-//! One thread is borrowed for some microseconds: it is sent through its own vDSO's `clock_gettime` with a buffer
-//! below its stack, waits in a small circle behind the call, is fetched from there, and gets its registers and the
-//! bytes of its stack back. The other threads run on. Our own clock is read before and after.
+//! One thread is borrowed for some microseconds: it is sent through its own vDSO's `clock_gettime` with a
+//! buffer below its stack, waits in a small loop behind the call, is fetched from there, and gets its
+//! registers and the bytes of its stack back. The other threads run on. Our own clock is read before and
+//! after.
 //!
-//! A thread that waits in a system call is preferred: it stands in no restartable sequence, which must not be left
-//! and entered again unseen.
+//! A thread that waits in a system call is preferred: it stands in no restartable sequence, which must not be
+//! left and entered again unseen.
 
 use std::time::Duration;
 

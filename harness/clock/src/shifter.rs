@@ -1,7 +1,7 @@
 //! The thread that traces, and the handle to it.
 //!
-//! A thread is traced by a thread, not by a process, and only that one may ask anything of it. So all ptrace calls
-//! are made by one thread; whoever has a [`Shifter`] hands it jobs and waits.
+//! A thread is traced by a thread, not by a process, and only that one may ask anything of it. So all ptrace
+//! calls are made by one thread; whoever has a [`Shifter`] hands it jobs and waits.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -95,11 +95,11 @@ impl Tracer {
 
 /// Shifts the wall clocks of other processes, and remembers which.
 ///
-/// Dropping it restores them, as [`Shifter::restore_all`] does. What a Shifter that was killed left shifted can be
-/// restored by any other one: `shift(pid, 0)` recognises it.
+/// Dropping it restores them, as [`Shifter::restore_all`] does. What a Shifter that was killed left shifted
+/// can be restored by any other one: `shift(pid, 0)` recognises it.
 ///
-/// Its methods block for as long as it takes: below a millisecond mostly, some hundred when a target does not let
-/// itself be held. Two Shifters must not work on one process at the same time.
+/// Its methods block for as long as it takes: below a millisecond mostly, some hundred when a target does not
+/// let itself be held. Two Shifters must not work on one process at the same time.
 #[derive(Debug)]
 pub struct Shifter {
     /// None when the thread could not be started, and at the end.
@@ -133,16 +133,16 @@ impl Shifter {
         answered.recv().map_err(|_| ClockError::NoThread)
     }
 
-    /// Shifts the wall clock of `pid`, of all its threads, by `offset_ns` against the true one, whatever it was
-    /// before; zero puts the original code back.
+    /// Shifts the wall clock of `pid`, of all its threads, by `offset_ns` against the true one, whatever it
+    /// was before; zero puts the original code back.
     ///
-    /// A change from one offset to another stops nobody. What is forked from the process later inherits the offset
-    /// of that moment as its own; what is executed does not.
+    /// A change from one offset to another stops nobody. What is forked from the process later inherits the
+    /// offset of that moment as its own; what is executed does not.
     ///
     /// # Errors
     ///
-    /// See [`ClockError`]. When it fails, nothing was changed, except that the process may have been killed while
-    /// it was held.
+    /// See [`ClockError`]. When it fails, nothing was changed, except that the process may have been killed
+    /// while it was held.
     pub fn shift(&mut self, pid: u32, offset_ns: i64) -> Result<Shift, ClockError> {
         self.ask(move |tracer| tracer.shift(pid, offset_ns))?
     }
@@ -157,8 +157,8 @@ impl Shifter {
         self.ask(move |tracer| tracer.read(pid))?
     }
 
-    /// Restores every living process that this Shifter shifted. One that could not be held is kept in mind, for
-    /// the next time.
+    /// Restores every living process that this Shifter shifted. One that could not be held is kept in mind,
+    /// for the next time.
     pub fn restore_all(&mut self) {
         // Without the thread nothing was shifted.
         let _ = self.ask(Tracer::restore_all);

@@ -1,16 +1,18 @@
 //! The code that a shifted process runs in place of its own clock functions, by hand, and where it stands.
 //!
-//! The annex is what is written behind the end of the target's vDSO image (see [`crate::vdso`]): a mark to know it
-//! by, the offset, the code. It is position independent and needs no memory that the target can write. Each
-//! patched function begins with one jump of five bytes into it; the rest of the function stays as it was. How
-//! both are fitted to an image is in [`crate::fitting`].
+//! The annex is what is written behind the end of the target's vDSO image (see [`crate::vdso`]): a mark to
+//! know it by, the offset, the code. It is position independent and needs no memory that the target can
+//! write. Each patched function begins with one jump of five bytes into it; the rest of the function stays as
+//! it was. How both are fitted to an image is in [`crate::fitting`].
 //!
-//! The offset is one of sixteen cells, and one byte says which. A change fills a cell that is not in use and then
-//! stores that one byte: the kernel's copying into another process promises no eight bytes at a time, but one byte
-//! can't be torn. A reader would have to sleep through sixteen changes to see a cell being filled.
+//! The offset is one of sixteen cells, and one byte says which. A change fills a cell that is not in use and
+//! then stores that one byte: the kernel's copying into another process promises no eight bytes at a time,
+//! but one byte can't be torn. A reader would have to sleep through sixteen changes to see a cell being
+//! filled.
 //!
-//! Every function asks the kernel by a system call, so each call costs what a system call costs. The result is put
-//! on the stack first and stored in the caller's memory once it is shifted: nobody sees the true time there.
+//! Every function asks the kernel by a system call, so each call costs what a system call costs. The result
+//! is put on the stack first and stored in the caller's memory once it is shifted: nobody sees the true time
+//! there.
 
 /// By what an annex of ours is known. The digit counts versions: another one may be laid out differently.
 pub(crate) const MARK: &[u8; 16] = b"shifted-clock/1\0";
@@ -33,9 +35,9 @@ pub(crate) const CLOCK_GETTIME: usize = 0x100;
 pub(crate) const GETTIMEOFDAY: usize = 0x150;
 /// Where `time_t time(time_t *)` stands.
 pub(crate) const TIME: usize = 0x1a0;
-/// Where a thread is sent that shall read its clock: a call of the vDSO's `clock_gettime`, then a small circle.
+/// Where a thread is sent that shall read its clock: a call of the vDSO's `clock_gettime`, then a small loop.
 pub(crate) const READING: usize = 0x210;
-/// The circle in which it then waits to be fetched.
+/// The loop in which it then waits to be fetched.
 pub(crate) const READING_DONE: std::ops::Range<usize> = 0x215..0x219;
 
 /// The code, assembled by hand; `tests/compiled.rs` runs every line of it. Offsets are from the annex's
@@ -45,7 +47,7 @@ pub(crate) const LISTING: [u8; 0x119] = [
     // 100 clock_gettime: edi = which clock, rsi = timespec
     0x83, 0xff, 0x1f,                         // 100 cmp edi, 31
     0x77, 0x0a,                               // 103 ja 10f
-    0xb8, 0x21, 0x09, 0x00, 0x00,             // 105 mov eax, 0x921    ; REALTIME 0, _COARSE 5, _ALARM 8, TAI 11
+    0xb8, 0x21, 0x09, 0x00, 0x00,             // 105 mov eax, 0x921    ; REALTIME, _COARSE, _ALARM, TAI
     0x0f, 0xa3, 0xf8,                         // 10a bt eax, edi
     0x72, 0x08,                               // 10d jc 117
     0xb8, 0xe4, 0x00, 0x00, 0x00,             // 10f mov eax, 228      ; any other clock: the kernel's answer
@@ -131,8 +133,8 @@ pub(crate) const LISTING: [u8; 0x119] = [
     0x48, 0x03, 0x44, 0x24, 0x08,             // 1fc add rax, [rsp + 8]
     0xc3,                                     // 201 ret
     0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
-    // 210 for a reading: edi and rsi are set by who sends the thread here. Called and not jumped to, so that a
-    // shadow stack agrees.
+    // 210 for a reading: edi and rsi are set by who sends the thread here. Called and not jumped to, so that
+    // a shadow stack agrees.
     0xe8, 0x00, 0x00, 0x00, 0x00,             // 210 call the vDSO's clock_gettime, patched or not
     0xf3, 0x90,                               // 215 pause
     0xeb, 0xfc,                               // 217 jmp 215

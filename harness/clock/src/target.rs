@@ -16,8 +16,8 @@ fn stat_field(stat: &str, index: usize) -> Option<&str> {
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(index)
 }
 
-/// When the process started, in clock ticks since boot: with its id, it names one process for ever. None when it
-/// is gone, or dead and not yet waited for.
+/// When the process started, in clock ticks since boot: with its id, it names one process for ever. None when
+/// it is gone, or dead and not yet waited for.
 pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let is_dead = |state: Option<char>| matches!(state, None | Some('Z' | 'X' | 'x'));
@@ -44,8 +44,8 @@ pub(crate) fn threads(pid: u32) -> io::Result<Vec<i32>> {
     Ok(found)
 }
 
-/// The threads, those first that wait in a system call: they lose least by being held for a moment, and stop at
-/// once.
+/// The threads, those first that wait in a system call: they lose least by being held for a moment, and stop
+/// at once.
 pub(crate) fn threads_at_rest_first(pid: u32) -> io::Result<Vec<i32>> {
     let mut threads = threads(pid)?;
     threads.sort_by_cached_key(|tid| match thread_state(pid, *tid) {
@@ -101,8 +101,8 @@ pub(crate) fn advice(pid: u32) -> String {
         return advice;
     }
     if status("self", "Seccomp").is_some_and(|mode| mode == "2") {
-        return "a seccomp filter or a security module refuses it although CAP_SYS_PTRACE is there; for a container, \
-                --security-opt seccomp=unconfined or apparmor=unconfined"
+        return "a seccomp filter or a security module refuses it although CAP_SYS_PTRACE is there; for a \
+                container, --security-opt seccomp=unconfined or apparmor=unconfined"
             .to_owned();
     }
     "a security module or a user namespace forbids it although CAP_SYS_PTRACE is there".to_owned()

@@ -1,17 +1,18 @@
 //! Holding the threads of a process, and letting them go as if nothing had been.
 //!
-//! Threads are seized and interrupted (`PTRACE_SEIZE`, `PTRACE_INTERRUPT`), which sends no signal and leaves a
-//! stopped process stopped. A thread that is held stands in the kernel on its way out: an interrupted system call
-//! is restarted, or returns EINTR, by the rules of SIGSTOP and SIGCONT, when the thread goes on with the registers
-//! that it had. A thread that was just about to get a signal is held before that, and gets it when it is let go.
-//! No step is made by a trap: a forced SIGTRAP would undo the target's own handling of that signal.
+//! Threads are seized and interrupted (`PTRACE_SEIZE`, `PTRACE_INTERRUPT`), which sends no signal and leaves
+//! a stopped process stopped. A thread that is held stands in the kernel on its way out: an interrupted
+//! system call is restarted, or returns EINTR, by the rules of SIGSTOP and SIGCONT, when the thread goes on
+//! with the registers that it had. A thread that was just about to get a signal is held before that, and gets
+//! it when it is let go. No step is made by a trap: a forced SIGTRAP would undo the target's own handling of
+//! that signal.
 //!
 //! A thread deep in the kernel (an fsync, say) does not stop before it comes out, and can't run a single
 //! instruction of its own then: where it will come out is known, so it need not be waited for. It is a
 //! straggler ([`Stragglers`]) that is let go when it does stop.
 //!
-//! Stops are polled for, with deadlines, by asking for the state of the thread: whoever else waits for any child in
-//! this process may have taken the notice away.
+//! Stops are polled for, with deadlines, by asking for the state of the thread: whoever else waits for any
+//! child in this process may have taken the notice away.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -70,14 +71,15 @@ fn look(pid: u32, tid: i32) -> State {
     if let Ok(info) = ptrace::getsiginfo(Pid::from_raw(tid)) {
         // The notice is taken at once: another wait in this process would take it for the end of a child.
         let _ = wait(WaitIdOptions::STOPPED);
-        // An event is told by the code, above the signal; a code that comes with a signal is below or negative.
+        // An event is told by the code, above the signal; a code that comes with a signal is below or
+        // negative.
         let asked = info.si_code >> 8 == libc::PTRACE_EVENT_STOP;
         return State::Stopped(if asked { Stop::Asked } else { Stop::Signal(info.si_signo) });
     }
     match wait(WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
         Ok(Some(status)) if status.exited() || status.killed() || status.dumped() => {
-            // Its parent learns of the end only after its tracer, except for a child of our own: there one notice
-            // is for both, and it is not ours.
+            // Its parent learns of the end only after its tracer, except for a child of our own: there one
+            // notice is for both, and it is not ours.
             if pid.cast_signed() != tid || target::parent(pid) != Some(std::process::id()) {
                 let _ = wait(WaitIdOptions::EXITED);
             }
@@ -98,8 +100,9 @@ enum Next {
 }
 
 /// Lets a stopped thread go on, with the signal that it was about to get.
-// The only call past nix: its own take a `Signal`, which can't name a real-time signal, and one that was taken from
-// a thread must be given back. No pointer goes in or out, so there is nothing that could be unsound.
+// The only call past nix: its own take a `Signal`, which can't name a real-time signal, and one that was
+// taken from a thread must be given back. No pointer goes in or out, so there is nothing that could be
+// unsound.
 #[allow(unsafe_code)]
 fn restart(next: Next, tid: i32, stop: Stop) -> Result<(), Errno> {
     let signal = match stop {
@@ -114,8 +117,8 @@ fn restart(next: Next, tid: i32, stop: Stop) -> Result<(), Errno> {
     .map(drop)
 }
 
-/// Threads that were seized, do not stop now, and have to be let go when they do; or that ended while they were
-/// held, and of whose end somebody has to take notice before their parent can.
+/// Threads that were seized, do not stop now, and have to be let go when they do; or that ended while they
+/// were held, and of whose end somebody has to take notice before their parent can.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stragglers(Rc<RefCell<Vec<Straggler>>>);
 
@@ -154,8 +157,8 @@ fn let_go(tid: i32, stop: Stop, own: Option<Registers>) -> bool {
         && restart(Next::Detach, tid, stop).is_ok()
 }
 
-/// Waits between two looks: shortly at first, so that a stop costs microseconds. Then it sleeps: the thread that is
-/// waited for may need this very processor, and giving way to it (`sched_yield`) is not enough.
+/// Waits between two looks: shortly at first, so that a stop costs microseconds. Then it sleeps: the thread
+/// that is waited for may need this very processor, and giving way to it (`sched_yield`) is not enough.
 struct Backoff {
     begun: Instant,
 }
@@ -366,7 +369,8 @@ impl Held {
         self.stopped_within(tid, patience)
     }
 
-    /// Gets every thread out of where `inside` says it must not be, by letting those run a little that are there.
+    /// Gets every thread out of where `inside` says it must not be, by letting those run a little that are
+    /// there.
     pub(crate) fn move_out(&mut self, inside: &dyn Fn(u64) -> bool) -> Result<(), ClockError> {
         let held: Vec<i32> =
             self.threads.iter().filter(|(_, stop)| stop.is_some()).map(|(tid, _)| *tid).collect();
@@ -420,8 +424,8 @@ impl Drop for Held {
     }
 }
 
-/// The instruction pointers in what looks like frames of signals: `sigcontext` keeps rip, eflags and the segments
-/// behind one another, and a thread in user space has 0x33 as its code segment.
+/// The instruction pointers in what looks like frames of signals: `sigcontext` keeps rip, eflags and the
+/// segments behind one another, and a thread in user space has 0x33 as its code segment.
 fn frames(stack: &[u8]) -> impl Iterator<Item = u64> {
     let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
     stack.windows(24).step_by(8).filter_map(move |words| {

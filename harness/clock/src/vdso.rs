@@ -1,9 +1,10 @@
 //! The vDSO, by its own tables: where its clock functions stand, and where there is room behind them.
 //!
-//! The image is the kernel's and the same in every 64-bit process of a machine, so our own copy is what a target's
-//! is held against: what differs is our patch, or somebody else's, which is refused. It is a small ELF library,
-//! padded with zeros to whole pages, mapped readable and executable. The padding is where the annex goes: nothing
-//! has to be mapped in the target, no call has to be made for it, and a jump of five bytes reaches it.
+//! The image is the kernel's and the same in every 64-bit process of a machine, so our own copy is what a
+//! target's is held against: what differs is our patch, or somebody else's, which is refused. It is a small
+//! ELF library, padded with zeros to whole pages, mapped readable and executable. The padding is where the
+//! annex goes: nothing has to be mapped in the target, no call has to be made for it, and a jump of five
+//! bytes reaches it.
 //!
 //! Tables are read with every offset checked; what does not fit is "unsupported", never a panic.
 
@@ -173,8 +174,8 @@ impl Vdso {
         (end <= image.len()).then_some((named, others, end))
     }
 
-    /// Whether a thread that stands at `offset` may be inside one of the clock functions, or in a helper that one
-    /// of them called. Its first instruction is not inside: whatever stands there is begun as a whole.
+    /// Whether a thread that stands at `offset` may be inside one of the clock functions, or in a helper that
+    /// one of them called. Its first instruction is not inside: whatever stands there is begun as a whole.
     pub(crate) fn is_inside(&self, offset: usize) -> bool {
         offset < self.annex
             && ![&self.clock_gettime, &self.gettimeofday, &self.time]

@@ -1,5 +1,5 @@
-//! A program that waits for any child at all, as process 1 of a container has to. In a file of its own: it would
-//! take the children of other tests.
+//! A program that waits for any child at all, as process 1 of a container has to. In a file of its own: it
+//! would take the children of other tests.
 
 mod common;
 

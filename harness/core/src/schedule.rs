@@ -2,10 +2,11 @@
 //!
 //! Several nemeses take turns, one fault per onset, in rounds that are shuffled each time.
 //!
-//! With overlap every nemesis keeps a rhythm of its own: its onsets are an interval apart, and those of the next
-//! nemesis a *step* later, where k nemeses make k + 1 steps of half an interval. So all of them act at once for
-//! two steps at least. They begin one by one in an order drawn for the run, and end one by one in an order drawn
-//! for each round, a step apart again (FoundationDB's "swizzle"): what was broken first is healed first, or last.
+//! With overlap every nemesis keeps a rhythm of its own: its onsets are an interval apart, and those of the
+//! next nemesis a *step* later, where k nemeses make k + 1 steps of half an interval. So all of them act at
+//! once for two steps at least. They begin one by one in an order drawn for the run, and end one by one in an
+//! order drawn for each round, a step apart again (FoundationDB's "swizzle"): what was broken first is healed
+//! first, or last.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! NEWLEADER is acknowledged as it comes, while the synchronized transactions wait for the disk. Both they and
-//! currentEpoch behind them are still written in their order.
+//! NEWLEADER is acknowledged as it comes, while the synchronized transactions wait for the disk. Both they
+//! and currentEpoch behind them are still written in their order.
 
 use node_core::io::{ConnId, Effect, Input, Now};
 use node_wire::quorum::{PacketType, QuorumPacket};

@@ -1,5 +1,5 @@
-//! The ACK of a proposal goes out before that of NEWLEADER: it answers to its own entry on disk. The leader takes
-//! it for a breach of the protocol and hangs up, so that nobody can join while there are writes.
+//! The ACK of a proposal goes out before that of NEWLEADER: it answers to its own entry on disk. The leader
+//! takes it for a breach of the protocol and hangs up, so that nobody can join while there are writes.
 
 use std::collections::VecDeque;
 

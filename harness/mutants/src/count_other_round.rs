@@ -1,6 +1,6 @@
-//! A vote of another round is counted as if it were of this one: the ballot box is not emptied between rounds.
-//! Safety does not suffer, discovery sees to that. But a leader that died has the votes of the round in which it
-//! won, and wins the next ones too.
+//! A vote of another round is counted as if it were of this one: the ballot box is not emptied between
+//! rounds. Safety does not suffer, discovery sees to that. But a leader that died has the votes of the round
+//! in which it won, and wins the next ones too.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};

@@ -45,7 +45,8 @@ impl Wrapper for RefusesAtOnce {
     }
 }
 
-/// True for a compare-and-set that fails on the committed tree of this member, whatever is proposed and under way.
+/// True for a compare-and-set that fails on the committed tree of this member, whatever is proposed and under
+/// way.
 fn fails(inner: &Inner, request: &Request) -> bool {
     if !asks(request, OpCode::SetData) {
         return false;

@@ -1,4 +1,5 @@
-//! An ephemeral outlives its session: from a snapshot it is restored without its owner, and nobody removes it.
+//! An ephemeral outlives its session: from a snapshot it is restored without its owner, and nobody removes
+//! it.
 
 use node_core::Rules;
 use node_core::tree::Tree;

@@ -1,5 +1,6 @@
-//! currentEpoch is written before the synchronized transactions: these are held in memory until NEWLEADER comes,
-//! and follow the epoch file to the disk. The ACK waits for all of it; a crash between the two does the harm.
+//! currentEpoch is written before the synchronized transactions: these are held in memory until NEWLEADER
+//! comes, and follow the epoch file to the disk. The ACK waits for all of it; a crash between the two does
+//! the harm.
 
 use std::hash::{Hash, Hasher};
 

@@ -1,8 +1,9 @@
-//! The promise of an epoch is not kept on disk: both epoch files are written with the first entry of the epoch, as
-//! when the epoch was told from the log. One without entries is forgotten in a crash, and given a second time.
+//! The promise of an epoch is not kept on disk: both epoch files are written with the first entry of the
+//! epoch, as when the epoch was told from the log. One without entries is forgotten in a crash, and given a
+//! second time.
 //!
-//! To forget acceptedEpoch alone is a bug as well, but two other rules hide it: a promise counts only while its
-//! connection lasts, and the log lets no currentEpoch be written beyond acceptedEpoch.
+//! To forget acceptedEpoch alone is a bug as well, but two other rules hide it: a promise counts only while
+//! its connection lasts, and the log lets no currentEpoch be written beyond acceptedEpoch.
 
 use node_core::io::{Effect, Input, Now, StoreOp};
 use node_wire::ids::Epoch;

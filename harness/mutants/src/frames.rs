@@ -15,7 +15,8 @@ fn body(frame: &Bytes) -> Option<Reader> {
     (frame.len() >= 4).then(|| Reader::new(frame.slice(4..)))
 }
 
-/// The xid of a reply. Of the answer to a connect request it is what stands there instead: the protocol's version, 0.
+/// The xid of a reply. Of the answer to a connect request it is what stands there instead: the protocol's
+/// version, 0.
 pub(crate) fn xid_of(frame: &Bytes) -> Option<i32> {
     ReplyHeader::decode(&mut body(frame)?).ok().map(|header| header.xid)
 }

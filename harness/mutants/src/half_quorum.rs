@@ -1,5 +1,5 @@
-//! Half of the voters pass for a quorum. In ensembles of even size two such halves need not meet; in those of odd
-//! size this is no bug at all.
+//! Half of the voters pass for a quorum. In ensembles of even size two such halves need not meet; in those of
+//! odd size this is no bug at all.
 
 use std::collections::BTreeSet;
 

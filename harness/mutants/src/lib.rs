@@ -1,13 +1,13 @@
 //! Mutants: members with a planted bug each. A bench that does not find every one of them is no bench
 //! (`harness selftest`).
 //!
-//! Every mutant is a bug that an implementation of ZAB really had, or one that a careful reader would make. Each has
-//! a file: where it comes from, what it does, and which run of real members shows it. The member knows nothing of
-//! them. A mutant is made in one of two ways, or both:
+//! Every mutant is a bug that an implementation of ZAB really had, or one that a careful reader would make.
+//! Each has a file: where it comes from, what it does, and which run of real members shows it. The member
+//! knows nothing of them. A mutant is made in one of two ways, or both:
 //!
 //! - it follows other [`Rules`] than the protocol's, where the protocol names the decision;
-//! - it stands between a member and its driver (`wrapper`): it changes, drops, delays or adds inputs and effects,
-//!   and remembers what it needs for that. What it remembers is part of the member's state.
+//! - it stands between a member and its driver (`wrapper`): it changes, drops, delays or adds inputs and
+//!   effects, and remembers what it needs for that. What it remembers is part of the member's state.
 //!
 //! One is of its driver's making alone, and two show only under another driver ([`Driver`]).
 //!
@@ -29,7 +29,8 @@ use node_core::{Rules, Zab};
 pub use machine::Mutated;
 use wrapper::Wrapper;
 
-/// The list: a module each. The order is that of `harness list mutants` and of the table that `harness selftest` makes.
+/// The list: a module each. The order is that of `harness list mutants` and of the table that `harness
+/// selftest` makes.
 macro_rules! mutants {
     ($($module:ident)*) => {
         $(mod $module;)*
@@ -110,7 +111,8 @@ struct Spec {
     recipe: Result<Recipe, &'static str>,
 }
 
-/// What the usual mutant has: the protocol's rules, nothing between member and driver, a driver without fault.
+/// What the usual mutant has: the protocol's rules, nothing between member and driver, a driver without
+/// fault.
 const USUAL: Spec = Spec {
     name: "",
     origin: "",
@@ -126,11 +128,11 @@ const USUAL: Spec = Spec {
 pub enum Driver {
     /// Nothing.
     Sound,
-    /// It lingers before each fsync. Who does not wait for the disk has no reason to hurry it; that is how such bugs
-    /// come about (an "fsync every so often").
+    /// It lingers before each fsync. Who does not wait for the disk has no reason to hurry it; that is how
+    /// such bugs come about (an "fsync every so often").
     LazyDisk,
-    /// It hears its clients before its peers. A server with a thread for each connection knows no order between them,
-    /// and only there can the bug be seen: else the member would hear first that it is deposed.
+    /// It hears its clients before its peers. A server with a thread for each connection knows no order
+    /// between them, and only there can the bug be seen: else the member would hear first that it is deposed.
     ClientsFirst,
     /// It goes on after a write of the log that failed. The simulator's driver alone can.
     SkipsFailedWrites,
@@ -146,8 +148,8 @@ impl Driver {
     }
 }
 
-/// A run of real members that shows a mutant. A real cluster can't be told when to be in the middle of something, so
-/// a bug that needs a moment is tried for several times.
+/// A run of real members that shows a mutant. A real cluster can't be told when to be in the middle of
+/// something, so a bug that needs a moment is tried for several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recipe {
     /// What is broken.

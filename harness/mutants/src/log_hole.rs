@@ -1,5 +1,5 @@
-//! An entry whose write failed stays in memory and out of the log, the ones behind it are written. This one is
-//! its driver's, not the core's.
+//! An entry whose write failed stays in memory and out of the log, the ones behind it are written. This one
+//! is its driver's, not the core's.
 
 use crate::{Driver, Spec, USUAL, VIRTUAL_DISK};
 

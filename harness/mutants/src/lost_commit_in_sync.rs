@@ -1,5 +1,5 @@
-//! A COMMIT between NEWLEADER and UPTODATE is forgotten, and UPTODATE does not make up for it. The next COMMIT
-//! does: until then the member serves the past. (In ZooKeeper 3.8 the follower gives up instead.)
+//! A COMMIT between NEWLEADER and UPTODATE is forgotten, and UPTODATE does not make up for it. The next
+//! COMMIT does: until then the member serves the past. (In ZooKeeper 3.8 the follower gives up instead.)
 
 use node_core::io::{Effect, Input, Now};
 use node_wire::quorum::PacketType;

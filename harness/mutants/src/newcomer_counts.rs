@@ -1,5 +1,5 @@
-//! A membership counts from when it is logged: those who join help to commit what makes them members, and those who
-//! go are asked no more.
+//! A membership counts from when it is logged: those who join help to commit what makes them members, and
+//! those who go are asked no more.
 
 use std::collections::BTreeSet;
 

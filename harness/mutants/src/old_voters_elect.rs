@@ -1,5 +1,5 @@
-//! Elections go on with the voters that the member was started with. Nothing is decided wrongly by that, because
-//! discovery counts by itself; but who was removed is waited for, and who joined is not heard.
+//! Elections go on with the voters that the member was started with. Nothing is decided wrongly by that,
+//! because discovery counts by itself; but who was removed is waited for, and who joined is not heard.
 
 use node_core::Rules;
 

@@ -1,8 +1,8 @@
 //! The store's queue between a member and its driver, when something is left out, added or moved in it.
 //!
-//! The member numbers its operations, and so must whoever stands in front of the driver: the driver's numbers are
-//! given out in the order in which operations come to it. What the member hears is in its own numbers: everything
-//! up to the first of its operations that is not durable yet.
+//! The member numbers its operations, and so must whoever stands in front of the driver: the driver's numbers
+//! are given out in the order in which operations come to it. What the member hears is in its own numbers:
+//! everything up to the first of its operations that is not durable yet.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
@@ -14,7 +14,8 @@ pub(crate) struct Queue {
     given: u64,
     /// The last number of the driver that is durable.
     durable: u64,
-    /// What the driver has, by its numbers: the member's number, unless the operation is none of the member's.
+    /// What the driver has, by its numbers: the member's number, unless the operation is none of the
+    /// member's.
     waiting: VecDeque<(u64, Option<u64>)>,
     /// The member's last number.
     last: u64,
@@ -65,8 +66,8 @@ impl Queue {
         })
     }
 
-    /// The driver's number for what the member waits for: that of the operation, or of the last one where it was held
-    /// back and has none yet.
+    /// The driver's number for what the member waits for: that of the operation, or of the last one where it
+    /// was held back and has none yet.
     pub(crate) fn awaited(&self, ticket: u64) -> u64 {
         let upto = |(_, waiting): &&(u64, Option<u64>)| waiting.is_some_and(|waiting| waiting <= ticket);
         self.waiting.iter().filter(upto).map(|(number, _)| *number).max().unwrap_or(self.given)

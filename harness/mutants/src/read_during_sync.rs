@@ -1,6 +1,6 @@
-//! Reads are answered while the member looks for a leader and is being synchronized: its clients stay, and what
-//! needs no leader is answered. A plain read may be old anyway; the harm is the sync before it, which has no
-//! leader to go to and counts as done.
+//! Reads are answered while the member looks for a leader and is being synchronized: its clients stay, and
+//! what needs no leader is answered. A plain read may be old anyway; the harm is the sync before it, which
+//! has no leader to go to and counts as done.
 
 use node_core::Rules;
 

@@ -1,5 +1,5 @@
-//! A membership is committed as anything else is, by a quorum of the one that rules. Those that it is made of need not
-//! know of it.
+//! A membership is committed as anything else is, by a quorum of the one that rules. Those that it is made of
+//! need not know of it.
 
 use std::collections::BTreeSet;
 

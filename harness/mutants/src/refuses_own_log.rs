@@ -1,5 +1,5 @@
-//! A member that starts takes what its log holds behind its snapshot for the remains of something broken, and stops.
-//! Whoever was killed does not come back; as long as nobody is, nothing shows.
+//! A member that starts takes what its log holds behind its snapshot for the remains of something broken, and
+//! stops. Whoever was killed does not come back; as long as nobody is, nothing shows.
 
 use node_core::io::{Effect, Input, Now};
 

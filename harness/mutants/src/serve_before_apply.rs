@@ -1,4 +1,5 @@
-//! A member serves before it applied what it was synchronized with: that is done by and by, in the background.
+//! A member serves before it applied what it was synchronized with: that is done by and by, in the
+//! background.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};

@@ -1,4 +1,5 @@
-//! A snapshot is named after a newer zxid than it holds: its walk over the tree passed before the last change.
+//! A snapshot is named after a newer zxid than it holds: its walk over the tree passed before the last
+//! change.
 
 use node_core::io::{Effect, Input, Now};
 use node_core::{Rules, Zab};

@@ -1,5 +1,5 @@
-//! Entries that waited for the disk when the role ended are written behind the cut of the next one: two writers on
-//! one log, the old one slower than the TRUNC.
+//! Entries that waited for the disk when the role ended are written behind the cut of the next one: two
+//! writers on one log, the old one slower than the TRUNC.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};

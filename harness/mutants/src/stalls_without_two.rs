@@ -1,5 +1,5 @@
-//! The leader commits while at most one voter is away. With two away it goes on leading, and their followers on
-//! following, because everybody hears of everybody; nothing is acknowledged until one comes back.
+//! The leader commits while at most one voter is away. With two away it goes on leading, and their followers
+//! on following, because everybody hears of everybody; nothing is acknowledged until one comes back.
 
 use node_core::{Acknowledged, Rules};
 use node_wire::ids::Zxid;

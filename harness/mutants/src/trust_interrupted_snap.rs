@@ -1,5 +1,5 @@
-//! A SNAP that broke off is taken for whole: its zxid is believed when it is announced, and when the stream breaks
-//! the member goes on with its old tree and log in the belief that they reach so far.
+//! A SNAP that broke off is taken for whole: its zxid is believed when it is announced, and when the stream
+//! breaks the member goes on with its old tree and log in the belief that they reach so far.
 
 use node_core::Role;
 use node_core::io::{Effect, Input, Now, Recovered};

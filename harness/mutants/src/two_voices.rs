@@ -1,5 +1,5 @@
-//! The synchronized connection of a member that comes back stays beside the new one, and what both acknowledge counts
-//! twice: three connections of two members pass for three of five.
+//! The synchronized connection of a member that comes back stays beside the new one, and what both
+//! acknowledge counts twice: three connections of two members pass for three of five.
 
 use node_core::Rules;
 

@@ -1,5 +1,5 @@
-//! What a role had logged is applied when it ends, committed or not, and stays in the tree when the next leader has
-//! it cut from the log.
+//! What a role had logged is applied when it ends, committed or not, and stays in the tree when the next
+//! leader has it cut from the log.
 
 use node_core::Role;
 use node_core::io::{Effect, Input, Now, Recovered};

@@ -1,5 +1,5 @@
-//! Events leave behind the answers: whoever asked for a change learns of it before its own watch does, and whoever
-//! reads it too.
+//! Events leave behind the answers: whoever asked for a change learns of it before its own watch does, and
+//! whoever reads it too.
 
 use node_core::io::{Effect, Input, Now};
 use node_wire::client::XID_WATCH;

@@ -1,5 +1,5 @@
-//! Watches that are left again on another member count from now on: what changed since the client looked is told to
-//! nobody.
+//! Watches that are left again on another member count from now on: what changed since the client looked is
+//! told to nobody.
 
 use bytes::BytesMut;
 use node_core::io::{Effect, Input, Now};

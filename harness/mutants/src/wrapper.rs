@@ -53,8 +53,8 @@ impl Inner {
         matches!(status.role, Role::Following(_)) && status.phase == phase
     }
 
-    /// Goes on in the same process as a member that found something else when it started. Its connections to peers that
-    /// look stand.
+    /// Goes on in the same process as a member that found something else when it started. Its connections to
+    /// peers that look stand.
     pub(crate) fn become_another(&mut self, found: Recovered, now: Now, out: &mut Vec<Effect>) {
         // What the member before had to store in this step is none of the new one's.
         for effect in out.iter_mut() {
@@ -74,8 +74,8 @@ impl Inner {
 
 /// What a mutant does with inputs and effects, and what it remembers for it.
 pub(crate) trait Wrapper: Memory + Debug {
-    /// One fact in, its effects out, appended in order. An operation of the store bears the member's number, or 0 when it
-    /// is none of the member's; [`Input::Stored`] does as well.
+    /// One fact in, its effects out, appended in order. An operation of the store bears the member's number,
+    /// or 0 when it is none of the member's; [`Input::Stored`] does as well.
     fn step(&mut self, inner: &mut Inner, now: Now, input: Input, out: &mut Vec<Effect>);
 }
 

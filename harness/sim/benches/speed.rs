@@ -1,7 +1,7 @@
 //! How fast the simulator is: simulated seconds per real second, and seeds per minute, on one core.
 //!
-//! `cargo bench -p harness-sim`. The worlds are those of the default swarm that drew five members; nothing else about
-//! them is chosen. A plain program and no statistics: the aims are far away from noise.
+//! `cargo bench -p harness-sim`. The worlds are those of the default swarm that drew five members; nothing
+//! else about them is chosen. A plain program and no statistics: the aims are far away from noise.
 
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
-//! Exhaustive exploration from the command line:
-//! `explore --model election|zab|whole [--start NAME] [--members N] [--crashes C] [--timeouts T] [--losses L] [--elections E]
-//! [--proposals P] [--mutant NAME] [--max-states N]`.
+//! Exhaustive exploration from the command line: `explore --model election|zab|whole [--start NAME]
+//! [--members N] [--crashes C] [--timeouts T] [--losses L] [--elections E] [--proposals P] [--mutant NAME]
+//! [--max-states N]`.
 //!
 //! Ends with status 1 when a promise was broken, and with 2 when the search gave up before it was through.
 
@@ -10,8 +10,9 @@ use std::time::Instant;
 use harness_mutants::Mutant;
 use harness_sim::{Bounds, Model, explore_from, starts};
 
-const USAGE: &str = "usage: explore --model election|zab|whole [--start NAME] [--members N] [--crashes C] [--timeouts T] \
-                     [--losses L] [--elections E] [--proposals P] [--mutant NAME] [--max-states N]";
+const USAGE: &str = "usage: explore --model election|zab|whole [--start NAME] [--members N] [--crashes C] \
+                     [--timeouts T] [--losses L] [--elections E] [--proposals P] [--mutant NAME] \
+                     [--max-states N]";
 
 struct Arguments {
     model: Model,
@@ -64,7 +65,8 @@ fn main() -> ExitCode {
             (None, false) => "gave up",
         };
         println!(
-            "{:10} {name:10} {:>2} {:>2} {:>2} {:>2} {:>2} {:>2} {:>12} {:>13} {:>9} {:>5} {:>8.1} {:>6} {:>6}  {end}",
+            "{:10} {name:10} {:>2} {:>2} {:>2} {:>2} {:>2} {:>2} {:>12} {:>13} {:>9} {:>5} {:>8.1} {:>6} \
+                {:>6}  {end}",
             model.name(),
             bounds.members,
             bounds.crashes,
@@ -138,8 +140,8 @@ fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
     word.parse().map_err(|_| format!("{word} is not a number, or too large"))
 }
 
-/// Processor time of this process in hundredths of a second, where the system tells: a busy machine does not stretch
-/// it.
+/// Processor time of this process in hundredths of a second, where the system tells: a busy machine does not
+/// stretch it.
 fn processor_time() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The name in brackets may hold anything; user and system time are the 12th and 13th field behind it.

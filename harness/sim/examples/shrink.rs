@@ -1,5 +1,5 @@
-//! Makes a regression script of a failing seed: `shrink --seed N [--mutant NAME] [--outside] [--budget N] > FILE`, or
-//! carries one out and tells what it does: `shrink --replay FILE [--clean]`.
+//! Makes a regression script of a failing seed: `shrink --seed N [--mutant NAME] [--outside] [--budget N] >
+//! FILE`, or carries one out and tells what it does: `shrink --replay FILE [--clean]`.
 //!
 //! Ends with status 1 when a promise was broken, 2 when a seed could not be shrunk.
 

@@ -1,5 +1,5 @@
-//! Many worlds from the command line: `sweep --seeds A..B [--mutant NAME] [--outside]`, or one of them with its
-//! trace: `sweep --seed N --trace [--mutant NAME]`. `--only membership`: all ensembles change.
+//! Many worlds from the command line: `sweep --seeds A..B [--mutant NAME] [--outside]`, or one of them with
+//! its trace: `sweep --seed N --trace [--mutant NAME]`. `--only membership`: all ensembles change.
 //!
 //! Threads live here and not in the simulator: each seed is one world on one thread, so the number of threads
 //! changes nothing but the time it takes. Ends with status 1 when a promise was broken.

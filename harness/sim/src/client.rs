@@ -1,8 +1,8 @@
 //! A virtual client: its session, its connection, what it waits for, and the frames in between.
 //!
-//! The same rules as for a real one: requests are pipelined and answered in order, nothing is sent twice, and a
-//! session goes on elsewhere with its id and password. Everything passes through the codecs of the client port.
-//! When a client acts, and what its answers mean, is decided elsewhere.
+//! The same rules as for a real one: requests are pipelined and answered in order, nothing is sent twice, and
+//! a session goes on elsewhere with its id and password. Everything passes through the codecs of the client
+//! port. When a client acts, and what its answers mean, is decided elsewhere.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ use zookeeper_mapping::{Action, request};
 
 use crate::network::HostIndex;
 use crate::prober::Prober;
-use crate::scout::{Quest, Scout};
+use crate::watcher::{Ask, Watcher};
 use harness_world::dice::Dice;
 use harness_world::pipe::Pipe;
 use harness_world::time::Time;
@@ -63,8 +63,8 @@ pub(crate) enum Purpose {
     Close,
     /// The end of the session, when all is over.
     Goodbye,
-    /// What a scout asks.
-    Quest,
+    /// What a watcher asks.
+    Ask,
     /// What a prober asks.
     Probe,
 }
@@ -99,8 +99,8 @@ pub(crate) struct Open {
 /// A client.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
-    /// The workloads that it takes part in. Of those behind the regular ones it does no more than to prepare them and
-    /// to read them last.
+    /// The workloads that it takes part in. Of those behind the regular ones it does no more than to prepare
+    /// them and to read them last.
     pub(crate) jobs: Vec<Job>,
     pub(crate) regular_jobs: usize,
     pub(crate) open: Option<Open>,
@@ -109,7 +109,8 @@ pub(crate) struct Client {
     /// When it last asked for a connection.
     pub(crate) asked_at: Time,
     pub(crate) session: Option<Session>,
-    /// When its last connection was opened its session had been the ensemble's already, not one member's alone.
+    /// When its last connection was opened its session had been the ensemble's already, not one member's
+    /// alone.
     pub(crate) known: bool,
     /// The newest zxid that it knows from a session which it let go: it tells that to the next member.
     pub(crate) remembered: Zxid,
@@ -128,8 +129,8 @@ pub(crate) struct Client {
     pub(crate) gone: bool,
     /// What it usually waits between two operations.
     pub(crate) think_us: u64,
-    /// What it is as a scout.
-    pub(crate) scout: Scout,
+    /// What it is as a watcher.
+    pub(crate) watcher: Watcher,
     /// What it is as a prober.
     pub(crate) prober: Prober,
     /// Its own chance.
@@ -156,7 +157,7 @@ impl Client {
             plan: 0,
             gone: false,
             think_us,
-            scout: Scout::default(),
+            watcher: Watcher::default(),
             prober: Prober::default(),
             dice,
         }
@@ -164,7 +165,7 @@ impl Client {
 
     /// True while an operation is open.
     pub(crate) fn is_busy(&self) -> bool {
-        self.open.is_some() || !self.scout.open.is_empty() || !self.prober.open.is_empty()
+        self.open.is_some() || !self.watcher.open.is_empty() || !self.prober.open.is_empty()
     }
 
     fn request(&mut self, op: OpCode, purpose: Purpose, body: impl FnOnce(&mut Writer<'_>)) -> Bytes {
@@ -211,14 +212,14 @@ impl Client {
         self.request(OpCode::SetData, Purpose::Write, |w| set.encode(w))
     }
 
-    /// The frame of a quest.
-    pub(crate) fn quest(&mut self, quest: Quest) -> Bytes {
+    /// The frame of a ask.
+    pub(crate) fn ask(&mut self, ask: Ask) -> Bytes {
         let seen = self.session.as_ref().map_or(Zxid::ZERO, |session| session.seen);
-        let watching = self.scout.watching.clone();
-        let (op, body) = quest.request(seen, &watching);
-        let frame = self.request(op, Purpose::Quest, &*body);
+        let watching = self.watcher.watching.clone();
+        let (op, body) = ask.request(seen, &watching);
+        let frame = self.request(op, Purpose::Ask, &*body);
         drop(body);
-        self.scout.open.push_back(quest);
+        self.watcher.open.push_back(ask);
         frame
     }
 
@@ -232,7 +233,7 @@ impl Client {
         self.request(OpCode::CloseSession, Purpose::Goodbye, |_| {})
     }
 
-    /// The frame that opens a session, or asks for the old one. A scout may be content to read.
+    /// The frame that opens a session, or asks for the old one. A watcher may be content to read.
     /// It may ask for another time-out than it has.
     pub(crate) fn connect(&self, timeout_ms: i32, asks_ms: Option<i32>, read_only: bool) -> Bytes {
         let fresh = Session {

@@ -42,8 +42,8 @@ counters! {
     steps,
     /// Epochs that were established.
     elections,
-    /// What scouts asked and were answered.
-    quests,
+    /// What watchers asked and were answered.
+    asks,
     /// Events of watches that clients were told.
     events,
     /// Changes of several nodes at once, those that were refused too.
@@ -54,7 +54,8 @@ counters! {
     refused_probes,
     /// Times that probers asked something, often several at once.
     batches,
-    /// Times that probers were rude: wrong passwords, requests before a session, hanging up on what is under way.
+    /// Times that probers were rude: wrong passwords, requests before a session, hanging up on what is under
+    /// way.
     rude,
     /// Writes of sessions that live on their member alone.
     local_writes,
@@ -68,7 +69,8 @@ counters! {
     reconfigurations,
     /// The same, refused.
     unreconfigured,
-    /// Minorities that came back early: a change was made after their death that the others can't decide alone.
+    /// Minorities that came back early: a change was made after their death that the others can't decide
+    /// alone.
     dead_needed,
     /// Memberships that were committed.
     memberships,

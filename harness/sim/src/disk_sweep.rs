@@ -1,10 +1,11 @@
 //! The Nth disk operation fails, for every N.
 //!
-//! Drawn faults sample the operations of a disk; here none is left out. A small world follows a script that makes a
-//! member do one thing (recover, append, begin new files, be truncated, install a tree, take snapshots and purge,
-//! change epochs), and is lived through again and again, each time with the next operation of that member's disk
-//! failing, until one run passes untouched. After the failure the process ends and starts again, everything that was
-//! durable and acknowledged must be there, and the ensemble must go on: the rules of every world are in force.
+//! Drawn faults sample the operations of a disk; here none is left out. A small world follows a script that
+//! makes a member do one thing (recover, append, begin new files, be truncated, install a tree, take
+//! snapshots and purge, change epochs), and is lived through again and again, each time with the next
+//! operation of that member's disk failing, until one run passes untouched. After the failure the process
+//! ends and starts again, everything that was durable and acknowledged must be there, and the ensemble must
+//! go on: the rules of every world are in force.
 //!
 //! The idea is SQLite's: its tests let every allocation and every write fail in turn.
 
@@ -17,7 +18,7 @@ use crate::counters::Counters;
 use crate::drawn::Drawn;
 use crate::network::HostIndex;
 use crate::outcome::{Options, Outcome, Violation};
-use crate::world::{Act, Appointment, World};
+use crate::world::{Act, DiskAppointment, World};
 use harness_world::dice::{Chance, Dice};
 
 /// Operations of a scripted world at most: one that goes on beyond is a bug of the script.
@@ -114,7 +115,7 @@ impl Scenario {
         drawn.snap_count = if self == Self::Snapshot { 6 } else { 1_000 };
         drawn.journal_entries = if self == Self::Install { 2 } else { JOURNAL_ENTRIES };
         drawn.last_counter = Zxid::LAST_COUNTER;
-        drawn.scouts = 0;
+        drawn.watchers = 0;
         drawn.local = false;
         drawn.read_only = false;
         drawn.changes = false;
@@ -190,7 +191,7 @@ pub fn live_with_failure(scenario: Scenario, failure: DiskFailure, nth: u64, tra
     let kind = if failure == DiskFailure::Full { ErrorKind::StorageFull } else { ErrorKind::Other };
     let options = Options { trace, ..Options::default() };
     let mut world = World::of(calm, Dice::new(0), options, Zab);
-    world.appoint(&scenario.acts(), Appointment { host: scenario.victim(), nth, kind, power });
+    world.appoint(&scenario.acts(), DiskAppointment { host: scenario.victim(), nth, kind, power });
     world.run();
     world.was_kept().then(|| world.into_outcome(None))
 }

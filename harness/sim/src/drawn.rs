@@ -1,10 +1,10 @@
 //! What a seed draws before its world begins: swarm testing.
 //!
-//! A fixed set of probabilities finds the bugs of one kind of world. Here the options themselves are drawn: some worlds
-//! have slow disks and no partitions, some nothing but pauses, some are small and hasty. The idea is from
-//! "Swarm testing" (Groce and others, ISSTA 2012) by way of FoundationDB and TigerBeetle. A setting that no
-//! ensemble could live with is not drawn: a healthy round trip and a healthy fsync stay well below the peer
-//! time-out, so that liveness can be demanded once the faults are healed.
+//! A fixed set of probabilities finds the bugs of one kind of world. Here the options themselves are drawn:
+//! some worlds have slow disks and no partitions, some nothing but pauses, some are small and hasty. The idea
+//! is from "Swarm testing" (Groce and others, ISSTA 2012) by way of FoundationDB and TigerBeetle. A setting
+//! that no ensemble could live with is not drawn: a healthy round trip and a healthy fsync stay well below
+//! the peer time-out, so that liveness can be demanded once the faults are healed.
 
 use std::fmt;
 
@@ -99,12 +99,12 @@ pub struct Drawn {
     /// The zxid counter that ends an epoch.
     pub last_counter: u32,
     /// Clients that watch, change several nodes at once and make nodes that go by themselves.
-    pub scouts: usize,
+    pub watchers: usize,
     /// Sessions live on their member alone, until they own something.
     pub local: bool,
-    /// Members without a leader serve reads to scouts.
+    /// Members without a leader serve reads to watchers.
     pub read_only: bool,
-    /// Scouts set limits and try them.
+    /// Watchers set limits and try them.
     pub limits: bool,
     /// The ensemble may change while it serves.
     pub changes: bool,
@@ -140,10 +140,10 @@ const OBSERVED: Chance = Chance(3_000);
 /// Observers of an ensemble at most.
 const MOST_OBSERVERS: usize = 2;
 
-/// A world has scouts with this probability.
+/// A world has watchers with this probability.
 const SCOUTED: Chance = Chance(4_000);
 
-/// Scouts at most.
+/// Watchers at most.
 const MOST_SCOUTS: usize = 3;
 
 /// A world has probers with this probability.
@@ -158,7 +158,8 @@ const PROBING_US: (u64, u64) = (10_000, 160_000);
 /// Writes of a batch at most, beside those of other clients in the same time.
 const PROBED_WRITES: u64 = 8;
 
-/// Members have sessions of their own with this probability; and serve without a leader, where there are scouts.
+/// Members have sessions of their own with this probability; and serve without a leader, where there are
+/// watchers.
 const LONE: Chance = Chance(1_500);
 
 /// The ensemble of a world changes with this probability.
@@ -268,7 +269,7 @@ impl Drawn {
             session_timeout_ms: dice.scale(400, 6_000),
             visitors: dice.index(3),
             last_counter: Zxid::LAST_COUNTER,
-            scouts: 0,
+            watchers: 0,
             local: false,
             read_only: false,
             limits: false,
@@ -283,7 +284,7 @@ impl Drawn {
             mortal_ms: 0,
             rare: Rare::default(),
         }
-        .with_scouts(&mut Dice::part(seed, Part::Scouts))
+        .with_scouts(&mut Dice::part(seed, Part::Watchers))
         .with_probers(&mut Dice::part(seed, Part::Probers))
         .with_short_epochs(&mut Dice::part(seed, Part::Epochs))
         .with_observers(&mut Dice::part(seed, Part::Observers))
@@ -292,8 +293,8 @@ impl Drawn {
         .with_rare(&mut Dice::part(seed, Part::Rare))
     }
 
-    /// Some worlds have what is rare. Where streams are long, few entries are kept, so that there are many, and epochs last:
-    /// one that ends by its counter while a tree is on its way would end every attempt.
+    /// Some worlds have what is rare. Where streams are long, few entries are kept, so that there are many,
+    /// and epochs last: one that ends by its counter while a tree is on its way would end every attempt.
     fn with_rare(mut self, dice: &mut Dice) -> Self {
         let init_ms = u64::from(self.init_limit) * self.tick_time_ms;
         self.rare = Rare::new(self.peer_timeout_ms, init_ms, dice);
@@ -331,14 +332,14 @@ impl Drawn {
     /// Some members have sessions of their own, and some serve without a leader.
     fn with_lone_members(mut self, dice: &mut Dice) -> Self {
         self.local = dice.chance(LONE);
-        self.read_only = dice.chance(LONE) && self.scouts > 0;
+        self.read_only = dice.chance(LONE) && self.watchers > 0;
         self
     }
 
-    /// Some worlds have scouts.
+    /// Some worlds have watchers.
     fn with_scouts(mut self, dice: &mut Dice) -> Self {
         if dice.chance(SCOUTED) {
-            self.scouts = dice.index(MOST_SCOUTS) + 1;
+            self.watchers = dice.index(MOST_SCOUTS) + 1;
             self.reaping_ms = dice.scale(50, 1_000);
             self.mortal_ms = dice.scale(20, 2_000);
             self.limits = dice.chance(HALF);
@@ -352,7 +353,7 @@ impl Drawn {
             self.probers = if dice.chance(TWO_PROBERS) { 2 } else { 1 };
             self.probing_us = dice.scale(PROBING_US.0, PROBING_US.1);
             let reaping_ms = dice.scale(50, 1_000);
-            if self.scouts == 0 {
+            if self.watchers == 0 {
                 self.reaping_ms = reaping_ms;
             }
         }
@@ -361,7 +362,7 @@ impl Drawn {
 
     /// All clients.
     pub(crate) fn everybody(&self) -> usize {
-        self.clients + self.visitors + self.scouts + self.operators + self.probers
+        self.clients + self.visitors + self.watchers + self.operators + self.probers
     }
 
     /// All members, with and without a vote.
@@ -374,17 +375,18 @@ impl Drawn {
         self.last_counter < Zxid::LAST_COUNTER
     }
 
-    /// In most worlds an epoch has more zxids than can be counted to. In some it has so few that it ends by them,
-    /// but never before a patient client, which starts over in each epoch, had its turn.
+    /// In most worlds an epoch has more zxids than can be counted to. In some it has so few that it ends by
+    /// them, but never before a patient client, which starts over in each epoch, had its turn.
     fn with_short_epochs(mut self, dice: &mut Dice) -> Self {
         if dice.chance(HALF) {
             let busy = u64::try_from(self.clients.div_ceil(2)).unwrap_or(u64::MAX);
             let writers = busy * u64::from(100 - self.read_percent) / 100 + 1;
             let visitors = u64::try_from(self.visitors).unwrap_or(u64::MAX);
             let write_us = self.think_us + 2 * self.link_us.0 + self.fsync_us.0;
-            let scouts = u64::try_from(self.scouts).unwrap_or(u64::MAX);
+            let watchers = u64::try_from(self.watchers).unwrap_or(u64::MAX);
             let probers = u64::try_from(self.probers).unwrap_or(u64::MAX) * PROBED_WRITES;
-            let a_turn = (writers + visitors + scouts + probers) * (2 * self.patient_us + TURN_US) / write_us;
+            let a_turn =
+                (writers + visitors + watchers + probers) * (2 * self.patient_us + TURN_US) / write_us;
             self.last_counter = u32::try_from(a_turn + dice.scale(64, 512)).unwrap_or(Zxid::LAST_COUNTER);
         }
         self
@@ -420,7 +422,8 @@ impl fmt::Display for Drawn {
         )?;
         writeln!(
             f,
-            "  network: {}..{} us, jitter {} us, spikes {} to {} us, losses told late {} by {} us, dials refused {}",
+            "  network: {}..{} us, jitter {} us, spikes {} to {} us, losses told late {} by {} us, dials \
+                refused {}",
             self.link_us.0,
             self.link_us.1,
             self.jitter_us,
@@ -452,7 +455,8 @@ impl fmt::Display for Drawn {
         )?;
         writeln!(
             f,
-            "  clients: {} on {} registers, {}% reads, {}% compare-and-sets, think {} or {} us, give up after {} us, sessions {} ms; {} visitors",
+            "  clients: {} on {} registers, {}% reads, {}% compare-and-sets, think {} or {} us, give up \
+                after {} us, sessions {} ms; {} visitors",
             self.clients,
             self.keys,
             self.read_percent,
@@ -463,11 +467,11 @@ impl fmt::Display for Drawn {
             self.session_timeout_ms,
             self.visitors
         )?;
-        if self.scouts > 0 {
+        if self.watchers > 0 {
             writeln!(
                 f,
-                "  {} scouts: nodes live for {} ms, leaders look for them every {} ms{}",
-                self.scouts,
+                "  {} watchers: nodes live for {} ms, leaders look for them every {} ms{}",
+                self.watchers,
                 self.mortal_ms,
                 self.reaping_ms,
                 if self.limits { ", some are limited" } else { "" }

@@ -17,7 +17,7 @@ impl Drawn {
                 range(u64::try_from(self.journal_entries).unwrap_or(u64::MAX), &[1, 10, 100, 4_096]),
             ),
             ("clients", range(u64::try_from(self.clients).unwrap_or(u64::MAX), &[2, 5, 9])),
-            ("scouts", self.scouts.to_string()),
+            ("watchers", self.watchers.to_string()),
             ("local sessions", if self.local { "yes" } else { "no" }.to_owned()),
             ("reads without a leader", if self.read_only { "yes" } else { "no" }.to_owned()),
             ("limits", if self.limits { "yes" } else { "no" }.to_owned()),

@@ -1,7 +1,7 @@
 //! A machine: its disk and clocks, and the process that runs on it while it runs.
 //!
-//! The process is the real core behind a driver that does what the real one does: one queue for the store, one
-//! writer, an fsync shared by consecutive appends, snapshots in the background. The disk outlives it.
+//! The process is the real core behind a driver that does what the real one does: one queue for the store,
+//! one writer, an fsync shared by consecutive appends, snapshots in the background. The disk outlives it.
 
 use std::collections::{BTreeMap, VecDeque};
 

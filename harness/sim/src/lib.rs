@@ -6,19 +6,19 @@
 //! seconds takes milliseconds, and the same seed gives the same world, to the byte of its trace.
 //!
 //! What is real: [`node_core`], the state machine of a member; [`node_log`], its log, snapshots and recovery,
-//! over a disk in memory that loses what was not synchronized; the codecs of all three protocols; the workloads and
-//! the checker. What is virtual: time, wires, disks' latencies, processes, clients.
+//! over a disk in memory that loses what was not synchronized; the codecs of all three protocols; the
+//! workloads and the checker. What is virtual: time, wires, disks' latencies, processes, clients.
 //!
 //! - Each seed draws its own swarm options ([`Drawn`]): size, delays, time-outs, which faults and how often.
-//! - Safety is judged inside after every step (the properties of ZooKeeper's own Zab.tla by their names, durability,
-//!   recovery) and outside, on what clients saw: the checks of every workload that the world draws; and the two must
-//!   agree.
+//! - Safety is judged inside after every step (the properties of ZooKeeper's own Zab.tla by their names,
+//!   durability, recovery) and outside, on what clients saw: the checks of every workload that the world
+//!   draws; and the two must agree.
 //! - After chaos everything is healed, and the ensemble must elect, serve and converge in bounded time.
-//! - A failing seed is made small ([`shrink`]): a [`Script`] of transitions that a person can read, and that still means
-//!   the same when the simulator draws differently.
+//! - A failing seed is made small ([`shrink`]): a [`Script`] of transitions that a person can read, and that
+//!   still means the same when the simulator draws differently.
 //!
-//! What it deliberately does not do: threads, real time, files. A violation is a value, not a panic; a panic of
-//! a member is caught and is a violation too.
+//! What it deliberately does not do: threads, real time, files. A violation is a value, not a panic; a panic
+//! of a member is caught and is a violation too.
 //!
 //! The idea is FoundationDB's simulation, with TigerBeetle's habit of drawing the probabilities as well.
 
@@ -29,15 +29,15 @@ mod drawn;
 mod drawn_words;
 mod explore;
 mod host;
-mod judge;
+mod invariants;
 mod network;
 mod outcome;
 mod part;
 mod prober;
 mod rare;
-mod scout;
 mod script;
 mod traffic;
+mod watcher;
 mod world;
 
 use std::any::Any;

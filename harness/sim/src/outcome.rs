@@ -26,7 +26,8 @@ macro_rules! rules {
                 }
             }
 
-            /// True for what only a look inside the members can see; the rest is what clients saw, or did not get.
+            /// True for what only a look inside the members can see; the rest is what clients saw, or did not
+            /// get.
             pub fn is_inside(self) -> bool {
                 match self {
                     $(Self::$rule => $inside,)*
@@ -98,12 +99,13 @@ rules! {
     Quotas = "quotas", false;
     /// A membership changes by quorums of the old and of the new one; none that ruled is lost, or is two.
     Membership = "memberships", true;
-    /// A client is told of every change that it watches, once, before any reply that shows it and not before it happened.
+    /// A client is told of every change that it watches, once, before any reply that shows it and not before
+    /// it happened.
     Watches = "watches", false;
     /// A multi is done as a whole or not at all.
     Whole = "multi whole", false;
-    /// Each request of a prober becomes the transaction that the law makes of it, in the order of its session, and every
-    /// member holds what came of it.
+    /// Each request of a prober becomes the transaction that the law makes of it, in the order of its
+    /// session, and every member holds what came of it.
     Lawful = "lawful requests", true;
     /// Each answer to a prober is what the law says for its place.
     LawfulAnswers = "lawful answers", false;
@@ -111,7 +113,8 @@ rules! {
     Reaping = "reaping", true;
     /// A healed ensemble elects, serves and converges in bounded time.
     Liveness = "liveness", false;
-    /// The committed sequence and the clients' history tell the same story. When they do not, the bench is wrong.
+    /// The committed sequence and the clients' history tell the same story. When they do not, the bench is
+    /// wrong.
     AgreementOfChecks = "agreement of checks", true;
 }
 

@@ -17,8 +17,8 @@ pub(crate) enum Part {
     Observers,
     /// Which workloads the clients do.
     Traffic,
-    /// Scouts, and what goes by itself.
-    Scouts,
+    /// Watchers, and what goes by itself.
+    Watchers,
     /// Whether the ensemble changes.
     Changes,
     /// Sessions of one member, and reads without a leader.
@@ -46,7 +46,7 @@ impl Stream for Part {
             Part::Minority => u64::MAX - 1,
             Part::Epochs => u64::MAX - 3,
             Part::Observers => u64::MAX - 5,
-            Part::Scouts => u64::MAX - 7,
+            Part::Watchers => u64::MAX - 7,
             Part::Changes => u64::MAX - 9,
             Part::Lone => u64::MAX - 11,
             Part::Rare => u64::MAX - 1001,

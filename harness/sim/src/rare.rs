@@ -1,6 +1,8 @@
-//! Swarm options of what is rare: drawn by dice of their own, so that worlds without any of them are what they were.
+//! Swarm options of what is rare: drawn by dice of their own, so that worlds without any of them are what
+//! they were.
 //!
-//! - *Restless* clients stay away until their session is nearly over, and ask for another time-out when they come back.
+//! - *Restless* clients stay away until their session is nearly over, and ask for another time-out when they
+//!   come back.
 //! - *Long streams*: a tree is on its way for longer than a peer may be silent, every time.
 //! - *Half-open* connections: one end learns at once that its connection broke, the other never does.
 //! - *Relapses*: a member that starts dies again in the middle of its recovery, or right behind it.

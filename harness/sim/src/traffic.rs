@@ -1,8 +1,8 @@
 //! What the clients of a world do: drawn per seed, from dice of its own, so that it changes nothing else.
 //!
-//! A world's clients share one to three of the workloads that keep a session for long, and each of them takes the
-//! next operation from one or another; visitors do what ends sessions. Where several workloads meet, a transaction
-//! log, a snapshot and a session carry all of them, as in life.
+//! A world's clients share one to three of the workloads that keep a session for long, and each of them takes
+//! the next operation from one or another; visitors do what ends sessions. Where several workloads meet, a
+//! transaction log, a snapshot and a session carry all of them, as in life.
 
 use std::fmt;
 

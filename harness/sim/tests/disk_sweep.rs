@@ -1,5 +1,5 @@
-//! Whichever disk operation of a member fails, and however: nothing durable is lost, nothing acknowledged is lost, and
-//! the ensemble goes on.
+//! Whichever disk operation of a member fails, and however: nothing durable is lost, nothing acknowledged is
+//! lost, and the ensemble goes on.
 
 use harness_sim::{Counters, DiskFailure, Scenario, sweep_disk};
 

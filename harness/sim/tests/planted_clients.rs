@@ -1,5 +1,5 @@
-//! The planted bugs of broadcast, log, sessions and snapshots are found: by the look inside, under the rule that
-//! names what is wrong, and by what clients and operators see alone.
+//! The planted bugs of broadcast, log, sessions and snapshots are found: by the look inside, under the rule
+//! that names what is wrong, and by what clients and operators see alone.
 
 use std::collections::BTreeSet;
 
@@ -119,7 +119,7 @@ fn what_watches_must_be_told_is_demanded_of_clients() {
 
 #[test]
 fn a_multi_that_is_done_in_part_is_seen_by_clients() {
-    // By whoever meets it first: a scout that reads a half, or a prober that is told of one.
+    // By whoever meets it first: a watcher that reads a half, or a prober that is told of one.
     let rule = first(mutant("multi-in-part"), WITHIN_OUTSIDE, false);
     assert!(matches!(rule, Some(Rule::Whole | Rule::LawfulAnswers)), "{rule:?}");
 }
@@ -136,7 +136,8 @@ fn bugs_that_the_frozen_list_taught_are_found() {
         (mutant("move-is-no-life"), 200, &[Rule::Expiry]),
         (mutant("parent-under-way"), 50, &[Rule::Requests, Rule::Lawful]),
         (mutant("lists-lost-in-snap"), 50, &[Rule::Lawful]),
-        // It takes two members of five whose old connections are half open at once, and a crash of who has nothing.
+        // It takes two members of five whose old connections are half open at once, and a crash of who has
+        // nothing.
         (mutant("two-voices"), 2_000, &[Rule::Durability]),
     ] {
         let found = first(bug, within, true);

@@ -1,7 +1,7 @@
 //! Every planted bug of elections, discovery and synchronization is found, and by the rule that it breaks.
 //!
-//! Bounds are several times what each needs today: worlds change with every draw that is added, and a bug that
-//! takes ten times as many of them as before is one that the bench is about to lose.
+//! Bounds are several times what each needs today: worlds change with every draw that is added, and a bug
+//! that takes ten times as many of them as before is one that the bench is about to lose.
 
 use harness_mutants::Mutant;
 use harness_sim::{Options, Rule, simulate};

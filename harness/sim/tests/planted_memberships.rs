@@ -1,4 +1,5 @@
-//! The planted bugs of an ensemble that changes, and of quotas, are found, under the rule that names what is wrong.
+//! The planted bugs of an ensemble that changes, and of quotas, are found, under the rule that names what is
+//! wrong.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Scripts: a world that was written down goes the same way again, and every script that is kept breaks the promise
-//! that it says with its bug, and none with the clean member.
+//! Scripts: a world that was written down goes the same way again, and every script that is kept breaks the
+//! promise that it says with its bug, and none with the clean member.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ fn mutant(name: &str) -> Mutant {
     Mutant::named(name).expect("a mutant of that name")
 }
 
-/// Bugs whose harm can't be said yet: that nobody can join hangs on how long each write to a disk takes, every time
-/// that somebody tries, and a look at the end of a script takes its own time for that. That nothing is committed while
-/// two are away shows while they are: at the end of a script all are there again.
+/// Bugs whose harm can't be said yet: that nobody can join hangs on how long each write to a disk takes,
+/// every time that somebody tries, and a look at the end of a script takes its own time for that. That
+/// nothing is committed while two are away shows while they are: at the end of a script all are there again.
 const UNSAID: [&str; 2] = ["ack-overtakes-newleader", "stalls-without-two"];
 
 /// Worlds of each bug that are looked at; of the rare ones more.

@@ -1,8 +1,8 @@
 //! Where a history comes from: a file or standard input, looked at before it is read.
 //!
-//! The first part is read ahead, so that a model can be guessed from the functions in it; nothing is lost for whoever
-//! reads afterwards. Reading counts what passes and stops when the watch rings, so that a history that does not fit
-//! ends as unknown with the number of records that were read.
+//! The first part is read ahead, so that a model can be guessed from the functions in it; nothing is lost for
+//! whoever reads afterwards. Reading counts what passes and stops when the watch rings, so that a history
+//! that does not fit ends as unknown with the number of records that were read.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
@@ -109,8 +109,8 @@ impl Source {
         Ok(source)
     }
 
-    /// The workload of ours that this is a history of: one that our own recorder wrote, or one of functions that only
-    /// a workload has.
+    /// The workload of ours that this is a history of: one that our own recorder wrote, or one of functions
+    /// that only a workload has.
     pub fn workload(&self) -> Option<Kind> {
         let ours = |name: &str| Function::ALL.into_iter().find(|function| function.as_str() == name);
         let functions: Option<Vec<Function>> = self.functions.iter().map(|name| ours(name)).collect();

@@ -1,8 +1,8 @@
 //! Registers from a file, judged while it is read: in the memory of what is open, however long it is.
 //!
-//! The streaming test remembers too little to tell what it found, so the file is read a second time for the few
-//! operations of a violation. What it can't decide, and whatever it finds odd in the file, is left to the judgement of
-//! the whole, which says so in its own words.
+//! The streaming test remembers too little to tell what it found, so the file is read a second time for the
+//! few operations of a violation. What it can't decide, and whatever it finds odd in the file, is left to the
+//! judgement of the whole, which says so in its own words.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -83,8 +83,8 @@ pub fn judge(path: &Path, budget: &Budget, threads: usize, lines: &Arc<AtomicU64
     Streamed::Judged(Box::new(result), Box::new(checked))
 }
 
-/// The operations that show what an alarm says, from the same lines once more, as far as `counts` says that a line
-/// counts; none when they are no violation by themselves, or the lines can't be read.
+/// The operations that show what an alarm says, from the same lines once more, as far as `counts` says that a
+/// line counts; none when they are no violation by themselves, or the lines can't be read.
 pub fn read_again(
     path: &Path,
     alarm: &Alarm,

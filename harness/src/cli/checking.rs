@@ -85,9 +85,10 @@ fn after_help() -> String {
     let conditions: Vec<(&str, String)> =
         Condition::ALL.map(|condition| (condition.name(), condition.summary().to_owned())).into();
     format!(
-        "Models, each with the functions of its histories and its conditions:\n{}\nConditions:\n{}\nHistories are JSON lines, Jepsen's EDN or its text log, plain or compressed by \
-         zstd; which one is seen from the content. Exit status: 0 valid, 1 a violation, 2 unknown, 254 what was asked \
-         for can't be done.\n\n  harness check --model cas-register history.edn",
+        "Models, each with the functions of its histories and its \
+         conditions:\n{}\nConditions:\n{}\nHistories are JSON lines, Jepsen's EDN or its text log, plain or \
+         compressed by zstd; which one is seen from the content. Exit status: 0 valid, 1 a violation, 2 \
+         unknown, 254 what was asked for can't be done.\n\n  harness check --model cas-register history.edn",
         table(&models),
         table(&conditions)
     )

@@ -109,10 +109,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME", default_value = "register", value_parser = names::a_workload())]
     pub workload: String,
     /// What is broken: `none`, or a list of nemeses that take turns; see below
-    #[arg(long, value_name = "LIST", default_value = "none", value_parser = names::a_nemesis(), hide_possible_values = true)]
+    #[arg(long, value_name = "LIST", default_value = "none", value_parser = names::a_nemesis())]
+    #[arg(hide_possible_values = true)]
     pub nemesis: String,
-    /// From the onset of one fault to that of the next; each is held for half of it [default: the system's own, which
-    /// `harness list systems` tells; 4s for the bundled node]
+    /// From the onset of one fault to that of the next; each is held for half of it [default: the system's
+    /// own, which `harness list systems` tells; 4s for the bundled node]
     #[arg(long, value_name = "TIME")]
     pub interval: Option<String>,
     /// Operations per second over all clients, due at moments drawn from the seed
@@ -161,8 +162,8 @@ pub struct RunArgs {
     /// How long a session outlives its client's silence
     #[arg(long, value_name = "TIME", default_value = "10s")]
     pub session_timeout: String,
-    /// Silence between members after which one gives up on another [default: the system's own; 250ms for the bundled
-    /// node]
+    /// Silence between members after which one gives up on another [default: the system's own; 250ms for the
+    /// bundled node]
     #[arg(long, value_name = "TIME")]
     pub peer_timeout: Option<String>,
     /// When killed members lose what they had not synced: kill-all, always, never
@@ -170,8 +171,8 @@ pub struct RunArgs {
     pub lose_unsynced: String,
 }
 
-/// What is brought along to be members, and who reaches it. It decides what code runs and is never taken from a run's
-/// folder.
+/// What is brought along to be members, and who reaches it. It decides what code runs and is never taken from
+/// a run's folder.
 #[derive(Clone, Debug, Default, Args)]
 pub struct BroughtArgs {
     /// The members' image for --cluster docker, with its own command, instead of the bundled node
@@ -183,18 +184,18 @@ pub struct BroughtArgs {
     /// Publish the members' client ports on this address of the Docker engine's machine
     #[arg(long, value_name = "ADDRESS")]
     pub publish: Option<std::net::IpAddr>,
-    /// Apache ZooKeeper's class path as Java takes it [default: ZOOKEEPER_CLASSPATH, or where Debian's package is]
+    /// Apache ZooKeeper's class path as Java takes it [default: ZOOKEEPER_CLASSPATH, or where Debian's
+    /// package is]
     #[arg(long, value_name = "CLASSPATH")]
     pub zookeeper: Option<String>,
 }
 
 /// Flags of `completions`.
 #[derive(Clone, Debug, Args)]
-#[command(
-    after_help = "For all shells to come, bash: `harness completions bash >~/.local/share/bash-completion/completions/harness`; \
-                  zsh: `harness completions zsh >FOLDER/_harness` with a FOLDER of $fpath; fish: `harness completions fish \
-                  >~/.config/fish/completions/harness.fish`."
-)]
+#[command(after_help = "For all shells to come, bash: `harness completions bash \
+                  >~/.local/share/bash-completion/completions/harness`; zsh: `harness completions zsh \
+                  >FOLDER/_harness` with a FOLDER of $fpath; fish: `harness completions fish \
+                  >~/.config/fish/completions/harness.fish`.")]
 pub struct CompletionsArgs {
     /// Whose
     pub shell: clap_complete::Shell,

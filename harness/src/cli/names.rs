@@ -1,7 +1,7 @@
 //! Names that flags take, as help shows them and shells complete them.
 //!
-//! A name is only shown here. Whether it is known is decided where it is meant, because a message of ours says more than
-//! clap's would, and because some flags take a list of them.
+//! A name is only shown here. Whether it is known is decided where it is meant, because a message of ours
+//! says more than clap's would, and because some flags take a list of them.
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use harness_systems::catalogue::SYSTEMS;

@@ -118,7 +118,8 @@ fn observers(args: &RunArgs) -> Result<u32, Failure> {
     let room = MAX_MEMBERS.saturating_sub(args.nodes);
     if args.observers > room {
         return Err(Failure::usage(format!(
-            "--observers {}: at most {MAX_MEMBERS} members fit on one machine, so with --nodes {} write up to {room}",
+            "--observers {}: at most {MAX_MEMBERS} members fit on one machine, so with --nodes {} write up \
+                to {room}",
             args.observers, args.nodes
         )));
     }
@@ -237,7 +238,8 @@ mod tests {
     fn the_command_that_repeats_a_run_means_the_same_run() {
         let flags = "--nemesis kill-one,pause-leader --nodes 3 --interval 2500ms --rate 12.5 --seed 99 \
                      --mutant commit-alone --lose-unsynced always --time-limit 2m --observers 2";
-        let java = "--system mixed:2 --zookeeper x.jar:y.jar --tick 1s --nemesis replace-rolling --interval 6s --seed 3";
+        let java = "--system mixed:2 --zookeeper x.jar:y.jar --tick 1s --nemesis replace-rolling --interval \
+            6s --seed 3";
         let etcd = "--system etcd --peer-timeout 300ms --mutant cached-reads --nemesis pause-leader --seed 5";
         for flags in [flags.to_owned(), format!("{flags} --overlap"), java.to_owned(), etcd.to_owned()] {
             let options = meant(&flags).expect("a run");

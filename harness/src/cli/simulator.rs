@@ -1,4 +1,5 @@
-//! Flags of the commands that need no machine: worlds of the simulator, the zoo of bugs, a schedule run again.
+//! Flags of the commands that need no machine: worlds of the simulator, the zoo of bugs, a schedule run
+//! again.
 
 use std::path::PathBuf;
 
@@ -10,8 +11,9 @@ use crate::worlds::seeds::Seeds;
 /// Flags of `replay`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "A folder may be somebody else's. What code runs, and who can reach it, is never taken from it: \
-                  --image, --image-command, --publish and --zookeeper stand on this command line or nowhere."
+    after_help = "A folder may be somebody else's. What code runs, and who can reach it, is never taken from \
+                  it: --image, --image-command, --publish and --zookeeper stand on this command line or \
+                  nowhere."
 )]
 pub struct ReplayArgs {
     /// A run folder with its schedule
@@ -32,13 +34,12 @@ pub struct ReplayArgs {
 
 /// Flags of `sim`.
 #[derive(Clone, Debug, Args)]
-#[command(
-    after_help = "By night: `harness sim --seeds 0.. --time-limit 8h` lives through worlds until the morning, about a \
-                  million of them on a few cores, and tells what was drawn and what happened in how many. Tomorrow's \
-                  night goes on where this one ended: `--seeds 1000000..`.\n\nA failing seed is one command: the line \
-                  behind `again:` repeats it to the byte. With --shrink it becomes a script of a few lines, saved \
-                  below --store, which --script lives through again."
-)]
+#[command(after_help = "By night: `harness sim --seeds 0.. --time-limit 8h` lives through worlds until the \
+                  morning, about a million of them on a few cores, and tells what was drawn and what \
+                  happened in how many. Tomorrow's night goes on where this one ended: `--seeds \
+                  1000000..`.\n\nA failing seed is one command: the line behind `again:` repeats it to the \
+                  byte. With --shrink it becomes a script of a few lines, saved below --store, which \
+                  --script lives through again.")]
 pub struct SimArgs {
     /// One world: what was drawn, with --trace what happened, and what came of it
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "script"])]
@@ -52,7 +53,8 @@ pub struct SimArgs {
     /// Print every transition of one world
     #[arg(long)]
     pub trace: bool,
-    /// Make the members a mutant (`harness list mutants`), or `none` [default: none; with --script, as the file says]
+    /// Make the members a mutant (`harness list mutants`), or `none` [default: none; with --script, as the
+    /// file says]
     #[arg(long, value_name = "BUG", value_parser = names::a_mutant(), hide_possible_values = true)]
     pub mutant: Option<String>,
     /// Worlds of one kind alone: membership (every ensemble changes while it serves)

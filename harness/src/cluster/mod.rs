@@ -96,8 +96,8 @@ impl Traffic {
         self.of(cut).map(|count| count.refused).sum()
     }
 
-    /// The same beginning, with what got through counted up to a later moment: what was under way when a cut came
-    /// got through before it.
+    /// The same beginning, with what got through counted up to a later moment: what was under way when a cut
+    /// came got through before it.
     pub fn settled_by(mut self, later: Self) -> Self {
         for count in later.counts {
             match self.counts.iter_mut().find(|known| known.pair == count.pair) {
@@ -192,8 +192,8 @@ pub trait Cluster: Send + Sync {
     /// Lets the processes of these go on.
     fn resume<'a>(&'a self, members: &'a [MemberId]) -> Async<'a, ()>;
 
-    /// Cuts the network, in the name of a fault. Done when it is in force everywhere; gives the traffic of the
-    /// moment after.
+    /// Cuts the network, in the name of a fault. Done when it is in force everywhere; gives the traffic of
+    /// the moment after.
     fn cut<'a>(&'a self, fault: &'a str, cut: &'a Cut) -> Async<'a, Traffic>;
 
     /// Takes one fault's cut away; those of others stay. Gives the traffic of the moment before.

@@ -3,11 +3,11 @@
 //! What is seen this way is coarser than what the bundled node says by itself: an election shorter than the
 //! period may be missed, and its phases are as wide as the period.
 //!
-//! Every member is asked by a task of its own, because one that is silent must not delay the news of the others. What is
-//! told is held against what the log of events says already, so that a member whose process was replaced meanwhile is
-//! told of again. What a member shows may be older than its leader is: one that has just begun may show the epoch before for
-//! a moment, and a follower until the first entry of the new epoch reaches it. So an epoch that is known to be another's is
-//! not believed.
+//! Every member is asked by a task of its own, because one that is silent must not delay the news of the
+//! others. What is told is held against what the log of events says already, so that a member whose process
+//! was replaced meanwhile is told of again. What a member shows may be older than its leader is: one that has
+//! just begun may show the epoch before for a moment, and a follower until the first entry of the new epoch
+//! reaches it. So an epoch that is known to be another's is not believed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::cluster::voice::Place;
 
 /// How often a member is asked.
 const PERIOD: Duration = Duration::from_millis(20);
-/// How long one may be silent, running, before it counts as not serving: a virtual machine that clears its memory, or
-/// waits for a processor, is still what it was.
+/// How long one may be silent, running, before it counts as not serving: a virtual machine that clears its
+/// memory, or waits for a processor, is still what it was.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// A member that is watched.

@@ -127,8 +127,8 @@ fn take_asked(layout: Layout, base: u16) -> Result<PortPlan, Failure> {
     })?;
     try_block(layout, base).map_err(|(port, error)| {
         Failure::usage(format!(
-            "--base-port {base}: port {port} can't be used ({error}); the run needs the ports {base} to {last} \
-             on 127.0.0.1. Choose another base, or leave the flag out to have a free block found"
+            "--base-port {base}: port {port} can't be used ({error}); the run needs the ports {base} to \
+             {last} on 127.0.0.1. Choose another base, or leave the flag out to have a free block found"
         ))
     })
 }

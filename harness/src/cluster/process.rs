@@ -1,10 +1,11 @@
 //! The cluster of child processes on loopback: it needs no root, no Docker, nothing installed.
 //!
 //! The bundled node is this very executable under its hidden subcommand `member`, so nothing else has to be
-//! built; members of another system are started as it was found on this machine ([`harness_systems::Installation`]),
-//! behind the same links and with the same end. Members speak with each other through links ([`crate::links`]), and wall
-//! clocks are shifted by tracing ([`harness_clock`]). Children are in process groups of their own, so that Ctrl-C reaches
-//! the harness alone, which then heals in order; they ask the kernel to die with the harness, whatever kills it.
+//! built; members of another system are started as it was found on this machine
+//! ([`harness_systems::Installation`]), behind the same links and with the same end. Members speak with each
+//! other through links ([`crate::links`]), and wall clocks are shifted by tracing ([`harness_clock`]).
+//! Children are in process groups of their own, so that Ctrl-C reaches the harness alone, which then heals in
+//! order; they ask the kernel to die with the harness, whatever kills it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -73,8 +74,8 @@ pub struct ProcessCluster {
     servers: Arc<Mutex<BTreeMap<MemberId, Server>>>,
     /// What asks those that don't tell.
     observer: Mutex<Option<tokio::task::AbortHandle>>,
-    /// The cuts in force, by fault. Held until the links follow, so that rules arrive in the order in which they
-    /// were decided.
+    /// The cuts in force, by fault. Held until the links follow, so that rules arrive in the order in which
+    /// they were decided.
     cuts: tokio::sync::Mutex<BTreeMap<String, Cut>>,
 }
 

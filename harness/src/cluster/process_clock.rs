@@ -1,9 +1,9 @@
 //! The wall clocks of child processes, shifted from outside ([`harness_clock`]).
 //!
-//! A shift is a property of a member and not of a process: a new process of a member that is shifted is shifted as
-//! soon as it runs. So what is wanted of each member is written down here, and whoever changes it, or starts a
-//! process, holds the book until the process is as the book says; a healing and a restart at the same moment would
-//! otherwise leave a process shifted that nobody restores.
+//! A shift is a property of a member and not of a process: a new process of a member that is shifted is
+//! shifted as soon as it runs. So what is wanted of each member is written down here, and whoever changes it,
+//! or starts a process, holds the book until the process is as the book says; a healing and a restart at the
+//! same moment would otherwise leave a process shifted that nobody restores.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,7 +14,8 @@ use runs::member::MemberId;
 
 use super::ClockReading;
 
-/// Attempts at a process of which no thread stood at a harmless point; each takes some tenths of a second already.
+/// Attempts at a process of which no thread stood at a harmless point; each takes some tenths of a second
+/// already.
 const ATTEMPTS: u32 = 3;
 
 /// The clocks of one run's members.
@@ -35,8 +36,8 @@ impl Clocks {
             .clone()
     }
 
-    /// Writes down what is wanted of a member and makes its process, the one that `pid` gives, follow. False when
-    /// there is no process, or it ended meanwhile.
+    /// Writes down what is wanted of a member and makes its process, the one that `pid` gives, follow. False
+    /// when there is no process, or it ended meanwhile.
     pub(super) async fn set(
         &self,
         member: MemberId,
@@ -55,8 +56,8 @@ impl Clocks {
         }
     }
 
-    /// Makes a process that was just started follow what is wanted of its member. Gives the shift when there is one
-    /// and the process lives.
+    /// Makes a process that was just started follow what is wanted of its member. Gives the shift when there
+    /// is one and the process lives.
     pub(super) async fn follow(&self, member: MemberId, pid: Option<u32>) -> anyhow::Result<Option<i64>> {
         let offsets = self.offsets.lock().await;
         let (Some(offset_ns), Some(pid)) = (offsets.get(&member).copied(), pid) else { return Ok(None) };

@@ -2,8 +2,8 @@
 //!
 //! A process id alone names nobody: it is given again. Together with the start time (in clock ticks since
 //! boot) and the boot's id it names one process for ever, in one namespace of process ids: what another
-//! namespace calls by the same number is somebody else, and start times are told otherwise in another namespace of
-//! times. So nobody is judged by an id who is not in this process's own [`Namespaces`].
+//! namespace calls by the same number is somebody else, and start times are told otherwise in another
+//! namespace of times. So nobody is judged by an id who is not in this process's own [`Namespaces`].
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -23,8 +23,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// This process. None where `/proc` tells of another namespace of process ids, as a container's does that has
-    /// mounted its host's.
+    /// This process. None where `/proc` tells of another namespace of process ids, as a container's does that
+    /// has mounted its host's.
     pub fn own() -> Option<Self> {
         let own = std::process::id();
         (seen_as()? == own).then(|| Self::of(own))?

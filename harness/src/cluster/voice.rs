@@ -1,8 +1,9 @@
 //! A member's words, wherever it runs: each line is stamped when it comes, understood as far as it can be,
 //! and kept in `events.jsonl` beside the member's log.
 //!
-//! The bundled node says what happens as JSON, with an `event` in each line. Others only log, and their system knows
-//! which of those lines are news. What members do not tell is asked from outside ([`super::observer`]).
+//! The bundled node says what happens as JSON, with an `event` in each line. Others only log, and their
+//! system knows which of those lines are news. What members do not tell is asked from outside
+//! ([`super::observer`]).
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;

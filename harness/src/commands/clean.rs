@@ -1,7 +1,7 @@
 //! `harness clean`: removes what a killed harness left.
 //!
-//! A run that is interrupted twice ends at once and starts this behind itself: nobody has to type it, and nothing stays
-//! on an engine until the next run.
+//! A run that is interrupted twice ends at once and starts this behind itself: nobody has to type it, and
+//! nothing stays on an engine until the next run.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -21,7 +21,8 @@ const FAREWELL: Duration = Duration::from_secs(10);
 /// How often it is looked whether it has.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// Starts a `clean` that waits for this process to be gone. What can't be started is left to whoever types it.
+/// Starts a `clean` that waits for this process to be gone. What can't be started is left to whoever types
+/// it.
 pub(crate) fn behind(store: &Path) {
     let Ok(executable) = std::env::current_exe() else { return };
     let mut command = Command::new(executable);
@@ -30,8 +31,8 @@ pub(crate) fn behind(store: &Path) {
     let _ = command.spawn();
 }
 
-/// Waits for a process to be gone with all its threads, or long enough: one that is dead holds its files, and so its
-/// lock, until the last of them is.
+/// Waits for a process to be gone with all its threads, or long enough: one that is dead holds its files, and
+/// so its lock, until the last of them is.
 fn wait_for_the_end_of(pid: u32) {
     let deadline = Instant::now() + FAREWELL;
     let lives = || procfs::stat(pid).is_some_and(|stat| !stat.is_dead() || procfs::threads(pid) > 1);

@@ -1,5 +1,5 @@
-//! `harness clock-target`, hidden: a process that does nothing, until its standard input is closed. Whether clocks
-//! can be shifted on this machine is tried on it before anything of a run starts.
+//! `harness clock-target`, hidden: a process that does nothing, until its standard input is closed. Whether
+//! clocks can be shifted on this machine is tried on it before anything of a run starts.
 
 use anyhow::Context;
 

@@ -1,4 +1,5 @@
-//! `harness completions`: what a shell needs to complete commands, flags and names, from the definition of the command line.
+//! `harness completions`: what a shell needs to complete commands, flags and names, from the definition of
+//! the command line.
 
 use clap_complete::Shell;
 

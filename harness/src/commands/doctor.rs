@@ -1,7 +1,7 @@
 //! `harness doctor`: what works on this machine, measured and not assumed.
 //!
-//! It changes nothing but a scratch file below the store, which it removes. What can't be done here is said plainly,
-//! with what to do about it.
+//! It changes nothing but a scratch file below the store, which it removes. What can't be done here is said
+//! plainly, with what to do about it.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -40,7 +40,8 @@ struct Finding {
     words: String,
 }
 
-/// Looks at everything and prints it. Something needed that does not work is for the user to mend: exit status 254.
+/// Looks at everything and prints it. Something needed that does not work is for the user to mend: exit
+/// status 254.
 pub fn doctor(store: &Path) -> Result<Exit, Failure> {
     let mut needed = vec![cores(), open_files(), proc_files(), ports_found(), loopback(), sync_time(store)];
     needed.extend(connection_table());
@@ -134,7 +135,8 @@ fn open_files() -> Finding {
             sound: true,
             what: "open files",
             words: format!(
-                "a process may have {}; a run of {USUAL_NODES} members and {USUAL_CLIENTS} clients needs {needed}",
+                "a process may have {}; a run of {USUAL_NODES} members and {USUAL_CLIENTS} clients needs \
+                    {needed}",
                 count(allowed)
             ),
         },
@@ -218,7 +220,8 @@ fn sync_time(store: &Path) -> Finding {
             sound: true,
             what: "disk",
             words: format!(
-                "fdatasync takes {:.1} ms where runs are kept, which is slow: name a faster disk with --store",
+                "fdatasync takes {:.1} ms where runs are kept, which is slow: name a faster disk with \
+                    --store",
                 median.as_secs_f64() * 1e3
             ),
         },

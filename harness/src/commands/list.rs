@@ -49,8 +49,8 @@ fn nemeses() -> Vec<Row> {
     rows
 }
 
-/// What the seeds of `harness sim` draw, each with the nemesis that does the same in a run, or a mark where only a virtual
-/// world can.
+/// What the seeds of `harness sim` draw, each with the nemesis that does the same in a run, or a mark where
+/// only a virtual world can.
 fn swarm() -> Vec<Row> {
     let from = |fault: SwarmFault| match fault.nemesis() {
         Some(nemesis) if nemesis.name() == fault.name() => "[a nemesis of runs too]".to_owned(),
@@ -91,24 +91,24 @@ fn conditions() -> Vec<Row> {
 fn faults() -> Vec<Row> {
     let about = |class: Mechanism| match class {
         Mechanism::Partition => {
-            "nothing passes in some directions, both ways or one; process: links hold it, FINs too; docker: packets \
-             are dropped"
+            "nothing passes in some directions, both ways or one; process: links hold it, FINs too; docker: \
+             packets are dropped"
         }
         Mechanism::Reject => {
             "connections are reset, old and new; process: by the links; docker: by the packet filter"
         }
         Mechanism::Kill => {
-            "SIGKILL, and a new start when the fault is healed; with --lose-unsynced the log is cut back to what was \
-             synced; process, docker"
+            "SIGKILL, and a new start when the fault is healed; with --lose-unsynced the log is cut back to \
+             what was synced; process, docker"
         }
         Mechanism::Pause => "SIGSTOP, and SIGCONT when the fault is healed; process, docker",
         Mechanism::Replace => {
-            "SIGTERM, and a start as the other kind of server on the same data when the fault is healed; process, with \
-             --system zookeeper or mixed:N"
+            "SIGTERM, and a start as the other kind of server on the same data when the fault is healed; \
+             process, with --system zookeeper or mixed:N"
         }
         Mechanism::Clock => {
-            "the wall clock of one process is shifted, again after a restart; monotonic time and waits are not; \
-             process, docker: x86-64 and the right to ptrace"
+            "the wall clock of one process is shifted, again after a restart; monotonic time and waits are \
+             not; process, docker: x86-64 and the right to ptrace"
         }
     };
     Mechanism::ALL.into_iter().map(|class| (class.name(), about(class).to_owned())).collect()

@@ -9,7 +9,8 @@ use super::screen::print;
 use super::visible;
 use crate::exit::{Exit, Failure};
 
-/// Prints the pages of the tool and its commands, one behind the other, or writes each into a file of a folder.
+/// Prints the pages of the tool and its commands, one behind the other, or writes each into a file of a
+/// folder.
 pub fn man(folder: Option<&Path>) -> Result<Exit, Failure> {
     let Some(folder) = folder else {
         let pages: Vec<String> = pages()?.into_iter().map(|(_, page)| page).collect();

@@ -1,8 +1,10 @@
-//! `harness replay`: the schedule of a run folder again, as it was planned, on the same kind of cluster or another.
+//! `harness replay`: the schedule of a run folder again, as it was planned, on the same kind of cluster or
+//! another.
 //!
-//! What is taken from the folder is what decides a run: its flags with the seed, and its faults with their draws. The
-//! faults are not drawn again, so a schedule that was written by hand, or by an older build that planned otherwise,
-//! is carried out as it stands. What can't be repeated is what the machine adds, except in the simulator.
+//! What is taken from the folder is what decides a run: its flags with the seed, and its faults with their
+//! draws. The faults are not drawn again, so a schedule that was written by hand, or by an older build that
+//! planned otherwise, is carried out as it stands. What can't be repeated is what the machine adds, except in
+//! the simulator.
 //!
 //! A folder may be a stranger's: the module `stranger` says what of it is believed.
 
@@ -38,7 +40,8 @@ fn order(args: &ReplayArgs) -> Result<Order, Failure> {
     }
     if !folder.schedule().is_file() {
         return Err(Failure::usage(format!(
-            "{name} has no schedule.json, so there is nothing to repeat: its harness ended before it had planned"
+            "{name} has no schedule.json, so there is nothing to repeat: its harness ended before it had \
+                planned"
         )));
     }
     let unreadable = |error: anyhow::Error| {

@@ -23,8 +23,8 @@ pub fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     }
     if !folder.results().is_file() {
         return Err(Failure::usage(format!(
-            "{} holds no results.json: name a folder below runs/ or runs/latest. A run that was never judged is \
-             judged by `harness check`",
+            "{} holds no results.json: name a folder below runs/ or runs/latest. A run that was never judged \
+             is judged by `harness check`",
             args.path.display()
         )));
     }

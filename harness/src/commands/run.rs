@@ -168,7 +168,8 @@ fn sweep_first(options: &RunOptions, progress: &Progress) {
 /// Removes the folder of a run that came to nothing.
 fn discard(prepared: &Prepared) {
     if let Err(error) = prepared.folder.discard() {
-        tracing::warn!(%error, folder = %prepared.folder.path().display(), "the folder of a run that came to nothing stays");
+        tracing::warn!(%error, folder = %prepared.folder.path().display(), "the folder of a run that came \
+            to nothing stays");
     }
 }
 

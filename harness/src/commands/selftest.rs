@@ -1,9 +1,10 @@
-//! `harness selftest`: every known bug is planted, and must be found; the clean build, under the same, must not be
-//! accused.
+//! `harness selftest`: every known bug is planted, and must be found; the clean build, under the same, must
+//! not be accused.
 //!
-//! In the simulator each bug is hunted twice: with the look inside after every step, and by what clients saw alone, as
-//! on a real cluster. Hunts go side by side, each on one thread from seed 0 on, so that the seed that convicts is the
-//! same whatever machine it is. With `--cluster process` or `docker` real runs are made instead, by the recipes of `harness_mutants`.
+//! In the simulator each bug is hunted twice: with the look inside after every step, and by what clients saw
+//! alone, as on a real cluster. Hunts go side by side, each on one thread from seed 0 on, so that the seed
+//! that convicts is the same whatever machine it is. With `--cluster process` or `docker` real runs are made
+//! instead, by the recipes of `harness_mutants`.
 //!
 //! A bench that does not find a bug is at fault, so a bug that is not found ends the command with status 1.
 
@@ -32,8 +33,8 @@ pub fn selftest(args: &SelftestArgs) -> Result<Exit, Failure> {
         "sim" => in_worlds(args, &bugs, &progress),
         "process" | "docker" => real::selftest(args, &bugs, &progress),
         other => Err(Failure::usage(format!(
-            "--cluster {other}: bugs are hunted in the simulator (sim), in local processes (process) or in containers \
-             (docker)"
+            "--cluster {other}: bugs are hunted in the simulator (sim), in local processes (process) or in \
+             containers (docker)"
         ))),
     }
 }

@@ -1,5 +1,5 @@
-//! `harness sim`: worlds of the simulator from the command line. One of them told in full, many told in figures, or a
-//! script lived through again.
+//! `harness sim`: worlds of the simulator from the command line. One of them told in full, many told in
+//! figures, or a script lived through again.
 
 mod json;
 mod screen;
@@ -86,8 +86,8 @@ pub fn sim(args: &SimArgs) -> Result<Exit, Failure> {
         (Some(seed), _, _) => one(args, &manner, seed),
         (_, Some(seeds), _) => many(args, &manner, seeds, jobs),
         _ => Err(Failure::usage(
-            "name what to live through: --seed N for one world, --seeds 0..10000 for many, --script FILE for a saved \
-             one",
+            "name what to live through: --seed N for one world, --seeds 0..10000 for many, --script FILE for \
+             a saved one",
         )),
     }
 }

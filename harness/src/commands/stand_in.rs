@@ -1,7 +1,7 @@
 //! `harness become`, hidden: becomes another program that dies with the harness.
 //!
-//! A program that knows nothing of us can't ask the kernel to be killed when its parent ends. What is asked before
-//! `execve` holds after it, so this process asks and then becomes the program, under the same id.
+//! A program that knows nothing of us can't ask the kernel to be killed when its parent ends. What is asked
+//! before `execve` holds after it, so this process asks and then becomes the program, under the same id.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;

@@ -173,7 +173,8 @@ impl RunOptions {
             && self.cluster.kind != ClusterKind::Sim
         {
             return Err(Failure::usage(format!(
-                "--mutant {}: it is a bug of the simulator's driver, which processes don't have; write --cluster sim",
+                "--mutant {}: it is a bug of the simulator's driver, which processes don't have; write \
+                    --cluster sim",
                 bug.name()
             )));
         }
@@ -246,7 +247,8 @@ impl RunOptions {
         let Containers { image, image_command, .. } = &self.containers;
         if self.containers.any() && matches!(self.cluster.kind, ClusterKind::Process | ClusterKind::Sim) {
             return Err(Failure::usage(
-                "--image, --image-command and --publish are for members in containers: write --cluster docker",
+                "--image, --image-command and --publish are for members in containers: write --cluster \
+                    docker",
             ));
         }
         if self.base_port.is_some()
@@ -280,7 +282,8 @@ impl RunOptions {
         }
         if !self.workload.goes_along() {
             return Err(Failure::usage(format!(
-                "--fail-fast: the workload {} is judged at its end only; leave the flag out, or take --workload {}",
+                "--fail-fast: the workload {} is judged at its end only; leave the flag out, or take \
+                    --workload {}",
                 self.workload.name(),
                 names(|kind| kind.goes_along())
             )));
@@ -373,7 +376,8 @@ impl RunOptions {
         let nemeses = self.nemeses.len();
         if nemeses < 2 {
             return Err(Failure::usage(
-                "--overlap: name two nemeses at least in --nemesis; one by itself has nothing to overlap with",
+                "--overlap: name two nemeses at least in --nemesis; one by itself has nothing to overlap \
+                    with",
             ));
         }
         if harness_core::schedule::step(self.interval, nemeses) < SHORTEST_STEP {

@@ -8,9 +8,9 @@
 //! whose maker gave up in the meantime is forgotten, because its SYN never arrived. A FIN and a reset travel
 //! like data: behind the bytes before them, and not through a held lane.
 //!
-//! A rule that resets one direction ends the connection, and with it the other direction: whoever is told that its
-//! bytes are refused has no connection left on which it could hear. So a reset is one-way only in who is counted as
-//! refused, and a probe of the opposite direction does not arrive either.
+//! A rule that resets one direction ends the connection, and with it the other direction: whoever is told
+//! that its bytes are refused has no connection left on which it could hear. So a reset is one-way only in
+//! who is counted as refused, and a probe of the opposite direction does not arrive either.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,7 +23,7 @@ use bytes::{Buf, Bytes};
 use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::introduction::Introduction;
 use super::lanes::Lane;
@@ -113,9 +113,9 @@ async fn try_carry<'a>(
 
 /// Connects to the target. While it refuses, it is tried again for a short while.
 ///
-/// The connection that waits here was accepted by us, so its maker believes to be connected. Were it reset the
-/// moment nobody listens behind it, a maker that dials again at once would do so thousands of times a second,
-/// and fill the kernel's table of connections until packets of everybody are dropped.
+/// The connection that waits here was accepted by us, so its maker believes to be connected. Were it reset
+/// the moment nobody listens behind it, a maker that dials again at once would do so thousands of times a
+/// second, and fill the kernel's table of connections until packets of everybody are dropped.
 async fn reach(near: &TcpStream, target: SocketAddr) -> Option<TcpStream> {
     let deadline = Instant::now() + REFUSED_PATIENCE;
     loop {
@@ -264,7 +264,7 @@ impl<'s, 'l> Pump<'s, 'l> {
                     if ready.is_err() { self.finish(End::Reset, rule); } else { self.take(rule); }
                 }
                 _ = self.writer.writable(), if blocked => {}
-                () = tokio::time::sleep_until(next_due.unwrap_or_else(Instant::now)), if next_due.is_some() => {}
+                () = sleep_until(next_due.unwrap_or_else(Instant::now)), if next_due.is_some() => {}
             }
         }
     }

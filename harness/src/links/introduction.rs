@@ -1,13 +1,15 @@
 //! What a member says first on an election connection: who it is, and where it can be dialled.
 //!
-//! Of two members only the one with the larger id keeps an election connection that it made. Apache ZooKeeper closes
-//! the other's and dials back, not where its own configuration says but at the address that the connection began
-//! with, which is the member's own: such a connection would pass by the links. So a link puts the address of the link
-//! that leads back in its place, as a router that translates addresses does for protocols that name them. Nothing else
-//! that is said is touched, and what is no introduction passes as it is.
+//! Of two members only the one with the larger id keeps an election connection that it made. Apache ZooKeeper
+//! closes the other's and dials back, not where its own configuration says but at the address that the
+//! connection began with, which is the member's own: such a connection would pass by the links. So a link
+//! puts the address of the link that leads back in its place, as a router that translates addresses does for
+//! protocols that name them. Nothing else that is said is touched, and what is no introduction passes as it
+//! is.
 //!
-//! An introduction is a number for the form (-65536 for one address, -65535 for several, parted by `|`), the id of
-//! whoever dials, the length of the text, and the text, `host:port`. Versions before 3.5 begin with the id.
+//! An introduction is a number for the form (-65536 for one address, -65535 for several, parted by `|`), the
+//! id of whoever dials, the length of the text, and the text, `host:port`. Versions before 3.5 begin with the
+//! id.
 
 use std::net::SocketAddr;
 

@@ -1,8 +1,9 @@
 //! Whose connection it is, where everybody dials a member at one and the same address.
 //!
 //! The kernel knows: a connection on loopback has a socket at its other end, the socket has a number, and the
-//! process that holds it has that number among its open files. The processes of a run's members carry the run's
-//! token and their member's id in their environment, so neither a restart nor a stranger is taken for another.
+//! process that holds it has that number among its open files. The processes of a run's members carry the
+//! run's token and their member's id in their environment, so neither a restart nor a stranger is taken for
+//! another.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -107,9 +108,12 @@ mod tests {
 
     #[test]
     fn a_socket_is_found_by_both_of_its_addresses() {
-        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
-                     0: 0100007F:9C40 0100007F:2710 01 00000000:00000000 00:00000000 00000000     0        0 777 1 0 20\n\
-                     1: 0100007F:9C41 0100007F:2710 06 00000000:00000000 03:00000000 00000000     0        0 0 3 0\n";
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  \
+                     timeout inode\n\
+                     0: 0100007F:9C40 0100007F:2710 01 00000000:00000000 00:00000000 00000000     0        0 \
+                     777 1 0 20\n\
+                     1: 0100007F:9C41 0100007F:2710 06 00000000:00000000 03:00000000 00000000     0        0 \
+                     0 3 0\n";
         let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
         assert_eq!(inode(table, at(40_000), at(10_000)), Some(777));
         assert_eq!(inode(table, at(40_001), at(10_000)), None, "nobody holds it any more");

@@ -21,8 +21,8 @@ pub struct LinkSpec {
     pub listen: SocketAddr,
     /// Where the second member listens.
     pub target: SocketAddr,
-    /// What the first member's introduction names instead of its own address, where connections begin with one and
-    /// are dialled back by it.
+    /// What the first member's introduction names instead of its own address, where connections begin with
+    /// one and are dialled back by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub introduces: Option<SocketAddr>,
 }

@@ -13,8 +13,8 @@ pub enum Mode {
     Pass,
     /// Bytes and FINs wait.
     Hold,
-    /// Connections that carry this direction, and so the other one too, are reset, new ones as soon as they are
-    /// made.
+    /// Connections that carry this direction, and so the other one too, are reset, new ones as soon as they
+    /// are made.
     Reset,
     /// Connections are reset and new ones are refused.
     Refuse,

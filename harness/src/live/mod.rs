@@ -1,9 +1,9 @@
 //! Judges while the run goes on, so that a violation is told seconds after it happened.
 //!
-//! The history's writer hands every line on, through a channel with a bound, to a thread that judges it. Nobody waits
-//! for that thread: when it falls behind, or can't go on, the live check is off, which is said, and the run goes on.
-//! The verdict of the run is drawn from the whole history afterwards, by other code; what is seen here only says it
-//! sooner, and with `--fail-fast` ends the run.
+//! The history's writer hands every line on, through a channel with a bound, to a thread that judges it.
+//! Nobody waits for that thread: when it falls behind, or can't go on, the live check is off, which is said,
+//! and the run goes on. The verdict of the run is drawn from the whole history afterwards, by other code;
+//! what is seen here only says it sooner, and with `--fail-fast` ends the run.
 
 mod registers;
 

@@ -1,8 +1,8 @@
 //! The live check of registers: the streaming test, fed line by line.
 //!
-//! It forgets what can't matter any more, so a long run costs no more memory than a short one. What it can't decide is
-//! left to the judgement of the whole. At an alarm the history, which is on disk by then, is read a second time for the
-//! operations that show it.
+//! It forgets what can't matter any more, so a long run costs no more memory than a short one. What it can't
+//! decide is left to the judgement of the whole. At an alarm the history, which is on disk by then, is read a
+//! second time for the operations that show it.
 
 use std::path::PathBuf;
 
@@ -26,8 +26,8 @@ pub(super) struct Registers {
 }
 
 impl Registers {
-    /// With `updates_only` reads may be stale, and only changes are judged. The lines are in `history` before they come
-    /// here.
+    /// With `updates_only` reads may be stale, and only changes are judged. The lines are in `history` before
+    /// they come here.
     pub(super) fn new(updates_only: bool, history: PathBuf) -> Self {
         Self { checker: Checker::new(), updates_only, history, completed: 0 }
     }

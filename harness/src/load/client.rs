@@ -149,7 +149,8 @@ impl LoadClient {
         }
     }
 
-    /// Writes down what became of a session beside the workload's own operations, for workloads that judge sessions.
+    /// Writes down what became of a session beside the workload's own operations, for workloads that judge
+    /// sessions.
     fn note_session(
         &mut self,
         op: &Op,

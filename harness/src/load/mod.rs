@@ -1,9 +1,9 @@
 //! Clients: an open loop of operations over sessions that move, and the history as it is written.
 //!
-//! What clients do and when is the load's word ([`harness_core::load`]); here it is carried out. Operations fall due on a
-//! thread of their own ([`pacer`]); whoever is connected and free waits in a line for the next one ([`queue`]). A client
-//! ([`client`]) has the system's own client send each once, waits as long as it was told, and writes down what it saw
-//! ([`recorder`]); what an answer means is the system's business.
+//! What clients do and when is the load's word ([`harness_core::load`]); here it is carried out. Operations
+//! fall due on a thread of their own ([`pacer`]); whoever is connected and free waits in a line for the next
+//! one ([`queue`]). A client ([`client`]) has the system's own client send each once, waits as long as it was
+//! told, and writes down what it saw ([`recorder`]); what an answer means is the system's business.
 //!
 //! What is deliberately absent: retries. An operation is sent once; what became of it is in the history.
 

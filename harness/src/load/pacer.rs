@@ -1,7 +1,8 @@
 //! When operations fall due, and how late the harness itself was.
 //!
-//! The moments are drawn from the seed ([`Arrivals`]). A thread of its own keeps them, because the runtime's timer knows milliseconds only. How late it hands
-//! each one over is the harness's lag: a run whose harness was late itself proves little about anybody else.
+//! The moments are drawn from the seed ([`Arrivals`]). A thread of its own keeps them, because the runtime's
+//! timer knows milliseconds only. How late it hands each one over is the harness's lag: a run whose harness
+//! was late itself proves little about anybody else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,9 @@
 //! The load's rules under a lock, and the line of those who wait for what falls due.
 //!
-//! Clients wait in the order in which they became free, so that work goes round all of them, those beside a fault included.
-//! There is a permit for each operation that is due, or more: who has no connection writes operations off without waiting.
-//! Whoever takes an operation uses a permit up, and so does who finds none left; who connects instead gives it back.
+//! Clients wait in the order in which they became free, so that work goes round all of them, those beside a
+//! fault included. There is a permit for each operation that is due, or more: who has no connection writes
+//! operations off without waiting. Whoever takes an operation uses a permit up, and so does who finds none
+//! left; who connects instead gives it back.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

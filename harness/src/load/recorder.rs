@@ -137,7 +137,8 @@ impl Recorder {
         self.lines().calm = Calm::default();
     }
 
-    /// Whether at least `minimum` operations of each of `functions` were begun, and succeeded, since calm began.
+    /// Whether at least `minimum` operations of each of `functions` were begun, and succeeded, since calm
+    /// began.
     pub fn succeeded_in_calm(&self, functions: &[Function], minimum: u64) -> bool {
         self.lines().calm.shows(functions, minimum)
     }

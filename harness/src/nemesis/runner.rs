@@ -1,7 +1,8 @@
 //! Carries out on real members what the nemeses decide ([`harness_core::nemeses`]).
 //!
-//! Each command that takes time has a task of its own, so lanes never wait for each other. Stamps are taken in the tasks:
-//! `asked` before the one call that has the cluster do it, `injected` behind it. Nothing else stands between the two.
+//! Each command that takes time has a task of its own, so lanes never wait for each other. Stamps are taken
+//! in the tasks: `asked` before the one call that has the cluster do it, `injected` behind it. Nothing else
+//! stands between the two.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -111,7 +112,8 @@ impl Runner {
         task
     }
 
-    /// The next answer, and whose it is; none of a watch that was given up. Never ends while nothing is being carried out.
+    /// The next answer, and whose it is; none of a watch that was given up. Never ends while nothing is being
+    /// carried out.
     pub async fn next(&mut self) -> Option<(LaneId, anyhow::Result<Answer>)> {
         match self.tasks.join_next_with_id().await {
             None => std::future::pending().await,

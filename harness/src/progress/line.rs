@@ -1,5 +1,5 @@
-//! Lines that fit a terminal: one that is drawn again and again gives up what matters least, one that stays is broken
-//! between words.
+//! Lines that fit a terminal: one that is drawn again and again gives up what matters least, one that stays
+//! is broken between words.
 //!
 //! Columns are counted as characters. What is told here is made of plain ones.
 
@@ -29,7 +29,8 @@ impl Line {
         Self { parts: vec![Part { joint: "", text: text.into(), rank: 0 }] }
     }
 
-    /// The same line with a part behind a comma, or behind whatever joins it. Higher ranks are left out sooner.
+    /// The same line with a part behind a comma, or behind whatever joins it. Higher ranks are left out
+    /// sooner.
     #[must_use]
     pub fn and(mut self, joint: &'static str, text: impl Into<String>, rank: u8) -> Self {
         self.parts.push(Part { joint, text: text.into(), rank });
@@ -41,8 +42,8 @@ impl Line {
         self.upto(u8::MAX)
     }
 
-    /// As much as there is room for, the least important parts left out first. What is then still too long is cut, and
-    /// shows it.
+    /// As much as there is room for, the least important parts left out first. What is then still too long is
+    /// cut, and shows it.
     pub fn fitted(&self, columns: usize) -> String {
         let mut ranks: Vec<u8> = self.parts.iter().map(|part| part.rank).chain([0]).collect();
         ranks.sort_unstable();
@@ -75,8 +76,8 @@ pub fn cut(text: &str, columns: usize) -> String {
     kept
 }
 
-/// A text broken between words, its rows indented behind the first. A word that is longer than a row, a path say, stands
-/// on one of its own and stays whole.
+/// A text broken between words, its rows indented behind the first. A word that is longer than a row, a path
+/// say, stands on one of its own and stays whole.
 pub fn wrapped(text: &str, columns: usize) -> String {
     text.split('\n').map(|line| wrapped_line(line, columns)).collect::<Vec<_>>().join("\n")
 }

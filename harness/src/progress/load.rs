@@ -1,5 +1,5 @@
-//! How the load goes, in one line: what matters least at its rank, so that a narrow terminal still shows whether anything
-//! succeeds and who leads.
+//! How the load goes, in one line: what matters least at its rank, so that a narrow terminal still shows
+//! whether anything succeeds and who leads.
 
 use std::time::Duration;
 
@@ -66,8 +66,8 @@ mod tests {
                 " 12 s of 30 s: 26,759 ok; n3 leads epoch 14",
                 " 12 s of 30 s: 26,759 ok, 58 unknown; n3 leads epoch 14",
                 " 12 s of 30 s: 26,759 ok, 3,122 refused, 82 failed, 58 unknown; n3 leads epoch 14",
-                " 12 s of 30 s: 26,759 ok, 3,122 refused, 82 failed, 58 unknown; n3 leads epoch 14; live: 2,664 judged, \
-                 3 open",
+                " 12 s of 30 s: 26,759 ok, 3,122 refused, 82 failed, 58 unknown; n3 leads epoch 14; live: \
+                 2,664 judged, 3 open",
             ]
         );
     }

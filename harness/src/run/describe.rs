@@ -176,8 +176,8 @@ pub(super) fn first_lines(prepared: &Prepared) {
 fn open_to_others(options: &RunOptions) -> Option<String> {
     let address = options.containers.publish.filter(|address| !address.is_loopback())?;
     Some(format!(
-        "warning: --publish {address}: the ensemble asks nobody for a password; whoever reaches that address can read and \
-         change what is in it until the run ends"
+        "warning: --publish {address}: the ensemble asks nobody for a password; whoever reaches that address \
+         can read and change what is in it until the run ends"
     ))
 }
 

@@ -1,8 +1,8 @@
 //! Carries out on real members what a run decides ([`harness_core::run`]).
 //!
-//! The machine is asked in one task, whenever somebody answered, members said something, or a moment has come. What the
-//! nemeses do has tasks of its own ([`crate::nemesis::runner`]), and so has each client; the pacer has a thread. So nothing
-//! that is done here delays a fault or an operation.
+//! The machine is asked in one task, whenever somebody answered, members said something, or a moment has
+//! come. What the nemeses do has tasks of its own ([`crate::nemesis::runner`]), and so has each client; the
+//! pacer has a thread. So nothing that is done here delays a fault or an operation.
 
 use std::collections::BTreeMap;
 use std::pin::{Pin, pin};

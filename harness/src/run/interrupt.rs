@@ -46,8 +46,8 @@ impl Interrupt {
     pub fn listen(progress: Progress, at_the_end: impl Fn() + Send + 'static) -> anyhow::Result<Self> {
         Self::listen_and_say(
             progress,
-            "interrupted: healing and writing what there is; once more ends at once, then `harness clean` removes \
-             what stays",
+            "interrupted: healing and writing what there is; once more ends at once, then `harness clean` \
+             removes what stays",
             at_the_end,
         )
     }
@@ -78,8 +78,8 @@ impl Interrupt {
         Ok(Self { asked, flag })
     }
 
-    /// Only notices that somebody asks: for who makes several runs, each of which listens and answers by itself. A
-    /// signal between two of them is not lost.
+    /// Only notices that somebody asks: for who makes several runs, each of which listens and answers by
+    /// itself. A signal between two of them is not lost.
     pub fn notice() -> anyhow::Result<Self> {
         let (sender, asked) = watch::channel(false);
         let flag = Arc::new(AtomicBool::new(false));

@@ -3,8 +3,8 @@
 //! What was planned is on disk before the first member starts, what happens is on disk as it happens, and
 //! what was seen beside the history goes there at the end; the verdict is drawn from the folder alone, later.
 //! Three things end a run early: an interrupt, which heals and keeps what there is; a failure of the
-//! cluster's machinery or of the harness, which is never taken for a fault; and a panic, whose unwinding drops
-//! the cluster and with it every process.
+//! cluster's machinery or of the harness, which is never taken for a fault; and a panic, whose unwinding
+//! drops the cluster and with it every process.
 
 pub mod interrupt;
 pub mod site;
@@ -187,8 +187,8 @@ async fn make_cluster(prepared: &Prepared, site: Site, clock: RunClock) -> Resul
     }
 }
 
-/// Whether the system promises no more of a read than its session's order: whatever image it is, it is not known to
-/// promise more than ZooKeeper does.
+/// Whether the system promises no more of a read than its session's order: whatever image it is, it is not
+/// known to promise more than ZooKeeper does.
 fn may_be_stale(options: &RunOptions) -> bool {
     options.containers.image.is_some() || options.system.traits().reads_may_be_stale
 }

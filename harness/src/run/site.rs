@@ -97,8 +97,8 @@ async fn automatic(options: &mut RunOptions) -> Result<Site, Failure> {
 #[cfg(not(feature = "docker"))]
 async fn in_containers(_options: &mut RunOptions) -> Result<Site, Failure> {
     Err(Failure::usage(
-        "--cluster docker: this harness was built without it; build it with the feature `docker`, which is on by \
-         default",
+        "--cluster docker: this harness was built without it; build it with the feature `docker`, which is \
+         on by default",
     ))
 }
 

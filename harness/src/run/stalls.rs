@@ -1,7 +1,8 @@
 //! Notes when the machine stood still: a thread that only sleeps, and wakes late.
 //!
-//! A virtual machine that is suspended, a host that swaps, a container that has spent its share of the processor: in all
-//! of them time passes in which nobody could do anything. The judges of progress leave such time out.
+//! A virtual machine that is suspended, a host that swaps, a container that has spent its share of the
+//! processor: in all of them time passes in which nobody could do anything. The judges of progress leave such
+//! time out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

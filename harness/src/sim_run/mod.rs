@@ -1,9 +1,9 @@
 //! A run in the simulator: the same schedule, the same load and the same folder, in virtual time.
 //!
-//! The members are the real core in one thread ([`harness_sim::planned`]); what is different from a real cluster is
-//! only where time comes from. Faults come from the same machine as everywhere, and are proven by looking into the
-//! world (`nemesis`); what members say becomes the events that a real member prints (`said`). Everything after the
-//! run is the same code on the same files.
+//! The members are the real core in one thread ([`harness_sim::planned`]); what is different from a real
+//! cluster is only where time comes from. Faults come from the same machine as everywhere, and are proven by
+//! looking into the world (`nemesis`); what members say becomes the events that a real member prints
+//! (`said`). Everything after the run is the same code on the same files.
 //!
 //! A run of half a minute takes a fraction of a second, and the same seed gives the same history and the same
 //! faults, to the byte. What it can't show: real disks, real sockets, a real scheduler.
@@ -52,7 +52,8 @@ use nemesis::Runner;
 const START_PATIENCE: Duration = Duration::from_secs(20);
 /// How long the first and the last operations may take.
 const CALM_PATIENCE: Duration = Duration::from_secs(10);
-/// How much longer for each of them: a member is asked for one key after the other, and a long run makes thousands.
+/// How much longer for each of them: a member is asked for one key after the other, and a long run makes
+/// thousands.
 const EACH_PATIENCE: Duration = Duration::from_millis(200);
 /// How often whoever is waited for is looked at, at the least, and how often the load is.
 const GLANCE: Duration = Duration::from_millis(1);
@@ -230,7 +231,8 @@ impl Virtual<'_> {
         Run::new(run::terms(options, self.workload.records_sessions(), nemeses), schedule.clone())
     }
 
-    /// Does something whose time has come. True when it did: what members said of it is to be heard before the next.
+    /// Does something whose time has come. True when it did: what members said of it is to be heard before
+    /// the next.
     fn turn(
         &mut self,
         run: &mut Run,
@@ -376,7 +378,8 @@ impl Virtual<'_> {
         Sent { one_offs, todo: todo.len(), until_us: self.world.now_us() + microseconds(patience) }
     }
 
-    /// What came of what was sent for, by one-off client; none while it is waited for. What took too long is missing.
+    /// What came of what was sent for, by one-off client; none while it is waited for. What took too long is
+    /// missing.
     fn done(&self, sent: &Sent) -> Option<Vec<Vec<(Op, Outcome)>>> {
         let all: Vec<Option<&[(Op, Outcome)]>> =
             sent.one_offs.iter().map(|one_off| self.world.one_off(*one_off)).collect();

@@ -1,7 +1,7 @@
 //! Carries out in virtual time what the nemeses decide ([`harness_core::nemeses`]).
 //!
-//! Between being asked for and being in force no virtual time passes, and a look takes none. What is waited for is that a
-//! fault is seen to be gone: that is looked for again and again.
+//! Between being asked for and being in force no virtual time passes, and a look takes none. What is waited
+//! for is that a fault is seen to be gone: that is looked for again and again.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,9 @@
 //! Looks into a world whether a fault bites, and whether it is gone.
 //!
-//! There is nothing to be asked for and no doubt about the answer, so what is looked at is what decides: whether a
-//! direction lets anything pass, how much has passed, whether a process is there, what a clock shows. That it is as
-//! was asked for is still not taken for granted: the proof reads the world, and never what was written down.
+//! There is nothing to be asked for and no doubt about the answer, so what is looked at is what decides:
+//! whether a direction lets anything pass, how much has passed, whether a process is there, what a clock
+//! shows. That it is as was asked for is still not taken for granted: the proof reads the world, and never
+//! what was written down.
 
 use std::collections::BTreeMap;
 

@@ -5,7 +5,8 @@ use node_core::io;
 use runs::events::{Event, Said, Stamped};
 use runs::member::MemberId;
 
-/// The events of one piece of news. A member that is established serves at once: its port needs no time to open.
+/// The events of one piece of news. A member that is established serves at once: its port needs no time to
+/// open.
 pub(super) fn stamped(news: News) -> Vec<Stamped> {
     let (time, node) = (news.at_us * 1000, MemberId(news.member.0));
     let events = match news.word {

@@ -140,8 +140,8 @@ impl RunFolder {
         serde_json::from_slice(&bytes).with_context(|| format!("reading {}", path.display()))
     }
 
-    /// Reads a file of JSON of a folder that somebody named. One that is missing or damaged is no failure of the harness: it
-    /// is what it was told to look at.
+    /// Reads a file of JSON of a folder that somebody named. One that is missing or damaged is no failure of
+    /// the harness: it is what it was told to look at.
     pub fn read_named_json<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
         Self::read_json(path).map_err(|error| {
             Failure::usage(format!("{error:#}. A run folder is read as `harness run` wrote it"))

@@ -1,9 +1,10 @@
 //! `run.lock`: who makes this run, and whether that process still lives.
 //!
 //! The file is locked for as long as the harness lives, which the kernel undoes whatever kills it, and it
-//! names its owner by id, start time, boot and namespaces. Either sign of life is enough to leave a run alone: a lock is
-//! not seen through every file system, a process not from every namespace. An owner of another boot or namespace can't
-//! be looked for at all: its run is left alone for as long as anything in its folder is young.
+//! names its owner by id, start time, boot and namespaces. Either sign of life is enough to leave a run
+//! alone: a lock is not seen through every file system, a process not from every namespace. An owner of
+//! another boot or namespace can't be looked for at all: its run is left alone for as long as anything in its
+//! folder is young.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -15,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::procfs::{self, Identity, Namespaces};
 
-/// An unlocked run of an owner that can't be looked for is dead when nothing was written in its folder for so long.
+/// An unlocked run of an owner that can't be looked for is dead when nothing was written in its folder for so
+/// long.
 const QUIET: Duration = Duration::from_secs(3600);
 
 /// The variable in the environment of every process of a run: `<pid>.<start>.<boot>.<random>`.
@@ -45,8 +47,8 @@ impl RunLock {
     pub fn take(path: &Path) -> anyhow::Result<Self> {
         let harness = Identity::own().ok_or_else(|| {
             anyhow!(
-                "/proc does not tell about this process: it is of another namespace of process ids; mount one of \
-                 this namespace there (unshare --mount-proc)"
+                "/proc does not tell about this process: it is of another namespace of process ids; mount \
+                 one of this namespace there (unshare --mount-proc)"
             )
         })?;
         let owner = Owner { token: token(&harness), harness, namespaces: Namespaces::own() };

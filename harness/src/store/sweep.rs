@@ -1,9 +1,9 @@
 //! Removes what a harness that was killed left behind: processes, data, unfinished folders.
 //!
 //! Members die with their harness and links heal by themselves, so mostly there is nothing. What there is, is
-//! recognised by the run's token and by an owner that no longer lives. A run beside it lives on untouched, and so does
-//! everything of which this process can't know whose it is: of another namespace, another boot, another user. There the
-//! owner's id would be taken for somebody else's.
+//! recognised by the run's token and by an owner that no longer lives. A run beside it lives on untouched,
+//! and so does everything of which this process can't know whose it is: of another namespace, another boot,
+//! another user. There the owner's id would be taken for somebody else's.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -142,8 +142,8 @@ impl Here {
         Some(Self { own, namespaces, user: rustix::process::geteuid().as_raw() })
     }
 
-    /// Ends one process if it was left behind. The handle is taken first, so that the signal goes to the process that
-    /// was looked at and to no later one of the same id.
+    /// Ends one process if it was left behind. The handle is taken first, so that the signal goes to the
+    /// process that was looked at and to no later one of the same id.
     fn end_if_orphaned(&self, pid: u32) -> bool {
         let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
         let Ok(handle) = pidfd_open(raw, PidfdFlags::empty()) else { return false };

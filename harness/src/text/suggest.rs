@@ -109,8 +109,8 @@ mod tests {
         let words = unknown("nemesis", "kil-leader", &NAMES, "`harness list nemeses` says what each does:");
         assert_eq!(
             words,
-            "there is no nemesis `kil-leader`; did you mean `kill-leader`?\n`harness list nemeses` says what each does:\n  \
-             partition-leader, partition-halves, kill-leader, pause-leader"
+            "there is no nemesis `kil-leader`; did you mean `kill-leader`?\n`harness list nemeses` says what \
+             each does:\n partition-leader, partition-halves, kill-leader, pause-leader"
         );
     }
 

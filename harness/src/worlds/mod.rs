@@ -1,9 +1,11 @@
 //! Many worlds of the simulator, on all cores.
 //!
-//! Each seed is one world on one thread, so the number of threads changes nothing but the time it takes: what is
-//! counted here adds up in any order. One thread adds, and tells how far it is; the others live through worlds.
+//! Each seed is one world on one thread, so the number of threads changes nothing but the time it takes: what
+//! is counted here adds up in any order. One thread adds, and tells how far it is; the others live through
+//! worlds.
 //!
-//! - `tally`: what came of many worlds, counted. `seeds`: which worlds. `scripts`: a failing world made small.
+//! - `tally`: what came of many worlds, counted. `seeds`: which worlds. `scripts`: a failing world made
+//!   small.
 
 pub mod scripts;
 pub mod seeds;
@@ -128,9 +130,9 @@ impl Sweep {
     }
 }
 
-/// Does independent pieces of work on so many threads where members may panic. What each gives comes in the order of
-/// the pieces; `done` is told of each as it ends, in any order. Pieces that are not begun when `stop` says so are
-/// left out.
+/// Does independent pieces of work on so many threads where members may panic. What each gives comes in the
+/// order of the pieces; `done` is told of each as it ends, in any order. Pieces that are not begun when
+/// `stop` says so are left out.
 pub fn side_by_side<T: Sync, R: Send>(
     pieces: &[T],
     jobs: usize,

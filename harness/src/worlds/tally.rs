@@ -1,5 +1,5 @@
-//! What came of many worlds, counted: what was drawn in how many of them, what happened in how many and how often,
-//! and what was broken. Too little of anything is no evidence, so all of it is told.
+//! What came of many worlds, counted: what was drawn in how many of them, what happened in how many and how
+//! often, and what was broken. Too little of anything is no evidence, so all of it is told.
 
 use std::collections::BTreeMap;
 

@@ -33,14 +33,16 @@ pub const SYSTEMS: &[Entry] = &[
     Entry {
         name: "zookeeper",
         example: "zookeeper",
-        about: "Apache ZooKeeper as local processes, where Java and it are installed: linearizable updates; reads \
-                may be stale in their session's order, its sync being no quorum operation (ZOOKEEPER-1675)",
+        about: "Apache ZooKeeper as local processes, where Java and it are installed: linearizable updates; \
+                reads may be stale in their session's order, its sync being no quorum operation \
+                (ZOOKEEPER-1675)",
         choose: |text, _| (text == "zookeeper").then(|| Ok(Arc::new(ZooKeeper::Apache) as _)),
     },
     Entry {
         name: "mixed:N",
         example: "mixed:1",
-        about: "N members of Apache ZooKeeper, drawn from the seed, the others node: promises what both promise",
+        about: "N members of Apache ZooKeeper, drawn from the seed, the others node: promises what both \
+            promise",
         choose: |text, nodes| Some(ZooKeeper::mixed(text, nodes)?.map(|system| Arc::new(system) as _)),
     },
     Entry {

@@ -51,7 +51,8 @@ impl Connected {
 
 /// A client.
 pub trait Client: Send {
-    /// Goes to a member, with all that it takes along. A connection that stands is kept until the new one does.
+    /// Goes to a member, with all that it takes along. A connection that stands is kept until the new one
+    /// does.
     fn connect(&mut self, member: SocketAddr, patience: Duration) -> Async<'_, Connected>;
 
     /// Whether its connection stands, as far as it knows.

@@ -3,7 +3,8 @@
 //! A [`System`] says what its members are like before anything is looked for: what it promises, what can be
 //! asked of it and what can't, how a member is asked who it is, what its lines mean, and what a client of it
 //! is. An [`Installation`] is the same system as it was found on this machine, and starts members as
-//! processes; [`Contained`] is how it runs in containers. A [`Client`] does a workload's operations, each once.
+//! processes; [`Contained`] is how it runs in containers. A [`Client`] does a workload's operations, each
+//! once.
 //!
 //! - [`system`]: the two traits and what they speak of; [`client`]: the third; [`look`]: what a member shows
 //!   when it is asked from outside.

@@ -57,8 +57,9 @@ pub enum PortState {
 }
 
 impl PortState {
-    /// What it means where somebody else may stand before the port: a proxy accepts, and hangs up when nobody listens behind
-    /// it. That is its way to refuse; a member that hangs up by itself is there, and answers nobody.
+    /// What it means where somebody else may stand before the port: a proxy accepts, and hangs up when nobody
+    /// listens behind it. That is its way to refuse; a member that hangs up by itself is there, and answers
+    /// nobody.
     #[must_use]
     pub fn behind(self, proxy: bool) -> Self {
         match self {

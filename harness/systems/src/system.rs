@@ -269,7 +269,8 @@ impl Site<'_> {
         command
     }
 
-    /// The address that this member is told for a port of `member`: where it dials it, or where it listens itself.
+    /// The address that this member is told for a port of `member`: where it dials it, or where it listens
+    /// itself.
     #[must_use]
     pub fn told(&self, member: MemberId, port: u16) -> SocketAddr {
         if member == self.id {

@@ -61,19 +61,19 @@ impl Imports {
     }
 
     /// Files that use each other, by whatever way around.
-    pub(crate) fn circles(&self) -> Vec<BTreeSet<Module>> {
+    pub(crate) fn cycles(&self) -> Vec<BTreeSet<Module>> {
         let reached: BTreeMap<&Module, BTreeSet<&Module>> =
             self.arrows.keys().map(|module| (module, self.reached_from(module))).collect();
-        let mut circles: Vec<BTreeSet<Module>> = Vec::new();
+        let mut cycles: Vec<BTreeSet<Module>> = Vec::new();
         for (module, there) in reached.iter().filter(|(module, there)| there.contains(*module)) {
-            if circles.iter().any(|circle| circle.contains(*module)) {
+            if cycles.iter().any(|cycle| cycle.contains(*module)) {
                 continue;
             }
             let back =
                 there.iter().filter(|other| reached.get(**other).is_some_and(|from| from.contains(module)));
-            circles.push(back.map(|other| (*other).clone()).collect());
+            cycles.push(back.map(|other| (*other).clone()).collect());
         }
-        circles
+        cycles
     }
 
     fn reached_from(&self, module: &Module) -> BTreeSet<&Module> {
@@ -102,7 +102,8 @@ fn module_of(file: &Path) -> Option<Module> {
     Some(parts)
 }
 
-/// The text without comments and without tests: a module of them at its end, or a line that names one elsewhere.
+/// The text without comments and without tests: a module of them at its end, or a line that names one
+/// elsewhere.
 fn without_tests(text: &str) -> String {
     let code: String =
         text.lines().map(|line| line.split("//").next().unwrap_or_default().to_owned() + "\n").collect();
@@ -251,7 +252,7 @@ fn what_is_handed_on_leads_to_where_it_is() {
 }
 
 #[test]
-fn circles_are_found_and_parents_are_none() {
+fn cycles_are_found_and_parents_are_none() {
     let module = |name: &str| vec![name.to_owned()];
     let arrows = |to: &[&str]| to.iter().map(|to| module(to)).collect::<BTreeSet<_>>();
     let imports = Imports {
@@ -262,5 +263,5 @@ fn circles_are_found_and_parents_are_none() {
             (module("d"), arrows(&["a"])),
         ]),
     };
-    assert_eq!(imports.circles(), [arrows(&["a", "b", "c"])]);
+    assert_eq!(imports.cycles(), [arrows(&["a", "b", "c"])]);
 }

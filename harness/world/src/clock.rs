@@ -13,7 +13,8 @@ const WALL_START_MS: i64 = 1_600_000_000_000;
 pub struct Clock {
     /// What the monotonic clock showed when the world began, in microseconds.
     pub mono_offset: u64,
-    /// How much faster the monotonic clock runs, in parts per million. It never changes: the clock must not go back.
+    /// How much faster the monotonic clock runs, in parts per million. It never changes: the clock must not
+    /// go back.
     pub pace_ppm: i64,
     /// How far the wall clock is off, in milliseconds.
     pub wall_offset_ms: i64,

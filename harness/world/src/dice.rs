@@ -30,7 +30,8 @@ pub const HALF: Chance = Chance(5_000);
 
 /// Something that has dice of its own. Everything else shares the world's.
 pub trait Stream {
-    /// The number of its stream: no two may share one, and none may change, or every seed means another world.
+    /// The number of its stream: no two may share one, and none may change, or every seed means another
+    /// world.
     fn number(&self) -> u64;
 }
 
@@ -44,8 +45,8 @@ impl Dice {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// The dice of one part of a world, so that what another part draws does not change what this one does. Taking
-    /// away a fault or a client then leaves all others as they were, which is what shrinking lives on.
+    /// The dice of one part of a world, so that what another part draws does not change what this one does.
+    /// Taking away a fault or a client then leaves all others as they were, which is what shrinking lives on.
     pub fn part(seed: u64, part: impl Stream) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(part.number());
@@ -81,7 +82,8 @@ impl Dice {
         self.between(mean / 4, mean / 4 * 7)
     }
 
-    /// Between `lo` and `hi` with every power of two about equally likely: small and large values both come up.
+    /// Between `lo` and `hi` with every power of two about equally likely: small and large values both come
+    /// up.
     pub fn scale(&mut self, lo: u64, hi: u64) -> u64 {
         let lo = lo.max(1);
         let octaves = u64::from((hi / lo).max(1).ilog2());

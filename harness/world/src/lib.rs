@@ -1,7 +1,8 @@
 //! What a virtual world has, whatever the protocol that lives in it.
 //!
-//! A simulator of replicated systems is two things: members and clients of some protocol, and a world around them in which
-//! one seed decides everything. This crate is the second one. It knows no message, no role and no history.
+//! A simulator of replicated systems is two things: members and clients of some protocol, and a world around
+//! them in which one seed decides everything. This crate is the second one. It knows no message, no role and
+//! no history.
 //!
 //! - [`time`]: moments, and the queue of what will happen.
 //! - [`dice`]: the one source of chance, and streams of it that do not disturb each other.

@@ -1,8 +1,8 @@
 //! Links: a direction between two machines each, and how it fails.
 //!
-//! A link can be *held*, as by a process that stands between: what is sent waits, and connecting still succeeds. Or
-//! *dropped*, as by a packet filter: what is sent waits for retransmission, and connecting fails. Or it *refuses*:
-//! connecting is answered with a reset. Faults overlap, so each is a count.
+//! A link can be *held*, as by a process that stands between: what is sent waits, and connecting still
+//! succeeds. Or *dropped*, as by a packet filter: what is sent waits for retransmission, and connecting
+//! fails. Or it *refuses*: connecting is answered with a reset. Faults overlap, so each is a count.
 //!
 //! This is state without time: the world decides when things arrive.
 

@@ -65,6 +65,11 @@ impl<T> Pipe<T> {
         self.flight.iter().map(|(arrival, _)| *arrival).collect()
     }
 
+    /// True when nothing is in flight.
+    pub fn is_empty(&self) -> bool {
+        self.flight.is_empty()
+    }
+
     /// Items in flight.
     pub fn len(&self) -> usize {
         self.flight.len()

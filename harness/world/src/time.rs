@@ -48,12 +48,14 @@ pub struct Queue<E> {
     planned: u64,
 }
 
-impl<E> Queue<E> {
+impl<E> Default for Queue<E> {
     /// Nothing planned.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { heap: BinaryHeap::new(), places: Vec::new(), free: Vec::new(), planned: 0 }
     }
+}
 
+impl<E> Queue<E> {
     /// Plans an event.
     pub fn plan(&mut self, at: Time, event: E) {
         let place = match self.free.pop() {
@@ -90,7 +92,7 @@ mod tests {
 
     #[test]
     fn events_of_one_moment_happen_in_the_order_they_were_planned() {
-        let mut queue = Queue::new();
+        let mut queue = Queue::default();
         queue.plan(Time(5), "second");
         queue.plan(Time(5), "third");
         queue.plan(Time(1), "first");

@@ -15,14 +15,16 @@ const MAX_LINES: usize = 400_000;
 #[derive(Clone, Copy, Debug)]
 pub struct Mixer(u64);
 
+impl Default for Mixer {
+    /// Nothing mixed in yet.
+    fn default() -> Self {
+        Self(Self::START)
+    }
+}
+
 impl Mixer {
     const START: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
-
-    /// Nothing mixed in yet.
-    pub const fn new() -> Self {
-        Self(Self::START)
-    }
 
     /// Mixes in a word.
     pub fn word(&mut self, word: u64) {
@@ -49,7 +51,7 @@ impl Mixer {
 
     /// The number of these bytes.
     pub fn of(bytes: &[u8]) -> u64 {
-        let mut mixer = Self::new();
+        let mut mixer = Self::default();
         mixer.bytes(bytes);
         mixer.value()
     }
@@ -65,10 +67,11 @@ pub struct Trace {
 impl Trace {
     /// An empty trace that keeps its lines or does not.
     pub fn new(keep: bool) -> Self {
-        Self { mixer: Mixer::new(), lines: keep.then(VecDeque::new) }
+        Self { mixer: Mixer::default(), lines: keep.then(VecDeque::new) }
     }
 
-    /// Writes a line: when, who (a member's number, or zero for the world), what, two figures and a free text.
+    /// Writes a line: when, who (a member's number, or zero for the world), what, two figures and a free
+    /// text.
     pub fn line(
         &mut self,
         at: Time,

@@ -1,5 +1,6 @@
 //! An invented run, plausible enough to look at a page: thirty seconds of a register workload on five members
-//! whose leader is partitioned, killed and paused in turn. Every number in it is made up by a small generator.
+//! whose leader is partitioned, killed and paused in turn. Every number in it is made up by a small
+//! generator.
 
 use std::collections::BTreeMap;
 
@@ -460,7 +461,9 @@ fn counterexample() -> Counterexample {
         impossible,
     };
     Counterexample {
-        sentence: "The write of 5102 to key 3 was acknowledged at 10.611 s, yet a read that began at 12.214 s returned 4977, which it had overwritten".to_owned(),
+        sentence: "The write of 5102 to key 3 was acknowledged at 10.611 s, yet a read that began at 12.214 \
+            s returned 4977, which it had overwritten"
+            .to_owned(),
         ops: vec![
             op(19_904, 11, Function::Write, 4977, 9_951_204, Some(9_953_011), 2, 41, false),
             op(20_391, 4, Function::Write, 5101, 10_020_911, None, 5, 0, false),

@@ -518,7 +518,10 @@ mod tests {
 
     #[test]
     fn a_line_reads_as_the_harness_writes_it() {
-        let text = r#"{"fault":"F1","kind":"kill-leader","phase":"verified-healed","time":12,"targets":[2],"detail":{"evidence":"x"}}"#;
+        let text = concat!(
+            r#"{"fault":"F1","kind":"kill-leader","phase":"verified-healed","time":12,"#,
+            r#""targets":[2],"detail":{"evidence":"x"}}"#
+        );
         let parsed: FaultTransition = serde_json::from_str(text).expect("a line of the documented form");
         assert_eq!(parsed.phase, FaultPhase::VerifiedHealed);
         assert_eq!(serde_json::to_string(&parsed).expect("writes back"), text);

@@ -225,7 +225,8 @@ pub fn timeline(results: &Results, faults: &[FaultRecord]) -> Sentence {
     let open = if worst.open { ", open at the end of the run" } else { "" };
     let cause = worst.fault.as_ref().map(|id| format!(", under {id}")).unwrap_or_default();
     let said = said.and(format!(" The longest took {}{cause}{open}.", duration(outage_ms(worst))));
-    // Whoever is blamed for an outage, of another fault that was at work meanwhile nobody knows that it cost nothing.
+    // Whoever is blamed for an outage, of another fault that was at work meanwhile nobody knows that it cost
+    // nothing.
     let blamed: BTreeSet<&str> = outages.iter().filter_map(|outage| outage.fault.as_deref()).collect();
     let harmless: Vec<&str> = faults
         .iter()
@@ -474,7 +475,10 @@ pub fn faults(run: &RunInfo, faults: &[FaultRecord]) -> Sentence {
     .map(|(state, words)| format!("{} {words}", len(number(state))))
     .collect();
     let said = if odd.is_empty() { said } else { said.and_strong(format!(" {}.", odd.join(", "))) };
-    said.and(" A fault counts only when its effect was seen in the target, and as healed only when the effect was seen to be gone.")
+    said.and(
+        " A fault counts only when its effect was seen in the target, and as healed only when the \
+        effect was seen to be gone.",
+    )
 }
 
 /// The checks' finding.

@@ -138,7 +138,8 @@ fn live_note(live: &LiveCheck, verdict: Verdict) -> Option<String> {
     let doubt = match verdict {
         Verdict::Invalid => "",
         Verdict::Valid | Verdict::Unknown => {
-            " The whole history does not show it: one of the two judgements is wrong, which is a bug of this checker."
+            " The whole history does not show it: one of the two judgements is wrong, which is a bug of \
+                this checker."
         }
     };
     Some(format!(

@@ -7,8 +7,8 @@
 //! The way goes straight down: files -> [`faults`] folded -> [`episodes`] -> [`checks`] -> [`findings`] ->
 //! [`results`].
 //!
-//! - Formats: [`results`] (`run.json`, `results.json`), [`schedule`], [`faults`] (`faults.jsonl`), [`observed`] with
-//!   [`events`] and [`lag`] (`observed.json`). The history is `checker`'s.
+//! - Formats: [`results`] (`run.json`, `results.json`), [`schedule`], [`faults`] (`faults.jsonl`),
+//!   [`observed`] with [`events`] and [`lag`] (`observed.json`). The history is `checker`'s.
 //! - Words of the files: [`member`], [`clock`], [`cluster_kind`], [`kinds`] and [`mechanism`] of faults.
 //! - What each member was: [`views`], [`spans`]. What faults did: [`episodes`], [`absences`], [`stalls`],
 //!   [`causes`].

@@ -338,8 +338,8 @@ mod tests {
 
     #[test]
     fn the_fault_asked_for_just_after_the_last_acknowledgement_is_named_and_not_an_older_one_at_work() {
-        // As it was seen: a clock was off since 5.2 s, and the leader was paused at 6.188 s, 3 ms after the last
-        // acknowledgement.
+        // As it was seen: a clock was off since 5.2 s, and the leader was paused at 6.188 s, 3 ms after the
+        // last acknowledgement.
         let history = stalled(6185, 9300);
         let mut faults = [fault("F6", 5200, 9900), fault("F7", 6188, 9100)];
         let named = |faults: &[FaultRecord]| {

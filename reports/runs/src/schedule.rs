@@ -1,8 +1,9 @@
 //! `schedule.json`: the faults of a run as planned, and replayable.
 //!
-//! What can only be decided at the moment of injection (who leads) is left open; what is drawn then is drawn from
-//! [`PlannedFault::draw`], so that the same schedule on the same roles makes the same faults. A kind of fault is an
-//! identifier here (`K` is text where nobody asks the catalogue), described beside it in `run.json`.
+//! What can only be decided at the moment of injection (who leads) is left open; what is drawn then is drawn
+//! from [`PlannedFault::draw`], so that the same schedule on the same roles makes the same faults. A kind of
+//! fault is an identifier here (`K` is text where nobody asks the catalogue), described beside it in
+//! `run.json`.
 
 use serde::{Deserialize, Serialize};
 
@@ -52,8 +53,8 @@ impl<K: Clone + Ord> Schedule<K> {
         kinds
     }
 
-    /// The nemeses of which it has faults, in their order, and those of which it has none: what is left to be tried
-    /// another time.
+    /// The nemeses of which it has faults, in their order, and those of which it has none: what is left to be
+    /// tried another time.
     pub fn tried_and_not(&self) -> (Vec<K>, Vec<K>) {
         let is_tried = |nemesis: &K| self.faults.iter().any(|fault| fault.kind == *nemesis);
         self.nemeses.iter().cloned().partition(is_tried)
@@ -75,7 +76,8 @@ mod tests {
 
     #[test]
     fn a_schedule_is_read_without_a_catalogue() {
-        let text = r#"{"seed":7,"nemeses":["kill-one","stop-the-moon"],"interval_ms":4000,"hold_ms":2000,"overlap":true,
+        let text = r#"{"seed":7,"nemeses":["kill-one","stop-the-moon"],
+            "interval_ms":4000,"hold_ms":2000,"overlap":true,
             "faults":[{"id":"F1","kind":"kill-one","start_ms":2000,"hold_ms":2000,"draw":5}]}"#;
         let schedule: Schedule = serde_json::from_str(text).expect("a schedule");
         let kinds = |kinds: &[&str]| kinds.iter().map(|kind| (*kind).to_owned()).collect::<Vec<String>>();

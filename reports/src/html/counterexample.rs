@@ -2,8 +2,8 @@
 //!
 //! Its axis has one step for every call and answer, because the order is what matters there and not the
 //! distance; the drawing says so. A step is as wide as the words in it ask for, so that a dozen steps fit a
-//! screen; where the screen is narrower the drawing alone scrolls sideways, and begins where the answer stands that
-//! cannot be.
+//! screen; where the screen is narrower the drawing alone scrolls sideways, and begins where the answer
+//! stands that cannot be.
 //!
 //! Two arrows say what is wrong: what happened, and what would have had to happen for the answer to be right.
 
@@ -69,7 +69,8 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     if found.is_empty() {
         return;
     }
-    // The one that the headline tells comes first; one operation alone contradicts something that is not drawn.
+    // The one that the headline tells comes first; one operation alone contradicts something that is not
+    // drawn.
     let headline = simplest(&input.results.checks).map(|(at, _)| input.results.checks[at].name.as_str());
     found.sort_by_key(|(check, found)| (Some(check.name.as_str()) != headline, found.ops.len() < 2));
     m.leaf("h2", &[("id", "counterexample")], "Counterexample");
@@ -142,8 +143,9 @@ fn one(
         "p",
         &[("class", "caption")],
         &format!(
-            "{}: the smallest part found that still fails, {} of {} operations{again}{}. Outlined, with a cross: the \
-             answer that cannot be. Open to the right: never answered. Shaded: the faults behind it.",
+            "{}: the smallest part found that still fails, {} of {} operations{again}{}. Outlined, with a \
+             cross: the answer that cannot be. Open to the right: never answered. Shaded: the faults behind \
+             it.",
             title(&check.name),
             len(found.ops.len()),
             count(found.of_ops),
@@ -530,8 +532,8 @@ impl Drawing<'_> {
         (self.steps.step(op.invoke_ns), to)
     }
 
-    /// What happened, from the acknowledgement to the call; and what would have had to happen, back from the answer
-    /// that cannot be to before the change. Behind the operations, their heads beside them.
+    /// What happened, from the acknowledgement to the call; and what would have had to happen, back from the
+    /// answer that cannot be to before the change. Behind the operations, their heads beside them.
     fn arrows(&self, m: &mut Markup, lanes: &[(u64, Vec<&OpView>)], bad: &OpView, change: &OpView) {
         let lane = |op: &OpView| lanes.iter().position(|(process, _)| *process == op.process);
         let (Some(bad_lane), Some(change_lane)) = (lane(bad), lane(change)) else { return };

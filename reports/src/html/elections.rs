@@ -1,7 +1,7 @@
 //! Elections: what a failover costs by kind of fault, and which phase it is spent in.
 //!
-//! Kinds of faults are never mixed in a figure. Of many elections the slowest are drawn one by one; the others are
-//! folded away below the histograms, and of very many the rest is in results.json.
+//! Kinds of faults are never mixed in a figure. Of many elections the slowest are drawn one by one; the
+//! others are folded away below the histograms, and of very many the rest is in results.json.
 
 use plotters::prelude::*;
 
@@ -104,8 +104,9 @@ pub(super) fn kinds_table(m: &mut Markup, kinds: &[ElectionKind]) {
         String::new()
     };
     let text = format!(
-        "From the fault until a write that was due after it is acknowledged; nearest rank. A median is given from 3 \
-         elections on, p90 from 10, p99 from 100: below that it would be one election's time under another name.{more}"
+        "From the fault until a write that was due after it is acknowledged; nearest rank. A median is given \
+         from 3 elections on, p90 from 10, p99 from 100: below that it would be one election's time under \
+         another name.{more}"
     );
     m.leaf("p", &[("class", "caption")], &text);
     m.line();
@@ -444,8 +445,8 @@ fn totals_by_kind(m: &mut Markup, kinds: &[(String, Vec<&Election>)]) {
     strips(m, &[(None, rows)]);
 }
 
-/// One strip for each phase, of each kind by itself, all on one axis of time that is logarithmic: a ring for each
-/// election, or a histogram where there are too many.
+/// One strip for each phase, of each kind by itself, all on one axis of time that is logarithmic: a ring for
+/// each election, or a histogram where there are too many.
 fn phase_histograms(m: &mut Markup, kinds: &[(String, Vec<&Election>)]) {
     let groups: Vec<(Option<&str>, Vec<Row>)> = Phase::ALL
         .into_iter()

@@ -43,8 +43,8 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     reach::write(m, input);
 }
 
-/// The faults that have a row: where they are many, first those that were not proven, then the others in the order of
-/// time.
+/// The faults that have a row: where they are many, first those that were not proven, then the others in the
+/// order of time.
 pub(super) fn shown(faults: &[FaultRecord]) -> Vec<&FaultRecord> {
     let mut shown: Vec<&FaultRecord> = faults.iter().collect();
     if shown.len() > MOST_OPEN {
@@ -182,9 +182,9 @@ fn load(m: &mut Markup, input: &Input<'_>) {
         m.leaf(
             "p",
             &[("class", "caption")],
-            "While it held: from being in force to the request to heal it. The check \u{201c}load\u{201d} counts more as \
-             during a fault, from its being asked for until it was seen to be gone, and takes faults that overlap as one; \
-             so its figures differ from these.",
+            "While it held: from being in force to the request to heal it. The check \u{201c}load\u{201d} \
+             counts more as during a fault, from its being asked for until it was seen to be gone, and takes \
+             faults that overlap as one; so its figures differ from these.",
         );
         m.el("table", &[("class", "cards load")], |m| {
             m.el("thead", &[], |m| {

@@ -1,7 +1,7 @@
 //! Commit latency: what clients paid, calm and under faults, and what of it members took to commit.
 //!
-//! Three views of the same figures: curves by percentile, a table, and how many took how long. How it went over time
-//! is a lane of the timeline.
+//! Three views of the same figures: curves by percentile, a table, and how many took how long. How it went
+//! over time is a lane of the timeline.
 
 use plotters::prelude::*;
 
@@ -274,9 +274,10 @@ fn explanation(input: &Input<'_>) -> Vec<String> {
     let total = input.results.operations.total;
     let settle = setting_ms(SETTLE_NS / NS_PER_MS);
     let mut out = vec![format!(
-        "Faults: under way at any time between a fault's being asked for and {settle} after it was seen to be gone. \
-         Calm: all others. Operations that did not end well have no latency here: {}, {} unknown. Latency runs from when an \
-         operation was due, so that a stall is paid by everything that had to wait for it.",
+        "Faults: under way at any time between a fault's being asked for and {settle} after it was seen to \
+         be gone. Calm: all others. Operations that did not end well have no latency here: {}, {} unknown. \
+         Latency runs from when an operation was due, so that a stall is paid by everything that had to wait \
+         for it.",
         findings::failures(total),
         count(total.info)
     )];
@@ -290,9 +291,10 @@ fn explanation(input: &Input<'_>) -> Vec<String> {
     }
     if input.results.commits.is_some() {
         out.push(
-            "Commits: from the proposal to the commit of each transaction, sessions' own included, as the leaders \
-             themselves saw it, calm and under faults; what clients paid beyond that is the way there and back, and \
-             waiting. Leaders tell it once a second, so a leader that is killed leaves out its last."
+            "Commits: from the proposal to the commit of each transaction, sessions' own included, as the \
+             leaders themselves saw it, calm and under faults; what clients paid beyond that is the way \
+             there and back, and waiting. Leaders tell it once a second, so a leader that is killed leaves \
+             out its last."
                 .to_owned(),
         );
     }

@@ -122,7 +122,8 @@ mod tests {
         m.leaf("p", &[("title", "\"><script>")], "</p><script>alert('x')</script>\u{202e}\u{0}");
         assert_eq!(
             m.finish(),
-            "<p title=\"&quot;&gt;&lt;script&gt;\">&lt;/p&gt;&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;\u{fffd}\u{fffd}</p>"
+            "<p title=\"&quot;&gt;&lt;script&gt;\">&lt;/p&gt;&lt;script&gt;alert(&#39;x&#39;)\
+             &lt;/script&gt;\u{fffd}\u{fffd}</p>"
         );
     }
 

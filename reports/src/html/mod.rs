@@ -2,11 +2,11 @@
 //!
 //! Verdict first; then, in this order, the counterexample (violations only), the timeline, elections, commit
 //! latency, faults, checks and the configuration. Each part opens with its finding in a sentence, drawn from
-//! the data, and the drawing proves it. One file: no font, no request to anywhere; its links lead to the files
-//! of the run folder beside it. Light and dark follow the reader's setting, print is light.
+//! the data, and the drawing proves it. One file: no font, no request to anywhere; its links lead to the
+//! files of the run folder beside it. Light and dark follow the reader's setting, print is light.
 //!
-//! Its script only adds (a readout of the moment under the pointer, a closer look, sorting, copying): without it
-//! nothing is missing. The page's own policy lets exactly this script run and nothing be fetched.
+//! Its script only adds (a readout of the moment under the pointer, a closer look, sorting, copying): without
+//! it nothing is missing. The page's own policy lets exactly this script run and nothing be fetched.
 //!
 //! Geometry is SVG without text that stretches to any width; text is HTML and never stretched. A fault is one
 //! band through every lane of the timeline, from injection to verified healing, under one name everywhere.
@@ -104,8 +104,8 @@ fn head(m: &mut Markup, input: &Input<'_>) {
     m.line();
 }
 
-/// What the browser is to hold the page to: nothing is fetched from anywhere, no script runs but this one, and
-/// the script cannot turn text into markup.
+/// What the browser is to hold the page to: nothing is fetched from anywhere, no script runs but this one,
+/// and the script cannot turn text into markup.
 fn policy() -> String {
     let hash = base64(&Sha256::digest(SCRIPT.as_bytes()));
     format!(

@@ -1,8 +1,8 @@
-//! How exact the faults were, by kind: from being asked for to being in force and to being seen, and the same on
-//! the way out.
+//! How exact the faults were, by kind: from being asked for to being in force and to being seen, and the same
+//! on the way out.
 //!
-//! Taken from the moments of each fault's own record, so nothing is measured twice. The nearest rank, like all
-//! percentiles of the page.
+//! Taken from the moments of each fault's own record, so nothing is measured twice. The nearest rank, like
+//! all percentiles of the page.
 
 use std::collections::BTreeMap;
 

@@ -210,8 +210,8 @@ fn how_to_read(m: &mut Markup, probed: &[&FaultRecord]) {
                 }
             }
         });
-        let text = "Every ordered pair is probed. Not reached counts only beside a control that was; a cell that \
-                    differs from what was asked leaves the fault unverified.";
+        let text = "Every ordered pair is probed. Not reached counts only beside a control that was; a cell \
+                    that differs from what was asked leaves the fault unverified.";
         m.leaf("p", &[("class", "caption")], text);
     });
 }

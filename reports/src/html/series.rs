@@ -19,8 +19,8 @@ use runs::latency::{Stretch, over_time};
 use runs::numbers::{duration, len, len_f64, ms, ns_to_ms, ns_to_s, rate, to_u32};
 use runs::operations::{answered_ns, due_ns, is_update};
 
-/// Cells of time across the timeline, the finest first. A closer look shows more where the cells are fine, and
-/// the page grows; the last is what a wide screen has pixels for.
+/// Cells of time across the timeline, the finest first. A closer look shows more where the cells are fine,
+/// and the page grows; the last is what a wide screen has pixels for.
 const COLUMNS: [u32; 4] = [9600, 4800, 2400, 1200];
 /// Strokes of dots that a finer drawing may have, at about seven bytes each.
 const MOST_STROKES: usize = 14_000;

@@ -109,8 +109,9 @@ fn caption(m: &mut Markup, input: &Input<'_>, drawn: Option<&series::Drawn>, str
     text.push_str(&drawn.map(series::Drawn::caption).unwrap_or_default());
     if let Some(stretch) = stretch_ms {
         text.push_str(&format!(
-            " Commit latency: acknowledged writes and compare-and-sets by when they were due, in steps of {}: the line is \
-             their median, the dark band reaches to p90, the light one to p99, or to the slowest of fewer than 100.",
+            " Commit latency: acknowledged writes and compare-and-sets by when they were due, in steps of \
+             {}: the line is their median, the dark band reaches to p90, the light one to p99, or to the \
+             slowest of fewer than 100.",
             duration(stretch)
         ));
     }

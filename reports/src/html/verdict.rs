@@ -12,11 +12,24 @@ use runs::results::{ElectionKind, LatencyClass};
 const MOST_KINDS: usize = 8;
 
 /// A circle with a tick.
-const VALID: &str = r#"<svg viewBox="0 0 32 32" aria-hidden="true"><circle class="sign" cx="16" cy="16" r="15"/><path class="in" d="M8.8 16.8l4.9 4.9 9.8-11.2"/></svg>"#;
+const VALID: &str = concat!(
+    r#"<svg viewBox="0 0 32 32" aria-hidden="true">"#,
+    r#"<circle class="sign" cx="16" cy="16" r="15"/>"#,
+    r#"<path class="in" d="M8.8 16.8l4.9 4.9 9.8-11.2"/></svg>"#,
+);
 /// An octagon with a cross.
-const INVALID: &str = r#"<svg viewBox="0 0 32 32" aria-hidden="true"><path class="sign" d="M10 1.5h12l8.5 8.5v12L22 30.5H10L1.5 22V10z"/><path class="in" d="M10.5 10.5l11 11m0-11l-11 11"/></svg>"#;
+const INVALID: &str = concat!(
+    r#"<svg viewBox="0 0 32 32" aria-hidden="true">"#,
+    r#"<path class="sign" d="M10 1.5h12l8.5 8.5v12L22 30.5H10L1.5 22V10z"/>"#,
+    r#"<path class="in" d="M10.5 10.5l11 11m0-11l-11 11"/></svg>"#,
+);
 /// A triangle with a question mark.
-const UNKNOWN: &str = r#"<svg viewBox="0 0 32 32" aria-hidden="true"><path class="sign" d="M16 1.5L31.5 30H.5z"/><path class="in" d="M12.6 14.6q.2-3.4 3.5-3.4 3.3 0 3.3 3 0 1.9-1.9 3.1-1.5 1-1.5 2.9m0 4.2v.4"/></svg>"#;
+const UNKNOWN: &str = concat!(
+    r#"<svg viewBox="0 0 32 32" aria-hidden="true">"#,
+    r#"<path class="sign" d="M16 1.5L31.5 30H.5z"/>"#,
+    r#"<path class="in" d="M12.6 14.6q.2-3.4 3.5-3.4 3.3 0 3.3 3 0 1.9-1.9 3.1-1.5 1-1.5 2.9m0 4.2v.4"/>"#,
+    r#"</svg>"#,
+);
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     top(m, input);

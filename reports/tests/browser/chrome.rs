@@ -1,8 +1,8 @@
 //! A browser as a child, driven over its debugging pipe.
 //!
-//! The protocol is JSON between zero bytes on descriptors 3 and 4. A shell moves the child's standard input and
-//! output there, so nothing here needs more than the standard library. Every wait has a deadline; when the pipe
-//! closes, the browser ends by itself, and its profile folder goes with the last owner.
+//! The protocol is JSON between zero bytes on descriptors 3 and 4. A shell moves the child's standard input
+//! and output there, so nothing here needs more than the standard library. Every wait has a deadline; when
+//! the pipe closes, the browser ends by itself, and its profile folder goes with the last owner.
 
 use std::collections::VecDeque;
 use std::fs;

@@ -132,7 +132,8 @@ fn turns(members: u64, number: u64, step: u64) -> Vec<MemberSpan> {
     spans
 }
 
-/// A violation whose counterexample has so many operations one after the other: two steps each. The last one can't be.
+/// A violation whose counterexample has so many operations one after the other: two steps each. The last one
+/// can't be.
 pub(crate) fn many_operations(number: u64) -> Invented {
     let mut invented = invented::run(Ending::Violation, 400);
     for check in &mut invented.results.checks {

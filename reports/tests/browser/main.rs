@@ -72,7 +72,8 @@ fn a_policy_would_stop_what_slipped_through() {
     let Some(mut browser) = Browser::start() else { return };
     browser.open(&write("policy", "valid", &invented::run(invented::Ending::Valid, 50)));
     let refused = browser.eval(
-        "(() => { try { document.body.innerHTML = '<b>x</b>'; return 'written'; } catch (error) { return error.name; } })()",
+        "(() => { try { document.body.innerHTML = '<b>x</b>'; return 'written'; } catch (error) { return \
+            error.name; } })()",
     );
     assert_eq!(refused, "TypeError", "text became markup");
     browser.eval(
@@ -96,7 +97,8 @@ fn the_audit_finds_what_it_is_for() {
            document.querySelector('main').append(made); };
          add('one label', 'left: 100px'); add('another label', 'left: 110px');
          add('far away', 'left: 390px; white-space: nowrap');
-         add('pale', 'left: 20px; top: 400px; color: #999; background: #aaa'); add('gone', 'visibility: hidden');",
+         add('pale', 'left: 20px; top: 400px; color: #999; background: #aaa');
+         add('gone', 'visibility: hidden');",
     );
     browser.eval(AUDIT);
     for (what, finds) in [
@@ -120,7 +122,8 @@ fn no_two_labels_overlap_and_nothing_leaves_the_screen() {
             browser.open(&file);
             for unfolded in [false, true] {
                 browser.eval(&format!(
-                    "document.querySelectorAll('details').forEach((part) => {{ part.open = part.open || {unfolded}; }})"
+                    "document.querySelectorAll('details').forEach((part) => {{ part.open = part.open || \
+                        {unfolded}; }})"
                 ));
                 clean(&mut browser, "overlaps()", &format!("{name} at {width} px"));
                 clean(&mut browser, "sideways()", &format!("{name} at {width} px"));
@@ -138,7 +141,8 @@ fn a_counterexample_of_twelve_steps_fits_a_wide_screen() {
         let seen = browser.eval(
             "(() => { const box = document.querySelector('.sideways'), bad = box.querySelector('.impossible');
              const [outer, inner] = [box.getBoundingClientRect(), bad.getBoundingClientRect()];
-             return [box.scrollWidth <= box.clientWidth, inner.left >= outer.left && inner.right <= outer.right]; })()",
+             const within = inner.left >= outer.left && inner.right <= outer.right;
+             return [box.scrollWidth <= box.clientWidth, within]; })()",
         );
         assert_eq!(
             seen,

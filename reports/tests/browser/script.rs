@@ -31,7 +31,8 @@ fn moment(browser: &mut Browser, seconds: f64) -> f64 {
 /// The first moment and the length of what the timeline shows.
 fn shown(browser: &mut Browser) -> (f64, f64) {
     let values = browser.eval(
-        "['--t0', '--dt'].map((name) => parseFloat(document.querySelector('.lanes').style.getPropertyValue(name)))",
+        "['--t0', '--dt'].map((name) => \
+            parseFloat(document.querySelector('.lanes').style.getPropertyValue(name)))",
     );
     (values[0].as_f64().expect("a number"), values[1].as_f64().expect("a number"))
 }
@@ -113,7 +114,8 @@ fn a_drag_looks_closer_and_every_lane_follows() {
     assert!((from - 5.0).abs() < 0.1 && (span - 5.0).abs() < 0.1, "{from} {span}");
     // The dots follow by their viewBox: as much of the drawing as of the axis.
     let view = browser.eval(
-        "(() => { const box = document.querySelector('svg.ops').viewBox.baseVal; return [box.x, box.width]; })()",
+        "(() => { const box = document.querySelector('svg.ops').viewBox.baseVal; return [box.x, box.width]; \
+            })()",
     );
     let (x, width) = (view[0].as_f64().expect("x"), view[1].as_f64().expect("width"));
     assert!((x / width - from / span).abs() < 0.01, "{view}");
@@ -190,7 +192,8 @@ fn a_table_is_sorted_by_what_its_column_says() {
     browser.open(&write("script", "crowded", &extremes::crowded(7, 60)));
     let column = |browser: &mut Browser, table: &str, at: u32| -> Vec<String> {
         let values = browser.eval(&format!(
-            "Array.from(document.querySelectorAll('{table} tbody tr:not(.more) td:nth-child({at})'), (cell) => cell.textContent)"
+            "Array.from(document.querySelectorAll('{table} tbody tr:not(.more) td:nth-child({at})'), (cell) \
+                => cell.textContent)"
         ));
         values.as_array().expect("cells").iter().map(|cell| cell.as_str().expect("text").to_owned()).collect()
     };
@@ -216,7 +219,8 @@ fn a_table_is_sorted_by_what_its_column_says() {
     let checks = column(&mut browser, ".checks", 1);
     assert!(checks.is_sorted(), "{checks:?}");
     let beside = browser.eval(
-        "Array.from(document.querySelectorAll('.checks .more'), (row) => row.previousElementSibling.cells[0].textContent)",
+        "Array.from(document.querySelectorAll('.checks .more'), (row) => \
+            row.previousElementSibling.cells[0].textContent)",
     );
     assert!(beside.as_array().expect("rows").iter().all(|name| !name.as_str().unwrap_or("").is_empty()));
     assert_eq!(browser.complaints(), Vec::<String>::new());

@@ -1,8 +1,8 @@
 //! Everything that is decided after a run.
 //!
-//! The judgement is a function of the history and of a few facts that stand beside it ([`Beside`]): what every
-//! member held at the end, and when which fault was in force. Nothing here looks at a cluster, so a run can be
-//! judged again from its folder at any time, and a simulated run is judged by the same code.
+//! The judgement is a function of the history and of a few facts that stand beside it ([`Beside`]): what
+//! every member held at the end, and when which fault was in force. Nothing here looks at a cluster, so a run
+//! can be judged again from its folder at any time, and a simulated run is judged by the same code.
 //!
 //! Each promise has its own line:
 //!
@@ -11,18 +11,19 @@
 //! | `history` | the record is whole; without that nothing is valid | always |
 //! | named in the workload's file | what the workload's history shows by itself | always |
 //! | `session-order` | no session is shown the past | always |
-//! | `durability` | every acknowledged change is on every member at the end | of a run, where something is to stay |
+//! | `durability` | every acknowledged change is on every member at the end | of a run that is to leave something |
 //! | `convergence` | all members hold the same at the end | of a run |
 //! | `load` | the load was strong enough to have found a violation | of a run |
 //!
-//! The last one never accuses the system: a weak load leaves the run undecided. A history whose end is missing is held
-//! against what stands beside it by lower bounds only ([`checker::durability`]), because more happened than it says.
+//! The last one never accuses the system: a weak load leaves the run undecided. A history whose end is
+//! missing is held against what stands beside it by lower bounds only ([`checker::durability`]), because more
+//! happened than it says.
 //!
-//! Each target is judged by what it promises. A sync and a read after it are linearizable in the bundled node; in
-//! Apache ZooKeeper a sync is no quorum operation (ZOOKEEPER-1675), so of a target that promises only what ZooKeeper
-//! does ([`Beside::reads_may_be_stale`]) the updates are judged as `linearizable-updates` and the reads by their
-//! session's order alone; sets, lists and nodes are then judged by what no stale read can excuse, and by the last
-//! reads.
+//! Each target is judged by what it promises. A sync and a read after it are linearizable in the bundled
+//! node; in Apache ZooKeeper a sync is no quorum operation (ZOOKEEPER-1675), so of a target that promises
+//! only what ZooKeeper does ([`Beside::reads_may_be_stale`]) the updates are judged as `linearizable-updates`
+//! and the reads by their session's order alone; sets, lists and nodes are then judged by what no stale read
+//! can excuse, and by the last reads.
 
 mod strength;
 
@@ -68,8 +69,8 @@ pub fn judge_loaded(kind: Kind, loaded: &Loaded, beside: &Beside, effort: &Effor
     as_far_as_known(results, loaded.extent)
 }
 
-/// Judges a history alone, without anything beside it: what `check` does for a file from elsewhere. Which workload
-/// it was is told by its operations.
+/// Judges a history alone, without anything beside it: what `check` does for a file from elsewhere. Which
+/// workload it was is told by its operations.
 #[must_use]
 pub fn judge_history_alone(loaded: &Loaded, effort: &Effort<'_>) -> Vec<CheckResult> {
     let kind = Kind::of_functions(loaded.history.ops().iter().map(|op| op.kind.function()));
@@ -79,8 +80,8 @@ pub fn judge_history_alone(loaded: &Loaded, effort: &Effort<'_>) -> Vec<CheckRes
     as_far_as_known(results, loaded.extent)
 }
 
-/// Where lines are missing in the middle, what the others say is no violation. What members hold at the end is compared
-/// without them.
+/// Where lines are missing in the middle, what the others say is no violation. What members hold at the end
+/// is compared without them.
 fn as_far_as_known(results: Vec<CheckResult>, extent: Extent) -> Vec<CheckResult> {
     let allow = |result: CheckResult| {
         if result.name == durability::CONVERGENCE { result } else { extent.allow(result) }
@@ -192,7 +193,8 @@ mod tests {
         assert_eq!(Verdict::of(&results), Verdict::Unknown);
     }
 
-    /// What two clients did to key 0, one after the other and overlapping, without a fault; and what is there at the end.
+    /// What two clients did to key 0, one after the other and overlapping, without a fault; and what is there
+    /// at the end.
     fn clean_run() -> (Vec<u8>, Beside) {
         let mut writer = HistoryWriter::new(Vec::new());
         let mut line = |process, kind, f, value, time, version: Option<i64>| {

@@ -1,13 +1,13 @@
 //! Was the load strong enough to find something?
 //!
 //! A run in which hardly anything happened is valid by accident. So before, during and after each fault there
-//! must be operations that definitely succeeded, of each kind: before, to have something to lose; during, as far
-//! as a quorum remained, to make the two sides differ; after, to see what is left. A fault that divides the
-//! members must have had clients on both of its sides. And the harness itself must have kept up: a load
+//! must be operations that definitely succeeded, of each kind: before, to have something to lose; during, as
+//! far as a quorum remained, to make the two sides differ; after, to see what is left. A fault that divides
+//! the members must have had clients on both of its sides. And the harness itself must have kept up: a load
 //! generator that was late measured itself.
 //!
-//! Around all faults operations are counted in one pass over the history, because there are as many faults as the run
-//! is long.
+//! Around all faults operations are counted in one pass over the history, because there are as many faults as
+//! the run is long.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -119,7 +119,8 @@ pub fn strength(history: &History, beside: &Beside) -> CheckResult {
             let lacks = |fault: &FaultLoad, when: &str| fault.lacking.iter().any(|what| what.ends_with(when));
             if lacks(fault, AFTER) || lacks(next, BEFORE) {
                 lacking.push(format!(
-                    "{} was seen gone {} ms before {} began, too little to show anything between them: lengthen --interval",
+                    "{} was seen gone {} ms before {} began, too little to show anything between them: \
+                        lengthen --interval",
                     fault.fault,
                     calm.length_ns / 1_000_000,
                     next.fault
@@ -399,8 +400,8 @@ mod tests {
         let result = strength(&history, &beside);
         assert_eq!(
             result.summary,
-            "faults came too soon to find a violation: F1 was seen gone 2 ms before F2 began, too little to show anything \
-             between them: lengthen --interval"
+            "faults came too soon to find a violation: F1 was seen gone 2 ms before F2 began, too little to \
+             show anything between them: lengthen --interval"
         );
         beside.faults[1].onset_ns = 30_000_000_000;
         beside.faults[1].healed_ns = Some(32_000_000_000);

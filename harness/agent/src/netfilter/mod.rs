@@ -4,7 +4,7 @@
 //! table inet harness-<run>                        owned by the agent's socket: gone when the agent is
 //!   counter refused-<peer>, passed-<peer>         named, so that healing a fault forgets nothing
 //!   chain fault-<name>   hook input, priority -100, one for each fault
-//!       the control port's datagrams: accept      (and neighbour discovery; and resets, of a resetting fault)
+//!       the control port's datagrams: accept  (and neighbour discovery; and resets, of a resetting fault)
 //!       from a cut peer: counter refused-<peer>, then drop, or reject TCP with a reset
 //!   chain passed         hook input, priority 100
 //!       TCP to or from the members' ports: goto counted
@@ -13,19 +13,20 @@
 //!
 //! Why it is drawn like this:
 //!
-//! - **Input, not prerouting.** Every packet for the member passes the input hook, new connections, established
-//!   ones and datagrams alike; fragments are whole there, so that ports can be read; and every kernel that can
-//!   reject with a reset can do it there. What the member sends is never hit: a cut is one way.
-//! - **A base chain for each fault.** `accept` ends only its own chain, a later one still sees the packet; `drop`
-//!   ends all. So chains of faults are independent, a fault is put in force and taken away as one atomic batch,
-//!   and what any of them refused never reaches the counting chain.
+//! - **Input, not prerouting.** Every packet for the member passes the input hook, new connections,
+//!   established ones and datagrams alike; fragments are whole there, so that ports can be read; and every
+//!   kernel that can reject with a reset can do it there. What the member sends is never hit: a cut is one
+//!   way.
+//! - **A base chain for each fault.** `accept` ends only its own chain, a later one still sees the packet;
+//!   `drop` ends all. So chains of faults are independent, a fault is put in force and taken away as one
+//!   atomic batch, and what any of them refused never reaches the counting chain.
 //! - **Named counters.** They live in the table, not in the rules: nothing has to be read before a chain is
 //!   deleted, and packets between the reading and the deletion are not lost.
 //! - **A resetting fault lets resets in.** When two members refuse each other, the reset that one sends for a
 //!   refused packet comes from a cut peer; were it refused, no connection would ever break. Resets carry no
 //!   message and are counted as neither passed nor refused.
-//! - **Neighbour discovery is let in** (IPv6): without it the controls, which no fault may hit, would stay away
-//!   as soon as a neighbour's entry expired. IPv4's ARP is no business of this table.
+//! - **Neighbour discovery is let in** (IPv6): without it the controls, which no fault may hit, would stay
+//!   away as soon as a neighbour's entry expired. IPv4's ARP is no business of this table.
 //! - **The table belongs to the socket** (since Linux 5.12): when the agent dies in whatever way, the kernel
 //!   takes the table away. Older kernels get a table without an owner; there the namespace's end does it.
 //!
@@ -137,8 +138,8 @@ impl Filter {
         Ok(Self { netlink, table, peers, control_port, chains: BTreeMap::new(), unsettled: false })
     }
 
-    /// Lets nothing in from these peers, from the moment that this returns. A fault of the same name is replaced
-    /// in the same instant.
+    /// Lets nothing in from these peers, from the moment that this returns. A fault of the same name is
+    /// replaced in the same instant.
     ///
     /// # Errors
     /// When a peer is unknown or the kernel refuses; nothing is changed then.
@@ -171,12 +172,12 @@ impl Filter {
         Ok(())
     }
 
-    /// Waits until every packet that was in the middle of the filter when the last cut came has left it, so that
-    /// counters read from then on show nothing that was let in before. Takes up to some ten milliseconds after a
-    /// cut, and otherwise nothing.
+    /// Waits until every packet that was in the middle of the filter when the last cut came has left it, so
+    /// that counters read from then on show nothing that was let in before. Takes up to some ten milliseconds
+    /// after a cut, and otherwise nothing.
     ///
-    /// A global membarrier is a grace period of RCU, under which packets pass the filter. A kernel without it has
-    /// nothing to wait with.
+    /// A global membarrier is a grace period of RCU, under which packets pass the filter. A kernel without it
+    /// has nothing to wait with.
     pub fn settle(&mut self) {
         if std::mem::take(&mut self.unsettled) {
             let _ = membarrier(MembarrierCommand::Global);
@@ -260,8 +261,8 @@ impl Filter {
     }
 }
 
-/// A name that every kernel and `nft` take: letters, digits, `-`, `_` and `.`, at most 31 of them. One that had to
-/// be changed or cut ends with a hash, so that two names stay two.
+/// A name that every kernel and `nft` take: letters, digits, `-`, `_` and `.`, at most 31 of them. One that
+/// had to be changed or cut ends with a hash, so that two names stay two.
 fn kernel_name(prefix: &str, wished: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let room = MAX_NAME.saturating_sub(prefix.len());

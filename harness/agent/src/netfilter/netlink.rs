@@ -1,9 +1,9 @@
 //! The conversation with the kernel: a batch and its acknowledgement, a dump and its end.
 //!
-//! The kernel works on a message while it is being sent, so every answer waits in the socket's buffer when `send`
-//! returns; the time limit is for kernels that are not as we know them. Answers are recognised by their sequence
-//! number, and only those that the kernel itself sent count: an answer to an earlier request, or a message from
-//! another process, is passed over. Everything read is bounded and may be anything.
+//! The kernel works on a message while it is being sent, so every answer waits in the socket's buffer when
+//! `send` returns; the time limit is for kernels that are not as we know them. Answers are recognised by
+//! their sequence number, and only those that the kernel itself sent count: an answer to an earlier request,
+//! or a message from another process, is passed over. Everything read is bounded and may be anything.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -61,7 +61,10 @@ pub enum NetlinkError {
     #[error("speak to the kernel's packet filter: {0}")]
     Socket(#[from] Errno),
     /// No answer.
-    #[error("hear from the kernel's packet filter within {} s; what is in force is unknown", PATIENCE.as_secs())]
+    #[error(
+        "hear from the kernel's packet filter within {} s; what is in force is unknown",
+        PATIENCE.as_secs()
+    )]
     Silent,
     /// An answer of which a part is missing.
     #[error("read the packet filter: an answer was cut off; what is in force is unknown")]
@@ -433,8 +436,8 @@ mod tests {
         let lacks = NetlinkError::of(Errno::NOENT.raw_os_error(), &step, false);
         assert_eq!(
             lacks.to_string(),
-            "make a rule that answers with a reset: the kernel lacks nft_reject_inet; load it on the engine's host \
-             (`modprobe nft_reject_inet`)"
+            "make a rule that answers with a reset: the kernel lacks nft_reject_inet; load it on the \
+             engine's host (`modprobe nft_reject_inet`)"
         );
         let denied = NetlinkError::of(Errno::PERM.raw_os_error(), &step, true);
         assert!(denied.to_string().contains("NET_ADMIN"), "{denied}");

@@ -1,8 +1,8 @@
 //! What is said to `nf_tables`: tables, chains, rules and the expressions that rules are made of.
 //!
-//! A rule is a list of expressions on one register: load something, compare it (the rule ends when the comparison
-//! fails), act. The forms are those that `nft --debug=netlink` shows for the same rules; the tests hold them
-//! against its bytes.
+//! A rule is a list of expressions on one register: load something, compare it (the rule ends when the
+//! comparison fails), act. The forms are those that `nft --debug=netlink` shows for the same rules; the tests
+//! hold them against its bytes.
 
 use std::net::IpAddr;
 
@@ -286,8 +286,8 @@ impl<'a> Batch<'a> {
         self.writer.message(kind, flag::REQUEST | flags, 0, (FAMILY_INET, 0), body);
     }
 
-    /// Ends the batch, whose opening gets this sequence number and each change the next one: its bytes, and what
-    /// the numbers stand for. The last change asks to be acknowledged; errors come unasked.
+    /// Ends the batch, whose opening gets this sequence number and each change the next one: its bytes, and
+    /// what the numbers stand for. The last change asks to be acknowledged; errors come unasked.
     pub(super) fn finish(mut self, first: u32) -> (Writer, Vec<Step>) {
         let mut sequence = first;
         for (position, _) in &self.steps {

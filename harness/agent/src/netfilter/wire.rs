@@ -1,8 +1,9 @@
 //! Netlink's form: messages of attributes, written and read.
 //!
 //! A message is a header of 16 bytes in the machine's byte order, `nfnetlink`'s own header of 4 bytes, and
-//! attributes; an attribute is its length and kind (the machine's order), its value (the network's), and padding
-//! to 4 bytes. Reading takes any bytes: what is cut off, overlong or overlapping is [`Malformed`], never a panic.
+//! attributes; an attribute is its length and kind (the machine's order), its value (the network's), and
+//! padding to 4 bytes. Reading takes any bytes: what is cut off, overlong or overlapping is [`Malformed`],
+//! never a panic.
 
 /// Length of a message's header.
 pub(super) const HEADER: usize = 16;

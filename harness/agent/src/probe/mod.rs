@@ -1,12 +1,12 @@
 //! Who reaches whom: datagrams between agents, under the same rules as the members' packets.
 //!
-//! Every agent sends two to each peer: a probe, which faults hit, and a control, which no fault hits. A probe that
-//! did not arrive shows something only beside a control that did. Each is a claim about one direction, so cuts of
-//! one way are seen as what they are.
+//! Every agent sends two to each peer: a probe, which faults hit, and a control, which no fault hits. A probe
+//! that did not arrive shows something only beside a control that did. Each is a claim about one direction,
+//! so cuts of one way are seen as what they are.
 //!
-//! A thread of its own takes datagrams in and stamps them; the stamp is the monotonic clock's, as is the sender's,
-//! and agents of a run share a kernel, so "took" is the difference. Datagrams of other runs, from addresses that
-//! are not the sender's, or older than a minute are not looked at.
+//! A thread of its own takes datagrams in and stamps them; the stamp is the monotonic clock's, as is the
+//! sender's, and agents of a run share a kernel, so "took" is the difference. Datagrams of other runs, from
+//! addresses that are not the sender's, or older than a minute are not looked at.
 
 mod datagram;
 mod rounds;
@@ -63,8 +63,8 @@ struct Shared {
 }
 
 impl Probes {
-    /// Opens both ports at all addresses and listens from then on. `wake` is nudged when something arrives that
-    /// was [awaited](Self::await_arrivals).
+    /// Opens both ports at all addresses and listens from then on. `wake` is nudged when something arrives
+    /// that was [awaited](Self::await_arrivals).
     pub(crate) fn open(
         run: &str,
         own: Peer,
@@ -123,8 +123,8 @@ impl Probes {
         rounds.answer(question, now_ns())
     }
 
-    /// Whether the main thread wants to hear of arrivals. To be said before [`Self::answer`] is asked, so that
-    /// nothing that arrives in between is missed.
+    /// Whether the main thread wants to hear of arrivals. To be said before [`Self::answer`] is asked, so
+    /// that nothing that arrives in between is missed.
     pub(crate) fn await_arrivals(&self, awaited: bool) {
         self.shared.awaited.store(awaited, Ordering::SeqCst);
     }

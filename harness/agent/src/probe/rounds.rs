@@ -1,7 +1,7 @@
 //! Which probes and controls of which round arrived. Pure.
 //!
-//! Agents learn of a round one after the other, so a round begins with whatever comes first, a datagram or the
-//! question for it. Only the newest rounds are kept: what is older than all of them is stale.
+//! Agents learn of a round one after the other, so a round begins with whatever comes first, a datagram or
+//! the question for it. Only the newest rounds are kept: what is older than all of them is stale.
 
 use std::collections::BTreeMap;
 

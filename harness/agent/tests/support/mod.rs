@@ -1,8 +1,8 @@
 //! Members in namespaces of their own, agents as their first processes, a switch between them.
 //!
 //! Nothing has a name on the machine: namespaces live as long as their processes, links as long as their
-//! namespaces, and every process ends when its standard input is closed or the test is. So a test that fails, or is
-//! killed, leaves nothing behind.
+//! namespaces, and every process ends when its standard input is closed or the test is. So a test that fails,
+//! or is killed, leaves nothing behind.
 
 #![allow(dead_code)] // Each test file uses another part of it.
 
@@ -330,8 +330,8 @@ impl Agent {
         Member { child, output }
     }
 
-    /// A command that starts another in the agent's namespaces. Its parent stays outside, and is a shell that waits
-    /// for no more than its end: `nsenter` itself would stop when its child does.
+    /// A command that starts another in the agent's namespaces. Its parent stays outside, and is a shell that
+    /// waits for no more than its end: `nsenter` itself would stop when its child does.
     pub(crate) fn enter(&self) -> Process {
         let mut command = Process::new("nsenter");
         command.args(["-t", &self.pid.to_string(), "-n", "-p", "-m", "--no-fork"]);
@@ -467,7 +467,8 @@ impl Room {
 /// Connects a process's network namespace to the switch.
 pub(crate) fn connect(switch: &Held, pid: u32, number: u8) {
     switch.run(&format!(
-        "ip link add port{number} type veth peer name eth0 netns {pid} && ip link set port{number} master br0 up"
+        "ip link add port{number} type veth peer name eth0 netns {pid} && ip link set port{number} master \
+            br0 up"
     ));
     let setup = format!(
         "ip link set lo up && ip addr add 10.77.0.{number}/24 dev eth0 && \

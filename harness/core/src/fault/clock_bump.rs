@@ -21,8 +21,8 @@ pub(super) const FAULT: Fault = Fault {
     aim,
 };
 
-/// The shortest and the longest shift of a clock. Jepsen draws 2 to the power of 2 to 18 milliseconds; what is
-/// below a tenth of a second is within what members forgive each other anyway.
+/// The shortest and the longest shift of a clock. Jepsen draws 2 to the power of 2 to 18 milliseconds; what
+/// is below a tenth of a second is within what members forgive each other anyway.
 const BUMP: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(262_144));
 
 fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
@@ -34,7 +34,8 @@ fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
     Some(scene.resolved(vec![target], action, Vec::new(), sentence))
 }
 
-/// A shift of the clock: as likely between 0.1 and 0.2 s as between 100 and 200 s, and as likely back as forth.
+/// A shift of the clock: as likely between 0.1 and 0.2 s as between 100 and 200 s, and as likely back as
+/// forth.
 fn draw_bump_ns(rng: &mut ChaCha8Rng) -> i64 {
     let (shortest, longest) = (BUMP.0.as_secs_f64(), BUMP.1.as_secs_f64());
     let seconds = shortest * (longest / shortest).powf(rng.random::<f64>());

@@ -1,8 +1,9 @@
-//! What is in force at a moment: the faults injected and not healed, and what follows from all of them together.
+//! What is in force at a moment: the faults injected and not healed, and what follows from all of them
+//! together.
 //!
-//! Faults that act at once are proven against this union and not each by itself: a probe that does not arrive may
-//! be another fault's doing, and so may one that still does not arrive when a cut was healed. Pure data; who
-//! changes it and when is the driver's.
+//! Faults that act at once are proven against this union and not each by itself: a probe that does not arrive
+//! may be another fault's doing, and so may one that still does not arrive when a cut was healed. Pure data;
+//! who changes it and when is the driver's.
 
 use std::collections::BTreeMap;
 
@@ -137,8 +138,8 @@ impl InForce {
 
     /// Whether a member, if it leads, must give up: it is gone, or no quorum of the voters is around it.
     pub fn deposes(&self, leader: MemberId, voters: &[MemberId]) -> bool {
-        let circle = topology::circle(leader, voters, &self.absent(), &|pair| self.severs(pair));
-        circle.len() < topology::quorum(voters.len())
+        let group = topology::group(leader, voters, &self.absent(), &|pair| self.severs(pair));
+        group.len() < topology::quorum(voters.len())
     }
 
     /// Who reaches whom by what is in force, where nothing was measured.
@@ -150,8 +151,8 @@ impl InForce {
         matrix
     }
 
-    /// Strikes those out of a measured matrix who are not there: probes go where the members would, whether or
-    /// not their processes run.
+    /// Strikes those out of a measured matrix who are not there: probes go where the members would, whether
+    /// or not their processes run.
     pub fn leave_out_absent(&self, matrix: &mut [Vec<Reach>], members: &[MemberId]) {
         let absent = self.absent();
         for (row, from) in matrix.iter_mut().zip(members) {

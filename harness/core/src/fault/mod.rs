@@ -1,10 +1,11 @@
 //! Faults: who is hit, what is done, and what follows from it.
 //!
-//! A kind of fault is a value, one file each, and a line in the list below: its name, its sentence, the mechanism that a cluster
-//! needs for it, the smallest ensemble on which it means anything, and its aim. The aim decides at the moment of injection
-//! whom it hits ([`scene`]), and makes of a shape of [`topology`] an [`action`] that a cluster carries out. Several faults
-//! may act at once: [`in_force`] is what follows from all of them together. The swarm of `harness sim` draws from the same
-//! catalogue, and what only a virtual world can do beside it ([`SwarmFault`]).
+//! A kind of fault is a value, one file each, and a line in the list below: its name, its sentence, the
+//! mechanism that a cluster needs for it, the smallest ensemble on which it means anything, and its aim. The
+//! aim decides at the moment of injection whom it hits ([`scene`]), and makes of a shape of [`topology`] an
+//! [`action`] that a cluster carries out. Several faults may act at once: [`in_force`] is what follows from
+//! all of them together. The swarm of `harness sim` draws from the same catalogue, and what only a virtual
+//! world can do beside it ([`SwarmFault`]).
 
 pub mod action;
 pub mod in_force;
@@ -125,8 +126,8 @@ impl Nemesis {
         self.0.loses_unsynced
     }
 
-    /// Decides whom a fault of this kind hits. `draw` decides what is left to chance, `turn` counts the faults of this kind.
-    /// None when nobody fits: it needs a leader and there is none, or nobody is left.
+    /// Decides whom a fault of this kind hits. `draw` decides what is left to chance, `turn` counts the
+    /// faults of this kind. None when nobody fits: it needs a leader and there is none, or nobody is left.
     #[must_use]
     pub fn resolve(self, draw: u64, turn: u64, scene: &Scene<'_>) -> Option<Resolved> {
         (self.0.aim)(&mut Draw::of(draw, turn, scene)?)

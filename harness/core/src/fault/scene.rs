@@ -1,8 +1,8 @@
 //! From a planned fault to members: who is hit is decided at the moment of injection, and recorded.
 //!
 //! Pure: the same draw on the same scene gives the same targets. A scene is more than the members' roles when
-//! faults overlap: a process that another fault holds dead or stopped is nobody's target, so that each fault stays
-//! what it says and can be proven and healed by itself.
+//! faults overlap: a process that another fault holds dead or stopped is nobody's target, so that each fault
+//! stays what it says and can be proven and healed by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -43,13 +43,14 @@ pub struct Resolved {
     pub action: Action,
     /// The fault in a few words: `partition n4 (leader) from n1 n2 n3 n5`.
     pub sentence: String,
-    /// The members that can still be served, all that is in force taken together; empty when no quorum remains.
+    /// The members that can still be served, all that is in force taken together; empty when no quorum
+    /// remains.
     pub majority_side: Vec<MemberId>,
-    /// The groups that it divides the members into, each of which must have clients for the run to show anything.
-    /// Empty when it divides none.
+    /// The groups that it divides the members into, each of which must have clients for the run to show
+    /// anything. Empty when it divides none.
     pub sides: Vec<Vec<MemberId>>,
-    /// Whether it takes the leader away from its quorum, by itself, so that a higher epoch must follow. Not the
-    /// kind decides this: a partition of halves does it when the leader is in the minority.
+    /// Whether it takes the leader away from its quorum, by itself, so that a higher epoch must follow. Not
+    /// the kind decides this: a partition of halves does it when the leader is in the minority.
     pub leader_fault: bool,
 }
 

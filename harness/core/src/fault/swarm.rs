@@ -1,7 +1,8 @@
 //! What the swarm of `harness sim` draws: nemeses of runs, and what only a virtual world can do.
 //!
-//! A swarm breaks whatever it comes upon, as often as it can, and is judged after every event, so it has a hand of its own
-//! and no schedule, no proofs and no healing that is waited for. The kinds and their names are the catalogue's.
+//! A swarm breaks whatever it comes upon, as often as it can, and is judged after every event, so it has a
+//! hand of its own and no schedule, no proofs and no healing that is waited for. The kinds and their names
+//! are the catalogue's.
 
 use runs::mechanism::Mechanism;
 
@@ -55,7 +56,8 @@ swarm! {
     PartitionLeader = Entry::Nemesis(Nemesis::PARTITION_LEADER);
     DeposeLeader = Virtual(
         "depose-leader",
-        "the leader stands still and reaches nobody, and goes on while it still does: it does not know that it was deposed"
+        "the leader stands still and reaches nobody, and goes on while it still does: it does not know that \
+            it was deposed"
     );
     PartitionOne = Entry::Nemesis(Nemesis::PARTITION_ONE);
     PartitionRing = Entry::Nemesis(Nemesis::PARTITION_RING);
@@ -70,14 +72,16 @@ swarm! {
         "partition-oneway-mute",
         "nobody hears the leader, and it hears everybody"
     );
-    PartitionRandom = VirtualCut("partition-random", "a random set of directions between pairs carries nothing");
+    PartitionRandom = VirtualCut("partition-random", "a random set of directions between pairs carries \
+        nothing");
     PartitionSwizzle = VirtualCut(
         "partition-swizzle",
         "pairs lose sight of each other one after the other, and find each other again in another order"
     );
     Reset = Virtual("reset", "connections of a random pair break, what was in flight is lost");
     SlowDisk = Virtual("slow-disk", "any member's disk becomes slow");
-    FailSync = Virtual("fail-sync", "a synchronization of any member's disk fails; its process ends, as it must");
+    FailSync = Virtual("fail-sync", "a synchronization of any member's disk fails; its process ends, as it \
+        must");
     FillDisk = Virtual("fill-disk", "any member's disk is full for a while");
     RotDisk = Virtual(
         "rot-disk",

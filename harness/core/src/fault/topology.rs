@@ -1,9 +1,9 @@
 //! The shapes that a network can be cut into, and what remains of a quorum in each. Pure.
 //!
-//! A cut is a set of directions, so who can talk with whom is decided pair by pair. What an ensemble can still do
-//! follows from one question only: is there a member that a quorum, itself included, can speak to *and* be heard
-//! by? A leader needs nothing else of its followers, and they need nothing of each other. The members around such
-//! a centre are its *circle*.
+//! A cut is a set of directions, so who can talk with whom is decided pair by pair. What an ensemble can
+//! still do follows from one question only: is there a member that a quorum, itself included, can speak to
+//! *and* be heard by? A leader needs nothing else of its followers, and they need nothing of each other. The
+//! members around such a centre are its *group*.
 //!
 //! - **Deaf**: nothing reaches the member, everybody hears it. A deaf leader goes on sending and gets no
 //!   acknowledgement; only it can know that something is wrong.
@@ -32,10 +32,10 @@ pub fn mute(target: MemberId, members: &[MemberId]) -> Vec<Pair> {
 
 /// Both directions between members that are no neighbours in a ring of this order.
 ///
-/// A majority is the member itself and half of the others, rounded up where there are odd ones out. Half of those
-/// lie on either side; when their number is odd the last one lies opposite. So all majorities have the same size,
-/// but where neither the members nor the neighbours of each can be paired off (3, 7, 11 members): there one
-/// member has a neighbour more.
+/// A majority is the member itself and half of the others, rounded up where there are odd ones out. Half of
+/// those lie on either side; when their number is odd the last one lies opposite. So all majorities have the
+/// same size, but where neither the members nor the neighbours of each can be paired off (3, 7, 11 members):
+/// there one member has a neighbour more.
 pub fn ring(order: &[MemberId]) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (at, from) in order.iter().enumerate() {
@@ -61,14 +61,14 @@ fn are_neighbours(one: usize, other: usize, size: usize) -> bool {
     if size.is_multiple_of(2) {
         return distance == half;
     }
-    // An odd ring has no opposite: the first half is paired with the second, and the last one, left over, with
-    // the one that lies as far behind.
+    // An odd ring has no opposite: the first half is paired with the second, and the last one, left over,
+    // with the one that lies as far behind.
     let (low, high) = (one.min(other), one.max(other));
     high - low == half && low < half || (high == size - 1 && low == half - 1)
 }
 
 /// The member itself and whoever it can talk with: both directions pass, and both are there.
-pub fn circle(
+pub fn group(
     centre: MemberId,
     members: &[MemberId],
     absent: &[MemberId],
@@ -84,8 +84,8 @@ pub fn circle(
     members.iter().copied().filter(talks).collect()
 }
 
-/// The members that can be served: those around the leader when it keeps a quorum of the voters, and otherwise
-/// whoever lies in the circle of a voter that could lead. Empty when nobody could.
+/// The members that can be served: those around the leader when it keeps a quorum of the voters, and
+/// otherwise whoever lies in the group of a voter that could lead. Empty when nobody could.
 pub fn majority_side(
     members: &[MemberId],
     voters: &[MemberId],
@@ -96,12 +96,12 @@ pub fn majority_side(
     let is_quorum = |around: &Vec<MemberId>| {
         around.iter().filter(|member| voters.contains(member)).count() >= quorum(voters.len())
     };
-    let circle = |centre: MemberId| circle(centre, members, absent, severs);
-    if let Some(around) = leader.map(circle).filter(is_quorum) {
+    let group = |centre: MemberId| group(centre, members, absent, severs);
+    if let Some(around) = leader.map(group).filter(is_quorum) {
         return around;
     }
-    let circles: Vec<Vec<MemberId>> = voters.iter().map(|centre| circle(*centre)).filter(is_quorum).collect();
-    members.iter().copied().filter(|member| circles.iter().any(|around| around.contains(member))).collect()
+    let groups: Vec<Vec<MemberId>> = voters.iter().map(|centre| group(*centre)).filter(is_quorum).collect();
+    members.iter().copied().filter(|member| groups.iter().any(|around| around.contains(member))).collect()
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
     }
 
     fn around(centre: MemberId, members: &[MemberId], severed: &[Pair]) -> Vec<MemberId> {
-        circle(centre, members, &[], &|pair| severed.contains(&pair))
+        group(centre, members, &[], &|pair| severed.contains(&pair))
     }
 
     #[test]
@@ -137,13 +137,13 @@ mod tests {
             let members = members(count);
             let severed = ring(&members);
             assert!(severed.iter().all(|pair| severed.contains(&pair.back())), "{count}: one-way");
-            let circles: Vec<Vec<MemberId>> =
+            let groups: Vec<Vec<MemberId>> =
                 members.iter().map(|member| around(*member, &members, &severed)).collect();
-            let distinct: BTreeSet<&Vec<MemberId>> = circles.iter().collect();
+            let distinct: BTreeSet<&Vec<MemberId>> = groups.iter().collect();
             assert_eq!(distinct.len(), members.len(), "{count}: two see the same majority");
             let majority = quorum(members.len());
-            let larger = circles.iter().filter(|around| around.len() == majority + 1).count();
-            let exact = circles.iter().filter(|around| around.len() == majority).count();
+            let larger = groups.iter().filter(|around| around.len() == majority + 1).count();
+            let exact = groups.iter().filter(|around| around.len() == majority).count();
             let odd_one_out = usize::from(count == 3 || count == 7);
             assert_eq!((exact, larger), (members.len() - odd_one_out, odd_one_out), "{count} members");
         }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_majority_side_is_the_leaders_circle_and_else_everybody_who_could_be_served() {
+    fn the_majority_side_is_the_leaders_group_and_else_everybody_who_could_be_served() {
         let members = members(5);
         let severed = ring(&members);
         let severs = |pair: Pair| severed.contains(&pair);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_deaf_or_mute_belongs_to_no_circle_but_its_own() {
+    fn who_is_deaf_or_mute_belongs_to_no_group_but_its_own() {
         let members = members(5);
         for severed in [deaf(MemberId(2), &members), mute(MemberId(2), &members)] {
             assert_eq!(around(MemberId(2), &members, &severed), [MemberId(2)]);

@@ -1,7 +1,7 @@
 //! When operations fall due.
 //!
-//! The moments are a Poisson process: the rate holds on average, and operations overlap as those of independent clients
-//! do, where an even beat at 2 ms each would make them almost sequential.
+//! The moments are a Poisson process: the rate holds on average, and operations overlap as those of
+//! independent clients do, where an even beat at 2 ms each would make them almost sequential.
 
 use std::time::Duration;
 

@@ -38,7 +38,8 @@ pub(super) struct Client {
     backoff_ns: u64,
     go_home_at: RunNs,
     place: Place,
-    /// The number of its process. One whose operation stays open is never heard of again, and another takes over.
+    /// The number of its process. One whose operation stays open is never heard of again, and another takes
+    /// over.
     pub(super) process: u64,
     /// It changes nothing.
     pub(super) only_reads: bool,

@@ -1,22 +1,24 @@
 //! What clients do: an open loop of operations over connections that move.
 //!
-//! Operations fall due at moments that do not depend on anybody ([`Arrivals`], [`Load::falls_due`]). Each client asks what to
-//! do at its own moment ([`Load::next`]) and is told one [`Step`]: send this, connect there, write that off, wait. Whoever is
-//! connected and free takes what fell due first. The drivers say what became of connections and operations, and see to it
-//! that clients ask in the order in which they became free, so that work goes round all of them, those beside a fault
-//! included.
+//! Operations fall due at moments that do not depend on anybody ([`Arrivals`], [`Load::falls_due`]). Each
+//! client asks what to do at its own moment ([`Load::next`]) and is told one [`Step`]: send this, connect
+//! there, write that off, wait. Whoever is connected and free takes what fell due first. The drivers say what
+//! became of connections and operations, and see to it that clients ask in the order in which they became
+//! free, so that work goes round all of them, those beside a fault included.
 //!
 //! The rules:
 //!
 //! - An operation is handed out once. What became of it is in the history; nothing is tried again.
-//! - An operation that nobody took within a client's patience is over before it began: it is handed out only to be written
-//!   down as never sent. Clients without a connection do that too, between two attempts.
-//! - An operation whose fate stays unknown retires its process: the client goes on under a number that nobody used.
-//! - A client tries one member after the other, home first, with a pause that grows; one that is away from home tries to go
-//!   there about once a second, so that there are clients on every member again soon after a fault.
-//! - Of every so many clients of a member one only reads. Answers come in the order of the questions, so behind a write
-//!   that can't be committed nothing is answered any more on its connection. Only a client that never writes can be told
-//!   something stale by a leader that was deposed and does not know.
+//! - An operation that nobody took within a client's patience is over before it began: it is handed out only
+//!   to be written down as never sent. Clients without a connection do that too, between two attempts.
+//! - An operation whose fate stays unknown retires its process: the client goes on under a number that nobody
+//!   used.
+//! - A client tries one member after the other, home first, with a pause that grows; one that is away from
+//!   home tries to go there about once a second, so that there are clients on every member again soon after a
+//!   fault.
+//! - Of every so many clients of a member one only reads. Answers come in the order of the questions, so
+//!   behind a write that can't be committed nothing is answered any more on its connection. Only a client
+//!   that never writes can be told something stale by a leader that was deposed and does not know.
 
 mod arrivals;
 mod client;
@@ -55,8 +57,8 @@ pub enum Step {
     Do(Due),
     /// Write this down as never sent, for this reason. No connection is needed.
     WriteOff(Due, &'static str),
-    /// Connect to a member, within [`CONNECT_PATIENCE_NS`]. Whoever is connected keeps that connection until the new one
-    /// stands; a driver that can't says first that it is lost.
+    /// Connect to a member, within [`CONNECT_PATIENCE_NS`]. Whoever is connected keeps that connection until
+    /// the new one stands; a driver that can't says first that it is lost.
     Connect(MemberId),
     /// Ask again at this moment, when something falls due, or when the connection is lost.
     Wait(Option<RunNs>),

@@ -12,8 +12,9 @@ use crate::proof::Proof;
 /// A lane, by its number from zero.
 pub type LaneId = usize;
 
-/// What a driver is to do. Whatever has a lane is answered once ([`Nemeses::answered`](super::Nemeses::answered)); the rest
-/// is done at once, in the order in which it is given.
+/// What a driver is to do. Whatever has a lane is answered once
+/// ([`Nemeses::answered`](super::Nemeses::answered)); the rest is done at once, in the order in which it is
+/// given.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Write this down. It must be on its way to the disk before anything else is begun.
@@ -29,8 +30,8 @@ pub enum Command {
     /// Take it back: [`Answer::Undone`].
     Undo(Undoing),
     /// Look until it is gone, or for as long as members may take to serve again ([`RECOVERY_PATIENCE_NS`]):
-    /// [`Answer::Looked`]. A member that ended by itself is not waited for: nobody starts it again. A further watch of the
-    /// same lane takes the place of this one, which is then not answered any more.
+    /// [`Answer::Looked`]. A member that ended by itself is not waited for: nobody starts it again. A further
+    /// watch of the same lane takes the place of this one, which is then not answered any more.
     ///
     /// [`RECOVERY_PATIENCE_NS`]: super::RECOVERY_PATIENCE_NS
     Watch(Look),
@@ -45,8 +46,8 @@ pub enum Answer {
     Stale,
     /// What a look showed, which is named by its version.
     Looked(u64, Proof),
-    /// It was taken back, and the driver was done with that at this moment; and what it saw of the fault at its end, where
-    /// there was anything to see.
+    /// It was taken back, and the driver was done with that at this moment; and what it saw of the fault at
+    /// its end, where there was anything to see.
     Undone(RunNs, Option<Proof>),
 }
 
@@ -80,7 +81,8 @@ impl Line {
     }
 }
 
-/// An injection: the line is written with the moment at which the driver begins, and nothing stands between the two.
+/// An injection: the line is written with the moment at which the driver begins, and nothing stands between
+/// the two.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Injection {
     /// Whose.

@@ -222,8 +222,8 @@ impl Lane {
         true
     }
 
-    /// Finds a target. Without overlap a leader is waited for by every fault, so that it is known who led; with
-    /// overlap only by those that need one, because others may have taken the quorum on purpose.
+    /// Finds a target. Without overlap a leader is waited for by every fault, so that it is known who led;
+    /// with overlap only by those that need one, because others may have taken the quorum on purpose.
     fn aim(
         &mut self,
         context: &mut Context<'_>,
@@ -290,8 +290,8 @@ impl Lane {
                 context.write_at(line(fault, FaultPhase::Injected, &resolved.targets, detail), at);
                 context.out.push_back(Command::Say(format!("{} {}", fault.id, resolved.sentence)));
                 let hold = fault.hold_ms * NS_PER_MS;
-                // With overlap a fault ends when its round has it end, so that others end before it or after it as
-                // drawn; one that had to wait for its target is held for half of its time at least.
+                // With overlap a fault ends when its round has it end, so that others end before it or after
+                // it as drawn; one that had to wait for its target is held for half of its time at least.
                 let end = if context.common.overlap {
                     (context.common.onset(fault) + hold).max(at + hold / 2)
                 } else {

@@ -1,9 +1,9 @@
 //! Who holds what: the one place that knows which faults are in force, and which are on their way in or out.
 //!
-//! Faults that act at once share members and the network, so two things have to be decided together. A target is
-//! resolved and reserved in one step, else two faults could take the same process. And a proof looks at the
-//! ensemble for some milliseconds, in which another fault may come or go: it is drawn up against the ledger as it
-//! stood, and counts as a refutation only when the ledger still stands like that afterwards.
+//! Faults that act at once share members and the network, so two things have to be decided together. A target
+//! is resolved and reserved in one step, else two faults could take the same process. And a proof looks at
+//! the ensemble for some milliseconds, in which another fault may come or go: it is drawn up against the
+//! ledger as it stood, and counts as a refutation only when the ledger still stands like that afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 

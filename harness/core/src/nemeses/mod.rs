@@ -1,26 +1,29 @@
 //! The nemeses at work: a fault is aimed, injected, proven, held, healed, and proven to be gone.
 //!
-//! One machine decides all of it, for local processes, for containers and for the virtual world. It knows no clock and no
-//! ensemble: a driver asks what to do ([`Nemeses::next`]), does it, and says what came of it and when. What was planned is
-//! in the [`Schedule`]; whom a fault hits is decided at the moment of its injection, by its kind and by what is in force.
+//! One machine decides all of it, for local processes, for containers and for the virtual world. It knows no
+//! clock and no ensemble: a driver asks what to do ([`Nemeses::next`]), does it, and says what came of it and
+//! when. What was planned is in the [`Schedule`]; whom a fault hits is decided at the moment of its
+//! injection, by its kind and by what is in force.
 //!
 //! The rules:
 //!
-//! - Faults of one lane follow each other. One begins only when the one before was seen to be gone, so that what is seen
-//!   belongs to it; one whose turn is past by then is written down as never injected.
-//! - Without overlap there is one lane, and a fault begins only when the load had its time after the one before, up to a
-//!   bound: what came of a fault is shown by the calm behind it, and a slow healing eats that up.
-//! - With overlap each nemesis has a lane of its own, and they meet in the ledger alone. A target is decided and
-//!   reserved in one step. Proofs are drawn up while nothing is on its way in or out, against all that is in force; one that
-//!   refutes counts only where the ledger still stands as it did when the look began. The health of the whole ensemble is
-//!   asked for by whoever is healed last.
+//! - Faults of one lane follow each other. One begins only when the one before was seen to be gone, so that
+//!   what is seen belongs to it; one whose turn is past by then is written down as never injected.
+//! - Without overlap there is one lane, and a fault begins only when the load had its time after the one
+//!   before, up to a bound: what came of a fault is shown by the calm behind it, and a slow healing eats that
+//!   up.
+//! - With overlap each nemesis has a lane of its own, and they meet in the ledger alone. A target is decided
+//!   and reserved in one step. Proofs are drawn up while nothing is on its way in or out, against all that is
+//!   in force; one that refutes counts only where the ledger still stands as it did when the look began. The
+//!   health of the whole ensemble is asked for by whoever is healed last.
 //! - A fault that was aimed while one member led is not injected if another does by then. It is aimed again.
 //! - While a member is gone that nobody killed, nothing is injected: a fault would no longer be what it says.
 //! - Whatever ends the run early, what was injected is healed ([`Nemeses::halt`]).
 //!
-//! **Precision.** What takes time comes before `asked`: waiting for a leader or for anybody to hit, and deciding. A driver
-//! stamps `asked` when it begins and `injected` when it is done, and nothing stands between them but the one call, so their
-//! distance is how precise the fault is; `verified` says how much later it was seen.
+//! **Precision.** What takes time comes before `asked`: waiting for a leader or for anybody to hit, and
+//! deciding. A driver stamps `asked` when it begins and `injected` when it is done, and nothing stands
+//! between them but the one call, so their distance is how precise the fault is; `verified` says how much
+//! later it was seen.
 
 mod command;
 mod lane;
@@ -147,7 +150,8 @@ impl Nemeses {
         self.out.pop_front()
     }
 
-    /// When to ask again though nothing happened meanwhile. Ask too when members have said something, and after every answer.
+    /// When to ask again though nothing happened meanwhile. Ask too when members have said something, and
+    /// after every answer.
     #[must_use]
     pub fn wake(&self, now: RunNs) -> Option<RunNs> {
         self.lanes.iter().filter_map(|lane| lane.wake(&self.common, now)).min()

@@ -1,22 +1,24 @@
-//! One run, from its first operation to its last: what comes after what, how long anything may take, and what ends it early.
+//! One run, from its first operation to its last: what comes after what, how long anything may take, and what
+//! ends it early.
 //!
 //! The members serve when a run begins, and the machine goes through its phases in order:
 //!
 //! 1. **Set-up.** Every key is made, at the first member.
-//! 2. **Work.** Clients are let in, operations fall due, nemeses break members ([`crate::nemeses`]), until the time limit.
+//! 2. **Work.** Clients are let in, operations fall due, nemeses break members ([`crate::nemeses`]), until
+//!    the time limit.
 //! 3. **Healing.** What is in force is healed; clients work on meanwhile.
-//! 4. **Showing.** The load goes on, up to a bound, until enough succeeded since the last fault to tell that the ensemble
-//!    recovered from it: a fault that was slow to heal leaves little of the time limit, and a run that ends there has shown
-//!    nothing.
+//! 4. **Showing.** The load goes on, up to a bound, until enough succeeded since the last fault to tell that
+//!    the ensemble recovered from it: a fault that was slow to heal leaves little of the time limit, and a
+//!    run that ends there has shown nothing.
 //! 5. **Leaving.** Nothing falls due any more; clients end what is under way, and leave.
 //! 6. **Settling.** All members are to serve again.
-//! 7. **Reading.** Every member that serves is read a last time, again and again until what is read is settled: an operation
-//!    whose fate was unknown may still take effect, and sessions may still expire. Members that do not serve are left out;
-//!    what those that do have lost is lost in any case.
+//! 7. **Reading.** Every member that serves is read a last time, again and again until what is read is
+//!    settled: an operation whose fate was unknown may still take effect, and sessions may still expire.
+//!    Members that do not serve are left out; what those that do have lost is lost in any case.
 //!
-//! An interrupt, or a violation that is to end the run, ends the work at once ([`Run::end_early`]): what is in force is
-//! healed all the same, and there is nothing more to show. After an interrupt members have less time to serve: somebody
-//! waits.
+//! An interrupt, or a violation that is to end the run, ends the work at once ([`Run::end_early`]): what is
+//! in force is healed all the same, and there is nothing more to show. After an interrupt members have less
+//! time to serve: somebody waits.
 
 use std::collections::VecDeque;
 
@@ -28,7 +30,8 @@ use runs::views;
 use crate::nemeses::{self, Nemeses, Sight};
 use crate::schedule::Schedule;
 
-/// How long the load may go on beyond the time limit to show what became of the ensemble after its last fault.
+/// How long the load may go on beyond the time limit to show what became of the ensemble after its last
+/// fault.
 const AFTERMATH_NS: RunNs = 5_000 * NS_PER_MS;
 /// How long members may take to serve again after the work.
 const SETTLING_PATIENCE_NS: RunNs = 20_000 * NS_PER_MS;
@@ -48,7 +51,8 @@ pub enum Command {
     OpenLoad(RunNs, RunNs),
     /// Nothing falls due any more, while clients work on.
     EndArrivals,
-    /// Nothing falls due, and no client takes a further operation. Answer with [`Run::clients_left`] when all are gone.
+    /// Nothing falls due, and no client takes a further operation. Answer with [`Run::clients_left`] when all
+    /// are gone.
     CloseLoad,
     /// Read these members a last time. Answer with [`Run::was_read`].
     Read(Vec<MemberId>),
@@ -86,7 +90,8 @@ pub enum Phase {
 pub struct Terms {
     /// For how long the load and the nemeses are at work, in ns.
     pub time_limit_ns: RunNs,
-    /// How much longer last reads may take for sessions that were left to expire, in ns; zero where there are none.
+    /// How much longer last reads may take for sessions that were left to expire, in ns; zero where there are
+    /// none.
     pub expiry_ns: RunNs,
     /// Whom nemeses act on.
     pub nemeses: nemeses::Terms,
@@ -264,7 +269,8 @@ impl Run {
         self.out.push_back(Command::Read(self.readers.clone()));
     }
 
-    /// When to ask again though nothing happened meanwhile. Ask too when members have said something, and after every answer.
+    /// When to ask again though nothing happened meanwhile. Ask too when members have said something, and
+    /// after every answer.
     #[must_use]
     pub fn wake(&self, now: RunNs) -> Option<RunNs> {
         let own = match self.phase {

@@ -1,5 +1,5 @@
-//! The rules of the machines, one script each, in virtual time. `UPDATE_GOLDENFILES=1` writes what is told now into the
-//! scripts.
+//! The rules of the machines, one script each, in virtual time. `UPDATE_GOLDENFILES=1` writes what is told
+//! now into the scripts.
 
 mod load;
 mod nemeses;

@@ -1,11 +1,12 @@
 //! The rules of the nemeses, one script each, in virtual time.
 //!
-//! A script begins with `begin members=N [observers=N] [interval=MS] [overlap]` and names the faults to come with
-//! `fault KIND at=MS [hold=MS]`. `at MS` moves the clock. `next` has everything done whose time has come, and tells what the
-//! driver is to do. A driver's answers are `injected LANE`, `stale LANE`, `proven LANE`, `refuted LANE`, `undone LANE
-//! [crossed]` and `failed LANE`; a look is answered by the version of the latest one, or of the one before with `old`.
-//! `leader n1 [EPOCH]`, `nobody-leads`, `down n1`, `up n1`, `shown` and `not-shown` say what is seen of members and load.
-//! `halt` ends the run early, `wake` tells when there is something to do, and whether all is over.
+//! A script begins with `begin members=N [observers=N] [interval=MS] [overlap]` and names the faults to come
+//! with `fault KIND at=MS [hold=MS]`. `at MS` moves the clock. `next` has everything done whose time has
+//! come, and tells what the driver is to do. A driver's answers are `injected LANE`, `stale LANE`, `proven
+//! LANE`, `refuted LANE`, `undone LANE [crossed]` and `failed LANE`; a look is answered by the version of the
+//! latest one, or of the one before with `old`. `leader n1 [EPOCH]`, `nobody-leads`, `down n1`, `up n1`,
+//! `shown` and `not-shown` say what is seen of members and load. `halt` ends the run early, `wake` tells when
+//! there is something to do, and whether all is over.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -1,7 +1,8 @@
 //! What a mutant does in the place where it does it, one golden script each.
 //!
-//! The scripts are of the form that `node/core/tests/rules` has, with its commands; `kind=NAME` makes a member a mutant.
-//! `UPDATE_GOLDENFILES=1 cargo test -p harness-mutants --test rules` writes the outputs anew: read the difference.
+//! The scripts are of the form that `node/core/tests/rules` has, with its commands; `kind=NAME` makes a
+//! member a mutant. `UPDATE_GOLDENFILES=1 cargo test -p harness-mutants --test rules` writes the outputs
+//! anew: read the difference.
 
 #[path = "../../../../node/core/tests/rules/clients.rs"]
 mod clients;

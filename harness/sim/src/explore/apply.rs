@@ -140,8 +140,8 @@ impl<F: Factory, const N: usize> World<F, N> {
         }
     }
 
-    /// Time passes at a member until something comes of it: for one that looks, until it has waited long enough for
-    /// better votes; for others, until they give somebody up.
+    /// Time passes at a member until something comes of it: for one that looks, until it has waited long
+    /// enough for better votes; for others, until they give somebody up.
     fn run_out(&mut self, at: Place) -> Changed {
         let looking = self.hosts[at].role == Role::Looking;
         let ticks = if looking { TICKS_TO_SETTLE } else { TICKS_TO_RUN_OUT };
@@ -199,7 +199,8 @@ impl<F: Factory, const N: usize> World<F, N> {
         }
     }
 
-    /// The oracle: the others vote for the same, whoever that is, so that the member believes that it is decided.
+    /// The oracle: the others vote for the same, whoever that is, so that the member believes that it is
+    /// decided.
     fn elect(&mut self, at: Place, leader: Place) -> Finding {
         let Some(member) = &self.hosts[at].member else { return Ok(()) };
         let status = member.member().status();
@@ -233,7 +234,8 @@ impl<F: Factory, const N: usize> World<F, N> {
 
     // Quorum connections.
 
-    /// Both ends learn of a connection in one transition: the acceptor says nothing before the dialler has spoken.
+    /// Both ends learn of a connection in one transition: the acceptor says nothing before the dialler has
+    /// spoken.
     fn dial(&mut self, from: Place, to: Place) -> Finding {
         self.host(from).dials[to] -= 1;
         let leader = server(to);

@@ -164,7 +164,8 @@ impl<F: Factory, const N: usize> World<F, N> {
             return Err((Rule::PrefixConsistency, sentence));
         }
         let first = entries.first().map_or(status.last_applied, node_wire::txn::Entry::zxid);
-        // What lies before the journal is in the tree's snapshot, which ends at the place before its first entry.
+        // What lies before the journal is in the tree's snapshot, which ends at the place before its first
+        // entry.
         let known = self.ghost.committed.partition_point(|committed| {
             if applied == 0 { committed.mark.0 <= status.last_applied } else { committed.mark.0 < first }
         });

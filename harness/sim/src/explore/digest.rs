@@ -1,7 +1,7 @@
 //! States as numbers of 64 bits: what the set of visited states keeps of them.
 //!
-//! Two different states with one number would hide what lies behind the second. Among n states the odds that any
-//! pair collides are about n²/2⁶⁵: one in 37,000 for thirty million.
+//! Two different states with one number would hide what lies behind the second. Among n states the odds that
+//! any pair collides are about n²/2⁶⁵: one in 37,000 for thirty million.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hash, Hasher};

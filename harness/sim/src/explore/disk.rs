@@ -1,7 +1,7 @@
 //! A disk without bytes: what is durable, and what waits in the store's one queue.
 //!
-//! A crash keeps some prefix of the queue: each prefix is a successor of its own. A torn write needs none, because
-//! recovery cuts it. A truncation under way may have cut a part of what it was to cut.
+//! A crash keeps some prefix of the queue: each prefix is a successor of its own. A torn write needs none,
+//! because recovery cuts it. A truncation under way may have cut a part of what it was to cut.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -101,8 +101,8 @@ impl Hash for Durable {
     }
 }
 
-/// How much of the queue a crash leaves: so many operations, and so many entries of what the next one, a truncation,
-/// was to cut.
+/// How much of the queue a crash leaves: so many operations, and so many entries of what the next one, a
+/// truncation, was to cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     pub(super) operations: usize,

@@ -1,48 +1,50 @@
 //! Every interleaving of a few members, three mostly, up to a bound.
 //!
-//! The simulator samples long worlds; this module enumerates short ones. Nothing is drawn here: from each state every
-//! transition is taken that is possible, and each new state is judged by the same rules. What is explored is the real
-//! [`node_core::Member`], not a model of it. What lies around it is as small as it can be: first-in-first-out wires,
-//! disks that are a durable part and a queue, no bytes, no time.
+//! The simulator samples long worlds; this module enumerates short ones. Nothing is drawn here: from each
+//! state every transition is taken that is possible, and each new state is judged by the same rules. What is
+//! explored is the real [`node_core::Member`], not a model of it. What lies around it is as small as it can
+//! be: first-in-first-out wires, disks that are a durable part and a queue, no bytes, no time.
 //!
-//! **Models.** *Election* is fast leader election alone: nobody answers a dial. *Zab* is discovery, synchronization
-//! and the broadcast of a session or two, with an oracle in the place of elections: it tells any member that looks
-//! that anybody leads, itself included, whether or not that makes sense. So it covers every outcome that any election
-//! could have: elections are a matter of liveness only, and safety must not depend on them. *Whole* is both.
+//! **Models.** *Election* is fast leader election alone: nobody answers a dial. *Zab* is discovery,
+//! synchronization and the broadcast of a session or two, with an oracle in the place of elections: it tells
+//! any member that looks that anybody leads, itself included, whether or not that makes sense. So it covers
+//! every outcome that any election could have: elections are a matter of liveness only, and safety must not
+//! depend on them. *Whole* is both.
 //!
-//! **Changes.** In some starts of *Election* a change of the ensemble stands in the logs of some members, whose fate is open.
-//! What they have logged, they need quorums of; what others have logged, they hear of by votes. All memberships are such
-//! that the members are a quorum of them, or can be one of what rules.
+//! **Changes.** In some starts of *Election* a change of the ensemble stands in the logs of some members,
+//! whose fate is open. What they have logged, they need quorums of; what others have logged, they hear of by
+//! votes. All memberships are such that the members are a quorum of them, or can be one of what rules.
 //!
-//! **Bounds.** Crashes, time-outs, losses of connections, decisions of the oracle and proposals come out of budgets.
-//! Deliveries, dials, disks and restarts do not: the search ends because there is nothing left to happen, and then
-//! it has seen all of it. [`Explored::exhausted`] says so.
+//! **Bounds.** Crashes, time-outs, losses of connections, decisions of the oracle and proposals come out of
+//! budgets. Deliveries, dials, disks and restarts do not: the search ends because there is nothing left to
+//! happen, and then it has seen all of it. [`Explored::exhausted`] says so.
 //!
-//! **Time.** Members have no common clock. A member's time stands still until a transition lets it run out: until it
-//! has waited for better votes, or gives its leader or its followers up. When, compared with everything else, is
-//! open. PINGs are left out: all they do is to put off such a time-out.
+//! **Time.** Members have no common clock. A member's time stands still until a transition lets it run out:
+//! until it has waited for better votes, or gives its leader or its followers up. When, compared with
+//! everything else, is open. PINGs are left out: all they do is to put off such a time-out.
 //!
-//! **Left out.** Only the wait for better votes is explored of a member that looks: that it tells its vote again, and
-//! gives up connections that came too early, happens in the fair course alone. A driver may replace a vote that has not
-//! left yet by a newer one; here every vote arrives. A dial is answered or refused, or waits; it does not fail by
-//! itself while its target lives. No snapshots are taken, though members may begin with one. The simulator has all
-//! of it.
+//! **Left out.** Only the wait for better votes is explored of a member that looks: that it tells its vote
+//! again, and gives up connections that came too early, happens in the fair course alone. A driver may
+//! replace a vote that has not left yet by a newer one; here every vote arrives. A dial is answered or
+//! refused, or waits; it does not fail by itself while its target lives. No snapshots are taken, though
+//! members may begin with one. The simulator has all of it.
 //!
-//! **Reduction.** Three, each sound. What a store has finished shows only when somebody waits for it, and a crash may
-//! keep any prefix of the queue anyway, so the queue moves on from one operation that is waited for to the next. Both
-//! ends of a dialled connection learn of it in one transition, because all that the acceptor does before the
-//! dialler speaks is to close it. Absolute time, tickets and the operations behind them are left out of a state's fingerprint. There is no
-//! reduction by commuting deliveries: any message may find its receiver in another role, so little commutes for
-//! certain.
+//! **Reduction.** Three, each sound. What a store has finished shows only when somebody waits for it, and a
+//! crash may keep any prefix of the queue anyway, so the queue moves on from one operation that is waited for
+//! to the next. Both ends of a dialled connection learn of it in one transition, because all that the
+//! acceptor does before the dialler speaks is to close it. Absolute time, tickets and the operations behind
+//! them are left out of a state's fingerprint. There is no reduction by commuting deliveries: any message may
+//! find its receiver in another role, so little commutes for certain.
 //!
-//! **Why not the stateright crate.** A state here is three members of some kilobytes each, of which a transition
-//! touches one or two: they are shared between states, and only a number of 64 bits is kept of each. Disks with
-//! crashes in any prefix, budgets and a judgement of quiet states by a fair course would all have had to be told to
-//! it; what was left is a depth-first search of a page.
+//! **Why not the stateright crate.** A state here is three members of some kilobytes each, of which a
+//! transition touches one or two: they are shared between states, and only a number of 64 bits is kept of
+//! each. Disks with crashes in any prefix, budgets and a judgement of quiet states by a fair course would all
+//! have had to be told to it; what was left is a depth-first search of a page.
 //!
-//! **Quiet states.** Where votes are real, a state in which nothing is bound to happen any more is judged twice.
-//! Without a fault on the way to it, everybody must follow the best vote. In any case a fair course from there, with
-//! clocks that run alike and nothing lost, must lead to one leader that all follow within a bound: no deadlock.
+//! **Quiet states.** Where votes are real, a state in which nothing is bound to happen any more is judged
+//! twice. Without a fault on the way to it, everybody must follow the best vote. In any case a fair course
+//! from there, with clocks that run alike and nothing lost, must lead to one leader that all follow within a
+//! bound: no deadlock.
 
 mod apply;
 mod checks;
@@ -164,7 +166,8 @@ pub struct Explored {
     pub quiet: u64,
     /// The longest path.
     pub deepest: usize,
-    /// True when every state within the bounds was visited. Not when a promise was broken: that ends the search.
+    /// True when every state within the bounds was visited. Not when a promise was broken: that ends the
+    /// search.
     pub exhausted: bool,
     /// The first broken promise.
     pub violation: Option<Counterexample>,

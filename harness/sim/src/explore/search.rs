@@ -123,7 +123,8 @@ impl<F: Factory, const N: usize> Search<F, N> {
     /// Looks at a new state.
     fn frame(&mut self, world: World<F, N>) -> Result<Frame<F, N>, (Rule, String)> {
         let mut left = world.enabled();
-        // Taken from the end: what is bound to happen first, so that the paths to a violation have few faults.
+        // Taken from the end: what is bound to happen first, so that the paths to a violation have few
+        // faults.
         left.reverse();
         if !left.iter().any(|transition| transition.is_bound_to_happen()) {
             self.explored.quiet += 1;

@@ -1,13 +1,14 @@
 //! A path that breaks a promise, made as short as leaving things out can make it.
 //!
-//! The first path that a depth-first search finds wanders. Runs of transitions are left out, long runs first, then
-//! any two, as long as what remains is a path that breaks the same promise. In the end no transition and no two (a
-//! crash and its restart, say) can be left out.
+//! The first path that a depth-first search finds wanders. Runs of transitions are left out, long runs first,
+//! then any two, as long as what remains is a path that breaks the same promise. In the end no transition and
+//! no two (a crash and its restart, say) can be left out.
 
 use super::transition::Transition;
 use crate::outcome::Rule;
 
-/// Paths longer than this are not tried without any two of their transitions: that takes the square of their length.
+/// Paths longer than this are not tried without any two of their transitions: that takes the square of their
+/// length.
 const MAX_FOR_PAIRS: usize = 150;
 
 /// A way from a start to a state that breaks a promise.

@@ -1,7 +1,7 @@
 //! Histories that members begin with: each could have come about by the protocol, with these epochs.
 //!
-//! In some a change of the ensemble was left unfinished by a leader that is gone for good, and not all members have it in
-//! their logs. Those are for elections alone.
+//! In some a change of the ensemble was left unfinished by a leader that is gone for good, and not all
+//! members have it in their logs. Those are for elections alone.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use node_wire::txn::{Entry, Txn, TxnHeader};
 
 use super::Model;
 use super::disk::{Durable, Mark, mark};
-use crate::scout::server_line;
+use crate::watcher::server_line;
 
 /// What every member begins with, and what is known to be committed of it.
 #[derive(Clone, Debug)]
@@ -113,7 +113,8 @@ fn proposed() -> Start {
     start([disk(1, 1, &[(1, 1), (1, 2)]), disk(1, 1, &[(1, 1)]), disk(0, 0, &[])], &[(1, 1)])
 }
 
-/// Two leaders each left a proposal that nobody else has: the older one has the smaller id and the longer log.
+/// Two leaders each left a proposal that nobody else has: the older one has the smaller id and the longer
+/// log.
 fn diverged() -> Start {
     let second = disk(2, 2, &[(1, 1), (2, 1)]);
     start([disk(1, 1, &[(1, 1), (1, 2), (1, 3)]), second, disk(2, 2, &[(1, 1)])], &[(1, 1)])
@@ -130,7 +131,8 @@ fn snapshots() -> Start {
     start([longer, with_snapshot(disk(1, 1, &[(1, 1)]), 1), disk(0, 0, &[])], &[(1, 1)])
 }
 
-/// Of 1, 2 and 9, which is gone, 1 has in its log that 3 joins, and 3 has it; 2 has not. All three are needed.
+/// Of 1, 2 and 9, which is gone, 1 has in its log that 3 joins, and 3 has it; 2 has not. All three are
+/// needed.
 fn joining() -> Start {
     let old = || disk(1, 1, &[(1, 1)]);
     changing([proposing(old(), 1, 2), old(), proposing(old(), 1, 2)], &[1, 2, 9])
@@ -154,7 +156,8 @@ fn lost() -> Start {
     changing([proposing(disk(1, 1, log), 1, 3), disk(2, 2, log), disk(1, 1, log)], &[1, 2, 3])
 }
 
-/// Two leaders each left a change that nobody else has: 1 that 8 and 9 join, which are gone, 3 later that it stays.
+/// Two leaders each left a change that nobody else has: 1 that 8 and 9 join, which are gone, 3 later that it
+/// stays.
 fn divided() -> Start {
     let log = &[(1, 1), (1, 2)];
     changing(
@@ -164,7 +167,8 @@ fn divided() -> Start {
 }
 
 impl Start {
-    /// As an ensemble of another size begins: the fourth member is as the second, which holds all that is committed.
+    /// As an ensemble of another size begins: the fourth member is as the second, which holds all that is
+    /// committed.
     pub(super) fn for_members(mut self, members: usize) -> Self {
         let second = self.disks[1].clone();
         self.disks.resize(members, second);

@@ -1,7 +1,7 @@
 //! What can happen next.
 //!
-//! Deliveries, disks and restarts happen sooner or later; faults, elections by the oracle and clients happen or not,
-//! as long as the budget lasts.
+//! Deliveries, disks and restarts happen sooner or later; faults, elections by the oracle and clients happen
+//! or not, as long as the budget lasts.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! The world of an exploration: a few members, what is between them and under them, and nothing else.
 //!
-//! It is small so that it can be copied at every transition: a member that a transition does not touch is shared.
-//! There is no time in it. A member's clock moves only when a transition says so.
+//! It is small so that it can be copied at every transition: a member that a transition does not touch is
+//! shared. There is no time in it. A member's clock moves only when a transition says so.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -23,8 +23,8 @@ use super::place::{MAX_MEMBERS, Place, server};
 use super::starts::{self, Start};
 use super::{Bounds, Model};
 
-/// The silence after which members give each other up. The members of an exploration have no common time, so only
-/// its proportion to the time-outs that are fixed in the core means anything.
+/// The silence after which members give each other up. The members of an exploration have no common time, so
+/// only its proportion to the time-outs that are fixed in the core means anything.
 const PEER_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// As the core's configuration wants it: bounds session time-outs and the taking over of a history.
@@ -34,8 +34,8 @@ const TICK_TIME: Duration = Duration::from_millis(100);
 const INIT_LIMIT: u32 = 5;
 const SYNC_LIMIT: u32 = 5;
 
-/// A vote as it travels: a notification without what the core never looks at, or what all know. What the log of its
-/// candidate proposes stands for itself by its version.
+/// A vote as it travels: a notification without what the core never looks at, or what all know. What the log
+/// of its candidate proposes stands for itself by its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Vote {
     pub(super) state: PeerState,
@@ -127,7 +127,8 @@ pub(super) struct Conn {
     /// Names it for ever: who dialled, and which of its dials it was.
     pub(super) number: u64,
     pub(super) ends: [End; 2],
-    /// False once it broke. What was sent before may still arrive, or may not: each end learns of it at any moment.
+    /// False once it broke. What was sent before may still arrive, or may not: each end learns of it at any
+    /// moment.
     pub(super) sound: bool,
 }
 

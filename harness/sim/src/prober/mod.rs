@@ -1,15 +1,16 @@
 //! Probers: clients that try what the law says.
 //!
-//! Workloads ask what a service asks all day. A prober has some nodes for itself and tries the rest: lists that let some in
-//! and others not, versions that are checked and changed in one breath, multis that name a node twice and are refused,
-//! children that come while their parent goes, syncs among writes that nobody waits for, watches that reach deep. It asks
-//! in batches, without waiting for answers within one, though it may pause before a sync: then others write between what it asked
-//! and what it asks. It moves, proves to be somebody else, and is rude: half of a password, paths
-//! that are none, requests behind the end of its session or before its beginning, hanging up with everything under way.
+//! Workloads ask what a service asks all day. A prober has some nodes for itself and tries the rest: lists
+//! that let some in and others not, versions that are checked and changed in one breath, multis that name a
+//! node twice and are refused, children that come while their parent goes, syncs among writes that nobody
+//! waits for, watches that reach deep. It asks in batches, without waiting for answers within one, though it
+//! may pause before a sync: then others write between what it asked and what it asks. It moves, proves to be
+//! somebody else, and is rude: half of a password, paths that are none, requests behind the end of its
+//! session or before its beginning, hanging up with everything under way.
 //!
 //! [`probe`] is what it can ask, in words and as requests. What it must be told is the law's business
-//! ([`crate::judge`]); a prober only remembers versions, so that it guesses well. Probers are drawn by dice of their own, behind
-//! all other clients: worlds without them are what they were.
+//! ([`crate::invariants`]); a prober only remembers versions, so that it guesses well. Probers are drawn by
+//! dice of their own, behind all other clients: worlds without them are what they were.
 
 mod probe;
 
@@ -18,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use node_wire::client::ErrorCode;
 use node_wire::ids::Zxid;
 
-use crate::judge::Told;
+use crate::invariants::Told;
 use harness_world::dice::{Chance, Dice, HALF};
 use probe::{Forgery, Kind, Rights};
 use probe::{NO_PATHS, ODD};
@@ -90,7 +91,8 @@ impl Prober {
         Self { only: true, ..Self::default() }
     }
 
-    /// Another connection: nothing is proven there, and nothing is under way. True when the end of the session was.
+    /// Another connection: nothing is proven there, and nothing is under way. True when the end of the
+    /// session was.
     pub(crate) fn moves(&mut self) -> bool {
         let ending = self.open.iter().any(|open| open.probe == Probe::Close);
         self.open.clear();
@@ -353,7 +355,8 @@ fn one_of<T: Copy>(dice: &mut Dice, all: &[T]) -> T {
     all[dice.index(all.len())]
 }
 
-/// A list that is accepted, the open one more often than others: below a list that shuts everybody out little happens.
+/// A list that is accepted, the open one more often than others: below a list that shuts everybody out little
+/// happens.
 fn sound(dice: &mut Dice) -> Rights {
     if dice.chance(HALF) { Rights::Open } else { one_of(dice, &Rights::ALL[..Rights::SOUND]) }
 }

@@ -1,7 +1,7 @@
 //! What a prober asks for: in words, and as a request.
 //!
-//! A place is relative to the prober's own node, `.` is that node itself, and `!3` is one of the [`ODD`] paths. A list is
-//! one of [`Rights`], a version is a number, -1 for any.
+//! A place is relative to the prober's own node, `.` is that node itself, and `!3` is one of the [`ODD`]
+//! paths. A list is one of [`Rights`], a version is a number, -1 for any.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use node_wire::client::{
 use node_wire::credentials::digest_identity;
 use node_wire::jute::Writer;
 
-use crate::judge::{Look, PROBED, Wish};
+use crate::invariants::{Look, PROBED, Wish};
 
 /// Paths that are none, or not the prober's. What begins with a slash after `.` is below its own node.
 pub(super) const ODD: [&str; 8] = ["x", "", "./", ".//a", "./\0", "/", "/zookeeper", "/zookeeper/quota"];
@@ -51,7 +51,8 @@ impl Name {
     }
 }
 
-/// An access control list. Each lets somebody back in who can be proven to be, but for those that are refused.
+/// An access control list. Each lets somebody back in who can be proven to be, but for those that are
+/// refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rights {
     Open,
@@ -500,11 +501,14 @@ impl Probe {
                 named(&Rights::ALL, rights, Rights::word)?,
             ),
             _ => {
-                return Err("make P RIGHTS, make-ephemeral, make-numbered, make-container, put P N at V, drop P at V, \
-                            check P at V, restrict P RIGHTS at V, ( several , of these ), get P, exists P, children P, \
-                            each also as watch-get, list P, count P, ephemerals, sync, follow P, follow-all P, \
-                            auth ann, close, leave, forge first-half, rush; several with ; between"
-                    .to_owned());
+                return Err(
+                    "make P RIGHTS, make-ephemeral, make-numbered, make-container, put P N at V, drop \
+                            P at V, check P at V, restrict P RIGHTS at V, ( several , of these ), get P, \
+                            exists P, children P, each also as watch-get, list P, count P, ephemerals, sync, \
+                            follow P, follow-all P, auth ann, close, leave, forge first-half, rush; several \
+                            with ; between"
+                        .to_owned(),
+                );
             }
         })
     }

@@ -1,7 +1,7 @@
 //! What a client asks for, in words.
 //!
-//! A place is a letter and a number: `r0` is a register, `s0` a set, `l0` a list, `q0` a place of numbered nodes, `e0`
-//! one of ephemeral nodes.
+//! A place is a letter and a number: `r0` is a register, `s0` a set, `l0` a list, `q0` a place of numbered
+//! nodes, `e0` one of ephemeral nodes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use workloads::op::{Body, Object, Op};
 use workloads::sequential::is_persistent;
 
 use crate::prober::{self, Probe};
-use crate::scout::Quest;
 use crate::traffic::MIXED;
+use crate::watcher::Ask;
 
 /// Something that a client does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub(crate) enum Deed {
     Operation(Kind, Box<Op>),
     /// The end of the session, when all is over for the client.
     Goodbye,
-    /// What a scout does.
-    Quest(Quest),
+    /// What a watcher does.
+    Ask(Ask),
     /// What a prober asks at once.
     Probe(Vec<Probe>),
 }
@@ -40,7 +40,7 @@ impl fmt::Display for Deed {
         let (kind, op) = match self {
             Self::Operation(kind, op) => (kind, op),
             Self::Goodbye => return f.write_str("goodbye"),
-            Self::Quest(quest) => return write!(f, "scout {quest}"),
+            Self::Ask(ask) => return write!(f, "watcher {ask}"),
             Self::Probe(batch) => return write!(f, "prober {}", prober::show(batch)),
         };
         let place = Place { kind: *kind, key: op.key };
@@ -105,7 +105,7 @@ impl Deed {
     pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
         Ok(match words {
             ["goodbye"] => Self::Goodbye,
-            ["scout", quest @ ..] => Self::Quest(Quest::parse(quest)?),
+            ["watcher", ask @ ..] => Self::Ask(Ask::parse(ask)?),
             ["prober", batch @ ..] => Self::Probe(prober::parse(batch)?),
             ["close"] => Self::Operation(Kind::EPHEMERAL, Box::new(Op::close())),
             ["abandon"] => Self::Operation(Kind::EPHEMERAL, Box::new(Op::abandon())),

@@ -1,8 +1,8 @@
 //! Lines that belong together though they do not stand together: the ticks of a member, the votes from one to
 //! another, what a client does.
 //!
-//! Chunks of neighbours are not enough: an election that nobody needs is spread over the lines of all members, and
-//! none of its lines can be spared alone.
+//! Chunks of neighbours are not enough: an election that nobody needs is spread over the lines of all
+//! members, and none of its lines can be spared alone.
 
 use std::collections::BTreeMap;
 

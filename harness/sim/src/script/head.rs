@@ -235,7 +235,7 @@ impl Head {
         drawn.members = self.members;
         drawn.clients = self.clients;
         drawn.visitors = 0;
-        drawn.scouts = 0;
+        drawn.watchers = 0;
         drawn.operators = 0;
         drawn.probers = 0;
         drawn.siege = false;

@@ -31,7 +31,8 @@ pub(crate) struct Crash {
     pub(crate) store: Option<u64>,
     /// Likewise of a snapshot that is being written.
     pub(crate) snapshot: Option<u64>,
-    /// How much of each unsynchronized thing is kept, in the order the disk asks; nothing of what is not said.
+    /// How much of each unsynchronized thing is kept, in the order the disk asks; nothing of what is not
+    /// said.
     pub(crate) keeps: Vec<u64>,
 }
 
@@ -90,8 +91,8 @@ pub(crate) enum Transition {
     Told { host: HostIndex },
     /// A snapshot is written.
     Snapshot { host: HostIndex },
-    /// Clocks are set: how far the wall clock is off and how much faster it runs, how much faster the monotonic one
-    /// runs and how far it jumps.
+    /// Clocks are set: how far the wall clock is off and how much faster it runs, how much faster the
+    /// monotonic one runs and how far it jumps.
     Clock { host: HostIndex, wall_ms: i64, drift_ppm: i64, fast_ppm: i64, jump_us: u64 },
     /// A disk operation from now fails, and perhaps all behind it.
     DiskFails { host: HostIndex, nth: u64, lasting: bool },
@@ -113,8 +114,8 @@ pub(crate) enum Transition {
     Dialled { host: HostIndex, peer: HostIndex },
     /// The dialler hears that its dial failed.
     Refused { host: HostIndex, peer: HostIndex },
-    /// What is in flight arrives, up to the next of this kind. Of several connections the newest, or one that is
-    /// so many older.
+    /// What is in flight arrives, up to the next of this kind. Of several connections the newest, or one that
+    /// is so many older.
     Packet { from: HostIndex, to: HostIndex, kind: Kind, zxid: Option<Zxid>, old: usize },
     /// A process notices that a quorum connection broke.
     Loses { host: HostIndex, peer: HostIndex, old: usize },

@@ -1,7 +1,7 @@
 //! Scripts as text, in both directions.
 //!
-//! What is read may come from anywhere: every number and every length has a bound, and an error names its line and
-//! what would have been understood there.
+//! What is read may come from anywhere: every number and every length has a bound, and an error names its
+//! line and what would have been understood there.
 
 use std::fmt;
 use std::str::FromStr;

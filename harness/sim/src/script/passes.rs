@@ -1,4 +1,5 @@
-//! What is tried on a script: larger parts first, single lines then, and at last what makes it easier to read.
+//! What is tried on a script: larger parts first, single lines then, and at last what makes it easier to
+//! read.
 
 use std::mem::discriminant;
 

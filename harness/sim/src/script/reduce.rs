@@ -1,7 +1,7 @@
 //! What is left out of a drawn world.
 //!
-//! Each turn of the nemesis and each client has dice of its own, so that without one of them the others still do
-//! what they did, as far as the members let them.
+//! Each turn of the nemesis and each client has dice of its own, so that without one of them the others still
+//! do what they did, as far as the members let them.
 
 use std::collections::BTreeSet;
 

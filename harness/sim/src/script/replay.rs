@@ -64,8 +64,8 @@ pub fn replay(script: &Script, mutant: Option<Mutant>) -> Replayed {
 
 pub(super) fn run(script: &Script, mutant: Option<Mutant>, notes: bool) -> Run {
     match mutant {
-        None => live(script, World::by_hand(&script.head, None, Zab, notes), notes),
-        Some(bug) => live(script, World::by_hand(&script.head, mutant, bug, notes), notes),
+        None => live(script, World::for_script(&script.head, None, Zab, notes), notes),
+        Some(bug) => live(script, World::for_script(&script.head, mutant, bug, notes), notes),
     }
 }
 

@@ -13,8 +13,8 @@ use crate::message_of;
 use crate::outcome::{Options, Rule, Violation};
 use crate::world::World;
 
-/// Makes a failing seed small, living through at most `budget` worlds. Nothing when the seed breaks no promise, or
-/// when the script of its world does not break the same one.
+/// Makes a failing seed small, living through at most `budget` worlds. Nothing when the seed breaks no
+/// promise, or when the script of its world does not break the same one.
 pub fn shrink(seed: u64, options: Options, budget: u32) -> Option<Shrunk> {
     let whole = record(seed, options, &Reduction::default());
     let rule = whole.violation.as_ref()?.rule;
@@ -32,8 +32,8 @@ pub fn shrink(seed: u64, options: Options, budget: u32) -> Option<Shrunk> {
     shrinker.finish(seed, budget)
 }
 
-/// The whole world of a failing seed as a script, and what it breaks. Nothing when the seed breaks no promise, or when
-/// the script does not break the same one: not everything that a world does can be said.
+/// The whole world of a failing seed as a script, and what it breaks. Nothing when the seed breaks no
+/// promise, or when the script does not break the same one: not everything that a world does can be said.
 pub fn write_down(seed: u64, options: Options) -> Option<(Script, Violation)> {
     let recorded = record(seed, options, &Reduction::default());
     let violation = recorded.violation.clone()?;

@@ -1,9 +1,10 @@
 //! Answers in time: who asks a member that is well, of a leader that is well with a quorum, is answered.
 //!
-//! A client waits for the answer to the first of its open requests. While its connection stands and nothing disturbs its
-//! member, the leader and a quorum that follows it, that answer comes within what a commit may take, and half of that more:
-//! a request may have to wait for one that is under way. An answer that never comes keeps all behind it from coming too.
-//! Where the ensemble changes nothing is demanded: who is needed may be another from one moment to the next.
+//! A client waits for the answer to the first of its open requests. While its connection stands and nothing
+//! disturbs its member, the leader and a quorum that follows it, that answer comes within what a commit may
+//! take, and half of that more: a request may have to wait for one that is under way. An answer that never
+//! comes keeps all behind it from coming too. Where the ensemble changes nothing is demanded: who is needed
+//! may be another from one moment to the next.
 
 use node_core::{Factory, Role};
 
@@ -67,11 +68,12 @@ impl Oracle {
             let host = population.client_conns[conn].host;
             if self.serves_well(clock, ensemble, host, since) {
                 let sentence = format!(
-                    "server {} has followed a quorum's leader or led it all the time, and does not answer request {xid} of client {index} in {} ms",
+                    "server {} has followed a quorum's leader or led it all the time, and does not answer \
+                        request {xid} of client {index} in {} ms",
                     host + 1,
                     clock.now.since(since) / 1000
                 );
-                self.convict(clock, Rule::Liveness, sentence);
+                self.report(clock, Rule::Liveness, sentence);
             }
         }
     }

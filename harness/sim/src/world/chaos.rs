@@ -1,11 +1,11 @@
 //! What goes wrong: which fault comes next, whom it hits, and how it ends.
 //!
-//! It has dice of its own, anew for each turn, so that a fault that is left out of a world changes no other. It decides;
-//! what a fault does to members and wires is done to them by the world.
+//! It has dice of its own, anew for each turn, so that a fault that is left out of a world changes no other.
+//! It decides; what a fault does to members and wires is done to them by the world.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Appointment;
+use super::DiskAppointment;
 use super::nemesis::Undo;
 use super::traps::Armed;
 use crate::drawn::Drawn;
@@ -29,7 +29,7 @@ pub(super) struct Chaos {
     /// Members that stay dead until the others have shown that they are a quorum.
     pub(super) left_dead: BTreeSet<HostIndex>,
     /// What was appointed for a disk, in a world that follows a script.
-    pub(super) appointment: Option<Appointment>,
+    pub(super) appointment: Option<DiskAppointment>,
 }
 
 impl Chaos {

@@ -1,11 +1,11 @@
 //! Time, chance, and what is written down of both: the one owner that every other one is handed.
 //!
-//! It says what time it is, what comes next, how far the world is in its course, and what the dice say within the options
-//! that the seed drew. It knows no member and no client. Everybody plans events here, draws here, counts here and leaves a
-//! line in the trace here, so it is given to whoever acts, and holds none of them.
+//! It says what time it is, what comes next, how far the world is in its course, and what the dice say within
+//! the options that the seed drew. It knows no member and no client. Everybody plans events here, draws here,
+//! counts here and leaves a line in the trace here, so it is given to whoever acts, and holds none of them.
 
 use super::Event;
-use super::hand::Hand;
+use super::mover::Mover;
 use super::stages::Stage;
 use crate::counters::Counters;
 use crate::drawn::Drawn;
@@ -29,7 +29,7 @@ pub(super) struct Clockwork {
     /// The present stage was not through in time, and gets a second one without what was in its way.
     pub(super) hurries: bool,
     /// Who moves the world: its queue and dice, or a script.
-    pub(super) hand: Hand,
+    pub(super) mover: Mover,
     /// Its faults and operations come from outside, and nothing is drawn about its crashes.
     pub(super) is_planned: bool,
     /// What is left out of it.
@@ -43,13 +43,13 @@ impl Clockwork {
     pub(super) fn new(drawn: Drawn, dice: Dice, options: Options) -> Self {
         Self {
             now: Time::default(),
-            queue: Queue::new(),
+            queue: Queue::default(),
             dice,
             drawn,
             stage: Stage::Chaos,
             healed_at: Time::default(),
             hurries: false,
-            hand: Hand::None,
+            mover: Mover::None,
             is_planned: false,
             reduction: Reduction::default(),
             counters: Counters::default(),

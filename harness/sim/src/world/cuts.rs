@@ -1,7 +1,7 @@
 //! Cuts: which links a partition takes, and in which order they go and come back.
 //!
-//! The shapes are Jepsen's (halves, isolation, ring, bridge, one way); that links are cut one by one and healed in
-//! another order is FoundationDB's swizzle.
+//! The shapes are Jepsen's (halves, isolation, ring, bridge, one way); that links are cut one by one and
+//! healed in another order is FoundationDB's swizzle.
 
 use node_core::Factory;
 
@@ -234,8 +234,8 @@ impl Chaos {
         self.lasts_a_while(clock, Undo::Unblock(links, block));
     }
 
-    /// For less than a peer's time-out a leader hears one follower alone, and that one comes back meanwhile on a connection
-    /// beside the old one: what it acknowledged on both must count once.
+    /// For less than a peer's time-out a leader hears one follower alone, and that one comes back meanwhile
+    /// on a connection beside the old one: what it acknowledged on both must count once.
     fn leave_alone_with<F: Factory>(
         &mut self,
         clock: &mut Clockwork,
@@ -315,7 +315,8 @@ fn ring_of(circle: &[HostIndex]) -> Vec<Link> {
     links
 }
 
-/// What to cut so that the first member alone reaches both halves of the others. The smaller half comes first.
+/// What to cut so that the first member alone reaches both halves of the others. The smaller half comes
+/// first.
 fn bridge_of(order: &[HostIndex]) -> Vec<Link> {
     let (left, right) = order[1..].split_at((order.len() - 1) / 2);
     let mut links = Vec::new();

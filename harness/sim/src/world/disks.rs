@@ -1,12 +1,12 @@
 //! Disks that fail: what is done to them, and what their member may then do.
 //!
-//! A member whose disk refuses a write or a synchronization ends, as the real driver does, and starts again later. A
-//! snapshot that can't be written is only a snapshot less. A disk that lies about old records must be refused, or
-//! what it lies about must not matter: recovery that takes rot for sound data is a violation, which the judge's
-//! look at every recovery finds.
+//! A member whose disk refuses a write or a synchronization ends, as the real driver does, and starts again
+//! later. A snapshot that can't be written is only a snapshot less. A disk that lies about old records must
+//! be refused, or what it lies about must not matter: recovery that takes rot for sound data is a violation,
+//! which the invariants' look at every recovery finds.
 //!
-//! Not rotten are the last record of a log, which can't be told from an interrupted write, and the epoch files,
-//! which have no checksum, being ZooKeeper's. At most a minority of the members is rotten at a time.
+//! Not rotten are the last record of a log, which can't be told from an interrupted write, and the epoch
+//! files, which have no checksum, being ZooKeeper's. At most a minority of the members is rotten at a time.
 
 use std::collections::BTreeMap;
 
@@ -128,7 +128,7 @@ impl Chaos {
             self.start_later(clock, host, RETRY_US);
         } else {
             let id = ensemble.server(host).0;
-            oracle.convict(clock, Rule::Recovery, format!("server {id} failed to {error}"));
+            oracle.report(clock, Rule::Recovery, format!("server {id} failed to {error}"));
         }
     }
 
@@ -162,8 +162,9 @@ impl Chaos {
 }
 
 impl Oracle {
-    /// Files of which the log must notice that they are lost: the directory can't say that there was more when the last log
-    /// goes, or one behind which an epoch begins (its first zxid may follow any), or the only snapshot.
+    /// Files of which the log must notice that they are lost: the directory can't say that there was more
+    /// when the last log goes, or one behind which an epoch begins (its first zxid may follow any), or the
+    /// only snapshot.
     pub(super) fn missed_files<F: Factory>(&self, ensemble: &Ensemble<F>, host: HostIndex) -> Vec<String> {
         let disk = &ensemble.hosts[host].disk;
         let names = disk.list().unwrap_or_default();
@@ -182,7 +183,7 @@ impl Oracle {
         if snapshots.len() > 1 {
             files.extend(snapshots.into_values().next_back());
         }
-        if self.judge.durable(host).epoch() > Epoch::ZERO && !(logs.is_empty() && newest == 0) {
+        if self.invariants.durable(host).epoch() > Epoch::ZERO && !(logs.is_empty() && newest == 0) {
             files.extend(EPOCHS.map(str::to_owned).into_iter().filter(|name| names.contains(name)));
         }
         files
@@ -198,7 +199,7 @@ impl Oracle {
         let Some(Rot { file, lost: Some(content), .. }) = &ensemble.hosts[host].rot else { return };
         if is_epoch(file) && content[..] != *b"0" {
             let id = ensemble.server(host).0;
-            self.convict(
+            self.report(
                 clock,
                 Rule::Recovery,
                 format!("server {id} starts without its {file}, which is lost"),
@@ -214,7 +215,7 @@ impl<F: Factory> World<F> {
         let rotten = self.ensemble.hosts[host].rot.is_some();
         if !failed && !rotten {
             let id = self.ensemble.server(host).0;
-            self.oracle.convict(
+            self.oracle.report(
                 &mut self.clock,
                 Rule::Halt,
                 format!("server {id} failed to {error}, though its disk is well"),
@@ -237,7 +238,7 @@ impl<F: Factory> World<F> {
     pub(super) fn snapshot_failed(&mut self, host: HostIndex, error: &LogError) {
         if !self.ensemble.disk_failed(host) {
             let id = self.ensemble.server(host).0;
-            self.oracle.convict(
+            self.oracle.report(
                 &mut self.clock,
                 Rule::Halt,
                 format!("server {id} failed to {error}, though its disk is well"),

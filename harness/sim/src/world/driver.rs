@@ -143,7 +143,7 @@ impl<F: Factory> World<F> {
                 PacketType::Commit | PacketType::CommitAndActivate | PacketType::UpToDate
             )
         {
-            self.oracle.judge.hears(host, Zxid::from_wire(packet.zxid));
+            self.oracle.invariants.hears(host, Zxid::from_wire(packet.zxid));
         }
         match &input {
             Input::Packet { conn, packet } if packet.kind == PacketType::Snap => {
@@ -169,7 +169,7 @@ impl<F: Factory> World<F> {
         let alone = process.alone || status.read_only;
         process.alone = status.read_only;
         if served && !stands {
-            self.oracle.judge.parts_with(status.last_applied);
+            self.oracle.invariants.parts_with(status.last_applied);
         }
         self.oracle.patience.stepped(host, &status, self.clock.now);
         let mut survives = true;
@@ -178,11 +178,11 @@ impl<F: Factory> World<F> {
                 let finding = if alone && !serves {
                     self.clock.counters.lone_answers += 1;
                     let elected = before != Role::Looking && status.role != Role::Looking;
-                    self.oracle.judge.answers_alone(host, elected, status.last_applied, status.digest)
+                    self.oracle.invariants.answers_alone(host, elected, status.last_applied, status.digest)
                 } else {
-                    self.oracle.judge.answers(host, serves)
+                    self.oracle.invariants.answers(host, serves)
                 };
-                self.oracle.judged(&mut self.clock, finding);
+                self.oracle.found(&mut self.clock, finding);
             }
             if !survives || self.oracle.violation.is_some() {
                 break;
@@ -199,9 +199,9 @@ impl<F: Factory> World<F> {
         self.ensemble.effects = effects;
         self.committed(host, status.last_applied, status.role == Role::Leading);
         // Also of a process that died in this step: what it committed is committed, and may have been told.
-        match self.oracle.judge.stepped(host, &Status { established: stands, ..status }) {
+        match self.oracle.invariants.stepped(host, &Status { established: stands, ..status }) {
             Ok(commits) => self.clock.counters.commits += commits,
-            Err(finding) => self.oracle.judged(&mut self.clock, Err(finding)),
+            Err(finding) => self.oracle.found(&mut self.clock, Err(finding)),
         }
     }
 
@@ -222,8 +222,8 @@ impl<F: Factory> World<F> {
                 if packet.kind == PacketType::Proposal {
                     let bytes = packet.data.clone().unwrap_or_default();
                     let finding =
-                        self.oracle.judge.proposes(host, Zxid::from_wire(packet.zxid), &bytes, leads);
-                    self.oracle.judged(&mut self.clock, finding);
+                        self.oracle.invariants.proposes(host, Zxid::from_wire(packet.zxid), &bytes, leads);
+                    self.oracle.found(&mut self.clock, finding);
                 }
                 self.ensemble.send(&mut self.clock, EndId::of(conn), Cargo::Packet(packet));
             }
@@ -250,10 +250,10 @@ impl<F: Factory> World<F> {
             // A wire goes to whoever the core names; there is no book.
             Effect::Ensemble { active, .. } => {
                 self.clock.line(host, "membership", [active.version.0, 0], || show_membership(&active));
-                let finding = self.oracle.judge.rules(host, &active);
-                self.oracle.judged(&mut self.clock, finding);
+                let finding = self.oracle.invariants.rules(host, &active);
+                self.oracle.found(&mut self.clock, finding);
                 self.oracle.progress.counts_anew(host, self.clock.now);
-                self.oracle.progress.changed(self.oracle.judge.known_memberships(), self.clock.now);
+                self.oracle.progress.changed(self.oracle.invariants.known_memberships(), self.clock.now);
             }
             Effect::Event(event) => {
                 self.oracle.check_silence_of_leader(&mut self.clock, host, &event);
@@ -261,7 +261,7 @@ impl<F: Factory> World<F> {
             }
             Effect::Halt { reason } => {
                 let id = self.ensemble.server(host).0;
-                self.oracle.convict(&mut self.clock, Rule::Halt, format!("server {id} stopped: {reason}"));
+                self.oracle.report(&mut self.clock, Rule::Halt, format!("server {id} stopped: {reason}"));
                 return false;
             }
         }
@@ -270,8 +270,8 @@ impl<F: Factory> World<F> {
 
     fn store(&mut self, host: HostIndex, ticket: u64, op: StoreOp, leads: bool) {
         self.clock.trace_store(host, &op, ticket);
-        let finding = self.oracle.judge.stores(host, &op, leads);
-        self.oracle.judged(&mut self.clock, finding);
+        let finding = self.oracle.invariants.stores(host, &op, leads);
+        self.oracle.found(&mut self.clock, finding);
         if leads {
             self.oracle.check_expiry(&mut self.clock, &self.ensemble, host, &op);
             self.proposed(host, &op);
@@ -299,8 +299,8 @@ impl<F: Factory> World<F> {
         if let io::Event::Looking { reason, .. } = event {
             self.clock.counters.full_epochs += u64::from(reason.contains("counter"));
         }
-        let finding = self.oracle.judge.told(host, event);
-        self.oracle.judged(&mut self.clock, finding);
+        let finding = self.oracle.invariants.told(host, event);
+        self.oracle.found(&mut self.clock, finding);
         if matches!(event, io::Event::Established { .. }) {
             self.chaos.trap_established(&mut self.clock, &mut self.ensemble, host);
         }

@@ -1,8 +1,9 @@
 //! Votes that answer each other for ever.
 //!
-//! A vote may be answered, and that answer too, as long as somebody learns something by it. Where a member hears what it
-//! heard before and says again what it said before, and its peer does likewise, both do nothing else until one of them
-//! finds a leader: as fast as the link carries votes. Votes are said again by the clock as well, but seldom.
+//! A vote may be answered, and that answer too, as long as somebody learns something by it. Where a member
+//! hears what it heard before and says again what it said before, and its peer does likewise, both do nothing
+//! else until one of them finds a leader: as fast as the link carries votes. Votes are said again by the
+//! clock as well, but seldom.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +19,8 @@ use harness_world::time::Time;
 /// Votes are said again by the clock at longer intervals.
 const FAST_US: u64 = 100_000;
 
-/// Echoes in a row that are too many: when a link passes again, what was held back on it comes at once, each answered, and what
-/// answers that may be held back too.
+/// Echoes in a row that are too many: when a link passes again, what was held back on it comes at once, each
+/// answered, and what answers that may be held back too.
 const MOST: u32 = 1_000;
 
 /// What passed between two members, as one of them sees it.
@@ -105,7 +106,7 @@ impl Oracle {
         if self.echoes.tells(host, peer, vote, clock.now) {
             let sentence =
                 format!("servers {} and {} answer each other's votes again and again", host + 1, peer + 1);
-            self.convict(clock, Rule::Liveness, sentence);
+            self.report(clock, Rule::Liveness, sentence);
         }
     }
 }
@@ -132,7 +133,8 @@ mod tests {
         }
     }
 
-    /// Hears what member 2 says so often, at such intervals, and answers each time. True when that is too often.
+    /// Hears what member 2 says so often, at such intervals, and answers each time. True when that is too
+    /// often.
     fn answers(times: u32, interval_us: u64, heard: impl Fn(u32) -> Notification) -> bool {
         let mut echoes = Echoes::default();
         (0..times).any(|time| {

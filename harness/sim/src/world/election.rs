@@ -1,6 +1,7 @@
 //! Election connections: the larger id of a pair keeps one to the smaller, and dials it again when it breaks.
 //!
-//! Only the last vote for a peer matters: it waits while there is no connection, and is sent again on a new one.
+//! Only the last vote for a peer matters: it waits while there is no connection, and is sent again on a new
+//! one.
 
 use bytes::BytesMut;
 use node_core::Factory;

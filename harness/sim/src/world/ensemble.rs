@@ -1,7 +1,9 @@
-//! The members: their machines and processes, the wires between them, and the driver that carries their effects out.
+//! The members: their machines and processes, the wires between them, and the driver that carries their
+//! effects out.
 //!
-//! What a member asks for ends here: a message on a wire, an operation in a store's queue. It judges nothing and breaks
-//! nothing. Who breaks something ([`chaos`](super::chaos)) and who judges ([`oracle`](super::oracle)) come from outside.
+//! What a member asks for ends here: a message on a wire, an operation in a store's queue. It judges nothing
+//! and breaks nothing. Who breaks something ([`chaos`](super::chaos)) and who judges
+//! ([`oracle`](super::oracle)) come from outside.
 
 use harness_mutants::{Driver, Mutant};
 use node_core::Factory;

@@ -1,9 +1,10 @@
 //! What a script's look demands: that the ensemble gets there by itself when nothing bad happens any more.
 //!
-//! A script can't say that nothing happened for long enough: whoever leaves lines out of it leaves out progress. So a
-//! look goes on fairly: members that run see each other, whatever is sent arrives, disks write, timers expire. Who is
-//! down stays down. When the ensemble is not where it must be within the bound of a drawn world, the promise is
-//! broken. A quorum must run, of all memberships that may rule, or nothing is promised.
+//! A script can't say that nothing happened for long enough: whoever leaves lines out of it leaves out
+//! progress. So a look goes on fairly: members that run see each other, whatever is sent arrives, disks
+//! write, timers expire. Who is down stays down. When the ensemble is not where it must be within the bound
+//! of a drawn world, the promise is broken. A quorum must run, of all memberships that may rule, or nothing
+//! is promised.
 
 use node_core::io::Input;
 use node_core::{Factory, Role, Status};
@@ -165,7 +166,7 @@ impl<F: Factory> World<F> {
                 return;
             };
             if self.clock.now > until {
-                self.oracle.convict(&mut self.clock, rule, missing);
+                self.oracle.report(&mut self.clock, rule, missing);
                 return;
             }
             self.fair_round(target);
@@ -190,7 +191,7 @@ impl<F: Factory> World<F> {
         for host in 0..members {
             if !self.is_over() {
                 if (round + host).is_multiple_of(2) {
-                    self.stores_by_hand(host, None, true);
+                    self.store_by_script(host, None, true);
                 }
                 self.writes_snapshot(host);
                 self.is_told(host);

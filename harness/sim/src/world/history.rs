@@ -1,7 +1,8 @@
 //! What the clients saw, judged: the black box's verdict at the end of a world.
 //!
-//! The same checks as on real clusters, from the crate `checker`, for each workload of the world. Each history is
-//! small, so the budget is small too; a register that exceeds it is counted as undecided and accuses nobody.
+//! The same checks as on real clusters, from the crate `checker`, for each workload of the world. Each
+//! history is small, so the budget is small too; a register that exceeds it is counted as undecided and
+//! accuses nobody.
 
 use checker::history::{Extent, History};
 use checker::verdict::CheckResult;
@@ -43,11 +44,11 @@ impl Population {
         if registers {
             self.check_registers(clock, oracle, history);
         } else {
-            oracle.convict_by(clock, own(&case));
+            oracle.report_of(clock, own(&case));
         }
-        oracle.convict_by(clock, sessions::check(history));
+        oracle.report_of(clock, sessions::check(history));
         for check in others {
-            oracle.convict_by(clock, check(&case));
+            oracle.report_of(clock, check(&case));
         }
         if registers {
             oracle.cross_check(clock, self, history);
@@ -59,7 +60,7 @@ impl Population {
             let result = linearizable::check_key(key, &ops, &BUDGET);
             self.record.undecided += u64::from(result.reason.is_some());
             if let Some(counterexample) = result.counterexample {
-                oracle.convict(
+                oracle.report(
                     clock,
                     Rule::Linearizability,
                     format!("register {key}, {} operations: {}", ops.len(), counterexample.sentence),
@@ -75,22 +76,27 @@ impl Oracle {
         if !clock.options.look_inside {
             return;
         }
-        match (self.judge.explain(history), self.violation.take()) {
-            (Ok(()), Some(violation)) => self.convict(clock,
+        match (self.invariants.explain(history), self.violation.take()) {
+            (Ok(()), Some(violation)) => self.report(
+                clock,
                 Rule::AgreementOfChecks,
                 format!("what was committed explains every answer, and yet: {violation}"),
             ),
-            (Err(sentence), None) if population.record.undecided == 0 => self.convict(clock,
+            (Err(sentence), None) if population.record.undecided == 0 => self.report(
+                clock,
                 Rule::AgreementOfChecks,
-                format!("the clients' history is sound, and yet what was committed does not explain it: {sentence}"),
+                format!(
+                    "the clients' history is sound, and yet what was committed does not explain it: \
+                    {sentence}"
+                ),
             ),
             (_, violation) => self.violation = violation,
         }
     }
 
-    fn convict_by(&mut self, clock: &mut Clockwork, result: CheckResult) {
+    fn report_of(&mut self, clock: &mut Clockwork, result: CheckResult) {
         if let Some(counterexample) = result.counterexample {
-            self.convict(
+            self.report(
                 clock,
                 rule_of(&result.name),
                 format!("{}: {}", result.summary, counterexample.sentence),

@@ -10,11 +10,11 @@ use node_core::{Config, Factory, Phase, Role};
 use node_log::{Log, LogOptions, MemStorage};
 use node_wire::ids::ServerId;
 
-use super::hand::Choice;
+use super::mover::Choice;
 use super::{Chaos, Clockwork, Ensemble, Event, Oracle, World};
 use crate::drawn::Drawn;
 use crate::host::{self, Host, Process, Source, Store};
-use crate::judge::Found;
+use crate::invariants::Found;
 use crate::network::HostIndex;
 use crate::script::{DiskTurn, Transition};
 use harness_world::clock::Clock;
@@ -297,7 +297,7 @@ impl Chaos {
             });
         }
         let interrupted = ensemble.hosts[host].interrupted.take();
-        let finding = oracle.judge.recovers(
+        let finding = oracle.invariants.recovers(
             host,
             &Found {
                 base,
@@ -307,7 +307,7 @@ impl Chaos {
                 interrupted: interrupted.as_ref(),
             },
         );
-        oracle.judged(clock, finding);
+        oracle.found(clock, finding);
         if relapses {
             // What a recovery found is there for good: it may be told to others at once.
             drop(log);
@@ -366,8 +366,8 @@ impl<F: Factory> World<F> {
         self.clock.disk_done();
         self.ensemble.relent(host);
         for (_, op) in &batch {
-            let finding = self.oracle.judge.stored(host, op);
-            self.oracle.judged(&mut self.clock, finding);
+            let finding = self.oracle.invariants.stored(host, op);
+            self.oracle.found(&mut self.clock, finding);
             match op {
                 StoreOp::Truncate(_) => self.clock.counters.truncations += 1,
                 StoreOp::Install(_) => self.clock.counters.installs += 1,
@@ -481,7 +481,7 @@ impl<F: Factory> World<F> {
         } else {
             disk.kill();
         }
-        self.oracle.judge.ended(host);
+        self.oracle.invariants.ended(host);
         self.cut_host(host);
         self.clock.crashed(host);
     }

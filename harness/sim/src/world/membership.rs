@@ -7,7 +7,7 @@ use node_wire::membership::{Membership, ServerLine, ServerRole};
 
 use super::{Clockwork, Ensemble, Oracle, World};
 use crate::network::HostIndex;
-use crate::scout::server_line;
+use crate::watcher::server_line;
 
 /// Members as bits: ensembles are small.
 pub(super) type Set = u32;
@@ -84,7 +84,7 @@ impl Oracle {
         if !clock.drawn.changes {
             return self.is_quorum_of_all(clock, set);
         }
-        let last = self.judge.last_membership();
+        let last = self.invariants.last_membership();
         let knows = |host: &HostIndex| {
             let process = ensemble.hosts[*host].process.as_ref();
             bit(*host) & set > 0
@@ -99,7 +99,7 @@ impl Oracle {
         if !clock.drawn.changes {
             return is_quorum(set_of(0..clock.drawn.members), set);
         }
-        let may_rule = self.judge.may_rule();
+        let may_rule = self.invariants.may_rule();
         may_rule.into_iter().all(|voters| is_quorum(set_of(voters.iter().copied()), set))
     }
 
@@ -110,8 +110,8 @@ impl Oracle {
         }
         for host in 0..ensemble.hosts.len() {
             if let Some(process) = &ensemble.hosts[host].process {
-                let finding = self.judge.check_ruling(host, process.member().membership());
-                self.judged(clock, finding);
+                let finding = self.invariants.check_ruling(host, process.member().membership());
+                self.found(clock, finding);
             }
         }
     }
@@ -131,7 +131,7 @@ impl<F: Factory> World<F> {
         let active = process.member().membership();
         let mut says = vec![self.voters(active)];
         says.extend(
-            self.oracle.judge.pending(host, active.version).map(|voters| set_of(voters.iter().copied())),
+            self.oracle.invariants.pending(host, active.version).map(|voters| set_of(voters.iter().copied())),
         );
         says
     }

@@ -1,16 +1,18 @@
 //! A quorum is enough: when a world is healed some members may stay dead for a while, and the others must not
 //! need them.
 //!
-//! That all of a healed ensemble gets on again is the weaker half of what a quorum system promises: a member that
-//! waits for a dead one, or goes on voting for it, is found by nothing else. The dead are often those who led.
+//! That all of a healed ensemble gets on again is the weaker half of what a quorum system promises: a member
+//! that waits for a dead one, or goes on voting for it, is found by nothing else. The dead are often those
+//! who led.
 //!
-//! Where the ensemble changes, nobody stays dead without whom the others are no quorum of all memberships that may rule.
-//! A leader that has not noticed the deaths yet may make one more that needs the dead: it counts on followers that it
-//! believes to be there. Then nobody who logged it may lead without them, and nobody can say that it will not rule: what
-//! was promised of a quorum is promised of none that lives, and the dead come back.
+//! Where the ensemble changes, nobody stays dead without whom the others are no quorum of all memberships
+//! that may rule. A leader that has not noticed the deaths yet may make one more that needs the dead: it
+//! counts on followers that it believes to be there. Then nobody who logged it may lead without them, and
+//! nobody can say that it will not rule: what was promised of a quorum is promised of none that lives, and
+//! the dead come back.
 //!
-//! A member asks the voters that it knows of. One that was away while the ensemble moved on may know nobody but the dead,
-//! and nobody tells it who rules: of such a member nothing is promised before they come back.
+//! A member asks the voters that it knows of. One that was away while the ensemble moved on may know nobody
+//! but the dead, and nobody tells it who rules: of such a member nothing is promised before they come back.
 
 use node_core::{Factory, Role, Status};
 
@@ -75,8 +77,8 @@ impl<F: Factory> World<F> {
         }
     }
 
-    /// The members of an epoch that stands, those that know a voter among them, those that know a voter among these, and so on.
-    /// All that live, where no epoch stands.
+    /// The members of an epoch that stands, those that know a voter among them, those that know a voter among
+    /// these, and so on. All that live, where no epoch stands.
     fn told_who_rules(&self, living: &[(HostIndex, Status)]) -> Set {
         let mut told = set_of(living.iter().filter(|(_, status)| status.established).map(|(host, _)| *host));
         if told == 0 {

@@ -5,45 +5,48 @@
 //! out as the core's interface demands of a driver ([`node_core::io`]); where that leaves freedom (how long
 //! an fsync takes, when a loss is noticed, which of two sources comes first) the dice decide.
 //!
-//! A world has five owners. None holds another; each can be read by itself, and says in its signatures what else it needs:
+//! A world has five owners. None holds another; each can be read by itself, and says in its signatures what
+//! else it needs:
 //!
 //! - [`clockwork`]: time, order, chance, and the trace. Everybody is handed it.
-//! - [`ensemble`]: machines, processes, wires. [`wires`], [`election`]: quorum and election connections; [`machine`]: disks,
-//!   restarts, pauses.
-//! - [`chaos`]: what goes wrong. [`nemesis`]: faults and their end; [`cuts`] of links, [`disks`] that fail, [`traps`] for
-//!   members on their way to an epoch; [`rehearsals`]: what disks would hold, had members died at chosen moments.
-//! - [`population`]: the clients. [`operations`]: what they do; [`record`]: what they leave; [`scouts`]: clients that watch;
-//!   [`probers`]: clients that try what the law says.
-//! - [`oracle`]: what must hold. [`progress`], [`patience`], [`answers`], [`echoes`]: what must go on in spite of faults;
-//!   [`membership`]: by whom, where that changes; [`sessions`]: whether those end as they must; [`history`]: what clients saw.
+//! - [`ensemble`]: machines, processes, wires. [`wires`], [`election`]: quorum and election connections;
+//!   [`machine`]: disks, restarts, pauses.
+//! - [`chaos`]: what goes wrong. [`nemesis`]: faults and their end; [`cuts`] of links, [`disks`] that fail,
+//!   [`traps`] for members on their way to an epoch; [`rehearsals`]: what disks would hold, had members died
+//!   at chosen moments.
+//! - [`population`]: the clients. [`operations`]: what they do; [`record`]: what they leave; [`watchers`]:
+//!   clients that watch; [`probers`]: clients that try what the law says.
+//! - [`oracle`]: what must hold. [`progress`], [`patience`], [`answers`], [`echoes`]: what must go on in
+//!   spite of faults; [`membership`]: by whom, where that changes; [`sessions`]: whether those end as they
+//!   must; [`history`]: what clients saw.
 //!
-//! [`World`] is the router: an event goes to the owner it is for, and what concerns several of them is done here, in the
-//! file of its subject. [`driver`] is the middle of it: an input reaches a member, and its effects reach their owners.
-//! [`stages`] is the course of a world: chaos, then healing, then what must hold afterwards; [`minority`]: and what must hold
-//! before all are back.
+//! [`World`] is the router: an event goes to the owner it is for, and what concerns several of them is done
+//! here, in the file of its subject. [`driver`] is the middle of it: an input reaches a member, and its
+//! effects reach their owners. [`stages`] is the course of a world: chaos, then healing, then what must hold
+//! afterwards; [`minority`]: and what must hold before all are back.
 //!
-//! Three may move a world: its queue of events; [`planned`], for `harness run --cluster sim`, with faults and operations
-//! from outside; and a script ([`hand`], [`recorder`] write one down, [`by_hand`], [`fair`], [`notes`] carry it out).
+//! Three may move a world: its queue of events; [`planned`], for `harness run --cluster sim`, with faults and
+//! operations from outside; and a script ([`mover`], [`script_writer`] write one down, [`scripted`],
+//! [`fair`], [`describe`] carry it out).
 
 mod answers;
-mod appointed;
-mod by_hand;
 mod chaos;
 mod clockwork;
 mod cuts;
+mod describe;
 mod disks;
 mod driver;
 mod echoes;
 mod election;
 mod ensemble;
 mod fair;
-mod hand;
 mod history;
 mod machine;
 mod membership;
 mod minority;
+mod mover;
 mod nemesis;
-mod notes;
+mod non_fail_stop;
 mod operations;
 mod oracle;
 mod patience;
@@ -52,24 +55,24 @@ mod population;
 mod probers;
 mod progress;
 mod record;
-mod recorder;
 mod rehearsals;
-mod scouts;
+mod scheduled;
+mod script_writer;
+mod scripted;
 mod sessions;
-mod sloppy;
 mod stages;
 mod traps;
+mod watchers;
 mod wires;
 
 use node_core::{Factory, TICK};
 
 use crate::client::Wake;
 use crate::drawn::Drawn;
-use crate::judge::Finding;
+use crate::invariants::Finding;
 use crate::network::{Block, EndId, HostIndex};
 use crate::outcome::{Options, Outcome, Rule, Violation};
 use crate::script::Prompt;
-pub(crate) use appointed::{Act, Appointment};
 use chaos::Chaos;
 use clockwork::Clockwork;
 use ensemble::Ensemble;
@@ -78,6 +81,7 @@ use harness_world::time::Time;
 use oracle::Oracle;
 use population::Population;
 use record::Record;
+pub(crate) use scheduled::{Act, DiskAppointment};
 use stages::Stage;
 
 /// Events of one world at most: a world that never ends is a bug of the simulator.
@@ -217,19 +221,19 @@ impl Population {
 
 impl Oracle {
     /// The first violation counts.
-    fn convict(&mut self, clock: &mut Clockwork, rule: Rule, sentence: String) {
+    fn report(&mut self, clock: &mut Clockwork, rule: Rule, sentence: String) {
         if self.violation.is_none() {
             clock.world_line("violation", [0, 0], || format!("{}: {sentence}", rule.name()));
             self.violation = Some(Violation { rule, at_us: clock.now.0, sentence });
         }
     }
 
-    /// A finding of the judge inside, if anybody asked for it.
-    fn judged(&mut self, clock: &mut Clockwork, finding: Finding) {
+    /// What an invariant says of a step, if anybody asked for it.
+    fn found(&mut self, clock: &mut Clockwork, finding: Finding) {
         if let Err((rule, sentence)) = finding
             && clock.options.look_inside
         {
-            self.convict(clock, rule, sentence);
+            self.report(clock, rule, sentence);
         }
     }
 }
@@ -279,12 +283,12 @@ impl<F: Factory> World<F> {
     /// What came of it.
     pub(crate) fn into_outcome(mut self, panic: Option<String>) -> Outcome {
         if let Some(message) = panic {
-            self.oracle.convict(&mut self.clock, Rule::Panic, message);
+            self.oracle.report(&mut self.clock, Rule::Panic, message);
         }
         self.clock.counters.virtual_ms = self.clock.now.0 / 1000;
-        self.clock.counters.elections = self.oracle.judge.epochs();
-        self.clock.counters.memberships = self.oracle.judge.memberships();
-        self.clock.counters.local_writes = self.oracle.judge.local_writes();
+        self.clock.counters.elections = self.oracle.invariants.epochs();
+        self.clock.counters.memberships = self.oracle.invariants.memberships();
+        self.clock.counters.local_writes = self.oracle.invariants.local_writes();
         Outcome {
             // As it was drawn: a healed world has changed its own copy.
             drawn: Drawn::of(self.clock.drawn.seed, self.clock.options.only),

@@ -1,7 +1,7 @@
 //! What clients ask next, and what the answers mean: any workload, through the mapping that real clients use.
 //!
-//! Each client has one operation open at a time. One whose fate is unknown stays open for ever and retires its
-//! process. Workloads that judge sessions have their openings and ends in the history as well.
+//! Each client has one operation open at a time. One whose fate is unknown stays open for ever and retires
+//! its process. Workloads that judge sessions have their openings and ends in the history as well.
 
 use bytes::Bytes;
 use checker::history::{Event as Line, EventKind};
@@ -16,11 +16,11 @@ use workloads::Op;
 use workloads::op::{Body, Object};
 use zookeeper_mapping::{Answer, outcome};
 
-use super::{Clockwork, Ensemble, Oracle, Population, notes};
+use super::{Clockwork, Ensemble, Oracle, Population, describe};
 use crate::client::{self, Open, Purpose, Wake};
 use crate::outcome::Rule;
-use crate::scout::Quest;
 use crate::script::{Deed, Transition};
+use crate::watcher::Ask;
 use harness_world::time::Time;
 
 /// How often a client looks whether there is something to do while there is not.
@@ -58,11 +58,11 @@ impl Population {
         if self.rests(clock, index) {
             return self.set_timer(clock, index, IDLE_US, Wake::Act);
         }
-        if self.clients[index].scout.only {
+        if self.clients[index].watcher.only {
             if self.record.quiet {
                 self.set_timer(clock, index, IDLE_US, Wake::Act);
             } else {
-                self.scouts(clock, oracle, index);
+                self.watchers(clock, oracle, index);
             }
             return;
         }
@@ -167,7 +167,7 @@ impl Population {
                 outcome.value
             )
         });
-        clock.remark(|| notes::completion(index, &op, &outcome));
+        clock.remark(|| describe::completion(index, &op, &outcome));
         clock.show(&op, &outcome);
         self.push(index, job, line);
         match outcome.kind {
@@ -183,8 +183,8 @@ impl Population {
         self.record.finished(load, &op, &outcome);
         if let Some(zxid) = changed_at(answer) {
             clock.count(op.object);
-            let finding = oracle.judge.acknowledged(zxid);
-            oracle.judged(clock, finding);
+            let finding = oracle.invariants.acknowledged(zxid);
+            oracle.found(clock, finding);
         }
         // Whatever became of it, the client will not use the session again.
         if op.body == Body::Close && outcome.kind != EventKind::Ok {
@@ -193,7 +193,8 @@ impl Population {
         }
     }
 
-    /// A session was opened, or is left, beside the workload's own operations: workloads that judge sessions know.
+    /// A session was opened, or is left, beside the workload's own operations: workloads that judge sessions
+    /// know.
     fn note_session(&mut self, clock: &Clockwork, index: usize, op: &Op, answer: &Answer, since: Time) {
         for job in 0..self.clients[index].regular_jobs {
             let client = &self.clients[index];
@@ -231,7 +232,7 @@ impl Population {
     ) {
         let (header, body) = client::reply(frame);
         if header.xid == XID_WATCH {
-            self.scout_is_told(clock, oracle, index, body);
+            self.watcher_is_told(clock, oracle, index, body);
             return;
         }
         if header.xid == XID_PING {
@@ -240,7 +241,7 @@ impl Population {
         }
         let client = &mut self.clients[index];
         let Some((xid, purpose)) = client.awaited.pop_front() else {
-            oracle.convict(
+            oracle.report(
                 clock,
                 Rule::Answer,
                 format!("client {index} got a reply {} to nothing", header.xid),
@@ -248,21 +249,21 @@ impl Population {
             return;
         };
         if xid != header.xid {
-            oracle.convict(
+            oracle.report(
                 clock,
                 Rule::Answer,
                 format!("client {index} got reply {} before {xid}", header.xid),
             );
             return;
         }
-        let resumes = purpose == Purpose::Quest && client.scout.open.front() == Some(&Quest::Resume);
+        let resumes = purpose == Purpose::Ask && client.watcher.open.front() == Some(&Ask::Resume);
         self.explain(clock, oracle, index, header.zxid, resumes);
         let client = &mut self.clients[index];
         let Some(session) = &mut client.session else { return };
         if header.zxid < session.seen {
             let sentence =
                 format!("session {} saw {} and then only {}", session.id, session.seen, header.zxid);
-            oracle.convict(clock, Rule::SessionOrder, sentence);
+            oracle.report(clock, Rule::SessionOrder, sentence);
             return;
         }
         session.seen = header.zxid;
@@ -283,8 +284,8 @@ impl Population {
             self.leave(clock, ensemble, oracle, index);
             return;
         }
-        if purpose == Purpose::Quest {
-            self.scout_is_answered(clock, oracle, index, header, body);
+        if purpose == Purpose::Ask {
+            self.watcher_is_answered(clock, oracle, index, header, body);
             return;
         }
         if purpose == Purpose::Probe {
@@ -295,7 +296,7 @@ impl Population {
             Ok(Some(answer)) => answer,
             Ok(None) => return,
             Err(sentence) => {
-                oracle.convict(clock, Rule::Answer, sentence);
+                oracle.report(clock, Rule::Answer, sentence);
                 return;
             }
         };
@@ -369,7 +370,7 @@ pub(super) fn answer_of(
     }
     let malformed = |error| format!("a malformed answer: {error}");
     Ok(match purpose {
-        Purpose::Sync | Purpose::Nothing | Purpose::Goodbye | Purpose::Quest | Purpose::Probe => None,
+        Purpose::Sync | Purpose::Nothing | Purpose::Goodbye | Purpose::Ask | Purpose::Probe => None,
         Purpose::Create => {
             let path = CreateResponse::decode(&mut body).map_err(malformed)?.path;
             Some(Answer::Created { path, zxid })

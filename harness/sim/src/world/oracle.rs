@@ -1,7 +1,7 @@
 //! What must hold: the invariants inside, what is owed to members and clients, and the first violation.
 //!
-//! It looks and never acts: nothing that a member or a client does depends on it. So a world is the same whether it is
-//! judged or not.
+//! It looks and never acts: nothing that a member or a client does depends on it. So a world is the same
+//! whether it is judged or not.
 
 use super::answers::Waits;
 use super::echoes::Echoes;
@@ -9,13 +9,13 @@ use super::patience::Patience;
 use super::progress::Progress;
 use super::sessions::Ears;
 use crate::drawn::Drawn;
-use crate::judge::Judge;
+use crate::invariants::Invariants;
 use crate::outcome::Violation;
 
 /// The judges of a world, and what they found.
 pub(super) struct Oracle {
     /// The invariants: the properties of Zab.tla, durability, recovery.
-    pub(super) judge: Judge,
+    pub(super) invariants: Invariants,
     /// What is known of sessions.
     pub(super) ears: Ears,
     /// Who is well, and since when.
@@ -38,7 +38,7 @@ impl Oracle {
     /// Nothing was seen yet.
     pub(super) fn new(drawn: &Drawn) -> Self {
         Self {
-            judge: Judge::of(drawn.members, drawn.observers)
+            invariants: Invariants::of(drawn.members, drawn.observers)
                 .with_local_sessions(drawn.local)
                 .with_lists(!drawn.changes),
             ears: Ears::new(drawn.hosts(), drawn.everybody()),

@@ -1,19 +1,21 @@
 //! What a leader owes to those who follow it: commits in time, and patience while a tree is on its way.
 //!
-//! That somebody leads is not enough. A proposal of a leader that leads an epoch is committed as soon as a quorum has it
-//! on disk; so when a quorum of members that nothing disturbs has followed it since it proposed something, and its links
-//! to them are well, that is committed within a bound which follows from the swarm options: two ways over a link, two
-//! synchronizations, and room. Nothing else may be waited for: not the leader's own disk where others are a quorum, not a
-//! member that is away or is being brought to the history, not a session that waits to go on. A member whose disk has not yet
-//! done what it was told before the proposal is behind, and can't be waited for either: where every change of the membership
-//! is a synchronization of its own, changes may come faster than a slow disk takes them.
+//! That somebody leads is not enough. A proposal of a leader that leads an epoch is committed as soon as a
+//! quorum has it on disk; so when a quorum of members that nothing disturbs has followed it since it proposed
+//! something, and its links to them are well, that is committed within a bound which follows from the swarm
+//! options: two ways over a link, two synchronizations, and room. Nothing else may be waited for: not the
+//! leader's own disk where others are a quorum, not a member that is away or is being brought to the history,
+//! not a session that waits to go on. A member whose disk has not yet done what it was told before the
+//! proposal is behind, and can't be waited for either: where every change of the membership is a
+//! synchronization of its own, changes may come faster than a slow disk takes them.
 //!
-//! A tree may be on its way for longer than a peer may be silent. Until the limit for taking a history over neither the
-//! leader that sends it nor the member that was told of it gives up the connection, unless the member dialled again.
+//! A tree may be on its way for longer than a peer may be silent. Until the limit for taking a history over
+//! neither the leader that sends it nor the member that was told of it gives up the connection, unless the
+//! member dialled again.
 //!
-//! Behind that the usual limits hold again. A leader that spoke within a peer's time-out has not fallen silent, a tree being
-//! its word as well; and a leader keeps no learner that has acknowledged its history and said nothing since. Who comes back is
-//! taken in at once, whatever still stands of its earlier connection.
+//! Behind that the usual limits hold again. A leader that spoke within a peer's time-out has not fallen
+//! silent, a tree being its word as well; and a leader keeps no learner that has acknowledged its history and
+//! said nothing since. Who comes back is taken in at once, whatever still stands of its earlier connection.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -63,7 +65,8 @@ pub(super) struct Patience {
     streams: BTreeMap<usize, Stream>,
     /// When each member last heard of its leader what counts as a word.
     leader_spoke: Vec<Option<Time>>,
-    /// When the leader last heard anything of a learner that has acknowledged its history, by their connections.
+    /// When the leader last heard anything of a learner that has acknowledged its history, by their
+    /// connections.
     learner_spoke: BTreeMap<usize, Time>,
     /// The connection on which a learner says in the present step who it is.
     introduced: Option<ConnId>,
@@ -229,11 +232,12 @@ impl Oracle {
                 members.join(", "),
                 clock.now.since(at) / 1000
             );
-            self.convict(clock, Rule::Liveness, sentence);
+            self.report(clock, Rule::Liveness, sentence);
         }
     }
 
-    /// This leader and the voters that have followed it since then, those of them that nothing has disturbed meanwhile.
+    /// This leader and the voters that have followed it since then, those of them that nothing has disturbed
+    /// meanwhile.
     pub(super) fn well_behind<F: Factory>(
         &self,
         clock: &Clockwork,
@@ -259,7 +263,7 @@ impl Oracle {
         if reason == FELL_SILENT && clock.now.since(spoke) < limit_us {
             let ms = clock.now.since(spoke) / 1000;
             let sentence = format!("server {} calls its leader silent, which spoke {ms} ms ago", host + 1);
-            self.convict(clock, Rule::Liveness, sentence);
+            self.report(clock, Rule::Liveness, sentence);
         }
     }
 
@@ -287,12 +291,13 @@ impl Oracle {
                     ensemble.conns[conn].ends[0].host + 1,
                     clock.now.since(spoke) / 1000
                 );
-                self.convict(clock, Rule::Liveness, sentence);
+                self.report(clock, Rule::Liveness, sentence);
             }
         }
     }
 
-    /// A member closed a connection in the step in which its other end said who it is. `leads`: it leads, before and after.
+    /// A member closed a connection in the step in which its other end said who it is. `leads`: it leads,
+    /// before and after.
     pub(super) fn check_welcome_of_learner<F: Factory>(
         &mut self,
         clock: &mut Clockwork,
@@ -307,7 +312,7 @@ impl Oracle {
         }
         let learner = ensemble.conns[EndId::of(conn).conn].ends[0].host;
         let sentence = format!("server {} leads and turns server {} away", host + 1, learner + 1);
-        self.convict(clock, Rule::Liveness, sentence);
+        self.report(clock, Rule::Liveness, sentence);
     }
 
     /// A leader sends its tree.
@@ -369,7 +374,7 @@ impl Oracle {
             "server {} gives up on the tree that is on its way {what} server {other}, after {waited_ms} ms",
             host + 1
         );
-        self.convict(clock, Rule::Liveness, sentence);
+        self.report(clock, Rule::Liveness, sentence);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Clients' connections: where they connect, how frames travel, how sessions go on elsewhere.
 //!
-//! A client whose connection breaks, or whose operation gets no answer in time, tries another member with the same
-//! session. What it asks, and what the answers mean, is in [`operations`](super::operations).
+//! A client whose connection breaks, or whose operation gets no answer in time, tries another member with the
+//! same session. What it asks, and what the answers mean, is in [`operations`](super::operations).
 
 use bytes::Bytes;
 use node_core::Factory;
@@ -21,8 +21,8 @@ use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::part::Part;
 use crate::prober::Prober;
-use crate::scout::Scout;
 use crate::script::Transition;
+use crate::watcher::Watcher;
 use harness_world::dice::{Chance, Dice, HALF};
 use harness_world::pipe::Pipe;
 
@@ -38,7 +38,7 @@ const LONGEST_ASKED_MS: u64 = 30_000;
 /// How often a restless client that loses its connection comes back late.
 const LATE: Chance = Chance(2_500);
 
-/// How often a scout that loses its connection begins anew, where it is content to read.
+/// How often a watcher that loses its connection begins anew, where it is content to read.
 const FORGETFUL: Chance = Chance(3_000);
 
 /// The clients, their connections, and what they leave behind.
@@ -87,14 +87,14 @@ impl Population {
             let part = Part::Client(u64::try_from(index).expect("clients are few"));
             let dice = Dice::part(clock.drawn.seed, part);
             self.clients.push(Client::new(jobs, index % ensemble.hosts.len(), think_us, dice));
-            if index >= all + clock.drawn.scouts + clock.drawn.operators {
+            if index >= all + clock.drawn.watchers + clock.drawn.operators {
                 self.clients[index].prober = Prober::new();
                 self.clients[index].think_us = clock.drawn.probing_us;
-            } else if index >= all + clock.drawn.scouts {
-                self.clients[index].scout = Scout::operator(ensemble.hosts.len());
+            } else if index >= all + clock.drawn.watchers {
+                self.clients[index].watcher = Watcher::operator(ensemble.hosts.len());
                 self.clients[index].think_us = clock.drawn.turnover_us;
             } else if index >= all {
-                self.clients[index].scout = Scout::new(clock.drawn.limits);
+                self.clients[index].watcher = Watcher::new(clock.drawn.limits);
                 self.clients[index].think_us = clock.drawn.think_us;
             }
             if clock.reduction.clients.contains(&index) {
@@ -178,7 +178,7 @@ impl Population {
         client.asked_at = clock.now;
         let asks = (clock.drawn.rare.restless && client.session.is_some() && client.dice.chance(HALF))
             .then(|| i32::try_from(client.dice.scale(100, LONGEST_ASKED_MS)).unwrap_or(timeout));
-        let frame = client.connect(timeout, asks, clock.drawn.read_only && client.scout.only);
+        let frame = client.connect(timeout, asks, clock.drawn.read_only && client.watcher.only);
         self.send_to_member(clock, conn, Flow::Frame(frame));
     }
 
@@ -193,7 +193,7 @@ impl Population {
         // Clients from outside a world have places of their own, and no session here.
         if let Some(client) = self.clients.get_mut(client) {
             let session = client.session.as_ref();
-            client.known = session.is_some_and(|session| oracle.judge.session_began(session.id));
+            client.known = session.is_some_and(|session| oracle.invariants.session_began(session.id));
         }
         self.client_conns.push(ClientConn {
             client,
@@ -357,7 +357,7 @@ impl Population {
         frame: Bytes,
     ) {
         let Some(response) = client::connect_response(frame) else {
-            oracle.convict(
+            oracle.report(
                 clock,
                 Rule::Answer,
                 format!("client {index} was answered before it was told of its session"),
@@ -385,7 +385,7 @@ impl Population {
                 self.note_leaving(clock, index, &told);
             }
             self.clients[index].session = None;
-            self.clients[index].scout.watching.forget();
+            self.clients[index].watcher.watching.forget();
             self.hang_up(clock, index);
             self.on_lost(clock, ensemble, oracle, index, "session expired");
             return;
@@ -393,7 +393,7 @@ impl Population {
         match &mut client.session {
             Some(session) if session.id != response.session => {
                 let sentence = format!("session {} was resumed as {}", session.id, response.session);
-                oracle.convict(clock, Rule::Answer, sentence);
+                oracle.report(clock, Rule::Answer, sentence);
                 return;
             }
             Some(session) => {
@@ -413,7 +413,7 @@ impl Population {
         }
         self.clients[index].ready = true;
         clock.plan(1000, Event::Client { client: index, plan: 0, wake: Wake::Ping { conn } });
-        self.clients[index].scout.watching.moves();
+        self.clients[index].watcher.watching.moves();
         if !self.resume_watches(clock, oracle, index) {
             self.think(clock, index);
         }
@@ -436,18 +436,18 @@ impl Population {
         reason: &str,
     ) {
         self.clients[index].awaited.clear();
-        self.clients[index].scout.open.clear();
+        self.clients[index].watcher.open.clear();
         self.give_up_probes(index);
         self.complete(clock, oracle, index, &Answer::Lost { reason: reason.to_owned() });
         let members = ensemble.hosts.len();
         let lets_go = clock.drawn.read_only && !clock.is_scripted();
         let client = &mut self.clients[index];
-        if lets_go && client.scout.only && client.dice.chance(FORGETFUL) {
+        if lets_go && client.watcher.only && client.dice.chance(FORGETFUL) {
             // Only one without a session is served by a member without a leader. It may remember what it saw.
             let seen = client.session.take().map_or(Zxid::ZERO, |session| session.seen);
             client.remembered =
                 if client.dice.chance(HALF) { seen.max(client.remembered) } else { Zxid::ZERO };
-            client.scout.watching.forget();
+            client.watcher.watching.forget();
         }
         client.member = client.dice.index(members);
         let delay = client.dice.between(1000, RECONNECT_US);

@@ -8,7 +8,7 @@ use node_wire::jute::Reader;
 
 use super::{Clockwork, Ensemble, Event, Oracle, Population};
 use crate::client::{Flow, Wake};
-use crate::judge::Told;
+use crate::invariants::Told;
 use crate::outcome::Rule;
 use crate::prober::{Open, Probe, Prober, Sense};
 use crate::script::{Deed, Transition};
@@ -79,9 +79,9 @@ impl Population {
             Some(first @ (Probe::Forge(_) | Probe::Rush)) => Some(first.clone()),
             _ => None,
         };
-        if first.is_none() && self.clients[index].scout.watching.seen().is_none() {
+        if first.is_none() && self.clients[index].watcher.watching.seen().is_none() {
             // It has not left them again: they are given up.
-            self.clients[index].scout.watching.forget();
+            self.clients[index].watcher.watching.forget();
         }
         match first {
             Some(Probe::Forge(forgery)) => {
@@ -95,7 +95,7 @@ impl Population {
                 batch.remove(0);
                 clock.counters.rude += 1;
                 // What it asks comes before it could leave them again.
-                self.clients[index].scout.watching.forget();
+                self.clients[index].watcher.watching.forget();
                 if !self.connect_at_once(clock, ensemble, oracle, index, None) {
                     return;
                 }
@@ -119,7 +119,7 @@ impl Population {
 
     /// The frame of a probe, which is from now on waited for.
     fn prepare(&mut self, oracle: &mut Oracle, index: usize, probe: Probe) -> Option<Bytes> {
-        let committed = oracle.judge.last_committed();
+        let committed = oracle.invariants.last_committed();
         let client = &mut self.clients[index];
         let (op, body, sense) = probe.request(index)?;
         if let Probe::Auth(name) = probe
@@ -131,7 +131,7 @@ impl Population {
         let who = client.prober.who.clone();
         if let (Sense::Wish(wish), Some(session)) = (&sense, &client.session) {
             let who: Vec<Id> = who.iter().map(|name| name.id()).collect();
-            oracle.judge.law_asks(session.id, client.xid, who, wish.clone());
+            oracle.invariants.law_asks(session.id, client.xid, who, wish.clone());
         }
         client.prober.open.push_back(Open { probe, sense, who, committed });
         Some(frame)
@@ -150,7 +150,7 @@ impl Population {
         self.hang_up(clock, index);
         self.clients[index].awaited.clear();
         self.clients[index].prober.moves();
-        self.clients[index].scout.open.clear();
+        self.clients[index].watcher.open.clear();
         if ensemble.hosts[host].process.is_none() {
             self.on_lost(clock, ensemble, oracle, index, "refused");
             return false;
@@ -215,7 +215,7 @@ impl Population {
                 "session {} was given to client {index}, which does not know its password",
                 response.session
             );
-            oracle.convict(clock, Rule::LawfulAnswers, sentence);
+            oracle.report(clock, Rule::LawfulAnswers, sentence);
             return true;
         }
         self.hang_up(clock, index);
@@ -229,7 +229,7 @@ impl Population {
         if client.prober.moves() {
             // Whatever became of its end, the client will not use the session again.
             client.session = None;
-            client.scout.watching.forget();
+            client.watcher.watching.forget();
         }
     }
 
@@ -257,12 +257,12 @@ impl Population {
             Sense::Sync | Sense::Other => Ok(Told::Refused(header.err)),
         };
         let Ok(told) = told else {
-            oracle.convict(clock, Rule::Answer, format!("client {index} got a malformed answer to {probe}"));
+            oracle.report(clock, Rule::Answer, format!("client {index} got a malformed answer to {probe}"));
             return;
         };
         clock.counters.refused_probes += u64::from(matches!(told, Told::Refused(_)));
         // From a member that left its role in the same step: the sequence is not known so far.
-        if header.zxid <= oracle.judge.last_committed() {
+        if header.zxid <= oracle.invariants.last_committed() {
             oracle.check_probe(clock, session, header, before, &open, &told);
         }
         self.keep_watch(index, probe, header);
@@ -278,7 +278,7 @@ impl Population {
     /// What an answer leaves to be told of.
     fn keep_watch(&mut self, index: usize, probe: &Probe, header: ReplyHeader) {
         let Some(path) = probe.path(index) else { return };
-        let watching = &mut self.clients[index].scout.watching;
+        let watching = &mut self.clients[index].watcher.watching;
         match probe {
             Probe::Exists(..) if header.err == ErrorCode::NoNode.code() => watching.absent(path),
             _ if header.err != 0 => {}
@@ -305,22 +305,23 @@ impl Oracle {
         let Open { sense, who, committed, .. } = open;
         let who: Vec<Id> = who.iter().map(|name| name.id()).collect();
         let finding = match sense {
-            Sense::Wish(_) => self.judge.law_of_change(session, xid, (before, zxid), told),
-            Sense::Look(look) => self.judge.law_of_look(session, zxid, &who, look, told),
+            Sense::Wish(_) => self.invariants.law_of_change(session, xid, (before, zxid), told),
+            Sense::Look(look) => self.invariants.law_of_look(session, zxid, &who, look, told),
             Sense::Sync if err == 0 && zxid < *committed => Err((
                 Rule::LawfulAnswers,
                 format!(
-                    "session {session} asked for a sync when {committed} was committed, and is answered at {zxid}"
+                    "session {session} asked for a sync when {committed} was committed, and is answered at \
+                        {zxid}"
                 ),
             )),
             Sense::Sync | Sense::Other => Ok(()),
         };
         if let Err((rule, sentence)) = finding {
-            self.convict(clock, rule, sentence);
+            self.report(clock, rule, sentence);
         }
         if matches!(sense, Sense::Wish(_)) && err == 0 {
-            let finding = self.judge.acknowledged(zxid);
-            self.judged(clock, finding);
+            let finding = self.invariants.acknowledged(zxid);
+            self.found(clock, finding);
         }
     }
 
@@ -328,8 +329,8 @@ impl Oracle {
     pub(super) fn check_lists<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
         for host in 0..ensemble.hosts.len() {
             if let Some(process) = &ensemble.hosts[host].process {
-                let finding = self.judge.law_of_lists(host, &process.member().tree());
-                self.judged(clock, finding);
+                let finding = self.invariants.law_of_lists(host, &process.member().tree());
+                self.found(clock, finding);
             }
         }
     }

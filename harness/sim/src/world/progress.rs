@@ -1,14 +1,14 @@
 //! Progress under partial faults: while enough members can speak with each other, somebody leads.
 //!
-//! Healing everything and then asking for a leader misses ensembles that sit out a fault which they need not sit
-//! out: votes for an unreachable leader that go round over a bridge, say. So during chaos it is followed since when
-//! each member has been up, awake and with a sound disk, and since when each pair could speak both ways. When some
-//! set of members that is a quorum has been so, all of it, for longer than [`BOUND_TIMEOUTS`] peer time-outs and one
-//! initLimit, some member must have led an established epoch meanwhile.
+//! Healing everything and then asking for a leader misses ensembles that sit out a fault which they need not
+//! sit out: votes for an unreachable leader that go round over a bridge, say. So during chaos it is followed
+//! since when each member has been up, awake and with a sound disk, and since when each pair could speak both
+//! ways. When some set of members that is a quorum has been so, all of it, for longer than [`BOUND_TIMEOUTS`]
+//! peer time-outs and one initLimit, some member must have led an established epoch meanwhile.
 //!
-//! That is the least that can be asked: that somebody somewhere led once within the bound. The leader may stand
-//! outside of the set, because two quorums that share a member may both be connected within; and whoever is led
-//! by hearsay alone, beyond a bridge, is promised nothing.
+//! That is the least that can be asked: that somebody somewhere led once within the bound. The leader may
+//! stand outside of the set, because two quorums that share a member may both be connected within; and
+//! whoever is led by hearsay alone, beyond a bridge, is promised nothing.
 
 use node_core::{Factory, Role};
 
@@ -82,16 +82,16 @@ impl Progress {
         self.counts[host] = at;
     }
 
-    /// So many memberships were made or rule by now. With a new one the time counts from here: a leader made it, and who
-    /// decides is another question than before.
+    /// So many memberships were made or rule by now. With a new one the time counts from here: a leader made
+    /// it, and who decides is another question than before.
     pub(super) fn changed(&mut self, memberships: usize, at: Time) {
         if std::mem::replace(&mut self.memberships, memberships) != memberships {
             self.led = self.led.max(at);
         }
     }
 
-    /// A quorum of which every member and every pair has been undisturbed since this moment, or longer. `says` has for
-    /// each member the voters of the memberships by which it counts: it is one of all of them.
+    /// A quorum of which every member and every pair has been undisturbed since this moment, or longer.
+    /// `says` has for each member the voters of the memberships by which it counts: it is one of all of them.
     fn quorum_since(&self, moment: Time, says: &[Vec<Set>]) -> Option<Vec<HostIndex>> {
         let voters = says.iter().flatten().fold(0, |all, voters| all | voters);
         let well: Vec<HostIndex> = (0..self.members)
@@ -179,7 +179,7 @@ impl<F: Factory> World<F> {
         if self.oracle.progress.led <= moment && self.clock.options.progress {
             self.clock.write_down(|| Transition::Look(Target::Elected));
             let members: Vec<String> = quorum.iter().map(|host| format!("s{}", host + 1)).collect();
-            self.oracle.convict(
+            self.oracle.report(
                 &mut self.clock,
                 Rule::Liveness,
                 format!(

@@ -1,19 +1,22 @@
 //! Rehearsals: what a member's disk would hold, had the member died there.
 //!
-//! A process that is killed in the middle of an installation, and loses power in the middle of the recovery behind it, is too
-//! rare to wait for, and most bugs of logs are in such places. A disk in memory can be forked. So at chosen moments a fork
-//! of a member's disk goes through ends that did not happen:
+//! A process that is killed in the middle of an installation, and loses power in the middle of the recovery
+//! behind it, is too rare to wait for, and most bugs of logs are in such places. A disk in memory can be
+//! forked. So at chosen moments a fork of a member's disk goes through ends that did not happen:
 //!
-//! - *An operation that throws history away* is interrupted at one of its disk operations, and up to two recoveries behind it
-//!   as well, by kills and by power losses. The last recovery must find what the judge of recoveries accepts, and nothing of
-//!   the old history beside a tree that took its place.
-//! - *A start* is interrupted in the same way. And what a recovery found is there for good: it may be told to others at once.
-//! - *A file that is lost, a bit that turns over* while the member is down: the log refuses to open, or nothing that was
-//!   durable is missing.
-//! - *A snapshot*, and the purge behind it, are interrupted in the same way; sometimes an older tree takes the place of all instead.
+//! - *An operation that throws history away* is interrupted at one of its disk operations, and up to two
+//!   recoveries behind it as well, by kills and by power losses. The last recovery must find what the
+//!   invariant of recoveries accepts, and nothing of the old history beside a tree that took its place.
+//! - *A start* is interrupted in the same way. And what a recovery found is there for good: it may be told to
+//!   others at once.
+//! - *A file that is lost, a bit that turns over* while the member is down: the log refuses to open, or
+//!   nothing that was durable is missing.
+//! - *A snapshot*, and the purge behind it, are interrupted in the same way; sometimes an older tree takes
+//!   the place of all instead.
 //! - *A purge* leaves enough to do without the newest snapshot, and counts none that is damaged.
 //!
-//! Nothing of it touches the world, and its dice are its own: a world with rehearsals is the same world without them.
+//! Nothing of it touches the world, and its dice are its own: a world with rehearsals is the same world
+//! without them.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -29,7 +32,7 @@ use super::disks::{by_zxid, is_epoch, old_bytes};
 use super::machine::{KEEP_SNAPSHOTS, OPERATIONS_OF_A_BATCH, OPERATIONS_OF_A_START, part_kept};
 use super::{Chaos, Clockwork, Ensemble, Oracle};
 use crate::host;
-use crate::judge::Found;
+use crate::invariants::Found;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use harness_world::dice::{Chance, Dice, HALF};
@@ -92,7 +95,8 @@ impl Clockwork {
 }
 
 impl Chaos {
-    /// A fork of a member's disk, where that is well. None where nothing would be judged, or where the disk follows a script.
+    /// A fork of a member's disk, where that is well. None where nothing would be judged, or where the disk
+    /// follows a script.
     fn rehearses<F: Factory>(
         &self,
         clock: &Clockwork,
@@ -374,10 +378,10 @@ impl Oracle {
         sentence: &str,
     ) {
         let id = ensemble.server(host).0;
-        self.convict(clock, Rule::Recovery, format!("had server {id} {ends} there: {sentence}"));
+        self.report(clock, Rule::Recovery, format!("had server {id} {ends} there: {sentence}"));
     }
 
-    /// Whether the judge of recoveries would accept this one.
+    /// Whether the invariant of recoveries would accept this one.
     fn rehearsed<F: Factory>(
         &mut self,
         clock: &mut Clockwork,
@@ -388,7 +392,7 @@ impl Oracle {
         ends: &str,
     ) {
         let facts = Facts::of(found);
-        let judged = self.judge.check_recovery(
+        let judged = self.invariants.check_recovery(
             host,
             &Found {
                 base: facts.base,

@@ -1,15 +1,16 @@
-//! What is known of sessions beside the members: whom each has heard, and when, and what each client can prove.
+//! What is known of sessions beside the members: whom each has heard, and when, and what each client can
+//! prove.
 //!
-//! A session may end in two ways: its client closes it, or the leader has not heard of it for the whole time-out.
-//! The second is judged twice. Inside: at the moment in which a leader proposes the end of a session, nothing that
-//! came to it since it was established spoke of that session for as long. Outside: a client that is told that its
-//! session expired was not answered a write that it sent within the time-out before; a write goes through the
-//! leader, so that it was heard of, and a new leader gives every session its whole time-out again. That a session moves is a
-//! word of it like any other.
+//! A session may end in two ways: its client closes it, or the leader has not heard of it for the whole
+//! time-out. The second is judged twice. Inside: at the moment in which a leader proposes the end of a
+//! session, nothing that came to it since it was established spoke of that session for as long. Outside: a
+//! client that is told that its session expired was not answered a write that it sent within the time-out
+//! before; a write goes through the leader, so that it was heard of, and a new leader gives every session its
+//! whole time-out again. That a session moves is a word of it like any other.
 //!
-//! The other way round a leader that nothing disturbs ends a session that it has not heard of for much longer than its
-//! time-out. Which time-out that is was settled when the session began, within ZooKeeper's bounds of 2 and 20 ticks: every
-//! member tells it to whoever comes back, whatever that one asks for.
+//! The other way round a leader that nothing disturbs ends a session that it has not heard of for much longer
+//! than its time-out. Which time-out that is was settled when the session began, within ZooKeeper's bounds of
+//! 2 and 20 ticks: every member tells it to whoever comes back, whatever that one asks for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -118,7 +119,7 @@ impl Oracle {
         match input {
             Input::ClientRequest { client, request } => {
                 let Some(session) = self.ears.session_of.get(client).copied() else { return };
-                self.judge.asked(session, request.xid, request.op);
+                self.invariants.asked(session, request.xid, request.op);
                 let mono = ensemble.mono(clock, host);
                 self.ears.members[host].heard.insert(session, mono);
             }
@@ -179,7 +180,8 @@ impl Oracle {
         }
     }
 
-    /// A leader logs a proposal of its own: when it ends a session that no client asked to end, it was silent.
+    /// A leader logs a proposal of its own: when it ends a session that no client asked to end, it was
+    /// silent.
     pub(super) fn check_expiry<F: Factory>(
         &mut self,
         clock: &mut Clockwork,
@@ -207,16 +209,17 @@ impl Oracle {
             let ServerId(id) = ensemble.server(host);
             let silence_ms = silence.as_millis();
             let sentence = format!(
-                "server {id} ends session {session} {silence_ms} ms after it was heard of; its time-out is {timeout_ms} ms"
+                "server {id} ends session {session} {silence_ms} ms after it was heard of; its time-out is \
+                    {timeout_ms} ms"
             );
-            self.judged(clock, Err((Rule::Expiry, sentence)));
+            self.found(clock, Err((Rule::Expiry, sentence)));
         }
     }
 
     /// The time-out of the session that this entry ends without its client's wish.
     fn expires(&self, entry: &Entry) -> Option<i32> {
         let by_nobody = entry.header.cxid == 0 && matches!(entry.txn, Txn::CloseSession { .. });
-        if by_nobody { self.judge.session_timeout_ms(entry.header.session) } else { None }
+        if by_nobody { self.invariants.session_timeout_ms(entry.header.session) } else { None }
     }
 
     /// A leader that nothing disturbs has ended what it has not heard of for so long.
@@ -234,7 +237,7 @@ impl Oracle {
         let undisturbed = Duration::from_micros(clock.now.since(self.progress.undisturbed_since(host)));
         let (mono, ear) = (ensemble.mono(clock, host), &self.ears.members[host]);
         let room = Duration::from_millis(ROOM_TIMEOUTS * clock.drawn.peer_timeout_ms);
-        let overdue = self.judge.living_sessions().find_map(|(session, timeout_ms)| {
+        let overdue = self.invariants.living_sessions().find_map(|(session, timeout_ms)| {
             let known =
                 [&ear.heard, &ear.at_most].map(|told| told.get(&session).copied().unwrap_or_default());
             let last = known[0].max(known[1]).max(ear.since);
@@ -251,9 +254,10 @@ impl Oracle {
         if let Some((session, silence_ms, timeout_ms)) = overdue {
             let ServerId(id) = ensemble.server(host);
             let sentence = format!(
-                "server {id} leads and lets session {session} live {silence_ms} ms after it was heard of; its time-out is {timeout_ms} ms"
+                "server {id} leads and lets session {session} live {silence_ms} ms after it was heard of; \
+                    its time-out is {timeout_ms} ms"
             );
-            self.judged(clock, Err((Rule::Expiry, sentence)));
+            self.found(clock, Err((Rule::Expiry, sentence)));
         }
     }
 
@@ -269,20 +273,21 @@ impl Oracle {
         let Some(greeting) = self.ears.greetings.remove(&client) else { return };
         let Some(process) = &ensemble.hosts[host].process else { return };
         let applied = process.member().status().last_applied;
-        let finding = self.judge.takes_in(host, greeting.seen, applied);
-        self.judged(clock, finding);
+        let finding = self.invariants.takes_in(host, greeting.seen, applied);
+        self.found(clock, finding);
         let tick_ms = i32::try_from(clock.drawn.tick_time_ms).unwrap_or(i32::MAX);
         let [least, most] = TICKS_OF_A_SESSION.map(|ticks| tick_ms.saturating_mul(ticks));
         let granted = match greeting.session {
             SessionId::NONE => Some(greeting.timeout_ms.clamp(least, most)),
-            session => self.judge.session_timeout_ms(session),
+            session => self.invariants.session_timeout_ms(session),
         };
         if let Some(granted) = granted.filter(|granted| *granted != told_ms) {
             let ServerId(id) = ensemble.server(host);
             let sentence = format!(
-                "server {id} says that the time-out of a session is {told_ms} ms, which was granted {granted} ms"
+                "server {id} says that the time-out of a session is {told_ms} ms, which was granted \
+                    {granted} ms"
             );
-            self.convict(clock, Rule::Sessions, sentence);
+            self.report(clock, Rule::Sessions, sentence);
         }
     }
 
@@ -298,7 +303,7 @@ impl Oracle {
         let Some(session) = self.ears.session_of.get(&client).copied() else {
             let Some(response) = client::connect_response(frame.clone()) else {
                 let ServerId(id) = ensemble.server(host);
-                self.convict(
+                self.report(
                     clock,
                     Rule::Answer,
                     format!("server {id} answered before it said whose session it is"),
@@ -312,8 +317,8 @@ impl Oracle {
             return;
         };
         let (header, _) = client::reply(frame.clone());
-        let finding = self.judge.replies(host, session, header);
-        self.judged(clock, finding);
+        let finding = self.invariants.replies(host, session, header);
+        self.found(clock, finding);
     }
 
     /// A client sends an operation.
@@ -360,12 +365,13 @@ impl Oracle {
         let longest_us = silence_us + silence_us / FAST + clock.counters.suspensions * SUSPENDED_US;
         if Duration::from_micros(longest_us) < duration(session.timeout_ms) {
             let sentence = format!(
-                "session {} was told to be expired {} ms after a write of it that was answered; its time-out is {} ms",
+                "session {} was told to be expired {} ms after a write of it that was answered; its \
+                    time-out is {} ms",
                 session.id,
                 silence_us / 1000,
                 session.timeout_ms
             );
-            self.convict(clock, Rule::Sessions, sentence);
+            self.report(clock, Rule::Sessions, sentence);
         }
     }
 }

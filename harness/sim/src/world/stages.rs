@@ -17,8 +17,8 @@ use harness_world::time::Time;
 /// How often a healed world is looked at.
 const LOOK_US: u64 = 20_000;
 
-/// Peer time-outs within which a healed ensemble elects, beside one initLimit: a candidate that won an election
-/// of its own just before the healing may wait so long for followers that went elsewhere.
+/// Peer time-outs within which a healed ensemble elects, beside one initLimit: a candidate that won an
+/// election of its own just before the healing may wait so long for followers that went elsewhere.
 const ELECTION_TIMEOUTS: u64 = 20;
 
 /// Time-outs of an operation within which every client is served: it may sit out two before its turn.
@@ -69,8 +69,8 @@ impl Clockwork {
         self.election_bound_us() + SERVICE_TIMEOUTS * self.drawn.op_timeout_us + 4 * self.drawn.patient_us
     }
 
-    /// One of many last reads, which one client makes one after the other: to the leader and back, a round of its
-    /// quorum between, and room for as much again.
+    /// One of many last reads, which one client makes one after the other: to the leader and back, a round of
+    /// its quorum between, and room for as much again.
     fn read_bound_us(&self) -> u64 {
         READ_DELAYS * (self.drawn.link_us.1 + self.drawn.jitter_us) + 2 * self.drawn.tick_jitter_us
     }
@@ -81,7 +81,7 @@ impl Clockwork {
 
     /// A leader has looked for what goes by itself, and looked again.
     fn reaping_bound_us(&self) -> u64 {
-        if self.drawn.scouts + self.drawn.probers == 0 {
+        if self.drawn.watchers + self.drawn.probers == 0 {
             0
         } else {
             REAPINGS * (self.drawn.reaping_ms + self.drawn.mortal_ms) * 1000
@@ -137,7 +137,8 @@ impl Population {
         let client = &self.clients[index];
         let is_owed = client.served == 0 && matches!(clock.stage, Stage::Serving { .. });
         let to_be_led = matches!(clock.stage, Stage::Quorum { .. } | Stage::Electing { .. });
-        clock.hurries && (client.scout.operates() && !is_owed || to_be_led && clock.drawn.has_short_epochs())
+        clock.hurries
+            && (client.watcher.operates() && !is_owed || to_be_led && clock.drawn.has_short_epochs())
     }
 
     /// A client that is owed an answer.
@@ -163,7 +164,8 @@ impl Population {
         }
         let statuses = ensemble.statuses()?;
         let applied: Vec<Zxid> = statuses.iter().map(|status| status.last_applied).collect();
-        let everything = applied.iter().max().copied().unwrap_or_default().max(oracle.judge.last_committed());
+        let everything =
+            applied.iter().max().copied().unwrap_or_default().max(oracle.invariants.last_committed());
         if applied.iter().any(|zxid| *zxid != everything) {
             return Some(format!("the quiet members did not converge on {everything}: {applied:?}"));
         }
@@ -193,12 +195,13 @@ impl Population {
 }
 
 impl Oracle {
-    /// Where operators change the ensemble all the time nothing is promised by a certain time: a member whose place is
-    /// another begins anew, so does one that takes a tree in when the leadership is handed over, and a client that thinks
-    /// for long may find its connection broken each time. So the bound begins anew, once, and this time they rest, and
-    /// who has not been served asks at once.
+    /// Where operators change the ensemble all the time nothing is promised by a certain time: a member whose
+    /// place is another begins anew, so does one that takes a tree in when the leadership is handed over, and
+    /// a client that thinks for long may find its connection broken each time. So the bound begins anew,
+    /// once, and this time they rest, and who has not been served asks at once.
     ///
-    /// Nor where an epoch ends before a tree has come over to who lags: there nobody asks for anything until all are led.
+    /// Nor where an epoch ends before a tree has come over to who lags: there nobody asks for anything until
+    /// all are led.
     fn hurry(&self, clock: &mut Clockwork) -> bool {
         if clock.hurries {
             return false;
@@ -222,10 +225,10 @@ impl Oracle {
 
     /// All that was acknowledged is there, and sessions and ephemerals are what they must be.
     pub(super) fn check_acknowledged<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
-        let finding = self.judge.check_acknowledged();
-        self.judged(clock, finding);
+        let finding = self.invariants.check_acknowledged();
+        self.found(clock, finding);
         if let Some(sentence) = ensemble.parted_twins() {
-            self.convict(clock, Rule::Whole, sentence);
+            self.report(clock, Rule::Whole, sentence);
         }
         self.check_sessions(clock, ensemble);
         self.check_lists(clock, ensemble);
@@ -236,9 +239,11 @@ impl Oracle {
         for host in 0..ensemble.hosts.len() {
             if let Some(process) = &ensemble.hosts[host].process {
                 let tree = process.member().tree();
-                let finding =
-                    self.judge.check_sessions(host, &tree).and_then(|()| self.judge.check_count(host, &tree));
-                self.judged(clock, finding);
+                let finding = self
+                    .invariants
+                    .check_sessions(host, &tree)
+                    .and_then(|()| self.invariants.check_count(host, &tree));
+                self.found(clock, finding);
             }
         }
     }
@@ -292,7 +297,7 @@ impl<F: Factory> World<F> {
                 } else {
                     Rule::Liveness
                 };
-                self.oracle.convict(&mut self.clock, rule, missing);
+                self.oracle.report(&mut self.clock, rule, missing);
             }
             Some(_) => {}
         }

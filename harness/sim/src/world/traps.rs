@@ -1,7 +1,8 @@
 //! Traps: crashes at chosen points of a member's way to an epoch.
 //!
-//! Crashes at random moments rarely fall between two store operations of a synchronization, and there most bugs of
-//! real implementations were. A trap waits for the first member that comes to its point, or for a later one.
+//! Crashes at random moments rarely fall between two store operations of a synchronization, and there most
+//! bugs of real implementations were. A trap waits for the first member that comes to its point, or for a
+//! later one.
 
 use node_core::io::StoreOp;
 use node_core::{Factory, Phase};

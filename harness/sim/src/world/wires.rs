@@ -18,9 +18,9 @@ const STREAM_TIMEOUTS: u64 = 3;
 const ROOM_FOR_PACKET: usize = 256;
 
 impl Clockwork {
-    /// How long a tree is on its way behind the packet that announces it, and all that follows behind it: long
-    /// enough for either side to die meanwhile. After the faults it leaves room within the limit for taking a
-    /// history over, or a member whose luck is bad would never be brought in.
+    /// How long a tree is on its way behind the packet that announces it, and all that follows behind it:
+    /// long enough for either side to die meanwhile. After the faults it leaves room within the limit for
+    /// taking a history over, or a member whose luck is bad would never be brought in.
     fn stream_us(&mut self) -> u64 {
         let (least, most) = (0, STREAM_TIMEOUTS * self.drawn.peer_timeout_ms * 1000);
         let (least, most) = self.drawn.rare.stream_us.unwrap_or((least, most));
@@ -113,8 +113,8 @@ impl<F: Factory> Ensemble<F> {
         self.cut_ends(clock, index, [true, true]);
     }
 
-    /// The quorum connections between two members break, and only those who dialled learn of it: the others keep what
-    /// leads nowhere until they miss an answer, or until the same member is there again.
+    /// The quorum connections between two members break, and only those who dialled learn of it: the others
+    /// keep what leads nowhere until they miss an answer, or until the same member is there again.
     pub(super) fn half_open(
         &mut self,
         clock: &mut Clockwork,

@@ -1,6 +1,7 @@
 //! What members' containers are made of: our own image, or one that was named.
 //!
-//! What runs in them is the system's word ([`Contained`]). An image that was named keeps its user and its root.
+//! What runs in them is the system's word ([`Contained`]). An image that was named keeps its user and its
+//! root.
 
 use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType};
 use harness_systems::{Berth, Contained};

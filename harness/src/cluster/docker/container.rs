@@ -130,8 +130,8 @@ pub(super) async fn start(
     Ok(ending)
 }
 
-/// Whether the engine noted, before the container's end, that the kernel killed for want of memory in it. An engine
-/// remembers its last events and tells them again.
+/// Whether the engine noted, before the container's end, that the kernel killed for want of memory in it. An
+/// engine remembers its last events and tells them again.
 async fn ran_out_of_memory(docker: &Docker, id: &str) -> bool {
     let filters = HashMap::from([
         ("container".to_owned(), vec![id.to_owned()]),

@@ -26,18 +26,19 @@ impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotElf64 => f.write_str(
-                "this executable is no 64-bit little-endian ELF file, and nothing else can be put into an image",
+                "this executable is no 64-bit little-endian ELF file, and nothing else can be put into an \
+                    image",
             ),
             Self::Dynamic(loader) => write!(
                 f,
                 "this executable asks for the loader {loader}, which an image of itself alone does not have: \
-                 build it statically (`cargo build --release` in the repository does, by `.cargo/config.toml`; \
-                 elsewhere RUSTFLAGS=\"-C target-feature=+crt-static\" with --target)"
+                 build it statically (`cargo build --release` in the repository does, by \
+                 `.cargo/config.toml`; elsewhere RUSTFLAGS=\"-C target-feature=+crt-static\" with --target)"
             ),
             Self::OtherMachine { own, engine } => write!(
                 f,
-                "this executable is for {own} and the engine runs {engine}: build the harness for {engine}, or \
-                 name another engine in DOCKER_HOST"
+                "this executable is for {own} and the engine runs {engine}: build the harness for {engine}, \
+                 or name another engine in DOCKER_HOST"
             ),
         }
     }

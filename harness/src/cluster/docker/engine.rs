@@ -208,8 +208,8 @@ impl Engine {
         let system = said.os.unwrap_or_default();
         if system != "linux" {
             return Err(failed(format!(
-                "the engine at {place} runs containers of {system}, and members are Linux programs: switch it \
-                 to Linux containers, or name another in DOCKER_HOST"
+                "the engine at {place} runs containers of {system}, and members are Linux programs: switch \
+                 it to Linux containers, or name another in DOCKER_HOST"
             )));
         }
         let architecture = said.arch.unwrap_or_default();

@@ -207,8 +207,8 @@ impl DockerCluster {
             let words = self.member(*id)?.place.last_words();
             let hint = match &self.docker.image {
                 Some(image) => format!(
-                    "\n{image} shares its processes' namespace with our agent: a program that must be process 1 \
-                     can't be tested here"
+                    "\n{image} shares its processes' namespace with our agent: a program that must be \
+                     process 1 can't be tested here"
                 ),
                 None => String::new(),
             };
@@ -312,9 +312,9 @@ fn refuse(settings: &MemberSettings, docker: &DockerSettings, engine: &Engine) -
     }
     if docker.publish.is_none() && !engine.place().is_local() {
         return Err(Failure::usage(format!(
-            "the engine at {} is on another machine, whose containers can't be reached from here: publish the \
-             members' client ports with --publish ADDRESS, an address of that machine that only you can reach, \
-             because the ensemble stands open to whoever can",
+            "the engine at {} is on another machine, whose containers can't be reached from here: publish \
+             the members' client ports with --publish ADDRESS, an address of that machine that only you can \
+             reach, because the ensemble stands open to whoever can",
             engine.place()
         )));
     }
@@ -461,7 +461,8 @@ async fn known(engine: &Engine, image: Option<&str>) -> Result<(), Failure> {
     match looked {
         Ok(_) => Ok(()),
         Err(error) if error.is_unknown() => Err(Failure::usage(format!(
-            "--image {image}: the engine does not have it, and nothing is pulled here: `docker pull {image}` first"
+            "--image {image}: the engine does not have it, and nothing is pulled here: `docker pull \
+                {image}` first"
         ))),
         Err(error) => Err(anyhow::Error::new(error).into()),
     }

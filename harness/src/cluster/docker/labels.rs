@@ -67,8 +67,8 @@ pub(super) fn owner(token: &str, namespace: Option<&str>) -> Owner {
     }
 }
 
-/// `pid:[4026531836] time:[4026531834]`; none where `/proc` does not tell about this process, so that nobody's owner can
-/// be looked for.
+/// `pid:[4026531836] time:[4026531834]`; none where `/proc` does not tell about this process, so that
+/// nobody's owner can be looked for.
 fn own_namespace() -> Option<String> {
     let Namespaces { pid, time } = Namespaces::own()?;
     Some(format!("{pid} {time}"))

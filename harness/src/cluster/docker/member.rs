@@ -77,7 +77,8 @@ impl Member {
             Ok(exit) => {
                 // A reader that has ended knows by itself that something is wrong.
                 let _ = started.send(exit);
-                tracing::debug!(name, ?made, attached = ?attached_after, started = ?begun.elapsed(), "started");
+                let started = begun.elapsed();
+                tracing::debug!(name, ?made, attached = ?attached_after, ?started, "started");
                 Ok(spawned)
             }
             Err(error) => {

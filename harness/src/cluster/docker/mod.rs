@@ -1,9 +1,10 @@
 //! The cluster of containers: real network namespaces, a real packet filter, nothing pulled, nothing left.
 //!
-//! Per member a *sandbox* runs our agent as process 1 and owns the member's network and processes; the member's
-//! own container joins both. So a restarted member keeps its address and its partitions (a plain restart
-//! would get a fresh namespace: its rules would vanish, and addresses swap), the member needs no tools and no
-//! rights, and a fault takes effect milliseconds after it is asked for, without a call to the engine.
+//! Per member a *sandbox* runs our agent as process 1 and owns the member's network and processes; the
+//! member's own container joins both. So a restarted member keeps its address and its partitions (a plain
+//! restart would get a fresh namespace: its rules would vanish, and addresses swap), the member needs no
+//! tools and no rights, and a fault takes effect milliseconds after it is asked for, without a call to the
+//! engine.
 //!
 //! A silence between harness and agents is a lease run out: the agents heal everything, end, and take the
 //! members with them by the kernel's hand. What has no process (networks, volumes, images) carries the run's

@@ -178,8 +178,8 @@ pub(super) fn confined() -> HostConfig {
     }
 }
 
-/// What bounds every container of a run: a member that leaks takes neither the memory nor the processes of the machine.
-/// Both bounds are far above what a member needs.
+/// What bounds every container of a run: a member that leaks takes neither the memory nor the processes of
+/// the machine. Both bounds are far above what a member needs.
 pub(super) fn bounded(host: HostConfig) -> HostConfig {
     HostConfig { memory: Some(MEMORY_BYTES), pids_limit: Some(MOST_PROCESSES), ..host }
 }

@@ -1,8 +1,8 @@
 //! Removes what a killed harness left on an engine, and leaves the living alone.
 //!
 //! A harness of this machine is looked for. One of another machine (a shared engine), of another namespace or
-//! of an earlier boot can't be looked for; but its sandboxes live only as long as somebody renews their lease,
-//! so a run without a running sandbox, of which nothing was made lately, is dead.
+//! of an earlier boot can't be looked for; but its sandboxes live only as long as somebody renews their
+//! lease, so a run without a running sandbox, of which nothing was made lately, is dead.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

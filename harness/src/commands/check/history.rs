@@ -144,8 +144,8 @@ impl Plan {
         if !model.conditions().contains(&condition) {
             let known: Vec<&str> = model.conditions().iter().map(|condition| condition.name()).collect();
             return Err(Failure::usage(format!(
-                "--condition {condition}: not of {model}, which knows {}; `harness list conditions` says which goes \
-                 with what",
+                "--condition {condition}: not of {model}, which knows {}; `harness list conditions` says \
+                 which goes with what",
                 known.join(", ")
             )));
         }
@@ -178,8 +178,8 @@ fn guess(source: &Source, watch: &Watch) -> Result<ModelName, Failure> {
     }
     ModelName::guess(source.functions.iter().map(String::as_str)).ok_or_else(|| {
         Failure::usage(format!(
-            "{}: no model has the functions {}. Name one with --model; `harness list models` says which functions \
-             each has",
+            "{}: no model has the functions {}. Name one with --model; `harness list models` says which \
+             functions each has",
             source.name,
             source.functions.join(", ")
         ))
@@ -315,8 +315,8 @@ fn by_workload(source: Source, means: &Means<'_>, checked: &mut Checked) -> Resu
 fn refused(name: &str, model: ModelName, refusal: &Refusal) -> Failure {
     let advice = match refusal {
         Refusal::History(LoadError::Malformed { .. }) => format!(
-            ". It was read as a history of {model}; --model names another, `harness list models` says which functions \
-             each has"
+            ". It was read as a history of {model}; --model names another, `harness list models` says which \
+             functions each has"
         ),
         Refusal::History(_) | Refusal::NoSuchCondition { .. } => String::new(),
     };

@@ -28,7 +28,8 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let folder = RunFolder::at(&args.path);
     if !folder.run().is_file() {
         return Err(Failure::usage(format!(
-            "{} is no run folder: it has no run.json. Name a folder below runs/, runs/latest, or a history file",
+            "{} is no run folder: it has no run.json. Name a folder below runs/, runs/latest, or a history \
+                file",
             args.path.display()
         )));
     }

@@ -1,9 +1,11 @@
-//! What of a run folder is believed: nothing that names code or opens the network, and nothing that makes no sense.
+//! What of a run folder is believed: nothing that names code or opens the network, and nothing that makes no
+//! sense.
 //!
-//! Folders are made to be shared, with bug reports for example, so whoever replays one did not write it. A class path,
-//! an image, an image's command or an address to publish on would let its author choose what runs here, and for whom;
-//! they count only on the command line. Everything else is a number, a name of ours or a draw, and is held against its
-//! bounds and against the flags of the run, so that a folder that was edited half-way is refused and not half obeyed.
+//! Folders are made to be shared, with bug reports for example, so whoever replays one did not write it. A
+//! class path, an image, an image's command or an address to publish on would let its author choose what runs
+//! here, and for whom; they count only on the command line. Everything else is a number, a name of ours or a
+//! draw, and is held against its bounds and against the flags of the run, so that a folder that was edited
+//! half-way is refused and not half obeyed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -58,7 +60,8 @@ pub(super) fn is_plain(run: &RunInfo, folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Takes what names code, or opens the network, from the command line alone. A folder that asks for more is refused.
+/// Takes what names code, or opens the network, from the command line alone. A folder that asks for more is
+/// refused.
 pub(super) fn chosen_here(flags: &mut RunArgs, args: &ReplayArgs, folder: &Path) -> Result<(), Failure> {
     let (theirs, ours) = (&flags.brought, &args.brought);
     let mut lacking = Vec::new();
@@ -113,8 +116,9 @@ pub(super) fn agrees(run: &RunInfo, options: &RunOptions, folder: &Path) -> Resu
     match agreements.iter().find(|(_, agrees)| !agrees) {
         None => Ok(()),
         Some((field, _)) => Err(Failure::usage(format!(
-            "{}: its run.json contradicts itself, `{field}` is not what the command that it names means. It was \
-             edited, or made by a build with other defaults: write the `harness run` that you mean instead",
+            "{}: its run.json contradicts itself, `{field}` is not what the command that it names means. It \
+             was edited, or made by a build with other defaults: write the `harness run` that you mean \
+             instead",
             folder.display()
         ))),
     }
@@ -148,9 +152,9 @@ pub(super) fn fits(schedule: &Schedule, options: &RunOptions, folder: &Path) -> 
         schedule.overlap && schedule.faults.iter().any(|fault| !schedule.nemeses.contains(&fault.kind));
     if !sane || !in_order || stray {
         return Err(Failure::usage(format!(
-            "{}: its schedule.json makes no sense: at most {MOST_FAULTS} faults stand in the order of their onsets, each \
-             with a short name of its own, the interval is not 0, no time is longer than a day, and with overlap \
-             every fault's kind is one of the nemeses",
+            "{}: its schedule.json makes no sense: at most {MOST_FAULTS} faults stand in the order of their \
+             onsets, each with a short name of its own, the interval is not 0, no time is longer than a day, \
+             and with overlap every fault's kind is one of the nemeses",
             folder.display()
         )));
     }

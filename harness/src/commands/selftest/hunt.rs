@@ -1,4 +1,5 @@
-//! The hunt in the simulator: for each bug the first world that convicts, twice; then the same worlds without a bug.
+//! The hunt in the simulator: for each bug the first world that convicts, twice; then the same worlds without
+//! a bug.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,8 +17,8 @@ const CLEAN: u64 = 1_000;
 /// The same when it must be quick.
 const CLEAN_QUICKLY: u64 = 300;
 
-/// Worlds within which every bug must be found when it must be quick: a bench that needs more has become worse. The rarest,
-/// ignore-peer-epoch, shows in four of a thousand.
+/// Worlds within which every bug must be found when it must be quick: a bench that needs more has become
+/// worse. The rarest, ignore-peer-epoch, shows in four of a thousand.
 const QUICKLY: u64 = 2_000;
 
 /// How far a hunt goes.
@@ -139,8 +140,8 @@ pub(super) fn hunt(
     progress: &Progress,
 ) -> anyhow::Result<Hunted> {
     let begun = Instant::now();
-    // What is seen inside comes first, so that most rows are there early. The look inside does not keep the clients'
-    // history from convicting, so when it must be quick it is enough.
+    // What is seen inside comes first, so that most rows are there early. The look inside does not keep the
+    // clients' history from convicting, so when it must be quick it is enough.
     let ways: &[bool] = if bounds.quick { &[true] } else { &[true, false] };
     let pieces: Vec<Piece> = ways
         .iter()

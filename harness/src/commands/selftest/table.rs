@@ -61,24 +61,29 @@ fn strings<const N: usize>(cells: [&str; N]) -> Vec<String> {
 /// What a document says before its table.
 const PREFACE: &str = "# The bug zoo
 
-Bugs that implementations of ZAB and of fast leader election really had, or that a careful reader would make, planted in members
-(`harness/mutants`, a file each), and what finds each of them in the simulator. The `node` binary holds none of them.
-`harness list mutants` says in a line what each does. This document is what
+Bugs that implementations of ZAB and of fast leader election really had, or that a careful reader would make,
+planted in members (`harness/mutants`, a file each), and what finds each of them in the simulator. The `node`
+binary holds none of them. `harness list mutants` says in a line what each does. This document is what
 
     harness selftest --seeds 1000 --format markdown > harness/sim/ZOO.md
 
-prints; `harness selftest --quick --against harness/sim/ZOO.md`, which the gate runs, says where it is no longer true.
+prints; `harness selftest --quick --against harness/sim/ZOO.md`, which the gate runs, says where it is no longer
+true.
 
-- *inside*: the invariant, or the check on the clients' history, that convicts first when members are looked into after every
-  event; *outside*: what clients and operators would see: histories, a member that stops, an ensemble that does not serve.
+- *inside*: the invariant, or the check on the clients' history, that convicts first when members are looked into
+  after every event; *outside*: what clients and operators would see: histories, a member that stops, an ensemble
+  that does not serve.
 - *seed*: the first world, counted from 0, that convicts.
-- *events/members/ops*: that world's counterexample made small: lines of its script, members, operations of clients. Where it
-  says \"-\" the world could not be written down as a script that fails in the same way. The scripts that CI replays for ever
-  are in `tests/scripts`; each must break its rule with the bug and nothing without it.
+- *events/members/ops*: that world's counterexample made small: lines of its script, members, operations of
+  clients. Where it says \"-\" the world could not be written down as a script that fails in the same way. The
+  scripts that CI replays for ever are in `tests/scripts`; each must break its rule with the bug and nothing
+  without it.
 ";
 
 /// And behind it.
-const CODA: &str = "What this does not show: the checks were written with these bugs in mind, so finding them is the least that can be asked.
+const CODA: &str =
+    "What this does not show: the checks were written with these bugs in mind, so finding them is the least
+that can be asked.
 ";
 
 fn quarry(quarry: &Quarry) -> [String; 2] {
@@ -131,8 +136,8 @@ fn grid_of_document(hunted: &Hunted) -> Grid {
     Grid(std::iter::once(head).chain(hunted.rows.iter().map(row)).collect())
 }
 
-/// Where a document that was printed earlier says another thing than this hunt: a sentence each. Compared is what is seen
-/// inside, which the quick hunt finds too; of bugs that were not hunted nothing is said.
+/// Where a document that was printed earlier says another thing than this hunt: a sentence each. Compared is
+/// what is seen inside, which the quick hunt finds too; of bugs that were not hunted nothing is said.
 pub(super) fn differences(hunted: &Hunted, document: &str) -> Vec<String> {
     let told: Vec<Vec<&str>> = document
         .lines()

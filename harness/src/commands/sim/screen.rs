@@ -84,7 +84,8 @@ pub(super) fn one(outcome: &Outcome, small: Option<&Small>, asked: bool) -> Stri
 
 fn made_small(Small { seed, shrunk, path }: &Small) -> String {
     format!(
-        "seed {seed} made small: {} events, {} members, {} operations ({} replays)\n    {}\n    script: {path}\n",
+        "seed {seed} made small: {} events, {} members, {} operations ({} replays)\n    {}\n    script: \
+            {path}\n",
         shrunk.events, shrunk.members, shrunk.operations, shrunk.replays, shrunk.violation
     )
 }
@@ -135,7 +136,8 @@ pub(super) fn many(
     let rate = worlds::per_minute(tally.seeds, swept.elapsed);
     let _ = writeln!(
         text,
-        "\n{} worlds of seeds {seeds}{} in {} on {}: {} a minute, {} a core\n{} of virtual time, {} times as fast as real",
+        "\n{} worlds of seeds {seeds}{} in {} on {}: {} a minute, {} a core\n{} of virtual time, {} times \
+            as fast as real",
         thousands(tally.seeds),
         manner.words,
         seconds(elapsed_ms),

@@ -1,7 +1,8 @@
 //! Wall clocks, as their owners read them.
 //!
-//! A member whose clock was shifted must read the wrong time by as much as was asked for, and every other member
-//! the right one: that is the control, for a reading that is wrong everywhere would be the reader's own error.
+//! A member whose clock was shifted must read the wrong time by as much as was asked for, and every other
+//! member the right one: that is the control, for a reading that is wrong everywhere would be the reader's
+//! own error.
 
 use std::time::{Duration, Instant};
 
@@ -60,7 +61,8 @@ pub(super) async fn are_as_asked(cluster: &dyn Cluster, members: &[MemberId], in
     Proof::new(holds, words.join("; "))
 }
 
-/// Reads a clock until it shows what it should; a thread that could not be borrowed at once may be a moment later.
+/// Reads a clock until it shows what it should; a thread that could not be borrowed at once may be a moment
+/// later.
 async fn read_until(
     cluster: &dyn Cluster,
     member: MemberId,

@@ -1,12 +1,12 @@
 //! Looks from the inside whether a fault bites, and whether it is gone.
 //!
 //! Asked-for is not done: a rule may hit the wrong pair, a signal may come late, a member may be back before
-//! anybody cut it off. So after each injection the network is probed one way at a time, the kernel is asked about
-//! processes, a port is asked to answer, a member reads its own clock. What can't be seen is said to be
+//! anybody cut it off. So after each injection the network is probed one way at a time, the kernel is asked
+//! about processes, a port is asked to answer, a member reads its own clock. What can't be seen is said to be
 //! unverified, and a run with such a fault proves nothing.
 //!
-//! Everything is held against what is in force altogether ([`InForce`]): a probe that another fault keeps from
-//! arriving is no leak of this one, and a member that another fault holds dead is not asked.
+//! Everything is held against what is in force altogether ([`InForce`]): a probe that another fault keeps
+//! from arriving is no leak of this one, and a member that another fault holds dead is not asked.
 
 mod clocks;
 mod network;

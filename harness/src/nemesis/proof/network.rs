@@ -12,8 +12,8 @@ use harness_core::fault::in_force::{Expected, InForce};
 /// Rounds of probes until one is clear: on a busy machine a probe that should arrive may be late.
 const PROBE_ROUNDS: u32 = 5;
 
-/// Whether a cut is in force: nothing goes through in its directions, everything in those that no fault severs,
-/// and who is to be refused is refused.
+/// Whether a cut is in force: nothing goes through in its directions, everything in those that no fault
+/// severs, and who is to be refused is refused.
 pub(super) async fn cut_bites(
     cluster: &dyn Cluster,
     cut: &Cut,
@@ -57,8 +57,8 @@ fn measured(cluster: &dyn Cluster, round: &ProbeRound, in_force: &InForce) -> Ve
     seen
 }
 
-/// Severed directions must not be crossed, all others must be, and the control too: without it a probe that did
-/// not arrive shows nothing.
+/// Severed directions must not be crossed, all others must be, and the control too: without it a probe that
+/// did not arrive shows nothing.
 fn judge(round: &ProbeRound, in_force: &InForce) -> Proof {
     let count = |expected: Expected| {
         let of: Vec<&Probed> =

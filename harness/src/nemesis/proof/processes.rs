@@ -32,8 +32,8 @@ pub(super) async fn are(
     Ok(Proof::new(holds, words.join("; ")))
 }
 
-/// Whether the processes of `members` run and their ports answer. Those that do not are waited for only when they
-/// are `expected` to come.
+/// Whether the processes of `members` run and their ports answer. Those that do not are waited for only when
+/// they are `expected` to come.
 pub(super) async fn run(
     cluster: &dyn Cluster,
     members: &[MemberId],

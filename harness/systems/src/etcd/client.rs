@@ -15,8 +15,8 @@ const NO_TIMEOUT: Duration = Duration::ZERO;
 /// The client's number is in the low half, how often it began anew in the high one.
 const ANEW_BITS: u32 = 32;
 
-/// A client. What the history calls its session has no counterpart in etcd: it is the client itself, because a
-/// client that asks for linearizable answers is never shown a store that goes back.
+/// A client. What the history calls its session has no counterpart in etcd: it is the client itself, because
+/// a client that asks for linearizable answers is never shown a store that goes back.
 pub(super) struct GatewayClient {
     number: u64,
     /// How often it has begun anew.

@@ -1,8 +1,8 @@
 //! One connection to a member's JSON gateway.
 //!
 //! A request is sent once. Whether it may have reached the member is the one thing that matters after a
-//! failure: only what never left this process is *not sent*. An answer that is not awaited any more leaves the
-//! connection unusable, because HTTP/1.1 would hand it to the next request.
+//! failure: only what never left this process is *not sent*. An answer that is not awaited any more leaves
+//! the connection unusable, because HTTP/1.1 would hand it to the next request.
 
 use std::net::SocketAddr;
 

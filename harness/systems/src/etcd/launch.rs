@@ -84,8 +84,8 @@ impl Installation for Installed {
     fn settings(&self) -> BTreeMap<String, String> {
         let (heartbeat, election) = (whole_milliseconds(self.heartbeat), whole_milliseconds(self.election));
         let words = format!(
-            "heartbeat {heartbeat}ms, election time-out {election}ms, pre-vote, a snapshot each {SNAPSHOT_ENTRIES} \
-             entries"
+            "heartbeat {heartbeat}ms, election time-out {election}ms, pre-vote, a snapshot each \
+             {SNAPSHOT_ENTRIES} entries"
         );
         BTreeMap::from([(NAME.to_owned(), words)])
     }

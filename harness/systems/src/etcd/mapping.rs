@@ -32,8 +32,8 @@ const UNSUPPORTED: &str = "etcd has no such operation here";
 /// The error of a register that is not there.
 const NO_KEY: &str = "no-key";
 
-/// Errors by which etcd refuses before anything is proposed. A full store is none of them: the change that finds it
-/// full may be made, and is answered with that error all the same.
+/// Errors by which etcd refuses before anything is proposed. A full store is none of them: the change that
+/// finds it full may be made, and is answered with that error all the same.
 const DEFINITE: [&str; 2] = ["etcdserver: too many requests", "etcdserver: request is too large"];
 
 /// The key that stands for an object.

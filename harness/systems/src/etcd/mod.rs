@@ -2,15 +2,16 @@
 //!
 //! A register is a key whose value is decimal text, a list a key whose value is the list, and both are
 //! compared by their version. A set is every key below a prefix. What an answer claims: the key's version and
-//! the revision of the change behind it, and the revision up to which the answering member had seen the store.
-//! Reads go through a quorum (that is etcd's default), so everything is promised to be linearizable.
+//! the revision of the change behind it, and the revision up to which the answering member had seen the
+//! store. Reads go through a quorum (that is etcd's default), so everything is promised to be linearizable.
 //!
 //! Members are dialled at one address by everybody ([`Dialling::Together`]): a cluster's identity in etcd is
 //! made of the addresses of its members, so all must be told the same. What they are is read from their logs
 //! (a leader lost, a leader elected) and asked for every few milliseconds (who leads, in which term).
 //!
 //! - `mapping`: operations as requests, answers as outcomes; `gateway`: one connection; `client`: the client.
-//! - `status`: what a member answers about itself; `log_lines`: what it logs that is news; `launch`: its start.
+//! - `status`: what a member answers about itself; `log_lines`: what it logs that is news; `launch`: its
+//!   start.
 
 mod client;
 mod gateway;

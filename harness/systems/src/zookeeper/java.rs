@@ -1,9 +1,9 @@
 //! Java and Apache ZooKeeper as they are on this machine.
 //!
-//! Nothing is installed or fetched here. Java is `$JAVA_HOME/bin/java`, or `java` on the path; Apache ZooKeeper is what
-//! `--zookeeper` or `ZOOKEEPER_CLASSPATH` names as a class path, and otherwise what Debian's package installs. Both are
-//! tried before a run begins, by having ZooKeeper tell its version: that shows at once that Java runs and that the
-//! class path leads to a ZooKeeper.
+//! Nothing is installed or fetched here. Java is `$JAVA_HOME/bin/java`, or `java` on the path; Apache
+//! ZooKeeper is what `--zookeeper` or `ZOOKEEPER_CLASSPATH` names as a class path, and otherwise what
+//! Debian's package installs. Both are tried before a run begins, by having ZooKeeper tell its version: that
+//! shows at once that Java runs and that the class path leads to a ZooKeeper.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ const JAR: &str = "/usr/share/java/zookeeper.jar";
 /// What has its log written; without it nothing is logged.
 const LOGGER: &str = "/usr/share/java/slf4j-simple.jar";
 /// What to do about a lack.
-const ADVICE: &str = "on Debian install zookeeper, default-jre-headless and libslf4j-java, or name another with \
-                      --zookeeper CLASSPATH (or ZOOKEEPER_CLASSPATH) and JAVA_HOME";
+const ADVICE: &str = "on Debian install zookeeper, default-jre-headless and libslf4j-java, or name another \
+                      with --zookeeper CLASSPATH (or ZOOKEEPER_CLASSPATH) and JAVA_HOME";
 
 /// What is asked for its version.
 const VERSION_CLASS: &str = "org.apache.zookeeper.version.VersionInfoMain";
@@ -83,7 +83,8 @@ fn debian() -> Result<String, String> {
     Ok(format!("{JAR}{logger}"))
 }
 
-/// `Apache ZooKeeper, version 3.8.0 2024-12-29 17:54 UTC`, and in other builds the version with a commit behind it.
+/// `Apache ZooKeeper, version 3.8.0 2024-12-29 17:54 UTC`, and in other builds the version with a commit
+/// behind it.
 fn zookeeper_version(said: &str) -> Option<String> {
     let line = said.lines().find_map(|line| line.split_once("ZooKeeper, version ")).map(|(_, rest)| rest)?;
     let version = line.split([' ', '-', ',']).next().unwrap_or_default();

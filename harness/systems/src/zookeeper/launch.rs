@@ -1,8 +1,8 @@
 //! How members are started: the command line of each kind of server, on its site in the ensemble.
 //!
-//! Whatever it runs, a member keeps its folder, its data and its ports, so that one kind can follow the other.
-//! Both die with the harness: the bundled node asks the kernel for that itself, and Java is started by way of
-//! our own executable, which asks and then becomes Java.
+//! Whatever it runs, a member keeps its folder, its data and its ports, so that one kind can follow the
+//! other. Both die with the harness: the bundled node asks the kernel for that itself, and Java is started by
+//! way of our own executable, which asks and then becomes Java.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -174,7 +174,8 @@ impl Installation for Installed {
     ) -> anyhow::Result<Command> {
         match server {
             Some(server) if server == APACHE && lose_unsynced => bail!(
-                "what Apache ZooKeeper has synced is not known, so it can't lose the rest: use --lose-unsynced never"
+                "what Apache ZooKeeper has synced is not known, so it can't lose the rest: use \
+                    --lose-unsynced never"
             ),
             Some(server) if server == APACHE => self.apache(site),
             Some(_) | None => Ok(self.node(site, lose_unsynced)),

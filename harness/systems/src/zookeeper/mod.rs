@@ -1,14 +1,15 @@
 //! The bundled node, Apache ZooKeeper, and ensembles of both.
 //!
 //! Each is judged by its own promises. The bundled node's `sync` is a round that a quorum answers, so a read
-//! behind it is linearizable. Apache ZooKeeper's is none (ZOOKEEPER-1675): there updates are linearizable, and
-//! reads may be stale within their session's order. An ensemble of both may have either as its leader, so it
-//! promises what both do.
+//! behind it is linearizable. Apache ZooKeeper's is none (ZOOKEEPER-1675): there updates are linearizable,
+//! and reads may be stale within their session's order. An ensemble of both may have either as its leader, so
+//! it promises what both do.
 //!
-//! Apache ZooKeeper is not part of this: [`java`] looks for it on the machine, and [`zoo_cfg`] writes what its
-//! members are told. Only local processes can be Java members; containers take any image.
+//! Apache ZooKeeper is not part of this: [`java`] looks for it on the machine, and [`zoo_cfg`] writes what
+//! its members are told. Only local processes can be Java members; containers take any image.
 //!
-//! - `launch`: how members are started, `container`: how in containers; `log_lines`: what Java members log that is news.
+//! - `launch`: how members are started, `container`: how in containers; `log_lines`: what Java members log
+//!   that is news.
 //! - [`words`]: what members answer when they are asked from outside.
 //! - `session`: the client.
 
@@ -90,8 +91,8 @@ impl ZooKeeper {
         self != Self::Node
     }
 
-    /// The members that begin as Apache ZooKeeper, ascending: all of them, or so many of the voters. Which of a
-    /// mixed ensemble follows from the seed: the ids decide elections between equals.
+    /// The members that begin as Apache ZooKeeper, ascending: all of them, or so many of the voters. Which of
+    /// a mixed ensemble follows from the seed: the ids decide elections between equals.
     fn java_members(self, wanted: &Wanted) -> Vec<MemberId> {
         let everybody = u64::from(wanted.nodes) + u64::from(wanted.observers);
         match self {

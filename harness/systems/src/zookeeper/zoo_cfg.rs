@@ -1,8 +1,9 @@
 //! What a member of Apache ZooKeeper is told: its zoo.cfg, its flags for Java, where its log goes.
 //!
-//! The file lies in the member's folder and stays with the run. Everybody else's server line names a link and not the
-//! member itself, so no two members have the same file; with dynamic reconfiguration off, as it is by default, none
-//! takes over another's. Time-outs follow from one tick: a member gives another up after [`SYNC_LIMIT`] of them.
+//! The file lies in the member's folder and stays with the run. Everybody else's server line names a link and
+//! not the member itself, so no two members have the same file; with dynamic reconfiguration off, as it is by
+//! default, none takes over another's. Time-outs follow from one tick: a member gives another up after
+//! [`SYNC_LIMIT`] of them.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -85,7 +86,8 @@ impl ZooCfg<'_> {
     }
 }
 
-/// Java's flags. What it logs goes to standard output, where the harness stamps it; nothing is left in shared folders.
+/// Java's flags. What it logs goes to standard output, where the harness stamps it; nothing is left in shared
+/// folders.
 pub fn java_flags(folder: &Path) -> Vec<String> {
     let logger = |key: &str, value: &str| format!("-Dorg.slf4j.simpleLogger.{key}={value}");
     vec![

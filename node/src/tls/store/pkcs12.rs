@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use super::Contents;
 use crate::tls::error::StoreError;
 
-/// No chain is longer; circles end here.
+/// No chain is longer; cycles end here.
 const MAX_CHAIN: usize = 16;
 
 pub(super) fn decode(bytes: &[u8], password: Option<&str>) -> Result<Contents, StoreError> {

@@ -53,8 +53,8 @@ const HOMECOMING_NS: u64 = 1_000_000_000;
 
 /// Faults that overlapped, or refused somebody, had clients on each of their sides. That is asked here where
 /// the load's own check does not; none where it does for all of them. Nobody can be a client of a member that
-/// another fault held down, or that several others together had cut off from any leader: of a side that had no
-/// other members nothing is asked, and it is said.
+/// another fault held down, or that several others together had cut off from any leader: of a side that had
+/// no other members nothing is asked, and it is said.
 fn sides(
     run: &RunInfo,
     episodes: &Episodes<'_>,
@@ -73,7 +73,8 @@ fn sides(
     });
     let leaderless = LazyCell::new(|| Leaderless::of(&observed.events));
     let asked = |episode: &&[&FaultRecord]| promises::asks_for_sides_itself(episode, episode[0]);
-    // Where others had taken the leader or the quorum before, nobody was served and no side could have clients.
+    // Where others had taken the leader or the quorum before, nobody was served and no side could have
+    // clients.
     let served = |fault: &&&FaultRecord| fault.epoch_before.is_some() && !fault.majority_side.is_empty();
     for fault in episodes.iter().filter(asked).flatten().filter(served) {
         // Whoever had an operation there so shortly before is a client there.
@@ -131,8 +132,8 @@ fn held_down(
     Some(by)
 }
 
-/// From when on no client could come home to a member before a fault ended. Of one that was never healed there
-/// is no such moment.
+/// From when on no client could come home to a member before a fault ended. Of one that was never healed
+/// there is no such moment.
 fn too_late_ns(fault: &FaultRecord, patience_ns: u64) -> Option<u64> {
     let last = fault.heal_asked_ns?.saturating_sub(HOMECOMING_NS.saturating_add(patience_ns));
     Some(last.max(fault.asked_ns).saturating_add(1))
@@ -295,7 +296,8 @@ fn in_time(observed: &Observed) -> CheckResult {
         format!("; {} operations were dropped because nobody took any", observed.shed)
     };
     let summary = format!(
-        "operations were handed over {:.2} ms late at the 99th percentile, {:.1} ms at most (bound {LAG_BOUND_MS} ms){shed}",
+        "operations were handed over {:.2} ms late at the 99th percentile, {:.1} ms at most (bound \
+            {LAG_BOUND_MS} ms){shed}",
         lag.p99_ms, lag.max_ms
     );
     CheckResult::new("harness-lag", verdict(holds), summary).with_evidence(json!(lag))
@@ -416,8 +418,8 @@ mod tests {
         let summary = |pause: &FaultRecord| find("sides", &[cut.clone(), pause.clone()], vec![]).summary;
         assert_eq!(
             summary(&pause),
-            "no client was there for F1 on the side of n2 n3; nobody could be there for F1 on the side of n1, which F2 \
-             held down"
+            "no client was there for F1 on the side of n2 n3; nobody could be there for F1 on the side of \
+             n1, which F2 held down"
         );
         pause.verified_healed_ns = Some(100_000_000);
         assert!(summary(&pause).starts_with("no client was there for F1 on the side of n1, F1"), "long back");
@@ -441,8 +443,8 @@ mod tests {
         let summary = |ring: &FaultRecord, events: Vec<Stamped>| {
             find("sides", &[beside.clone(), ring.clone()], events).summary
         };
-        let excused = "no client was there for F2 on the side of n2 n3; nobody could be there for F2 on the side of n1, \
-                       which beside F1 had no leader";
+        let excused = "no client was there for F2 on the side of n2 n3; nobody could be there for F2 on the \
+                       side of n1, which beside F1 had no leader";
         let alone =
             |events| summary(&ring, events).starts_with("no client was there for F2 on the side of n1, F2");
         assert_eq!(summary(&ring, vec![established(S, 1, 2, 3), looking(3 * S)]), excused);

@@ -2,11 +2,12 @@
 //!
 //! Once an epoch stands, a quorum has promised to take nothing from an earlier one (Zab, Junqueira, Reed and
 //! Serafini 2011, phase 1; a fencing token, where services build locks on it). So a change that was asked for
-//! after somebody was heard to say that an epoch stands can't have its place in an earlier epoch. That is said of
-//! changes alone: what an old leader's members read may be old.
+//! after somebody was heard to say that an epoch stands can't have its place in an earlier epoch. That is
+//! said of changes alone: what an old leader's members read may be old.
 //!
 //! It asks for an order whose places tell their epoch, and says nothing of a system without one. The harness
-//! stamps what a member says when it arrives, and an operation before it is sent: both err towards the innocent.
+//! stamps what a member says when it arrives, and an operation before it is sent: both err towards the
+//! innocent.
 
 use std::collections::BTreeMap;
 

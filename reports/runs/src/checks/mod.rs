@@ -1,6 +1,7 @@
 //! The checks of a run: each is a judgement with its evidence.
 //!
-//! A check is a value: a file here, and a line in the list below, which is the order in which checks are read.
+//! A check is a value: a file here, and a line in the list below, which is the order in which checks are
+//! read.
 //!
 //! - [`promises`]: what the system promised, judged on the history by `workloads`, with what stood beside it.
 //! - [`progress`]: a quorum that is connected goes on; [`recovery`]: every member comes back.

@@ -82,14 +82,16 @@ pub fn check(
         let FaultRecord { id, kind, .. } = stretch.fault;
         if took >= UNNOTICED * timeout + lateness && is_unnoticed(stretch, gap.1, observed) {
             findings.push(format!(
-                "no progress: from {} s on nobody noticed for {took_ms} that {id} ({kind}) had taken the leader from its quorum: \
-                 no higher epoch, and no change acknowledged though n{} were connected and asked",
+                "no progress: from {} s on nobody noticed for {took_ms} that {id} ({kind}) had taken the \
+                 leader from its quorum: no higher epoch, and no change acknowledged though n{} were \
+                 connected and asked",
                 moment(gap.0),
                 names(&stretch.fault.majority_side)
             ));
         } else if took >= (UNANSWERED * timeout).max(UNANSWERED_NS) + lateness {
             findings.push(format!(
-                "no progress: from {} s on no change was acknowledged for {took_ms} under {id} ({kind}), though n{} were connected and asked",
+                "no progress: from {} s on no change was acknowledged for {took_ms} under {id} ({kind}), \
+                    though n{} were connected and asked",
                 moment(gap.0),
                 names(&stretch.fault.majority_side)
             ));

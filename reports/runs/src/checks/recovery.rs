@@ -133,7 +133,8 @@ fn ended_on_own_data(faults: &[FaultRecord], observed: &Observed, logs: Logs<'_>
                 continue;
             }
             let sentence = format!(
-                "n{member} does not recover on its own data: killed by {} ({}) and started again at {} s, it ended at {} s ({how})",
+                "n{member} does not recover on its own data: killed by {} ({}) and started again at {} s, \
+                    it ended at {} s ({how})",
                 fault.id,
                 fault.kind,
                 moment(fault.healed_ns.unwrap_or(heal_asked)),
@@ -165,7 +166,8 @@ fn never_served(run: &RunInfo, faults: &[FaultRecord], observed: &Observed) -> V
     let members: Vec<MemberId> = run.members().map(MemberId).collect();
     let mut calms = calms(faults, observed);
     calms.retain(|calm| calm.to - calm.from >= patience && !stalls::within(observed, calm.from, calm.to));
-    // What is known of each member follows the calms through time, so that nothing is read again for a later one.
+    // What is known of each member follows the calms through time, so that nothing is read again for a later
+    // one.
     calms.sort_by_key(|calm| calm.to);
     let events = in_order(observed);
     let mut known: BTreeMap<MemberId, View> =
@@ -265,7 +267,8 @@ fn lost_in(
             "does not come back"
         };
         let sentence = format!(
-            "n{} {what}: {seconds} s after {} ({}) was healed, with every direction open and {} others serving, it does not serve",
+            "n{} {what}: {seconds} s after {} ({}) was healed, with every direction open and {} others \
+                serving, it does not serve",
             lost.0,
             calm.after.id,
             calm.after.kind,
@@ -278,7 +281,8 @@ fn lost_in(
         return None;
     }
     let sentence = format!(
-        "the ensemble elects nobody: {seconds} s after {} ({}) was healed all members run and every direction is open, and nobody leads",
+        "the ensemble elects nobody: {seconds} s after {} ({}) was healed all members run and every \
+            direction is open, and nobody leads",
         calm.after.id, calm.after.kind
     );
     Some(Finding { sentence, member: None })

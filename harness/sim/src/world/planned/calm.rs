@@ -70,7 +70,7 @@ pub(super) fn of(setting: &Setting) -> Drawn {
         op_timeout_us: setting.operation_timeout_us,
         session_timeout_ms: setting.session_timeout_ms,
         visitors: 0,
-        scouts: 0,
+        watchers: 0,
         local: false,
         read_only: false,
         limits: false,

@@ -1,7 +1,7 @@
 //! The load's driver in a virtual world: what [`harness_core::load`] decides happens to slots and wires.
 //!
-//! Operations fall due at moments that were drawn before. Whoever is connected and free waits in a line, in the order in
-//! which they became so; the first one asks the load when something falls due.
+//! Operations fall due at moments that were drawn before. Whoever is connected and free waits in a line, in
+//! the order in which they became so; the first one asks the load when something falls due.
 
 use std::collections::VecDeque;
 use std::iter::Peekable;
@@ -187,7 +187,8 @@ impl<F: Factory> World<F> {
         outcome
     }
 
-    /// Writes down what became of a session beside the workload's own operations, for workloads that judge sessions.
+    /// Writes down what became of a session beside the workload's own operations, for workloads that judge
+    /// sessions.
     pub(super) fn note_life(&mut self, slot: usize, op: &Op, answer: &Answer, told: &Told) {
         let now = self.clock.now.as_ns();
         let plan = self.the_plan();

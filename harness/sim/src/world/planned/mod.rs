@@ -1,13 +1,14 @@
 //! A calm world whose faults and operations come from outside: one planned run of the bench, in virtual time.
 //!
-//! Where `simulate`(crate::simulate) draws everything and judges inside, this world draws next to nothing: links of
-//! a tenth to half a millisecond, an fsync of one to two, and no trouble but what is asked for. The same
-//! schedule of faults, the same rate and the same clients as on a real cluster go in; what members say, what clients
-//! saw and what a look from the inside shows come out. Nobody is judged here: the run's folder is, later, by what
-//! judges every run. A member that stops or panics ends, as its process would.
+//! Where `simulate`(crate::simulate) draws everything and judges inside, this world draws next to nothing:
+//! links of a tenth to half a millisecond, an fsync of one to two, and no trouble but what is asked for. The
+//! same schedule of faults, the same rate and the same clients as on a real cluster go in; what members say,
+//! what clients saw and what a look from the inside shows come out. Nobody is judged here: the run's folder
+//! is, later, by what judges every run. A member that stops or panics ends, as its process would.
 //!
-//! - `calm`: options of a world in which nothing happens by itself. `faults`: what can be broken, and looked at. `load`: drives the load's rules; `slot`: one client
-//!   of it, with its connection; `one_off`: operations at one member, for the beginning and the end of a run.
+//! - `calm`: options of a world in which nothing happens by itself. `faults`: what can be broken, and looked
+//!   at. `load`: drives the load's rules; `slot`: one client of it, with its connection; `one_off`:
+//!   operations at one member, for the beginning and the end of a run.
 //!
 //! Everything is deterministic: the same [`Setting`] and the same calls give the same world, to the byte.
 
@@ -164,8 +165,8 @@ pub trait Ensemble {
     fn first_operations(&mut self) -> Vec<Op>;
     /// The workload's last operations.
     fn last_operations(&self) -> Vec<Op>;
-    /// Sends somebody to a member with operations to be done there one by one, each waited for longer than clients
-    /// do. Gives the one-off client's number.
+    /// Sends somebody to a member with operations to be done there one by one, each waited for longer than
+    /// clients do. Gives the one-off client's number.
     fn send_one_off(&mut self, member: ServerId, process: u64, todo: Vec<Op>) -> usize;
     /// What came of a one-off client's operations, once it is over.
     fn one_off(&self, one_off: usize) -> Option<&[(Op, Outcome)]>;
@@ -243,7 +244,8 @@ impl<F: Factory> World<F> {
         }
     }
 
-    /// A member stepped: what it has committed by now, and whether it leads. Its word is news, as a process's line is.
+    /// A member stepped: what it has committed by now, and whether it leads. Its word is news, as a process's
+    /// line is.
     pub(super) fn committed(&mut self, host: HostIndex, applied: Zxid, leads: bool) {
         let now = Duration::from_micros(self.clock.now.0);
         let Some(plan) = self.planned.as_mut().filter(|plan| plan.commits[host].is_waiting()) else { return };

@@ -1,7 +1,7 @@
 //! Operations at one member, one after the other: the first ones of a run, and the last.
 //!
-//! Whoever is sent connects to that member and to no other, with a session of its own, and gives up when it is not
-//! let in for long enough. What broke off is not tried again.
+//! Whoever is sent connects to that member and to no other, with a session of its own, and gives up when it
+//! is not let in for long enough. What broke off is not tried again.
 
 use std::collections::VecDeque;
 

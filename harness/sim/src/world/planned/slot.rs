@@ -1,8 +1,8 @@
 //! One client of a planned run: a session that moves between members and comes home again.
 //!
-//! What it does next is the load's word (`load`); here is how: frames, answers, time-outs and pings. An operation without
-//! an answer in time stays open, and the connection stays as well, unless it was the session's end. Whoever moves gives its
-//! connection up first.
+//! What it does next is the load's word (`load`); here is how: frames, answers, time-outs and pings. An
+//! operation without an answer in time stays open, and the connection stays as well, unless it was the
+//! session's end. Whoever moves gives its connection up first.
 
 use bytes::Bytes;
 use harness_core::load::{self, CONNECT_PATIENCE_NS, ClientId, Step};
@@ -331,7 +331,8 @@ impl<F: Factory> World<F> {
         true
     }
 
-    /// A connected client has nothing under way: it goes on with its own operations, goes home, or waits for what is due.
+    /// A connected client has nothing under way: it goes on with its own operations, goes home, or waits for
+    /// what is due.
     fn is_free(&mut self, index: usize) {
         if self.slot(index).one_off.is_some() {
             self.go_on_with_one_off(index);

@@ -71,8 +71,9 @@ fn a_leader_without_its_quorum_that_nobody_misses_breaks_progress() {
     assert_eq!(verdict, Verdict::Invalid);
     assert_eq!(
         summary,
-        "no progress: from 2.000 s on nobody noticed for 2.00 s that F1 (partition-oneway) had taken the leader from its \
-         quorum: no higher epoch, and no change acknowledged though n2 n3 were connected and asked"
+        "no progress: from 2.000 s on nobody noticed for 2.00 s that F1 (partition-oneway) had taken the \
+         leader from its quorum: no higher epoch, and no change acknowledged though n2 n3 were connected and \
+         asked"
     );
 }
 

@@ -68,8 +68,8 @@ fn a_member_that_ends_itself_on_the_data_of_a_kill_is_accused_with_its_last_word
     assert_eq!(check.verdict, Verdict::Invalid);
     assert_eq!(
         check.summary,
-        "n2 does not recover on its own data: killed by F1 (kill-one) and started again at 4.000 s, it ended at 5.000 s \
-         (exit status 1); its last words: the log is not mine"
+        "n2 does not recover on its own data: killed by F1 (kill-one) and started again at 4.000 s, it ended \
+         at 5.000 s (exit status 1); its last words: the log is not mine"
     );
     assert_eq!(check.evidence["last_lines"][0], "opening");
 }

@@ -1,0 +1,283 @@
+//! What a watcher must be told.
+//!
+//! A reply says how far its member had applied. Whatever happened up to there to what a connection watches
+//! was told before it, and nothing that happened later: so between two replies a client is told exactly of
+//! what lies between them. An event that is missing is lost or late; one too many is early, or told twice.
+//!
+//! On a new connection the client leaves its watches again with what its session has seen. What changed since
+//! is told at once, by what the nodes are like then, in place of the watch. Of watches that stay nothing is
+//! told, as in ZooKeeper.
+
+use std::collections::BTreeSet;
+
+use bytestring::ByteString;
+use node_wire::client::{EventType, SetWatches2};
+use node_wire::ids::Zxid;
+
+/// Something that happened to a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) zxid: Zxid,
+    pub(crate) kind: EventType,
+    pub(crate) path: ByteString,
+}
+
+/// Something that a client was told of, or should have been.
+pub(crate) type Told = (i32, ByteString);
+
+/// When the data of a node and when its children changed last; nothing of one that is not there.
+pub(crate) type Standing = Option<(Zxid, Zxid)>;
+
+/// The watches of a client, as it keeps them to leave them again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watching {
+    data: BTreeSet<ByteString>,
+    exist: BTreeSet<ByteString>,
+    children: BTreeSet<ByteString>,
+    persistent: BTreeSet<ByteString>,
+    recursive: BTreeSet<ByteString>,
+    /// The last reply on this connection; none before the first.
+    seen: Option<Zxid>,
+    /// Events since then.
+    told: Vec<Told>,
+}
+
+impl Watching {
+    /// True when there is nothing to leave again.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { data, exist, children, persistent, recursive, seen: _, told: _ } = self;
+        [data, exist, children, persistent, recursive].iter().all(|paths| paths.is_empty())
+    }
+
+    /// The watches are given up.
+    pub(crate) fn forget(&mut self) {
+        *self = Self { seen: self.seen, told: std::mem::take(&mut self.told), ..Self::default() };
+    }
+
+    /// Another connection: nothing stands there.
+    pub(crate) fn moves(&mut self) {
+        self.seen = None;
+        self.told.clear();
+    }
+
+    /// The request that leaves them again.
+    pub(super) fn again(&self, seen: Zxid) -> SetWatches2 {
+        let all = |paths: &BTreeSet<ByteString>| paths.iter().cloned().collect();
+        SetWatches2 {
+            relative_zxid: seen,
+            data_watches: all(&self.data),
+            exist_watches: all(&self.exist),
+            child_watches: all(&self.children),
+            persistent_watches: all(&self.persistent),
+            persistent_recursive_watches: all(&self.recursive),
+        }
+    }
+
+    /// The client is told of something.
+    pub(crate) fn is_told(&mut self, event: Told) {
+        self.told.push(event);
+    }
+
+    /// A reply of this place came: true when nothing is watched and nothing was told, so that it needs no
+    /// explaining.
+    pub(crate) fn rests(&mut self, zxid: Zxid) -> bool {
+        let rests = self.told.is_empty() && self.is_empty();
+        if rests {
+            self.seen = Some(zxid);
+        }
+        rests
+    }
+
+    /// From where on the next reply must be explained.
+    pub(crate) fn seen(&self) -> Option<Zxid> {
+        self.seen
+    }
+
+    /// A reply of this place came, behind these changes. The error says what is wrong with what was told
+    /// before it.
+    pub(crate) fn shown(&mut self, zxid: Zxid, changes: &[Change]) -> Result<usize, String> {
+        let mut due = Vec::new();
+        for change in changes {
+            if self.watches(change) {
+                due.push((change.kind.code(), change.path.clone()));
+            }
+        }
+        self.compare(zxid, due)
+    }
+
+    /// The reply to leaving all watches again came, where the nodes stand so.
+    pub(crate) fn resumed(
+        &mut self,
+        zxid: Zxid,
+        since: Zxid,
+        standing: impl Fn(&ByteString) -> Standing,
+    ) -> Result<usize, String> {
+        let mut due = Vec::new();
+        self.data.retain(|path| {
+            let kind = match standing(path) {
+                None => EventType::NodeDeleted,
+                Some((mzxid, _)) if mzxid > since => EventType::NodeDataChanged,
+                Some(_) => return true,
+            };
+            due.push((kind.code(), path.clone()));
+            false
+        });
+        self.exist.retain(|path| {
+            let is_there = standing(path).is_some();
+            if is_there {
+                due.push((EventType::NodeCreated.code(), path.clone()));
+            }
+            !is_there
+        });
+        self.children.retain(|path| {
+            let kind = match standing(path) {
+                None => EventType::NodeDeleted,
+                Some((_, pzxid)) if pzxid > since => EventType::NodeChildrenChanged,
+                Some(_) => return true,
+            };
+            due.push((kind.code(), path.clone()));
+            false
+        });
+        self.compare(zxid, due)
+    }
+
+    fn compare(&mut self, zxid: Zxid, mut due: Vec<Told>) -> Result<usize, String> {
+        let told = std::mem::take(&mut self.told);
+        self.seen = Some(zxid);
+        for event in &told {
+            match due.iter().position(|due| due == event) {
+                Some(at) => {
+                    due.swap_remove(at);
+                }
+                None => {
+                    return Err(format!(
+                        "was told {} before a reply at {zxid}, which explains no such event",
+                        words(event)
+                    ));
+                }
+            }
+        }
+        match due.first() {
+            Some(event) => Err(format!("was shown {zxid} and not told {} before", words(event))),
+            None => Ok(told.len()),
+        }
+    }
+
+    /// True when somebody is told of this. A watch that is told once is spent.
+    fn watches(&mut self, change: &Change) -> bool {
+        let path = &change.path;
+        let stays = self.persistent.contains(path);
+        let reaches = self.recursive.iter().any(|above| above == path || is_below(path, above));
+        match change.kind {
+            EventType::NodeCreated | EventType::NodeDataChanged => {
+                let once = self.data.remove(path) | self.exist.remove(path);
+                once || stays || reaches
+            }
+            EventType::NodeDeleted => {
+                let once = self.data.remove(path) | self.exist.remove(path) | self.children.remove(path);
+                once || stays || reaches
+            }
+            EventType::NodeChildrenChanged => self.children.remove(path) || stays,
+            EventType::None
+            | EventType::DataWatchRemoved
+            | EventType::ChildWatchRemoved
+            | EventType::PersistentWatchRemoved => false,
+        }
+    }
+
+    // What replies leave.
+
+    /// A node's data, or the node itself, is watched.
+    pub(crate) fn data(&mut self, path: ByteString) {
+        self.exist.remove(&path);
+        self.data.insert(path);
+    }
+
+    /// A node that is not there is watched.
+    pub(crate) fn absent(&mut self, path: ByteString) {
+        if !self.data.contains(&path) {
+            self.exist.insert(path);
+        }
+    }
+
+    pub(crate) fn children(&mut self, path: ByteString) {
+        self.children.insert(path);
+    }
+
+    pub(crate) fn persistent(&mut self, path: ByteString) {
+        self.persistent.insert(path);
+    }
+
+    pub(crate) fn recursive(&mut self, path: ByteString) {
+        self.recursive.insert(path);
+    }
+}
+
+fn is_below(path: &str, above: &str) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn words((kind, path): &Told) -> String {
+    let kind = EventType::from_code(*kind).map_or_else(|| kind.to_string(), |kind| format!("{kind:?}"));
+    format!("{kind} of {path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(zxid: u64) -> Zxid {
+        Zxid(zxid)
+    }
+
+    fn change(zxid: u64, kind: EventType, path: &'static str) -> Change {
+        Change { zxid: at(zxid), kind, path: ByteString::from_static(path) }
+    }
+
+    fn event(kind: EventType, path: &'static str) -> Told {
+        (kind.code(), ByteString::from_static(path))
+    }
+
+    #[test]
+    fn an_event_comes_once_and_before_the_reply_that_shows_its_change() {
+        let changed = EventType::NodeDataChanged;
+        let changes = [change(2, changed, "/w/a")];
+        let mut watching = Watching::default();
+        watching.data(ByteString::from_static("/w/a"));
+
+        let mut on_time = watching.clone();
+        on_time.is_told(event(changed, "/w/a"));
+        assert_eq!(on_time.shown(at(2), &changes), Ok(1));
+        on_time.is_told(event(changed, "/w/a"));
+        assert!(on_time.shown(at(3), &[change(3, changed, "/w/a")]).is_err(), "twice");
+
+        assert!(watching.clone().shown(at(2), &changes).is_err(), "late or lost");
+        watching.is_told(event(changed, "/w/a"));
+        assert!(watching.shown(at(1), &[]).is_err(), "early");
+    }
+
+    #[test]
+    fn what_changed_meanwhile_is_told_when_watches_are_left_again() {
+        let path = ByteString::from_static("/w/a");
+        let mut watching = Watching::default();
+        watching.data(path.clone());
+        let standing = |_: &ByteString| Some((at(5), at(1)));
+        assert!(watching.clone().resumed(at(6), at(4), standing).is_err(), "lost");
+        watching.is_told(event(EventType::NodeDataChanged, "/w/a"));
+        assert_eq!(watching.resumed(at(6), at(4), standing), Ok(1));
+        assert!(watching.is_empty(), "it is spent");
+    }
+
+    #[test]
+    fn a_watch_that_reaches_below_is_told_of_no_children() {
+        let mut watching = Watching::default();
+        watching.recursive(ByteString::from_static("/w/d"));
+        watching.is_told(event(EventType::NodeCreated, "/w/d/0"));
+        let changes = [
+            change(1, EventType::NodeCreated, "/w/d/0"),
+            change(1, EventType::NodeChildrenChanged, "/w/d"),
+            change(1, EventType::NodeCreated, "/w/dd"),
+        ];
+        assert_eq!(watching.shown(at(1), &changes), Ok(1));
+    }
+}

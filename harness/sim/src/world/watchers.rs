@@ -1,0 +1,271 @@
+//! What watchers do in a world, and what is made of their answers ([`crate::watcher`]).
+
+use bytes::Bytes;
+use node_core::Factory;
+use node_wire::client::{
+    ErrorCode, EventType, GetDataResponse, MultiResponse, MultiResult, ReplyHeader, WatcherEvent,
+};
+use node_wire::ids::Zxid;
+use node_wire::jute::Reader;
+
+use super::{Clockwork, Ensemble, Oracle, Population};
+use crate::invariants::amounts;
+use crate::outcome::Rule;
+use crate::script::{Deed, Transition};
+use crate::watcher::{Ask, TWINS, below};
+
+/// How what is counted is called.
+const COUNTED: [&str; 2] = ["count", "bytes"];
+
+impl Clockwork {
+    fn line_of_event(&mut self, index: usize, kind: Option<EventType>, path: &str) {
+        let client = u64::try_from(index).unwrap_or(u64::MAX);
+        let code = kind.map_or(0, |kind| u64::from(kind.code().cast_unsigned()));
+        self.world_line("event", [client, code], || format!("c{index} {kind:?} {path}"));
+    }
+}
+
+impl<F: Factory> Ensemble<F> {
+    /// In every member's tree the twins are the same.
+    pub(super) fn parted_twins(&self) -> Option<String> {
+        let running = self.hosts.iter().filter_map(|host| Some((host.id, host.process.as_ref()?)));
+        for (id, process) in running {
+            let image = process.member().tree().to_image();
+            let data_of = |path: String| {
+                image.nodes.iter().find(|node| *node.path == *path).map(|node| node.data.clone())
+            };
+            let [first, second] = TWINS.map(|twin| data_of(below(twin)));
+            if first.is_some() && second.is_some() && first != second {
+                return Some(format!("server {} holds a half of what was written together", id.0));
+            }
+        }
+        None
+    }
+}
+
+impl Population {
+    /// A watcher's next ask.
+    pub(super) fn watchers(&mut self, clock: &mut Clockwork, oracle: &mut Oracle, index: usize) {
+        let ttl_ms = clock.drawn.mortal_ms;
+        let client = &mut self.clients[index];
+        let ask = client.watcher.ask(&mut client.dice, index, ttl_ms);
+        self.seek(clock, oracle, index, ask);
+    }
+
+    /// A client that comes back leaves its watches again before it does anything else.
+    pub(super) fn resume_watches(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        index: usize,
+    ) -> bool {
+        let client = &self.clients[index];
+        let resumes = (client.watcher.only || client.prober.only) && !client.watcher.watching.is_empty();
+        if resumes {
+            self.seek(clock, oracle, index, Ask::Resume);
+        }
+        resumes
+    }
+
+    /// A client asks.
+    pub(super) fn seek(&mut self, clock: &mut Clockwork, oracle: &mut Oracle, index: usize, ask: Ask) {
+        clock.write_down(|| Transition::Asks { client: index, deed: Deed::Ask(ask.clone()) });
+        let client = &mut self.clients[index];
+        if ask != Ask::Resume && client.watcher.watching.seen().is_none() {
+            // It has not left them again: they are given up.
+            client.watcher.watching.forget();
+        }
+        let frame = client.ask(ask);
+        self.ask(clock, oracle, index, vec![frame]);
+    }
+
+    /// An event came.
+    pub(super) fn watcher_is_told(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        index: usize,
+        mut body: Reader,
+    ) {
+        let Ok(event) = WatcherEvent::decode(&mut body) else {
+            oracle.report(clock, Rule::Answer, format!("client {index} got a malformed event"));
+            return;
+        };
+        clock.counters.events += 1;
+        let kind = EventType::from_code(event.kind);
+        clock.line_of_event(index, kind, &event.path);
+        self.clients[index].watcher.watching.is_told((event.kind, event.path));
+    }
+
+    /// A reply of this place came: what was told before it is what had happened up to there.
+    pub(super) fn explain(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        index: usize,
+        zxid: Zxid,
+        resumes: bool,
+    ) {
+        if !resumes && self.clients[index].watcher.watching.rests(zxid) {
+            return;
+        }
+        if zxid > oracle.invariants.last_committed() {
+            // From a member that left its role in the same step: the sequence is not known so far.
+            self.clients[index].watcher.watching.forget();
+            self.clients[index].watcher.watching.moves();
+            return;
+        }
+        let client = &mut self.clients[index];
+        let watching = &mut client.watcher.watching;
+        let judge = &oracle.invariants;
+        let outcome = match (watching.seen(), resumes) {
+            (Some(seen), false) => watching.shown(zxid, judge.changes_between(seen, zxid)),
+            (_, true) => {
+                let since = client.session.as_ref().map_or(Zxid::ZERO, |session| session.seen);
+                watching.resumed(zxid, since, |path| judge.standing(path, zxid))
+            }
+            (None, false) => watching.shown(zxid, &[]),
+        };
+        match outcome {
+            Ok(_) => {}
+            Err(sentence) => oracle.report(clock, Rule::Watches, format!("client {index} {sentence}")),
+        }
+    }
+
+    /// A ask is answered.
+    pub(super) fn watcher_is_answered(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        index: usize,
+        header: ReplyHeader,
+        body: Reader,
+    ) {
+        let Some(ask) = self.clients[index].watcher.open.pop_front() else { return };
+        clock.counters.asks += 1;
+        if ask.reconfigures() {
+            self.ensemble_changes(clock, index, &ask, header);
+        } else {
+            self.clients[index].served += 1;
+        }
+        if ask.changes() && header.err == 0 {
+            let finding = oracle.invariants.acknowledged(header.zxid);
+            oracle.found(clock, finding);
+        }
+        self.learn(clock, oracle, index, &ask, header, body);
+        self.think(clock, index);
+    }
+
+    /// An operator is answered. It is served when the ensemble did change: a healed one must be able to. Dice
+    /// may ask several times for a member to go that can't be spared, so it leaves them where the ensemble is
+    /// healed.
+    fn ensemble_changes(&mut self, clock: &mut Clockwork, index: usize, ask: &Ask, header: ReplyHeader) {
+        let chaos = clock.in_chaos();
+        let client = &mut self.clients[index];
+        if header.err == 0 {
+            clock.counters.reconfigurations += 1;
+            client.served += 1;
+            client.watcher.relent();
+        } else {
+            clock.counters.unreconfigured += 1;
+            if header.err == ErrorCode::BadArguments.code() && !chaos && client.served == 0 {
+                client.watcher.insist(ask);
+            }
+        }
+    }
+
+    fn learn(
+        &mut self,
+        clock: &mut Clockwork,
+        oracle: &mut Oracle,
+        index: usize,
+        ask: &Ask,
+        header: ReplyHeader,
+        body: Reader,
+    ) {
+        let watching = &mut self.clients[index].watcher.watching;
+        let there = header.err == 0;
+        match ask {
+            Ask::Look(place) if there => watching.data(below(place).into()),
+            Ask::Exists(place) if there => watching.data(below(place).into()),
+            Ask::Exists(place) if header.err == ErrorCode::NoNode.code() => {
+                watching.absent(below(place).into());
+            }
+            Ask::List(place) if there => watching.children(below(place).into()),
+            Ask::Follow(place) if there => watching.persistent(below(place).into()),
+            Ask::FollowAll(place) if there => watching.recursive(below(place).into()),
+            Ask::Pair if there => oracle.check_twins(clock, index, header.zxid, body),
+            Ask::Both(_) | Ask::Break(_) => clock.counters.multis += 1,
+            Ask::Usage => oracle.check_usage(clock, index, header, body),
+            Ask::Make(place) => oracle.check_room(clock, header, place, None),
+            Ask::Fill(place, bytes) => oracle.check_room(clock, header, place, Some(*bytes)),
+            _ => {}
+        }
+    }
+}
+
+impl Oracle {
+    /// What a member has counted is what is there.
+    fn check_usage(&mut self, clock: &mut Clockwork, index: usize, header: ReplyHeader, mut body: Reader) {
+        if header.zxid > self.invariants.last_committed() {
+            // From a member that left its role in the same step: the sequence is not known so far.
+            return;
+        }
+        clock.counters.usages += 1;
+        let shown = match header.err {
+            0 => GetDataResponse::decode(&mut body).ok().map(|read| amounts(read.data.as_ref(), COUNTED)),
+            _ => None,
+        };
+        let there = self.invariants.counted(header.zxid);
+        if shown != there {
+            let sentence =
+                format!("client {index} read at {} that {shown:?} is there, and {there:?} is", header.zxid);
+            self.report(clock, Rule::Quotas, sentence);
+        }
+    }
+
+    /// A write was answered: when it was refused for want of room, there was none.
+    fn check_room(&mut self, clock: &mut Clockwork, header: ReplyHeader, place: &str, bytes: Option<usize>) {
+        if header.err != ErrorCode::QuotaExceeded.code() {
+            return;
+        }
+        clock.counters.beyond_limits += 1;
+        let written = bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+        let finding = self.invariants.check_refusal(header.zxid, &below(place), written);
+        self.found(clock, finding);
+    }
+
+    /// Both twins as one read shows them.
+    fn check_twins(&mut self, clock: &mut Clockwork, index: usize, zxid: Zxid, mut body: Reader) {
+        let Ok(MultiResponse { results }) = MultiResponse::decode(&mut body) else {
+            self.report(clock, Rule::Answer, format!("client {index} got a malformed answer to a multiRead"));
+            return;
+        };
+        let values: Vec<&Bytes> = results
+            .iter()
+            .filter_map(|result| match result {
+                MultiResult::GetData { data, .. } => data.as_ref(),
+                _ => None,
+            })
+            .collect();
+        if let [first, second] = values.as_slice()
+            && first != second
+        {
+            let sentence = format!(
+                "client {index} read at {zxid} what was written together: {first:?} beside {second:?}"
+            );
+            self.report(clock, Rule::Whole, sentence);
+        }
+    }
+
+    /// What should have gone by itself, by the leader's clock.
+    pub(super) fn not_reaped<F: Factory>(&self, clock: &Clockwork, ensemble: &Ensemble<F>) -> Option<String> {
+        let leader = ensemble.hosts.iter().find(|host| {
+            let leads = |status: node_core::Status| status.role == node_core::Role::Leading;
+            host.process.as_ref().is_some_and(|process| leads(process.member().status()))
+        })?;
+        let wall_ms = leader.clock.read(clock.now).wall_ms;
+        let path = self.invariants.overdue(wall_ms)?;
+        Some(format!("{path} is still there, though its time is over"))
+    }
+}
