@@ -16,15 +16,15 @@ use node_wire::snapshot::{Image, ZxidDigest};
 use node_wire::txn::Entry;
 
 use crate::clients::Clients;
+use crate::config::{Config, SnapCount};
+use crate::digests::DigestLog;
 use crate::divergence::Divergence;
 use crate::ensemble::{Changed, Ensemble, membership_of};
 use crate::io::{ConnId, Effect, Event, Now, StoreOp};
 use crate::journal::Journal;
-use crate::look::DigestLog;
 use crate::quorum::Quorum;
 use crate::tree::{Applied, Seen, Tree};
 use crate::zab::Protocol;
-use crate::{Config, SnapCount};
 
 /// The patience of discovery is doubled at most this often.
 const MAX_PATIENCE_DOUBLINGS: u32 = 4;

@@ -119,7 +119,7 @@ use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 use node_wire::quorum::Dialect;
 
-use crate::Config;
+use crate::config::Config;
 use crate::ensemble::Ensemble;
 use crate::fingerprint::until;
 use crate::quorum::Quorum;

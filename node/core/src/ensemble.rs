@@ -33,10 +33,11 @@ use node_wire::ids::{ServerId, Zxid};
 use node_wire::membership::{Membership, ServerLine, ServerRole};
 use node_wire::txn::{Entry, Txn};
 
+use crate::config::Config;
 use crate::quorum::Quorum;
+use crate::rules::Reconfiguration;
 use crate::tree::Tree;
 use crate::zab::Protocol;
-use crate::{Config, Reconfiguration};
 
 /// The znode that shows it.
 pub(crate) const CONFIG_NODE: &str = "/zookeeper/config";

@@ -7,8 +7,10 @@ use std::hash::Hasher;
 
 use node_wire::snapshot::ZxidDigest;
 
+use crate::config::Config;
 use crate::io::{Effect, Input, Now, Recovered};
-use crate::{Config, Member, Protocol, Zab};
+use crate::member::Member;
+use crate::zab::{Protocol, Zab};
 
 /// Facts in, effects out.
 pub trait Machine: Clone + 'static {

@@ -8,7 +8,7 @@
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use crate::TICK;
+use crate::config::TICK;
 
 /// How many smoothed deviations above the mean a gap may lie.
 const DEVIATIONS: u32 = 8;

@@ -34,10 +34,11 @@ use node_wire::password::session_password;
 use node_wire::quorum::{ForwardedRequest, Revalidate};
 use node_wire::txn::{Entry, Txn};
 
-use crate::ClientRules;
 use crate::access::{accept, authenticate, failed_sasl, is_let_in};
+use crate::config::TimeoutBounds;
 use crate::io::{ClientId, Effect, Now, Proof};
 use crate::local::{self, LocalSessions};
+use crate::rules::ClientRules;
 use crate::tree::{Applied, Seen, Tree};
 use reads::{Local, is_local};
 use watches::Watches;
@@ -163,13 +164,6 @@ fn first_session(accepted: Epoch, logged: Zxid) -> u16 {
     let recovered = logged.0.rotate_left(16) ^ u64::from(accepted.0);
     let [high, low, ..] = recovered.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
     u16::from_be_bytes([high, low])
-}
-
-/// Bounds on what a client may ask for as a session's time-out, in milliseconds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TimeoutBounds {
-    pub(crate) min_ms: i32,
-    pub(crate) max_ms: i32,
 }
 
 impl Clients {

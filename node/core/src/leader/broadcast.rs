@@ -298,8 +298,9 @@ mod tests {
     use node_wire::snapshot::Image;
 
     use super::*;
-    use crate::Config;
+    use crate::config::Config;
     use crate::io::Now;
+    use crate::rules::ClientRules;
     use crate::zab::Zab;
 
     /// The leader of an ensemble of one, established, and its base.
@@ -315,7 +316,7 @@ mod tests {
             snap_count: 100_000.into(),
             session_timeouts_ms: None,
             journal_entries: crate::JOURNAL_ENTRIES,
-            clients: crate::ClientRules::default(),
+            clients: ClientRules::default(),
             last_counter: Zxid::LAST_COUNTER,
         };
         let image = Image::default();

@@ -35,7 +35,6 @@ use node_wire::quorum::{
 
 use crate::base::{Base, Leave, Then};
 use crate::io::{ConnId, Effect, Event};
-use crate::look::LearnerView;
 use crate::prep::Outstanding;
 use crate::sessions::{Owner, SessionTracker};
 use crate::silence::Silence;
@@ -93,6 +92,19 @@ struct Peer {
     silence: Silence,
     /// Until then it may be silent: it receives a snapshot.
     patient_until: Duration,
+}
+
+/// A learner as its leader sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LearnerView {
+    /// Who it is, once it said so.
+    pub server: Option<ServerId>,
+    /// It has no vote.
+    pub observes: bool,
+    /// It holds the epoch's history.
+    pub synchronized: bool,
+    /// What it has on disk.
+    pub acked: Zxid,
 }
 
 /// A member that leads.

@@ -22,9 +22,9 @@ use node_wire::quorum::{Dialect, ForwardedRequest, PacketType, QuorumPacket};
 use node_wire::txn::Entry;
 
 use super::{Leader, Phase, Progress};
-use crate::Reconfiguration;
 use crate::base::{Base, Leave};
 use crate::io::{ConnId, Effect};
+use crate::rules::Reconfiguration;
 use crate::zab::Protocol;
 
 impl Leader {

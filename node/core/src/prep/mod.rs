@@ -24,9 +24,9 @@ use node_wire::membership::Membership;
 use node_wire::quorum::ForwardedRequest;
 use node_wire::txn::Txn;
 
-use crate::ClientRules;
 use crate::access::permits;
 use crate::ensemble::CONFIG_NODE;
+use crate::rules::ClientRules;
 use crate::tree::{SharedAcl, Tree, parent_of};
 use crate::zab::Protocol;
 

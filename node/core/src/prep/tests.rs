@@ -13,7 +13,7 @@ use node_wire::quorum::ForwardedRequest;
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
 use super::{Case, Outstanding};
-use crate::ClientRules;
+use crate::rules::ClientRules;
 use crate::tree::{Applied, Tree};
 use crate::zab::Zab;
 

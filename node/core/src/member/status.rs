@@ -4,11 +4,11 @@ use node_wire::ids::{Epoch, ServerId, Zxid};
 use node_wire::membership::Membership;
 use node_wire::txn::Entry;
 
+use super::{Member, RoleState};
 use crate::leader::Leader;
 use crate::phase::Phase;
 use crate::tree::TreeSnapshot;
 use crate::zab::Protocol;
-use crate::{Member, RoleState};
 
 /// What a member is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
