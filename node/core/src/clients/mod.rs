@@ -60,8 +60,9 @@ pub(crate) enum Ask {
     Sync(ClientId),
 }
 
+/// Whether the session of a connection is known to live.
 #[derive(Clone, Debug, Hash)]
-enum Phase {
+enum SessionState {
     /// Its session is being created.
     Creating,
     /// The leader is asked whether its session lives.
@@ -115,7 +116,7 @@ struct Client {
     knows_read_only: bool,
     /// Who it is, as far as is known. Only ever more.
     who: Vec<Id>,
-    phase: Phase,
+    state: SessionState,
     queue: VecDeque<Pending>,
     /// Syncs that a commit answered: the leader's word on them is still to come.
     synced_early: usize,
@@ -245,7 +246,7 @@ impl Clients {
                 return None;
             }
             let ask = Ask::Forward(creation(newcomer.session, timeout_ms));
-            self.admit(newcomer, Phase::Creating, out);
+            self.admit(newcomer, SessionState::Creating, out);
             return Some(ask);
         }
         if request.password.as_ref() != session_password(session).as_slice() {
@@ -266,7 +267,7 @@ impl Clients {
             out.push(Effect::CloseClient { client: id });
             return None;
         }
-        self.admit(newcomer, Phase::Revalidating { last_zxid_seen, timeout_ms }, out);
+        self.admit(newcomer, SessionState::Revalidating { last_zxid_seen, timeout_ms }, out);
         *self.asked.entry(session).or_default() += 1;
         Some(Ask::Revalidate(Revalidate { session, timeout_ms }))
     }
@@ -293,7 +294,7 @@ impl Clients {
             return;
         }
         let Some(timeout_ms) = self.local.touch(session) else { return };
-        self.admit(newcomer, Phase::Open, out);
+        self.admit(newcomer, SessionState::Open, out);
         let frame = reply::connected(session, timeout_ms, knows_read_only.then_some(self.read_only));
         out.push(Effect::Reply { client: id, frame });
     }
@@ -327,7 +328,7 @@ impl Clients {
     }
 
     /// Takes a connection in. Another one of the same session at this member is closed for it, as in ZooKeeper.
-    fn admit(&mut self, newcomer: Newcomer, phase: Phase, out: &mut Vec<Effect>) {
+    fn admit(&mut self, newcomer: Newcomer, state: SessionState, out: &mut Vec<Effect>) {
         let Newcomer { id, session, who, last_zxid_seen: _, knows_read_only } = newcomer;
         if let Some(old) = self.by_session.insert(session, id) {
             self.clients.remove(&old);
@@ -336,7 +337,7 @@ impl Clients {
             out.push(Effect::CloseClient { client: old });
         }
         let queue = VecDeque::new();
-        let client = Client { session, knows_read_only, who, phase, queue, synced_early: 0 };
+        let client = Client { session, knows_read_only, who, state, queue, synced_early: 0 };
         self.clients.insert(id, client);
     }
 
@@ -359,7 +360,7 @@ impl Clients {
         }
         let Some(&id) = self.by_session.get(&session) else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };
-        let Phase::Revalidating { last_zxid_seen, timeout_ms } = client.phase else { return };
+        let SessionState::Revalidating { last_zxid_seen, timeout_ms } = client.state else { return };
         if !valid {
             out.push(Effect::Reply { client: id, frame: reply::expired(client.knows_read_only) });
             self.close(id, out);
@@ -367,7 +368,7 @@ impl Clients {
             // It saw more than we have: it must not go back in time.
             self.close(id, out);
         } else {
-            client.phase = Phase::Open;
+            client.state = SessionState::Open;
             // The session keeps the time-out it was created with; the leader counts that one.
             let timeout_ms = tree.session(session).unwrap_or(timeout_ms);
             let frame = reply::connected(session, timeout_ms, client.knows_read_only.then_some(false));
@@ -382,7 +383,7 @@ impl Clients {
     pub(crate) fn moved_away(&mut self, session: SessionId, tree: &Tree, out: &mut Vec<Effect>) {
         let Some(&id) = self.by_session.get(&session) else { return };
         let Some(client) = self.clients.get(&id) else { return };
-        if !matches!(client.phase, Phase::Open) {
+        if !matches!(client.state, SessionState::Open) {
             return;
         }
         match tree.session(session) {
@@ -402,7 +403,7 @@ impl Clients {
         out: &mut Vec<Effect>,
     ) -> Option<Ask> {
         let client = self.clients.get_mut(&id)?;
-        if !matches!(client.phase, Phase::Open) {
+        if !matches!(client.state, SessionState::Open) {
             // No client speaks before it knows its session.
             self.close(id, out);
             return None;
@@ -484,7 +485,7 @@ impl Clients {
     /// A client went on with its SASL exchange.
     pub(crate) fn proof(&mut self, id: ClientId, xid: i32, proof: Proof, tree: &Tree, out: &mut Vec<Effect>) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        if !matches!(client.phase, Phase::Open) || client.queue.len() >= MAX_QUEUE {
+        if !matches!(client.state, SessionState::Open) || client.queue.len() >= MAX_QUEUE {
             self.close(id, out);
             return;
         }
@@ -562,8 +563,8 @@ impl Clients {
         let Some(&id) = self.by_session.get(&header.session) else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };
         if let Applied::SessionCreated { timeout_ms } = applied {
-            if matches!(client.phase, Phase::Creating) {
-                client.phase = Phase::Open;
+            if matches!(client.state, SessionState::Creating) {
+                client.state = SessionState::Open;
                 let read_only = client.knows_read_only.then_some(false);
                 let frame = reply::connected(header.session, *timeout_ms, read_only);
                 out.push(Effect::Reply { client: id, frame });

@@ -13,10 +13,11 @@ use node_wire::ids::{ServerId, SessionId, Zxid};
 use node_wire::quorum::{Dialect, ForwardedRequest, PacketType, QuorumPacket};
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
-use super::{Leader, Phase, Progress, up_to_date};
+use super::{Leader, Progress, up_to_date};
 use crate::base::{Base, Leave, Then};
 use crate::io::{ConnId, Effect};
 use crate::local;
+use crate::phase::Phase;
 use crate::prep::Case;
 use crate::sessions::Owner;
 use crate::tree::Applied;

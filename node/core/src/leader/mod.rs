@@ -35,6 +35,7 @@ use node_wire::quorum::{
 
 use crate::base::{Base, Leave, Then};
 use crate::io::{ConnId, Effect, Event};
+use crate::phase::Phase;
 use crate::prep::Outstanding;
 use crate::sessions::{Owner, SessionTracker};
 use crate::silence::Silence;
@@ -45,13 +46,6 @@ use rounds::SyncRounds;
 
 /// The first zxid of the last epoch that the wire can carry: behind an epoch that somebody accepted there has to be another.
 const LAST_EPOCH: i64 = (i32::MAX as i64) << 32;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Phase {
-    Discovery,
-    Synchronization,
-    Broadcast,
-}
 
 /// How far a learner is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,6 +104,7 @@ pub struct LearnerView {
 /// A member that leads.
 #[derive(Clone, Debug)]
 pub(crate) struct Leader {
+    /// Discovery or later: who leads was elected.
     phase: Phase,
     /// How the slowest of the voters speaks: how long to wait for them.
     slowest: Dialect,
@@ -168,12 +163,8 @@ impl Leader {
         self.phase == Phase::Broadcast
     }
 
-    pub(crate) fn zab_phase(&self) -> crate::Phase {
-        match self.phase {
-            Phase::Discovery => crate::Phase::Discovery,
-            Phase::Synchronization => crate::Phase::Synchronization,
-            Phase::Broadcast => crate::Phase::Broadcast,
-        }
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
     }
 
     pub(crate) fn synced_followers(&self) -> usize {
@@ -264,7 +255,9 @@ impl Leader {
             Phase::Synchronization if base.awake >= self.deadline => {
                 return Err(Leave::because("no quorum took over the history in time"));
             }
-            Phase::Discovery | Phase::Synchronization | Phase::Broadcast => self.quorum_holds(base)?,
+            Phase::Election | Phase::Discovery | Phase::Synchronization | Phase::Broadcast => {
+                self.quorum_holds(base)?;
+            }
         }
         if self.phase != Phase::Discovery && base.awake >= self.next_ping {
             self.next_ping = base.awake + base.config.ping_interval();
@@ -282,7 +275,7 @@ impl Leader {
     /// As [`Self::check_quorum`], once there is a quorum to lose.
     pub(crate) fn quorum_holds<P: Protocol>(&self, base: &Base<P>) -> Result<(), Leave> {
         match self.phase {
-            Phase::Discovery => Ok(()),
+            Phase::Election | Phase::Discovery => Ok(()),
             Phase::Synchronization | Phase::Broadcast => self.check_quorum(base),
         }
     }
@@ -470,7 +463,7 @@ impl Leader {
             peer.promised = counts.is_some();
         }
         match self.phase {
-            Phase::Discovery => self.check_promises(base),
+            Phase::Election | Phase::Discovery => self.check_promises(base),
             Phase::Synchronization | Phase::Broadcast => self.synchronize(base, conn),
         }
         self.check_hope(base)

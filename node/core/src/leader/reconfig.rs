@@ -21,7 +21,7 @@ use node_wire::membership::{Membership, ServerLine, server_id};
 use node_wire::quorum::{Dialect, ForwardedRequest, PacketType, QuorumPacket};
 use node_wire::txn::Entry;
 
-use super::{Leader, Phase, Progress};
+use super::{Leader, Progress};
 use crate::base::{Base, Leave};
 use crate::io::{ConnId, Effect};
 use crate::rules::Reconfiguration;
@@ -99,10 +99,8 @@ impl Leader {
     /// version here.
     pub(super) fn offer<P: Protocol>(&self, base: &Base<P>) -> Option<Membership> {
         let epoch = self.epoch.filter(|_| base.ensemble.changes)?;
-        let mut membership = match self.phase {
-            Phase::Discovery | Phase::Synchronization => base.ensemble.latest().clone(),
-            Phase::Broadcast => base.ensemble.active().clone(),
-        };
+        let rules = if self.established() { base.ensemble.active() } else { base.ensemble.latest() };
+        let mut membership = rules.clone();
         if membership.version == Zxid::ZERO {
             membership.version = Zxid::new(epoch, 0);
         }

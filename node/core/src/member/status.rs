@@ -82,8 +82,8 @@ impl<P: Protocol> Member<P> {
     pub fn status(&self) -> Status {
         let (role, phase, synced_followers) = match &self.role {
             RoleState::Looking { .. } => (Role::Looking, Phase::Election, 0),
-            RoleState::Following(learner) => (Role::Following(learner.leader()), learner.zab_phase(), 0),
-            RoleState::Leading(leader) => (Role::Leading, leader.zab_phase(), leader.synced_followers()),
+            RoleState::Following(learner) => (Role::Following(learner.leader()), learner.phase(), 0),
+            RoleState::Leading(leader) => (Role::Leading, leader.phase(), leader.synced_followers()),
         };
         let leader = match &self.role {
             RoleState::Leading(leader) => Some(&**leader),
