@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
-use node_wire::client::{AuthPacket, ConnectRequest, ErrorCode, Id, OpCode, Request, SyncRequest};
+use node_wire::client::{AuthPacket, ConnectRequest, ErrorCode, Id, OpClass, OpCode, Request, SyncRequest};
 use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
 use node_wire::jute::{Reader, Writer};
 use node_wire::password::session_password;
@@ -40,7 +40,7 @@ use crate::io::{ClientId, Effect, Now, Proof};
 use crate::local::{self, LocalSessions};
 use crate::rules::ClientRules;
 use crate::tree::{Applied, Seen, Tree};
-use reads::{Local, is_local};
+use reads::Local;
 use watches::Watches;
 
 /// Requests of one connection that may be open. Drivers stop reading long before; one that does not, or a client
@@ -434,8 +434,8 @@ impl Clients {
             Some(op) if self.read_only && needs_a_leader(op) => {
                 (Pending::Answer { xid, error: ErrorCode::NotReadOnly }, None)
             }
-            Some(op) if is_write(op) && is_elsewhere => (Pending::Leave, None),
-            Some(op) if is_write(op) => match local {
+            Some(op) if op.class() == OpClass::Write && is_elsewhere => (Pending::Leave, None),
+            Some(op) if op.class() == OpClass::Write => match local {
                 None => forward(op, body, client.who.clone()),
                 Some(_) if !local::makes_ephemeral(op, &body) => {
                     forward(op, body, client.who.iter().cloned().chain([local::mark()]).collect())
@@ -474,7 +474,7 @@ impl Clients {
                 }
                 (Pending::Answer { xid, error: ErrorCode::Ok }, None)
             }
-            Some(op) if is_local(op) => (Pending::Local { xid, op, body }, None),
+            Some(op) if op.class() == OpClass::Read => (Pending::Local { xid, op, body }, None),
             _ => (Pending::Answer { xid, error: ErrorCode::Unimplemented }, None),
         };
         client.queue.push_back(pending);
@@ -659,26 +659,9 @@ impl Clients {
     }
 }
 
-/// True for what becomes a transaction.
-fn is_write(op: OpCode) -> bool {
-    matches!(
-        op,
-        OpCode::Create
-            | OpCode::Create2
-            | OpCode::CreateContainer
-            | OpCode::CreateTtl
-            | OpCode::Delete
-            | OpCode::SetData
-            | OpCode::SetAcl
-            | OpCode::Check
-            | OpCode::Multi
-            | OpCode::Reconfig
-    )
-}
-
 /// True for what a member without a leader refuses.
 fn needs_a_leader(op: OpCode) -> bool {
-    is_write(op) || matches!(op, OpCode::Sync | OpCode::Reconfig | OpCode::DeleteContainer)
+    matches!(op.class(), OpClass::Write | OpClass::Sync | OpClass::Internal)
 }
 
 /// The leader's refusal of what came through a member that the session had left.

@@ -35,46 +35,9 @@ pub(super) struct Local<'a> {
     pub(super) watches: &'a mut Watches,
 }
 
-/// True for what [`Local::answer`] answers.
-pub(super) fn is_local(op: OpCode) -> bool {
-    match op {
-        OpCode::Exists
-        | OpCode::GetData
-        | OpCode::GetAcl
-        | OpCode::GetChildren
-        | OpCode::GetChildren2
-        | OpCode::MultiRead
-        | OpCode::GetEphemerals
-        | OpCode::GetAllChildrenNumber
-        | OpCode::WhoAmI
-        | OpCode::AddWatch
-        | OpCode::CheckWatches
-        | OpCode::RemoveWatches
-        | OpCode::SetWatches
-        | OpCode::SetWatches2 => true,
-        OpCode::Create
-        | OpCode::Delete
-        | OpCode::SetData
-        | OpCode::SetAcl
-        | OpCode::Sync
-        | OpCode::Ping
-        | OpCode::Check
-        | OpCode::Multi
-        | OpCode::Create2
-        | OpCode::Reconfig
-        | OpCode::CreateContainer
-        | OpCode::DeleteContainer
-        | OpCode::CreateTtl
-        | OpCode::Auth
-        | OpCode::Sasl
-        | OpCode::CreateSession
-        | OpCode::CloseSession
-        | OpCode::Error => false,
-    }
-}
-
 impl Local<'_> {
-    /// The reply. Events of watches that are restored go before it.
+    /// The reply to an operation of the class [`OpClass::Read`](node_wire::client::OpClass). Events of watches that are
+    /// restored go before it.
     pub(super) fn answer(&mut self, xid: i32, op: OpCode, body: &Bytes, out: &mut Vec<Effect>) -> Bytes {
         let refuse = |error| reply::plain(xid, self.tree.zxid(), error);
         let mut body = Reader::new(body.clone());
