@@ -99,6 +99,54 @@ impl Pending {
     }
 }
 
+/// A request of which a transaction is to be made.
+struct Write {
+    xid: i32,
+    op: OpCode,
+    body: Bytes,
+}
+
+impl Write {
+    /// What waits here for the transaction.
+    fn pending(&self) -> Pending {
+        let multi = (self.op == OpCode::Multi).then(|| self.body.clone());
+        Pending::Write { xid: self.xid, op: self.op, multi }
+    }
+
+    /// What the leader is asked.
+    fn request(self, session: SessionId, auth: Vec<Id>) -> ForwardedRequest {
+        let Self { xid, op, body } = self;
+        ForwardedRequest { session, cxid: xid, op: op.code(), payload: body, auth }
+    }
+
+    fn forward(self, session: SessionId, auth: Vec<Id>) -> (Pending, Option<Ask>) {
+        (self.pending(), Some(Ask::Forward(self.request(session, auth))))
+    }
+
+    /// The same for a local session. An ephemeral needs a session of the ensemble: the session becomes one, or the write
+    /// is refused.
+    fn forward_for_local(
+        self,
+        client: &Client,
+        timeout_ms: i32,
+        sessions: &mut LocalSessions,
+        upgrades: bool,
+    ) -> (Pending, Option<Ask>) {
+        let session = client.session;
+        if !local::makes_ephemeral(self.op, &self.body) {
+            return self.forward(session, client.who.iter().cloned().chain([local::mark()]).collect());
+        }
+        if !upgrades {
+            return (Pending::Answer { xid: self.xid, error: ErrorCode::EphemeralOnLocalSession }, None);
+        }
+        // From here on it is the leader's to count.
+        sessions.end(session);
+        let pending = self.pending();
+        let request = self.request(session, client.who.clone());
+        (pending, Some(Ask::Upgrade(creation(session, timeout_ms), request)))
+    }
+}
+
 /// Who connects, as its first record says.
 struct Newcomer {
     id: ClientId,
@@ -425,41 +473,24 @@ impl Clients {
         let session = client.session;
         let local = self.local.touch(session);
         let is_elsewhere = self.elsewhere.touch(session).is_some();
-        let forward = |op: OpCode, payload: Bytes, auth: Vec<Id>| {
-            let multi = (op == OpCode::Multi).then(|| payload.clone());
-            let request = ForwardedRequest { session, cxid: xid, op: op.code(), payload, auth };
-            (Pending::Write { xid, op, multi }, Some(Ask::Forward(request)))
-        };
         let (pending, ask) = match OpCode::from_code(op) {
             Some(op) if self.read_only && needs_a_leader(op) => {
                 (Pending::Answer { xid, error: ErrorCode::NotReadOnly }, None)
             }
             Some(op) if op.class() == OpClass::Write && is_elsewhere => (Pending::Leave, None),
-            Some(op) if op.class() == OpClass::Write => match local {
-                None => forward(op, body, client.who.clone()),
-                Some(_) if !local::makes_ephemeral(op, &body) => {
-                    forward(op, body, client.who.iter().cloned().chain([local::mark()]).collect())
+            Some(op) if op.class() == OpClass::Write => {
+                let write = Write { xid, op, body };
+                match local {
+                    None => write.forward(session, client.who.clone()),
+                    Some(timeout_ms) => {
+                        write.forward_for_local(client, timeout_ms, &mut self.local, self.upgrades)
+                    }
                 }
-                Some(_) if !self.upgrades => {
-                    (Pending::Answer { xid, error: ErrorCode::EphemeralOnLocalSession }, None)
-                }
-                Some(timeout_ms) => {
-                    // From here on it is the leader's to count.
-                    self.local.end(session);
-                    let multi = (op == OpCode::Multi).then(|| body.clone());
-                    let request = ForwardedRequest {
-                        session,
-                        cxid: xid,
-                        op: op.code(),
-                        payload: body,
-                        auth: client.who.clone(),
-                    };
-                    let upgrade = Ask::Upgrade(creation(session, timeout_ms), request);
-                    (Pending::Write { xid, op, multi }, Some(upgrade))
-                }
-            },
+            }
             Some(OpCode::CloseSession) if local.is_some() => (Pending::Close { xid }, None),
-            Some(op @ OpCode::CloseSession) => forward(op, Bytes::new(), Vec::new()),
+            Some(op @ OpCode::CloseSession) => {
+                Write { xid, op, body: Bytes::new() }.forward(session, Vec::new())
+            }
             Some(OpCode::Sync) => match SyncRequest::decode(&mut Reader::new(body)) {
                 Ok(SyncRequest { path }) => (Pending::Sync { xid, path, done: false }, Some(Ask::Sync(id))),
                 Err(_) => (Pending::Answer { xid, error: ErrorCode::MarshallingError }, None),
