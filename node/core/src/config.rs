@@ -1,6 +1,7 @@
 //! What a member is told about its ensemble and itself, once, when it starts.
 //!
-//! The driver reads it from files; here nothing is checked again. What it says of clients is in [`ClientRules`].
+//! The driver reads it from files; here nothing is checked again. What it says of clients is in
+//! [`ClientRules`].
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,11 +22,12 @@ const PINGS_PER_TIMEOUT: u32 = 5;
 pub struct SnapCount {
     /// Log entries between two snapshots.
     pub entries: u64,
-    /// Where there are more znodes than that, as many entries as there are znodes: then a snapshot costs each entry the same
-    /// whatever the tree's size, and a start takes at most as long for the log as for the tree.
+    /// Where there are more znodes than that, as many entries as there are znodes: then a snapshot costs each
+    /// entry the same whatever the tree's size, and a start takes at most as long for the log as for the
+    /// tree.
     pub grows: bool,
-    /// Entries that pass for logged when the member starts. Members of an ensemble log the same; with the same count they
-    /// would all write at the same time.
+    /// Entries that pass for logged when the member starts. Members of an ensemble log the same; with the
+    /// same count they would all write at the same time.
     pub head_start: u64,
 }
 
@@ -41,8 +43,8 @@ impl From<u64> for SnapCount {
 pub struct Config {
     /// Itself.
     pub id: ServerId,
-    /// All voting members, itself included if it votes. Where the ensemble may change, the membership in `clients`
-    /// rules instead of these two.
+    /// All voting members, itself included if it votes. Where the ensemble may change, the membership in
+    /// `clients` rules instead of these two.
     pub voters: BTreeSet<ServerId>,
     /// Members that follow without a vote.
     pub observers: BTreeSet<ServerId>,
@@ -58,11 +60,12 @@ pub struct Config {
     pub sync_limit: u32,
     /// When a snapshot is due.
     pub snap_count: SnapCount,
-    /// Committed entries that are kept in memory for learners that are behind: [`JOURNAL_ENTRIES`](crate::JOURNAL_ENTRIES), or less in a
-    /// world that is too short to leave so many behind. A learner that lacks more is sent the whole tree.
+    /// Committed entries that are kept in memory for learners that are behind:
+    /// [`JOURNAL_ENTRIES`](crate::JOURNAL_ENTRIES), or less in a world that is too short to leave so many
+    /// behind. A learner that lacks more is sent the whole tree.
     pub journal_entries: usize,
-    /// The zxid counter that ends an epoch: [`Zxid::LAST_COUNTER`](node_wire::ids::Zxid::LAST_COUNTER), or less in
-    /// a world that is too short to count so far.
+    /// The zxid counter that ends an epoch: [`Zxid::LAST_COUNTER`](node_wire::ids::Zxid::LAST_COUNTER), or
+    /// less in a world that is too short to count so far.
     pub last_counter: u32,
     /// What clients may do.
     pub clients: ClientRules,

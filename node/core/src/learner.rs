@@ -11,11 +11,12 @@
 //!        ◀─ UPTODATE ────          a quorum has it: apply, then serve
 //! ```
 //!
-//! The order of persistence is a law (ZOOKEEPER-3023, 4394, 4643, 4646, 4685, 4712): the history is durable before
-//! currentEpoch is, and both before NEWLEADER is acknowledged. The store's one queue keeps it, and every
-//! acknowledgement is an answer to "durable". COMMIT is only a mark in the journal until UPTODATE: until a quorum
-//! has acknowledged NEWLEADER, the leader's history may still lose to another one, and what is in the tree cannot
-//! be taken back. So nothing is applied before UPTODATE, and all of it before the first client is served.
+//! The order of persistence is a law (ZOOKEEPER-3023, 4394, 4643, 4646, 4685, 4712): the history is durable
+//! before currentEpoch is, and both before NEWLEADER is acknowledged. The store's one queue keeps it, and
+//! every acknowledgement is an answer to "durable". COMMIT is only a mark in the journal until UPTODATE:
+//! until a quorum has acknowledged NEWLEADER, the leader's history may still lose to another one, and what is
+//! in the tree cannot be taken back. So nothing is applied before UPTODATE, and all of it before the first
+//! client is served.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
@@ -194,7 +195,8 @@ impl Learner {
         base.send(conn, QuorumPacket::new(kind, zxid, Some(data)));
     }
 
-    /// A leader that is slow to listen is dialled again. One that died right after the vote is not waited for.
+    /// A leader that is slow to listen is dialled again. One that died right after the vote is not waited
+    /// for.
     pub(crate) fn dial_failed<P: Protocol>(&mut self, base: &Base<P>, gone: bool) -> Result<(), Leave> {
         if self.step != Step::Dialling {
             return Ok(());
@@ -305,9 +307,10 @@ impl Learner {
             // Epochs are signed on the wire: promising this one would be promising never to follow anybody.
             return Err(Leave::because(format!("epoch {epoch} is beyond what the wire can carry")));
         }
-        // An observer's promise counts for nothing, so that does not keep it from an older leader that still stands. Once it
-        // has taken over the history of a later epoch, a quorum has promised that one: the older leader is about to learn
-        // that it has none, and what was applied behind its back can't be taken back.
+        // An observer's promise counts for nothing, so that does not keep it from an older leader that still
+        // stands. Once it has taken over the history of a later epoch, a quorum has promised that one: the
+        // older leader is about to learn that it has none, and what was applied behind its back can't be
+        // taken back.
         let (least, how) = match self.observes {
             true => (base.current_epoch, "whose history we took over"),
             false => (base.accepted_epoch, "which we accepted"),
@@ -333,8 +336,9 @@ impl Learner {
 
     /// From here on the leader's history comes.
     ///
-    /// A Java leader sends a COMMIT for every committed transaction that we lack, and its UPTODATE says nothing. What
-    /// we have and need not cut away it has committed: of what it only proposed it cuts everything off.
+    /// A Java leader sends a COMMIT for every committed transaction that we lack, and its UPTODATE says
+    /// nothing. What we have and need not cut away it has committed: of what it only proposed it cuts
+    /// everything off.
     fn synchronize<P: Protocol>(&mut self, base: &Base<P>) {
         self.step = Step::Synchronizing;
         self.silence = Silence::new(base.awake);

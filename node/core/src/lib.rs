@@ -2,8 +2,9 @@
 //!
 //! This crate has no sockets, no files, no clock and no threads. A [`Member`] is given one fact at a time
 //! ([`Input`](io::Input)) with the time at which it became known, and answers with a list of intents
-//! ([`Effect`](io::Effect)). The same facts at the same times give the same intents in the same order, so the same
-//! code runs in a process, in a simulator and under exhaustive exploration. [`io`] says what a driver owes it.
+//! ([`Effect`](io::Effect)). The same facts at the same times give the same intents in the same order, so the
+//! same code runs in a process, in a simulator and under exhaustive exploration. [`io`] says what a driver
+//! owes it.
 //!
 //! A member is always in one of three roles:
 //!
@@ -12,11 +13,12 @@
 //! - *leading*: it gathers a quorum, makes its history the epoch's, and proposes (`leader`).
 //!
 //! What outlives a role stands in `base`: the journal of logged transactions, the tree of committed ones, the
-//! clients and the store's queue. The protocol is ZAB as Apache ZooKeeper speaks it (Junqueira, Reed, Serafini:
-//! "Zab: High-performance broadcast for primary-backup systems", DSN 2011) with the repairs that its bugs taught;
-//! each stands with its issue number where it matters.
+//! clients and the store's queue. The protocol is ZAB as Apache ZooKeeper speaks it (Junqueira, Reed,
+//! Serafini: "Zab: High-performance broadcast for primary-backup systems", DSN 2011) with the repairs that
+//! its bugs taught; each stands with its issue number where it matters.
 //!
-//! The files stand on floors. Each uses files of lower floors only; the files of one folder use their `mod.rs` as well.
+//! The files stand on floors. Each uses files of lower floors only; the files of one folder use their
+//! `mod.rs` as well.
 //!
 //! | floor | files |
 //! |---|---|

@@ -1,22 +1,24 @@
 //! The clients of this member: their sessions as far as they are connected here, and their requests in order.
 //!
 //! Each connection has a queue. Replies leave in the order in which the requests came: a read behind a write
-//! waits for it, and sees it. Writes are forwarded to the leader at once, so that many are under way; they are
-//! answered when their transaction is applied here. A sync is answered when the leader says so; the reads behind
-//! it wait, which makes sync-then-read one linearizable read.
+//! waits for it, and sees it. Writes are forwarded to the leader at once, so that many are under way; they
+//! are answered when their transaction is applied here. A sync is answered when the leader says so; the reads
+//! behind it wait, which makes sync-then-read one linearizable read.
 //!
 //! Which transaction answers which write is told by session and xid. A client that moved may count its xids
-//! anew, so nothing that its session proposed before the move may come after it is let in: the leader answers a
-//! revalidation only behind all that, and drops what comes later through the old member (see [`crate::sessions`]).
+//! anew, so nothing that its session proposed before the move may come after it is let in: the leader answers
+//! a revalidation only behind all that, and drops what comes later through the old member (see
+//! [`crate::sessions`]).
 //!
-//! Two processes may share a session, each with a connection. At one member the later connection closes the earlier one. At
-//! two, the member that had the session is told that it is *elsewhere*: its connection may read and sync, is told what it
-//! watches, keeps the session alive and may end it. It is closed when it asks to write, or says nothing for the session's
-//! time-out. So neither takes the session back from the other without a reason (Apache ZooKeeper's `SessionMoved`).
+//! Two processes may share a session, each with a connection. At one member the later connection closes the
+//! earlier one. At two, the member that had the session is told that it is *elsewhere*: its connection may
+//! read and sync, is told what it watches, keeps the session alive and may end it. It is closed when it asks
+//! to write, or says nothing for the session's time-out. So neither takes the session back from the other
+//! without a reason (Apache ZooKeeper's `SessionMoved`).
 //!
-//! Sessions of this member alone ([`crate::local`]) begin and end without the role, and so can be had without a leader.
-//! A *read-only* member serves them from what it has applied last, refuses what would change anything or ask a quorum,
-//! and says nothing of other sessions: it can't know whether they live.
+//! Sessions of this member alone ([`crate::local`]) begin and end without the role, and so can be had without
+//! a leader. A *read-only* member serves them from what it has applied last, refuses what would change
+//! anything or ask a quorum, and says nothing of other sessions: it can't know whether they live.
 
 mod reads;
 mod reply;
@@ -43,8 +45,8 @@ use crate::tree::{Applied, Seen, Tree};
 use reads::Local;
 use watches::Watches;
 
-/// Requests of one connection that may be open. Drivers stop reading long before; one that does not, or a client
-/// that gets round it, loses its connection.
+/// Requests of one connection that may be open. Drivers stop reading long before; one that does not, or a
+/// client that gets round it, loses its connection.
 const MAX_QUEUE: usize = 65_536;
 
 /// What the role has to do for a client.
@@ -77,8 +79,8 @@ enum SessionState {
 enum Pending {
     /// Executed when its turn comes.
     Local { xid: i32, op: OpCode, body: Bytes },
-    /// Answered when its transaction is applied. Of a multi the answer depends on how each part was asked for, which its
-    /// transaction does not say.
+    /// Answered when its transaction is applied. Of a multi the answer depends on how each part was asked
+    /// for, which its transaction does not say.
     Write { xid: i32, op: OpCode, multi: Option<Bytes> },
     /// Answered when the leader's quorum has spoken.
     Sync { xid: i32, path: ByteString, done: bool },
@@ -123,8 +125,8 @@ impl Write {
         (self.pending(), Some(Ask::Forward(self.request(session, auth))))
     }
 
-    /// The same for a local session. An ephemeral needs a session of the ensemble: the session becomes one, or the write
-    /// is refused.
+    /// The same for a local session. An ephemeral needs a session of the ensemble: the session becomes one,
+    /// or the write is refused.
     fn forward_for_local(
         self,
         client: &Client,
@@ -171,8 +173,9 @@ struct Client {
 }
 
 impl Client {
-    /// True when it has asked for the end of its local session. What it asks behind that is nobody's request: the connection
-    /// ends with the session, and an ephemeral would make it one of the ensemble, which nobody keeps alive or closes.
+    /// True when it has asked for the end of its local session. What it asks behind that is nobody's request:
+    /// the connection ends with the session, and an ephemeral would make it one of the ensemble, which nobody
+    /// keeps alive or closes.
     fn has_ended(&self) -> bool {
         matches!(self.queue.back(), Some(Pending::Close { .. }))
     }
@@ -184,16 +187,16 @@ pub(crate) struct Clients {
     next_session: i64,
     clients: BTreeMap<ClientId, Client>,
     by_session: BTreeMap<SessionId, ClientId>,
-    /// How many answers of the leader about a session are still to come. They come in the order of the questions, and only
-    /// the last is about the connection that stands.
+    /// How many answers of the leader about a session are still to come. They come in the order of the
+    /// questions, and only the last is about the connection that stands.
     asked: BTreeMap<SessionId, u32>,
     watches: Watches,
     super_digest: Option<ByteString>,
     required_schemes: Vec<ByteString>,
     skip_acl: bool,
     local: LocalSessions,
-    /// Sessions of the ensemble that went on at another member while a connection of theirs stands here, and how long
-    /// that may be silent.
+    /// Sessions of the ensemble that went on at another member while a connection of theirs stands here, and
+    /// how long that may be silent.
     elsewhere: LocalSessions,
     /// New sessions are local ones.
     makes_local: bool,
@@ -205,10 +208,10 @@ pub(crate) struct Clients {
     max_results: usize,
 }
 
-/// Where the counter of sessions begins. A wall clock that was set back may show the time of an earlier start again, and no
-/// disk knows of the local sessions of that life: one of them could be given to a second client. So the counter begins
-/// elsewhere in each life, by what has become of the member since (Fibonacci hashing: Knuth, volume 3, 6.4); at zero in the
-/// first one.
+/// Where the counter of sessions begins. A wall clock that was set back may show the time of an earlier start
+/// again, and no disk knows of the local sessions of that life: one of them could be given to a second
+/// client. So the counter begins elsewhere in each life, by what has become of the member since (Fibonacci
+/// hashing: Knuth, volume 3, 6.4); at zero in the first one.
 fn first_session(accepted: Epoch, logged: Zxid) -> u16 {
     let recovered = logged.0.rotate_left(16) ^ u64::from(accepted.0);
     let [high, low, ..] = recovered.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
@@ -307,7 +310,8 @@ impl Clients {
             return None;
         }
         if self.read_only {
-            // Where sessions are local it was one of another member. Else only a leader can tell whether it lives.
+            // Where sessions are local it was one of another member. Else only a leader can tell whether it
+            // lives.
             let is_over = self.makes_local && tree.session(session).is_none();
             if is_over && last_zxid_seen <= tree.zxid() {
                 out.push(Effect::Reply { client: id, frame: reply::expired(knows_read_only) });
@@ -349,8 +353,8 @@ impl Clients {
 
     // Local sessions, and reads without a leader.
 
-    /// Time passed: local sessions whose time is over end, and with them their connections. So does a connection that
-    /// its client left behind when it went to another member, and that says nothing any more.
+    /// Time passed: local sessions whose time is over end, and with them their connections. So does a
+    /// connection that its client left behind when it went to another member, and that says nothing any more.
     pub(crate) fn tick(&mut self, at: Duration, out: &mut Vec<Effect>) {
         self.watches.sweep();
         self.local.advance(at);
@@ -375,7 +379,8 @@ impl Clients {
         self.read_only = true;
     }
 
-    /// Takes a connection in. Another one of the same session at this member is closed for it, as in ZooKeeper.
+    /// Takes a connection in. Another one of the same session at this member is closed for it, as in
+    /// ZooKeeper.
     fn admit(&mut self, newcomer: Newcomer, state: SessionState, out: &mut Vec<Effect>) {
         let Newcomer { id, session, who, last_zxid_seen: _, knows_read_only } = newcomer;
         if let Some(old) = self.by_session.insert(session, id) {
@@ -389,9 +394,9 @@ impl Clients {
         self.clients.insert(id, client);
     }
 
-    /// The leader's word on a session that wants to go on here. An answer to an earlier connection's question does not let
-    /// this one in: the leader does not know of it yet, and what is asked through it would be done when the leader hears of
-    /// it, perhaps behind what the session did elsewhere meanwhile.
+    /// The leader's word on a session that wants to go on here. An answer to an earlier connection's question
+    /// does not let this one in: the leader does not know of it yet, and what is asked through it would be
+    /// done when the leader hears of it, perhaps behind what the session did elsewhere meanwhile.
     pub(crate) fn revalidated(
         &mut self,
         session: SessionId,
@@ -424,10 +429,11 @@ impl Clients {
         }
     }
 
-    /// The session went on at another member. Its connection here may be that of a second process which shares the
-    /// session: closed at once it would come back and take the session away from the first, for ever. So it stays, as
-    /// at Apache ZooKeeper, until it asks to write. A write that waits is another matter. Perhaps it came to the leader
-    /// too late, and the transactions that follow are of somebody who may count the same xids.
+    /// The session went on at another member. Its connection here may be that of a second process which
+    /// shares the session: closed at once it would come back and take the session away from the first, for
+    /// ever. So it stays, as at Apache ZooKeeper, until it asks to write. A write that waits is another
+    /// matter. Perhaps it came to the leader too late, and the transactions that follow are of somebody who
+    /// may count the same xids.
     pub(crate) fn moved_away(&mut self, session: SessionId, tree: &Tree, out: &mut Vec<Effect>) {
         let Some(&id) = self.by_session.get(&session) else { return };
         let Some(client) = self.clients.get(&id) else { return };
@@ -560,9 +566,9 @@ impl Clients {
     }
 
     /// A transaction is about to be applied. When it was asked for here, what its client asked before it is
-    /// answered first, so that no read sees the client's own later write. Syncs among it need not wait for the
-    /// leader's word any more: the transaction was proposed after they had reached the leader, and a quorum has
-    /// acknowledged it since, which is the proof that a round of PINGs would give.
+    /// answered first, so that no read sees the client's own later write. Syncs among it need not wait for
+    /// the leader's word any more: the transaction was proposed after they had reached the leader, and a
+    /// quorum has acknowledged it since, which is the proof that a round of PINGs would give.
     pub(crate) fn about_to_apply(&mut self, entry: &Entry, tree: &Tree, out: &mut Vec<Effect>) {
         let Some(&id) = self.by_session.get(&entry.header.session) else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };
@@ -612,8 +618,8 @@ impl Clients {
             _ => None,
         };
         if asked_here.is_some() && is_moved(&entry.txn) {
-            // The session has gone on elsewhere, or has come from where it asked this with the same number. In both cases
-            // the fate of what it asked here is unknown.
+            // The session has gone on elsewhere, or has come from where it asked this with the same number.
+            // In both cases the fate of what it asked here is unknown.
             self.close(id, out);
             return;
         }
@@ -675,8 +681,8 @@ impl Clients {
         out.push(Effect::CloseClient { client: id });
     }
 
-    /// The member serves nobody any more: its clients go elsewhere, their sessions live on. Those that began only
-    /// because there was no leader end.
+    /// The member serves nobody any more: its clients go elsewhere, their sessions live on. Those that began
+    /// only because there was no leader end.
     pub(crate) fn close_all(&mut self, out: &mut Vec<Effect>) {
         if std::mem::take(&mut self.read_only) && !self.makes_local {
             self.local.clear();
@@ -700,8 +706,8 @@ fn is_moved(txn: &Txn) -> bool {
     matches!(txn, Txn::Error { code } if *code == ErrorCode::SessionMoved.code())
 }
 
-/// True when this transaction is what became of a request. Another handle of the session, at another member, may end the
-/// session with the number that a request here has.
+/// True when this transaction is what became of a request. Another handle of the session, at another member,
+/// may end the session with the number that a request here has.
 fn is_answered(pending: &Pending, entry: &Entry) -> bool {
     let ends = matches!(entry.txn, Txn::CloseSession { .. });
     match pending {

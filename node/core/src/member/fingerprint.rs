@@ -1,9 +1,9 @@
 //! A member's state as a number: for exploration, which must know whether it has been in a state before.
 //!
-//! Two members with the same fingerprint, configuration and rules answer the same inputs with the same effects.
-//! For that to hold as often as it can, whatever only counts the past is left out: moments are taken relative to
-//! the member's own clock, and tickets relative to the last one that is durable. Each part lists all of its fields,
-//! so that a new one is not forgotten.
+//! Two members with the same fingerprint, configuration and rules answer the same inputs with the same
+//! effects. For that to hold as often as it can, whatever only counts the past is left out: moments are taken
+//! relative to the member's own clock, and tickets relative to the last one that is durable. Each part lists
+//! all of its fields, so that a new one is not forgotten.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -50,8 +50,8 @@ impl<P: Protocol> Member<P> {
         }
     }
 
-    /// The ticket that this member waits for, if it waits for its store at all: durability of anything before it
-    /// changes nothing that could be seen from outside.
+    /// The ticket that this member waits for, if it waits for its store at all: durability of anything before
+    /// it changes nothing that could be seen from outside.
     pub fn awaited_ticket(&self) -> Option<u64> {
         self.base.awaited()
     }

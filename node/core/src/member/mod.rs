@@ -1,8 +1,8 @@
 //! One member: the role that it is in, and what leads from one role to the next.
 //!
-//! A fact goes to whom it concerns: the election, the role, the store's queue, the clients. A role that can't go on says
-//! so, and the member looks for a leader again, or follows the one that is named. What a role leaves behind is in
-//! [`Base`]; what can be asked of a member is in `status` and `queries`.
+//! A fact goes to whom it concerns: the election, the role, the store's queue, the clients. A role that can't
+//! go on says so, and the member looks for a leader again, or follows the one that is named. What a role
+//! leaves behind is in [`Base`]; what can be asked of a member is in `status` and `queries`.
 
 mod fingerprint;
 mod queries;
@@ -109,8 +109,8 @@ impl<P: Protocol> Member<P> {
         }
     }
 
-    /// What the writer of the recovered snapshot had as its digest, to be compared when the tree stands there. Given
-    /// before the first step, if at all.
+    /// What the writer of the recovered snapshot had as its digest, to be compared when the tree stands
+    /// there. Given before the first step, if at all.
     pub fn expect_digest(&mut self, written: ZxidDigest) {
         self.base.expect_digest(written);
     }
@@ -193,8 +193,8 @@ impl<P: Protocol> Member<P> {
         }
     }
 
-    /// A vote carries the membership that rules where it comes from. Who looks takes over a later one than its own, and
-    /// begins anew; who has a leader hears of it from there.
+    /// A vote carries the membership that rules where it comes from. Who looks takes over a later one than
+    /// its own, and begins anew; who has a leader hears of it from there.
     fn hear_of_ensemble(&mut self, notification: &Notification) {
         let (true, RoleState::Looking { .. }, Some(config)) =
             (self.base.ensemble.changes, &self.role, &notification.config)
@@ -209,8 +209,9 @@ impl<P: Protocol> Member<P> {
         }
     }
 
-    /// A vote tells what the log of its candidate proposes. While no epoch stands that decides who takes part. Of those of whom
-    /// nobody told yet nothing is believed: if they are needed, somebody else will tell.
+    /// A vote tells what the log of its candidate proposes. While no epoch stands that decides who takes
+    /// part. Of those of whom nobody told yet nothing is believed: if they are needed, somebody else will
+    /// tell.
     fn hear_of_proposal(&mut self, from: ServerId, notification: &Notification) {
         if !self.base.ensemble.changes || self.established() || !self.election.knows(from) {
             return;

@@ -1,4 +1,5 @@
-//! What an operator may ask of a member beyond its [`Status`](super::Status): lists, made when they are asked for.
+//! What an operator may ask of a member beyond its [`Status`](super::Status): lists, made when they are asked
+//! for.
 //!
 //! Nothing here changes anything, and nothing here is asked by the protocol.
 

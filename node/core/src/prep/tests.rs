@@ -1,4 +1,5 @@
-//! Transactions as Apache ZooKeeper 3.8.0 wrote them into its log for the same requests, without their digests.
+//! Transactions as Apache ZooKeeper 3.8.0 wrote them into its log for the same requests, without their
+//! digests.
 
 use bytes::Bytes;
 use bytestring::ByteString;

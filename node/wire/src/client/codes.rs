@@ -159,7 +159,8 @@ codes! {
 /// What has to happen before an operation is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OpClass {
-    /// Nothing: the member that is asked answers from what it has. Reads, and all about watches and identities.
+    /// Nothing: the member that is asked answers from what it has. Reads, and all about watches and
+    /// identities.
     Read,
     /// A client's request becomes a transaction.
     Write,
