@@ -15,6 +15,7 @@ mod attacks;
 #[expect(dead_code, reason = "others end members and start them again")]
 mod members;
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -193,6 +194,87 @@ fn hold<T: 'static>(held: &mut Held, what: T) {
     held.push(Box::new(what));
 }
 
+/// Announces frames that nobody may send.
+async fn gigabytes(addr: SocketAddr, until: Instant) -> String {
+    let mut count = 0;
+    while Instant::now() < until {
+        count += usize::from(attacks::gigabyte(addr).await.is_ok());
+    }
+    format!("{count} times twice a gigabyte was announced, each connection was closed")
+}
+
+/// Takes many sessions.
+async fn connections(addr: SocketAddr, held: &mut Held) -> String {
+    let mut lanes = JoinSet::new();
+    for _ in 0..10 {
+        lanes.spawn(attacks::connections(addr, 1000));
+    }
+    let mut count = 0;
+    while let Some(Ok(lane)) = lanes.join_next().await {
+        count += lane.len();
+        hold(held, lane);
+    }
+    format!("{count} connections with a session each stand")
+}
+
+/// Asks for much and reads nothing.
+async fn slow_readers(addr: SocketAddr, held: &mut Held) -> String {
+    for _ in 0..20 {
+        if let Ok(attacker) = attacks::slow_reader(addr, "/large", 400).await {
+            hold(held, attacker);
+        }
+    }
+    let open = node_client::four_letter_word(addr, "stat").await.unwrap_or_default();
+    let open = open.lines().filter(|line| line.trim_start().starts_with("/127.0.0.1")).count();
+    format!("{} asked for 400 MB each and read nothing; {open} connections of all are open", held.len())
+}
+
+/// Connects and leaves again.
+async fn flood(addr: SocketAddr, until: Instant) -> String {
+    let mut lanes = JoinSet::new();
+    for _ in 0..8 {
+        lanes.spawn(async move {
+            let mut count = 0;
+            while Instant::now() < until {
+                count += attacks::flood(addr, 20).await;
+            }
+            count
+        });
+    }
+    let mut count = 0;
+    while let Some(Ok(lane)) = lanes.join_next().await {
+        count += lane;
+    }
+    format!("{count} connections came and went, half of them with a session")
+}
+
+/// Speaks on the ports between members.
+async fn strangers(members: &Members, until: Instant) -> String {
+    let mut count = 0;
+    while Instant::now() < until {
+        for (election, quorum) in std::iter::zip(&members.election, &members.quorum) {
+            count += attacks::strangers(*election, *quorum, 10).await.len();
+        }
+    }
+    format!("{count} strangers spoke on the ports between members")
+}
+
+/// Says on the ports between members that it is one of them.
+async fn liars(members: &Members, until: Instant, held: &mut Held) -> String {
+    let mut count = 0;
+    while Instant::now() < until {
+        for (id, (election, quorum)) in (1..).zip(std::iter::zip(&members.election, &members.quorum)) {
+            let claims = ServerId(if id == 2 { 3 } else { 2 });
+            if let Ok(both) = attacks::liar(*election, *quorum, claims).await {
+                hold(held, both);
+                count += 1;
+            }
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    format!("{count} times a liar said that he was server 2 or 3, on both ports")
+}
+
 /// Strikes, and goes on or stands for so long. Answers with what the attackers were told.
 async fn strike(attack: &str, members: &Members, time: Duration) -> (String, Held) {
     let mut held: Held = Vec::new();
@@ -209,13 +291,7 @@ async fn strike(attack: &str, members: &Members, time: Duration) -> (String, Hel
             }
             format!("{count} halves of a frame behind a session, and as many of a connect request, stand")
         }
-        "gigabyte" => {
-            let mut count = 0;
-            while Instant::now() < until {
-                count += usize::from(attacks::gigabyte(addr).await.is_ok());
-            }
-            format!("{count} times twice a gigabyte was announced, each connection was closed")
-        }
+        "gigabyte" => gigabytes(addr, until).await,
         "watches" => match attacks::watches(addr, 1_100_000, 20_000).await {
             Ok((attacker, taken)) => {
                 hold(&mut held, attacker);
@@ -223,72 +299,11 @@ async fn strike(attack: &str, members: &Members, time: Duration) -> (String, Hel
             }
             Err(error) => format!("the connection broke: {error}"),
         },
-        "connections" => {
-            let mut lanes = JoinSet::new();
-            for _ in 0..10 {
-                lanes.spawn(attacks::connections(addr, 1000));
-            }
-            let mut count = 0;
-            while let Some(Ok(lane)) = lanes.join_next().await {
-                count += lane.len();
-                hold(&mut held, lane);
-            }
-            format!("{count} connections with a session each stand")
-        }
-        "slow" => {
-            for _ in 0..20 {
-                if let Ok(attacker) = attacks::slow_reader(addr, "/large", 400).await {
-                    hold(&mut held, attacker);
-                }
-            }
-            let open = node_client::four_letter_word(addr, "stat").await.unwrap_or_default();
-            let open = open.lines().filter(|line| line.trim_start().starts_with("/127.0.0.1")).count();
-            format!(
-                "{} asked for 400 MB each and read nothing; {open} connections of all are open",
-                held.len()
-            )
-        }
-        "flood" => {
-            let mut lanes = JoinSet::new();
-            for _ in 0..8 {
-                lanes.spawn(async move {
-                    let mut count = 0;
-                    while Instant::now() < until {
-                        count += attacks::flood(addr, 20).await;
-                    }
-                    count
-                });
-            }
-            let mut count = 0;
-            while let Some(Ok(lane)) = lanes.join_next().await {
-                count += lane;
-            }
-            format!("{count} connections came and went, half of them with a session")
-        }
-        "strangers" => {
-            let mut count = 0;
-            while Instant::now() < until {
-                for (election, quorum) in std::iter::zip(&members.election, &members.quorum) {
-                    count += attacks::strangers(*election, *quorum, 10).await.len();
-                }
-            }
-            format!("{count} strangers spoke on the ports between members")
-        }
-        "liar" => {
-            let mut count = 0;
-            while Instant::now() < until {
-                for (id, (election, quorum)) in (1..).zip(std::iter::zip(&members.election, &members.quorum))
-                {
-                    let claims = ServerId(if id == 2 { 3 } else { 2 });
-                    if let Ok(both) = attacks::liar(*election, *quorum, claims).await {
-                        hold(&mut held, both);
-                        count += 1;
-                    }
-                }
-                sleep(Duration::from_millis(100)).await;
-            }
-            format!("{count} times a liar said that he was server 2 or 3, on both ports")
-        }
+        "connections" => connections(addr, &mut held).await,
+        "slow" => slow_readers(addr, &mut held).await,
+        "flood" => flood(addr, until).await,
+        "strangers" => strangers(members, until).await,
+        "liar" => liars(members, until, &mut held).await,
         _ => String::new(),
     };
     sleep_until(until).await;

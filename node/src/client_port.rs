@@ -43,7 +43,7 @@ use crate::tls::handshaker::{Handshaker, Side};
 use crate::tls::{ClientTls, Guard, HANDSHAKE};
 use crate::view::{ConnectionView, Traffic};
 use crate::whitelist::{Question, Word};
-use connection::{Connection, Kind, Open, xid};
+use connection::{Connection, Open, xid};
 use counts::Counts;
 use throttle::Throttle;
 
@@ -584,9 +584,10 @@ impl ClientPort {
             for request in connection.answered.borrow_mut().drain(..) {
                 let latency = connection.settled(&request, now);
                 traffic.answered_in(latency);
-                match request.kind() {
-                    Kind::Read => self.metrics.readlatency.record_time(latency),
-                    Kind::Update => self.metrics.updatelatency.record_time(latency),
+                if request.is_update() {
+                    self.metrics.updatelatency.record_time(latency);
+                } else {
+                    self.metrics.readlatency.record_time(latency);
                 }
             }
             connection.outbox.flush();

@@ -63,6 +63,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use node_core::io::Now;
 use node_core::tree::Tree;
 use node_core::{Config, Factory, Machine, SnapCount};
 use node_log::{FileStorage, Log, LogOptions, Recovered, Repairs, write_snapshot};
@@ -259,6 +260,78 @@ fn snap_count(config: &NodeConfig) -> SnapCount {
     SnapCount { entries, grows: config.snap_count_grows, head_start }
 }
 
+/// What the core is told of the configuration.
+fn core_config(config: &NodeConfig) -> Config {
+    Config {
+        id: config.id,
+        voters: config.voters(),
+        observers: config.observers(),
+        peer_timeout: config.peer_timeout,
+        tick_time: config.tick_time,
+        init_limit: config.init_limit,
+        sync_limit: config.sync_limit,
+        snap_count: snap_count(config),
+        session_timeouts_ms: Some(config.session_timeouts_ms),
+        journal_entries: config.commit_log_count,
+        last_counter: node_wire::ids::Zxid::LAST_COUNTER,
+        clients: config.rules.clone(),
+    }
+}
+
+/// The member with what its files hold.
+fn machine<F: Factory>(config: &NodeConfig, factory: F, recovered: Recovered, now: Now) -> F::Machine {
+    let written = recovered.digest;
+    let recovered = node_core::io::Recovered {
+        accepted_epoch: recovered.accepted_epoch,
+        current_epoch: recovered.current_epoch,
+        image: recovered.image,
+        entries: recovered.entries,
+    };
+    let mut machine = factory.start(core_config(config), recovered, now);
+    if let Some(written) = written {
+        machine.expect_digest(written);
+    }
+    machine
+}
+
+/// The ports that clients and members reach.
+struct Ports {
+    clients: Rc<ClientPort>,
+    quorum: Rc<QuorumPort>,
+    election: Rc<ElectionPort>,
+}
+
+impl Ports {
+    /// Begins to accept on every socket, those of operators included.
+    fn open(
+        &self,
+        listeners: Listeners,
+        config: &Rc<NodeConfig>,
+        queries: &Rc<Queries>,
+    ) -> anyhow::Result<()> {
+        self.clients.start(adopt(listeners.client)?, config.security.guard);
+        if let Some(listener) = listeners.secure {
+            self.clients.start(adopt(listener)?, Guard::Secure);
+        }
+        if let (Some(listener), Some(admin)) = (listeners.admin, config.monitoring.admin.clone()) {
+            let server = Rc::new(Admin::new(Rc::clone(queries)));
+            tokio::task::spawn_local(http::serve(adopt(listener)?, admin.idle_timeout, server));
+        }
+        if let Some(listener) = listeners.metrics {
+            let server = Rc::new(MetricsPage::new(Rc::clone(queries)));
+            tokio::task::spawn_local(http::serve(adopt(listener)?, http::USUAL_IDLE, server));
+        }
+        if let Some(tls) = &config.security.peers {
+            tokio::task::spawn_local(reload_when_written(Arc::clone(tls), Rc::clone(config)));
+        }
+        if let Some(peers) = listeners.peers {
+            tokio::task::spawn_local(Rc::clone(&self.quorum).accept(adopt(peers.quorum)?));
+            self.election.start(adopt(peers.election)?);
+        }
+        Ok(())
+    }
+}
+
 /// Puts the parts together. Runs inside of the runtime.
 fn start<F: Factory>(
     config: NodeConfig,
@@ -289,8 +362,7 @@ fn start<F: Factory>(
     let book = Rc::new(Book::new(&config));
     let quorum = QuorumPort::new(Rc::clone(&config), Rc::clone(&book), Rc::clone(&inbox));
     let election = ElectionPort::new(Rc::clone(&config), Rc::clone(&book), Rc::clone(&inbox));
-    let client_listener = adopt(listeners.client)?;
-    let client_addr = client_listener.local_addr().context("failed to read the client port")?.to_string();
+    let client_addr = listeners.client.local_addr().context("failed to read the client port")?.to_string();
     let about = Arc::new(About::new((*config).clone(), client_addr.clone()));
     let queries = Queries::new(Rc::clone(&inbox), about, Arc::clone(&metrics));
     let clients = ClientPort::new(
@@ -300,58 +372,18 @@ fn start<F: Factory>(
         Arc::clone(&metrics),
         store.backlog(),
     );
-    clients.start(client_listener, config.security.guard);
-    if let Some(listener) = listeners.secure {
-        clients.start(adopt(listener)?, Guard::Secure);
-    }
-    if let (Some(listener), Some(admin)) = (listeners.admin, config.monitoring.admin.clone()) {
-        let server = Rc::new(Admin::new(Rc::clone(&queries)));
-        tokio::task::spawn_local(http::serve(adopt(listener)?, admin.idle_timeout, server));
-    }
-    if let Some(listener) = listeners.metrics {
-        let server = Rc::new(MetricsPage::new(Rc::clone(&queries)));
-        tokio::task::spawn_local(http::serve(adopt(listener)?, http::USUAL_IDLE, server));
-    }
-    if let Some(tls) = &config.security.peers {
-        tokio::task::spawn_local(reload_when_written(Arc::clone(tls), Rc::clone(&config)));
-    }
-    if let Some(peers) = listeners.peers {
-        tokio::task::spawn_local(Rc::clone(&quorum).accept(adopt(peers.quorum)?));
-        election.start(adopt(peers.election)?);
-    }
+    let ports = Ports { clients, quorum, election };
+    ports.open(listeners, &config, &queries)?;
     events.started(config.id, last);
     tracing::info!(id = %config.id, client = client_addr, "started");
 
-    let core = Config {
-        id: config.id,
-        voters: config.voters(),
-        observers: config.observers(),
-        peer_timeout: config.peer_timeout,
-        tick_time: config.tick_time,
-        init_limit: config.init_limit,
-        sync_limit: config.sync_limit,
-        snap_count: snap_count(&config),
-        session_timeouts_ms: Some(config.session_timeouts_ms),
-        journal_entries: config.commit_log_count,
-        last_counter: node_wire::ids::Zxid::LAST_COUNTER,
-        clients: config.rules.clone(),
-    };
-    let written = recovered.digest;
-    let recovered = node_core::io::Recovered {
-        accepted_epoch: recovered.accepted_epoch,
-        current_epoch: recovered.current_epoch,
-        image: recovered.image,
-        entries: recovered.entries,
-    };
+    let Ports { clients, quorum, election } = ports;
     let timeline = Timeline::new(config.id, recovered.image.zxid);
-    let mut member = factory.start(core, recovered, clock.now());
-    if let Some(written) = written {
-        member.expect_digest(written);
-    }
+    let machine = machine(&config, factory, recovered, clock.now());
     let batch = Batch::default();
     let clients_first = config.manner.clients_first;
     Ok(Engine {
-        machine: member,
+        machine,
         clock,
         inbox,
         store,

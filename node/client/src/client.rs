@@ -118,8 +118,8 @@ impl Client {
         self.call(OpCode::Delete, |w| request.encode(w), |_| Ok(())).await
     }
 
-    /// Changes the ensemble: server lines that join or change, numbers of those that leave, each list with commas, at a
-    /// version of the membership or at any (-1). Gives the new membership and its Stat.
+    /// Changes the ensemble: server lines that join or change, numbers of those that leave, each list with
+    /// commas, at a version of the membership or at any (-1). Gives the new membership and its Stat.
     ///
     /// # Errors
     /// See [`OpError`].

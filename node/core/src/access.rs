@@ -1,11 +1,12 @@
 //! Who a client is and what it may do: access control lists as ZooKeeper reads them.
 //!
-//! A client has several identities at once: its address (scheme `ip`) from the start, what its certificate says
-//! (`x509`, given by the driver), and every name that it proves with a password (`digest`). A list names who may
-//! do what; one entry that fits is enough. Permissions are not inherited: creating and deleting are the parent's,
-//! everything else is the node's own.
+//! A client has several identities at once: its address (scheme `ip`) from the start, what its certificate
+//! says (`x509`, given by the driver), and every name that it proves with a password (`digest`). A list names
+//! who may do what; one entry that fits is enough. Permissions are not inherited: creating and deleting are
+//! the parent's, everything else is the node's own.
 //!
-//! `super` is an identity that no list stops. It comes with a password whose digest stands in the configuration.
+//! `super` is an identity that no list stops. It comes with a password whose digest stands in the
+//! configuration.
 
 use std::net::IpAddr;
 
@@ -54,9 +55,9 @@ fn is_meant(entry: &Acl, id: &Id) -> bool {
         }
 }
 
-/// The list that a client sets, made fit to be stored: doubles are left out, and the scheme `auth` becomes every
-/// identity that the client has proven. It takes `room` bytes at most, and of the schemes that need a provider names
-/// those that have one.
+/// The list that a client sets, made fit to be stored: doubles are left out, and the scheme `auth` becomes
+/// every identity that the client has proven. It takes `room` bytes at most, and of the schemes that need a
+/// provider names those that have one.
 pub(crate) fn fix_up(
     acl: Vec<Acl>,
     who: &[Id],
@@ -115,7 +116,8 @@ fn is_sound(entry: &Acl, providers: &[ByteString]) -> bool {
     }
 }
 
-/// Kerberos' syntax, by which ZooKeeper judges the names of SASL: whatever has no realm, or `user/host@REALM`.
+/// Kerberos' syntax, by which ZooKeeper judges the names of SASL: whatever has no realm, or
+/// `user/host@REALM`.
 fn is_principal(id: &str) -> bool {
     !id.is_empty()
         && id
@@ -183,7 +185,8 @@ pub(crate) fn user_of(id: &Id) -> ByteString {
     }
 }
 
-/// The list as somebody may see it. Digests can be guessed from, so that only who may change the list sees them.
+/// The list as somebody may see it. Digests can be guessed from, so that only who may change the list sees
+/// them.
 pub(crate) fn shown_to(acl: &[Acl], who: &[Id]) -> Vec<Acl> {
     let hides = !permits(acl, PERM_ADMIN, who);
     acl.iter()

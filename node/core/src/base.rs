@@ -1,8 +1,8 @@
 //! What every role of a member shares: its history, its tree, its store, its clients and the list of effects.
 //!
-//! A role (looking, following, leading) is a value beside this one; it is given `&mut Base` and asks to be left
-//! by returning a [`Leave`]. So no role can hold state of another, and nothing of a role survives it but what
-//! stands here.
+//! A role (looking, following, leading) is a value beside this one; it is given `&mut Base` and asks to be
+//! left by returning a [`Leave`]. So no role can hold state of another, and nothing of a role survives it but
+//! what stands here.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -16,15 +16,15 @@ use node_wire::snapshot::{Image, ZxidDigest};
 use node_wire::txn::Entry;
 
 use crate::clients::Clients;
+use crate::config::{Config, SnapCount};
+use crate::digests::DigestLog;
 use crate::divergence::Divergence;
 use crate::ensemble::{Changed, Ensemble, membership_of};
 use crate::io::{ConnId, Effect, Event, Now, StoreOp};
 use crate::journal::Journal;
-use crate::look::DigestLog;
 use crate::quorum::Quorum;
 use crate::tree::{Applied, Seen, Tree};
 use crate::zab::Protocol;
-use crate::{Config, SnapCount};
 
 /// The patience of discovery is doubled at most this often.
 const MAX_PATIENCE_DOUBLINGS: u32 = 4;
@@ -43,7 +43,8 @@ impl Leave {
     }
 }
 
-/// What to do once a store operation is durable. A role that ended is never woken: see [`Base::forget_waiting`].
+/// What to do once a store operation is durable. A role that ended is never woken: see
+/// [`Base::forget_waiting`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Then {
     /// Follower: acceptedEpoch is on disk, so promise it.
@@ -79,8 +80,8 @@ pub(crate) struct Base<P: Protocol> {
     pub(crate) awake: Duration,
     pub(crate) accepted_epoch: Epoch,
     pub(crate) current_epoch: Epoch,
-    /// The highest epoch that any peer said it accepted. No promise of ours: the next epoch is chosen beyond it,
-    /// so that a member far ahead costs one election and not one for each epoch.
+    /// The highest epoch that any peer said it accepted. No promise of ours: the next epoch is chosen beyond
+    /// it, so that a member far ahead costs one election and not one for each epoch.
     pub(crate) highest_told: Epoch,
     pub(crate) journal: Journal,
     pub(crate) tree: Tree,
@@ -191,8 +192,8 @@ impl<P: Protocol> Base<P> {
         self.out.push(Effect::Send { conn, packet });
     }
 
-    /// How long a leader waits for its quorum, and a follower for its leader, before they look again. It grows
-    /// with each failure: a disk that takes long must not keep an ensemble from ever agreeing.
+    /// How long a leader waits for its quorum, and a follower for its leader, before they look again. It
+    /// grows with each failure: a disk that takes long must not keep an ensemble from ever agreeing.
     ///
     /// A Java member needs longer: its election ends with a wait of 200 ms, and it makes a new server then.
     pub(crate) fn discovery_timeout(&self, slowest: Dialect) -> Duration {
@@ -263,7 +264,8 @@ impl<P: Protocol> Base<P> {
         true
     }
 
-    /// Replaces everything by a leader's snapshot. A leader of ours has nothing in its tree that is not committed.
+    /// Replaces everything by a leader's snapshot. A leader of ours has nothing in its tree that is not
+    /// committed.
     pub(crate) fn install(&mut self, image: Image, leader: Dialect) {
         self.tree = tree_of(&image, &self.config, &self.ensemble, self.zab);
         let changed = self.ensemble.installed(&self.tree, leader == Dialect::Own);
@@ -395,8 +397,8 @@ impl<P: Protocol> Base<P> {
         self.divergence = Divergence::of(Some(written));
     }
 
-    /// Takes a snapshot when it is due and all of it is durable in the log: a snapshot that was ahead of the log
-    /// would leave a hole behind it after a crash.
+    /// Takes a snapshot when it is due and all of it is durable in the log: a snapshot that was ahead of the
+    /// log would leave a hole behind it after a crash.
     fn maybe_snapshot(&mut self) {
         let applied = self.tree.zxid();
         let SnapCount { entries, grows, head_start: _ } = self.config.snap_count;

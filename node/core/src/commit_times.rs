@@ -1,8 +1,10 @@
-//! How long a leader's proposals waited for their commit: kept by whoever drives a leader and wants to tell it.
+//! How long a leader's proposals waited for their commit: kept by whoever drives a leader and wants to tell
+//! it.
 //!
-//! The core itself knows no such thing: its driver sees a proposal when the leader gives it to the store, and a commit
-//! when the leader has applied it. Both drivers, the process and the simulator, count through here, so that they mean
-//! the same. Lengths are put into buckets of three per cent, so that a second of them is a short line whatever the load.
+//! The core itself knows no such thing: its driver sees a proposal when the leader gives it to the store, and
+//! a commit when the leader has applied it. Both drivers, the process and the simulator, count through here,
+//! so that they mean the same. Lengths are put into buckets of three per cent, so that a second of them is a
+//! short line whatever the load.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -12,8 +14,8 @@ use node_wire::ids::Zxid;
 /// How often what was counted is taken.
 pub const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// Proposals that wait; a leader without a quorum takes in no more than its clients may have outstanding, and what is
-/// beyond this is not counted.
+/// Proposals that wait; a leader without a quorum takes in no more than its clients may have outstanding, and
+/// what is beyond this is not counted.
 const MAX_WAITING: usize = 65_536;
 
 /// Lengths below this many microseconds have a bucket each; of longer ones so many highest bits are kept.
@@ -56,7 +58,8 @@ impl CommitTimes {
         (now.saturating_sub(self.told) >= TELL_EVERY).then(|| self.take(now)).flatten()
     }
 
-    /// What was counted, and an end to waiting: it leads no more, and what becomes of its proposals is for others to say.
+    /// What was counted, and an end to waiting: it leads no more, and what becomes of its proposals is for
+    /// others to say.
     pub fn over(&mut self, now: Duration) -> Option<Counted> {
         self.waiting.clear();
         self.take(now)

@@ -1,11 +1,11 @@
 //! Whether this member's tree is still that of the others.
 //!
-//! A leader that has members of Apache ZooKeeper to lead says with each transaction which digest the tree has after it,
-//! and so do their leaders. Whoever applies it compares, and tells the operator of the first difference: nothing else
-//! can be done about it here, and to stop every member at once would be no better.
+//! A leader that has members of Apache ZooKeeper to lead says with each transaction which digest the tree has
+//! after it, and so do their leaders. Whoever applies it compares, and tells the operator of the first
+//! difference: nothing else can be done about it here, and to stop every member at once would be no better.
 //!
-//! A snapshot of Apache ZooKeeper is fuzzy. It becomes the tree of one moment only by the transactions behind it, so
-//! what differs before the first agreement means nothing, unless agreement never comes.
+//! A snapshot of Apache ZooKeeper is fuzzy. It becomes the tree of one moment only by the transactions behind
+//! it, so what differs before the first agreement means nothing, unless agreement never comes.
 
 use node_wire::digest::DIGEST_VERSION;
 use node_wire::snapshot::ZxidDigest;
@@ -28,14 +28,15 @@ pub(crate) struct Divergence {
 }
 
 impl Divergence {
-    /// Of a tree whose snapshot holds a digest. Apache ZooKeeper compares it too, and goes on whatever it finds, and so
-    /// does this: the file's checksum holds, so its writer's tree was as wrong as this one, and nobody has another.
+    /// Of a tree whose snapshot holds a digest. Apache ZooKeeper compares it too, and goes on whatever it
+    /// finds, and so does this: the file's checksum holds, so its writer's tree was as wrong as this one, and
+    /// nobody has another.
     pub(crate) fn of(written: Option<ZxidDigest>) -> Self {
         Self { written: written.filter(|written| written.version == DIGEST_VERSION), ..Self::default() }
     }
 
-    /// Looks at the tree when it stands where the snapshot's writer took its digest. Gives the digest that it should
-    /// have, when it has another.
+    /// Looks at the tree when it stands where the snapshot's writer took its digest. Gives the digest that it
+    /// should have, when it has another.
     pub(crate) fn compare_written(&mut self, tree: &Tree) -> Option<i64> {
         let written = self.written.take_if(|written| written.zxid <= tree.zxid())?;
         (written.zxid == tree.zxid() && written.digest != tree.digest()).then_some(written.digest)

@@ -1,111 +1,122 @@
 //! Fast leader election: who shall lead, decided by votes that improve until a quorum agrees.
 //!
-//! A member that looks for a leader proposes itself and tells everybody. A vote names a leader with its zxid and
-//! its peerEpoch; the better of two votes is the one with the larger (peerEpoch, zxid, server id), and a member
-//! that hears of a better vote takes it over and tells everybody again. What each member last voted lies in the
-//! ballot box. Lookups are numbered in rounds (the logical clock): a vote of a later round empties the box and
-//! is joined, one of an earlier round is not counted and its sender is told of ours.
+//! A member that looks for a leader proposes itself and tells everybody. A vote names a leader with its zxid
+//! and its peerEpoch; the better of two votes is the one with the larger (peerEpoch, zxid, server id), and a
+//! member that hears of a better vote takes it over and tells everybody again. What each member last voted
+//! lies in the ballot box. Lookups are numbered in rounds (the logical clock): a vote of a later round
+//! empties the box and is joined, one of an earlier round is not counted and its sender is told of ours.
 //!
-//! A quorum of equal votes could decide, but a better vote may be on its way. Apache ZooKeeper waits 200 ms for
-//! it, always. Here the wait ends at once when every voter that could still speak has voted the same: one that
-//! has no connection, or that just fell silent as a leader, is not waited for. Else the wait is [`SETTLE`].
+//! A quorum of equal votes could decide, but a better vote may be on its way. Apache ZooKeeper waits 200 ms
+//! for it, always. Here the wait ends at once when every voter that could still speak has voted the same: one
+//! that has no connection, or that just fell silent as a leader, is not waited for. Else the wait is
+//! [`SETTLE`].
 //!
-//! A member that starts late finds others that follow and lead. It joins when a quorum says that it follows and
-//! the leader itself says that it leads: followers alone may be the last to know that their leader is dead. In
-//! its own round it joins a leader already when its own vote completes the quorum: otherwise a vote that comes
-//! late makes a member defect from a leader that counted on it, and the leader waits for it in vain. And where it votes for
-//! that leader in this round it joins at once: that leader counted its vote, and the others who gave theirs may be out of
-//! its sight.
+//! A member that starts late finds others that follow and lead. It joins when a quorum says that it follows
+//! and the leader itself says that it leads: followers alone may be the last to know that their leader is
+//! dead. In its own round it joins a leader already when its own vote completes the quorum: otherwise a vote
+//! that comes late makes a member defect from a leader that counted on it, and the leader waits for it in
+//! vain. And where it votes for that leader in this round it joins at once: that leader counted its vote, and
+//! the others who gave theirs may be out of its sight.
 //!
-//! A partition may leave every member in touch with some of the others and yet no two with the same ones. Then the
-//! popular algorithm elects for ever: the best candidate reaches hardly anybody, and its vote is passed on by those
-//! whom it does reach. Two rules end that. A member takes over a vote only for a candidate that it is *in touch* with: each
-//! hears the other. And a candidate that is in touch with no quorum *stands back*: after [`PATIENCE`] it begins a round in
-//! which it votes for nobody that anybody would want, until it is in touch with a quorum again. So of those that stand forward
-//! the best gets the votes of all whom it is in touch with: they know of no better one. (The ballot leader election of
-//! Omni-Paxos, Ng, Haridi and Carbone, EuroSys 2023, rests on that: a leader has to be *quorum-connected*.) Where the others do
-//! not join it any more, a member that waits for a candidate which died meanwhile would wait alone: it too begins a round.
+//! A partition may leave every member in touch with some of the others and yet no two with the same ones.
+//! Then the popular algorithm elects for ever: the best candidate reaches hardly anybody, and its vote is
+//! passed on by those whom it does reach. Two rules end that. A member takes over a vote only for a candidate
+//! that it is *in touch* with: each hears the other. And a candidate that is in touch with no quorum *stands
+//! back*: after [`PATIENCE`] it begins a round in which it votes for nobody that anybody would want, until it
+//! is in touch with a quorum again. So of those that stand forward the best gets the votes of all whom it is
+//! in touch with: they know of no better one. (The ballot leader election of Omni-Paxos, Ng, Haridi and
+//! Carbone, EuroSys 2023, rests on that: a leader has to be *quorum-connected*.) Where the others do not join
+//! it any more, a member that waits for a candidate which died meanwhile would wait alone: it too begins a
+//! round.
 //!
-//! Who hears a peer is told by it whether it hears us: every vote to a voter says whom its sender hears. What it says first was
-//! said before it could have heard, so it is soon told our vote. A peer that was told for [`DEAF`] and says that it does not hear
-//! us is not in touch with us, until it says otherwise.
+//! Who hears a peer is told by it whether it hears us: every vote to a voter says whom its sender hears. What
+//! it says first was said before it could have heard, so it is soon told our vote. A peer that was told for
+//! [`DEAF`] and says that it does not hear us is not in touch with us, until it says otherwise.
 //!
-//! A member of Apache ZooKeeper tells nothing of that, and to hear a candidate is not to be heard by it. There only time tells:
-//! a vote that led to nothing goes to one whose quorum it completes. Where one vote alone completes no quorum, two would have
-//! to be given up at once. So a candidate *gives way* that hears a quorum and for [`PERSISTENCE`] has not had its votes, while
-//! nobody told of a better one: it stands back for as long as the others need to do the same one after the other, from the
-//! best to the worst.
+//! A member of Apache ZooKeeper tells nothing of that, and to hear a candidate is not to be heard by it.
+//! There only time tells: a vote that led to nothing goes to one whose quorum it completes. Where one vote
+//! alone completes no quorum, two would have to be given up at once. So a candidate *gives way* that hears a
+//! quorum and for [`PERSISTENCE`] has not had its votes, while nobody told of a better one: it stands back
+//! for as long as the others need to do the same one after the other, from the best to the worst.
 //!
-//! That rule must not make two members change places: each gives in to the other, each sees itself elected, both wait in
-//! vain and meet again in the same step. So what counts is for how long nothing has *moved*: our own vote, and all the votes
-//! that would make the other's quorum. Who has the better vote gives in after [`STALEMATE`], who has the worse one (it may
-//! have been given up before) after [`FORGIVENESS`]. Both count from the same moment, the last change of either vote, so the
-//! one whose turn is later has heard of the other long before: as long as news takes less than the difference of the two.
+//! That rule must not make two members change places: each gives in to the other, each sees itself elected,
+//! both wait in vain and meet again in the same step. So what counts is for how long nothing has *moved*: our
+//! own vote, and all the votes that would make the other's quorum. Who has the better vote gives in after
+//! [`STALEMATE`], who has the worse one (it may have been given up before) after [`FORGIVENESS`]. Both count
+//! from the same moment, the last change of either vote, so the one whose turn is later has heard of the
+//! other long before: as long as news takes less than the difference of the two.
 //!
-//! A member may count a quorum for a candidate that lacks this very vote, and wait for its leadership in vain, again in every
-//! round, while others wait for the member itself. The sign is that the candidate *looks on* in the round in which it was
-//! elected. It is passed over from then on, until it leads, until an
-//! epoch is established with another, until another fails (because the one that is passed over is ahead of it, say), or until
-//! [`FORGIVENESS`] is over and there is nobody else.
+//! A member may count a quorum for a candidate that lacks this very vote, and wait for its leadership in
+//! vain, again in every round, while others wait for the member itself. The sign is that the candidate *looks
+//! on* in the round in which it was elected. It is passed over from then on, until it leads, until an epoch
+//! is established with another, until another fails (because the one that is passed over is ahead of it,
+//! say), or until [`FORGIVENESS`] is over and there is nobody else.
 //!
-//! An observer has no vote. It asks like one that started late, is answered by voters who do not count it, and joins the
-//! leader whom a quorum follows.
+//! An observer has no vote. It asks like one that started late, is answered by voters who do not count it,
+//! and joins the leader whom a quorum follows.
 //!
 //! # Ensembles that change
 //!
-//! Where the ensemble may change ([`crate::ensemble`]), a vote carries the membership that rules, as its sender knows it, and the
-//! membership that the log of its candidate *proposes*, if there is one whose fate is open. A candidate needs a quorum of the first
-//! and of the second, because that is what it will need to begin its epoch: so votes for it are counted, by itself and by
-//! everybody else. (Apache ZooKeeper counts by what the voter has logged, and drops votes of and for whom it does not know. So a
-//! voter that did not log a change waits for a candidate that waits for another, for ever, if its vote is needed.) This is who
-//! does what:
+//! Where the ensemble may change ([`crate::ensemble`]), a vote carries the membership that rules, as its
+//! sender knows it, and the membership that the log of its candidate *proposes*, if there is one whose fate
+//! is open. A candidate needs a quorum of the first and of the second, because that is what it will need to
+//! begin its epoch: so votes for it are counted, by itself and by everybody else. (Apache ZooKeeper counts by
+//! what the voter has logged, and drops votes of and for whom it does not know. So a voter that did not log a
+//! change waits for a candidate that waits for another, for ever, if its vote is needed.) This is who does
+//! what:
 //!
-//! - *Who logged a proposed membership* needs quorums of both for itself, and of another what that one's votes say.
-//! - *Who did not* hears of it by the first vote of a voter that it knows for a candidate whose log has it. From then on it
-//!   speaks with the voters of both, and votes for a stranger as for anybody; the driver learns where that one is. It logged
-//!   nothing: for itself it needs what it needed before. Where no voter that it knows has the change, those who do are needed by
-//!   nobody that it knows.
-//! - *Who is in one of the two only* votes like anybody else, and its vote counts where it is in. Whether it has a vote it need not
-//!   know: one that nobody counts does no harm.
-//! - *A candidate for whom there is no quorum of both* hears none, and stands back like any other that hears none. A vote for one
-//!   who is in no membership that is known, neither ruling nor told, is not counted: it would never be led. Whoever settled
-//!   answers it: its sender may know an older membership only.
-//! - *Who is asked by an observer* and looks answers it once per vote, and else no sooner than votes are repeated: the observer's
-//!   log may propose to give it a vote, and then it answers in turn.
+//! - *Who logged a proposed membership* needs quorums of both for itself, and of another what that one's
+//!   votes say.
+//! - *Who did not* hears of it by the first vote of a voter that it knows for a candidate whose log has it.
+//!   From then on it speaks with the voters of both, and votes for a stranger as for anybody; the driver
+//!   learns where that one is. It logged nothing: for itself it needs what it needed before. Where no voter
+//!   that it knows has the change, those who do are needed by nobody that it knows.
+//! - *Who is in one of the two only* votes like anybody else, and its vote counts where it is in. Whether it
+//!   has a vote it need not know: one that nobody counts does no harm.
+//! - *A candidate for whom there is no quorum of both* hears none, and stands back like any other that hears
+//!   none. A vote for one who is in no membership that is known, neither ruling nor told, is not counted: it
+//!   would never be led. Whoever settled answers it: its sender may know an older membership only.
+//! - *Who is asked by an observer* and looks answers it once per vote, and else no sooner than votes are
+//!   repeated: the observer's log may propose to give it a vote, and then it answers in turn.
 //! - *A member of Apache ZooKeeper* does not tell what its log proposes; it is taken to have what ours has.
 //!
 //! To join a leader that stands, a quorum of either membership is enough: the leader has seen to the other.
 //!
 //! # Why it ends
 //!
-//! Let some members run, none of them fail, all of them hear each other within [`SETTLE`] and say so, and let them be a quorum of the
-//! membership that rules and of each that one of them has logged and whose fate is open. Then one of them will lead:
+//! Let some members run, none of them fail, all of them hear each other within [`SETTLE`] and say so, and let
+//! them be a quorum of the membership that rules and of each that one of them has logged and whose fate is
+//! open. Then one of them will lead:
 //!
-//! 1. *They come to know the same.* Votes are repeated, so the latest ruling membership reaches all; whoever learns of a later
-//!    one begins anew, and there are only so many. A candidate's votes go to all whom it needs, with its proposal; so whoever is
-//!    needed by a candidate hears it, knows what it needs, and is heard by it.
-//! 2. *They come to one round.* The latest is joined. A member begins another when it learns of a later membership, when it is not in touch
-//!    with its choice, or with a quorum, or when it waited for a leader in vain. The first two end with 1, for the third see 5.
-//! 3. *They come to one vote.* In a round a member's vote only becomes better, and there are as many votes as candidates. All hear
-//!    the best candidate and know that it has a vote somewhere, so all vote for it.
-//! 4. *It can lead.* They are a quorum of all that it needs. Discovery would turn it down for a voter of its own that is ahead of it;
-//!    that one would have been the better candidate.
-//! 5. *They go to it together.* All count the same votes by the same needs. Who decided for another, because the best vote came
-//!    late, finds it looking on and comes back in the next round; the one that is needed waits for it as long, and each failed
-//!    attempt doubles that time, up to initLimit, while delays do not grow.
-//! 6. *It ends there.* The epoch makes what it proposed the membership that rules, and all else that was proposed is cut off with
-//!    the logs that lost. If the new leader is not in that membership it gives up; now all have the same log with nothing open in
-//!    it, it is no candidate any more, and 1 to 5 give one that stays.
+//! 1. *They come to know the same.* Votes are repeated, so the latest ruling membership reaches all; whoever
+//!    learns of a later one begins anew, and there are only so many. A candidate's votes go to all whom it
+//!    needs, with its proposal; so whoever is needed by a candidate hears it, knows what it needs, and is
+//!    heard by it.
+//! 2. *They come to one round.* The latest is joined. A member begins another when it learns of a later
+//!    membership, when it is not in touch with its choice, or with a quorum, or when it waited for a leader
+//!    in vain. The first two end with 1, for the third see 5.
+//! 3. *They come to one vote.* In a round a member's vote only becomes better, and there are as many votes as
+//!    candidates. All hear the best candidate and know that it has a vote somewhere, so all vote for it.
+//! 4. *It can lead.* They are a quorum of all that it needs. Discovery would turn it down for a voter of its
+//!    own that is ahead of it; that one would have been the better candidate.
+//! 5. *They go to it together.* All count the same votes by the same needs. Who decided for another, because
+//!    the best vote came late, finds it looking on and comes back in the next round; the one that is needed
+//!    waits for it as long, and each failed attempt doubles that time, up to initLimit, while delays do not
+//!    grow.
+//! 6. *It ends there.* The epoch makes what it proposed the membership that rules, and all else that was
+//!    proposed is cut off with the logs that lost. If the new leader is not in that membership it gives up;
+//!    now all have the same log with nothing open in it, it is no candidate any more, and 1 to 5 give one
+//!    that stays.
 //!
-//! Where nobody's vote moves and there is no quorum, somebody is passed over. Then the rule about votes that stand ends that: of
-//! two sides that lack each other's vote, one has the worse vote and moves first, and the other then has its quorum. Nobody gives
-//! way here: 3 and 4 are done long before [`PERSISTENCE`] is over.
+//! Where nobody's vote moves and there is no quorum, somebody is passed over. Then the rule about votes that
+//! stand ends that: of two sides that lack each other's vote, one has the worse vote and moves first, and the
+//! other then has its quorum. Nobody gives way here: 3 and 4 are done long before [`PERSISTENCE`] is over.
 //!
-//! Where members hear only some of the others this is no proof; there the rules about standing back, and about candidates that
-//! were waited for in vain, have the simulator's sieges for evidence.
+//! Where members hear only some of the others this is no proof; there the rules about standing back, and
+//! about candidates that were waited for in vain, have the simulator's sieges for evidence.
 //!
-//! An election is a matter of liveness only. Two members may both think they won; discovery lets at most one of
-//! them establish an epoch, by the memberships in its own log, whatever votes told.
+//! An election is a matter of liveness only. Two members may both think they won; discovery lets at most one
+//! of them establish an epoch, by the memberships in its own log, whatever votes told.
 
 mod deadlock;
 mod electorate;
@@ -119,7 +130,7 @@ use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 use node_wire::quorum::Dialect;
 
-use crate::Config;
+use crate::config::Config;
 use crate::ensemble::Ensemble;
 use crate::fingerprint::until;
 use crate::quorum::Quorum;
@@ -191,12 +202,12 @@ impl<P: Protocol> Election<P> {
         }
     }
 
-    /// The ensemble changes, or may change from here on, or a vote told of a membership that is proposed. What is known of
-    /// those that stay is kept.
+    /// The ensemble changes, or may change from here on, or a vote told of a membership that is proposed.
+    /// What is known of those that stay is kept.
     ///
-    /// Who has no vote in any membership that it knows votes like anybody else: there may be one, which it does not know, by
-    /// which its vote is needed, and elsewhere nobody counts it. So does an observer: what would give it a vote is proposed
-    /// to voters alone.
+    /// Who has no vote in any membership that it knows votes like anybody else: there may be one, which it
+    /// does not know, by which its vote is needed, and elsewhere nobody counts it. So does an observer: what
+    /// would give it a vote is proposed to voters alone.
     pub(crate) fn reconfigure(&mut self, ensemble: &Ensemble, quorum: Quorum) {
         self.observes = false;
         let knew = self.electorate.membership().is_some();
@@ -298,8 +309,8 @@ impl<P: Protocol> Election<P> {
         }
     }
 
-    /// Begins a new round, with or without a leader that was left, who may have never answered. Returns the leader if
-    /// the member alone is a quorum.
+    /// Begins a new round, with or without a leader that was left, who may have never answered. Returns the
+    /// leader if the member alone is a quorum.
     pub(crate) fn start(
         &mut self,
         peer_epoch: Epoch,
@@ -349,8 +360,9 @@ impl<P: Protocol> Election<P> {
         self.tally(at, out)
     }
 
-    /// The epoch of the decided vote is known now: late starters compare it among the members. The leader tells
-    /// everybody, because one may have elected itself in the same round and wait for followers that never come.
+    /// The epoch of the decided vote is known now: late starters compare it among the members. The leader
+    /// tells everybody, because one may have elected itself in the same round and wait for followers that
+    /// never come.
     pub(crate) fn epoch_established(&mut self, epoch: Epoch, at: Duration, out: &mut Outbox) {
         let Some(vote) = &mut self.decided else { return };
         vote.peer_epoch = epoch;
@@ -368,8 +380,8 @@ impl<P: Protocol> Election<P> {
         }
     }
 
-    /// True when the connection to a peer is known to be gone. That says nothing of one that a reconfiguration made the
-    /// leader: a member of Apache ZooKeeper begins its elections anew then.
+    /// True when the connection to a peer is known to be gone. That says nothing of one that a
+    /// reconfiguration made the leader: a member of Apache ZooKeeper begins its elections anew then.
     pub(crate) fn is_gone(&self, peer: ServerId) -> bool {
         !self.designated && self.peers.get(&peer).is_some_and(|peer| !peer.connected)
     }
@@ -415,7 +427,8 @@ impl<P: Protocol> Election<P> {
         lost.connected = false;
         lost.heard_at = None;
         lost.ask_anew();
-        // It may be dead, and a dead leader's word must not make anybody join it. If it lives it is asked again.
+        // It may be dead, and a dead leader's word must not make anybody join it. If it lives it is asked
+        // again.
         if let Some(lookup) = &mut self.lookup {
             lookup.settled.remove(&peer);
         }
@@ -447,8 +460,8 @@ impl<P: Protocol> Election<P> {
             && !self.peers.get(&voter).is_some_and(|peer| matches!(peer.hearing, Hearing::Deaf))
     }
 
-    /// Which voters it hears, for one of them. A member of Apache ZooKeeper would not understand, and who has no vote is not
-    /// listened to.
+    /// Which voters it hears, for one of them. A member of Apache ZooKeeper would not understand, and who has
+    /// no vote is not listened to.
     fn heard_voters(&self, to: ServerId, at: Duration) -> Option<Vec<ServerId>> {
         let understands = self.peers.get(&to).is_some_and(|peer| !peer.apache);
         understands.then(|| self.peers.keys().copied().filter(|voter| self.hears(*voter, at)).collect())
@@ -491,9 +504,9 @@ impl<P: Protocol> Election<P> {
         out: &mut Outbox,
     ) -> Option<ServerId> {
         if self.has_no_vote(from) {
-            // It wants to know whom to follow, and has no vote. One that follows asks nothing.
-            // Who is none of us may think that it votes, and answer: so it is told once we have a leader. And of two without a
-            // vote neither has anything to tell before.
+            // It wants to know whom to follow, and has no vote. One that follows asks nothing. Who is none of
+            // us may think that it votes, and answer: so it is told once we have a leader. And of two without
+            // a vote neither has anything to tell before.
             let observer = self.observers.contains(&from) && self.votes();
             if notification.state == PeerState::Looking
                 && self.lookup.as_mut().is_none_or(|lookup| observer && lookup.tells_observer(from, at))
@@ -508,15 +521,17 @@ impl<P: Protocol> Election<P> {
         peer.heard_at = Some(at);
         peer.apache = notification.dialect == Dialect::Apache;
         let hears_us = notification.hears.as_ref().is_none_or(|hears| hears.contains(&self.me));
-        // Whose leader stands speaks with others now and then only, and what they say then was said before they heard it.
+        // Whose leader stands speaks with others now and then only, and what they say then was said before
+        // they heard it.
         if (hears_us || !self.established)
             && peer.says(hears_us, at)
             && let Some(lookup) = &mut self.lookup
         {
             lookup.resend_at = lookup.resend_at.min(at + RESEND_MIN);
         }
-        // A vote for a stranger would never be led, and is not counted. Who settled tells its sender whom to follow all the
-        // same: a member that knows an older membership may stand back behind one that was removed since.
+        // A vote for a stranger would never be led, and is not counted. Who settled tells its sender whom to
+        // follow all the same: a member that knows an older membership may stand back behind one that was
+        // removed since.
         if !self.electorate.contains(notification.leader) {
             if self.lookup.is_none() && notification.state == PeerState::Looking {
                 self.tell(from, at, out);
@@ -532,7 +547,8 @@ impl<P: Protocol> Election<P> {
             if self.decided.is_some_and(elected) && at >= self.informed_at {
                 self.looks_on = notification.state == PeerState::Looking;
             }
-            // One that thinks it leads an older epoch is told too: nobody follows it, and it would wait in vain.
+            // One that thinks it leads an older epoch is told too: nobody follows it, and it would wait in
+            // vain.
             let strays = notification.state == PeerState::Leading
                 && self
                     .decided
@@ -562,7 +578,8 @@ impl<P: Protocol> Election<P> {
         // A voter answers whoever has no vote: if that one answered in turn, both would do nothing else.
         let votes = self.votes();
         let lookup = self.lookup.as_mut()?;
-        // Who looks neither leads nor follows, whatever its round: one that was restarted begins with the first.
+        // Who looks neither leads nor follows, whatever its round: one that was restarted begins with the
+        // first.
         lookup.settled.remove(&from);
         if self.observes {
             return None;

@@ -1,26 +1,28 @@
 //! Who is in the ensemble, and how that changes while it serves.
 //!
 //! A member knows two memberships. The *active* one is the latest that it knows to be committed: it rules. A
-//! *pending* one stands in a transaction of the log whose fate is open. While there is one, nothing is decided but by
-//! quorums of both: the transaction itself, what is proposed behind it, elections, the promise of an epoch, the taking
-//! over of a history. So whoever leads next has the transaction in its log if it can have been committed, finishes it,
-//! or cuts it off where no quorum ever had it. After its commit the new membership decides alone: a leader that did
-//! not hear of it needs a quorum of the old one, meets the transaction there, and then needs the new one as well.
-//! (Shraer, Reed, Malkhi, Junqueira: "Dynamic Reconfiguration of Primary/Backup Clusters", ATC 2012. There one
-//! reconfiguration is under way at a time, and so here.)
+//! *pending* one stands in a transaction of the log whose fate is open. While there is one, nothing is
+//! decided but by quorums of both: the transaction itself, what is proposed behind it, elections, the promise
+//! of an epoch, the taking over of a history. So whoever leads next has the transaction in its log if it can
+//! have been committed, finishes it, or cuts it off where no quorum ever had it. After its commit the new
+//! membership decides alone: a leader that did not hear of it needs a quorum of the old one, meets the
+//! transaction there, and then needs the new one as well. (Shraer, Reed, Malkhi, Junqueira: "Dynamic
+//! Reconfiguration of Primary/Backup Clusters", ATC 2012. There one reconfiguration is under way at a time,
+//! and so here.)
 //!
-//! What is known to be committed comes from five places, and only ever moves forward: the transaction is applied; a
-//! later transaction of this kind, or any of a later epoch, stands behind it in the log; a snapshot holds it; a vote
-//! carries it (votes tell active memberships); NEWLEADER carries it and UPTODATE follows. Files are written behind
-//! all that and may lag: they speed a member's start up and decide nothing that the log does not.
+//! What is known to be committed comes from five places, and only ever moves forward: the transaction is
+//! applied; a later transaction of this kind, or any of a later epoch, stands behind it in the log; a
+//! snapshot holds it; a vote carries it (votes tell active memberships); NEWLEADER carries it and UPTODATE
+//! follows. Files are written behind all that and may lag: they speed a member's start up and decide nothing
+//! that the log does not.
 //!
-//! A third kind is *heard of* in votes: what the log of a candidate proposes, whether or not we logged it too. It has no
-//! say in anything that we decide as a leader; it tells the election who else takes part and what that candidate needs
-//! ([`crate::election`]), and the driver where they are. It is forgotten once an epoch stands: by then it is active, or
-//! will never be.
+//! A third kind is *heard of* in votes: what the log of a candidate proposes, whether or not we logged it
+//! too. It has no say in anything that we decide as a leader; it tells the election who else takes part and
+//! what that candidate needs ([`crate::election`]), and the driver where they are. It is forgotten once an
+//! epoch stands: by then it is active, or will never be.
 //!
-//! The membership that members are started with has no version. Once an epoch stands, it gets the epoch's first zxid
-//! as its version, with NEWLEADER (ZOOKEEPER-1783): so it beats what a newcomer was started with.
+//! The membership that members are started with has no version. Once an epoch stands, it gets the epoch's
+//! first zxid as its version, with NEWLEADER (ZOOKEEPER-1783): so it beats what a newcomer was started with.
 //!
 //! Who is not in it may follow all the same, without a vote: that is how one is up to date before it joins.
 
@@ -33,16 +35,17 @@ use node_wire::ids::{ServerId, Zxid};
 use node_wire::membership::{Membership, ServerLine, ServerRole};
 use node_wire::txn::{Entry, Txn};
 
+use crate::config::Config;
 use crate::quorum::Quorum;
+use crate::rules::Reconfiguration;
 use crate::tree::Tree;
 use crate::zab::Protocol;
-use crate::{Config, Reconfiguration};
 
 /// The znode that shows it.
 pub(crate) const CONFIG_NODE: &str = "/zookeeper/config";
 
-/// Candidates whose proposals are remembered at most: an ensemble in which so many changes were left unfinished, each in
-/// the log of another candidate, is none that works.
+/// Candidates whose proposals are remembered at most: an ensemble in which so many changes were left
+/// unfinished, each in the log of another candidate, is none that works.
 const MAX_HEARD: usize = 16;
 
 /// What a member knows of its ensemble.
@@ -79,7 +82,8 @@ impl Ensemble {
         (active, pending, heard).hash(state);
     }
 
-    /// Members of the pending one that are not in the active one, or elsewhere; and those of which only votes told.
+    /// Members of the pending one that are not in the active one, or elsewhere; and those of which only votes
+    /// told.
     pub(crate) fn joining(&self) -> BTreeMap<ServerId, ServerLine> {
         let heard = self.heard.values().flat_map(|heard| &heard.servers);
         let unknown = heard.filter(|(id, _)| !self.active.servers.contains_key(id));
@@ -98,8 +102,8 @@ impl Ensemble {
         self.heard.iter().map(|(candidate, proposed)| (*candidate, proposed))
     }
 
-    /// A vote told what its candidate's log proposes. That it proposes nothing counts from the candidate alone: others may
-    /// not know.
+    /// A vote told what its candidate's log proposes. That it proposes nothing counts from the candidate
+    /// alone: others may not know.
     pub(crate) fn hear(
         &mut self,
         from: ServerId,
@@ -149,8 +153,8 @@ impl Ensemble {
         zab.quorum(self.active.voters(), proposed.map(Membership::voters))
     }
 
-    /// Who gets what is committed and has no say in it. While a membership is pending, a vote in either is one: who is to
-    /// lose it may be the one whose vote decides whether that happens.
+    /// Who gets what is committed and has no say in it. While a membership is pending, a vote in either is
+    /// one: who is to lose it may be the one whose vote decides whether that happens.
     pub(crate) fn observes(&self, server: ServerId, config: &Config) -> bool {
         if !self.changes {
             return config.observers.contains(&server);
@@ -235,8 +239,8 @@ impl Ensemble {
         }
     }
 
-    /// A leader's snapshot replaced the log. What it shows is committed where the leader applies nothing else, and
-    /// pending where that is not known.
+    /// A leader's snapshot replaced the log. What it shows is committed where the leader applies nothing
+    /// else, and pending where that is not known.
     pub(crate) fn installed(&mut self, tree: &Tree, committed: bool) -> Changed {
         let forgotten = if self.pending.take().is_some() { Changed::Quorum } else { Changed::Nothing };
         let shown = shown(tree).filter(|shown| self.changes && shown.version > self.active.version);

@@ -8,8 +8,8 @@
 //!    ticket is given only when that operation and all before it are durable. Operations may share an fsync.
 //! 3. A connection is ordered. Once [`Input::PeerLost`] or [`Effect::Close`] was seen for a connection,
 //!    nothing more is delivered from it and nothing more is sent on it. Identifiers are never used again.
-//! 4. [`Input::Tick`] comes every [`TICK`](crate::TICK), or later when the process was not scheduled: the core
-//!    measures that itself and blames no peer for it.
+//! 4. [`Input::Tick`] comes every [`TICK`](crate::TICK), or later when the process was not scheduled: the
+//!    core measures that itself and blames no peer for it.
 //! 5. After [`Effect::Halt`] nothing more is carried out.
 
 use std::collections::BTreeMap;
@@ -181,8 +181,8 @@ pub enum StoreOp {
     AcceptedEpoch(Epoch),
     /// Write the currentEpoch file.
     CurrentEpoch(Epoch),
-    /// Write down the membership that rules, where the member's configuration is kept. Where it is kept nowhere this
-    /// may be left undone: a start with an older one is slower and no danger.
+    /// Write down the membership that rules, where the member's configuration is kept. Where it is kept
+    /// nowhere this may be left undone: a start with an older one is slower and no danger.
     Membership(Arc<Membership>),
 }
 

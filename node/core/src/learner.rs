@@ -11,11 +11,12 @@
 //!        ◀─ UPTODATE ────          a quorum has it: apply, then serve
 //! ```
 //!
-//! The order of persistence is a law (ZOOKEEPER-3023, 4394, 4643, 4646, 4685, 4712): the history is durable before
-//! currentEpoch is, and both before NEWLEADER is acknowledged. The store's one queue keeps it, and every
-//! acknowledgement is an answer to "durable". COMMIT is only a mark in the journal until UPTODATE: until a quorum
-//! has acknowledged NEWLEADER, the leader's history may still lose to another one, and what is in the tree cannot
-//! be taken back. So nothing is applied before UPTODATE, and all of it before the first client is served.
+//! The order of persistence is a law (ZOOKEEPER-3023, 4394, 4643, 4646, 4685, 4712): the history is durable
+//! before currentEpoch is, and both before NEWLEADER is acknowledged. The store's one queue keeps it, and
+//! every acknowledgement is an answer to "durable". COMMIT is only a mark in the journal until UPTODATE:
+//! until a quorum has acknowledged NEWLEADER, the leader's history may still lose to another one, and what is
+//! in the tree cannot be taken back. So nothing is applied before UPTODATE, and all of it before the first
+//! client is served.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
@@ -39,14 +40,16 @@ use crate::ensemble::Changed;
 use crate::fingerprint::until;
 use crate::io::{ClientId, ConnId, Effect, Event, FELL_SILENT};
 use crate::local;
+use crate::phase::Phase;
 use crate::silence::Silence;
 use crate::zab::Protocol;
 
 /// A pause before a leader that refused the connection is dialled again.
 const REDIAL_AFTER: Duration = Duration::from_millis(20);
 
+/// How far a follower is: finer than the phase, because each packet is expected at one step only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Phase {
+enum Step {
     /// No connection yet.
     Dialling,
     /// FOLLOWERINFO is sent.
@@ -63,6 +66,17 @@ enum Phase {
     Broadcast,
 }
 
+impl Step {
+    /// The phase that it belongs to.
+    fn phase(self) -> Phase {
+        match self {
+            Self::Dialling | Self::Discovery | Self::Promised => Phase::Discovery,
+            Self::ReceivingImage | Self::Synchronizing | Self::Acknowledging => Phase::Synchronization,
+            Self::Broadcast => Phase::Broadcast,
+        }
+    }
+}
+
 /// A member that follows.
 #[derive(Clone, Debug)]
 pub(crate) struct Learner {
@@ -74,7 +88,7 @@ pub(crate) struct Learner {
     observes: bool,
     /// The membership that rules once the leader's epoch stands, as NEWLEADER says.
     offered: Option<Membership>,
-    phase: Phase,
+    step: Step,
     epoch: Epoch,
     /// Everything up to here is committed, as the leader said.
     committed: Zxid,
@@ -98,7 +112,7 @@ impl Learner {
             conn: None,
             observes: base.ensemble.i_observe(&base.config),
             offered: None,
-            phase: Phase::Dialling,
+            step: Step::Dialling,
             epoch: Epoch::ZERO,
             committed: Zxid::ZERO,
             early: Vec::new(),
@@ -116,21 +130,15 @@ impl Learner {
 
     /// True until the leader said a word.
     pub(crate) fn is_unanswered(&self) -> bool {
-        matches!(self.phase, Phase::Dialling | Phase::Discovery)
+        matches!(self.step, Step::Dialling | Step::Discovery)
     }
 
     pub(crate) fn established(&self) -> bool {
-        self.phase == Phase::Broadcast
+        self.step == Step::Broadcast
     }
 
-    pub(crate) fn zab_phase(&self) -> crate::Phase {
-        match self.phase {
-            Phase::Dialling | Phase::Discovery | Phase::Promised => crate::Phase::Discovery,
-            Phase::ReceivingImage | Phase::Synchronizing | Phase::Acknowledging => {
-                crate::Phase::Synchronization
-            }
-            Phase::Broadcast => crate::Phase::Broadcast,
-        }
+    pub(crate) fn phase(&self) -> Phase {
+        self.step.phase()
     }
 
     pub(crate) fn is_at(&self, conn: ConnId) -> bool {
@@ -145,7 +153,7 @@ impl Learner {
             conn,
             observes,
             offered,
-            phase,
+            step,
             epoch,
             committed,
             early,
@@ -155,7 +163,7 @@ impl Learner {
             syncs,
             touched,
         } = self;
-        (leader, dialect, conn, phase, epoch, committed, early).hash(state);
+        (leader, dialect, conn, step, epoch, committed, early).hash(state);
         (observes, offered).hash(state);
         (until(*deadline, at), redial_at.map(|redial_at| until(redial_at, at))).hash(state);
         silence.fingerprint(at, state);
@@ -170,12 +178,12 @@ impl Learner {
     }
 
     pub(crate) fn dialled<P: Protocol>(&mut self, base: &mut Base<P>, conn: ConnId) {
-        if self.phase != Phase::Dialling {
+        if self.step != Step::Dialling {
             base.emit(Effect::Close { conn });
             return;
         }
         self.conn = Some(conn);
-        self.phase = Phase::Discovery;
+        self.step = Step::Discovery;
         self.redial_at = None;
         let (server, protocol, dialect) = (base.config.id, LEARNER_PROTOCOL, Dialect::Own);
         let config_version = base.ensemble.active().version.to_wire();
@@ -187,9 +195,10 @@ impl Learner {
         base.send(conn, QuorumPacket::new(kind, zxid, Some(data)));
     }
 
-    /// A leader that is slow to listen is dialled again. One that died right after the vote is not waited for.
+    /// A leader that is slow to listen is dialled again. One that died right after the vote is not waited
+    /// for.
     pub(crate) fn dial_failed<P: Protocol>(&mut self, base: &Base<P>, gone: bool) -> Result<(), Leave> {
-        if self.phase != Phase::Dialling {
+        if self.step != Step::Dialling {
             return Ok(());
         }
         if gone {
@@ -204,13 +213,13 @@ impl Learner {
             self.redial_at = None;
             base.emit(Effect::Dial { leader: self.leader });
         }
-        match self.phase {
-            Phase::Dialling | Phase::Discovery | Phase::Promised | Phase::ReceivingImage => {
+        match self.step {
+            Step::Dialling | Step::Discovery | Step::Promised | Step::ReceivingImage => {
                 if base.awake >= self.deadline {
-                    return Err(Leave::because(format!("no answer from the leader while {:?}", self.phase)));
+                    return Err(Leave::because(format!("no answer from the leader while {:?}", self.step)));
                 }
             }
-            Phase::Synchronizing | Phase::Acknowledging | Phase::Broadcast => {
+            Step::Synchronizing | Step::Acknowledging | Step::Broadcast => {
                 if self.silence.is_over(base.awake, base.config.silence_limit(self.dialect)) {
                     return Err(Leave::because(FELL_SILENT));
                 }
@@ -225,27 +234,27 @@ impl Learner {
         packet: QuorumPacket,
     ) -> Result<(), Leave> {
         let zxid = Zxid::from_wire(packet.zxid);
-        match (self.phase, packet.kind) {
-            (Phase::Discovery, PacketType::LeaderInfo) => {
+        match (self.step, packet.kind) {
+            (Step::Discovery, PacketType::LeaderInfo) => {
                 let info = LeaderInfo::decode(&mut Reader::new(packet.data.unwrap_or_default()));
                 self.dialect = info.map_or(Dialect::Apache, |info| info.dialect);
                 self.leader_info(base, zxid.epoch())
             }
-            (Phase::Promised, PacketType::Diff) => {
+            (Step::Promised, PacketType::Diff) => {
                 self.synchronize(base);
                 Ok(())
             }
-            (Phase::Promised, PacketType::Trunc) => self.truncate(base, zxid),
-            (Phase::Promised, PacketType::Snap) => {
+            (Step::Promised, PacketType::Trunc) => self.truncate(base, zxid),
+            (Step::Promised, PacketType::Snap) => {
                 // Nothing is heard of while the stream is being received: it has the long limit.
                 self.deadline = base.awake + base.config.init_timeout();
-                self.phase = Phase::ReceivingImage;
+                self.step = Step::ReceivingImage;
                 Ok(())
             }
-            (Phase::Synchronizing | Phase::Acknowledging | Phase::Broadcast, kind) => {
+            (Step::Synchronizing | Step::Acknowledging | Step::Broadcast, kind) => {
                 self.in_sync(base, kind, zxid, packet)
             }
-            (phase, kind) => Err(Leave::because(format!("unexpected {kind:?} while {phase:?}"))),
+            (step, kind) => Err(Leave::because(format!("unexpected {kind:?} while {step:?}"))),
         }
     }
 
@@ -268,15 +277,15 @@ impl Learner {
                 let (successor, entry) = designated(packet.data)?;
                 self.inform(base, Some(entry), Some(successor))
             }
-            PacketType::NewLeader if self.phase == Phase::Synchronizing => {
+            PacketType::NewLeader if self.step == Step::Synchronizing => {
                 self.offered = packet.data.and_then(|data| Membership::from_bytes(&data).ok());
                 self.new_leader(base, zxid.epoch())
             }
-            PacketType::UpToDate if self.phase == Phase::Acknowledging => self.up_to_date(base, zxid),
+            PacketType::UpToDate if self.step == Step::Acknowledging => self.up_to_date(base, zxid),
             PacketType::Ping => {
                 self.silence.heard(base.awake);
                 // A Java leader takes the first packet after ACKEPOCH for the ACK of NEWLEADER.
-                if self.dialect == Dialect::Own || self.phase == Phase::Broadcast {
+                if self.dialect == Dialect::Own || self.step == Step::Broadcast {
                     self.answer_ping(base, packet.zxid);
                 }
                 Ok(())
@@ -288,7 +297,7 @@ impl Learner {
                 Ok(())
             }
             PacketType::Revalidate => revalidated(base, &packet),
-            _ => Err(Leave::because(format!("unexpected {kind:?} while {:?}", self.phase))),
+            _ => Err(Leave::because(format!("unexpected {kind:?} while {:?}", self.step))),
         }
     }
 
@@ -298,9 +307,10 @@ impl Learner {
             // Epochs are signed on the wire: promising this one would be promising never to follow anybody.
             return Err(Leave::because(format!("epoch {epoch} is beyond what the wire can carry")));
         }
-        // An observer's promise counts for nothing, so that does not keep it from an older leader that still stands. Once it
-        // has taken over the history of a later epoch, a quorum has promised that one: the older leader is about to learn
-        // that it has none, and what was applied behind its back can't be taken back.
+        // An observer's promise counts for nothing, so that does not keep it from an older leader that still
+        // stands. Once it has taken over the history of a later epoch, a quorum has promised that one: the
+        // older leader is about to learn that it has none, and what was applied behind its back can't be
+        // taken back.
         let (least, how) = match self.observes {
             true => (base.current_epoch, "whose history we took over"),
             false => (base.accepted_epoch, "which we accepted"),
@@ -309,7 +319,7 @@ impl Learner {
             return Err(Leave::because(format!("epoch {epoch} is older than epoch {least}, {how}")));
         }
         self.epoch = epoch;
-        self.phase = Phase::Promised;
+        self.step = Step::Promised;
         if self.dialect == Dialect::Apache {
             // It waits for its own quorum as long.
             self.deadline = base.awake + base.config.init_timeout();
@@ -326,10 +336,11 @@ impl Learner {
 
     /// From here on the leader's history comes.
     ///
-    /// A Java leader sends a COMMIT for every committed transaction that we lack, and its UPTODATE says nothing. What
-    /// we have and need not cut away it has committed: of what it only proposed it cuts everything off.
+    /// A Java leader sends a COMMIT for every committed transaction that we lack, and its UPTODATE says
+    /// nothing. What we have and need not cut away it has committed: of what it only proposed it cuts
+    /// everything off.
     fn synchronize<P: Protocol>(&mut self, base: &Base<P>) {
-        self.phase = Phase::Synchronizing;
+        self.step = Step::Synchronizing;
         self.silence = Silence::new(base.awake);
         if self.dialect == Dialect::Apache {
             self.committed = self.committed.max(base.journal.last());
@@ -359,8 +370,8 @@ impl Learner {
 
     /// The tree came whole.
     pub(crate) fn image<P: Protocol>(&mut self, base: &mut Base<P>, image: Image) -> Result<(), Leave> {
-        if self.phase != Phase::ReceivingImage {
-            return Err(Leave::because(format!("unexpected snapshot while {:?}", self.phase)));
+        if self.step != Step::ReceivingImage {
+            return Err(Leave::because(format!("unexpected snapshot while {:?}", self.step)));
         }
         self.committed = image.zxid;
         base.install(image, self.dialect);
@@ -375,7 +386,7 @@ impl Learner {
             return Err(Leave::because(format!("proposal {zxid} is not after {}", base.journal.last())));
         }
         let Some(conn) = self.conn else { return Ok(()) };
-        if self.phase == Phase::Synchronizing {
+        if self.step == Step::Synchronizing {
             if zxid.epoch() == self.epoch {
                 self.early.push(zxid);
             }
@@ -413,7 +424,7 @@ impl Learner {
             return Err(Leave::because(format!("commit of {zxid}, which was never proposed")));
         }
         self.committed = self.committed.max(zxid);
-        if self.phase == Phase::Broadcast {
+        if self.step == Step::Broadcast {
             let before = base.ensemble.active().version;
             while base.apply_next(self.committed).is_some() {}
             if base.ensemble.active().version != before {
@@ -443,14 +454,14 @@ impl Learner {
             return Err(Leave::because(format!("NEWLEADER of epoch {epoch} in epoch {}", self.epoch)));
         }
         let Some(conn) = self.conn else { return Ok(()) };
-        self.phase = Phase::Acknowledging;
+        self.step = Step::Acknowledging;
         base.set_current_epoch(epoch, Then::AckNewLeader { conn, epoch });
         Ok(())
     }
 
     fn up_to_date<P: Protocol>(&mut self, base: &mut Base<P>, committed: Zxid) -> Result<(), Leave> {
         let Some(conn) = self.conn else { return Ok(()) };
-        self.phase = Phase::Broadcast;
+        self.step = Step::Broadcast;
         match self.dialect {
             Dialect::Own => self.commit(base, committed, None)?,
             Dialect::Apache => self.commit(base, self.committed, None)?,

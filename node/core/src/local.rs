@@ -1,15 +1,16 @@
 //! Sessions that live on this member alone.
 //!
-//! A session of the ensemble costs a transaction to begin and one to end, and the leader hears of it with every PING.
-//! A client that only reads and writes needs none of that: a *local* session is known to its member, counted there,
-//! and ended there. It owns nothing: before it creates an ephemeral it becomes a session of the ensemble, or is refused
-//! where that is switched off (ZOOKEEPER-1147). At any other member it is over.
+//! A session of the ensemble costs a transaction to begin and one to end, and the leader hears of it with
+//! every PING. A client that only reads and writes needs none of that: a *local* session is known to its
+//! member, counted there, and ended there. It owns nothing: before it creates an ephemeral it becomes a
+//! session of the ensemble, or is refused where that is switched off (ZOOKEEPER-1147). At any other member it
+//! is over.
 //!
 //! A member without a leader serves reads to sessions of this kind only, because it can begin no other.
 //!
-//! Less is promised than of a session of the ensemble: its end is no transaction, so that a write that was under way
-//! may take effect behind it. A local session outlives the role of its member, though not the member: in Apache
-//! ZooKeeper each election ends all of them.
+//! Less is promised than of a session of the ensemble: its end is no transaction, so that a write that was
+//! under way may take effect behind it. A local session outlives the role of its member, though not the
+//! member: in Apache ZooKeeper each election ends all of them.
 
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
@@ -23,8 +24,9 @@ use node_wire::jute::Reader;
 
 use crate::sessions::SessionTracker;
 
-/// What goes with a write of a local session to a leader of ours: the leader knows nothing of the session, and must tell
-/// it from one of the ensemble that is over. It looks like an identity, and no list knows its scheme.
+/// What goes with a write of a local session to a leader of ours: the leader knows nothing of the session,
+/// and must tell it from one of the ensemble that is over. It looks like an identity, and no list knows its
+/// scheme.
 const MARK: (&str, &str) = ("session", "local");
 
 /// The mark among the identities of a request.

@@ -1,14 +1,16 @@
 //! What a driver drives: a member, or something around one that answers inputs with effects as a member does.
 //!
-//! A process and a simulator owe either the same (see [`crate::io`]), so they are written over [`Machine`], and are
-//! given a [`Factory`] that makes one whenever a member starts.
+//! A process and a simulator owe either the same (see [`crate::io`]), so they are written over [`Machine`],
+//! and are given a [`Factory`] that makes one whenever a member starts.
 
 use std::hash::Hasher;
 
 use node_wire::snapshot::ZxidDigest;
 
+use crate::config::Config;
 use crate::io::{Effect, Input, Now, Recovered};
-use crate::{Config, Member, Protocol, Zab};
+use crate::member::Member;
+use crate::zab::{Protocol, Zab};
 
 /// Facts in, effects out.
 pub trait Machine: Clone + 'static {
@@ -27,7 +29,8 @@ pub trait Machine: Clone + 'static {
     /// Mixes in everything that can decide what happens next.
     fn fingerprint(&self, state: &mut impl Hasher);
 
-    /// The ticket that is waited for, if any: durability of what is before it changes nothing that could be seen.
+    /// The ticket that is waited for, if any: durability of what is before it changes nothing that could be
+    /// seen.
     fn awaited_ticket(&self) -> Option<u64>;
 }
 

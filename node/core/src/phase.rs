@@ -1,7 +1,7 @@
 //! The phases of ZAB, which a leader and its followers go through together.
 //!
-//! Each role has finer steps of its own and says which phase they belong to. Operators and invariants see the
-//! phase.
+//! A follower has finer steps of its own and says which phase each belongs to. Operators and invariants see
+//! the phase.
 
 /// How far a member is on the way to an epoch: ZAB's phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,9 +2,9 @@
 //!
 //! Any two quorums share a voter. Everything that ZAB promises rests on that.
 //!
-//! While the ensemble changes from one membership to another, a quorum is one that is a quorum of both: it shares a
-//! voter with every quorum of the old one and with every quorum of the new one (Shraer and others, "Dynamic
-//! Reconfiguration of Primary/Backup Clusters", ATC 2012).
+//! While the ensemble changes from one membership to another, a quorum is one that is a quorum of both: it
+//! shares a voter with every quorum of the old one and with every quorum of the new one (Shraer and others,
+//! "Dynamic Reconfiguration of Primary/Backup Clusters", ATC 2012).
 
 use std::collections::BTreeSet;
 
@@ -87,8 +87,8 @@ impl Quorum {
         self.majorities().all(|majority| majority.reached(&servers))
     }
 
-    /// True when they are one of the old membership or of the new one. Enough to believe that an ensemble stands, and
-    /// never enough to make one.
+    /// True when they are one of the old membership or of the new one. Enough to believe that an ensemble
+    /// stands, and never enough to make one.
     pub(crate) fn reached_by_either(&self, servers: impl IntoIterator<Item = ServerId>) -> bool {
         let servers: BTreeSet<ServerId> = servers.into_iter().collect();
         self.majorities().any(|majority| majority.reached(&servers))

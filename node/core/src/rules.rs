@@ -28,10 +28,11 @@ pub enum Reconfiguration {
 pub struct ClientRules {
     /// The identity, `super:DIGEST`, whose password makes a client the superuser; nobody is without it.
     pub super_digest: Option<ByteString>,
-    /// The schemes of which a client must have an identity before it may ask anything; none where anybody may.
+    /// The schemes of which a client must have an identity before it may ask anything; none where anybody
+    /// may.
     pub required_schemes: Vec<ByteString>,
-    /// The schemes that clients can prove here besides `digest` and `ip`: `sasl`, `x509`. A list that names another
-    /// one is refused, for nobody could ever be meant by it.
+    /// The schemes that clients can prove here besides `digest` and `ip`: `sasl`, `x509`. A list that names
+    /// another one is refused, for nobody could ever be meant by it.
     pub providers: Vec<ByteString>,
     /// Access control lists are kept and not looked at.
     pub skip_acl: bool,
@@ -49,24 +50,26 @@ pub struct ClientRules {
     pub container_check: Duration,
     /// `jute.maxbuffer`: the longest request in bytes. A transaction may be twice as long.
     pub max_buffer: usize,
-    /// The text of `/zookeeper/config`: a line for each member, and the version. Empty where there is none to show.
+    /// The text of `/zookeeper/config`: a line for each member, and the version. Empty where there is none to
+    /// show.
     pub membership: ByteString,
     /// Whether that may change.
     pub reconfig: Reconfiguration,
 }
 
-/// What a transaction has besides what a client asked for: headers, a digest, the numbers of sequential names.
+/// What a transaction has besides what a client asked for: headers, a digest, the numbers of sequential
+/// names.
 const TRANSACTION_HEADROOM: usize = 1024;
 
 impl ClientRules {
-    /// The longest access control list. `auth` stands for every identity of its client, so that a short request can
-    /// ask for a list of any length.
+    /// The longest access control list. `auth` stands for every identity of its client, so that a short
+    /// request can ask for a list of any length.
     pub(crate) fn max_list(&self) -> usize {
         self.max_buffer.saturating_sub(TRANSACTION_HEADROOM)
     }
 
-    /// The longest that the parts of a transaction may be together. One that is longer could be neither sent nor
-    /// read back from the log, by nobody in the ensemble.
+    /// The longest that the parts of a transaction may be together. One that is longer could be neither sent
+    /// nor read back from the log, by nobody in the ensemble.
     pub(crate) fn max_parts(&self) -> usize {
         (2 * self.max_buffer).saturating_sub(TRANSACTION_HEADROOM)
     }

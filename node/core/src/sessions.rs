@@ -2,8 +2,8 @@
 //!
 //! Followers report with each PING which sessions they heard of. A new leader gives every session its whole
 //! time-out again. Each session has an owner, the member whose client it is right now: a request that comes
-//! through another member was sent before the client moved, and must not take effect after what the client did
-//! since.
+//! through another member was sent before the client moved, and must not take effect after what the client
+//! did since.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
@@ -99,7 +99,8 @@ impl SessionTracker {
         self.sessions.iter().map(|(id, session)| (*id, session.deadline.saturating_sub(at))).collect()
     }
 
-    /// Mixes in who lives, how long, and through whom. The queue follows from it, but for what is looked at in vain.
+    /// Mixes in who lives, how long, and through whom. The queue follows from it, but for what is looked at
+    /// in vain.
     pub(crate) fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
         let Self { sessions, queue: _ } = self;
         for (id, Session { timeout, deadline, owner }) in sessions {

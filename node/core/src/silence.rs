@@ -2,13 +2,13 @@
 //!
 //! Two things must not be mistaken for a dead peer: a peer that is merely slow today, and our own process not
 //! being scheduled. For the first the deadline follows the gaps between the peer's messages, as TCP's
-//! retransmission timer follows round trips (RFC 6298: a smoothed mean and a smoothed deviation). For the second
-//! all deadlines run on the [`Attention`] clock, which stands still while this process does.
+//! retransmission timer follows round trips (RFC 6298: a smoothed mean and a smoothed deviation). For the
+//! second all deadlines run on the [`Attention`] clock, which stands still while this process does.
 
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use crate::TICK;
+use crate::config::TICK;
 
 /// How many smoothed deviations above the mean a gap may lie.
 const DEVIATIONS: u32 = 8;

@@ -1,9 +1,9 @@
 //! The decisions that ZAB and ZooKeeper leave to one rule each, as the rest of this crate asks for them.
 //!
-//! A [`Member`](crate::Member) is written over its [`Rules`]. [`Zab`] has them as the protocol does, in the default
-//! methods, so this file says in one place what is decided: who decides, whose history is newer, how a proposal
-//! is numbered, when it is committed, who may serve, and how a request is judged. Whoever wants to know what a
-//! rule is worth drives a member with another one, and sees what goes wrong.
+//! A [`Member`](crate::Member) is written over its [`Rules`]. [`Zab`] has them as the protocol does, in the
+//! default methods, so this file says in one place what is decided: who decides, whose history is newer, how
+//! a proposal is numbered, when it is committed, who may serve, and how a request is judged. Whoever wants to
+//! know what a rule is worth drives a member with another one, and sees what goes wrong.
 //!
 //! Everything else of the protocol is in the roles: what is said when, and what waits for the disk.
 
@@ -31,9 +31,9 @@ pub struct Acknowledged {
 
 /// What is decided by rule.
 pub trait Rules: fmt::Debug + Send + Sync + 'static {
-    /// Who decides: more than half of the voters of the membership that rules. While another one is proposed, more
-    /// than half of its voters as well (Shraer and others, "Dynamic Reconfiguration of Primary/Backup Clusters",
-    /// ATC 2012, section 3).
+    /// Who decides: more than half of the voters of the membership that rules. While another one is proposed,
+    /// more than half of its voters as well (Shraer and others, "Dynamic Reconfiguration of Primary/Backup
+    /// Clusters", ATC 2012, section 3).
     fn quorum(&self, active: BTreeSet<ServerId>, proposed: Option<BTreeSet<ServerId>>) -> Quorum {
         let active = Quorum::majority(active);
         match proposed {
@@ -42,14 +42,15 @@ pub trait Rules: fmt::Debug + Send + Sync + 'static {
         }
     }
 
-    /// What a history counts by when it is compared with another: the epoch of its last leader comes first, then its
-    /// last zxid (Zab, section 4.1: the follower with the highest currentEpoch, then the highest zxid).
+    /// What a history counts by when it is compared with another: the epoch of its last leader comes first,
+    /// then its last zxid (Zab, section 4.1: the follower with the highest currentEpoch, then the highest
+    /// zxid).
     fn newness(&self, epoch: Epoch, last: Zxid) -> (Epoch, Zxid) {
         (epoch, last)
     }
 
-    /// Elections are held among the voters of the membership that rules and of those that are proposed, and no longer
-    /// among those that the member was started with.
+    /// Elections are held among the voters of the membership that rules and of those that are proposed, and
+    /// no longer among those that the member was started with.
     fn electorate_changes(&self) -> bool {
         true
     }
@@ -64,15 +65,15 @@ pub trait Rules: fmt::Debug + Send + Sync + 'static {
         true
     }
 
-    /// The zxid that a leader's epoch begins behind. Its proposals are numbered from there on (Zab, section 3.2: a
-    /// zxid is an epoch and a counter of its own).
+    /// The zxid that a leader's epoch begins behind. Its proposals are numbered from there on (Zab, section
+    /// 3.2: a zxid is an epoch and a counter of its own).
     fn beginning(&self, epoch: Epoch, history: Zxid) -> Zxid {
         let _ = history;
         Zxid::new(epoch, 0)
     }
 
-    /// The zxid of the next proposal. None when the epoch's counter is used up at `last_counter`: another epoch is
-    /// needed (ZOOKEEPER-1277).
+    /// The zxid of the next proposal. None when the epoch's counter is used up at `last_counter`: another
+    /// epoch is needed (ZOOKEEPER-1277).
     fn next_zxid(&self, last: Zxid, last_counter: u32) -> Option<Zxid> {
         last.next().filter(|zxid| zxid.counter() < last_counter)
     }
@@ -124,8 +125,8 @@ pub trait Rules: fmt::Debug + Send + Sync + 'static {
         new
     }
 
-    /// The tree of a snapshot, with everything that is told by its nodes alone: whose the ephemerals are, and which
-    /// paths have limits.
+    /// The tree of a snapshot, with everything that is told by its nodes alone: whose the ephemerals are, and
+    /// which paths have limits.
     fn restore(&self, image: &Image) -> Tree {
         let mut tree = Tree::of_nodes(image);
         tree.find_owners();

@@ -123,6 +123,10 @@ fn connect() -> Bytes {
 
 /// One body of each kind.
 fn bodies() -> Vec<(OpCode, Bytes)> {
+    [bodies_about_nodes(), other_bodies()].concat()
+}
+
+fn bodies_about_nodes() -> Vec<(OpCode, Bytes)> {
     let path = || string("/a");
     let create = CreateRequest { path: path(), data: data(), acl: acl(), flags: 0 };
     let sequential = CreateRequest {
@@ -136,9 +140,6 @@ fn bodies() -> Vec<(OpCode, Bytes)> {
     let set = SetDataRequest { path: path(), data: data(), version: 0 };
     let check = CheckVersionRequest { path: path(), version: 1 };
     let look = PathWatch { path: path(), watch: true };
-    let only = PathOnly { path: string("/") };
-    let watches =
-        |paths: &[&str]| -> Vec<ByteString> { paths.iter().map(|path| ByteString::from(*path)).collect() };
     let multi = MultiRequest {
         ops: vec![
             MultiOp::Create(create.clone()),
@@ -146,7 +147,7 @@ fn bodies() -> Vec<(OpCode, Bytes)> {
             MultiOp::CreateTtl(ttl.clone()),
             MultiOp::SetData(set.clone()),
             MultiOp::Check(check.clone()),
-            MultiOp::Delete(delete.clone()),
+            MultiOp::Delete(delete),
         ],
     };
     let multi_read =
@@ -184,6 +185,16 @@ fn bodies() -> Vec<(OpCode, Bytes)> {
                 config_version: -1,
             }),
         ),
+    ]
+}
+
+/// The same for watches, and for what is about a session as a whole.
+fn other_bodies() -> Vec<(OpCode, Bytes)> {
+    let path = || string("/a");
+    let only = PathOnly { path: string("/") };
+    let watches =
+        |paths: &[&str]| -> Vec<ByteString> { paths.iter().map(|path| ByteString::from(*path)).collect() };
+    vec![
         (OpCode::AddWatch, of(&AddWatchRequest { path: path(), mode: 1 })),
         (OpCode::CheckWatches, of(&WatchesRequest { path: path(), kind: 3 })),
         (OpCode::RemoveWatches, of(&WatchesRequest { path: path(), kind: 2 })),
@@ -209,7 +220,7 @@ fn bodies() -> Vec<(OpCode, Bytes)> {
         (OpCode::WhoAmI, Bytes::new()),
         (OpCode::GetEphemerals, of(&only)),
         (OpCode::GetAllChildrenNumber, of(&only)),
-        (OpCode::Delete, of(&delete)),
+        (OpCode::Delete, of(&DeleteRequest { path: path(), version: -1 })),
         (OpCode::CloseSession, Bytes::new()),
     ]
 }

@@ -1,11 +1,11 @@
 //! Snapshots that are compressed, as ZooKeeper 3.6 and later can write them (`snapshot.compression.method`).
 //!
-//! What is compressed is the whole file with its seals, so that checksums hold of what comes out. `gz` is RFC 1952.
-//! `snappy` is the stream of its Java library: a magic number and two versions, then blocks of Snappy's raw format,
-//! each behind its length.
+//! What is compressed is the whole file with its seals, so that checksums hold of what comes out. `gz` is
+//! RFC 1952. `snappy` is the stream of its Java library: a magic number and two versions, then blocks of
+//! Snappy's raw format, each behind its length.
 //!
-//! A block of Snappy says how long it will be. No block can be more than [`SNAPPY_RATIO`] times as long as it is, so one
-//! that says so is damaged; gzip makes at most 1032 bytes of one and is unpacked as it comes.
+//! A block of Snappy says how long it will be. No block can be more than [`SNAPPY_RATIO`] times as long as it
+//! is, so one that says so is damaged; gzip makes at most 1032 bytes of one and is unpacked as it comes.
 
 use std::io::{self, Cursor, Read, Write};
 
@@ -14,7 +14,8 @@ use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use node_wire::logfile::Compression;
 
-/// What a stream of Snappy's Java library begins with: a magic number, its version, and the oldest that can read it.
+/// What a stream of Snappy's Java library begins with: a magic number, its version, and the oldest that can
+/// read it.
 const SNAPPY_HEADER: &[u8; 16] = b"\x82SNAPPY\0\0\0\0\x01\0\0\0\x01";
 
 /// What a file of gzip begins with.
@@ -39,8 +40,8 @@ pub fn decompress(content: &Bytes, method: Compression) -> Result<Bytes, String>
     }
 }
 
-/// Reads what comes out of a file, if it begins as one that is compressed, and else the file as it is. Files of `gz` of
-/// any length are read piece by piece.
+/// Reads what comes out of a file, if it begins as one that is compressed, and else the file as it is. Files
+/// of `gz` of any length are read piece by piece.
 pub fn decompressing(mut file: impl Read + 'static) -> io::Result<Box<dyn Read>> {
     let mut begin = [0; SNAPPY_HEADER.len()];
     let mut len = 0;

@@ -37,8 +37,8 @@ pub(crate) fn replace<S: Storage>(storage: &S, name: &str, content: &[u8]) -> Re
     })
 }
 
-/// Like [`replace`], with content that comes piece by piece: `next` puts one into the empty buffer and answers
-/// whether more will come.
+/// Like [`replace`], with content that comes piece by piece: `next` puts one into the empty buffer and
+/// answers whether more will come.
 pub(crate) fn replace_by<S: Storage>(
     storage: &S,
     name: &str,
@@ -55,8 +55,8 @@ pub(crate) fn replace_by<S: Storage>(
     rename(storage, &temporary, name)
 }
 
-/// A long file is synchronized as often as this many bytes are written: all at once would keep the disk from whoever
-/// else waits for it, above all the log.
+/// A long file is synchronized as often as this many bytes are written: all at once would keep the disk from
+/// whoever else waits for it, above all the log.
 const PACE: u64 = 4 << 20;
 
 fn write_whole<S: Storage>(

@@ -14,13 +14,15 @@
 //! | on disk | after a crash | at open |
 //! |---|---|---|
 //! | neither file, no history but of epoch 0 | new, or while being made | both become 0 |
-//! | one file missing, no history but of epoch 0 | while being made, or the history was moved away | current becomes 0; a currentEpoch above 0 without acceptedEpoch is refused |
+//! | one file missing, no history but of epoch 0 | being made, or history was moved | current becomes 0 |
 //! | a file missing beside a history of a later epoch | never | refused |
 //! | current = accepted | settled | fine |
 //! | current < accepted | while a leader was being found or followed | fine |
 //! | current > accepted | never | refused |
 //! | last zxid of an epoch above current, not above accepted | while synchronizing | fine |
 //! | last zxid of an epoch above accepted | never | refused |
+//!
+//! A currentEpoch above 0 without an acceptedEpoch is refused, whatever the history.
 
 use bytes::Bytes;
 use node_wire::ids::{Epoch, Zxid};

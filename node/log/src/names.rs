@@ -47,7 +47,8 @@ pub(crate) fn is_history(name: &str) -> bool {
     FileName::parse(name).is_some()
 }
 
-/// Whether this is a log file, or one on its way to be: what lies in the directory for logs, where there is one.
+/// Whether this is a log file, or one on its way to be: what lies in the directory for logs, where there is
+/// one.
 pub(crate) fn is_log(name: &str) -> bool {
     matches!(FileName::parse(name.strip_suffix(TEMPORARY).unwrap_or(name)), Some(FileName::Log(_)))
 }

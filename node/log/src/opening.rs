@@ -81,8 +81,8 @@ fn cut_torn_tail<S: Storage>(storage: &S, history: &mut History) -> Result<Optio
 ///
 /// To synchronize it is not enough. When the last synchronization of that process failed, the kernel shows
 /// the bytes, takes them for stored, and will not store them. So everything that was in the last write is
-/// written again; earlier files are safe, because the writer stops at its first failure. A record that is longer than
-/// the usual write was written alone.
+/// written again; earlier files are safe, because the writer stops at its first failure. A record that is
+/// longer than the usual write was written alone.
 fn make_durable<S: Storage>(storage: &S, file: &LogFile) -> Result<(), LogError> {
     let name = &file.name;
     let end = usize::try_from(file.end).unwrap_or(usize::MAX).min(file.content.len());

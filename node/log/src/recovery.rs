@@ -6,14 +6,15 @@
 //! - every record has its checksum, every file begins with the entry in its name, zxids ascend;
 //! - where one file ends and the next begins, and behind the base, entries follow each other without a gap
 //!   (inside a file a gap is taken as written: the file was written in one piece);
-//! - a damaged snapshot is stepped over only when the log holds the very entry that it is named after, and all that was
-//!   before it: behind an older snapshot, or from the first entry that there can be. A log that begins with a later epoch
-//!   may have been purged, and a member that stands on nothing would call its remains the whole.
+//! - a damaged snapshot is stepped over only when the log holds the very entry that it is named after, and
+//!   all that was before it: behind an older snapshot, or from the first entry that there can be. A log that
+//!   begins with a later epoch may have been purged, and a member that stands on nothing would call its
+//!   remains the whole.
 //!
 //! A write that a crash interrupted leaves a damaged record at the end of the last file with nothing sound
 //! behind it. It was never reported as durable and is cut off. Damage anywhere else means that the disk lost
-//! something which may have been acknowledged: that is refused, because a member that forgets makes the others
-//! forget too. One case can't be told apart and counts as interrupted: damage to the very last record.
+//! something which may have been acknowledged: that is refused, because a member that forgets makes the
+//! others forget too. One case can't be told apart and counts as interrupted: damage to the very last record.
 
 use node_wire::ids::{Epoch, Zxid};
 use node_wire::snapshot::{Image, SnapshotFile, ZxidDigest};
@@ -34,7 +35,8 @@ pub struct Recovered {
     pub current_epoch: Epoch,
     /// The newest sound snapshot; empty for a new member.
     pub image: Image,
-    /// The digest of the tree that its writer had at that zxid, which for a fuzzy snapshot lies behind its own.
+    /// The digest of the tree that its writer had at that zxid, which for a fuzzy snapshot lies behind its
+    /// own.
     pub digest: Option<ZxidDigest>,
     /// Every logged entry behind the snapshot, ascending.
     pub entries: Vec<Entry>,
@@ -108,7 +110,8 @@ impl History {
         Ok(history)
     }
 
-    /// Whether nothing can be missing before its first entry: a sound snapshot stands there, or it is the first of all.
+    /// Whether nothing can be missing before its first entry: a sound snapshot stands there, or it is the
+    /// first of all.
     fn reaches_back(&self) -> bool {
         let first_of_all =
             || self.records().next().is_some_and(|entry| entry.zxid() == Zxid::new(Epoch(1), 1));
@@ -138,8 +141,8 @@ impl History {
     }
 }
 
-/// Whether nothing can be missing between two zxids, as far as they themselves tell: a counter goes up by one,
-/// a new epoch begins with 1.
+/// Whether nothing can be missing between two zxids, as far as they themselves tell: a counter goes up by
+/// one, a new epoch begins with 1.
 pub(crate) fn follows(after: Zxid, zxid: Zxid) -> bool {
     if zxid.epoch() == after.epoch() {
         after.counter().checked_add(1) == Some(zxid.counter())

@@ -27,10 +27,10 @@ pub(crate) fn install<S: Storage>(storage: &S, image: &Image) -> Result<(), LogE
 
 /// The tree of an interrupted [`install`], if there is one. Nothing is touched.
 ///
-/// Nothing will be removed on the word of a file that does not hold what it should. Nor where there are several: a
-/// member begins an installation only when none is open, so the directory is a mixture of two, and nobody can say
-/// which tree is the later one (its zxid does not). To complete one would leave the other to replace what is written
-/// from then on, at the next start.
+/// Nothing will be removed on the word of a file that does not hold what it should. Nor where there are
+/// several: a member begins an installation only when none is open, so the directory is a mixture of two, and
+/// nobody can say which tree is the later one (its zxid does not). To complete one would leave the other to
+/// replace what is written from then on, at the next start.
 pub(crate) fn interrupted_install<S: Storage>(
     storage: &S,
     listed: &[String],

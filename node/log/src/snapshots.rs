@@ -32,8 +32,8 @@ pub fn write_snapshot<'a, S: Storage>(
     write_as(storage, &names::snapshot(contents.zxid), contents, None)
 }
 
-/// As [`write_snapshot`], with the digest of the tree behind it (whoever reads the file compares), and compressed if so
-/// desired.
+/// As [`write_snapshot`], with the digest of the tree behind it (whoever reads the file compares), and
+/// compressed if so desired.
 pub fn write_digested_snapshot<'a, S: Storage>(
     storage: &S,
     contents: impl Into<Contents<'a>>,
@@ -78,11 +78,11 @@ pub(crate) fn write_as<'a, S: Storage>(
 /// Deletes all but the newest `keep_snapshots` snapshots (at least one is kept), and the log files that lie
 /// wholly before the oldest one kept. Answers with what went.
 ///
-/// While there are fewer snapshots than that, nothing is deleted. The oldest one kept is read first: when it is damaged,
-/// one more is kept, and so on. With no sound snapshot nothing is deleted.
+/// While there are fewer snapshots than that, nothing is deleted. The oldest one kept is read first: when it
+/// is damaged, one more is kept, and so on. With no sound snapshot nothing is deleted.
 ///
-/// Reading a large snapshot takes long. [`oldest_kept`] and [`Log::purge_before`](crate::Log::purge_before) are the two halves of this, for whoever has
-/// better to do meanwhile.
+/// Reading a large snapshot takes long. [`oldest_kept`] and [`Log::purge_before`](crate::Log::purge_before)
+/// are the two halves of this, for whoever has better to do meanwhile.
 pub fn purge<S: Storage>(storage: &S, keep_snapshots: usize) -> Result<Vec<String>, LogError> {
     match oldest_kept(storage, keep_snapshots)? {
         Some(base) => purge_before(storage, base),
@@ -90,8 +90,8 @@ pub fn purge<S: Storage>(storage: &S, keep_snapshots: usize) -> Result<Vec<Strin
     }
 }
 
-/// The oldest snapshot that [`purge`] would keep; `None` when nothing is to be deleted. Changes nothing, so it may run
-/// beside the log's writer.
+/// The oldest snapshot that [`purge`] would keep; `None` when nothing is to be deleted. Changes nothing, so
+/// it may run beside the log's writer.
 pub fn oldest_kept<S: Storage>(storage: &S, keep_snapshots: usize) -> Result<Option<Zxid>, LogError> {
     let listed = durable::list(storage)?;
     let snapshots = names::snapshots(&listed);
@@ -104,8 +104,8 @@ pub fn oldest_kept<S: Storage>(storage: &S, keep_snapshots: usize) -> Result<Opt
     Ok(None)
 }
 
-/// Deletes the snapshots before `base`, and the log files that lie wholly before it, if there is a snapshot at `base`.
-/// Answers with what went.
+/// Deletes the snapshots before `base`, and the log files that lie wholly before it, if there is a snapshot
+/// at `base`. Answers with what went.
 ///
 /// Belongs to the log's writer, unless neither a truncation nor an installation can come between.
 pub(crate) fn purge_before<S: Storage>(storage: &S, base: Zxid) -> Result<Vec<String>, LogError> {

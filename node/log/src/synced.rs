@@ -66,8 +66,8 @@ pub struct CutToSynced {
 }
 
 /// Cuts a closed log back to what its writer had synchronized, as noted under
-/// [`LogOptions::note_synced`](crate::LogOptions::note_synced). Call it before [`Log::open`](crate::Log::open).
-/// Without a note nothing is cut.
+/// [`LogOptions::note_synced`](crate::LogOptions::note_synced). Call it before
+/// [`Log::open`](crate::Log::open). Without a note nothing is cut.
 pub fn cut_to_synced<S: Storage>(storage: &S) -> Result<CutToSynced, LogError> {
     let files = durable::list(storage)?;
     let mut cut = CutToSynced::default();

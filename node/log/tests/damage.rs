@@ -175,8 +175,8 @@ fn a_damaged_snapshot_that_the_log_can_not_replace_is_refused() {
 
 #[test]
 fn a_damaged_snapshot_is_refused_where_the_log_may_have_been_purged_before_its_first_entry() {
-    // The whole log holds what the snapshots held; without its first file nothing says so, because a later epoch may be
-    // the first one as well.
+    // The whole log holds what the snapshots held; without its first file nothing says so, because a later
+    // epoch may be the first one as well.
     for (purged, refused) in [(false, false), (true, true)] {
         let storage = MemStorage::new();
         let mut log = log_with(&storage, &entries(1, 2));
@@ -197,7 +197,8 @@ fn a_damaged_snapshot_is_refused_where_the_log_may_have_been_purged_before_its_f
     }
 }
 
-/// The tree of an installation that was interrupted as soon as it was written, as another member of this epoch left it.
+/// The tree of an installation that was interrupted as soon as it was written, as another member of this
+/// epoch left it.
 fn interrupted(zxid: Zxid) -> (String, Bytes) {
     let storage = MemStorage::new();
     write_snapshot(&storage, &image(zxid, 9)).expect("a sound disk");

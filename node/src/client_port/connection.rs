@@ -13,15 +13,6 @@ use crate::outbox::Outbox;
 use crate::sasl::Exchange;
 use crate::view::ConnectionView;
 
-/// What a request is to whoever measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Answered from this member's tree.
-    Read,
-    /// Answered when its transaction is applied.
-    Update,
-}
-
 /// A request that is not answered yet.
 #[derive(Clone, Debug)]
 pub(super) struct Open {
@@ -87,24 +78,9 @@ impl Open {
         Some(self.path.len() + data + STAT)
     }
 
-    pub(super) fn kind(&self) -> Kind {
-        match OpCode::from_code(self.op) {
-            Some(
-                OpCode::Create
-                | OpCode::Create2
-                | OpCode::CreateContainer
-                | OpCode::CreateTtl
-                | OpCode::Delete
-                | OpCode::DeleteContainer
-                | OpCode::SetData
-                | OpCode::SetAcl
-                | OpCode::Multi
-                | OpCode::Reconfig
-                | OpCode::CreateSession
-                | OpCode::CloseSession,
-            ) => Kind::Update,
-            Some(_) | None => Kind::Read,
-        }
+    /// True for what is answered when its transaction is applied, and not from this member's tree.
+    pub(super) fn is_update(&self) -> bool {
+        OpCode::from_code(self.op).is_some_and(|op| op.class().makes_transaction())
     }
 }
 

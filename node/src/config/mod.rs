@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use node_core::ClientRules;
-use node_wire::ids::ServerId;
+use node_wire::ids::{ServerId, Zxid};
 use node_wire::jute::limits::{LARGEST_FRAME, MAX_FRAME};
 use node_wire::logfile::Compression;
 
@@ -163,24 +163,8 @@ impl NodeConfig {
     /// # Errors
     /// When something is missing, wrong or contradictory.
     pub fn from_args_in(args: &Args, mut environment: Environment) -> Result<Self, ConfigError> {
-        let file = match &args.config {
-            None => ZooCfg::default(),
-            Some(path) => fs::read_to_string(path)
-                .map_err(|source| ConfigError::File { path: path.clone(), source })?
-                .parse()?,
-        };
         environment.overrule(args);
-        let mut flags = ZooCfg::default();
-        for property in &args.properties {
-            let (name, value) = property.split_once('=').unwrap_or((property, ""));
-            flags.set_property(name.trim(), value.trim())?;
-        }
-        let mut file = flags.or(environment.cfg.clone()).or(file);
-        let dynamic = file.dynamic_config_file.as_deref().map(read_dynamic).transpose()?;
-        let mut file = match dynamic {
-            Some(dynamic) if args.servers.is_empty() => file.or(dynamic),
-            Some(_) | None => std::mem::take(&mut file),
-        };
+        let mut file = overruled_file(args, &environment)?;
         let data_dir = args.data_dir.clone().or(file.data_dir.take()).ok_or(ConfigError::Missing(
             "a data directory: give --data-dir, the variable ZOO_DATA_DIR or the key dataDir",
         ))?;
@@ -198,12 +182,8 @@ impl NodeConfig {
         let role = servers.get(&id).map_or(ServerRole::Participant, |line| line.role);
         refuse_other_role(file.peer_type.as_deref(), role)?;
         let words = Whitelist::new(file.words.as_deref(), environment.name_of(WHITELIST));
-        let jute_max_buffer = file.jute_max_buffer.unwrap_or(MAX_FRAME);
         let version = file.dynamic_config_file.as_deref().filter(|_| from_file).and_then(version_of);
-        let mut rules =
-            client_rules(&file.properties, &servers, jute_max_buffer, version.unwrap_or_default())?;
-        rules.required_schemes = security.required_schemes(&file.properties)?;
-        rules.providers = security.providers(&file.properties);
+        let rules = rules_of(&file, &servers, &security, version.unwrap_or_default())?;
         file.warnings.extend(Security::warnings(&file.properties));
         let tick_time =
             args.tick_time_ms.map(Duration::from_millis).or(file.tick_time).unwrap_or(DEFAULT_TICK_TIME);
@@ -231,7 +211,7 @@ impl NodeConfig {
                 .max_client_cnxns
                 .or(file.max_client_cnxns)
                 .unwrap_or(DEFAULT_MAX_CLIENT_CNXNS),
-            jute_max_buffer,
+            jute_max_buffer: max_buffer(&file),
             rules,
             zoo_cfg: args.config.clone().filter(|_| from_file),
             limits: ClientLimits::new(&file),
@@ -413,6 +393,45 @@ fn refuse_other_role(peer_type: Option<&str>, own: ServerRole) -> Result<(), Con
         }),
         Some(_) | None => Ok(()),
     }
+}
+
+/// The longest request in bytes.
+fn max_buffer(file: &ZooCfg) -> usize {
+    file.jute_max_buffer.unwrap_or(MAX_FRAME)
+}
+
+/// What clients may do. `version` is that of the membership.
+fn rules_of(
+    file: &ZooCfg,
+    servers: &BTreeMap<ServerId, ServerLine>,
+    security: &Security,
+    version: Zxid,
+) -> Result<ClientRules, ConfigError> {
+    let mut rules = client_rules(&file.properties, servers, max_buffer(file), version)?;
+    rules.required_schemes = security.required_schemes(&file.properties)?;
+    rules.providers = security.providers(&file.properties);
+    Ok(rules)
+}
+
+/// The file, and what flags and environment say instead of it.
+fn overruled_file(args: &Args, environment: &Environment) -> Result<ZooCfg, ConfigError> {
+    let file = match &args.config {
+        None => ZooCfg::default(),
+        Some(path) => fs::read_to_string(path)
+            .map_err(|source| ConfigError::File { path: path.clone(), source })?
+            .parse()?,
+    };
+    let mut flags = ZooCfg::default();
+    for property in &args.properties {
+        let (name, value) = property.split_once('=').unwrap_or((property, ""));
+        flags.set_property(name.trim(), value.trim())?;
+    }
+    let file = flags.or(environment.cfg.clone()).or(file);
+    let dynamic = file.dynamic_config_file.as_deref().map(read_dynamic).transpose()?;
+    Ok(match dynamic {
+        Some(dynamic) if args.servers.is_empty() => file.or(dynamic),
+        Some(_) | None => file,
+    })
 }
 
 /// The server lines that ZooKeeper keeps apart when the ensemble may change.

@@ -170,76 +170,70 @@ fn object(offset: u64, entry: &Entry) -> Value {
 }
 
 fn fields(kind: i32, txn: &Txn) -> Map<String, Value> {
-    let mut all = Map::new();
-    let mut put = |name: &str, value: Value| drop(all.insert(name.to_owned(), value));
-    put("type", json!(name(kind)));
-    let data = match txn {
-        Txn::CreateSession { timeout_ms } => {
-            put("timeout_ms", json!(timeout_ms));
-            None
-        }
+    let named = [("type", json!(name(kind)))].into_iter().chain(said(txn));
+    let mut all: Map<String, Value> = named.map(|(name, value)| (name.to_owned(), value)).collect();
+    if let Some(data) = data(txn) {
+        text::put_data(&mut all, data.as_ref());
+    }
+    all
+}
+
+/// What a transaction says, but for a node's data.
+fn said(txn: &Txn) -> Vec<(&'static str, Value)> {
+    match txn {
+        Txn::CreateSession { timeout_ms } => vec![("timeout_ms", json!(timeout_ms))],
         Txn::CloseSession { paths } => {
-            put(
-                "paths",
-                json!(paths.as_ref().map(|paths| paths.iter().map(|path| &**path).collect::<Vec<_>>())),
-            );
-            None
+            let paths = paths.as_ref().map(|paths| paths.iter().map(|path| &**path).collect::<Vec<_>>());
+            vec![("paths", json!(paths))]
         }
-        Txn::Create { path, data, acl, ephemeral, parent_cversion } => {
-            put("path", json!(&**path));
-            put("acl", json!(text::acl(acl)));
-            put("ephemeral", json!(ephemeral));
-            put("parent_cversion", json!(parent_cversion));
-            Some(data)
-        }
-        Txn::CreateContainer { path, data, acl, parent_cversion } => {
-            put("path", json!(&**path));
-            put("acl", json!(text::acl(acl)));
-            put("parent_cversion", json!(parent_cversion));
-            Some(data)
-        }
-        Txn::CreateTtl { path, data, acl, parent_cversion, ttl_ms } => {
-            put("path", json!(&**path));
-            put("acl", json!(text::acl(acl)));
-            put("parent_cversion", json!(parent_cversion));
-            put("ttl_ms", json!(ttl_ms));
-            Some(data)
-        }
-        Txn::Delete { path } => {
-            put("path", json!(&**path));
-            None
-        }
-        Txn::SetData { path, data, version } => {
-            put("path", json!(&**path));
-            put("version", json!(version));
-            Some(data)
+        Txn::Create { path, data: _, acl, ephemeral, parent_cversion } => vec![
+            ("path", json!(&**path)),
+            ("acl", json!(text::acl(acl))),
+            ("ephemeral", json!(ephemeral)),
+            ("parent_cversion", json!(parent_cversion)),
+        ],
+        Txn::CreateContainer { path, data: _, acl, parent_cversion } => vec![
+            ("path", json!(&**path)),
+            ("acl", json!(text::acl(acl))),
+            ("parent_cversion", json!(parent_cversion)),
+        ],
+        Txn::CreateTtl { path, data: _, acl, parent_cversion, ttl_ms } => vec![
+            ("path", json!(&**path)),
+            ("acl", json!(text::acl(acl))),
+            ("parent_cversion", json!(parent_cversion)),
+            ("ttl_ms", json!(ttl_ms)),
+        ],
+        Txn::Delete { path } => vec![("path", json!(&**path))],
+        Txn::SetData { path, data: _, version } | Txn::Check { path, version } => {
+            vec![("path", json!(&**path)), ("version", json!(version))]
         }
         Txn::SetAcl { path, acl, version } => {
-            put("path", json!(&**path));
-            put("acl", json!(text::acl(acl)));
-            put("version", json!(version));
-            None
-        }
-        Txn::Check { path, version } => {
-            put("path", json!(&**path));
-            put("version", json!(version));
-            None
+            vec![("path", json!(&**path)), ("acl", json!(text::acl(acl))), ("version", json!(version))]
         }
         Txn::Multi { txns } => {
             let parts = txns.iter().map(|(kind, body)| match part(*kind, body) {
                 Some(txn) => Value::Object(fields(*kind, &txn)),
                 None => json!({"type": name(*kind), "bytes": body.len()}),
             });
-            put("txns", parts.collect());
-            None
+            vec![("txns", parts.collect())]
         }
-        Txn::Error { code } => {
-            put("error", json!(error(*code)));
-            None
-        }
-    };
-    if let Some(data) = data {
-        text::put_data(&mut all, data.as_ref());
+        Txn::Error { code } => vec![("error", json!(error(*code)))],
     }
-    all
+}
+
+/// What a transaction writes into a node, if it may write anything.
+fn data(txn: &Txn) -> Option<&Option<Bytes>> {
+    match txn {
+        Txn::Create { data, .. }
+        | Txn::CreateContainer { data, .. }
+        | Txn::CreateTtl { data, .. }
+        | Txn::SetData { data, .. } => Some(data),
+        Txn::CreateSession { .. }
+        | Txn::CloseSession { .. }
+        | Txn::Delete { .. }
+        | Txn::SetAcl { .. }
+        | Txn::Check { .. }
+        | Txn::Multi { .. }
+        | Txn::Error { .. } => None,
+    }
 }

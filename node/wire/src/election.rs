@@ -5,19 +5,20 @@
 //! ([`take_frame`](crate::client::take_frame) and [`put_frame`](crate::client::put_frame) serve both ports).
 //!
 //! Notifications have grown over the years and are told apart by length: 28 bytes without the peer's epoch,
-//! 40 bytes with it, and longer ones by a version: from the second on they have the ensemble's configuration. All are read.
-//! A notification with a configuration is written in the newest form. One without is written in the 40-byte form: ZooKeeper
-//! parses an empty configuration too, and where `standaloneEnabled` is false that ends the thread that
-//! receives votes. Members of ours leave the configuration out where it never changes. Where it may they send it
-//! under a version of their own, which ZooKeeper takes for one later than it knows; so a configuration under the
-//! usual version tells a member of Apache ZooKeeper. Behind it stands what the log of whom the vote is for proposes, if
-//! it proposes a membership: ZooKeeper, and earlier members of ours, read as much as the configuration's length says and
-//! nothing behind it. What a member of ours says last, in either form, is whom it hears.
+//! 40 bytes with it, and longer ones by a version: from the second on they have the ensemble's configuration.
+//! All are read. A notification with a configuration is written in the newest form. One without is written in
+//! the 40-byte form: ZooKeeper parses an empty configuration too, and where `standaloneEnabled` is false that
+//! ends the thread that receives votes. Members of ours leave the configuration out where it never changes.
+//! Where it may they send it under a version of their own, which ZooKeeper takes for one later than it knows;
+//! so a configuration under the usual version tells a member of Apache ZooKeeper. Behind it stands what the
+//! log of whom the vote is for proposes, if it proposes a membership: ZooKeeper, and earlier members of ours,
+//! read as much as the configuration's length says and nothing behind it. What a member of ours says last, in
+//! either form, is whom it hears.
 //!
 //! ZooKeeper orders votes as signed numbers and we as unsigned ones. Negative numbers are refused here, so
 //! that the two orders are one; all but the smallest, which stands for no vote where an observer looks for a
-//! leader, and -1 as round and epoch, which a member of Apache ZooKeeper says that went to its leader without an
-//! election (a reconfiguration named it). Both are read as 0: nobody's number, and no round and no epoch.
+//! leader, and -1 as round and epoch, which a member of Apache ZooKeeper says that went to its leader without
+//! an election (a reconfiguration named it). Both are read as 0: nobody's number, and no round and no epoch.
 
 use std::net::Ipv6Addr;
 
@@ -143,10 +144,11 @@ pub struct Notification {
     pub peer_epoch: Epoch,
     /// The ensemble as the sender knows it, as text: a [`Membership`](crate::membership::Membership).
     pub config: Option<Bytes>,
-    /// The membership that stands in the log of whom it votes for and may be committed, as the same text. Members of
-    /// ours tell it, beside a configuration.
+    /// The membership that stands in the log of whom it votes for and may be committed, as the same text.
+    /// Members of ours tell it, beside a configuration.
     pub proposed: Option<Bytes>,
-    /// Which voters the sender hears: in its present lookup, or lately where it has a leader. Members of ours tell it.
+    /// Which voters the sender hears: in its present lookup, or lately where it has a leader. Members of ours
+    /// tell it.
     pub hears: Option<Vec<ServerId>>,
     /// How the sender speaks. Only a vote with a configuration tells one of Apache ZooKeeper.
     pub dialect: Dialect,

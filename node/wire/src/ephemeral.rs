@@ -36,8 +36,8 @@ pub enum EphemeralType {
 }
 
 impl EphemeralType {
-    /// What an owner says. An extended type that is not known counts as a node that stays: a later version may
-    /// have made it, and its members will see to it.
+    /// What an owner says. An extended type that is not known counts as a node that stays: a later version
+    /// may have made it, and its members will see to it.
     #[must_use]
     pub fn of(owner: SessionId) -> EphemeralType {
         let bits = owner.0.cast_unsigned();

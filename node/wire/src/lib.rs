@@ -12,8 +12,8 @@
 //! | disk | checksummed records and files | [`logfile`], [`snapshot`], with [`txn`] inside |
 //!
 //! [`jute`] is the serialization under all of them, [`ids`] the numbers that must not be mixed up,
-//! [`ephemeral`] what one of them says of a node; [`digest`], [`password`] and [`credentials`] are calculations
-//! that both sides of a connection must agree on.
+//! [`ephemeral`] what one of them says of a node; [`digest`], [`password`] and [`credentials`] are
+//! calculations that both sides of a connection must agree on.
 //!
 //! Input is hostile until it is decoded: no decoder panics, and none allocates more than its input justifies.
 //! A value of a type from here is well formed, so that nothing behind this crate has to look again. The crate

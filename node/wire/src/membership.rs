@@ -1,4 +1,5 @@
-//! Who is in the ensemble: the text that votes, NEWLEADER, `/zookeeper/config` and dynamic configuration files share.
+//! Who is in the ensemble: the text that votes, NEWLEADER, `/zookeeper/config` and dynamic configuration
+//! files share.
 //!
 //! ```text
 //! server.1=zoo1:2888:3888:participant;0.0.0.0:2181
@@ -6,12 +7,13 @@
 //! version=100000003
 //! ```
 //!
-//! The version is the zxid of the transaction that made it so, in hexadecimal; 0 stands for what a member was started
-//! with, and the lower half is 0 where an epoch's leader gave the first version. Of two memberships the one with the
-//! larger version is the later one.
+//! The version is the zxid of the transaction that made it so, in hexadecimal; 0 stands for what a member was
+//! started with, and the lower half is 0 where an epoch's leader gave the first version. Of two memberships
+//! the one with the larger version is the later one.
 //!
-//! The text is what Java reads as properties: comments and empty lines are skipped, keys and values trimmed. Groups and
-//! weights (hierarchical quorums) are refused by name: to count them as a plain majority would be to lose data.
+//! The text is what Java reads as properties: comments and empty lines are skipped, keys and values trimmed.
+//! Groups and weights (hierarchical quorums) are refused by name: to count them as a plain majority would be
+//! to lose data.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -7,8 +7,8 @@
 //! What a packet's `zxid` means depends on its type, and so does its data: a proposal carries an
 //! [`Entry`](crate::txn::Entry)'s bytes, the others one of the small records below or nothing.
 //!
-//! A REQUEST also carries the identities of the client whose request it forwards: the leader judges it, and only
-//! the member that has the connection knows who speaks.
+//! A REQUEST also carries the identities of the client whose request it forwards: the leader judges it, and
+//! only the member that has the connection knows who speaks.
 
 use bytes::{Bytes, BytesMut};
 
@@ -17,7 +17,8 @@ use crate::ids::{ServerId, SessionId};
 use crate::jute::limits::MAX_FRAME;
 use crate::jute::{DecodeError, Reader, Scan, Writer, encode, record};
 
-/// The most data of a packet, unless `jute.maxbuffer` says otherwise: twice a frame, as ZooKeeper's reader allows.
+/// The most data of a packet, unless `jute.maxbuffer` says otherwise: twice a frame, as ZooKeeper's reader
+/// allows.
 pub const MAX_PACKET_DATA: usize = 2 * MAX_FRAME;
 /// The most identities in a packet.
 pub const MAX_AUTH_INFO: usize = 256;
@@ -148,8 +149,8 @@ fn scan_packet(bytes: &[u8], max_data: usize) -> Result<Option<usize>, DecodeErr
 
 /// How a member speaks the protocol. The packets are the same; what may be said when, and how soon, is not.
 ///
-/// Members of ours put a mark behind ZooKeeper's own fields of the first packet in each direction, where Apache
-/// ZooKeeper does not look. Whoever shows no mark is taken for a Java member.
+/// Members of ours put a mark behind ZooKeeper's own fields of the first packet in each direction, where
+/// Apache ZooKeeper does not look. Whoever shows no mark is taken for a Java member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// A member of ours.

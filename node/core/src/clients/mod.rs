@@ -1,22 +1,24 @@
 //! The clients of this member: their sessions as far as they are connected here, and their requests in order.
 //!
 //! Each connection has a queue. Replies leave in the order in which the requests came: a read behind a write
-//! waits for it, and sees it. Writes are forwarded to the leader at once, so that many are under way; they are
-//! answered when their transaction is applied here. A sync is answered when the leader says so; the reads behind
-//! it wait, which makes sync-then-read one linearizable read.
+//! waits for it, and sees it. Writes are forwarded to the leader at once, so that many are under way; they
+//! are answered when their transaction is applied here. A sync is answered when the leader says so; the reads
+//! behind it wait, which makes sync-then-read one linearizable read.
 //!
 //! Which transaction answers which write is told by session and xid. A client that moved may count its xids
-//! anew, so nothing that its session proposed before the move may come after it is let in: the leader answers a
-//! revalidation only behind all that, and drops what comes later through the old member (see [`crate::sessions`]).
+//! anew, so nothing that its session proposed before the move may come after it is let in: the leader answers
+//! a revalidation only behind all that, and drops what comes later through the old member (see
+//! [`crate::sessions`]).
 //!
-//! Two processes may share a session, each with a connection. At one member the later connection closes the earlier one. At
-//! two, the member that had the session is told that it is *elsewhere*: its connection may read and sync, is told what it
-//! watches, keeps the session alive and may end it. It is closed when it asks to write, or says nothing for the session's
-//! time-out. So neither takes the session back from the other without a reason (Apache ZooKeeper's `SessionMoved`).
+//! Two processes may share a session, each with a connection. At one member the later connection closes the
+//! earlier one. At two, the member that had the session is told that it is *elsewhere*: its connection may
+//! read and sync, is told what it watches, keeps the session alive and may end it. It is closed when it asks
+//! to write, or says nothing for the session's time-out. So neither takes the session back from the other
+//! without a reason (Apache ZooKeeper's `SessionMoved`).
 //!
-//! Sessions of this member alone ([`crate::local`]) begin and end without the role, and so can be had without a leader.
-//! A *read-only* member serves them from what it has applied last, refuses what would change anything or ask a quorum,
-//! and says nothing of other sessions: it can't know whether they live.
+//! Sessions of this member alone ([`crate::local`]) begin and end without the role, and so can be had without
+//! a leader. A *read-only* member serves them from what it has applied last, refuses what would change
+//! anything or ask a quorum, and says nothing of other sessions: it can't know whether they live.
 
 mod reads;
 mod reply;
@@ -27,23 +29,24 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
-use node_wire::client::{AuthPacket, ConnectRequest, ErrorCode, Id, OpCode, Request, SyncRequest};
+use node_wire::client::{AuthPacket, ConnectRequest, ErrorCode, Id, OpClass, OpCode, Request, SyncRequest};
 use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
 use node_wire::jute::{Reader, Writer};
 use node_wire::password::session_password;
 use node_wire::quorum::{ForwardedRequest, Revalidate};
 use node_wire::txn::{Entry, Txn};
 
-use crate::ClientRules;
 use crate::access::{accept, authenticate, failed_sasl, is_let_in};
+use crate::config::TimeoutBounds;
 use crate::io::{ClientId, Effect, Now, Proof};
 use crate::local::{self, LocalSessions};
+use crate::rules::ClientRules;
 use crate::tree::{Applied, Seen, Tree};
-use reads::{Local, is_local};
+use reads::Local;
 use watches::Watches;
 
-/// Requests of one connection that may be open. Drivers stop reading long before; one that does not, or a client
-/// that gets round it, loses its connection.
+/// Requests of one connection that may be open. Drivers stop reading long before; one that does not, or a
+/// client that gets round it, loses its connection.
 const MAX_QUEUE: usize = 65_536;
 
 /// What the role has to do for a client.
@@ -59,8 +62,9 @@ pub(crate) enum Ask {
     Sync(ClientId),
 }
 
+/// Whether the session of a connection is known to live.
 #[derive(Clone, Debug, Hash)]
-enum Phase {
+enum SessionState {
     /// Its session is being created.
     Creating,
     /// The leader is asked whether its session lives.
@@ -75,8 +79,8 @@ enum Phase {
 enum Pending {
     /// Executed when its turn comes.
     Local { xid: i32, op: OpCode, body: Bytes },
-    /// Answered when its transaction is applied. Of a multi the answer depends on how each part was asked for, which its
-    /// transaction does not say.
+    /// Answered when its transaction is applied. Of a multi the answer depends on how each part was asked
+    /// for, which its transaction does not say.
     Write { xid: i32, op: OpCode, multi: Option<Bytes> },
     /// Answered when the leader's quorum has spoken.
     Sync { xid: i32, path: ByteString, done: bool },
@@ -97,6 +101,54 @@ impl Pending {
     }
 }
 
+/// A request of which a transaction is to be made.
+struct Write {
+    xid: i32,
+    op: OpCode,
+    body: Bytes,
+}
+
+impl Write {
+    /// What waits here for the transaction.
+    fn pending(&self) -> Pending {
+        let multi = (self.op == OpCode::Multi).then(|| self.body.clone());
+        Pending::Write { xid: self.xid, op: self.op, multi }
+    }
+
+    /// What the leader is asked.
+    fn request(self, session: SessionId, auth: Vec<Id>) -> ForwardedRequest {
+        let Self { xid, op, body } = self;
+        ForwardedRequest { session, cxid: xid, op: op.code(), payload: body, auth }
+    }
+
+    fn forward(self, session: SessionId, auth: Vec<Id>) -> (Pending, Option<Ask>) {
+        (self.pending(), Some(Ask::Forward(self.request(session, auth))))
+    }
+
+    /// The same for a local session. An ephemeral needs a session of the ensemble: the session becomes one,
+    /// or the write is refused.
+    fn forward_for_local(
+        self,
+        client: &Client,
+        timeout_ms: i32,
+        sessions: &mut LocalSessions,
+        upgrades: bool,
+    ) -> (Pending, Option<Ask>) {
+        let session = client.session;
+        if !local::makes_ephemeral(self.op, &self.body) {
+            return self.forward(session, client.who.iter().cloned().chain([local::mark()]).collect());
+        }
+        if !upgrades {
+            return (Pending::Answer { xid: self.xid, error: ErrorCode::EphemeralOnLocalSession }, None);
+        }
+        // From here on it is the leader's to count.
+        sessions.end(session);
+        let pending = self.pending();
+        let request = self.request(session, client.who.clone());
+        (pending, Some(Ask::Upgrade(creation(session, timeout_ms), request)))
+    }
+}
+
 /// Who connects, as its first record says.
 struct Newcomer {
     id: ClientId,
@@ -114,15 +166,16 @@ struct Client {
     knows_read_only: bool,
     /// Who it is, as far as is known. Only ever more.
     who: Vec<Id>,
-    phase: Phase,
+    state: SessionState,
     queue: VecDeque<Pending>,
     /// Syncs that a commit answered: the leader's word on them is still to come.
     synced_early: usize,
 }
 
 impl Client {
-    /// True when it has asked for the end of its local session. What it asks behind that is nobody's request: the connection
-    /// ends with the session, and an ephemeral would make it one of the ensemble, which nobody keeps alive or closes.
+    /// True when it has asked for the end of its local session. What it asks behind that is nobody's request:
+    /// the connection ends with the session, and an ephemeral would make it one of the ensemble, which nobody
+    /// keeps alive or closes.
     fn has_ended(&self) -> bool {
         matches!(self.queue.back(), Some(Pending::Close { .. }))
     }
@@ -134,16 +187,16 @@ pub(crate) struct Clients {
     next_session: i64,
     clients: BTreeMap<ClientId, Client>,
     by_session: BTreeMap<SessionId, ClientId>,
-    /// How many answers of the leader about a session are still to come. They come in the order of the questions, and only
-    /// the last is about the connection that stands.
+    /// How many answers of the leader about a session are still to come. They come in the order of the
+    /// questions, and only the last is about the connection that stands.
     asked: BTreeMap<SessionId, u32>,
     watches: Watches,
     super_digest: Option<ByteString>,
     required_schemes: Vec<ByteString>,
     skip_acl: bool,
     local: LocalSessions,
-    /// Sessions of the ensemble that went on at another member while a connection of theirs stands here, and how long
-    /// that may be silent.
+    /// Sessions of the ensemble that went on at another member while a connection of theirs stands here, and
+    /// how long that may be silent.
     elsewhere: LocalSessions,
     /// New sessions are local ones.
     makes_local: bool,
@@ -155,21 +208,14 @@ pub(crate) struct Clients {
     max_results: usize,
 }
 
-/// Where the counter of sessions begins. A wall clock that was set back may show the time of an earlier start again, and no
-/// disk knows of the local sessions of that life: one of them could be given to a second client. So the counter begins
-/// elsewhere in each life, by what has become of the member since (Fibonacci hashing: Knuth, volume 3, 6.4); at zero in the
-/// first one.
+/// Where the counter of sessions begins. A wall clock that was set back may show the time of an earlier start
+/// again, and no disk knows of the local sessions of that life: one of them could be given to a second
+/// client. So the counter begins elsewhere in each life, by what has become of the member since (Fibonacci
+/// hashing: Knuth, volume 3, 6.4); at zero in the first one.
 fn first_session(accepted: Epoch, logged: Zxid) -> u16 {
     let recovered = logged.0.rotate_left(16) ^ u64::from(accepted.0);
     let [high, low, ..] = recovered.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
     u16::from_be_bytes([high, low])
-}
-
-/// Bounds on what a client may ask for as a session's time-out, in milliseconds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TimeoutBounds {
-    pub(crate) min_ms: i32,
-    pub(crate) max_ms: i32,
 }
 
 impl Clients {
@@ -251,7 +297,7 @@ impl Clients {
                 return None;
             }
             let ask = Ask::Forward(creation(newcomer.session, timeout_ms));
-            self.admit(newcomer, Phase::Creating, out);
+            self.admit(newcomer, SessionState::Creating, out);
             return Some(ask);
         }
         if request.password.as_ref() != session_password(session).as_slice() {
@@ -264,7 +310,8 @@ impl Clients {
             return None;
         }
         if self.read_only {
-            // Where sessions are local it was one of another member. Else only a leader can tell whether it lives.
+            // Where sessions are local it was one of another member. Else only a leader can tell whether it
+            // lives.
             let is_over = self.makes_local && tree.session(session).is_none();
             if is_over && last_zxid_seen <= tree.zxid() {
                 out.push(Effect::Reply { client: id, frame: reply::expired(knows_read_only) });
@@ -272,7 +319,7 @@ impl Clients {
             out.push(Effect::CloseClient { client: id });
             return None;
         }
-        self.admit(newcomer, Phase::Revalidating { last_zxid_seen, timeout_ms }, out);
+        self.admit(newcomer, SessionState::Revalidating { last_zxid_seen, timeout_ms }, out);
         *self.asked.entry(session).or_default() += 1;
         Some(Ask::Revalidate(Revalidate { session, timeout_ms }))
     }
@@ -299,15 +346,15 @@ impl Clients {
             return;
         }
         let Some(timeout_ms) = self.local.touch(session) else { return };
-        self.admit(newcomer, Phase::Open, out);
+        self.admit(newcomer, SessionState::Open, out);
         let frame = reply::connected(session, timeout_ms, knows_read_only.then_some(self.read_only));
         out.push(Effect::Reply { client: id, frame });
     }
 
     // Local sessions, and reads without a leader.
 
-    /// Time passed: local sessions whose time is over end, and with them their connections. So does a connection that
-    /// its client left behind when it went to another member, and that says nothing any more.
+    /// Time passed: local sessions whose time is over end, and with them their connections. So does a
+    /// connection that its client left behind when it went to another member, and that says nothing any more.
     pub(crate) fn tick(&mut self, at: Duration, out: &mut Vec<Effect>) {
         self.watches.sweep();
         self.local.advance(at);
@@ -332,8 +379,9 @@ impl Clients {
         self.read_only = true;
     }
 
-    /// Takes a connection in. Another one of the same session at this member is closed for it, as in ZooKeeper.
-    fn admit(&mut self, newcomer: Newcomer, phase: Phase, out: &mut Vec<Effect>) {
+    /// Takes a connection in. Another one of the same session at this member is closed for it, as in
+    /// ZooKeeper.
+    fn admit(&mut self, newcomer: Newcomer, state: SessionState, out: &mut Vec<Effect>) {
         let Newcomer { id, session, who, last_zxid_seen: _, knows_read_only } = newcomer;
         if let Some(old) = self.by_session.insert(session, id) {
             self.clients.remove(&old);
@@ -342,13 +390,13 @@ impl Clients {
             out.push(Effect::CloseClient { client: old });
         }
         let queue = VecDeque::new();
-        let client = Client { session, knows_read_only, who, phase, queue, synced_early: 0 };
+        let client = Client { session, knows_read_only, who, state, queue, synced_early: 0 };
         self.clients.insert(id, client);
     }
 
-    /// The leader's word on a session that wants to go on here. An answer to an earlier connection's question does not let
-    /// this one in: the leader does not know of it yet, and what is asked through it would be done when the leader hears of
-    /// it, perhaps behind what the session did elsewhere meanwhile.
+    /// The leader's word on a session that wants to go on here. An answer to an earlier connection's question
+    /// does not let this one in: the leader does not know of it yet, and what is asked through it would be
+    /// done when the leader hears of it, perhaps behind what the session did elsewhere meanwhile.
     pub(crate) fn revalidated(
         &mut self,
         session: SessionId,
@@ -365,7 +413,7 @@ impl Clients {
         }
         let Some(&id) = self.by_session.get(&session) else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };
-        let Phase::Revalidating { last_zxid_seen, timeout_ms } = client.phase else { return };
+        let SessionState::Revalidating { last_zxid_seen, timeout_ms } = client.state else { return };
         if !valid {
             out.push(Effect::Reply { client: id, frame: reply::expired(client.knows_read_only) });
             self.close(id, out);
@@ -373,7 +421,7 @@ impl Clients {
             // It saw more than we have: it must not go back in time.
             self.close(id, out);
         } else {
-            client.phase = Phase::Open;
+            client.state = SessionState::Open;
             // The session keeps the time-out it was created with; the leader counts that one.
             let timeout_ms = tree.session(session).unwrap_or(timeout_ms);
             let frame = reply::connected(session, timeout_ms, client.knows_read_only.then_some(false));
@@ -381,14 +429,15 @@ impl Clients {
         }
     }
 
-    /// The session went on at another member. Its connection here may be that of a second process which shares the
-    /// session: closed at once it would come back and take the session away from the first, for ever. So it stays, as
-    /// at Apache ZooKeeper, until it asks to write. A write that waits is another matter. Perhaps it came to the leader
-    /// too late, and the transactions that follow are of somebody who may count the same xids.
+    /// The session went on at another member. Its connection here may be that of a second process which
+    /// shares the session: closed at once it would come back and take the session away from the first, for
+    /// ever. So it stays, as at Apache ZooKeeper, until it asks to write. A write that waits is another
+    /// matter. Perhaps it came to the leader too late, and the transactions that follow are of somebody who
+    /// may count the same xids.
     pub(crate) fn moved_away(&mut self, session: SessionId, tree: &Tree, out: &mut Vec<Effect>) {
         let Some(&id) = self.by_session.get(&session) else { return };
         let Some(client) = self.clients.get(&id) else { return };
-        if !matches!(client.phase, Phase::Open) {
+        if !matches!(client.state, SessionState::Open) {
             return;
         }
         match tree.session(session) {
@@ -408,7 +457,7 @@ impl Clients {
         out: &mut Vec<Effect>,
     ) -> Option<Ask> {
         let client = self.clients.get_mut(&id)?;
-        if !matches!(client.phase, Phase::Open) {
+        if !matches!(client.state, SessionState::Open) {
             // No client speaks before it knows its session.
             self.close(id, out);
             return None;
@@ -430,41 +479,24 @@ impl Clients {
         let session = client.session;
         let local = self.local.touch(session);
         let is_elsewhere = self.elsewhere.touch(session).is_some();
-        let forward = |op: OpCode, payload: Bytes, auth: Vec<Id>| {
-            let multi = (op == OpCode::Multi).then(|| payload.clone());
-            let request = ForwardedRequest { session, cxid: xid, op: op.code(), payload, auth };
-            (Pending::Write { xid, op, multi }, Some(Ask::Forward(request)))
-        };
         let (pending, ask) = match OpCode::from_code(op) {
             Some(op) if self.read_only && needs_a_leader(op) => {
                 (Pending::Answer { xid, error: ErrorCode::NotReadOnly }, None)
             }
-            Some(op) if is_write(op) && is_elsewhere => (Pending::Leave, None),
-            Some(op) if is_write(op) => match local {
-                None => forward(op, body, client.who.clone()),
-                Some(_) if !local::makes_ephemeral(op, &body) => {
-                    forward(op, body, client.who.iter().cloned().chain([local::mark()]).collect())
+            Some(op) if op.class() == OpClass::Write && is_elsewhere => (Pending::Leave, None),
+            Some(op) if op.class() == OpClass::Write => {
+                let write = Write { xid, op, body };
+                match local {
+                    None => write.forward(session, client.who.clone()),
+                    Some(timeout_ms) => {
+                        write.forward_for_local(client, timeout_ms, &mut self.local, self.upgrades)
+                    }
                 }
-                Some(_) if !self.upgrades => {
-                    (Pending::Answer { xid, error: ErrorCode::EphemeralOnLocalSession }, None)
-                }
-                Some(timeout_ms) => {
-                    // From here on it is the leader's to count.
-                    self.local.end(session);
-                    let multi = (op == OpCode::Multi).then(|| body.clone());
-                    let request = ForwardedRequest {
-                        session,
-                        cxid: xid,
-                        op: op.code(),
-                        payload: body,
-                        auth: client.who.clone(),
-                    };
-                    let upgrade = Ask::Upgrade(creation(session, timeout_ms), request);
-                    (Pending::Write { xid, op, multi }, Some(upgrade))
-                }
-            },
+            }
             Some(OpCode::CloseSession) if local.is_some() => (Pending::Close { xid }, None),
-            Some(op @ OpCode::CloseSession) => forward(op, Bytes::new(), Vec::new()),
+            Some(op @ OpCode::CloseSession) => {
+                Write { xid, op, body: Bytes::new() }.forward(session, Vec::new())
+            }
             Some(OpCode::Sync) => match SyncRequest::decode(&mut Reader::new(body)) {
                 Ok(SyncRequest { path }) => (Pending::Sync { xid, path, done: false }, Some(Ask::Sync(id))),
                 Err(_) => (Pending::Answer { xid, error: ErrorCode::MarshallingError }, None),
@@ -479,7 +511,7 @@ impl Clients {
                 }
                 (Pending::Answer { xid, error: ErrorCode::Ok }, None)
             }
-            Some(op) if is_local(op) => (Pending::Local { xid, op, body }, None),
+            Some(op) if op.class() == OpClass::Read => (Pending::Local { xid, op, body }, None),
             _ => (Pending::Answer { xid, error: ErrorCode::Unimplemented }, None),
         };
         client.queue.push_back(pending);
@@ -490,7 +522,7 @@ impl Clients {
     /// A client went on with its SASL exchange.
     pub(crate) fn proof(&mut self, id: ClientId, xid: i32, proof: Proof, tree: &Tree, out: &mut Vec<Effect>) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        if !matches!(client.phase, Phase::Open) || client.queue.len() >= MAX_QUEUE {
+        if !matches!(client.state, SessionState::Open) || client.queue.len() >= MAX_QUEUE {
             self.close(id, out);
             return;
         }
@@ -534,9 +566,9 @@ impl Clients {
     }
 
     /// A transaction is about to be applied. When it was asked for here, what its client asked before it is
-    /// answered first, so that no read sees the client's own later write. Syncs among it need not wait for the
-    /// leader's word any more: the transaction was proposed after they had reached the leader, and a quorum has
-    /// acknowledged it since, which is the proof that a round of PINGs would give.
+    /// answered first, so that no read sees the client's own later write. Syncs among it need not wait for
+    /// the leader's word any more: the transaction was proposed after they had reached the leader, and a
+    /// quorum has acknowledged it since, which is the proof that a round of PINGs would give.
     pub(crate) fn about_to_apply(&mut self, entry: &Entry, tree: &Tree, out: &mut Vec<Effect>) {
         let Some(&id) = self.by_session.get(&entry.header.session) else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };
@@ -568,8 +600,8 @@ impl Clients {
         let Some(&id) = self.by_session.get(&header.session) else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };
         if let Applied::SessionCreated { timeout_ms } = applied {
-            if matches!(client.phase, Phase::Creating) {
-                client.phase = Phase::Open;
+            if matches!(client.state, SessionState::Creating) {
+                client.state = SessionState::Open;
                 let read_only = client.knows_read_only.then_some(false);
                 let frame = reply::connected(header.session, *timeout_ms, read_only);
                 out.push(Effect::Reply { client: id, frame });
@@ -586,8 +618,8 @@ impl Clients {
             _ => None,
         };
         if asked_here.is_some() && is_moved(&entry.txn) {
-            // The session has gone on elsewhere, or has come from where it asked this with the same number. In both cases
-            // the fate of what it asked here is unknown.
+            // The session has gone on elsewhere, or has come from where it asked this with the same number.
+            // In both cases the fate of what it asked here is unknown.
             self.close(id, out);
             return;
         }
@@ -649,8 +681,8 @@ impl Clients {
         out.push(Effect::CloseClient { client: id });
     }
 
-    /// The member serves nobody any more: its clients go elsewhere, their sessions live on. Those that began only
-    /// because there was no leader end.
+    /// The member serves nobody any more: its clients go elsewhere, their sessions live on. Those that began
+    /// only because there was no leader end.
     pub(crate) fn close_all(&mut self, out: &mut Vec<Effect>) {
         if std::mem::take(&mut self.read_only) && !self.makes_local {
             self.local.clear();
@@ -664,26 +696,9 @@ impl Clients {
     }
 }
 
-/// True for what becomes a transaction.
-fn is_write(op: OpCode) -> bool {
-    matches!(
-        op,
-        OpCode::Create
-            | OpCode::Create2
-            | OpCode::CreateContainer
-            | OpCode::CreateTtl
-            | OpCode::Delete
-            | OpCode::SetData
-            | OpCode::SetAcl
-            | OpCode::Check
-            | OpCode::Multi
-            | OpCode::Reconfig
-    )
-}
-
 /// True for what a member without a leader refuses.
 fn needs_a_leader(op: OpCode) -> bool {
-    is_write(op) || matches!(op, OpCode::Sync | OpCode::Reconfig | OpCode::DeleteContainer)
+    matches!(op.class(), OpClass::Write | OpClass::Sync | OpClass::Internal)
 }
 
 /// The leader's refusal of what came through a member that the session had left.
@@ -691,8 +706,8 @@ fn is_moved(txn: &Txn) -> bool {
     matches!(txn, Txn::Error { code } if *code == ErrorCode::SessionMoved.code())
 }
 
-/// True when this transaction is what became of a request. Another handle of the session, at another member, may end the
-/// session with the number that a request here has.
+/// True when this transaction is what became of a request. Another handle of the session, at another member,
+/// may end the session with the number that a request here has.
 fn is_answered(pending: &Pending, entry: &Entry) -> bool {
     let ends = matches!(entry.txn, Txn::CloseSession { .. });
     match pending {

@@ -1,10 +1,10 @@
 //! What this member answers by itself: reads, and everything about watches and identities.
 //!
-//! Each is executed when its turn comes in its connection's queue, against the tree as it is then. A watch is left
-//! in the same breath as the read that asks for it, so that nothing comes in between.
+//! Each is executed when its turn comes in its connection's queue, against the tree as it is then. A watch is
+//! left in the same breath as the read that asks for it, so that nothing comes in between.
 //!
-//! A path is judged where something is written. Here a malformed one is that of a node which is not there, as in
-//! ZooKeeper, and the empty one is the root's.
+//! A path is judged where something is written. Here a malformed one is that of a node which is not there, as
+//! in ZooKeeper, and the empty one is the root's.
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -35,46 +35,9 @@ pub(super) struct Local<'a> {
     pub(super) watches: &'a mut Watches,
 }
 
-/// True for what [`Local::answer`] answers.
-pub(super) fn is_local(op: OpCode) -> bool {
-    match op {
-        OpCode::Exists
-        | OpCode::GetData
-        | OpCode::GetAcl
-        | OpCode::GetChildren
-        | OpCode::GetChildren2
-        | OpCode::MultiRead
-        | OpCode::GetEphemerals
-        | OpCode::GetAllChildrenNumber
-        | OpCode::WhoAmI
-        | OpCode::AddWatch
-        | OpCode::CheckWatches
-        | OpCode::RemoveWatches
-        | OpCode::SetWatches
-        | OpCode::SetWatches2 => true,
-        OpCode::Create
-        | OpCode::Delete
-        | OpCode::SetData
-        | OpCode::SetAcl
-        | OpCode::Sync
-        | OpCode::Ping
-        | OpCode::Check
-        | OpCode::Multi
-        | OpCode::Create2
-        | OpCode::Reconfig
-        | OpCode::CreateContainer
-        | OpCode::DeleteContainer
-        | OpCode::CreateTtl
-        | OpCode::Auth
-        | OpCode::Sasl
-        | OpCode::CreateSession
-        | OpCode::CloseSession
-        | OpCode::Error => false,
-    }
-}
-
 impl Local<'_> {
-    /// The reply. Events of watches that are restored go before it.
+    /// The reply to an operation of the class [`OpClass::Read`](node_wire::client::OpClass). Events of
+    /// watches that are restored go before it.
     pub(super) fn answer(&mut self, xid: i32, op: OpCode, body: &Bytes, out: &mut Vec<Effect>) -> Bytes {
         let refuse = |error| reply::plain(xid, self.tree.zxid(), error);
         let mut body = Reader::new(body.clone());
@@ -185,8 +148,8 @@ impl Local<'_> {
         reply::with_body(xid, self.tree.zxid(), 0, |w| WhoAmIResponse { clients }.encode(w))
     }
 
-    /// Each has a result of its own: one that is refused does not stop the others. What a short request may ask for
-    /// is bounded: it can name the same large node thousands of times.
+    /// Each has a result of its own: one that is refused does not stop the others. What a short request may
+    /// ask for is bounded: it can name the same large node thousands of times.
     fn multi_read(&self, xid: i32, body: &mut Reader) -> Answer {
         let MultiRequest { ops } = MultiRequest::decode(body).map_err(malformed)?;
         let mut room = self.max_results;

@@ -34,8 +34,8 @@ pub(super) fn with_body(xid: i32, zxid: Zxid, room: usize, body: impl FnOnce(&mu
     })
 }
 
-/// The answer to a connect request whose session stands. `read_only` is left out for a client that did not send it: one
-/// of the older form reads as many bytes as it knows, and takes the next frame to begin there.
+/// The answer to a connect request whose session stands. `read_only` is left out for a client that did not
+/// send it: one of the older form reads as many bytes as it knows, and takes the next frame to begin there.
 pub(super) fn connected(session: SessionId, timeout_ms: i32, read_only: Option<bool>) -> Bytes {
     let password = Bytes::copy_from_slice(&session_password(session));
     let response = ConnectResponse { protocol_version: 0, timeout_ms, session, password, read_only };
@@ -102,8 +102,8 @@ pub(super) fn event(kind: EventType, path: &ByteString) -> Bytes {
 
 /// The answer to a multi. It is no refusal as a whole: its results say what became of each part.
 ///
-/// Who asked for a create2 is answered with a Stat, as from ZooKeeper 3.8.2 on (ZOOKEEPER-4026), although its transaction
-/// is a create's: an earlier member reads no other within a multi.
+/// Who asked for a create2 is answered with a Stat, as from ZooKeeper 3.8.2 on (ZOOKEEPER-4026), although its
+/// transaction is a create's: an earlier member reads no other within a multi.
 fn several(xid: i32, zxid: Zxid, parts: &[(i32, Applied)], asked: Option<&Bytes>) -> Bytes {
     let is_create = |kind: i32| kind == OpCode::Create.code();
     let asked = asked

@@ -1,16 +1,18 @@
 //! Watches: who is told when a node changes.
 //!
 //! A watch belongs to a connection and goes with it; the client leaves it again when it comes back
-//! ([`OpCode::SetWatches`](node_wire::client::OpCode)). There are two places at each path, for data and for children,
-//! and in each a watch of three kinds: one that is told once, one that stays, and one that stays and reaches
-//! everything below. ZooKeeper keeps one kind for a place, so that a getData with a watch makes a persistent one
-//! forgetful there (ZOOKEEPER-4466); here they stand side by side, and a client is told of each event once.
+//! ([`OpCode::SetWatches`](node_wire::client::OpCode)). There are two places at each path, for data and for
+//! children, and in each a watch of three kinds: one that is told once, one that stays, and one that stays
+//! and reaches everything below. ZooKeeper keeps one kind for a place, so that a getData with a watch makes a
+//! persistent one forgetful there (ZOOKEEPER-4466); here they stand side by side, and a client is told of
+//! each event once.
 //!
-//! Events leave with the step that applies the transaction, in the connection's order. So a client sees an event
-//! before any reply that shows the change, its own write's included.
+//! Events leave with the step that applies the transaction, in the connection's order. So a client sees an
+//! event before any reply that shows the change, its own write's included.
 //!
-//! A connection may leave a million of them behind. To take those away at once would hold everybody else up for half a
-//! second, long enough for peers to give this member up: some go with the connection, the others tick by tick.
+//! A connection may leave a million of them behind. To take those away at once would hold everybody else up
+//! for half a second, long enough for peers to give this member up: some go with the connection, the others
+//! tick by tick.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -346,8 +348,9 @@ impl Watches {
         }
     }
 
-    /// Leaves a client's earlier watches again. What changed since is told at once, in place of the watch: it would
-    /// have been spent. Of persistent ones nothing is told, as in ZooKeeper: a client that keeps them reads again.
+    /// Leaves a client's earlier watches again. What changed since is told at once, in place of the watch: it
+    /// would have been spent. Of persistent ones nothing is told, as in ZooKeeper: a client that keeps them
+    /// reads again.
     pub(super) fn restore(&mut self, client: ClientId, earlier: Earlier, tree: &Tree, out: &mut Vec<Effect>) {
         let Earlier { seen, data, exist, children, persistent, recursive } = earlier;
         let mut restore = |path: &ByteString, place: Place, changed: Option<EventType>| match changed {

@@ -17,18 +17,21 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 /// For how long nothing has moved when a vote that leads to nothing goes to a worse candidate.
 pub(super) const STALEMATE: Duration = Duration::from_secs(1);
 
-/// [`STALEMATE`] for a better candidate, and how long a candidate is passed over for whom one decided in vain, where there is no other.
-/// Shorter than that: else that candidate would vote for us in the moment in which we vote for it.
+/// [`STALEMATE`] for a better candidate, and how long a candidate is passed over for whom one decided in
+/// vain, where there is no other. Shorter than that: else that candidate would vote for us in the moment in
+/// which we vote for it.
 pub(super) const FORGIVENESS: Duration = Duration::from_millis(500);
 
-/// For how long a member votes for itself without a quorum, and without a better vote in sight, before it gives way to
-/// each of the others for as long. Longer than [`STALEMATE`]: else it would be gone when the vote that it lacks comes.
+/// For how long a member votes for itself without a quorum, and without a better vote in sight, before it
+/// gives way to each of the others for as long. Longer than [`STALEMATE`]: else it would be gone when the
+/// vote that it lacks comes.
 pub(super) const PERSISTENCE: Duration = Duration::from_secs(2);
 
 impl<P: Protocol> Election<P> {
-    /// Who is in touch with no quorum can't win, and its candidacy keeps others from agreeing: it steps aside, and comes back
-    /// when it is in touch with one. Who is, with one that does not vote for it, steps aside later, and comes back when each of
-    /// the others had as much time. And who is no longer in touch with the candidate that it votes for takes its vote back.
+    /// Who is in touch with no quorum can't win, and its candidacy keeps others from agreeing: it steps
+    /// aside, and comes back when it is in touch with one. Who is, with one that does not vote for it, steps
+    /// aside later, and comes back when each of the others had as much time. And who is no longer in touch
+    /// with the candidate that it votes for takes its vote back.
     pub(super) fn stand_back_or_forth(&mut self, at: Duration, out: &mut Outbox) {
         if self.observes {
             return;
@@ -74,8 +77,9 @@ impl<P: Protocol> Election<P> {
         self.tell_all(at, out);
     }
 
-    /// It votes for itself, and has for a while in which nobody told of a better vote, and no quorum does. Of several that
-    /// are in this place the best thus moves first, and each of the others has its time from there.
+    /// It votes for itself, and has for a while in which nobody told of a better vote, and no quorum does. Of
+    /// several that are in this place the best thus moves first, and each of the others has its time from
+    /// there.
     fn has_stood_in_vain(&self, at: Duration) -> bool {
         let Some(lookup) = self.lookup.as_ref().filter(|lookup| lookup.proposal == lookup.candidacy) else {
             return false;
@@ -86,8 +90,9 @@ impl<P: Protocol> Election<P> {
         !self.is_agreed(lookup, &lookup.candidacy)
     }
 
-    /// Our candidate has no quorum, and somebody else lacks nothing but our vote. It gets it when all the votes that would
-    /// make that quorum have stood for a while, and ours as well: a vote that came a moment ago may be gone the next.
+    /// Our candidate has no quorum, and somebody else lacks nothing but our vote. It gets it when all the
+    /// votes that would make that quorum have stood for a while, and ours as well: a vote that came a moment
+    /// ago may be gone the next.
     pub(super) fn end_stalemate(&mut self, at: Duration, out: &mut Outbox) {
         let Some(lookup) = self.lookup.as_ref().filter(|lookup| at >= lookup.began + FORGIVENESS) else {
             return;
@@ -100,7 +105,8 @@ impl<P: Protocol> Election<P> {
         if self.observes || self.is_agreed(lookup, &lookup.proposal) {
             return;
         }
-        // Who stands back names a candidate as well, with a vote that is not that one's own: it would never lead by it.
+        // Who stands back names a candidate as well, with a vote that is not that one's own: it would never
+        // lead by it.
         let is_its_own = |vote: &Vote| match vote.leader == self.me {
             true => *vote == lookup.candidacy,
             false => lookup.ballots.get(&vote.leader) == Some(vote),

@@ -1,9 +1,9 @@
 //! Who takes part in an election, and what each candidate needs.
 //!
-//! Where the ensemble never changes that is one quorum. Where it may, a candidate needs a quorum of the membership that
-//! rules, and one of the membership that its own log proposes, if it proposes one: no more and no less than it will need
-//! to begin its epoch. Which that is, only its log says, so votes carry it. A voter counts for each candidate what that
-//! one needs, and not what its own log would make it need.
+//! Where the ensemble never changes that is one quorum. Where it may, a candidate needs a quorum of the
+//! membership that rules, and one of the membership that its own log proposes, if it proposes one: no more
+//! and no less than it will need to begin its epoch. Which that is, only its log says, so votes carry it. A
+//! voter counts for each candidate what that one needs, and not what its own log would make it need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,8 @@ pub(super) struct Electorate {
 }
 
 impl Electorate {
-    /// Of an ensemble that does not change, or that nothing is known of yet but what the member was started with.
+    /// Of an ensemble that does not change, or that nothing is known of yet but what the member was started
+    /// with.
     pub(super) fn fixed(me: ServerId, quorum: Quorum) -> Self {
         let voters = quorum.voters().collect();
         let active = quorum.clone();
@@ -85,8 +86,8 @@ impl Electorate {
         &self.own
     }
 
-    /// What a candidate needs. One that can't tell what its log proposes (a member of Apache ZooKeeper) is taken to have what
-    /// ours has.
+    /// What a candidate needs. One that can't tell what its log proposes (a member of Apache ZooKeeper) is
+    /// taken to have what ours has.
     pub(super) fn needs(&self, candidate: ServerId, tells: bool) -> &Quorum {
         match self.proposals.get(&candidate) {
             Some(proposal) => &proposal.needs,

@@ -14,12 +14,12 @@ pub(super) const RESEND_MIN: Duration = Duration::from_millis(60);
 /// A peer that looks is heard at least this often, and one that does not answers as often: see `RESEND_MAX`.
 const AUDIBLE: Duration = Duration::from_millis(2500);
 
-/// A Java member repeats its vote ever more rarely, down to once a minute. While its connection stands it is taken
-/// to be there for this long.
+/// A Java member repeats its vote ever more rarely, down to once a minute. While its connection stands it is
+/// taken to be there for this long.
 const APACHE_AUDIBLE: Duration = Duration::from_secs(65);
 
-/// For how long a peer must have been told our vote when it says that it does not hear us, for that to count: longer than news
-/// and the answer take.
+/// For how long a peer must have been told our vote when it says that it does not hear us, for that to count:
+/// longer than news and the answer take.
 pub(super) const DEAF: Duration = Duration::from_millis(500);
 
 /// A vote: for whom, and why.
@@ -78,8 +78,8 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// It says whether it hears us, or that it can't say, which is taken for yes. True if it should be told our vote soon: what
-    /// it says of us is as old as the news on their way to it.
+    /// It says whether it hears us, or that it can't say, which is taken for yes. True if it should be told
+    /// our vote soon: what it says of us is as old as the news on their way to it.
     pub(super) fn says(&mut self, hears_us: bool, at: Duration) -> bool {
         self.hearing = match self.hearing {
             _ if hears_us => Hearing::Yes,

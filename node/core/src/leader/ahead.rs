@@ -1,8 +1,9 @@
 //! The digest that goes with a proposal.
 //!
-//! Apache ZooKeeper's members compare the digest of their tree after each transaction with the one that the leader
-//! says, and report that they have come apart. So a leader with such members must know the tree as it will be when all
-//! that is proposed is applied. It keeps that tree: one that shares with the committed one whatever is not under way.
+//! Apache ZooKeeper's members compare the digest of their tree after each transaction with the one that the
+//! leader says, and report that they have come apart. So a leader with such members must know the tree as it
+//! will be when all that is proposed is applied. It keeps that tree: one that shares with the committed one
+//! whatever is not under way.
 //!
 //! Applying everything twice is not free, so a leader that has only members of ours leaves it.
 

@@ -1,22 +1,25 @@
-//! Broadcast: each write is proposed to every learner in zxid order and committed when a quorum has it on disk.
+//! Broadcast: each write is proposed to every learner in zxid order and committed when a quorum has it on
+//! disk.
 //!
-//! Proposals are pipelined: none waits for the one before it, and the leader's own write to disk is one of the
-//! acknowledgements. Logs are prefixes of one another within an epoch, so an acknowledgement of one zxid stands
-//! for all before it, and the commit index is the position that a quorum has reached.
+//! Proposals are pipelined: none waits for the one before it, and the leader's own write to disk is one of
+//! the acknowledgements. Logs are prefixes of one another within an epoch, so an acknowledgement of one zxid
+//! stands for all before it, and the commit index is the position that a quorum has reached.
 //!
-//! A follower of Apache ZooKeeper 3.8 falls over a COMMIT between NEWLEADER and UPTODATE (ZOOKEEPER-4394). It gets
-//! those behind UPTODATE. And it acknowledges proposals when they are on its disk: those of the history too, and those
-//! of the epoch perhaps before NEWLEADER (ZOOKEEPER-4685). Neither counts before its ACK of NEWLEADER.
+//! A follower of Apache ZooKeeper 3.8 falls over a COMMIT between NEWLEADER and UPTODATE (ZOOKEEPER-4394). It
+//! gets those behind UPTODATE. And it acknowledges proposals when they are on its disk: those of the history
+//! too, and those of the epoch perhaps before NEWLEADER (ZOOKEEPER-4685). Neither counts before its ACK of
+//! NEWLEADER.
 
 use node_wire::client::{ErrorCode, OpCode};
 use node_wire::ids::{ServerId, SessionId, Zxid};
 use node_wire::quorum::{Dialect, ForwardedRequest, PacketType, QuorumPacket};
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
-use super::{Leader, Phase, Progress, up_to_date};
+use super::{Leader, Progress, up_to_date};
 use crate::base::{Base, Leave, Then};
 use crate::io::{ConnId, Effect};
 use crate::local;
+use crate::phase::Phase;
 use crate::prep::Case;
 use crate::sessions::Owner;
 use crate::tree::Applied;
@@ -45,9 +48,10 @@ impl Leader {
         } else if request.op != OpCode::CloseSession.code()
             && self.sessions.owner(session).is_some_and(|known| known != owner)
         {
-            // Sent before the client moved. It must not take effect after what the client did since. A member of ours
-            // is told of the move and closes the connection; one of Apache ZooKeeper waits for a transaction, and takes
-            // this one for the reason to close. The end of a session may be asked through anybody, as there.
+            // Sent before the client moved. It must not take effect after what the client did since. A member
+            // of ours is told of the move and closes the connection; one of Apache ZooKeeper waits for a
+            // transaction, and takes this one for the reason to close. The end of a session may be asked
+            // through anybody, as there.
             if self.waits_for_refusals(owner) {
                 return self.refuse(base, &request, ErrorCode::SessionMoved);
             }
@@ -69,8 +73,8 @@ impl Leader {
         }
     }
 
-    /// True for a request of a session that another member alone may know. A member of ours says so. Of those of Apache
-    /// ZooKeeper every session is believed that did not begin here, as it does itself.
+    /// True for a request of a session that another member alone may know. A member of ours says so. Of those
+    /// of Apache ZooKeeper every session is believed that did not begin here, as it does itself.
     fn may_be_local<P: Protocol>(&self, base: &Base<P>, owner: Owner, request: &ForwardedRequest) -> bool {
         base.config.clients.local_sessions
             && match self.dialect(owner) {
@@ -112,7 +116,8 @@ impl Leader {
         self.log(base, request, zxid, (txn.kind(), txn))
     }
 
-    /// Proposes what becomes of a request. `local` says that its session may be one that another member alone knows.
+    /// Proposes what becomes of a request. `local` says that its session may be one that another member alone
+    /// knows.
     pub(super) fn propose<P: Protocol>(
         &mut self,
         base: &mut Base<P>,
@@ -209,7 +214,8 @@ impl Leader {
             .filter_map(|peer| Some((peer.server?, peer.acked)))
             .chain([(base.config.id, self.durable)])
             .collect();
-        // More than once where a membership is among what is committed: what is behind it needs the new one alone.
+        // More than once where a membership is among what is committed: what is behind it needs the new one
+        // alone.
         loop {
             let reached = base.zab.commits(Acknowledged {
                 proposed: self.last_proposed,
@@ -230,8 +236,8 @@ impl Leader {
         }
     }
 
-    /// Commits in order: tells the learners, applies, answers. Behind a membership that another one is to lead nothing
-    /// more is committed here.
+    /// Commits in order: tells the learners, applies, answers. Behind a membership that another one is to
+    /// lead nothing more is committed here.
     pub(super) fn apply_up_to<P: Protocol>(&mut self, base: &mut Base<P>, up_to: Zxid) -> Result<(), Leave> {
         loop {
             let before = base.ensemble.pending().map(|_| base.ensemble.active().servers.clone());
@@ -298,8 +304,9 @@ mod tests {
     use node_wire::snapshot::Image;
 
     use super::*;
-    use crate::Config;
+    use crate::config::Config;
     use crate::io::Now;
+    use crate::rules::ClientRules;
     use crate::zab::Zab;
 
     /// The leader of an ensemble of one, established, and its base.
@@ -315,7 +322,7 @@ mod tests {
             snap_count: 100_000.into(),
             session_timeouts_ms: None,
             journal_entries: crate::JOURNAL_ENTRIES,
-            clients: crate::ClientRules::default(),
+            clients: ClientRules::default(),
             last_counter: Zxid::LAST_COUNTER,
         };
         let image = Image::default();

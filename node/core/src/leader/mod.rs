@@ -1,19 +1,20 @@
 //! Leading: discovery, synchronization and broadcast as the leader sees them.
 //!
-//! 1. **Discovery.** A quorum, the leader included, tells the epoch it accepted last. The new epoch is one more
-//!    than the highest. Each promises it (ACKEPOCH, after its acceptedEpoch is durable) and says how far it is.
-//!    A leader that finds a member with a newer history gives up: the election was wrong.
+//! 1. **Discovery.** A quorum, the leader included, tells the epoch it accepted last. The new epoch is one
+//!    more than the highest. Each promises it (ACKEPOCH, after its acceptedEpoch is durable) and says how far
+//!    it is. A leader that finds a member with a newer history gives up: the election was wrong.
 //! 2. **Synchronization.** The leader's log becomes the history of the epoch. Each learner is brought to it
-//!    ([`sync`]) and told NEWLEADER. When a quorum has all of it on disk the epoch is *established*: the history
-//!    is committed, whatever happened to it before.
+//!    ([`sync`]) and told NEWLEADER. When a quorum has all of it on disk the epoch is *established*: the
+//!    history is committed, whatever happened to it before.
 //! 3. **Broadcast.** Proposals in zxid order, each committed when a quorum has it on disk ([`broadcast`]).
 //!
 //! The leader counts itself like any other voter: when its own disk says so, not before. It goes on proposing
 //! meanwhile. It gives up when no quorum has answered within the time-out, and when its counter runs out: the
 //! zxid's lower half must never roll over into the epoch.
 //!
-//! A member that accepted a higher epoch than ours, from a candidate that failed, can never join this epoch. In
-//! Apache ZooKeeper it stays out until the leader changes by chance; here the leader starts a new epoch for it.
+//! A member that accepted a higher epoch than ours, from a candidate that failed, can never join this epoch.
+//! In Apache ZooKeeper it stays out until the leader changes by chance; here the leader starts a new epoch
+//! for it.
 
 mod ahead;
 mod broadcast;
@@ -35,7 +36,7 @@ use node_wire::quorum::{
 
 use crate::base::{Base, Leave, Then};
 use crate::io::{ConnId, Effect, Event};
-use crate::look::LearnerView;
+use crate::phase::Phase;
 use crate::prep::Outstanding;
 use crate::sessions::{Owner, SessionTracker};
 use crate::silence::Silence;
@@ -44,15 +45,9 @@ use crate::zab::Protocol;
 
 use rounds::SyncRounds;
 
-/// The first zxid of the last epoch that the wire can carry: behind an epoch that somebody accepted there has to be another.
+/// The first zxid of the last epoch that the wire can carry: behind an epoch that somebody accepted there has
+/// to be another.
 const LAST_EPOCH: i64 = (i32::MAX as i64) << 32;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Phase {
-    Discovery,
-    Synchronization,
-    Broadcast,
-}
 
 /// How far a learner is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -95,9 +90,23 @@ struct Peer {
     patient_until: Duration,
 }
 
+/// A learner as its leader sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LearnerView {
+    /// Who it is, once it said so.
+    pub server: Option<ServerId>,
+    /// It has no vote.
+    pub observes: bool,
+    /// It holds the epoch's history.
+    pub synchronized: bool,
+    /// What it has on disk.
+    pub acked: Zxid,
+}
+
 /// A member that leads.
 #[derive(Clone, Debug)]
 pub(crate) struct Leader {
+    /// Discovery or later: who leads was elected.
     phase: Phase,
     /// How the slowest of the voters speaks: how long to wait for them.
     slowest: Dialect,
@@ -156,12 +165,8 @@ impl Leader {
         self.phase == Phase::Broadcast
     }
 
-    pub(crate) fn zab_phase(&self) -> crate::Phase {
-        match self.phase {
-            Phase::Discovery => crate::Phase::Discovery,
-            Phase::Synchronization => crate::Phase::Synchronization,
-            Phase::Broadcast => crate::Phase::Broadcast,
-        }
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
     }
 
     pub(crate) fn synced_followers(&self) -> usize {
@@ -252,7 +257,9 @@ impl Leader {
             Phase::Synchronization if base.awake >= self.deadline => {
                 return Err(Leave::because("no quorum took over the history in time"));
             }
-            Phase::Discovery | Phase::Synchronization | Phase::Broadcast => self.quorum_holds(base)?,
+            Phase::Election | Phase::Discovery | Phase::Synchronization | Phase::Broadcast => {
+                self.quorum_holds(base)?;
+            }
         }
         if self.phase != Phase::Discovery && base.awake >= self.next_ping {
             self.next_ping = base.awake + base.config.ping_interval();
@@ -270,15 +277,16 @@ impl Leader {
     /// As [`Self::check_quorum`], once there is a quorum to lose.
     pub(crate) fn quorum_holds<P: Protocol>(&self, base: &Base<P>) -> Result<(), Leave> {
         match self.phase {
-            Phase::Discovery => Ok(()),
+            Phase::Election | Phase::Discovery => Ok(()),
             Phase::Synchronization | Phase::Broadcast => self.check_quorum(base),
         }
     }
 
     /// A leader without a quorum behind it abdicates, and its clients go to where one is.
     ///
-    /// While a membership is proposed, who came as an observer and is to vote is none of those behind it: it is told of no
-    /// proposal, and would never acknowledge this one. If its vote is needed it gives that in the next election.
+    /// While a membership is proposed, who came as an observer and is to vote is none of those behind it: it
+    /// is told of no proposal, and would never acknowledge this one. If its vote is needed it gives that in
+    /// the next election.
     fn check_quorum<P: Protocol>(&self, base: &Base<P>) -> Result<(), Leave> {
         if !base.zab.abdicates() {
             return Ok(());
@@ -296,7 +304,8 @@ impl Leader {
     fn ping<P: Protocol>(&self, base: &mut Base<P>) {
         let round = self.rounds.current();
         for (conn, peer) in &self.peers {
-            // Not before it expects one: a Java learner takes the first packet after ACKEPOCH for DIFF or SNAP.
+            // Not before it expects one: a Java learner takes the first packet after ACKEPOCH for DIFF or
+            // SNAP.
             if matches!(peer.progress, Progress::Synchronizing | Progress::Synchronized) {
                 base.out.push(Effect::Send {
                     conn: *conn,
@@ -355,7 +364,8 @@ impl Leader {
         let observes = packet.kind == PacketType::ObserverInfo;
         let belongs = |server: ServerId| base.ensemble.welcomes(server, observes, &base.quorum, &base.config);
         let (server, dialect) = match info {
-            // Epochs are signed on the wire; a negative one would be beyond all others here, and beyond the last there is none.
+            // Epochs are signed on the wire; a negative one would be beyond all others here, and beyond the
+            // last there is none.
             Ok(info) if (0..LAST_EPOCH).contains(&packet.zxid) && belongs(info.server) => {
                 (info.server, info.dialect)
             }
@@ -389,8 +399,8 @@ impl Leader {
         }
         base.highest_told = base.highest_told.max(accepted);
         match self.epoch {
-            // Whether it votes makes no difference: it promised to follow nobody below that, and would come again for ever. An
-            // observer of ours is not bound by what it promised.
+            // Whether it votes makes no difference: it promised to follow nobody below that, and would come
+            // again for ever. An observer of ours is not bound by what it promised.
             Some(epoch) if accepted > epoch && (!observes || dialect == Dialect::Apache) => {
                 Err(Leave::because(format!(
                     "member {server} accepted epoch {accepted}, beyond our epoch {epoch}"
@@ -458,14 +468,14 @@ impl Leader {
             peer.promised = counts.is_some();
         }
         match self.phase {
-            Phase::Discovery => self.check_promises(base),
+            Phase::Election | Phase::Discovery => self.check_promises(base),
             Phase::Synchronization | Phase::Broadcast => self.synchronize(base, conn),
         }
         self.check_hope(base)
     }
 
-    /// Members that had promised this epoch before, to an attempt that failed, can't promise it again. When too few
-    /// are left the leader starts over with the next epoch at once, rather than sit out its deadline.
+    /// Members that had promised this epoch before, to an attempt that failed, can't promise it again. When
+    /// too few are left the leader starts over with the next epoch at once, rather than sit out its deadline.
     fn check_hope<P: Protocol>(&self, base: &Base<P>) -> Result<(), Leave> {
         if self.phase != Phase::Discovery {
             return Ok(());

@@ -1,11 +1,12 @@
 //! Nodes that go by themselves: containers whose children are gone, and nodes whose time to live is over.
 //!
-//! The leader looks for them now and then and proposes to delete each, as it would for a client. A container that
-//! never had a child is left alone: its maker is about to create one. What is judged here is what is applied, so the
-//! proposal is judged again when it is made (see [`crate::prep`]).
+//! The leader looks for them now and then and proposes to delete each, as it would for a client. A container
+//! that never had a child is left alone: its maker is about to create one. What is judged here is what is
+//! applied, so the proposal is judged again when it is made (see [`crate::prep`]).
 //!
 //! A time to live counts from the last change of the node's data, on the wall clock, because that is what the
-//! transaction was stamped with: every leader reads the same stamp. A clock that is set forward ends lives early.
+//! transaction was stamped with: every leader reads the same stamp. A clock that is set forward ends lives
+//! early.
 
 use bytestring::ByteString;
 use node_wire::ephemeral::EphemeralType;

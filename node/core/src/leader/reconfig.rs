@@ -1,15 +1,16 @@
-//! Changing the ensemble while it serves: what the leader does with the request `reconfig`, and when it hands over.
+//! Changing the ensemble while it serves: what the leader does with the request `reconfig`, and when it hands
+//! over.
 //!
-//! The request says who joins and who leaves, or who shall be in. The leader makes the new membership of it and refuses
-//! what can't be: another change that is under way, a version that is not the current one, too few voters, a port that
-//! two would share, and a membership of which no quorum follows it already. Newcomers therefore follow first, without a
-//! vote. What is left is a transaction like any other (type 16: the new text of `/zookeeper/config`, with its own zxid
-//! as its version) that needs a quorum of both memberships, and so does all that is proposed behind it until it is
-//! committed ([`crate::ensemble`]).
+//! The request says who joins and who leaves, or who shall be in. The leader makes the new membership of it
+//! and refuses what can't be: another change that is under way, a version that is not the current one, too
+//! few voters, a port that two would share, and a membership of which no quorum follows it already. Newcomers
+//! therefore follow first, without a vote. What is left is a transaction like any other (type 16: the new
+//! text of `/zookeeper/config`, with its own zxid as its version) that needs a quorum of both memberships,
+//! and so does all that is proposed behind it until it is committed ([`crate::ensemble`]).
 //!
-//! Its commit is told as COMMITANDACTIVATE with the number of who leads from then on: this leader, if it votes in the
-//! new membership at the same address; else the voter of the new membership that has most of the log. All go to that
-//! one without an election. If it is gone meanwhile, they elect.
+//! Its commit is told as COMMITANDACTIVATE with the number of who leads from then on: this leader, if it
+//! votes in the new membership at the same address; else the voter of the new membership that has most of the
+//! log. All go to that one without an election. If it is gone meanwhile, they elect.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +22,10 @@ use node_wire::membership::{Membership, ServerLine, server_id};
 use node_wire::quorum::{Dialect, ForwardedRequest, PacketType, QuorumPacket};
 use node_wire::txn::Entry;
 
-use super::{Leader, Phase, Progress};
-use crate::Reconfiguration;
+use super::{Leader, Progress};
 use crate::base::{Base, Leave};
 use crate::io::{ConnId, Effect};
+use crate::rules::Reconfiguration;
 use crate::zab::Protocol;
 
 impl Leader {
@@ -74,8 +75,8 @@ impl Leader {
         Ok(membership)
     }
 
-    /// Ports between members stay where they are for as long as a process lives. One that is away may come back at
-    /// others; of one that is here that can't be said.
+    /// Ports between members stay where they are for as long as a process lives. One that is away may come
+    /// back at others; of one that is here that can't be said.
     fn moves_somebody_alive<P: Protocol>(&self, base: &Base<P>, membership: &Membership) -> bool {
         let here = self.peers.values().filter_map(|peer| peer.server).chain([base.config.id]);
         let active = &base.ensemble.active().servers;
@@ -95,14 +96,12 @@ impl Leader {
         synced.len() > voters.len() / 2
     }
 
-    /// What NEWLEADER says of the ensemble: the membership that rules once the epoch stands. The first one gets its
-    /// version here.
+    /// What NEWLEADER says of the ensemble: the membership that rules once the epoch stands. The first one
+    /// gets its version here.
     pub(super) fn offer<P: Protocol>(&self, base: &Base<P>) -> Option<Membership> {
         let epoch = self.epoch.filter(|_| base.ensemble.changes)?;
-        let mut membership = match self.phase {
-            Phase::Discovery | Phase::Synchronization => base.ensemble.latest().clone(),
-            Phase::Broadcast => base.ensemble.active().clone(),
-        };
+        let rules = if self.established() { base.ensemble.active() } else { base.ensemble.latest() };
+        let mut membership = rules.clone();
         if membership.version == Zxid::ZERO {
             membership.version = Zxid::new(epoch, 0);
         }
@@ -187,8 +186,8 @@ impl Leader {
 
     /// How far everything is committed, given how far each voter is.
     ///
-    /// What was proposed before a membership that is pending needs a quorum of the old one alone, the membership itself
-    /// and what is behind it one of both.
+    /// What was proposed before a membership that is pending needs a quorum of the old one alone, the
+    /// membership itself and what is behind it one of both.
     pub(super) fn commit_index<P: Protocol>(&self, base: &Base<P>, positions: &[(ServerId, Zxid)]) -> Zxid {
         let quorum = &base.quorum;
         let Some(pending) = base.ensemble.pending() else { return quorum.reached_zxid(positions) };

@@ -1,22 +1,24 @@
 //! What the leader answers without a transaction, and what it must wait for first.
 //!
 //! **Sync.** A leader that was paused or cut off may be deposed without knowing it. So a sync is a quorum
-//! operation: on its arrival the leader notes its commit index and begins a round of PINGs that carry the round's
-//! number in their zxid field, which learners echo. When a quorum has answered a PING that was sent after the
-//! sync arrived, no later epoch was established before it arrived: a member of that quorum would have had to
-//! leave our epoch for it, and would not have answered on this connection any more. The answer then goes out
-//! behind the COMMITs up to the index. Syncs that arrive while a round is under way share the next one. (In
-//! Apache ZooKeeper sync asks nobody, so that sync-then-read is not linearizable there: ZOOKEEPER-1675.)
+//! operation: on its arrival the leader notes its commit index and begins a round of PINGs that carry the
+//! round's number in their zxid field, which learners echo. When a quorum has answered a PING that was sent
+//! after the sync arrived, no later epoch was established before it arrived: a member of that quorum would
+//! have had to leave our epoch for it, and would not have answered on this connection any more. The answer
+//! then goes out behind the COMMITs up to the index. Syncs that arrive while a round is under way share the
+//! next one. (In Apache ZooKeeper sync asks nobody, so that sync-then-read is not linearizable there:
+//! ZOOKEEPER-1675.)
 //!
-//! **A sync that a Java follower forwards** is answered as its own leaders do: behind the COMMIT of all that was proposed
-//! when it came, and before any other. Such a follower keeps one queue of what it forwarded, writes and syncs alike, and
-//! takes what comes back for the head of it. A SYNC behind a later COMMIT, as a round would send it, matches nothing:
-//! the sync stays at the head, and no client of that follower is answered again.
+//! **A sync that a Java follower forwards** is answered as its own leaders do: behind the COMMIT of all that
+//! was proposed when it came, and before any other. Such a follower keeps one queue of what it forwarded,
+//! writes and syncs alike, and takes what comes back for the head of it. A SYNC behind a later COMMIT, as a
+//! round would send it, matches nothing: the sync stays at the head, and no client of that follower is
+//! answered again.
 //!
-//! **Revalidation.** A session that moves must find at its new member everything that it proposed through the old
-//! one, and nothing of it may follow later. So the answer waits until all that is proposed is committed. That a
-//! session is not known is said behind a round of PINGs only: it may have begun in an epoch that deposed this
-//! leader, and a client that is told so gives up its session and all that hangs on it.
+//! **Revalidation.** A session that moves must find at its new member everything that it proposed through the
+//! old one, and nothing of it may follow later. So the answer waits until all that is proposed is committed.
+//! That a session is not known is said behind a round of PINGs only: it may have begun in an epoch that
+//! deposed this leader, and a client that is told so gives up its session and all that hangs on it.
 
 use std::collections::VecDeque;
 
@@ -100,7 +102,8 @@ impl Leader {
         self.last_proposed > base.journal.applied() && self.last_proposed.counter() > 0
     }
 
-    /// The COMMIT of a zxid went out, and nothing behind it yet: the syncs of Java followers that have their place here.
+    /// The COMMIT of a zxid went out, and nothing behind it yet: the syncs of Java followers that have their
+    /// place here.
     pub(super) fn answer_in_order<P: Protocol>(&mut self, base: &mut Base<P>, committed: Zxid) {
         while let Some(&(zxid, conn)) = self.rounds.in_order.front()
             && zxid <= committed
@@ -152,7 +155,8 @@ impl Leader {
         if !base.quorum.reached(answered.chain([base.config.id])) {
             return;
         }
-        // The COMMITs up to the index that the round began with left before this: they are sent when committed.
+        // The COMMITs up to the index that the round began with left before this: they are sent when
+        // committed.
         for waiter in std::mem::take(&mut self.rounds.running) {
             answer(base, waiter);
         }
@@ -202,8 +206,9 @@ impl Leader {
         }
     }
 
-    /// Tells who had a session that it is elsewhere. A learner whose connection is gone has closed its clients with it. A
-    /// Java member knows no such word, and takes it for the answer to a question of its own: that the session is over.
+    /// Tells who had a session that it is elsewhere. A learner whose connection is gone has closed its
+    /// clients with it. A Java member knows no such word, and takes it for the answer to a question of its
+    /// own: that the session is over.
     fn tell_moved<P: Protocol>(&self, base: &mut Base<P>, before: Owner, session: SessionId) {
         match before {
             Owner::Local => base.clients.moved_away(session, &base.tree, &mut base.out),

@@ -3,15 +3,17 @@
 //! The learner says its last zxid `p`; the leader's journal runs from `base` (a committed zxid) to `last`.
 //!
 //! - `p` is in the journal, or is `base`: DIFF, the entries after it.
-//! - `p` lies at or after `base` but is not in the journal: TRUNC to the journal's last entry before `p`, then as
-//!   above. The learner has that entry `q`. For an entry of epoch e is only logged after e was established, and
-//!   then every later leader's history contains the one that e began with. If `q` is of the same epoch as `p`,
-//!   both logs hold that epoch's proposals in order and without gaps up to `q`. If it is of an older one, it is
-//!   part of the history that `p`'s epoch began with, which the learner took over whole.
-//! - `p` is the beginning of an epoch, which is no transaction: a Java member says so when it took over a snapshot
-//!   while nothing had been written in that epoch. It has what the epoch began with: DIFF, the entries after it.
-//! - `p` lies before `base`: SNAP, the tree and the entries behind it. Nothing in the learner's log is then after
-//!   the tree's zxid, so that the tree may replace all of it.
+//! - `p` lies at or after `base` but is not in the journal: TRUNC to the journal's last entry before `p`,
+//!   then as above. The learner has that entry `q`. For an entry of epoch e is only logged after e was
+//!   established, and then every later leader's history contains the one that e began with. If `q` is of the
+//!   same epoch as `p`, both logs hold that epoch's proposals in order and without gaps up to `q`. If it is
+//!   of an older one, it is part of the history that `p`'s epoch began with, which the learner took over
+//!   whole.
+//! - `p` is the beginning of an epoch, which is no transaction: a Java member says so when it took over a
+//!   snapshot while nothing had been written in that epoch. It has what the epoch began with: DIFF, the
+//!   entries after it.
+//! - `p` lies before `base`: SNAP, the tree and the entries behind it. Nothing in the learner's log is then
+//!   after the tree's zxid, so that the tree may replace all of it.
 
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::quorum::{PacketType, QuorumPacket};

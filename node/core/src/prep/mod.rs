@@ -1,13 +1,13 @@
 //! From a request to a transaction: the leader judges each write against the state that will stand when its
 //! turn comes, that is the tree and everything proposed before it.
 //!
-//! What is proposed and not yet applied is kept here as one record for each changed path (ZooKeeper calls them
-//! outstanding changes). Creates get their sequential number, setData its new version, and a refusal becomes a
-//! transaction of its own: it too was judged against proposals that may yet be lost, so it takes its place in
-//! the order. Told early, a failed compare-and-set would not be linearizable.
+//! What is proposed and not yet applied is kept here as one record for each changed path (ZooKeeper calls
+//! them outstanding changes). Creates get their sequential number, setData its new version, and a refusal
+//! becomes a transaction of its own: it too was judged against proposals that may yet be lost, so it takes
+//! its place in the order. Told early, a failed compare-and-set would not be linearizable.
 //!
-//! The operations of a multi are judged one by one, each against those before it. When one is refused the records
-//! of the others are taken back, and the transaction says which one it was.
+//! The operations of a multi are judged one by one, each against those before it. When one is refused the
+//! records of the others are taken back, and the transaction says which one it was.
 
 mod nodes;
 
@@ -24,9 +24,9 @@ use node_wire::membership::Membership;
 use node_wire::quorum::ForwardedRequest;
 use node_wire::txn::Txn;
 
-use crate::ClientRules;
 use crate::access::permits;
 use crate::ensemble::CONFIG_NODE;
+use crate::rules::ClientRules;
 use crate::tree::{SharedAcl, Tree, parent_of};
 use crate::zab::Protocol;
 
@@ -234,7 +234,8 @@ impl Outstanding {
         Txn::Multi { txns }
     }
 
-    /// The ensemble becomes another. Whether it can is the leader's judgement; here is whether the client may.
+    /// The ensemble becomes another. Whether it can is the leader's judgement; here is whether the client
+    /// may.
     fn reconfig<P: Protocol>(&mut self, case: Case<'_, P>) -> Result<Txn, ErrorCode> {
         /// ZooKeeper gives the node no other, however often it changes.
         const VERSION: i32 = -1;
@@ -264,8 +265,8 @@ impl Outstanding {
             }
         }
         self.closing_sessions.insert(session, case.zxid);
-        // Whoever applies it deletes everything that is the session's. The list is for members that come later and
-        // find some of it gone; as much of it as a transaction can hold has to do.
+        // Whoever applies it deletes everything that is the session's. The list is for members that come
+        // later and find some of it gone; as much of it as a transaction can hold has to do.
         let mut room = case.rules.max_parts();
         let paths = paths.into_iter().take_while(|path| match room.checked_sub(4 + path.len()) {
             Some(left) => {

@@ -1,5 +1,5 @@
-//! Requests that change one node, in the order in which ZooKeeper looks for what is wrong with them: clients know
-//! which error wins.
+//! Requests that change one node, in the order in which ZooKeeper looks for what is wrong with them: clients
+//! know which error wins.
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -133,8 +133,8 @@ impl Outstanding {
         Ok(Txn::Delete { path })
     }
 
-    /// The leader's own: of a container whose children are gone, or of a node whose time is over. Somebody may have
-    /// been quicker, with a child or with another node of this name.
+    /// The leader's own: of a container whose children are gone, or of a node whose time is over. Somebody
+    /// may have been quicker, with a child or with another node of this name.
     pub(super) fn delete_container<P: Protocol>(
         &mut self,
         case: Case<'_, P>,
@@ -224,7 +224,8 @@ impl Outstanding {
     }
 }
 
-/// The owner of a node to be. The operation decides what the transaction will be, the flags what it must not be.
+/// The owner of a node to be. The operation decides what the transaction will be, the flags what it must not
+/// be.
 fn owner<P: Protocol>(
     case: Case<'_, P>,
     op: OpCode,

@@ -1,4 +1,5 @@
-//! Transactions as Apache ZooKeeper 3.8.0 wrote them into its log for the same requests, without their digests.
+//! Transactions as Apache ZooKeeper 3.8.0 wrote them into its log for the same requests, without their
+//! digests.
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -13,7 +14,7 @@ use node_wire::quorum::ForwardedRequest;
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
 use super::{Case, Outstanding};
-use crate::ClientRules;
+use crate::rules::ClientRules;
 use crate::tree::{Applied, Tree};
 use crate::zab::Zab;
 

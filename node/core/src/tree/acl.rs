@@ -1,7 +1,7 @@
 //! The ACL cache: znodes name their access-control list by a number, as in ZooKeeper's snapshots.
 //!
-//! Lists are counted, and go with the last znode that names them: otherwise whoever sets many different ones would
-//! fill every member's memory for ever. What a list permits is `access`'s business.
+//! Lists are counted, and go with the last znode that names them: otherwise whoever sets many different ones
+//! would fill every member's memory for ever. What a list permits is `access`'s business.
 
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ impl Default for AclCache {
 }
 
 impl AclCache {
-    /// The number of a list for one more znode, new if no znode has the list. Numbers follow from the order of
-    /// transactions alone, so that all members give the same ones.
+    /// The number of a list for one more znode, new if no znode has the list. Numbers follow from the order
+    /// of transactions alone, so that all members give the same ones.
     pub fn intern(&mut self, acl: &[Acl]) -> i64 {
         if acl == self.open.as_slice() {
             return OPEN_ACL;

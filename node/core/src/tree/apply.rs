@@ -125,8 +125,8 @@ impl Tree {
         }
     }
 
-    /// All of them or none. Of those that were refused together the leader wrote down the one that was the reason
-    /// and those behind it; those before it stand there as they would have been, and are not done.
+    /// All of them or none. Of those that were refused together the leader wrote down the one that was the
+    /// reason and those behind it; those before it stand there as they would have been, and are not done.
     fn apply_several(&mut self, header: &TxnHeader, txns: &[(i32, Bytes)], seen: &mut Vec<Seen>) -> Applied {
         let error = OpCode::Error.code();
         let refused = txns.iter().position(|(kind, _)| *kind == error);

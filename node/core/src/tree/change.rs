@@ -1,8 +1,8 @@
 //! The few ways in which a transaction changes the tree.
 //!
-//! Each keeps what follows from the nodes true: the digest, the sizes, who goes with which session, which nodes the
-//! leader must look after, the lists that are in use, the quotas. And each notes what watches may see, in the order
-//! in which ZooKeeper tells it: the node itself before its parent.
+//! Each keeps what follows from the nodes true: the digest, the sizes, who goes with which session, which
+//! nodes the leader must look after, the lists that are in use, the quotas. And each notes what watches may
+//! see, in the order in which ZooKeeper tells it: the node itself before its parent.
 
 use std::sync::Arc;
 
@@ -149,7 +149,8 @@ impl Tree {
         self.change(path, |node| node.data = Some(data));
     }
 
-    /// Says since when the data of `/zookeeper/config` are what they are. ZooKeeper gives that node no version.
+    /// Says since when the data of `/zookeeper/config` are what they are. ZooKeeper gives that node no
+    /// version.
     pub(super) fn stamp(&mut self, path: &str, since: Zxid) {
         self.change(path, |node| {
             node.stat.mzxid = since;

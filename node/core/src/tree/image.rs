@@ -56,8 +56,9 @@ impl Tree {
         }
     }
 
-    /// The tree that a snapshot holds: its nodes, as they are written there. What they tell together is yet to be found:
-    /// [`Self::find_owners`], [`Self::find_quotas`]. A snapshot without nodes is that of a new member.
+    /// The tree that a snapshot holds: its nodes, as they are written there. What they tell together is yet
+    /// to be found: [`Self::find_owners`], [`Self::find_quotas`]. A snapshot without nodes is that of a new
+    /// member.
     pub fn of_nodes(image: &Image) -> Self {
         if image.nodes.is_empty() {
             return Self::default();

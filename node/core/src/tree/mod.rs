@@ -1,13 +1,14 @@
 //! The tree of znodes: the state that committed transactions build.
 //!
-//! Only committed transactions are ever applied here. What a leader has proposed but not yet committed is kept
-//! apart (`prep`), and what a member has logged without knowing its fate stays in its
-//! `Journal`: Apache ZooKeeper keeps both in the tree and has to undo them when a
-//! new leader decides otherwise (ZOOKEEPER-2845).
+//! Only committed transactions are ever applied here. What a leader has proposed but not yet committed is
+//! kept apart (`prep`), and what a member has logged without knowing its fate stays in its `Journal`: Apache
+//! ZooKeeper keeps both in the tree and has to undo them when a new leader decides otherwise
+//! (ZOOKEEPER-2845).
 //!
-//! The maps are persistent (they share structure), so a snapshot is a clone that costs nothing, is exactly the
-//! state at one zxid, and can be written in the background. ZooKeeper's snapshots are fuzzy: they are taken
-//! while the tree changes, and every transaction must therefore be fit to be applied twice. Here none has to.
+//! The maps are persistent (they share structure), so a snapshot is a clone that costs nothing, is exactly
+//! the state at one zxid, and can be written in the background. ZooKeeper's snapshots are fuzzy: they are
+//! taken while the tree changes, and every transaction must therefore be fit to be applied twice. Here none
+//! has to.
 //!
 //! `apply` never fails: a transaction was judged when it was proposed, and its effect follows from it alone.
 //! A transaction that does not fit (only a foreign leader could send one) changes nothing and is reported as
@@ -86,8 +87,8 @@ impl TreeSnapshot {
         self.0.zxid
     }
 
-    /// As the snapshot formats write it, without making another tree. Whoever walks through it should be a background
-    /// thread.
+    /// As the snapshot formats write it, without making another tree. Whoever walks through it should be a
+    /// background thread.
     pub fn contents(&self) -> Contents<'_> {
         self.0.contents()
     }
@@ -180,8 +181,8 @@ impl Tree {
         self.node(path).into_iter().chain(self.nodes_below(path).map(|(_, node)| node))
     }
 
-    /// Shows who is in the ensemble, as this member's configuration says, if it says it. No transaction does: a
-    /// member that starts knows its configuration before it knows a leader.
+    /// Shows who is in the ensemble, as this member's configuration says, if it says it. No transaction does:
+    /// a member that starts knows its configuration before it knows a leader.
     pub(crate) fn show_membership(&mut self, membership: &ByteString) {
         const CONFIG: &str = "/zookeeper/config";
         if !self.nodes.contains_key(CONFIG) {
@@ -191,8 +192,8 @@ impl Tree {
         }
         if !membership.is_empty() {
             self.set_silently(CONFIG, membership.as_bytes().clone());
-            // As if a reconfiguration had set it: clients name the mzxid that they read as the version from which theirs
-            // goes on.
+            // As if a reconfiguration had set it: clients name the mzxid that they read as the version from
+            // which theirs goes on.
             let since = Membership::from_bytes(membership.as_bytes()).map_or(Zxid(0), |shown| shown.version);
             self.stamp(CONFIG, since);
         }

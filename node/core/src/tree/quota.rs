@@ -1,13 +1,13 @@
 //! Quotas: how much may be below a path, and how much there is.
 //!
 //! The limits of `/a` are the data of `/zookeeper/quota/a/zookeeper_limits`, and what is there is kept in its
-//! neighbour `zookeeper_stats`, by every member for itself and by no transaction: both are znodes that clients
-//! read, and nothing below `/zookeeper` counts for the digest. The nearest path with limits counts a znode, the
-//! others do not. A limit is a wish (`count`, `bytes`) or a wall (`countHardLimit`, `byteHardLimit`), and walls
-//! stand only where the configuration enforces them.
+//! neighbour `zookeeper_stats`, by every member for itself and by no transaction: both are znodes that
+//! clients read, and nothing below `/zookeeper` counts for the digest. The nearest path with limits counts a
+//! znode, the others do not. A limit is a wish (`count`, `bytes`) or a wall (`countHardLimit`,
+//! `byteHardLimit`), and walls stand only where the configuration enforces them.
 //!
-//! The text of both is `count=4,bytes=50=;byteHardLimit=100`: the stray `=` keeps readers of ZooKeeper 3.4, which
-//! know two fields, from stumbling over the others.
+//! The text of both is `count=4,bytes=50=;byteHardLimit=100`: the stray `=` keeps readers of ZooKeeper 3.4,
+//! which know two fields, from stumbling over the others.
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -25,7 +25,8 @@ const BYTES: &str = "bytes";
 const COUNT_HARD: &str = "countHardLimit";
 const BYTES_HARD: &str = "byteHardLimit";
 
-/// All that is read. What else clients write there is not kept: it would be read again with every change below.
+/// All that is read. What else clients write there is not kept: it would be read again with every change
+/// below.
 const NAMES: [&str; 4] = [COUNT, BYTES, COUNT_HARD, BYTES_HARD];
 
 /// Named numbers, -1 where there is none.

@@ -48,8 +48,8 @@ pub(crate) fn parent_of(path: &str) -> Option<(&str, &str)> {
     Some((&path[..slash.max(1)], name))
 }
 
-/// The path at which a read looks. ZooKeeper keeps its root under the empty path as well, and judges no path that is only
-/// read: whatever else is malformed is the path of no node.
+/// The path at which a read looks. ZooKeeper keeps its root under the empty path as well, and judges no path
+/// that is only read: whatever else is malformed is the path of no node.
 pub(crate) fn looked_up(path: &str) -> &str {
     if path.is_empty() { "/" } else { path }
 }

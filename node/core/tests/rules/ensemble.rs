@@ -1,7 +1,7 @@
 //! Members with their wires, disks and clients, and one clock that only a script moves.
 //!
-//! A member that is a *puppet* has no core: a script says its packets and votes, and sees what it is sent. So a
-//! rule about what a member does with one packet needs no second member that can be brought to send it.
+//! A member that is a *puppet* has no core: a script says its packets and votes, and sees what it is sent. So
+//! a rule about what a member does with one packet needs no second member that can be brought to send it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
@@ -81,8 +81,8 @@ impl Ensemble {
         }
     }
 
-    /// Lets the ensemble change, with so many beside it who may join. They are started with what they know: those who
-    /// are in, and themselves.
+    /// Lets the ensemble change, with so many beside it who may join. They are started with what they know:
+    /// those who are in, and themselves.
     pub(crate) fn may_change(&mut self, newcomers: u64) {
         self.rules.reconfig = Reconfiguration::On { standalone: false };
         self.members_at_first = u64::try_from(self.hosts.len()).expect("few");

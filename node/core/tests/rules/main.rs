@@ -1,11 +1,13 @@
 //! The rules of election, of ZAB and of the client port, one golden script each.
 //!
-//! A script in `tests/scripts` drives one to five members by hand and shows every effect they have. The file's
-//! name is the rule as a claim; the comment at its top says why the rule is there and where it is from.
-//! `UPDATE_GOLDENFILES=1 cargo test -p node-core --test rules` writes the outputs anew: read the difference.
+//! A script in `tests/scripts` drives one to five members by hand and shows every effect they have. The
+//! file's name is the rule as a claim; the comment at its top says why the rule is there and where it is
+//! from. `UPDATE_GOLDENFILES=1 cargo test -p node-core --test rules` writes the outputs anew: read the
+//! difference.
 //!
-//! [`runner`] and [`requests`] have the commands, [`ensemble`] the members with their wires, disks and clients, [`show`] the lines.
-//! A zxid is written `EPOCH.COUNTER` on both sides: `2.1` is what ZooKeeper prints as `0x200000001`.
+//! [`runner`] and [`requests`] have the commands, [`ensemble`] the members with their wires, disks and
+//! clients, [`show`] the lines. A zxid is written `EPOCH.COUNTER` on both sides: `2.1` is what ZooKeeper
+//! prints as `0x200000001`.
 
 mod clients;
 mod core;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ensemble 3 [observers=K] [snap_count=N] [enforce_quota=true] [super=DIGEST] [require=SCHEME]
-//!                                        the voters 1 to 3 and the observers behind them, all with empty disks
+//!                                     the voters 1 to 3 and the observers behind them, all with empty disks
 //! member 1 [accepted=E] [current=E] [image="1.1-1.3"] [log="1.4 2.1"] [kind=KIND]     what its disk holds
 //! start 1 2 3 · crash 1 · puppet 2       run members; a puppet only says what the script says
 //! settle · deliver 1 2 [n=N]             deliver all until quiet; what is under way from 1 to 2
@@ -13,8 +13,8 @@
 //! sleep 1 · wake 1                       a process that is not scheduled
 //! vote 2 1 STATE leader=3 zxid=1.5 epoch=1 round=2      a puppet's vote, delivered at once
 //! dial 2 1 · say 2 1 KIND [zxid=] [current=] [server=]  a puppet's packet, delivered at once
-//! say 2 1 request session=ID path=P [ephemeral=true] [local=true]   a create of a session, perhaps a local one
-//! connect c 1 [of=d] [timeout=MS] [seen=ZXID] [forged=true] [readonly=true]    a client; `of` resumes d's session
+//! say 2 1 request session=ID path=P [ephemeral=true] [local=true]  a create of a session, or of a local one
+//! connect c 1 [of=d] [timeout=MS] [seen=ZXID] [forged=true] [readonly=true]  a client; `of` resumes d's
 //! create|set|get|multi|addwatch|.. c ..  its requests (see `requests`); lose c breaks its connection
 //! sasl c token|proves|fails|tolerated [USER]             what the driver says of its SASL exchange
 //! state [1] · durable 1 · tree 1 · pings on                    looks

@@ -61,57 +61,33 @@ fn request_body(op: i32, body: &Bytes) {
                 let _ = validate_sequential_path(&create.path);
             }
         }
-        Some(OpCode::CreateTtl) => {
-            let _ = record::<CreateTtlRequest>(body);
-        }
-        Some(OpCode::Delete) => {
-            let _ = record::<DeleteRequest>(body);
-        }
+        Some(OpCode::CreateTtl) => drop(record::<CreateTtlRequest>(body)),
+        Some(OpCode::Delete) => drop(record::<DeleteRequest>(body)),
         Some(OpCode::Exists | OpCode::GetData | OpCode::GetChildren | OpCode::GetChildren2) => {
             if let Some(read) = record::<PathWatch>(body) {
                 let _ = validate_path(&read.path);
             }
         }
-        Some(OpCode::SetData) => {
-            let _ = record::<SetDataRequest>(body);
-        }
-        Some(OpCode::SetAcl) => {
-            let _ = record::<SetAclRequest>(body);
-        }
-        Some(OpCode::Sync) => {
-            let _ = record::<SyncRequest>(body);
-        }
-        Some(OpCode::Check) => {
-            let _ = record::<CheckVersionRequest>(body);
-        }
+        Some(OpCode::SetData) => drop(record::<SetDataRequest>(body)),
+        Some(OpCode::SetAcl) => drop(record::<SetAclRequest>(body)),
+        Some(OpCode::Sync) => drop(record::<SyncRequest>(body)),
+        Some(OpCode::Check) => drop(record::<CheckVersionRequest>(body)),
         Some(OpCode::Multi | OpCode::MultiRead) => {
             returns(body, MultiRequest::decode, MultiRequest::encode);
         }
-        Some(OpCode::Reconfig) => {
-            let _ = record::<ReconfigRequest>(body);
-        }
-        Some(OpCode::CheckWatches | OpCode::RemoveWatches) => {
-            let _ = record::<WatchesRequest>(body);
-        }
+        Some(OpCode::Reconfig) => drop(record::<ReconfigRequest>(body)),
+        Some(OpCode::CheckWatches | OpCode::RemoveWatches) => drop(record::<WatchesRequest>(body)),
         Some(OpCode::Auth) => {
             if let Some(auth) = record::<AuthPacket>(body) {
                 let _ = node_wire::credentials::digest_identity(&auth.auth.unwrap_or_default());
             }
         }
-        Some(OpCode::SetWatches) => {
-            let _ = record::<SetWatches>(body);
-        }
-        Some(OpCode::SetWatches2) => {
-            let _ = record::<SetWatches2>(body);
-        }
-        Some(OpCode::Sasl) => {
-            let _ = record::<SaslPacket>(body);
-        }
-        Some(OpCode::AddWatch) => {
-            let _ = record::<AddWatchRequest>(body);
-        }
+        Some(OpCode::SetWatches) => drop(record::<SetWatches>(body)),
+        Some(OpCode::SetWatches2) => drop(record::<SetWatches2>(body)),
+        Some(OpCode::Sasl) => drop(record::<SaslPacket>(body)),
+        Some(OpCode::AddWatch) => drop(record::<AddWatchRequest>(body)),
         Some(OpCode::GetAcl | OpCode::GetEphemerals | OpCode::GetAllChildrenNumber) => {
-            let _ = record::<PathOnly>(body);
+            drop(record::<PathOnly>(body))
         }
         // These have no body, or come from a member itself.
         Some(

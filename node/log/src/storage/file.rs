@@ -76,9 +76,9 @@ impl FileStorage {
         Ok(Self { shared: Arc::new(Shared { main, logs: None }) })
     }
 
-    /// As [`FileStorage::open`], with the logs in a directory of their own, as ZooKeeper's `dataLogDir` has them. Files
-    /// that lie in the wrong one of the two are refused, as ZooKeeper refuses them: whoever began with one directory
-    /// and then named two would start without a part of the history.
+    /// As [`FileStorage::open`], with the logs in a directory of their own, as ZooKeeper's `dataLogDir` has
+    /// them. Files that lie in the wrong one of the two are refused, as ZooKeeper refuses them: whoever began
+    /// with one directory and then named two would start without a part of the history.
     pub fn open_apart(path: impl Into<PathBuf>, logs: impl Into<PathBuf>) -> io::Result<Self> {
         let (main, logs) = (Directory::open(path.into())?, Directory::open(logs.into())?);
         let misplaced = |at: &Directory, what: &str, other: &Directory, names: Vec<String>| match names

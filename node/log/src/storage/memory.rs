@@ -114,20 +114,20 @@ impl MemStorage {
         self.set_failure(nth, kind, true);
     }
 
-    /// Makes the `nth` operation of all, counted from the first one on this disk, fail whatever happens before it.
-    /// When it is `lasting`, everything behind it fails too until the process ends.
+    /// Makes the `nth` operation of all, counted from the first one on this disk, fail whatever happens
+    /// before it. When it is `lasting`, everything behind it fails too until the process ends.
     pub fn appoint(&self, nth: u64, kind: io::ErrorKind, lasting: bool) {
         self.lock().appointed = Some(Failure { operation: nth, kind, lasting });
     }
 
-    /// Makes the next synchronization of a file fail. Of what it should have kept, counted in bytes from the oldest,
-    /// `keep` reach the disk; the rest is lost for good while later reads still show it.
+    /// Makes the next synchronization of a file fail. Of what it should have kept, counted in bytes from the
+    /// oldest, `keep` reach the disk; the rest is lost for good while later reads still show it.
     pub fn fail_sync(&self, keep: usize) {
         self.lock().failing_sync = Some(keep);
     }
 
-    /// Fills the disk, or makes space on it. On a full disk nothing is created and no file grows or changes; to
-    /// remove, to cut, to rename, and to write what stands there already needs no space. Outlasts a crash.
+    /// Fills the disk, or makes space on it. On a full disk nothing is created and no file grows or changes;
+    /// to remove, to cut, to rename, and to write what stands there already needs no space. Outlasts a crash.
     pub fn set_full(&self, full: bool) {
         self.lock().full = full;
     }
@@ -137,7 +137,8 @@ impl MemStorage {
         self.lock().full
     }
 
-    /// How many operations failed because of [`fail_nth`](Self::fail_nth) and its like, or because the disk was full.
+    /// How many operations failed because of [`fail_nth`](Self::fail_nth) and its like, or because the disk
+    /// was full.
     pub fn failed(&self) -> u64 {
         self.lock().failed
     }
@@ -149,8 +150,8 @@ impl MemStorage {
         disk.failing_sync = None;
     }
 
-    /// Ends the process alone: nothing is lost, and nothing becomes durable by it. Open files become useless and
-    /// injected failures end.
+    /// Ends the process alone: nothing is lost, and nothing becomes durable by it. Open files become useless
+    /// and injected failures end.
     pub fn kill(&self) {
         self.lock().restart();
     }

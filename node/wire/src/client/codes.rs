@@ -156,6 +156,73 @@ codes! {
     }
 }
 
+/// What has to happen before an operation is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OpClass {
+    /// Nothing: the member that is asked answers from what it has. Reads, and all about watches and
+    /// identities.
+    Read,
+    /// A client's request becomes a transaction.
+    Write,
+    /// A session begins or ends with a transaction.
+    Session,
+    /// The leader says how far it is. No transaction is made.
+    Sync,
+    /// Nothing that concerns the tree: it is about the connection alone.
+    Connection,
+    /// The leader makes a transaction that only it may ask for.
+    Internal,
+    /// It is never asked for. The code is the type of transactions that record a refusal.
+    Refusal,
+}
+
+impl OpClass {
+    /// True for what is answered when its transaction is applied.
+    #[must_use]
+    pub const fn makes_transaction(self) -> bool {
+        matches!(self, Self::Write | Self::Session | Self::Internal)
+    }
+}
+
+impl OpCode {
+    /// What has to happen before it is answered.
+    #[must_use]
+    pub const fn class(self) -> OpClass {
+        match self {
+            Self::Exists
+            | Self::GetData
+            | Self::GetAcl
+            | Self::GetChildren
+            | Self::GetChildren2
+            | Self::MultiRead
+            | Self::GetEphemerals
+            | Self::GetAllChildrenNumber
+            | Self::WhoAmI
+            | Self::AddWatch
+            | Self::CheckWatches
+            | Self::RemoveWatches
+            | Self::SetWatches
+            | Self::SetWatches2 => OpClass::Read,
+            // A check changes nothing. By itself it is judged by the leader all the same, as in ZooKeeper.
+            Self::Create
+            | Self::Create2
+            | Self::CreateContainer
+            | Self::CreateTtl
+            | Self::Delete
+            | Self::SetData
+            | Self::SetAcl
+            | Self::Check
+            | Self::Multi
+            | Self::Reconfig => OpClass::Write,
+            Self::CreateSession | Self::CloseSession => OpClass::Session,
+            Self::Sync => OpClass::Sync,
+            Self::Ping | Self::Auth | Self::Sasl => OpClass::Connection,
+            Self::DeleteContainer => OpClass::Internal,
+            Self::Error => OpClass::Refusal,
+        }
+    }
+}
+
 codes! {
     /// Why a request was refused. The codes up to -100 are the system's fault, those below the request's.
     pub enum ErrorCode {
@@ -279,6 +346,15 @@ codes! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_check_makes_a_transaction_and_a_sync_makes_none() {
+        let makes_one = |op: OpCode| op.class().makes_transaction();
+        assert!(makes_one(OpCode::Check));
+        assert!(makes_one(OpCode::CloseSession));
+        assert!(makes_one(OpCode::DeleteContainer));
+        assert!(![OpCode::Sync, OpCode::Ping, OpCode::WhoAmI, OpCode::Error].into_iter().any(makes_one));
+    }
 
     #[test]
     fn every_code_names_what_it_came_from() {

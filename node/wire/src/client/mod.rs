@@ -21,8 +21,8 @@ pub(crate) use codes::codes;
 pub use codes::{
     AddWatchMode, CREATE_CONTAINER, CREATE_EPHEMERAL, CREATE_EPHEMERAL_SEQUENTIAL, CREATE_PERSISTENT,
     CREATE_PERSISTENT_SEQUENTIAL, CREATE_TTL, CREATE_TTL_SEQUENTIAL, ErrorCode, EventType, KeeperState,
-    OpCode, PERM_ADMIN, PERM_ALL, PERM_CREATE, PERM_DELETE, PERM_READ, PERM_WRITE, XID_AUTH, XID_PING,
-    XID_SET_WATCHES, XID_WATCH,
+    OpClass, OpCode, PERM_ADMIN, PERM_ALL, PERM_CREATE, PERM_DELETE, PERM_READ, PERM_WRITE, XID_AUTH,
+    XID_PING, XID_SET_WATCHES, XID_WATCH,
 };
 pub use connect::{ConnectRequest, ConnectResponse};
 pub use frame::{put_frame, take_frame};

@@ -28,9 +28,9 @@ pub mod limits {
     pub const MAX_FRAME: usize = 0xf_ffff;
     /// The most that `jute.maxbuffer` may say.
     pub const LARGEST_FRAME: usize = 64 << 20;
-    /// The longest string or buffer inside of anything that is there whole: twice a frame, because a transaction
-    /// carries more than the request that led to it. Of the largest frame, so that a history can be read whatever the
-    /// limit was when it was written. Nothing is waited for by it: see
+    /// The longest string or buffer inside of anything that is there whole: twice a frame, because a
+    /// transaction carries more than the request that led to it. Of the largest frame, so that a history can
+    /// be read whatever the limit was when it was written. Nothing is waited for by it: see
     /// [`decode_packet_within`](crate::quorum::decode_packet_within).
     pub const MAX_BUFFER: usize = 2 * LARGEST_FRAME;
     /// The most elements of a vector. The bytes that are left bound it further.

@@ -103,8 +103,8 @@ pub struct NodeRef<'a> {
     pub stat: &'a StatPersisted,
 }
 
-/// What is written of a tree. Nodes are taken from it one by one, so that a tree that is kept in another form than
-/// [`Image`] need not be there twice.
+/// What is written of a tree. Nodes are taken from it one by one, so that a tree that is kept in another form
+/// than [`Image`] need not be there twice.
 pub struct Contents<'a> {
     /// Every transaction up to this one is in it.
     pub zxid: Zxid,

@@ -4,11 +4,11 @@ use node_wire::ids::{Epoch, ServerId, Zxid};
 use node_wire::membership::Membership;
 use node_wire::txn::Entry;
 
+use super::{Member, RoleState};
 use crate::leader::Leader;
 use crate::phase::Phase;
 use crate::tree::TreeSnapshot;
 use crate::zab::Protocol;
-use crate::{Member, RoleState};
 
 /// What a member is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +82,8 @@ impl<P: Protocol> Member<P> {
     pub fn status(&self) -> Status {
         let (role, phase, synced_followers) = match &self.role {
             RoleState::Looking { .. } => (Role::Looking, Phase::Election, 0),
-            RoleState::Following(learner) => (Role::Following(learner.leader()), learner.zab_phase(), 0),
-            RoleState::Leading(leader) => (Role::Leading, leader.zab_phase(), leader.synced_followers()),
+            RoleState::Following(learner) => (Role::Following(learner.leader()), learner.phase(), 0),
+            RoleState::Leading(leader) => (Role::Leading, leader.phase(), leader.synced_followers()),
         };
         let leader = match &self.role {
             RoleState::Leading(leader) => Some(&**leader),
