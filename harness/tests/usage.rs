@@ -202,7 +202,7 @@ fn lists_name_what_can_be_named() {
 }
 
 /// A true history of one write and one read, as the harness records it but for its trailer.
-const CUT_SHORT: &str = r#"{"index":0,"process":0,"type":"invoke","f":"write","key":0,"value":1,"time":1,"node":1}
+const CUT_SHORT: &str = r#"{"index":0,"process":0,"type":"invoke","f":"write","key":0,"value":1,"time":1}
 {"index":1,"process":0,"type":"ok","f":"write","key":0,"value":1,"time":2,"node":1,"version":1}
 {"index":2,"process":1,"type":"invoke","f":"read","key":0,"value":null,"time":3,"due":3,"node":1}
 {"index":3,"process":1,"type":"ok","f":"read","key":0,"value":1,"time":4,"node":1,"version":1}

@@ -4,11 +4,11 @@
 //! cargo run --release -p node --example hostile -- [--port 27000] [--seconds 5] [ATTACK...]
 //! ```
 //!
-//! The members are processes of the `node` binary beside this program. A client of each of two members writes and reads
-//! at a fixed rate; a latency counts from when its operation was due. For every attack a line tells its 50th and 99th
-//! percentile and its maximum before, during and after, the memory of the members (resident, in MiB: before, the most
-//! during it, after), and what the attackers were told. Ten thousand connections need as many descriptors on both
-//! sides: `ulimit -n 25000`.
+//! The members are processes of the `node` binary beside this program. A client of each of two members writes
+//! and reads at a fixed rate; a latency counts from when its operation was due. For every attack a line tells
+//! its 50th and 99th percentile and its maximum before, during and after, the memory of the members
+//! (resident, in MiB: before, the most during it, after), and what the attackers were told. Ten thousand
+//! connections need as many descriptors on both sides: `ulimit -n 25000`.
 
 #[path = "../tests/hostile/attacks.rs"]
 mod attacks;

@@ -1,14 +1,16 @@
-//! A long run of mixed load while members are killed and come back: what was promised is kept, and nothing grows.
+//! A long run of mixed load while members are killed and come back: what was promised is kept, and nothing
+//! grows.
 //!
 //! ```text
 //! cargo run --release -p node --example soak -- [--minutes 30] [--port 28000]
 //! ```
 //!
-//! Three members as processes. Writers raise counters by compare-and-set and read them back behind a sync; others make
-//! sequential znodes by the hundred, compare the list and delete them; sessions leave ephemerals and close, or
-//! break off, or move; watchers hold every value they read against the events that they were told. Every twenty seconds one
-//! of the first two members is killed (`kill -9`) and comes back a moment later; the third one lives through all of it, so
-//! its memory and its descriptors show what grows. Snapshots are taken every 10,000 transactions, and old files removed.
+//! Three members as processes. Writers raise counters by compare-and-set and read them back behind a sync;
+//! others make sequential znodes by the hundred, compare the list and delete them; sessions leave ephemerals
+//! and close, or break off, or move; watchers hold every value they read against the events that they were
+//! told. Every twenty seconds one of the first two members is killed (`kill -9`) and comes back a moment
+//! later; the third one lives through all of it, so its memory and its descriptors show what grows. Snapshots
+//! are taken every 10,000 transactions, and old files removed.
 //!
 //! A line a minute, and at the end the verdict: exit status 1 when a promise was broken.
 
@@ -97,7 +99,8 @@ impl Tally {
     fn line(&self) -> String {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         format!(
-            "{} writes ({} of unknown outcome), {} znodes listed, {} sessions ({} moved) with {} ephemerals, {} events",
+            "{} writes ({} of unknown outcome), {} znodes listed, {} sessions ({} moved) with {} \
+                ephemerals, {} events",
             of(&self.writes),
             of(&self.unknown),
             of(&self.lists),

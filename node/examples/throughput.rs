@@ -1,12 +1,14 @@
 //! What ensembles do in a second, one beside the other.
 //!
 //! ```text
-//! cargo run --release -p node --example throughput -- [--seconds 3] [--rounds 2] [--open 16] NAME=HOST:PORT,HOST:PORT... [NAME=...]
+//! cargo run --release -p node --example throughput -- \
+//!     [--seconds 3] [--rounds 2] [--open 16] NAME=HOST:PORT,HOST:PORT... [NAME=...]
 //! ```
 //!
-//! `--open` leaves loads with another number of open requests out. Anything that speaks ZooKeeper can be named. Every load is given to each ensemble in turn, so that a noisy machine is
-//! as noisy to all; ratios are to the first. A load has so many requests open at a time, on 1, 4, 8 or 16 connections
-//! that are spread over the ensemble. One thread and poll(2): what a generator takes, servers beside it lack.
+//! `--open` leaves loads with another number of open requests out. Anything that speaks ZooKeeper can be
+//! named. Every load is given to each ensemble in turn, so that a noisy machine is as noisy to all; ratios
+//! are to the first. A load has so many requests open at a time, on 1, 4, 8 or 16 connections that are spread
+//! over the ensemble. One thread and poll(2): what a generator takes, servers beside it lack.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};

@@ -1,7 +1,7 @@
 //! The address book: who is in the ensemble, or about to be, and where to dial each.
 //!
-//! It begins with what the member was started with and follows what the core says. A place to dial a peer instead of
-//! where its line says (a link that can be cut, say) holds for as long as the process lives.
+//! It begins with what the member was started with and follows what the core says. A place to dial a peer
+//! instead of where its line says (a link that can be cut, say) holds for as long as the process lives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

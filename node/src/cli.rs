@@ -8,8 +8,9 @@ use crate::address::{ById, DialLine, HostPort, ServerLine, server_id};
 
 /// One member of a coordination ensemble that speaks ZooKeeper's protocols.
 ///
-/// Flags win over the configuration file; in between, the variables of ZooKeeper's official image are understood
-/// (ZOO_MY_ID, ZOO_SERVERS, ZOO_DATA_DIR, ZOO_TICK_TIME, ...). Without any server this is an ensemble of one.
+/// Flags win over the configuration file; in between, the variables of ZooKeeper's official image are
+/// understood (ZOO_MY_ID, ZOO_SERVERS, ZOO_DATA_DIR, ZOO_TICK_TIME, ...). Without any server this is an
+/// ensemble of one.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Args {
     /// A configuration file with ZooKeeper's keys

@@ -1,11 +1,11 @@
 //! The client port: sessions' connections, and four-letter words.
 //!
-//! A connection begins with a handshake of TLS where the port asks for one, and then with a connect request or
-//! with a word. Behind a connect request nothing is read until
-//! it is answered; from then on requests are handed to the core as they come and answers go out in batches.
-//! What one client may cost is bounded on every side: the length of a frame, the requests that are open, the
-//! bytes that wait to be read by it, the connections of its host. Whoever breaks a bound or the protocol loses
-//! its own connection and disturbs nobody.
+//! A connection begins with a handshake of TLS where the port asks for one, and then with a connect request
+//! or with a word. Behind a connect request nothing is read until it is answered; from then on requests are
+//! handed to the core as they come and answers go out in batches. What one client may cost is bounded on
+//! every side: the length of a frame, the requests that are open, the bytes that wait to be read by it, the
+//! connections of its host. Whoever breaks a bound or the protocol loses its own connection and disturbs
+//! nobody.
 
 mod connection;
 mod counts;
@@ -56,8 +56,8 @@ const SLOW_READER: usize = 1 << 20;
 /// Answers that may wait for a client at all. Requests that were open already can add to the bound above.
 const MAX_WAITING: usize = 64 << 20;
 
-/// Answers that may wait for all clients together; beyond it the next that reads nothing loses its connection. Bounds
-/// for each alone would let a few hosts have all the memory there is.
+/// Answers that may wait for all clients together; beyond it the next that reads nothing loses its
+/// connection. Bounds for each alone would let a few hosts have all the memory there is.
 const MAX_WAITING_TOGETHER: usize = 256 << 20;
 
 /// How long a stopping member waits for its clients' last requests.
@@ -172,8 +172,9 @@ impl ClientPort {
         self.acceptors.borrow_mut().push((guard, task.abort_handle()));
     }
 
-    /// Takes clients in at another address, and where it is told that it does. `None` where it does already, or no more,
-    /// or takes in none without TLS: the address in a server's line is that of the port without it.
+    /// Takes clients in at another address, and where it is told that it does. `None` where it does already,
+    /// or no more, or takes in none without TLS: the address in a server's line is that of the port without
+    /// it.
     ///
     /// # Errors
     /// When the address can't be had. Clients are taken in as before then.
@@ -210,7 +211,8 @@ impl ClientPort {
         if limit != 0 && of_host >= limit {
             self.metrics.connection_rejected.one();
             if let Some(more) = self.refusals.say() {
-                tracing::warn!(%host, more, "refused a client: its host has {limit} connections (maxClientCnxns)");
+                tracing::warn!(%host, more, "refused a client: its host has {limit} connections \
+                    (maxClientCnxns)");
             }
             return;
         }
@@ -252,7 +254,8 @@ impl ClientPort {
         }
     }
 
-    /// Shakes hands where that is asked for. Gives what is left to talk on, and who the certificate says it is.
+    /// Shakes hands where that is asked for. Gives what is left to talk on, and who the certificate says it
+    /// is.
     async fn let_through(
         &self,
         stream: TcpStream,
@@ -535,8 +538,9 @@ impl ClientPort {
         }
     }
 
-    /// True when the answers that wait for all clients are too many, for one to whom much has just been added. All are
-    /// looked at each time that a client's own pass another step, so that whoever reads costs nothing.
+    /// True when the answers that wait for all clients are too many, for one to whom much has just been
+    /// added. All are looked at each time that a client's own pass another step, so that whoever reads costs
+    /// nothing.
     fn is_one_too_many(&self, before: usize, after: usize) -> bool {
         if before / SLOW_READER == after / SLOW_READER || before < SLOW_READER {
             return false;
@@ -612,7 +616,8 @@ impl ClientPort {
     }
 }
 
-/// The identity that every client has. One that reaches an IPv6 socket over IPv4 is called by its own address.
+/// The identity that every client has. One that reaches an IPv6 socket over IPv4 is called by its own
+/// address.
 fn address_of(host: IpAddr) -> Id {
     let id = ByteString::from(host.to_canonical().to_string());
     Id { scheme: ByteString::from_static("ip"), id }

@@ -15,8 +15,8 @@ impl Clock {
         Self { start: Instant::now() }
     }
 
-    /// Read anew for every step: a process can be stopped between any two of its instructions, and a step that
-    /// was given an older time would trust a lease that ran out meanwhile.
+    /// Read anew for every step: a process can be stopped between any two of its instructions, and a step
+    /// that was given an older time would trust a lease that ran out meanwhile.
     pub(crate) fn now(&self) -> Now {
         Now { mono: self.start.elapsed(), wall_ms: wall_ms() }
     }

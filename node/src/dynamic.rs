@@ -1,12 +1,12 @@
-//! The membership in the operator's files, as ZooKeeper keeps it: `zoo.cfg.dynamic.VERSION` beside zoo.cfg holds the
-//! server lines, and zoo.cfg's key `dynamicConfigFile` names it.
+//! The membership in the operator's files, as ZooKeeper keeps it: `zoo.cfg.dynamic.VERSION` beside zoo.cfg
+//! holds the server lines, and zoo.cfg's key `dynamicConfigFile` names it.
 //!
-//! The first time, the server lines move out of zoo.cfg, whose old text stays beside it as `zoo.cfg.bak`. Everything else
-//! in it stays as the operator wrote it, comments too. Each file is written whole beside its place and then moved there,
-//! the dynamic one first: a crash leaves a pair that fits.
+//! The first time, the server lines move out of zoo.cfg, whose old text stays beside it as `zoo.cfg.bak`.
+//! Everything else in it stays as the operator wrote it, comments too. Each file is written whole beside its
+//! place and then moved there, the dynamic one first: a crash leaves a pair that fits.
 //!
-//! A member that was configured by flags or variables alone has no such file, and learns its membership again from the
-//! log and from the others.
+//! A member that was configured by flags or variables alone has no such file, and learns its membership again
+//! from the log and from the others.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -101,7 +101,8 @@ mod tests {
     fn server_lines_move_out_of_the_static_file_and_the_rest_stays() {
         let dir = tempfile::tempdir().expect("a directory");
         let zoo_cfg = dir.path().join("zoo.cfg");
-        let before = "# ours\ntickTime=2000\nclientPort=2181\nserver.1=a:1:2\nserver.2=b:1:2\n4lw.commands.whitelist=*\n";
+        let before = "# ours\ntickTime=2000\nclientPort=2181\nserver.1=a:1:2\nserver.2=b:1:2\n\
+                      4lw.commands.whitelist=*\n";
         fs::write(&zoo_cfg, before).expect("written");
         let file = DynamicFile::new(ServerId(1), &zoo_cfg);
 

@@ -1,12 +1,12 @@
 //! The election port: one connection with every peer, whoever dialled it.
 //!
-//! ZooKeeper's rule decides who may: only the larger number keeps a connection that it dialled. The smaller one
-//! dials too, says its number and hangs up, which makes the larger one dial back; so two members that dial each
-//! other at once end with one connection and not with none.
+//! ZooKeeper's rule decides who may: only the larger number keeps a connection that it dialled. The smaller
+//! one dials too, says its number and hangs up, which makes the larger one dial back; so two members that
+//! dial each other at once end with one connection and not with none.
 //!
-//! A connection is kept up whether or not there is something to say, because an election that has to dial first
-//! is late. It may be silent for as long as it likes: there are no heartbeats here. What ends it is the kernel,
-//! by what it finds unacknowledged, or the peer.
+//! A connection is kept up whether or not there is something to say, because an election that has to dial
+//! first is late. It may be silent for as long as it likes: there are no heartbeats here. What ends it is the
+//! kernel, by what it finds unacknowledged, or the peer.
 //!
 //! For each peer only the last notification is kept, and it is sent again whenever a connection comes back. A
 //! vote that was replaced before it left is of no use to anyone (Apache ZooKeeper keeps a queue of one for
@@ -127,7 +127,8 @@ impl ElectionPort {
         self.adapt();
     }
 
-    /// Keeps up connections with those who are in the book, and with nobody else. What a stranger began is left to it.
+    /// Keeps up connections with those who are in the book, and with nobody else. What a stranger began is
+    /// left to it.
     pub(crate) fn adapt(self: &Rc<Self>) {
         let known: BTreeSet<ServerId> =
             self.book.ids().into_iter().filter(|id| *id != self.config.id).collect();
@@ -138,7 +139,8 @@ impl ElectionPort {
         };
         for id in gone {
             if let Some(peer) = self.peer(id) {
-                // It may have to be told how the ensemble went on without it: its connection stays while it lasts.
+                // It may have to be told how the ensemble went on without it: its connection stays while it
+                // lasts.
                 peer.invited.set(false);
                 peer.redial.notify_one();
                 self.forget_if_idle(id, &peer);
@@ -224,16 +226,17 @@ impl ElectionPort {
         } else if !peer.invited.get() {
             return self.dial_back(hello, &peer).await;
         } else if !peer.dialling.get() && !self.is_fresh(&peer) {
-            // A peer that has a connection does not dial, so ours is dead on its side. But a dial that is on its
-            // way must be left alone, and so must a connection that just came: the peer asked before it knew of
-            // it, and two members with a slow network between them would never meet.
+            // A peer that has a connection does not dial, so ours is dead on its side. But a dial that is on
+            // its way must be left alone, and so must a connection that just came: the peer asked before it
+            // knew of it, and two members with a slow network between them would never meet.
             self.retire(id, &peer);
             peer.redial.notify_one();
         }
         Ok(())
     }
 
-    /// Where the ensemble may change, who is not in it may ask how it stands: a newcomer, or one that was removed.
+    /// Where the ensemble may change, who is not in it may ask how it stands: a newcomer, or one that was
+    /// removed.
     async fn welcome_stranger(self: &Rc<Self>, hello: Hello, wire: Wire) -> Result<(), Broken> {
         let id = hello.server;
         let changes = matches!(self.config.rules.reconfig, Reconfiguration::On { .. });

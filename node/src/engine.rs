@@ -5,8 +5,8 @@
 //! are shared by several members a thread more is a context switch more. What can block has threads of its
 //! own: the log's writer, snapshots, the line on stdout. So nothing that the disk does delays a heartbeat.
 //!
-//! A turn takes what is there, peers and disk before clients, in bounded portions; then the operations for the
-//! disk leave first, because the fsync is what everybody waits for, and then the sockets are written.
+//! A turn takes what is there, peers and disk before clients, in bounded portions; then the operations for
+//! the disk leave first, because the fsync is what everybody waits for, and then the sockets are written.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -37,8 +37,8 @@ const PEER_PORTION: usize = 1024;
 /// Inputs of clients in one turn. With a few microseconds for each, peers wait no longer than a millisecond.
 const CLIENT_PORTION: usize = 128;
 
-/// Bytes of answers in one turn. Answers are as long as nodes are: a client that asks for much at once must not make peers
-/// wait for their heartbeats.
+/// Bytes of answers in one turn. Answers are as long as nodes are: a client that asks for much at once must
+/// not make peers wait for their heartbeats.
 const ANSWER_PORTION: usize = 4 << 20;
 
 /// How long a stopping member waits for clients to hang up, once they were told to.
@@ -119,8 +119,8 @@ impl<M: Machine> Engine<M> {
         }
     }
 
-    /// Takes nobody in any more, answers what was asked, then lets the clients go: their sessions live on, and
-    /// they look for another member before this one is missed. Peers and disk are served meanwhile.
+    /// Takes nobody in any more, answers what was asked, then lets the clients go: their sessions live on,
+    /// and they look for another member before this one is missed. Peers and disk are served meanwhile.
     async fn drain(&mut self) -> Result<(), Halted> {
         self.clients.drain();
         let deadline = Instant::now() + DRAIN;
@@ -262,8 +262,9 @@ impl<M: Machine> Engine<M> {
         let zxid = status.last_logged;
         match event {
             Event::Diverged { zxid, told, computed } => tracing::error!(
-                "the tree is not what the leader, or the snapshot that was read, says it is: its digest after {zxid} is \
-                 {computed:x} instead of {told:x}; let this member copy the history of the others"
+                "the tree is not what the leader, or the snapshot that was read, says it is: its digest \
+                 after {zxid} is {computed:x} instead of {told:x}; let this member copy the history of the \
+                 others"
             ),
             _ => tracing::info!(%zxid, ?event),
         }

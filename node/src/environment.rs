@@ -63,8 +63,8 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads the variables that begin with `ZOO_`, and of Java's flags what is ZooKeeper's, and leaves all others
-    /// alone.
+    /// Reads the variables that begin with `ZOO_`, and of Java's flags what is ZooKeeper's, and leaves all
+    /// others alone.
     ///
     /// # Errors
     /// When one is no text or not of its kind; the message names it.
@@ -147,8 +147,8 @@ impl Environment {
                     self.said.insert(keys::canonical(key).to_owned(), format!("{name}'s {key}"));
                 }
             }
-            // Links between containers, and services of Kubernetes, are told in variables as well: one that is
-            // called `zoo` has its address in here.
+            // Links between containers, and services of Kubernetes, are told in variables as well: one that
+            // is called `zoo` has its address in here.
             PORT if value.contains("://") => {}
             _ => match KEYS.iter().find(|(variable, _)| *variable == name) {
                 Some((_, key)) => self.set_key(name, key, value, name.to_owned())?,

@@ -3,8 +3,8 @@
 //! A thread of its own writes them, so that a watcher who stops reading stops nobody else. The line leaves
 //! within a thread switch of the transition; watchers stamp it when it arrives and trust no clock of ours.
 //!
-//! A leader also tells how long its proposals waited for their commit, once a second and when it leads no more.
-//! Nothing of that is counted where nobody asked for events.
+//! A leader also tells how long its proposals waited for their commit, once a second and when it leads no
+//! more. Nothing of that is counted where nobody asked for events.
 
 use std::io::Write;
 use std::sync::mpsc::{self, SyncSender};

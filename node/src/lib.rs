@@ -6,10 +6,10 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`cli`], [`environment`], [`zoocfg`], [`config`], [`address`], [`whitelist`] | what the operator said, and what it means |
+//! | [`cli`], [`environment`], [`zoocfg`], [`config`], [`address`], [`whitelist`] | what the operator wants |
 //! | `engine`, `inbox`, `clock` | the loop around the member; one thread, with all sockets |
 //! | `store`, `snapshots` | the disk, on threads of its own |
-//! | `queries`, `facts`, `view`, `admin`, `http`, `metrics`, `timeline` | what operators ask, and what is counted for them |
+//! | `queries`, `facts`, `view`, `admin`, `http`, `metrics`, `timeline` | what operators ask |
 //! | `election_port`, `quorum_port`, `client_port`, `words` | the three ports |
 //! | `outbox`, [`net`], `names` | what sockets have in common |
 //! | [`tls`] | key stores, handshakes and certificates |
@@ -131,7 +131,8 @@ const FEW_DESCRIPTORS: u64 = 1_024;
 fn few_descriptors(allowed: Option<u64>) -> Option<String> {
     let allowed = allowed.filter(|allowed| *allowed < FEW_DESCRIPTORS)?;
     Some(format!(
-        "only {allowed} files may be open, and each client is one: raise the hard limit (ulimit -Hn, LimitNOFILE=)"
+        "only {allowed} files may be open, and each client is one: raise the hard limit (ulimit -Hn, \
+            LimitNOFILE=)"
     ))
 }
 

@@ -1,13 +1,13 @@
 //! Peers' names, looked up anew for each dial.
 //!
 //! A name may have no address yet when this member starts (an ensemble's containers start at different
-//! moments), and another one whenever its member comes back. So nothing is remembered beyond a dial, and a name
-//! without an address is a failed dial like any other.
+//! moments), and another one whenever its member comes back. So nothing is remembered beyond a dial, and a
+//! name without an address is a failed dial like any other.
 //!
-//! A dial has a deadline of some hundred milliseconds, a name server may need longer. A lookup therefore goes on
-//! behind a dial that gave it up, and the next dial takes its answer over; a server that always needs 300 ms
-//! would else make no connection ever. What waits too long is left to its own end and asked again beside it,
-//! because a resolver that stalls over a name that was gone says nothing about one that has come back.
+//! A dial has a deadline of some hundred milliseconds, a name server may need longer. A lookup therefore goes
+//! on behind a dial that gave it up, and the next dial takes its answer over; a server that always needs 300
+//! ms would else make no connection ever. What waits too long is left to its own end and asked again beside
+//! it, because a resolver that stalls over a name that was gone says nothing about one that has come back.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -66,8 +66,8 @@ impl Names {
         Self { resolver: Box::new(resolver), lookups: RefCell::default() }
     }
 
-    /// Connects within a deadline. The kernel repeats a lost SYN only after a second, so a short deadline and a
-    /// new attempt find a healed network sooner than patience would.
+    /// Connects within a deadline. The kernel repeats a lost SYN only after a second, so a short deadline and
+    /// a new attempt find a healed network sooner than patience would.
     pub(crate) async fn dial(&self, target: &HostPort, deadline: Duration) -> io::Result<TcpStream> {
         let connect = async {
             match target.host.parse() {

@@ -108,7 +108,8 @@ impl Listeners {
 /// A name on which to listen has no address.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "failed to listen for {whom} on {address}: the name has no address ({reason}); correct it or the name service"
+    "failed to listen for {whom} on {address}: the name has no address ({reason}); correct it or the name \
+        service"
 )]
 pub struct Nameless {
     whom: &'static str,
@@ -156,8 +157,8 @@ fn try_listen(
     Err(last)
 }
 
-/// Every interface is those of both families, as in Java: `localhost` is `::1` to many a client. Where the kernel has
-/// no IPv6, it is those of IPv4.
+/// Every interface is those of both families, as in Java: `localhost` is `::1` to many a client. Where the
+/// kernel has no IPv6, it is those of IPv4.
 fn listen_at(address: SocketAddr, backlog: i32) -> io::Result<std::net::TcpListener> {
     let everywhere = SocketAddr::from((Ipv6Addr::UNSPECIFIED, address.port()));
     if address.ip().is_unspecified()
@@ -187,8 +188,8 @@ pub(crate) async fn accept(listener: &tokio::net::TcpListener) -> io::Result<(Tc
     Ok((stream, SocketAddr::new(from.ip().to_canonical(), from.port())))
 }
 
-/// Lets something be said once a second, however often it happens: a flood of strangers must not become a flood of
-/// lines.
+/// Lets something be said once a second, however often it happens: a flood of strangers must not become a
+/// flood of lines.
 #[derive(Debug, Default)]
 pub(crate) struct Seldom {
     said: Cell<Option<Instant>>,

@@ -1,9 +1,9 @@
 //! What waits to be written to one socket.
 //!
-//! The member's task appends while it carries out effects and writes once at the end of a batch, straight into
-//! the socket: many messages, one system call, no other task in between. Only what the socket does not take
-//! is left to the connection's own task, which waits for room. A connection that takes nothing for too long is
-//! ended at a limit, because memory is not a place to keep what a peer does not want.
+//! The member's task appends while it carries out effects and writes once at the end of a batch, straight
+//! into the socket: many messages, one system call, no other task in between. Only what the socket does not
+//! take is left to the connection's own task, which waits for room. A connection that takes nothing for too
+//! long is ended at a limit, because memory is not a place to keep what a peer does not want.
 //!
 //! A connection with TLS seals what it writes and opens what it reads on the way; the queue is the same. One
 //! without knows of it by a branch that is never taken.

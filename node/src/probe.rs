@@ -1,9 +1,11 @@
-//! `node --ruok` and `node --serving`: is a member well? For health checks in an image that holds nothing else.
+//! `node --ruok` and `node --serving`: is a member well? For health checks in an image that holds nothing
+//! else.
 //!
-//! The two questions are different on purpose. A process that answers `ruok` lives; to restart it helps nobody.
-//! One that answers `srvr` with its mode has a leader and a quorum behind it, so clients can work. A check that
-//! makes others wait for a member (Compose's `service_healthy`, a readiness probe) wants the second; one that
-//! kills what fails it (a liveness probe) wants the first, or it would kill the minority of every partition.
+//! The two questions are different on purpose. A process that answers `ruok` lives; to restart it helps
+//! nobody. One that answers `srvr` with its mode has a leader and a quorum behind it, so clients can work. A
+//! check that makes others wait for a member (Compose's `service_healthy`, a readiness probe) wants the
+//! second; one that kills what fails it (a liveness probe) wants the first, or it would kill the minority of
+//! every partition.
 //!
 //! Apache ZooKeeper's members can be asked the same, where their whitelist has the word.
 

@@ -1,9 +1,9 @@
-//! Where operators' questions are answered: four-letter words here, and the admin server's commands with the same
-//! means.
+//! Where operators' questions are answered: four-letter words here, and the admin server's commands with the
+//! same means.
 //!
 //! A look at the member is cheap and made by its task; what is made of it (text of any length, sizes of
-//! directories) is made on another thread, so that no answer, however long, delays a heartbeat. Few are made at
-//! once: whoever asks more waits.
+//! directories) is made on another thread, so that no answer, however long, delays a heartbeat. Few are made
+//! at once: whoever asks more waits.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -5,8 +5,8 @@
 //! snapshot only shortens the next start, so a failure is told and survived; the disk that refused it will
 //! refuse the log soon enough, and that is not survived.
 //!
-//! The thread is in nobody's way: it gives way to the threads that clients wait for, and reads there what must be sound
-//! before older files are removed. The log's writer only removes them.
+//! The thread is in nobody's way: it gives way to the threads that clients wait for, and reads there what
+//! must be sound before older files are removed. The log's writer only removes them.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};

@@ -291,13 +291,14 @@ impl<S: Storage> Writer<S> {
         Ok(())
     }
 
-    /// Where the operator's files can't be written, the log still knows: a start takes longer, and no promise breaks.
+    /// Where the operator's files can't be written, the log still knows: a start takes longer, and no promise
+    /// breaks.
     fn keep(&self, membership: &Membership) {
         let Some(dynamic) = &self.dynamic else { return };
         if let Err(error) = dynamic.write(membership) {
             tracing::error!(
-                "failed to write down the membership of version {:x}: {error}; let this member write there, or \
-                 correct the server lines by hand",
+                "failed to write down the membership of version {:x}: {error}; let this member write there, \
+                 or correct the server lines by hand",
                 membership.version.0
             );
         }

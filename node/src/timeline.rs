@@ -1,9 +1,9 @@
-//! How long elections, outages and proposals lasted, and how many transactions were proposed and committed, as this member
-//! saw it.
+//! How long elections, outages and proposals lasted, and how many transactions were proposed and committed,
+//! as this member saw it.
 //!
-//! A proposal is remembered from when it is given to the log until it is applied here. ZooKeeper takes two of its times by
-//! the leader's wall clock, which stands in the transaction: `proposal_latency` and `propagation_latency` show the
-//! difference of clocks as well, and what would be negative is left out.
+//! A proposal is remembered from when it is given to the log until it is applied here. ZooKeeper takes two of
+//! its times by the leader's wall clock, which stands in the transaction: `proposal_latency` and
+//! `propagation_latency` show the difference of clocks as well, and what would be negative is left out.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};

@@ -131,13 +131,13 @@ fn what_is_missing_is_named_with_what_to_do() {
         ("--id 1", "find a data directory: give --data-dir, the variable ZOO_DATA_DIR or the key dataDir"),
         (
             "--data-dir /nonexistent --server 1=a:1:2",
-            "find this member's number: give --id, the variable ZOO_MY_ID, or write it to the file myid in the \
-             data directory",
+            "find this member's number: give --id, the variable ZOO_MY_ID, or write it to the file myid in \
+             the data directory",
         ),
         (
             "--id 1 --data-dir d --server 1=a:1:2",
-            "find an address for clients: give --client-addr, the key clientPort, or a port behind `;` in the \
-             server's line",
+            "find an address for clients: give --client-addr, the key clientPort, or a port behind `;` in \
+             the server's line",
         ),
     ];
     for (flags, message) in table {
@@ -300,7 +300,8 @@ fn limits_are_zookeepers_keys() {
     let dir = tempfile::tempdir().expect("a directory");
     let text = "maxCnxns=0\nglobalOutstandingLimit=500\nrequestThrottleLimit=900\nclientPortListenBacklog=7\n\
                 nio.sessionlessCnxnTimeout=1500\nminSessionTimeout=1000\nmaxSessionTimeout=90000\n\
-                preAllocSize=1024\ntxnLogSizeLimitInKb=8192\ncommitLogCount=300\nfsync.warningthresholdms=20\n\
+                preAllocSize=1024\ntxnLogSizeLimitInKb=8192\ncommitLogCount=300\n\
+                fsync.warningthresholdms=20\n\
                 connection_throttle_tokens=10\nconnection_throttle_weight_enabled=true\n\
                 connection_throttle_freeze_time=-1\nquorumListenOnAllIPs=true\n";
     let flags = format!("--id 1 --data-dir d --client-addr a:1 {}", file(dir.path(), text));

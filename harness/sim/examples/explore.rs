@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use harness_mutants::Mutant;
-use harness_sim::{Bounds, Model, explore_from, starts};
+use harness_sim::{Bounds, Explored, Model, explore_from, starts};
 
 const USAGE: &str = "usage: explore --model election|zab|whole [--start NAME] [--members N] [--crashes C] \
                      [--timeouts T] [--losses L] [--elections E] [--proposals P] [--mutant NAME] \
@@ -19,6 +19,33 @@ struct Arguments {
     bounds: Bounds,
     mutant: Option<Mutant>,
     start: Option<String>,
+}
+
+/// A row of the table. `took`: seconds, and seconds of processors.
+fn tell(model: Model, name: &str, bounds: Bounds, explored: &Explored, took: (f64, Option<u64>)) {
+    let end = match (&explored.violation, explored.exhausted) {
+        (Some(counterexample), _) => counterexample.rule.name(),
+        (None, true) => "exhausted",
+        (None, false) => "gave up",
+    };
+    println!(
+        "{:10} {name:10} {:>2} {:>2} {:>2} {:>2} {:>2} {:>2} {:>12} {:>13} {:>9} {:>5} {:>8.1} {:>6} \
+            {:>6}  {end}",
+        model.name(),
+        bounds.members,
+        bounds.crashes,
+        bounds.timeouts,
+        bounds.losses,
+        bounds.elections,
+        bounds.proposals,
+        explored.states,
+        explored.transitions,
+        explored.quiet,
+        explored.deepest,
+        took.0,
+        shown(took.1),
+        shown(peak_megabytes()),
+    );
 }
 
 fn main() -> ExitCode {
@@ -59,29 +86,7 @@ fn main() -> ExitCode {
         let (begin, worked) = (Instant::now(), processor_time());
         let explored = explore_from(model, bounds, mutant, |start| start == name);
         let worked = processor_time().zip(worked).map(|(now, before)| (now - before) / 100);
-        let end = match (&explored.violation, explored.exhausted) {
-            (Some(counterexample), _) => counterexample.rule.name(),
-            (None, true) => "exhausted",
-            (None, false) => "gave up",
-        };
-        println!(
-            "{:10} {name:10} {:>2} {:>2} {:>2} {:>2} {:>2} {:>2} {:>12} {:>13} {:>9} {:>5} {:>8.1} {:>6} \
-                {:>6}  {end}",
-            model.name(),
-            bounds.members,
-            bounds.crashes,
-            bounds.timeouts,
-            bounds.losses,
-            bounds.elections,
-            bounds.proposals,
-            explored.states,
-            explored.transitions,
-            explored.quiet,
-            explored.deepest,
-            begin.elapsed().as_secs_f64(),
-            shown(worked),
-            shown(peak_megabytes()),
-        );
+        tell(model, name, bounds, &explored, (begin.elapsed().as_secs_f64(), worked));
         if let Some(counterexample) = explored.violation {
             println!("\n{}: {}", counterexample.rule.name(), counterexample.sentence);
             for (number, line) in counterexample.path.iter().enumerate() {

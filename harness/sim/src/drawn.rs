@@ -174,6 +174,43 @@ const SELDOM_MS: u64 = 60_000;
 /// A world is a siege with this probability.
 const SIEGE: Chance = Chance(600);
 
+/// How many vote.
+fn members(dice: &mut Dice) -> usize {
+    match dice.between(0, 19) {
+        0..=10 => 3,
+        11..=15 => 5,
+        16 => 1,
+        17 => 2,
+        18 => 4,
+        _ => dice.index(2) + 6,
+    }
+}
+
+/// Between two faults, of one fault, and of all of them; in microseconds.
+fn durations(siege: bool, dice: &mut Dice) -> (u64, u64, u64) {
+    let mut lasting = |usual: (u64, u64), siege_us: (u64, u64)| {
+        let (lo, hi) = if siege { siege_us } else { usual };
+        dice.scale(lo, hi)
+    };
+    let every_us = lasting((60_000, 1_500_000), (2_000_000, 8_000_000));
+    let one_us = lasting((50_000, 2_000_000), (4_000_000, 16_000_000));
+    let (lo, hi) = if siege { (12_000_000, 30_000_000) } else { (2_000_000, 6_000_000) };
+    (every_us, one_us, dice.between(lo, hi))
+}
+
+/// How often each fault comes, one against the other.
+fn weights(siege: bool, dice: &mut Dice) -> [u64; SwarmFault::ALL.len()] {
+    let mut weights = std::array::from_fn(|_| if dice.chance(ABSENT) { 0 } else { dice.between(1, 8) });
+    // Two in three of its traps find nobody.
+    weights[SwarmFault::KillInPhase as usize] *= 3;
+    if siege {
+        for (weight, kind) in weights.iter_mut().zip(SwarmFault::ALL) {
+            *weight *= u64::from(kind.is_partition());
+        }
+    }
+    weights
+}
+
 impl Drawn {
     /// What a seed draws, without living through its world.
     pub fn of_seed(seed: u64) -> Self {
@@ -185,17 +222,72 @@ impl Drawn {
         Self::new(seed, only, &mut Dice::new(seed))
     }
 
+    /// Nothing is drawn, and nobody is there.
+    fn plain(seed: u64) -> Self {
+        Self {
+            seed,
+            members: 0,
+            observers: 0,
+            peer_timeout_ms: 0,
+            tick_time_ms: 0,
+            init_limit: 0,
+            snap_count: 0,
+            journal_entries: node_core::JOURNAL_ENTRIES,
+            siege: false,
+            preallocate_bytes: 0,
+            roll_bytes: 0,
+            link_us: (0, 0),
+            jitter_us: 0,
+            spike: Chance::NEVER,
+            spike_us: 0,
+            fsync_us: (0, 0),
+            stall: Chance::NEVER,
+            stall_us: 0,
+            tick_jitter_us: 0,
+            pace_ppm: 0,
+            codec: Chance::NEVER,
+            told_late: Chance::NEVER,
+            late_us: 0,
+            abrupt: Chance::NEVER,
+            power: Chance::NEVER,
+            mid_step: Chance::NEVER,
+            refuse: Chance::NEVER,
+            fault_every_us: 0,
+            fault_us: 0,
+            weights: [0; _],
+            warmup_us: 0,
+            chaos_us: 0,
+            clients: 0,
+            keys: 0,
+            read_percent: 0,
+            cas_percent: 0,
+            think_us: 0,
+            patient_us: 0,
+            op_timeout_us: 0,
+            session_timeout_ms: 0,
+            visitors: 0,
+            last_counter: Zxid::LAST_COUNTER,
+            watchers: 0,
+            local: false,
+            read_only: false,
+            limits: false,
+            changes: false,
+            operators: 0,
+            strangers: false,
+            alone: false,
+            turnover_us: 0,
+            probers: 0,
+            probing_us: 0,
+            reaping_ms: SELDOM_MS,
+            mortal_ms: 0,
+            rare: Rare::default(),
+        }
+    }
+
     /// Draws everything for a seed. The dice go on from here into the world.
     pub(crate) fn new(seed: u64, only: Option<Only>, dice: &mut Dice) -> Self {
         let peer_timeout_ms = dice.between(100, 400);
-        let members = match dice.between(0, 19) {
-            0..=10 => 3,
-            11..=15 => 5,
-            16 => 1,
-            17 => 2,
-            18 => 4,
-            _ => dice.index(2) + 6,
-        };
+        let members = members(dice);
         // A healthy answer takes two delays and an fsync; together they stay below half of the time-out.
         let link_top = peer_timeout_ms * 1000 / 20;
         let fsync_top = peer_timeout_ms * 1000 / 8;
@@ -204,23 +296,8 @@ impl Drawn {
         // Where most operations are reads, clients get far enough at a deposed leader to see the past.
         let read_percent = if dice.chance(HALF) { 40 } else { 90 };
         let siege = dice.chance(SIEGE);
-        let mut weights: [u64; _] =
-            std::array::from_fn(|_| if dice.chance(ABSENT) { 0 } else { dice.between(1, 8) });
-        // Two in three of its traps find nobody.
-        weights[SwarmFault::KillInPhase as usize] *= 3;
-        if siege {
-            for (weight, kind) in weights.iter_mut().zip(SwarmFault::ALL) {
-                *weight *= u64::from(kind.is_partition());
-            }
-        }
-        let mut lasting = |usual: (u64, u64), siege_us: (u64, u64)| {
-            let (lo, hi) = if siege { siege_us } else { usual };
-            dice.scale(lo, hi)
-        };
-        let fault_every_us = lasting((60_000, 1_500_000), (2_000_000, 8_000_000));
-        let fault_us = lasting((50_000, 2_000_000), (4_000_000, 16_000_000));
-        let chaos_us =
-            if siege { dice.between(12_000_000, 30_000_000) } else { dice.between(2_000_000, 6_000_000) };
+        let weights = weights(siege, dice);
+        let (fault_every_us, fault_us, chaos_us) = durations(siege, dice);
         Self {
             seed,
             members,
@@ -268,23 +345,9 @@ impl Drawn {
             op_timeout_us: dice.scale(200_000, 3_000_000),
             session_timeout_ms: dice.scale(400, 6_000),
             visitors: dice.index(3),
-            last_counter: Zxid::LAST_COUNTER,
-            watchers: 0,
-            local: false,
-            read_only: false,
-            limits: false,
-            changes: false,
-            operators: 0,
-            strangers: false,
-            alone: false,
-            turnover_us: 0,
-            probers: 0,
-            probing_us: 0,
-            reaping_ms: SELDOM_MS,
-            mortal_ms: 0,
-            rare: Rare::default(),
+            ..Self::plain(seed)
         }
-        .with_scouts(&mut Dice::part(seed, Part::Watchers))
+        .with_watchers(&mut Dice::part(seed, Part::Watchers))
         .with_probers(&mut Dice::part(seed, Part::Probers))
         .with_short_epochs(&mut Dice::part(seed, Part::Epochs))
         .with_observers(&mut Dice::part(seed, Part::Observers))
@@ -337,7 +400,7 @@ impl Drawn {
     }
 
     /// Some worlds have watchers.
-    fn with_scouts(mut self, dice: &mut Dice) -> Self {
+    fn with_watchers(mut self, dice: &mut Dice) -> Self {
         if dice.chance(SCOUTED) {
             self.watchers = dice.index(MOST_SCOUTS) + 1;
             self.reaping_ms = dice.scale(50, 1_000);
@@ -402,24 +465,8 @@ fn share(dice: &mut Dice) -> Chance {
     }
 }
 
-impl fmt::Display for Drawn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "seed {}: {} members, {} observers, peer time-out {} ms, tickTime {} ms, snapCount {}{}",
-            self.seed,
-            self.members,
-            self.observers,
-            self.peer_timeout_ms,
-            self.tick_time_ms,
-            self.snap_count,
-            if self.siege { ", a siege" } else { "" }
-        )?;
-        writeln!(
-            f,
-            "  {} entries are kept for learners; clocks run off by {} ppm at most",
-            self.journal_entries, self.pace_ppm
-        )?;
+impl Drawn {
+    fn fmt_hardware(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
             "  network: {}..{} us, jitter {} us, spikes {} to {} us, losses told late {} by {} us, dials \
@@ -442,31 +489,11 @@ impl fmt::Display for Drawn {
             self.stall_us,
             self.roll_bytes,
             self.preallocate_bytes
-        )?;
-        writeln!(
-            f,
-            "  ticks late by {} us; initLimit {}; through the codecs {}; epochs end at {:#x}",
-            self.tick_jitter_us, self.init_limit, self.codec, self.last_counter
-        )?;
-        writeln!(
-            f,
-            "  crashes: lose the page cache {}, break connections at once {}, in the middle of a step {}",
-            self.power, self.abrupt, self.mid_step
-        )?;
-        writeln!(
-            f,
-            "  clients: {} on {} registers, {}% reads, {}% compare-and-sets, think {} or {} us, give up \
-                after {} us, sessions {} ms; {} visitors",
-            self.clients,
-            self.keys,
-            self.read_percent,
-            self.cas_percent,
-            self.think_us,
-            self.patient_us,
-            self.op_timeout_us,
-            self.session_timeout_ms,
-            self.visitors
-        )?;
+        )
+    }
+
+    /// Clients beside the workloads' own, and what not every world has.
+    fn fmt_who_comes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.watchers > 0 {
             writeln!(
                 f,
@@ -494,6 +521,54 @@ impl fmt::Display for Drawn {
                 if self.alone { ", one voter may be left alone" } else { "" }
             )?;
         }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Drawn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "seed {}: {} members, {} observers, peer time-out {} ms, tickTime {} ms, snapCount {}{}",
+            self.seed,
+            self.members,
+            self.observers,
+            self.peer_timeout_ms,
+            self.tick_time_ms,
+            self.snap_count,
+            if self.siege { ", a siege" } else { "" }
+        )?;
+        writeln!(
+            f,
+            "  {} entries are kept for learners; clocks run off by {} ppm at most",
+            self.journal_entries, self.pace_ppm
+        )?;
+        self.fmt_hardware(f)?;
+        writeln!(
+            f,
+            "  ticks late by {} us; initLimit {}; through the codecs {}; epochs end at {:#x}",
+            self.tick_jitter_us, self.init_limit, self.codec, self.last_counter
+        )?;
+        writeln!(
+            f,
+            "  crashes: lose the page cache {}, break connections at once {}, in the middle of a step {}",
+            self.power, self.abrupt, self.mid_step
+        )?;
+        writeln!(
+            f,
+            "  clients: {} on {} registers, {}% reads, {}% compare-and-sets, think {} or {} us, give up \
+                after {} us, sessions {} ms; {} visitors",
+            self.clients,
+            self.keys,
+            self.read_percent,
+            self.cas_percent,
+            self.think_us,
+            self.patient_us,
+            self.op_timeout_us,
+            self.session_timeout_ms,
+            self.visitors
+        )?;
+        self.fmt_who_comes(f)?;
         writeln!(f, "  rare:{}", self.rare)?;
         write!(
             f,

@@ -114,7 +114,7 @@ impl Runner {
 
     /// The next answer, and whose it is; none of a watch that was given up. Never ends while nothing is being
     /// carried out.
-    pub async fn next(&mut self) -> Option<(LaneId, anyhow::Result<Answer>)> {
+    pub async fn next(&mut self) -> Option<Answered> {
         match self.tasks.join_next_with_id().await {
             None => std::future::pending().await,
             Some(Ok((id, answer))) => Some((self.lanes.remove(&id)?, answer)),
@@ -125,6 +125,9 @@ impl Runner {
         }
     }
 }
+
+/// What came of a command, and in which lane.
+pub type Answered = (LaneId, anyhow::Result<Answer>);
 
 /// One command's work. Clones share what they know.
 #[derive(Clone)]

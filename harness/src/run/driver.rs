@@ -31,7 +31,7 @@ use crate::load::client::LoadClient;
 use crate::load::pacer::Pacer;
 use crate::load::{self, Readers, Shared};
 use crate::nemesis::journal::Journal;
-use crate::nemesis::runner::{Runner, Tools};
+use crate::nemesis::runner::{Answered, Runner, Tools};
 use crate::num::index;
 use crate::progress::Load;
 use crate::seed;
@@ -84,102 +84,152 @@ impl Sight for Driver<'_> {
     }
 }
 
+/// A run on its way: the machine that decides, and what carries out its commands.
+struct Course<'d> {
+    run: Run,
+    nemeses: Runner,
+    works: Works,
+    /// What was begun and is waited for.
+    task: Option<Task<'d>>,
+    readers: Option<Readers>,
+    /// Why a nemesis could not go on.
+    broken_off: Option<anyhow::Error>,
+}
+
+impl Course<'_> {
+    fn new(driver: &Driver<'_>) -> Self {
+        let shared = &driver.shared;
+        Self {
+            run: driver.machine(),
+            nemeses: Runner::new(Tools {
+                cluster: Arc::clone(&shared.cluster),
+                journal: driver.journal.clone(),
+                clock: shared.clock,
+                recorder: shared.recorder.clone(),
+                progress: driver.prepared.progress.clone(),
+            }),
+            works: Works { stop: watch::Sender::new(false), clients: JoinSet::new(), pacer: None },
+            task: None,
+            readers: None,
+            broken_off: None,
+        }
+    }
+
+    /// A nemesis did what it was told, or could not.
+    fn nemesis_answers(&mut self, answer: Option<Answered>, now: RunNs) {
+        match (answer, self.run.nemeses()) {
+            (Some((lane, Ok(answer))), Some(machine)) => machine.answered(lane, now, answer),
+            (Some((lane, Err(error))), Some(machine)) => {
+                // The others heal what is theirs.
+                machine.failed(lane);
+                self.breaks_off(error, now);
+            }
+            (None, _) | (_, None) => {}
+        }
+    }
+
+    fn breaks_off(&mut self, error: anyhow::Error, now: RunNs) {
+        self.run.end_early(now, Early::Failed);
+        self.broken_off.get_or_insert(error);
+    }
+}
+
 impl Driver<'_> {
     /// From the first operation to the last. What was seen is in `observed` afterwards.
     pub(super) async fn run(&self, interrupt: &Interrupt, observed: &mut Observed) -> Result<(), Failure> {
         let clock = self.shared.clock;
-        let mut run = self.machine();
-        let mut nemeses = Runner::new(Tools {
-            cluster: Arc::clone(&self.shared.cluster),
-            journal: self.journal.clone(),
-            clock,
-            recorder: self.shared.recorder.clone(),
-            progress: self.prepared.progress.clone(),
-        });
-        let mut works = Works { stop: watch::Sender::new(false), clients: JoinSet::new(), pacer: None };
-        let (mut task, mut readers): (Option<Task<'_>>, Option<Readers>) = (None, None);
+        let mut course = Course::new(self);
         let mut news = self.shared.cluster.events().news();
         let mut tick = tokio::time::interval(TELL_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let (mut interrupted, mut violated) = (pin!(interrupt.asked()), pin!(self.violation()));
         let (mut is_interrupted, mut is_violated) = (false, false);
-        let mut broken_off = None;
         loop {
-            while let Some(command) = run.next(clock.now(), self) {
-                match command {
-                    Command::SetUp => task = Some(Box::pin(self.set_up())),
-                    Command::OpenLoad(from, until) => self.open_load(&mut works, (from, until))?,
-                    Command::EndArrivals => works.pacer.iter().for_each(Pacer::stop),
-                    Command::CloseLoad => {
-                        if let Some(pacer) = works.pacer.take() {
-                            observed.lag = pacer.finish()?;
-                        }
-                        works.stop.send_replace(true);
-                        self.shared.load.close();
-                        task = Some(Box::pin(self.farewell(std::mem::take(&mut works.clients))));
-                    }
-                    Command::Read(members) => task = Some(Box::pin(self.read(readers.take(), members))),
-                    Command::Nemesis(command) => {
-                        if let Err(error) = nemeses.carry_out(*command) {
-                            run.end_early(clock.now(), Early::Failed);
-                            broken_off.get_or_insert(error);
-                        }
-                    }
-                    Command::Step(phase) => self.tell_step(phase),
-                    Command::Say(words) => self.prepared.progress.say(&words),
-                }
+            while let Some(command) = course.run.next(clock.now(), self) {
+                self.carry_out(&mut course, command, observed)?;
             }
-            if run.is_over() {
+            if course.run.is_over() {
                 break;
             }
-            let moment = run.wake(clock.now());
+            let moment = course.run.wake(clock.now());
             tokio::select! {
-                answer = nemeses.next() => match (answer, run.nemeses()) {
-                    (Some((lane, Ok(answer))), Some(machine)) => machine.answered(lane, clock.now(), answer),
-                    (Some((lane, Err(error))), Some(machine)) => {
-                        // The others heal what is theirs.
-                        machine.failed(lane);
-                        run.end_early(clock.now(), Early::Failed);
-                        broken_off.get_or_insert(error);
-                    }
-                    (None, _) | (_, None) => {}
-                },
-                done = next_of(&mut task) => {
-                    task = None;
-                    match done? {
-                        Done::SetUp => run.was_set_up(clock.now()),
-                        Done::Left => run.clients_left(clock.now()),
-                        Done::Read(these, states) => {
-                            run.was_read(clock.now(), these.are_settled(self.shared, &states));
-                            observed.finals = states;
-                            readers = Some(these);
-                        }
-                    }
+                answer = course.nemeses.next() => course.nemesis_answers(answer, clock.now()),
+                done = next_of(&mut course.task) => {
+                    course.task = None;
+                    self.is_done(&mut course, done?, observed);
                 }
                 () = self.until(moment) => {}
                 // The sender lives in the cluster, so it can't be gone.
                 _ = news.changed() => {}
-                _ = tick.tick() => self.tell(&run),
+                _ = tick.tick() => self.tell(&course.run),
                 () = &mut interrupted, if !is_interrupted => {
                     is_interrupted = true;
-                    run.end_early(clock.now(), Early::Interrupted);
+                    course.run.end_early(clock.now(), Early::Interrupted);
                 }
                 () = &mut violated, if !is_violated => {
                     is_violated = true;
-                    run.end_early(clock.now(), Early::Violation);
+                    course.run.end_early(clock.now(), Early::Violation);
                 }
             }
         }
-        if let Some(error) = broken_off {
+        if let Some(error) = course.broken_off {
             return Err(error.context("the nemesis failed").into());
         }
-        let moments = run.moments();
+        let moments = course.run.moments();
         observed.shed = self.shared.load.rules().shed();
         observed.workload_from_ns = moments.work_from;
         observed.workload_to_ns = moments.work_to;
         observed.timings.workload_ms = milliseconds(moments.work_to - moments.work_from);
         observed.timings.recovery_ms = milliseconds(moments.read - moments.work_to);
         Ok(())
+    }
+
+    /// Does what the run wants done, or begins to.
+    fn carry_out<'d>(
+        &'d self,
+        course: &mut Course<'d>,
+        command: Command,
+        observed: &mut Observed,
+    ) -> Result<(), Failure> {
+        match command {
+            Command::SetUp => course.task = Some(Box::pin(self.set_up())),
+            Command::OpenLoad(from, until) => self.open_load(&mut course.works, (from, until))?,
+            Command::EndArrivals => course.works.pacer.iter().for_each(Pacer::stop),
+            Command::CloseLoad => {
+                if let Some(pacer) = course.works.pacer.take() {
+                    observed.lag = pacer.finish()?;
+                }
+                course.works.stop.send_replace(true);
+                self.shared.load.close();
+                let clients = std::mem::take(&mut course.works.clients);
+                course.task = Some(Box::pin(self.farewell(clients)));
+            }
+            Command::Read(members) => {
+                course.task = Some(Box::pin(self.read(course.readers.take(), members)));
+            }
+            Command::Nemesis(command) => {
+                if let Err(error) = course.nemeses.carry_out(*command) {
+                    course.breaks_off(error, self.shared.clock.now());
+                }
+            }
+            Command::Step(phase) => self.tell_step(phase),
+            Command::Say(words) => self.prepared.progress.say(&words),
+        }
+        Ok(())
+    }
+
+    /// What was begun has come to its end.
+    fn is_done(&self, course: &mut Course<'_>, done: Done, observed: &mut Observed) {
+        let now = self.shared.clock.now();
+        match done {
+            Done::SetUp => course.run.was_set_up(now),
+            Done::Left => course.run.clients_left(now),
+            Done::Read(these, states) => {
+                course.run.was_read(now, these.are_settled(self.shared, &states));
+                observed.finals = states;
+                course.readers = Some(these);
+            }
+        }
     }
 
     fn machine(&self) -> Run {

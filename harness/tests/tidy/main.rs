@@ -143,6 +143,53 @@ fn no_source_file_holds_a_second_idea() {
     }
 }
 
+/// Columns of a line of code at most.
+const MAX_COLUMNS: usize = 110;
+
+/// Lines of a function at most. A longer one has parts that want a name.
+const MAX_FUNCTION: usize = 70;
+
+#[test]
+fn lines_fit_on_a_screen_and_functions_too() {
+    let mut sources = Vec::new();
+    files(&root(), "rs", &mut sources);
+    let mut found = Vec::new();
+    for path in sources {
+        let text = fs::read_to_string(&path).expect("a readable file");
+        let mut begun: Option<(usize, &str)> = None;
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.chars().count() > MAX_COLUMNS {
+                found.push(format!("{}:{number} has more than {MAX_COLUMNS} columns", path.display()));
+            }
+            let indent = &line[..line.len() - line.trim_start().len()];
+            if begun.is_none() && opens_function(line.trim_start()) && !line.ends_with([';', '}']) {
+                begun = Some((number, indent));
+            }
+            let ends = |(_, of): &(usize, &str)| *of == indent && line.trim_start().starts_with('}');
+            if let Some((from, _)) = begun.take_if(|begun| ends(begun))
+                && number - from + 1 > MAX_FUNCTION
+            {
+                let lines = number - from + 1;
+                found.push(format!("{}:{from}: a function of {lines} lines", path.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// True of the first line of a function.
+fn opens_function(line: &str) -> bool {
+    let mut rest = line;
+    if let Some(after) = rest.strip_prefix("pub") {
+        let within = after.strip_prefix('(').and_then(|inside| inside.split_once(')'));
+        rest = within.map_or(after, |(_, after)| after).trim_start();
+    }
+    for modifier in ["const ", "async ", "unsafe ", "extern \"C\" "] {
+        rest = rest.strip_prefix(modifier).unwrap_or(rest);
+    }
+    rest.starts_with("fn ")
+}
+
 #[test]
 fn tests_wait_for_conditions_and_never_sleep() {
     let mut sources = Vec::new();

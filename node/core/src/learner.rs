@@ -358,8 +358,8 @@ impl Learner {
                 base.journal.floor(zxid).map_or_else(|| "its snapshot".to_owned(), |last| last.to_string());
             base.emit(Effect::Halt {
                 reason: format!(
-                    "the leader asked to cut the log after {zxid}, but the log there ends at {last} and is applied \
-                     up to {applied}; move this member's data directory away and let it start empty"
+                    "the leader asked to cut the log after {zxid}, but the log there ends at {last} and is \
+                     applied up to {applied}; move this member's data directory away and let it start empty"
                 ),
             });
             return Err(Leave::because("the leader's history contradicts ours"));

@@ -1,13 +1,13 @@
 //! `node-fuzz`: random mutation of a target's corpus, for as long as is asked.
 //!
 //! ```text
-//! node-fuzz TARGET [--seconds 60] [--seed S]     the corpus, then mutations of it; 0 seconds for the corpus alone
+//! node-fuzz TARGET [--seconds 60] [--seed S]     the corpus, then mutations; 0 seconds: the corpus alone
 //! node-fuzz --list                               the targets
 //! node-fuzz --write-seeds                        makes the seeds of every corpus anew
 //! ```
 //!
-//! An input that breaks a promise is written to `broken-TARGET-SEED` in the working directory, and the exit status
-//! is 1. So it is for one that takes longer than ten seconds: nothing here takes a millisecond.
+//! An input that breaks a promise is written to `broken-TARGET-SEED` in the working directory, and the exit
+//! status is 1. So it is for one that takes longer than ten seconds: nothing here takes a millisecond.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -23,8 +23,8 @@ use rand_chacha::ChaCha8Rng;
 /// An input that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Inputs that did something new can't be told without coverage: a few of those made last are kept at random, so
-/// that steps add up.
+/// Inputs that did something new can't be told without coverage: a few of those made last are kept at random,
+/// so that steps add up.
 const KEPT: usize = 64;
 
 const USAGE: &str = "usage: node-fuzz TARGET [--seconds N] [--seed S] | --list | --write-seeds";

@@ -1,7 +1,7 @@
 //! How much memory a piece of work holds at its peak.
 //!
-//! The allocator of whoever links this crate counts, thread by thread, what is given out and what comes back. It
-//! never refuses: that a bound was broken is said when the work is done, with the numbers.
+//! The allocator of whoever links this crate counts, thread by thread, what is given out and what comes back.
+//! It never refuses: that a bound was broken is said when the work is done, with the numbers.
 
 #![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait over one that does not")]
 

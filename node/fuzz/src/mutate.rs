@@ -1,8 +1,8 @@
 //! Random mutation of inputs, for where nothing but a stable toolchain is.
 //!
 //! The steps are those of every mutational fuzzer: bits, bytes, numbers that sit at an edge, pieces left out,
-//! doubled, moved, or taken from another input. One step in eight starts from nothing. All of it follows from the
-//! seed.
+//! doubled, moved, or taken from another input. One step in eight starts from nothing. All of it follows from
+//! the seed.
 
 use rand::{Rng, RngExt};
 

@@ -1,7 +1,7 @@
 //! The seeds: what members and clients really write, a file each, as each target takes it.
 //!
-//! They are made by the product's own encoders, so that a change of a format changes them too; what was found by
-//! fuzzing lies beside them under other names, and is never written anew.
+//! They are made by the product's own encoders, so that a change of a format changes them too; what was found
+//! by fuzzing lies beside them under other names, and is never written anew.
 
 use std::fs;
 use std::io;
@@ -615,11 +615,13 @@ fn config() -> Vec<Seed> {
     files.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).to_vec()
 }
 
-/// Responses of Java's client and of kazoo to the challenge that the target makes, with a wrong password and with the right one.
+/// Responses of Java's client and of kazoo to the challenge that the target makes, with a wrong password and
+/// with the right one.
 fn digest() -> Vec<Seed> {
     let response = |user: &str, digest: &str, rest: &str| {
         format!(
-            "charset=utf-8,username=\"{user}\",realm=\"zk-sasl-md5\",nonce=\"4f6a61\",nc=00000001,cnonce=\"OA6M\",\
+            "charset=utf-8,username=\"{user}\",realm=\"zk-sasl-md5\",nonce=\"4f6a61\",nc=00000001,\
+             cnonce=\"OA6M\",\
              digest-uri=\"zookeeper/zk-sasl-md5\",maxbuf=65536,response={digest},qop=auth{rest}"
         )
     };
@@ -639,12 +641,13 @@ fn jaas() -> Vec<Seed> {
     let files = [
         (
             "users",
-            "Server {\n    org.apache.zookeeper.server.auth.DigestLoginModule required\n    user_ann=\"her password\"\n    \
-             user_bob=\"his\";\n};\n",
+            "Server {\n    org.apache.zookeeper.server.auth.DigestLoginModule required\n    user_ann=\"her \
+             password\"\n user_bob=\"his\";\n};\n",
         ),
         (
             "odd",
-            "# a comment\nServer{a.B optional x=1 y=\"\\\"\\\\\"; c.D requisite;};/* more */ Client { e.F sufficient k=v; };\n//",
+            "# a comment\nServer{a.B optional x=1 y=\"\\\"\\\\\"; c.D requisite;};/* more */ Client { e.F \
+                sufficient k=v; };\n//",
         ),
         ("refused", "Server { a.B required x=\"${user.home}\"; };"),
     ];

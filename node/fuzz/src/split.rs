@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// Cuts an input into pieces. Each piece has its length before it, as one byte, or as 255 and two more; the last
-/// one is as long as what is left. Every byte string is such a sequence, so that no mutation is in vain.
+/// Cuts an input into pieces. Each piece has its length before it, as one byte, or as 255 and two more; the
+/// last one is as long as what is left. Every byte string is such a sequence, so that no mutation is in vain.
 pub fn split(input: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -29,9 +29,13 @@ macro_rules! corpora {
         #[test]
         #[cfg(feature = "config")]
         fn every_target_has_its_test() {
-            assert_eq!(TARGETS.iter().map(|target| target.name).collect::<Vec<_>>(), [$(stringify!($name)),*]);
+            let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
+            assert_eq!(names, [$(stringify!($name)),*]);
         }
     };
 }
 
-corpora! { requests replies session packets stream peers election transactions log snapshot directory config digest jaas jks }
+corpora! {
+    requests replies session packets stream peers election
+    transactions log snapshot directory config digest jaas jks
+}

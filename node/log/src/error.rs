@@ -96,9 +96,9 @@ pub enum LogError {
 
     /// Two entries do not follow each other although nothing between them is left.
     #[error(
-        "find the entries between {after} and {found} in {file}; a log file or a snapshot is missing: restore \
-         it, or, when the other members alone are a majority in service, move everything but acceptedEpoch \
-         away and let this member copy the history from them"
+        "find the entries between {after} and {found} in {file}; a log file or a snapshot is missing: \
+         restore it, or, when the other members alone are a majority in service, move everything but \
+         acceptedEpoch away and let this member copy the history from them"
     )]
     Hole {
         /// The file that begins behind the hole.
@@ -124,10 +124,10 @@ pub enum LogError {
 
     /// Two whole trees are about to replace the history, and which is the later one nobody can say.
     #[error(
-        "tell which of {file} and {other} is to replace the history; a member leaves one at most, so the directory \
-         is not of one moment: restore all of it from one backup of this member, or, when the other members alone \
-         are a majority in service, move everything but acceptedEpoch away and let this member copy the history \
-         from them"
+        "tell which of {file} and {other} is to replace the history; a member leaves one at most, so the \
+         directory is not of one moment: restore all of it from one backup of this member, or, when the \
+         other members alone are a majority in service, move everything but acceptedEpoch away and let this \
+         member copy the history from them"
     )]
     TwoInstallations {
         /// One of the files.

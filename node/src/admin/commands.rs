@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use node_core::Role;
+use node_wire::digest::DIGEST_VERSION;
+use node_wire::ids::Zxid;
 use serde_json::{Map, Value, json};
 
 use super::fields;
@@ -116,7 +118,10 @@ pub(super) fn run(command: Command, facts: &Facts) -> Map<String, Value> {
             environment().into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
         }
         Command::Hash => {
-            let digest = |(zxid, digest): &(node_wire::ids::Zxid, i64)| json!({"zxid": zxid.0, "digest_version": node_wire::digest::DIGEST_VERSION, "digest": digest});
+            let digest = |pair: &(Zxid, i64)| {
+                let (zxid, digest) = pair;
+                json!({"zxid": zxid.0, "digest_version": DIGEST_VERSION, "digest": digest})
+            };
             fields([("digests", view.digests.iter().map(digest).collect())])
         }
         Command::InitialConfiguration => fields([("initial_configuration", json!(initial(facts)))]),
@@ -321,7 +326,10 @@ fn server_stats(facts: &Facts) -> Map<String, Value> {
     let (view, metrics) = (&facts.view, &facts.metrics);
     let (status, traffic) = (&view.status, &view.traffic);
     let about = &facts.about;
-    let sizes = |(last, min, max): (i64, i64, i64)| json!({"last_buffer_size": last, "min_buffer_size": min, "max_buffer_size": max});
+    let sizes = |sizes: (i64, i64, i64)| {
+        let (last, min, max) = sizes;
+        json!({"last_buffer_size": last, "min_buffer_size": min, "max_buffer_size": max})
+    };
     let responses = sizes(metrics.responses.get());
     let stats = json!({
         "packets_sent": traffic.sent,

@@ -54,8 +54,8 @@ impl Open {
         std::str::from_utf8(&self.path).unwrap_or_default()
     }
 
-    /// Bytes that this answer lets its client read, as ZooKeeper counts them; none where it is no read of a node, or was
-    /// refused.
+    /// Bytes that this answer lets its client read, as ZooKeeper counts them; none where it is no read of a
+    /// node, or was refused.
     pub(super) fn bytes_read(&self, frame: &Bytes) -> Option<usize> {
         const HEADER: usize = 4 + 16;
         const STAT: usize = 68;

@@ -1,7 +1,8 @@
-//! What answers and events tell whoever counts: bytes read by namespace, refusals, and how many were told of a change.
+//! What answers and events tell whoever counts: bytes read by namespace, refusals, and how many were told of
+//! a change.
 //!
-//! The core tells an event to each who watches, one after the other and with the same frame. So the members of one telling
-//! follow each other, and are counted together.
+//! The core tells an event to each who watches, one after the other and with the same frame. So the members
+//! of one telling follow each other, and are counted together.
 
 use bytes::Bytes;
 use node_core::io::ClientId;

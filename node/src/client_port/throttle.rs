@@ -1,8 +1,8 @@
 //! Connect requests through a bucket of tokens, with a probability before the bucket is empty.
 //!
-//! A crowd of clients that lost their leader all come at once, and each costs a transaction. The bucket bounds
-//! how many are let in at a time; the probability (BLUE, Feng et al. 1999, as ZooKeeper has it) turns some
-//! away early when the bucket was found empty, so that those who come first do not take everything. Who
+//! A crowd of clients that lost their leader all come at once, and each costs a transaction. The bucket
+//! bounds how many are let in at a time; the probability (BLUE, Feng et al. 1999, as ZooKeeper has it) turns
+//! some away early when the bucket was found empty, so that those who come first do not take everything. Who
 //! is turned away comes again.
 
 use std::hash::{BuildHasher, RandomState};

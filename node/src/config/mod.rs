@@ -1,5 +1,5 @@
-//! The configuration as it is meant: flags, environment and file put together, in this order of rank, defaults
-//! filled in, contradictions refused.
+//! The configuration as it is meant: flags, environment and file put together, in this order of rank,
+//! defaults filled in, contradictions refused.
 //!
 //! A [`NodeConfig`] that exists is possible: nothing behind it checks again.
 
@@ -65,7 +65,8 @@ const MY_ID_FILE: &str = "myid";
 /// The number of a member that has no peers.
 const LONE_ID: ServerId = ServerId(1);
 /// What is to be done about it.
-const NO_CLIENT_ADDR: &str = "an address for clients: give --client-addr, the key clientPort, or a port behind `;` in the server's line";
+const NO_CLIENT_ADDR: &str = "an address for clients: give --client-addr, the key clientPort, or a port \
+    behind `;` in the server's line";
 /// Where ZooKeeper's clients look.
 pub(crate) const DEFAULT_CLIENT_PORT: u16 = 2181;
 
@@ -145,7 +146,8 @@ pub struct NodeConfig {
 pub struct Manner {
     /// For how long the log's writer lets work gather before each fsync.
     pub linger: Duration,
-    /// Clients are heard before peers, as in a server with a thread for each connection, which knows no order between them.
+    /// Clients are heard before peers, as in a server with a thread for each connection, which knows no order
+    /// between them.
     pub clients_first: bool,
 }
 
@@ -285,8 +287,8 @@ impl NodeConfig {
         self.check_dial()
     }
 
-    /// True for a member that ZooKeeper would call standalone: without an ensemble, or with a line of its own alone unless
-    /// `standaloneEnabled=false` makes an ensemble of it.
+    /// True for a member that ZooKeeper would call standalone: without an ensemble, or with a line of its own
+    /// alone unless `standaloneEnabled=false` makes an ensemble of it.
     pub(crate) fn stands_alone(&self) -> bool {
         let makes_ensemble =
             self.properties.get(STANDALONE).is_some_and(|said| said == "false" || said == "no");
@@ -301,8 +303,8 @@ impl NodeConfig {
         let Some(own) = self.servers.get(&self.id) else {
             if !self.rules.membership.ends_with("version=0") {
                 return impossible(format!(
-                    "member {} in an ensemble without it, since a reconfiguration removed it: let it join anew, with \
-                     the lines of all members and its own in the configuration",
+                    "member {} in an ensemble without it, since a reconfiguration removed it: let it join \
+                     anew, with the lines of all members and its own in the configuration",
                     self.id
                 ));
             }
@@ -464,8 +466,8 @@ fn own_id(
         (Some(id), _) | (None, Some(id)) => Ok(id),
         (None, None) if alone => Ok(LONE_ID),
         (None, None) => Err(ConfigError::Missing(
-            "this member's number: give --id, the variable ZOO_MY_ID, or write it to the file myid in the data \
-             directory",
+            "this member's number: give --id, the variable ZOO_MY_ID, or write it to the file myid in the \
+             data directory",
         )),
     }
 }
@@ -479,8 +481,8 @@ fn read_my_id(data_dir: &Path) -> Result<Option<ServerId>, ConfigError> {
     }
 }
 
-/// Where clients connect without TLS when no flag says it. `said` is what environment and file say together. The
-/// usual place is not opened beside one with TLS: whoever asks for that alone wants no other.
+/// Where clients connect without TLS when no flag says it. `said` is what environment and file say together.
+/// The usual place is not opened beside one with TLS: whoever asks for that alone wants no other.
 fn client_addr(
     environment: &Environment,
     said: &ZooCfg,
@@ -509,8 +511,8 @@ fn client_addr(
     Ok(own.or(usual))
 }
 
-/// Old snapshots are removed behind each new one where an interval is said that is not 0. ZooKeeper keeps everything
-/// unless it is told otherwise, and operators rely on it.
+/// Old snapshots are removed behind each new one where an interval is said that is not 0. ZooKeeper keeps
+/// everything unless it is told otherwise, and operators rely on it.
 fn retained(file: &ZooCfg) -> Option<usize> {
     match file.purge_interval {
         None | Some(0) => None,

@@ -46,8 +46,8 @@ pub struct Security {
 }
 
 impl Security {
-    /// Puts the place without TLS and the one with it together: the first is where clients connect, unless there
-    /// is none but the second. None where there is neither.
+    /// Puts the place without TLS and the one with it together: the first is where clients connect, unless
+    /// there is none but the second. None where there is neither.
     pub(super) fn new(
         plain: Option<HostPort>,
         file: &ZooCfg,
@@ -118,8 +118,8 @@ impl Security {
         Ok(schemes.into_iter().map(ByteString::from).collect())
     }
 
-    /// The schemes for which there is a provider as ZooKeeper has it: a class that is named, and that of certificates
-    /// where clients have TLS.
+    /// The schemes for which there is a provider as ZooKeeper has it: a class that is named, and that of
+    /// certificates where clients have TLS.
     pub(super) fn providers(&self, said: &Properties) -> Vec<ByteString> {
         let is_named = |class: &str| {
             said.iter().any(|(key, value)| key.starts_with("authProvider.") && value.ends_with(class))

@@ -1,7 +1,7 @@
 //! Metrics as they are read: for `mntr` and the admin server by name, for Prometheus in its text format.
 //!
-//! A summary has the quantiles that ZooKeeper's exporter gives it: the median, and the 90th and 99th percentile
-//! where it tells more.
+//! A summary has the quantiles that ZooKeeper's exporter gives it: the median, and the 90th and 99th
+//! percentile where it tells more.
 
 use std::fmt::Write;
 use std::fs;

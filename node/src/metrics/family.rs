@@ -1,10 +1,10 @@
 //! Numbers for each key: a namespace, which is the first name of a path, or a member.
 //!
-//! Whoever counts keeps the numbers that it has met by their keys and looks there first, so that a number costs a lookup
-//! at most, and an addition. The list that others read is locked only when a key is new.
+//! Whoever counts keeps the numbers that it has met by their keys and looks there first, so that a number
+//! costs a lookup at most, and an addition. The list that others read is locked only when a key is new.
 //!
-//! Keys are whatever clients create, so there are [`MAX_KEYS`] of them at most; what comes later counts together as
-//! [`OTHERS`].
+//! Keys are whatever clients create, so there are [`MAX_KEYS`] of them at most; what comes later counts
+//! together as [`OTHERS`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,7 +46,8 @@ impl<T> Family<T> {
     }
 }
 
-/// Where the one who counts finds the numbers of a family. The last key is looked at first: requests come in runs.
+/// Where the one who counts finds the numbers of a family. The last key is looked at first: requests come in
+/// runs.
 #[derive(Debug)]
 pub(crate) struct Known<T> {
     numbers: HashMap<Arc<str>, Arc<T>>,

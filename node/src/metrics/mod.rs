@@ -1,20 +1,32 @@
 //! What is counted, under ZooKeeper's own names, so that dashboards made for it fill.
 //!
-//! A counter is an atomic number that is added to where the thing happens, by the one thread to which it happens;
-//! nothing is computed, locked or sent before somebody asks. What ZooKeeper counts about queues and threads that are not here is left out, rather
-//! than told as zero:
+//! A counter is an atomic number that is added to where the thing happens, by the one thread to which it
+//! happens; nothing is computed, locked or sent before somebody asks. What ZooKeeper counts about queues and
+//! threads that are not here is left out, rather than told as zero (of the families that 3.8.0 exports):
 //!
-//! | left out, of the families that 3.8.0 exports | because |
-//! |---|---|
-//! | `jvm_*`, `jvm_pause_time_ms` | there is no such machine; of the process there is `process_*` |
-//! | `prep_*`, `proposal_process_time`, `close_session_prep_time`, `outstanding_changes_*`, `commit_process_time`, `sync_process_time`, `sync_processor_*` but for the batch size, `learner_request_processor_queue_size`, `learner_handler_qp_*`, `om_*` | one thread does all that in one step: there are no processors with queues between them |
-//! | `*_commitproc_*`, `*_commit_proc_*`, `request_commit_queued`, `*_session_queue*`, `reads_issued_from_session_queue`, `*_committed_time_ms`, `*_final_proc_time_ms`, `concurrent_request_processing_in_commit_processor`, `requests_not_forwarded_to_commit_processor` | likewise; `readlatency` and `updatelatency` hold the whole time |
-//! | `add_dead_watcher_stall_time`, `dead_watchers_*` | dead watchers are cleared tick by tick and hold up nobody |
-//! | `response_packet_*cache*`, `netty_queued_buffer_capacity`, `skip_learner_request_to_next_processor_count`, `stale_*` but for sessions, `request_throttle_queue_time_ms`, `throttled_ops`, `large_requests_rejected` | there is no such cache, buffer, queue or limit |
-//! | `ensemble_auth_*`, `insecure_admin_count`, `non_mtls_*` | there is no such scheme, and no admin server or port with both whose use would have to be told |
-//! | `inflight_*_count`, `quit_leading_due_to_disloyal_voter`, `socket_closing_time`, `cnxn_closed_without_zk_server_running`, `startup_snap_load_time`, `startup_txns_load_time` | not counted: synchronizations do not hold each other up, a leader's voters are those of its own membership, closing waits for nobody, `dbinittime` is the sum of the last two |
+//! - `jvm_*`, `jvm_pause_time_ms`: there is no such machine; of the process there is `process_*`.
+//! - `prep_*`, `proposal_process_time`, `close_session_prep_time`, `outstanding_changes_*`,
+//!   `commit_process_time`, `sync_process_time`, `sync_processor_*` but for the batch size,
+//!   `learner_request_processor_queue_size`, `learner_handler_qp_*`, `om_*`: one thread does all that in one
+//!   step. There are no processors with queues between them.
+//! - `*_commitproc_*`, `*_commit_proc_*`, `request_commit_queued`, `*_session_queue*`,
+//!   `reads_issued_from_session_queue`, `*_committed_time_ms`, `*_final_proc_time_ms`,
+//!   `concurrent_request_processing_in_commit_processor`, `requests_not_forwarded_to_commit_processor`:
+//!   likewise; `readlatency` and `updatelatency` hold the whole time.
+//! - `add_dead_watcher_stall_time`, `dead_watchers_*`: they are cleared tick by tick and hold up nobody.
+//! - `response_packet_*cache*`, `netty_queued_buffer_capacity`,
+//!   `skip_learner_request_to_next_processor_count`, `stale_*` but for sessions,
+//!   `request_throttle_queue_time_ms`, `throttled_ops`, `large_requests_rejected`: there is no such cache,
+//!   buffer, queue or limit.
+//! - `ensemble_auth_*`, `insecure_admin_count`, `non_mtls_*`: there is no such scheme, and no admin server or
+//!   port with both whose use would have to be told.
+//! - `inflight_*_count`, `quit_leading_due_to_disloyal_voter`, `socket_closing_time`,
+//!   `cnxn_closed_without_zk_server_running`, `startup_snap_load_time`, `startup_txns_load_time`: not
+//!   counted. Synchronizations do not hold each other up, a leader's voters are those of its own membership,
+//!   closing waits for nobody, and `dbinittime` is the sum of the last two.
 //!
-//! Of a namespace, which is the first name of a path, there are count, sum, smallest and largest, and no median.
+//! Of a namespace, which is the first name of a path, there are count, sum, smallest and largest, and no
+//! median.
 
 mod exposition;
 mod family;
@@ -33,8 +45,8 @@ pub(crate) use tally::Tally;
 /// How long a window of quantiles lasts; they are of the last one or two.
 const WINDOW: Duration = Duration::from_secs(300);
 
-/// Adds to a number that one thread alone writes: a plain addition, where an atomic one would cost more than all
-/// else that is done for a request's statistics. Others may read at any time.
+/// Adds to a number that one thread alone writes: a plain addition, where an atomic one would cost more than
+/// all else that is done for a request's statistics. Others may read at any time.
 fn add(number: &AtomicU64, count: u64) {
     number.store(number.load(Relaxed).wrapping_add(count), Relaxed);
 }

@@ -1,9 +1,9 @@
 //! A distribution in bounded memory.
 //!
-//! Values fall into buckets whose width grows with the value, 32 of them for each doubling, so that a quantile is
-//! off by at most a thirty-second of itself, and a summary takes 18 KiB whatever it is told. Two windows of buckets take
-//! turns, so that quantiles are of the last minutes and not of all times; count and sum are of all times, from
-//! which whoever scrapes makes rates.
+//! Values fall into buckets whose width grows with the value, 32 of them for each doubling, so that a
+//! quantile is off by at most a thirty-second of itself, and a summary takes 18 KiB whatever it is told. Two
+//! windows of buckets take turns, so that quantiles are of the last minutes and not of all times; count and
+//! sum are of all times, from which whoever scrapes makes rates.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 

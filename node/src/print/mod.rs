@@ -1,9 +1,9 @@
 //! `node log FILE` and `node snapshot FILE`: what is in a data directory, for people and for scripts.
 //!
-//! Both read a file of any length piece by piece, Apache ZooKeeper's as well as ours, and need no member and no
-//! lock. What is sound is printed; at the first thing that is not, they say at which byte and why, and end
-//! with exit status 1. A log that ends in zeros, or in the middle of its last record, is what a crash leaves: the
-//! first is sound, the second is told.
+//! Both read a file of any length piece by piece, Apache ZooKeeper's as well as ours, and need no member and
+//! no lock. What is sound is printed; at the first thing that is not, they say at which byte and why, and end
+//! with exit status 1. A log that ends in zeros, or in the middle of its last record, is what a crash leaves:
+//! the first is sound, the second is told.
 
 mod log;
 mod snapshot;

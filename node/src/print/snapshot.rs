@@ -1,8 +1,8 @@
 //! A snapshot, node by node.
 //!
-//! The parts of the format are the wire's; the order is told here once more, because the wire's own reader keeps
-//! the whole tree, which a file that is only looked at need not have. Nodes are not checked to be a tree. Of a file that
-//! is compressed places are those in what comes out.
+//! The parts of the format are the wire's; the order is told here once more, because the wire's own reader
+//! keeps the whole tree, which a file that is only looked at need not have. Nodes are not checked to be a
+//! tree. Of a file that is compressed places are those in what comes out.
 
 use std::fs::File;
 use std::io;
@@ -152,7 +152,8 @@ fn line(node: &NodeRecord) -> String {
     };
     let acl = if node.acl == OPEN_ACL { "open".to_owned() } else { node.acl.to_string() };
     format!(
-        "{} {} acl {acl} czxid {} mzxid {} pzxid {} version {} cversion {} aversion {} created {} modified {}{owner}",
+        "{} {} acl {acl} czxid {} mzxid {} pzxid {} version {} cversion {} aversion {} created {} modified \
+            {}{owner}",
         node.path,
         text::data(node.data.as_ref()),
         stat.czxid,

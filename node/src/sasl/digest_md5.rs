@@ -37,7 +37,8 @@ impl Server {
         format!("realm=\"{HOST}\",nonce=\"{}\",charset=utf-8,algorithm=md5-sess", self.nonce)
     }
 
-    /// Judges the response. Gives the user's name, and what proves to the client that the password is known here.
+    /// Judges the response. Gives the user's name, and what proves to the client that the password is known
+    /// here.
     ///
     /// # Errors
     /// A reason, for the log: the client hears only that it failed.

@@ -8,9 +8,9 @@
 //! };
 //! ```
 //!
-//! Sections of modules, a module being a class, a flag and options until a semicolon. Comments are Java's. Values
-//! stand in quotes, with `\"` and `\\` inside, or bare. References to system properties (`${...}`) are refused:
-//! there are none here, and a password that silently was another would lock people out.
+//! Sections of modules, a module being a class, a flag and options until a semicolon. Comments are Java's.
+//! Values stand in quotes, with `\"` and `\\` inside, or bare. References to system properties (`${...}`) are
+//! refused: there are none here, and a password that silently was another would lock people out.
 
 use std::collections::BTreeMap;
 

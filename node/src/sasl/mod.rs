@@ -5,9 +5,9 @@
 //! | `jaas` | files of Java's authentication service |
 //! | `digest_md5` | the mechanism: RFC 2831, the server's side |
 //!
-//! The driver leads the exchange, because it needs what nobody can foresee; the core hears what came of it and
-//! answers in the order of requests. A connection proves itself once. Its name becomes an identity of the scheme
-//! `sasl`, and the superuser's too where `superUser` names it.
+//! The driver leads the exchange, because it needs what nobody can foresee; the core hears what came of it
+//! and answers in the order of requests. A connection proves itself once. Its name becomes an identity of the
+//! scheme `sasl`, and the superuser's too where `superUser` names it.
 //!
 //! Deliberately not here: Kerberos (GSSAPI), and SASL between members.
 
@@ -78,7 +78,10 @@ pub enum SaslError {
         source: JaasError,
     },
     /// The section was asked for by name and is not there.
-    #[error("find the section {section} in {path}: add it, or correct sasl.serverconfig", path = .path.display())]
+    #[error(
+        "find the section {section} in {path}: add it, or correct sasl.serverconfig",
+        path = .path.display()
+    )]
     NoSection {
         /// Its name.
         section: String,
@@ -187,8 +190,8 @@ pub(crate) enum Exchange {
 }
 
 impl Exchange {
-    /// Answers a token of the client's. `users` is none where nobody can prove anything. What the server says that
-    /// must not be foreseen is drawn from `nonce`.
+    /// Answers a token of the client's. `users` is none where nobody can prove anything. What the server says
+    /// that must not be foreseen is drawn from `nonce`.
     pub(crate) fn step(
         &mut self,
         users: Option<&Users>,

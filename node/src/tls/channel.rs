@@ -1,7 +1,7 @@
 //! An established connection: what a socket carries becomes what was said, and the other way round.
 //!
-//! Nothing here waits. Whoever owns the socket calls when it can be read or written, and is told when it is full.
-//! The library's buffers stay small: bytes are sealed only when those before them have left.
+//! Nothing here waits. Whoever owns the socket calls when it can be read or written, and is told when it is
+//! full. The library's buffers stay small: bytes are sealed only when those before them have left.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read, Write};

@@ -1,5 +1,5 @@
-//! Why there is no TLS. Every message says which key or file is meant and what to do, because whoever reads it
-//! has a member that does not start.
+//! Why there is no TLS. Every message says which key or file is meant and what to do, because whoever reads
+//! it has a member that does not start.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! Handshakes, on a thread of their own.
 //!
 //! A handshake costs about a millisecond of arithmetic, which is a thousand times what a request costs. The
-//! member's own thread, which must answer its peers within their patience, takes a connection over only when it
-//! stands. A crowd of clients that come all at once then wait for each other and for nobody else.
+//! member's own thread, which must answer its peers within their patience, takes a connection over only when
+//! it stands. A crowd of clients that come all at once then wait for each other and for nobody else.
 
 use std::cell::OnceCell;
 use std::io;

@@ -1,7 +1,8 @@
 //! Whether a certificate is made out to a host.
 //!
-//! A name is matched as ZooKeeper matches it (and RFC 2818 before it): the alternative names where there are any
-//! hosts or addresses among them, and only without those the common name, which old certificates have alone.
+//! A name is matched as ZooKeeper matches it (and RFC 2818 before it): the alternative names where there are
+//! any hosts or addresses among them, and only without those the common name, which old certificates have
+//! alone.
 
 use std::net::IpAddr;
 

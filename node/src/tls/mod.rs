@@ -12,11 +12,12 @@
 //! | `channel` | an established connection: bytes in, bytes out |
 //! | `stream` | the same as a stream, for votes |
 //!
-//! All stores are read and all contradictions found before anything is started: what is here, is possible. The
-//! protocol and the cryptography are the library's (rustls, with ring, so that the executable stays static).
+//! All stores are read and all contradictions found before anything is started: what is here, is possible.
+//! The protocol and the cryptography are the library's (rustls, with ring, so that the executable stays
+//! static).
 //!
-//! A certificate is an identity: the subject of a client's becomes its identity of the scheme `x509`, and of a
-//! member's the names are compared with the ensemble's hosts.
+//! A certificate is an identity: the subject of a client's becomes its identity of the scheme `x509`, and of
+//! a member's the names are compared with the ensemble's hosts.
 //!
 //! Sessions are not resumed: a client comes rarely, and what it may do must be shown each time.
 

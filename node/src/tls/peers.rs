@@ -1,9 +1,9 @@
 //! TLS between members, on the ports for votes and for learners.
 //!
-//! Both ends show a certificate that the trust store must vouch for, and both compare its names with who the other
-//! is meant to be: whoever dialled, with the host that it dialled; whoever was dialled, with the address of the
-//! other end and the hosts of the ensemble. (ZooKeeper asks the name service backwards for the latter; here the
-//! names stand in the configuration.)
+//! Both ends show a certificate that the trust store must vouch for, and both compare its names with who the
+//! other is meant to be: whoever dialled, with the host that it dialled; whoever was dialled, with the
+//! address of the other end and the hosts of the ensemble. (ZooKeeper asks the name service backwards for the
+//! latter; here the names stand in the configuration.)
 //!
 //! An ensemble changes over without standing still: first every member takes both kinds of connections
 //! (`portUnification`), then each dials with TLS (`sslQuorum`), then none takes the plain kind any more.
@@ -80,8 +80,8 @@ pub struct PeerTls {
 }
 
 impl PeerTls {
-    /// From the keys `ssl.quorum.*`, and what `sslQuorum`, `portUnification` and `sslQuorumReloadCertFiles` say.
-    /// None where members speak without TLS and take nothing else.
+    /// From the keys `ssl.quorum.*`, and what `sslQuorum`, `portUnification` and `sslQuorumReloadCertFiles`
+    /// say. None where members speak without TLS and take nothing else.
     ///
     /// # Errors
     /// When a store can't be used, or a value is not of its kind.
@@ -119,8 +119,8 @@ impl PeerTls {
         self.watched.iter().map(written).collect()
     }
 
-    /// Reads the stores again. Connections that stand are left alone; when something can't be read, everything
-    /// stays as it was.
+    /// Reads the stores again. Connections that stand are left alone; when something can't be read,
+    /// everything stays as it was.
     ///
     /// # Errors
     /// As for [`PeerTls::new`].
@@ -185,14 +185,15 @@ impl PeerTls {
             return Ok(());
         }
         Err(other(format!(
-            "the certificate {} names neither {peer} nor a host that is meant (ssl.quorum.hostnameVerification)",
+            "the certificate {} names neither {peer} nor a host that is meant \
+                (ssl.quorum.hostnameVerification)",
             leaf.subject()
         )))
     }
 }
 
-/// Verifies whoever was dialled. That it is the one who was meant is compared afterwards: the library knows one name
-/// at a time and no common names.
+/// Verifies whoever was dialled. That it is the one who was meant is compared afterwards: the library knows
+/// one name at a time and no common names.
 #[derive(Debug)]
 struct OfServers {
     trust: Arc<Trust>,

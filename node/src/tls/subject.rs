@@ -1,4 +1,5 @@
-//! A subject's name as Java writes it by RFC 2253, because that text is the identity which lists of access hold.
+//! A subject's name as Java writes it by RFC 2253, because that text is the identity which lists of access
+//! hold.
 //!
 //! The last part comes first, parts are separated by commas, the nine keywords of the RFC stand for their
 //! numbers, and whatever has no keyword or is no text is its number and the hexadecimal of its encoding. Java

@@ -1,12 +1,12 @@
 //! Whose certificates are believed.
 //!
-//! Chains are built and verified by the library, and so is every signature. Two kinds of certificates that Java
-//! takes, and that deployments of ZooKeeper have, it does not take, so they are judged here first:
+//! Chains are built and verified by the library, and so is every signature. Two kinds of certificates that
+//! Java takes, and that deployments of ZooKeeper have, it does not take, so they are judged here first:
 //!
 //! - one that stands in the trust store itself, byte by byte: it is trusted, whatever it says of itself (a
 //!   self-signed one often says that it is an authority);
-//! - one of version 1, which `openssl x509 -req` writes unless it is told otherwise: it has no extensions, so it can
-//!   be nothing but a leaf, and must be signed by a trusted authority directly.
+//! - one of version 1, which `openssl x509 -req` writes unless it is told otherwise: it has no extensions, so
+//!   it can be nothing but a leaf, and must be signed by a trusted authority directly.
 //!
 //! Everything must be in its time.
 

@@ -48,7 +48,8 @@ pub(crate) fn answer(word: Word, facts: &Facts) -> String {
     }
 }
 
-/// What the member is, as ZooKeeper's monitoring names it. A member of an ensemble with one voter leads or follows it.
+/// What the member is, as ZooKeeper's monitoring names it. A member of an ensemble with one voter leads or
+/// follows it.
 pub(crate) fn mode(facts: &Facts) -> &'static str {
     let status = &facts.view.status;
     match status.role {

@@ -1,7 +1,7 @@
 //! The four-letter words: questions in plain text on the client port.
 //!
-//! The formats are ZooKeeper's, because monitoring reads them. `mntr` has keys of our own at its end: the last
-//! applied zxid and the digest of the tree, by which an outsider can see whether members agree.
+//! The formats are ZooKeeper's, because monitoring reads them. `mntr` has keys of our own at its end: the
+//! last applied zxid and the digest of the tree, by which an outsider can see whether members agree.
 //!
 //! Which words there are, and which of them are answered, stands in [`whitelist`](crate::whitelist).
 

@@ -129,7 +129,8 @@ fn conf_reads_as_zookeepers() {
     let text = said(Word::Conf, view());
     let expected = "clientPort=2181\nsecureClientPort=-1\ndataDir=unused/version-2\ndataDirSize=0\n\
                     dataLogDir=unused/version-2\ndataLogSize=0\ntickTime=2000\nmaxClientCnxns=60\n\
-                    minSessionTimeout=4000\nmaxSessionTimeout=40000\nclientPortListenBacklog=1024\nserverId=1\n";
+                    minSessionTimeout=4000\nmaxSessionTimeout=40000\nclientPortListenBacklog=1024\n\
+                    serverId=1\n";
     assert_eq!(text, expected);
     assert_eq!(said(Word::Dirs, view()), "datadir_size: 0\nlogdir_size: 0\n");
 }

@@ -1,10 +1,10 @@
 //! Every key of ZooKeeper 3.8's configuration, and what becomes of it here.
 //!
-//! ZooKeeper reads some keys from zoo.cfg and turns all others into system properties with `zookeeper.` before
-//! their name; what was written for the command line (`-Dzookeeper.snapCount=...`) therefore works in the file
-//! without the prefix. Here one name stands for all spellings, and each has one of three fates: it is obeyed,
-//! it is accepted without effect and the reason is told, or the start is refused because whoever wrote it
-//! counts on something that this member would not do. `node keys` prints these tables.
+//! ZooKeeper reads some keys from zoo.cfg and turns all others into system properties with `zookeeper.`
+//! before their name; what was written for the command line (`-Dzookeeper.snapCount=...`) therefore works in
+//! the file without the prefix. Here one name stands for all spellings, and each has one of three fates: it
+//! is obeyed, it is accepted without effect and the reason is told, or the start is refused because whoever
+//! wrote it counts on something that this member would not do. `node keys` prints these tables.
 
 use std::fmt::Write;
 
@@ -31,11 +31,13 @@ pub(crate) const OBEYED: &[About] = &[
     ("allowSaslFailedClients", "clients that fail to authenticate by SASL may stay"),
     (
         "authProvider.N",
-        "SASLAuthenticationProvider lets clients authenticate by SASL, and lists name them; digest and ip are always there, x509 where clients have TLS",
+        "SASLAuthenticationProvider lets clients authenticate by SASL, and lists name them; digest and ip \
+            are always there, x509 where clients have TLS",
     ),
     (
         "autopurge.purgeInterval",
-        "0, or without it: every snapshot and log is kept, as by ZooKeeper; otherwise old ones go behind each new snapshot",
+        "0, or without it: every snapshot and log is kept, as by ZooKeeper; otherwise old ones go behind \
+            each new snapshot",
     ),
     ("autopurge.snapRetainCount", "how many snapshots are kept then, with the log behind the oldest"),
     ("client.portUnification", "clients with TLS and without come to the same port"),
@@ -97,7 +99,8 @@ pub(crate) const OBEYED: &[About] = &[
     ("quorumListenOnAllIPs", "peers are listened to on every interface"),
     (
         "readonlymode.enabled",
-        "without a leader for 2 s, or a tick if that is longer, reads are served to clients that are content with that",
+        "without a leader for 2 s, or a tick if that is longer, reads are served to clients that are \
+            content with that",
     ),
     ("reconfigEnabled", "the ensemble may change while it serves, by the request reconfig"),
     ("request_throttle_max_requests", "requests under way beyond which no client is read, 0 for no limit"),
@@ -109,7 +112,8 @@ pub(crate) const OBEYED: &[About] = &[
     ("skipACL", "nobody is asked for permission"),
     (
         "snapCount",
-        "transactions between two snapshots; without it 100,000, or as many as there are znodes where these are more",
+        "transactions between two snapshots; without it 100,000, or as many as there are znodes where these \
+            are more",
     ),
     (
         "snapshot.compression.method",
@@ -417,8 +421,8 @@ fn distance(a: &str, b: &str) -> usize {
 /// All of it, for people.
 pub fn describe() -> String {
     let mut text = String::from(
-        "Keys of zoo.cfg. Each may also be spelt with `zookeeper.` before it, be given as -Dkey=value, and stand \
-         in the variables JVMFLAGS and SERVER_JVMFLAGS as -Dzookeeper.key=value.\n",
+        "Keys of zoo.cfg. Each may also be spelt with `zookeeper.` before it, be given as -Dkey=value, and \
+         stand in the variables JVMFLAGS and SERVER_JVMFLAGS as -Dzookeeper.key=value.\n",
     );
     section(&mut text, "Obeyed", OBEYED.iter().map(|(name, what)| (*name, what.to_string())));
     section(&mut text, "Accepted without effect", IDLE.iter().map(|(name, why)| (*name, why.to_string())));

@@ -2,9 +2,9 @@
 //!
 //! The format is that of Java's properties as far as anybody uses it in a zoo.cfg: `key=value` lines and
 //! comments. Every key is read into the type it has; whether the values go together is decided later, when
-//! flags are known too. What each key does here, or why it does nothing, is told by [`keys`]. A key that nobody
-//! knows is warned about and skipped, because files are shared with members that know it; a value that is wrong,
-//! and a key that asks for what is not there, stop the start.
+//! flags are known too. What each key does here, or why it does nothing, is told by [`keys`]. A key that
+//! nobody knows is warned about and skipped, because files are shared with members that know it; a value that
+//! is wrong, and a key that asks for what is not there, stop the start.
 
 pub mod keys;
 mod values;
@@ -20,8 +20,8 @@ use node_wire::logfile::Compression;
 use crate::address::{ServerLine, server_id};
 use crate::config::ConfigError;
 use values::{
-    compression, connections, duration, flag, kilobytes, list, milliseconds, number, path, port, probability,
-    text,
+    compression, connections, duration, flag, kilobytes, list, milliseconds, number_of, path, port,
+    probability, text,
 };
 
 /// The four-letter words that are answered.
@@ -78,9 +78,9 @@ zoo_cfg! {
     /// The unit of other keys.
     tick_time: Duration = "tickTime" by milliseconds;
     /// In ticks.
-    init_limit: u32 = "initLimit" by |key, value| number(key, value, "a number of ticks");
+    init_limit: u32 = "initLimit" by number_of("a number of ticks");
     /// In ticks.
-    sync_limit: u32 = "syncLimit" by |key, value| number(key, value, "a number of ticks");
+    sync_limit: u32 = "syncLimit" by number_of("a number of ticks");
     /// Where the files are.
     data_dir: PathBuf = "dataDir" by path;
     /// Where the log is, if not there.
@@ -104,7 +104,7 @@ zoo_cfg! {
     /// Whether the stores of the members' TLS are read again when they change.
     ssl_quorum_reload: bool = "sslQuorumReloadCertFiles" by flag;
     /// How many may wait.
-    listen_backlog: i32 = "clientPortListenBacklog" by |key, value| number(key, value, "a number of clients");
+    listen_backlog: i32 = "clientPortListenBacklog" by number_of("a number of clients");
     /// Whether the kernel probes silent clients.
     client_keep_alive: bool = "clientTcpKeepAlive" by flag;
     /// Of one host.
@@ -112,25 +112,27 @@ zoo_cfg! {
     /// Of all hosts.
     max_cnxns: u32 = "maxCnxns" by connections;
     /// The shortest time-out of a session; -1 for the usual.
-    min_session_timeout: i32 = "minSessionTimeout" by |key, value| number(key, value, "a number of milliseconds");
+    min_session_timeout: i32 = "minSessionTimeout" by number_of("a number of milliseconds");
     /// The longest.
-    max_session_timeout: i32 = "maxSessionTimeout" by |key, value| number(key, value, "a number of milliseconds");
+    max_session_timeout: i32 = "maxSessionTimeout" by number_of("a number of milliseconds");
     /// How long a connection may say nothing.
     sessionless_timeout: Duration = "nio.sessionlessCnxnTimeout" by milliseconds;
     /// The longest request in bytes.
-    jute_max_buffer: usize = "jute.maxbuffer" by |key, value| number(key, value, "a number of bytes");
+    jute_max_buffer: usize = "jute.maxbuffer" by number_of("a number of bytes");
     /// Requests under way.
-    global_outstanding_limit: usize = "globalOutstandingLimit" by |key, value| number(key, value, "a number of requests");
+    global_outstanding_limit: usize = "globalOutstandingLimit" by number_of("a number of requests");
     /// Requests under way beyond which nobody is read.
-    throttle_max_requests: usize = "request_throttle_max_requests" by |key, value| number(key, value, "a number of requests, 0 for any");
+    throttle_max_requests: usize = "request_throttle_max_requests" by
+        number_of("a number of requests, 0 for any");
     /// Tokens for connect requests.
-    throttle_tokens: u32 = "connection_throttle_tokens" by |key, value| number(key, value, "a number of tokens, 0 for no limit");
+    throttle_tokens: u32 = "connection_throttle_tokens" by number_of("a number of tokens, 0 for no limit");
     /// Until they come back.
     throttle_fill_time: Duration = "connection_throttle_fill_time" by milliseconds;
     /// How many come back.
-    throttle_fill_count: u32 = "connection_throttle_fill_count" by |key, value| number(key, value, "a number of tokens");
+    throttle_fill_count: u32 = "connection_throttle_fill_count" by number_of("a number of tokens");
     /// Between changes of the probability, in milliseconds, or -1.
-    throttle_freeze_time: i64 = "connection_throttle_freeze_time" by |key, value| number(key, value, "a number of milliseconds, -1 for never");
+    throttle_freeze_time: i64 = "connection_throttle_freeze_time" by
+        number_of("a number of milliseconds, -1 for never");
     /// A step of the probability.
     throttle_drop_increase: f64 = "connection_throttle_drop_increase" by probability;
     /// A step back.
@@ -140,27 +142,30 @@ zoo_cfg! {
     /// Whether sessions cost their weights.
     throttle_weights: bool = "connection_throttle_weight_enabled" by flag;
     /// Of a new session.
-    throttle_global_weight: u32 = "connection_throttle_global_session_weight" by |key, value| number(key, value, "a number of tokens");
+    throttle_global_weight: u32 = "connection_throttle_global_session_weight" by
+        number_of("a number of tokens");
     /// Of a local session.
-    throttle_local_weight: u32 = "connection_throttle_local_session_weight" by |key, value| number(key, value, "a number of tokens");
+    throttle_local_weight: u32 = "connection_throttle_local_session_weight" by
+        number_of("a number of tokens");
     /// Of one that comes back.
-    throttle_renew_weight: u32 = "connection_throttle_renew_session_weight" by |key, value| number(key, value, "a number of tokens");
+    throttle_renew_weight: u32 = "connection_throttle_renew_session_weight" by
+        number_of("a number of tokens");
     /// Transactions between two snapshots.
-    snap_count: u64 = "snapCount" by |key, value| number(key, value, "a number of transactions");
+    snap_count: u64 = "snapCount" by number_of("a number of transactions");
     /// By how many bytes a log grows.
     preallocate_bytes: u64 = "preAllocSize" by kilobytes;
     /// How long a log gets; -1 for any length.
-    log_size_limit: i64 = "txnLogSizeLimitInKb" by |key, value| number(key, value, "a number of kilobytes, -1 for no limit");
+    log_size_limit: i64 = "txnLogSizeLimitInKb" by number_of("a number of kilobytes, -1 for no limit");
     /// How many transactions are kept in memory.
-    commit_log_count: usize = "commitLogCount" by |key, value| number(key, value, "a number of transactions");
+    commit_log_count: usize = "commitLogCount" by number_of("a number of transactions");
     /// When an fsync is slow.
     fsync_warning: Duration = "fsync.warningthresholdms" by milliseconds;
     /// How snapshots are compressed.
     compression: Option<Compression> = "snapshot.compression.method" by compression;
     /// How many snapshots are kept.
-    snap_retain_count: usize = "autopurge.snapRetainCount" by |key, value| number(key, value, "a number of snapshots");
+    snap_retain_count: usize = "autopurge.snapRetainCount" by number_of("a number of snapshots");
     /// In hours.
-    purge_interval: u64 = "autopurge.purgeInterval" by |key, value| number(key, value, "a number of hours, 0 for never");
+    purge_interval: u64 = "autopurge.purgeInterval" by number_of("a number of hours, 0 for never");
     /// Peers on every interface.
     listen_on_all: bool = "quorumListenOnAllIPs" by flag;
     /// `participant` or `observer`.

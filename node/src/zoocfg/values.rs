@@ -13,6 +13,11 @@ pub(super) fn number<T: FromStr>(key: &str, value: &str, want: &'static str) -> 
     value.parse().map_err(|_| wrong(key, value, want))
 }
 
+/// Reads a number of these.
+pub(super) fn number_of<T: FromStr>(want: &'static str) -> impl Fn(&str, &str) -> Result<T, ConfigError> {
+    move |key, value| number(key, value, want)
+}
+
 fn wrong(key: &str, value: &str, want: &'static str) -> ConfigError {
     ConfigError::Value { key: key.to_owned(), value: value.to_owned(), want }
 }

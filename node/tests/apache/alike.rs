@@ -89,7 +89,8 @@ impl Raw {
         raw
     }
 
-    /// What is answered: the error and the length of what follows, with the events before it; or that the connection ends.
+    /// What is answered: the error and the length of what follows, with the events before it; or that the
+    /// connection ends.
     fn told(&mut self, op: OpCode, body: impl FnOnce(&mut Writer<'_>)) -> String {
         self.xid += 1;
         // Whatever number a ping has, it is answered with this one.
@@ -262,8 +263,8 @@ fn two_handles(kind: Kind) -> Vec<String> {
     run(async {
         let mut members = Members::new(3, 0);
         (1..=3).for_each(|id| members.start(id, kind));
-        // Apache ZooKeeper's leader closes the former's connection at a read and at a ping as well; its followers do not, and
-        // no member of ours does.
+        // Apache ZooKeeper's leader closes the former's connection at a read and at a ping as well; its
+        // followers do not, and no member of ours does.
         let leader = leader(&members).await;
         let followers: Vec<u64> = (1..=3).filter(|id| *id != leader).collect();
         for (one, other) in [(followers[0], followers[1]), (followers[1], followers[0])] {
@@ -318,8 +319,8 @@ fn two_handles_of_a_session_are_answered_alike() {
         return;
     }
     let node = two_handles(Kind::Node);
-    // On a busy machine Apache ZooKeeper closes the latter's connection as well at times, behind the refusal of what the
-    // former wrote. It does not each time, so what it usually does is seen in one of a few tries.
+    // On a busy machine Apache ZooKeeper closes the latter's connection as well at times, behind the refusal
+    // of what the former wrote. It does not each time, so what it usually does is seen in one of a few tries.
     let mut apache = Vec::new();
     while apache.len() < TRIES && apache.last() != Some(&node) {
         apache.push(two_handles(Kind::Apache));

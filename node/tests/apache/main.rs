@@ -1,4 +1,5 @@
-//! Together with Apache ZooKeeper 3.8: its directories, its leaders, its followers, its observers; its clients.
+//! Together with Apache ZooKeeper 3.8: its directories, its leaders, its followers, its observers; its
+//! clients.
 //!
 //! Each test says so and passes where Apache ZooKeeper is not installed.
 

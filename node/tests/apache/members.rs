@@ -1,6 +1,8 @@
-//! Members of either kind as child processes: the binary under test, and Apache ZooKeeper 3.8 from Debian's packages.
+//! Members of either kind as child processes: the binary under test, and Apache ZooKeeper 3.8 from Debian's
+//! packages.
 //!
-//! A member keeps its directory, its configuration and its ports when it is stopped and started as the other kind.
+//! A member keeps its directory, its configuration and its ports when it is stopped and started as the other
+//! kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -39,7 +41,8 @@ pub(crate) fn installed() -> bool {
         java.is_ok_and(|status| status.success()) && JARS.iter().all(|jar| Path::new(jar).exists());
     if !installed {
         eprintln!(
-            "skipped: Apache ZooKeeper is not installed (Debian: zookeeper, default-jre-headless, libslf4j-java)"
+            "skipped: Apache ZooKeeper is not installed (Debian: zookeeper, default-jre-headless, \
+                libslf4j-java)"
         );
     }
     installed

@@ -45,8 +45,8 @@ impl Watching {
     }
 }
 
-/// Writes the value until told to stop, through members that live. Whether a write that was cut off was one is not
-/// asked.
+/// Writes the value until told to stop, through members that live. Whether a write that was cut off was one
+/// is not asked.
 async fn write(addrs: [String; 3], written: Rc<Cell<i32>>, stop: Rc<Cell<bool>>) {
     for turn in 0_usize.. {
         let Ok(client) = node_client::connect(addrs[turn % 3].clone(), Default::default()).await else {
@@ -117,8 +117,8 @@ fn a_java_client_sees_every_change_in_order_while_leaders_are_killed() {
     });
 }
 
-/// Each node was told of once and in order, each value behind an event of its own, and none was older than another
-/// before it.
+/// Each node was told of once and in order, each value behind an event of its own, and none was older than
+/// another before it.
 fn judge(said: &[String], created: &[String]) {
     let is_value = |line: &&String| line.starts_with("value ") || *line == "changed";
     let (values, others): (Vec<&String>, Vec<&String>) = said.iter().partition(is_value);

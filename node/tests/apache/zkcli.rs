@@ -1,7 +1,9 @@
-//! zkCli, the command line that comes with Apache ZooKeeper: what it prints of our members is what it prints of its own.
+//! zkCli, the command line that comes with Apache ZooKeeper: what it prints of our members is what it prints
+//! of its own.
 //!
-//! Each command is asked of both, in the same order, over the same ports. Compared is what it prints, apart from what
-//! nobody promises: times, the order of a set, and numbers of transactions, of which only the order counts.
+//! Each command is asked of both, in the same order, over the same ports. Compared is what it prints, apart
+//! from what nobody promises: times, the order of a set, and numbers of transactions, of which only the order
+//! counts.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +11,8 @@ use crate::java::Java;
 use crate::members::{Kind, Members};
 use crate::{connect, leader, run};
 
-/// A command of zkCli's own that reaches no server and says one line: what stands before it is all of an answer.
+/// A command of zkCli's own that reaches no server and says one line: what stands before it is all of an
+/// answer.
 const MARK: (&str, &str) = ("printwatches", "printwatches is on");
 
 /// Commands, and how many events each of them brings.
@@ -118,7 +121,8 @@ struct Cli {
     java: Java,
     /// What its watches told.
     events: Vec<String>,
-    /// What it printed behind the mark: without a session it says after every command that it is not connected.
+    /// What it printed behind the mark: without a session it says after every command that it is not
+    /// connected.
     behind: Vec<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Frames of the client protocol over anything that carries bytes, for tests that look at what a client hides.
+//! Frames of the client protocol over anything that carries bytes, for tests that look at what a client
+//! hides.
 
 use std::io::{Read, Write};
 
@@ -34,8 +35,8 @@ impl<S: Read + Write> Frames<S> {
         self.send(|w| request.encode(w))
     }
 
-    /// The next frame. `None` when the connection ends; what is no frame is the end too: an alert of TLS, say, where this side
-    /// has none.
+    /// The next frame. `None` when the connection ends; what is no frame is the end too: an alert of TLS,
+    /// say, where this side has none.
     pub(crate) fn next(&mut self) -> Option<Bytes> {
         let mut chunk = [0; 4096];
         loop {

@@ -3,16 +3,16 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The lowest and the highest port: below those that the system gives to outgoing connections, so that a client takes
-/// no port of a member that is down for a moment.
+/// The lowest and the highest port: below those that the system gives to outgoing connections, so that a
+/// client takes no port of a member that is down for a moment.
 const PORTS: std::ops::Range<u16> = 11_000..31_000;
 
 /// From where one test looks to where the next one does.
 const APART: u32 = 200;
 
-/// The first of so many ports in a row that nobody listens on. Where to look first follows from the process, so that
-/// two that run at once rarely meet, and each test of a process looks elsewhere than those before it: a port that nobody
-/// listens on yet looks free to all of them.
+/// The first of so many ports in a row that nobody listens on. Where to look first follows from the process,
+/// so that two that run at once rarely meet, and each test of a process looks elsewhere than those before it:
+/// a port that nobody listens on yet looks free to all of them.
 pub(crate) fn free_ports(count: u16) -> u16 {
     static LOOKED: AtomicU32 = AtomicU32::new(0);
     let span = u32::from(PORTS.end - PORTS.start - count);

@@ -1,5 +1,5 @@
-//! A client that shows everything that comes, in the order in which it comes: events too, which the client crate has
-//! no use for.
+//! A client that shows everything that comes, in the order in which it comes: events too, which the client
+//! crate has no use for.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpStream};

@@ -1,7 +1,7 @@
 //! What hostile clients and strangers do, one function for each.
 //!
-//! They speak the protocol as far as it serves them, over plain sockets, and hold what they have opened for as long as
-//! the answer lives. What they ask is told to them in counts, so that a test does little of it and
+//! They speak the protocol as far as it serves them, over plain sockets, and hold what they have opened for
+//! as long as the answer lives. What they ask is told to them in counts, so that a test does little of it and
 //! `examples/hostile.rs` much.
 
 use std::io;
@@ -106,7 +106,8 @@ pub(crate) async fn half_a_frame(addr: SocketAddr) -> io::Result<(Attacker, TcpS
     Ok((attacker, stranger))
 }
 
-/// A frame of a gigabyte, announced where a session could begin and behind one. Answers when both are hung up on.
+/// A frame of a gigabyte, announced where a session could begin and behind one. Answers when both are hung up
+/// on.
 pub(crate) async fn gigabyte(addr: SocketAddr) -> io::Result<()> {
     let mut attacker = Attacker::connect(addr).await?;
     attacker.stream.write_all(&GIGABYTE.to_be_bytes()).await?;
@@ -159,7 +160,8 @@ pub(crate) async fn slow_reader(addr: SocketAddr, path: &str, count: usize) -> i
     Ok(attacker)
 }
 
-/// Connects and hangs up, so many times, every other time with a session. Answers with how often it was let in.
+/// Connects and hangs up, so many times, every other time with a session. Answers with how often it was let
+/// in.
 pub(crate) async fn flood(addr: SocketAddr, count: usize) -> usize {
     let mut let_in = 0;
     for number in 0..count {
@@ -206,8 +208,8 @@ pub(crate) async fn strangers(election: SocketAddr, quorum: SocketAddr, each: us
     held
 }
 
-/// Somebody who says that he is this server: on the election port, with votes for himself and for an epoch that
-/// nobody knows, and on the quorum port as a follower that acknowledges what it likes.
+/// Somebody who says that he is this server: on the election port, with votes for himself and for an epoch
+/// that nobody knows, and on the quorum port as a follower that acknowledges what it likes.
 pub(crate) async fn liar(
     election: SocketAddr,
     quorum: SocketAddr,

@@ -1,6 +1,6 @@
-//! Hostile clients and strangers beside a client that behaves: three members in threads of this process. Each attack is
-//! small here and large in `examples/hostile.rs`; what must hold is the same. The client that behaves is answered, all
-//! that it wrote is there, and what was refused was refused for its reason.
+//! Hostile clients and strangers beside a client that behaves: three members in threads of this process. Each
+//! attack is small here and large in `examples/hostile.rs`; what must hold is the same. The client that
+//! behaves is answered, all that it wrote is there, and what was refused was refused for its reason.
 
 mod attacks;
 #[path = "../ensemble/members.rs"]
@@ -20,8 +20,8 @@ use tokio::time::{Instant, timeout};
 
 use attacks::Attacker;
 
-/// Runs an attack on three members beside a client that never stops. What the attack gives is held for some more of its
-/// operations.
+/// Runs an attack on three members beside a client that never stops. What the attack gives is held for some
+/// more of its operations.
 fn beside<T, F: Future<Output = T>>(attack: impl FnOnce(Place) -> F) {
     let ensemble = Ensemble::start(3);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -198,8 +198,8 @@ fn strangers_on_the_ports_between_members_are_shown_out() {
     });
 }
 
-/// Nobody proves who he is on the ports between members unless they are told to ask. A liar can make the true one dial
-/// again; he can't make a leader of himself nor a lost write.
+/// Nobody proves who he is on the ports between members unless they are told to ask. A liar can make the true
+/// one dial again; he can't make a leader of himself nor a lost write.
 #[test]
 fn a_liar_among_members_gets_nowhere() {
     let ensemble = Ensemble::start(3);

@@ -235,18 +235,23 @@ fn metrics_have_the_names_that_dashboards_ask_for() {
         assert_eq!(status, "200");
         let value = |name: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-            line.and_then(|value| value.parse::<f64>().ok()).unwrap_or_else(|| panic!("{name} is not in {text}"))
+            line.and_then(|value| value.parse::<f64>().ok()).unwrap_or_else(|| {
+                panic!(
+                    "{name} is not in \
+                {text}"
+                )
+            })
         };
-        let above_zero = "znode_count num_alive_connections packets_received packets_sent approximate_data_size \
-            uptime quorum_size proposal_count commit_count election_time_count fsynctime_count fsynctime_sum \
-            updatelatency_count readlatency_count global_sessions connection_request_count \
-            bytes_received_count response_bytes looking_count open_file_descriptor_count \
-            max_file_descriptor_count leader_uptime process_resident_memory_bytes";
+        let above_zero = "znode_count num_alive_connections packets_received packets_sent \
+            approximate_data_size uptime quorum_size proposal_count commit_count election_time_count \
+            fsynctime_count fsynctime_sum updatelatency_count readlatency_count global_sessions \
+            connection_request_count bytes_received_count response_bytes looking_count \
+            open_file_descriptor_count max_file_descriptor_count leader_uptime process_resident_memory_bytes";
         for name in above_zero.split_whitespace() {
             assert!(value(name) > 0.0, "{name} in {text}");
         }
-        let zero = "watch_count outstanding_requests ephemerals_count synced_followers learners pending_syncs \
-            snap_count diff_count unrecoverable_error_count connection_rejected local_sessions";
+        let zero = "watch_count outstanding_requests ephemerals_count synced_followers learners \
+            pending_syncs snap_count diff_count unrecoverable_error_count connection_rejected local_sessions";
         for name in zero.split_whitespace() {
             assert!(value(name).abs() < 0.5, "{name} in {text}");
         }

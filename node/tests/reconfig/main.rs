@@ -1,5 +1,5 @@
-//! The ensemble changes while it serves: members join and leave under a load of writes, the leader among them, and no
-//! acknowledged write is lost.
+//! The ensemble changes while it serves: members join and leave under a load of writes, the leader among
+//! them, and no acknowledged write is lost.
 
 mod members;
 #[path = "../common/ports.rs"]

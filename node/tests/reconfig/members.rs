@@ -25,8 +25,8 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// So many members that know of each other, and behind them newcomers that know of those and themselves. None is
-    /// started.
+    /// So many members that know of each other, and behind them newcomers that know of those and themselves.
+    /// None is started.
     pub(crate) fn new(members: u64, newcomers: u64) -> Self {
         let all = members + newcomers;
         let base = free_ports(u16::try_from(all).expect("few") * PORTS_EACH);
@@ -41,8 +41,8 @@ impl Members {
         ensemble
     }
 
-    /// Writes a member's configuration, as an operator does who lets it join: with the lines of all that are in, and its
-    /// own.
+    /// Writes a member's configuration, as an operator does who lets it join: with the lines of all that are
+    /// in, and its own.
     fn configure(&self, id: u64, known: BTreeSet<u64>) {
         let data = self.home(id).join("data");
         let mut text = format!(

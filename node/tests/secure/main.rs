@@ -1,5 +1,5 @@
-//! Who is let in: TLS with stores as operators make them, certificates as identities, names proven by SASL, and
-//! members that know each other. Over real sockets, against the binary.
+//! Who is let in: TLS with stores as operators make them, certificates as identities, names proven by SASL,
+//! and members that know each other. Over real sockets, against the binary.
 
 #[path = "../common/mod.rs"]
 mod common;

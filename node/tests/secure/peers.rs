@@ -141,7 +141,8 @@ fn only_certificates_that_are_trusted_and_name_a_member_come_in() {
         let _ = stream.write_all(&(-65536_i64).to_be_bytes());
         assert_ends(stream);
     }
-    // A member's certificate is let in: the port then waits for the rest of the greeting, and hangs up by itself.
+    // A member's certificate is let in: the port then waits for the rest of the greeting, and hangs up by
+    // itself.
     let mut stream = sealed(election, trusting(Some("member.pem")));
     stream.write_all(&(-65536_i64).to_be_bytes()).expect("a handshake");
     assert!(stream.conn.peer_certificates().is_some());

@@ -65,7 +65,8 @@ fn response(challenge: &[u8], user: &str, password: &str) -> String {
     let a2 = hex(&Md5::digest(format!("AUTHENTICATE:{uri}")));
     let digest = hex(&Md5::digest(format!("{a1}:{nonce}:00000001:{cnonce}:auth:{a2}")));
     format!(
-        "charset=utf-8,username=\"{user}\",realm=\"{realm}\",nonce=\"{nonce}\",nc=00000001,cnonce=\"{cnonce}\",\
+        "charset=utf-8,username=\"{user}\",realm=\"{realm}\",nonce=\"{nonce}\",nc=00000001,\
+         cnonce=\"{cnonce}\",\
          digest-uri=\"{uri}\",response={digest},qop=auth"
     )
 }

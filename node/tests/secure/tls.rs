@@ -229,7 +229,8 @@ fn handshakes_that_stand_still_are_ended_and_hold_up_nobody_for_longer() {
 #[test]
 fn versions_and_suites_are_those_that_are_configured() {
     let keys = format!(
-        "ssl.enabledProtocols=TLSv1.2\nssl.ciphersuites=TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,TLS_NEVER\n{}",
+        "ssl.enabledProtocols=TLSv1.2\n\
+         ssl.ciphersuites=TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,TLS_NEVER\n{}",
         stores("member.pem", "trust.pem")
     );
     let (_member, addr) = secure(&keys);

@@ -127,6 +127,43 @@ const PLAN: [(&str, &str, u64); 7] = [
     ("kill-leader", "kill", 7),
 ];
 
+/// The moments of one fault.
+#[derive(Clone, Copy)]
+struct Times {
+    since: u64,
+    injected: u64,
+    noticed: u64,
+    established: u64,
+    heal: u64,
+}
+
+/// What a member is from the end of one fault to the end of the next, which hits the first of these leaders.
+fn spans_of(node: u64, (leader, next): (u64, u64), verb: &str, epoch: u32, times: Times) -> Vec<MemberSpan> {
+    let Times { since, injected, noticed, established, heal } = times;
+    let was = if node == leader { Role::Leading } else { Role::Following };
+    let mut spans = Vec::new();
+    let mut span = |from_ns, to_ns, role, epoch| {
+        spans.push(MemberSpan { node, from_ns, to_ns, role, epoch });
+    };
+    span(since, injected, was, Some(epoch));
+    if node == leader {
+        let role = match verb {
+            "kill" => Role::Down,
+            "pause" => Role::Paused,
+            _ => Role::Looking,
+        };
+        span(injected, heal + 90 * MS, role, None);
+        span(heal + 90 * MS, heal + 160 * MS, Role::Looking, None);
+        span(heal + 160 * MS, heal + 400 * MS, Role::Following, Some(epoch + 1));
+    } else {
+        let role = if node == next { Role::Leading } else { Role::Following };
+        span(injected, noticed, was, Some(epoch));
+        span(noticed, established, Role::Looking, None);
+        span(established, heal + 400 * MS, role, Some(epoch + 1));
+    }
+    spans
+}
+
 fn faults(ending: Ending) -> (Vec<FaultRecord>, Vec<Election>, Vec<MemberSpan>) {
     let (mut faults, mut elections, mut spans) = (Vec::new(), Vec::new(), Vec::new());
     let mut leader = 5;
@@ -153,55 +190,9 @@ fn faults(ending: Ending) -> (Vec<FaultRecord>, Vec<Election>, Vec<MemberSpan>) 
             first_write_ms: Some(8.0),
             total_ms: Some(runs::numbers::lossy(detection + 14 + number + 11 + number + 8)),
         });
+        let times = Times { since, injected, noticed: injected + detection * MS, established, heal };
         for node in 1..=MEMBERS {
-            let was = if node == leader { Role::Leading } else { Role::Following };
-            spans.push(MemberSpan { node, from_ns: since, to_ns: injected, role: was, epoch: Some(epoch) });
-            if node == leader {
-                let role = match verb {
-                    "kill" => Role::Down,
-                    "pause" => Role::Paused,
-                    _ => Role::Looking,
-                };
-                spans.push(MemberSpan { node, from_ns: injected, to_ns: heal + 90 * MS, role, epoch: None });
-                spans.push(MemberSpan {
-                    node,
-                    from_ns: heal + 90 * MS,
-                    to_ns: heal + 160 * MS,
-                    role: Role::Looking,
-                    epoch: None,
-                });
-                spans.push(MemberSpan {
-                    node,
-                    from_ns: heal + 160 * MS,
-                    to_ns: heal + 400 * MS,
-                    role: Role::Following,
-                    epoch: Some(epoch + 1),
-                });
-            } else {
-                let noticed = injected + detection * MS;
-                spans.push(MemberSpan {
-                    node,
-                    from_ns: injected,
-                    to_ns: noticed,
-                    role: was,
-                    epoch: Some(epoch),
-                });
-                spans.push(MemberSpan {
-                    node,
-                    from_ns: noticed,
-                    to_ns: established,
-                    role: Role::Looking,
-                    epoch: None,
-                });
-                let role = if node == next { Role::Leading } else { Role::Following };
-                spans.push(MemberSpan {
-                    node,
-                    from_ns: established,
-                    to_ns: heal + 400 * MS,
-                    role,
-                    epoch: Some(epoch + 1),
-                });
-            }
+            spans.extend(spans_of(node, (leader, next), verb, epoch, times));
         }
         leader = next;
         since = heal + 400 * MS;

@@ -11,7 +11,7 @@
 //! | `history` | the record is whole; without that nothing is valid | always |
 //! | named in the workload's file | what the workload's history shows by itself | always |
 //! | `session-order` | no session is shown the past | always |
-//! | `durability` | every acknowledged change is on every member at the end | of a run that is to leave something |
+//! | `durability` | every acknowledged change is on every member at the end | where something is to stay |
 //! | `convergence` | all members hold the same at the end | of a run |
 //! | `load` | the load was strong enough to have found a violation | of a run |
 //!

@@ -87,6 +87,16 @@ pub struct FaultLoad {
     pub lacking: Vec<String>,
 }
 
+/// What a load shows that was strong enough.
+fn strong(succeeded: u64, rate: f64, faults: usize) -> String {
+    let around = match faults {
+        0 => String::new(),
+        1 => " before, during and after the one fault".to_owned(),
+        number => format!(" before, during and after each of {} faults", count(number)),
+    };
+    format!("{} operations succeeded ({rate:.0} a second), of every kind{around}", count(succeeded))
+}
+
 /// The check `load`: unknown when the load was too weak.
 #[must_use]
 pub fn strength(history: &History, beside: &Beside) -> CheckResult {
@@ -143,16 +153,7 @@ pub fn strength(history: &History, beside: &Beside) -> CheckResult {
         ));
     }
     let (verdict, summary) = if lacking.is_empty() {
-        let summary = format!(
-            "{} operations succeeded ({rate:.0} a second), of every kind{}",
-            count(overall.total()),
-            match faults.len() {
-                0 => String::new(),
-                1 => " before, during and after the one fault".to_owned(),
-                number => format!(" before, during and after each of {} faults", count(number)),
-            }
-        );
-        (Verdict::Valid, summary)
+        (Verdict::Valid, strong(overall.total(), rate, faults.len()))
     } else {
         let what = if too_soon == lacking.len() { "faults came too soon" } else { "the load was too weak" };
         (Verdict::Unknown, format!("{what} to find a violation: {}", lacking.join("; ")))

@@ -149,6 +149,32 @@ impl Lane {
         }
     }
 
+    /// A fault's turn has come, unless it is long over.
+    fn begin(&mut self, context: &mut Context<'_>, fault: &PlannedFault) {
+        let late = context.now - context.common.onset(fault);
+        if late > context.common.interval_ns / 2 {
+            let ms = late / NS_PER_MS;
+            let why = format!("its turn was over {ms} ms ago when the one before was gone");
+            context.not_injected(fault, &why);
+            self.faults.pop_front();
+        } else {
+            self.state = State::Calming { until: context.now + context.common.interval_ns / CALM_SHARE };
+        }
+    }
+
+    /// The calm before a fault is over: somebody is to be hit, unless nobody is left.
+    fn take_aim(&mut self, context: &mut Context<'_>, sight: &dyn Sight, fault: &PlannedFault) {
+        if let Some(dead) = context.dead(sight) {
+            context.not_injected(fault, &dead);
+            self.faults.pop_front();
+        } else {
+            let interval = context.common.interval_ns;
+            let share = interval / LEADER_PATIENCE_SHARE;
+            let patience = if context.common.overlap { interval - share } else { share };
+            self.state = State::Aiming { until: context.now + patience };
+        }
+    }
+
     /// Goes on as far as it can at this moment, to the next command at most. True when it went on.
     pub(super) fn step(&mut self, context: &mut Context<'_>, sight: &dyn Sight, halted: bool) -> bool {
         let Some(fault) = self.faults.front().cloned() else { return false };
@@ -156,33 +182,13 @@ impl Lane {
         match std::mem::replace(&mut self.state, State::Waiting) {
             State::Waiting | State::Calming { .. } if halted => self.faults.clear(),
             State::Waiting if now < context.common.onset(&fault) => return false,
-            State::Waiting => {
-                let late = now - context.common.onset(&fault);
-                if late > context.common.interval_ns / 2 {
-                    let ms = late / NS_PER_MS;
-                    let why = format!("its turn was over {ms} ms ago when the one before was gone");
-                    context.not_injected(&fault, &why);
-                    self.faults.pop_front();
-                } else {
-                    self.state = State::Calming { until: now + context.common.interval_ns / CALM_SHARE };
-                }
+            State::Waiting => self.begin(context, &fault),
+            // With overlap there is no calm to wait for.
+            State::Calming { until } if !context.common.overlap && now < until && !sight.load_has_shown() => {
+                self.state = State::Calming { until };
+                return false;
             }
-            State::Calming { until } => {
-                // With overlap there is no calm to wait for.
-                if !context.common.overlap && now < until && !sight.load_has_shown() {
-                    self.state = State::Calming { until };
-                    return false;
-                }
-                if let Some(dead) = context.dead(sight) {
-                    context.not_injected(&fault, &dead);
-                    self.faults.pop_front();
-                } else {
-                    let interval = context.common.interval_ns;
-                    let share = interval / LEADER_PATIENCE_SHARE;
-                    let patience = if context.common.overlap { interval - share } else { share };
-                    self.state = State::Aiming { until: now + patience };
-                }
-            }
+            State::Calming { .. } => self.take_aim(context, sight, &fault),
             State::Aiming { until } => return self.aim(context, sight, (&fault, until), halted),
             State::Unproven { current } => {
                 if !context.ledger.is_settled() {

@@ -259,23 +259,13 @@ impl Ask {
                 let read = |place| MultiOp::GetData(PathWatch { path: path(place), watch: false });
                 multi(OpCode::MultiRead, TWINS.map(read).into())
             }
-            Self::Limit(nodes, bytes) => {
-                let limits = limits(*nodes, *bytes);
-                let mut ops: Vec<MultiOp> = QUOTA_NODES.map(|path| make(path, Bytes::new())).into();
-                // What is counted begins where limits already are.
-                ops.extend([make(LIMITS, limits), make(USAGE, Bytes::new())]);
-                multi(OpCode::Multi, ops)
-            }
+            Self::Limit(nodes, bytes) => multi(OpCode::Multi, limit(*nodes, *bytes)),
             Self::Relimit(nodes, bytes) => {
                 let data = Some(limits(*nodes, *bytes));
                 let set = SetDataRequest { path: ByteString::from_static(LIMITS), data, version: -1 };
                 (OpCode::SetData, Box::new(move |w| set.encode(w)))
             }
-            Self::Unlimit => {
-                let paths = [USAGE, LIMITS].into_iter().chain(QUOTA_NODES.into_iter().rev());
-                let delete = |path| DeleteRequest { path: ByteString::from_static(path), version: -1 };
-                multi(OpCode::Multi, paths.map(|path| MultiOp::Delete(delete(path))).collect())
-            }
+            Self::Unlimit => multi(OpCode::Multi, unlimit()),
             Self::Fill(place, bytes) => {
                 let set = SetDataRequest { data: Some(vec![b'x'; *bytes].into()), ..put(place, 0) };
                 (OpCode::SetData, Box::new(move |w| set.encode(w)))
@@ -301,6 +291,21 @@ fn create(place: &str, flags: i32) -> CreateRequest {
 
 fn put(place: &str, value: i64) -> SetDataRequest {
     SetDataRequest { path: path(place), data: Some(Bytes::from(value.to_string())), version: -1 }
+}
+
+/// What sets limits where there are none.
+fn limit(nodes: i64, bytes: i64) -> Vec<MultiOp> {
+    let mut ops: Vec<MultiOp> = QUOTA_NODES.map(|path| make(path, Bytes::new())).into();
+    // What is counted begins where limits already are.
+    ops.extend([make(LIMITS, limits(nodes, bytes)), make(USAGE, Bytes::new())]);
+    ops
+}
+
+/// What takes them away.
+fn unlimit() -> Vec<MultiOp> {
+    let paths = [USAGE, LIMITS].into_iter().chain(QUOTA_NODES.into_iter().rev());
+    let delete = |path| DeleteRequest { path: ByteString::from_static(path), version: -1 };
+    paths.map(|path| MultiOp::Delete(delete(path))).collect()
 }
 
 fn twin(index: usize, value: i64) -> MultiOp {

@@ -125,10 +125,44 @@ impl<F: Factory> World<F> {
         }
     }
 
+    /// An input is about to reach a member: what follows from it for those who judge.
+    fn oracle_hears(&mut self, host: HostIndex, input: &Input) {
+        let oracle = &mut self.oracle;
+        oracle.hear(&self.clock, &self.ensemble, &self.population, host, input);
+        oracle.hear_vote(&self.ensemble, host, input);
+        if self.ensemble.hosts[host].process.is_none() {
+            return;
+        }
+        match input {
+            Input::Packet { conn, packet } => match packet.kind {
+                PacketType::Commit | PacketType::CommitAndActivate | PacketType::UpToDate => {
+                    oracle.invariants.hears(host, Zxid::from_wire(packet.zxid));
+                }
+                PacketType::Snap => oracle.patience.tree_announced(*conn),
+                _ => {}
+            },
+            Input::Image { conn, .. } => oracle.patience.tree_arrives(*conn),
+            Input::PeerLost { conn } => oracle.patience.forget(*conn),
+            _ => {}
+        }
+        oracle.patience.hears(host, input, self.clock.now);
+    }
+
+    /// A member answers a client. `alone`: it serves without a leader, and this was its role before the step.
+    fn check_reply(&mut self, host: HostIndex, serves: bool, alone: Option<Role>, status: &Status) {
+        let finding = if let Some(before) = alone {
+            self.clock.counters.lone_answers += 1;
+            let elected = before != Role::Looking && status.role != Role::Looking;
+            self.oracle.invariants.answers_alone(host, elected, status.last_applied, status.digest)
+        } else {
+            self.oracle.invariants.answers(host, serves)
+        };
+        self.oracle.found(&mut self.clock, finding);
+    }
+
     fn step(&mut self, host: HostIndex, input: Input) {
         self.clock.trace_input(host, &input);
-        self.oracle.hear(&self.clock, &self.ensemble, &self.population, host, &input);
-        self.oracle.hear_vote(&self.ensemble, host, &input);
+        self.oracle_hears(host, &input);
         self.population.write_down_input(&mut self.clock, &self.ensemble, host, &input);
         self.clock.counters.steps += 1;
         let now = self.ensemble.hosts[host].now(self.clock.now);
@@ -137,23 +171,6 @@ impl<F: Factory> World<F> {
         let led = process.role == Role::Leading;
         let (served, before) = (process.established, process.role);
         let version = process.member().membership().version;
-        if let Input::Packet { packet, .. } = &input
-            && matches!(
-                packet.kind,
-                PacketType::Commit | PacketType::CommitAndActivate | PacketType::UpToDate
-            )
-        {
-            self.oracle.invariants.hears(host, Zxid::from_wire(packet.zxid));
-        }
-        match &input {
-            Input::Packet { conn, packet } if packet.kind == PacketType::Snap => {
-                self.oracle.patience.tree_announced(*conn);
-            }
-            Input::Image { conn, .. } => self.oracle.patience.tree_arrives(*conn),
-            Input::PeerLost { conn } => self.oracle.patience.forget(*conn),
-            _ => {}
-        }
-        self.oracle.patience.hears(host, &input, self.clock.now);
         self.ensemble.stepping = Some(host);
         process.machine.step(now, input, &mut effects);
         let status = process.member().status();
@@ -175,14 +192,8 @@ impl<F: Factory> World<F> {
         let mut survives = true;
         for effect in effects.drain(..) {
             if matches!(effect, Effect::Reply { .. }) {
-                let finding = if alone && !serves {
-                    self.clock.counters.lone_answers += 1;
-                    let elected = before != Role::Looking && status.role != Role::Looking;
-                    self.oracle.invariants.answers_alone(host, elected, status.last_applied, status.digest)
-                } else {
-                    self.oracle.invariants.answers(host, serves)
-                };
-                self.oracle.found(&mut self.clock, finding);
+                let alone = (alone && !serves).then_some(before);
+                self.check_reply(host, serves, alone, &status);
             }
             if !survives || self.oracle.violation.is_some() {
                 break;

@@ -77,6 +77,31 @@ pub(super) fn around_zero(dice: &mut Dice, most: u64) -> i64 {
 }
 
 impl Clockwork {
+    /// A process starts with what its log recovered.
+    fn note_start(&mut self, host: HostIndex, first: bool, found: &node_log::Recovered) {
+        let torn = found.repairs.torn_tail.is_some();
+        self.counters.restarts += u64::from(!first);
+        self.counters.torn_tails += u64::from(torn);
+        let skipped = u64::try_from(found.repairs.damaged_snapshots.len()).unwrap_or(0);
+        self.counters.skipped_snapshots += skipped;
+        let base = found.image.zxid;
+        let last = found.entries.last().map_or(base, node_wire::txn::Entry::zxid);
+        let (accepted, current) = (found.accepted_epoch.0, found.current_epoch.0);
+        self.line(host, "start", [base.0, last.0], || {
+            let torn = if torn { ", torn tail cut" } else { "" };
+            format!("snapshot {base}, log to {last}, epochs {accepted} {current}{torn}")
+        });
+        if !first {
+            let torn = if torn { ", behind it a torn tail" } else { "" };
+            let id = host + 1;
+            self.remark(|| {
+                format!(
+                    "s{id} finds acceptedEpoch {accepted}, currentEpoch {current}, its log up to {last}{torn}"
+                )
+            });
+        }
+    }
+
     fn count_crash(&mut self, phase: Phase, role: Role) {
         let counter = match phase {
             Phase::Election => &mut self.counters.crash_looking,
@@ -271,31 +296,8 @@ impl Chaos {
             ensemble.hosts[host].disk.heal();
         }
         ensemble.survived_rot(clock, oracle, host);
-        let torn = found.repairs.torn_tail.is_some();
-        clock.counters.restarts += u64::from(!first);
-        clock.counters.torn_tails += u64::from(torn);
-        let skipped = u64::try_from(found.repairs.damaged_snapshots.len()).unwrap_or(0);
-        clock.counters.skipped_snapshots += skipped;
+        clock.note_start(host, first, &found);
         let base = found.image.zxid;
-        let last = found.entries.last().map_or(base, node_wire::txn::Entry::zxid);
-        clock.line(host, "start", [base.0, last.0], || {
-            format!(
-                "snapshot {base}, log to {last}, epochs {} {}{}",
-                found.accepted_epoch.0,
-                found.current_epoch.0,
-                if torn { ", torn tail cut" } else { "" }
-            )
-        });
-        if !first {
-            let (accepted, current) = (found.accepted_epoch.0, found.current_epoch.0);
-            let torn = if torn { ", behind it a torn tail" } else { "" };
-            clock.remark(|| {
-                let id = host + 1;
-                format!(
-                    "s{id} finds acceptedEpoch {accepted}, currentEpoch {current}, its log up to {last}{torn}"
-                )
-            });
-        }
         let interrupted = ensemble.hosts[host].interrupted.take();
         let finding = oracle.invariants.recovers(
             host,

@@ -347,6 +347,32 @@ impl Population {
         }
     }
 
+    /// A client is told that its session is over.
+    fn is_expired<F: Factory>(
+        &mut self,
+        clock: &mut Clockwork,
+        ensemble: &Ensemble<F>,
+        oracle: &mut Oracle,
+        index: usize,
+    ) {
+        let client = &self.clients[index];
+        if client.session.is_some() {
+            clock.counters.expired += 1;
+            // A goodbye whose answer was lost may have ended it: that is no expiry before its time.
+            let said_goodbye = self.record.closing;
+            // One that lives on a member alone is over at any other, also when it becomes
+            // the ensemble's behind the answer.
+            let told = if said_goodbye || !client.known { Answer::Abandoned } else { Answer::Expired };
+            self.note_leaving(clock, index, &told);
+        } else {
+            oracle.prove_nothing(index);
+        }
+        self.clients[index].session = None;
+        self.clients[index].watcher.watching.forget();
+        self.hang_up(clock, index);
+        self.on_lost(clock, ensemble, oracle, index, "session expired");
+    }
+
     fn on_connected<F: Factory>(
         &mut self,
         clock: &mut Clockwork,
@@ -369,27 +395,13 @@ impl Population {
         }
         if response.timeout_ms <= 0 {
             oracle.check_told_expired(clock, self, index);
+            self.is_expired(clock, ensemble, oracle, index);
+            return;
         }
         if self.clients[index].session.is_none() {
             oracle.prove_nothing(index);
         }
         let client = &mut self.clients[index];
-        if response.timeout_ms <= 0 {
-            if client.session.is_some() {
-                clock.counters.expired += 1;
-                // A goodbye whose answer was lost may have ended it: that is no expiry before its time.
-                let said_goodbye = self.record.closing;
-                // One that lives on a member alone is over at any other, also when it becomes
-                // the ensemble's behind the answer.
-                let told = if said_goodbye || !client.known { Answer::Abandoned } else { Answer::Expired };
-                self.note_leaving(clock, index, &told);
-            }
-            self.clients[index].session = None;
-            self.clients[index].watcher.watching.forget();
-            self.hang_up(clock, index);
-            self.on_lost(clock, ensemble, oracle, index, "session expired");
-            return;
-        }
         match &mut client.session {
             Some(session) if session.id != response.session => {
                 let sentence = format!("session {} was resumed as {}", session.id, response.session);

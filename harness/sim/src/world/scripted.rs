@@ -387,6 +387,22 @@ impl<F: Factory> World<F> {
         self.clock.now.0
     }
 
+    fn sets_clock(&mut self, host: HostIndex, transition: &Transition) -> bool {
+        let Transition::Clock { wall_ms, drift_ppm, fast_ppm, jump_us, .. } = transition else {
+            return false;
+        };
+        let Some(machine) = self.ensemble.hosts.get_mut(host) else { return false };
+        let clock = &mut machine.clock;
+        let before = clock.read(self.clock.now).mono;
+        (clock.wall_offset_ms, clock.wall_pace_ppm) = (*wall_ms, *drift_ppm);
+        clock.pace_ppm = *fast_ppm;
+        // Whatever its pace was, it does not go back.
+        let behind = before.saturating_sub(clock.read(self.clock.now).mono).as_micros();
+        clock.mono_offset += u64::try_from(behind).unwrap_or(0) + jump_us;
+        self.clock.counters.suspensions += u64::from(*jump_us > 0);
+        true
+    }
+
     fn transition(&mut self, transition: &Transition) -> bool {
         match transition {
             Transition::Start { host } => {
@@ -398,18 +414,7 @@ impl<F: Factory> World<F> {
             Transition::Wrote { host, ops } => self.store_by_script(*host, *ops, false),
             Transition::Told { host } => self.is_told(*host),
             Transition::Snapshot { host } => self.writes_snapshot(*host),
-            Transition::Clock { host, wall_ms, drift_ppm, fast_ppm, jump_us } => {
-                let Some(machine) = self.ensemble.hosts.get_mut(*host) else { return false };
-                let clock = &mut machine.clock;
-                let before = clock.read(self.clock.now).mono;
-                (clock.wall_offset_ms, clock.wall_pace_ppm) = (*wall_ms, *drift_ppm);
-                clock.pace_ppm = *fast_ppm;
-                // Whatever its pace was, it does not go back.
-                let behind = before.saturating_sub(clock.read(self.clock.now).mono).as_micros();
-                clock.mono_offset += u64::try_from(behind).unwrap_or(0) + jump_us;
-                self.clock.counters.suspensions += u64::from(*jump_us > 0);
-                true
-            }
+            Transition::Clock { host, .. } => self.sets_clock(*host, transition),
             Transition::Disk { host, turns } => self.ensemble.disk_turns(*host, *turns),
             Transition::Rots { host, file, bit } => self.ensemble.rots(*host, file, *bit),
             Transition::DiskFails { host, nth, lasting } => {

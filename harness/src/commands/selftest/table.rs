@@ -67,12 +67,12 @@ binary holds none of them. `harness list mutants` says in a line what each does.
 
     harness selftest --seeds 1000 --format markdown > harness/sim/ZOO.md
 
-prints; `harness selftest --quick --against harness/sim/ZOO.md`, which the gate runs, says where it is no longer
-true.
+prints; `harness selftest --quick --against harness/sim/ZOO.md`, which the gate runs, says where it is no
+longer true.
 
-- *inside*: the invariant, or the check on the clients' history, that convicts first when members are looked into
-  after every event; *outside*: what clients and operators would see: histories, a member that stops, an ensemble
-  that does not serve.
+- *inside*: the invariant, or the check on the clients' history, that convicts first when members are looked
+  into after every event; *outside*: what clients and operators would see: histories, a member that stops, an
+  ensemble that does not serve.
 - *seed*: the first world, counted from 0, that convicts.
 - *events/members/ops*: that world's counterexample made small: lines of its script, members, operations of
   clients. Where it says \"-\" the world could not be written down as a script that fails in the same way. The

@@ -105,8 +105,9 @@ fn a_list_is_stored_as_it_was_fixed_up() {
     let acl = vec![readable.clone(), entry(31, "digest", "ann:7RJfAeIvrl4zdj6sS2fXrQHDvHM="), readable];
     let request = SetAclRequest { path: "/acl".into(), acl, version: -1 };
     let set = judge.hex(OpCode::SetAcl, encode(|w| request.encode(w)));
-    let body = "000000042f61636c000000020000000100000005776f726c6400000006616e796f6e650000001f000000066469676573740000\
-                0020616e6e3a37524a6641654976726c347a646a3673533266587251484476484d3d00000001";
+    let body = "000000042f61636c000000020000000100000005776f726c6400000006616e796f6e650000001f0000000664\
+                696765737400000020616e6e3a37524a6641654976726c347a646a3673533266587251484476484d3d000000\
+                01";
     assert_eq!(set, (7, body.to_owned()));
 }
 

@@ -111,54 +111,59 @@ impl Client {
         if header.err != 0 {
             return Ok(format!("{what}: {} at {at}", show::error(header.err)));
         }
-        let answer = match op {
-            OpCode::Create2 | OpCode::CreateContainer | OpCode::CreateTtl => {
-                let response = Create2Response::decode(&mut reader)?;
-                format!("{} {}", response.path, show::stat(&response.stat))
-            }
-            OpCode::SetData | OpCode::Check => show::stat(&SetDataResponse::decode(&mut reader)?.stat),
-            OpCode::SetAcl => {
-                let stat = SetAclResponse::decode(&mut reader)?.stat;
-                format!("aversion={}", stat.aversion)
-            }
-            OpCode::GetAcl => {
-                let response = GetAclResponse::decode(&mut reader)?;
-                let acl = response.acl.iter().map(|acl| format!("{}:{}:{}", acl.scheme, acl.id, acl.perms));
-                format!("[{}] aversion={}", acl.collect::<Vec<_>>().join(" "), response.stat.aversion)
-            }
-            OpCode::Multi | OpCode::MultiRead => {
-                let response = MultiResponse::decode(&mut reader)?;
-                let results: Vec<String> = response.results.iter().map(show::result).collect();
-                format!("[{}]", results.join(", "))
-            }
-            OpCode::GetEphemerals => {
-                let response = EphemeralsResponse::decode(&mut reader)?;
-                let paths: Vec<&str> = response.ephemerals.iter().map(AsRef::as_ref).collect();
-                format!("[{}]", paths.join(" "))
-            }
-            OpCode::GetAllChildrenNumber => AllChildrenNumberResponse::decode(&mut reader)?.total.to_string(),
-            OpCode::WhoAmI => {
-                let response = WhoAmIResponse::decode(&mut reader)?;
-                let clients = response.clients.iter().map(|info| format!("{}:{}", info.scheme, info.user));
-                format!("[{}]", clients.collect::<Vec<_>>().join(" "))
-            }
-            OpCode::Exists => show::stat(&ExistsResponse::decode(&mut reader)?.stat),
-            OpCode::Reconfig => {
-                let response = GetDataResponse::decode(&mut reader)?;
-                let membership = Membership::from_bytes(&response.data.unwrap_or_default())?;
-                format!("{} {}", show::ensemble(&membership, &BTreeMap::new()), show::stat(&response.stat))
-            }
-            OpCode::GetData => {
-                let response = GetDataResponse::decode(&mut reader)?;
-                format!("{:?} {}", show::text(response.data.as_deref()), show::stat(&response.stat))
-            }
-            OpCode::GetChildren2 => {
-                let response = Children2Response::decode(&mut reader)?;
-                let names: Vec<&str> = response.children.iter().map(AsRef::as_ref).collect();
-                format!("[{}]", names.join(" "))
-            }
-            _ => "ok".to_owned(),
-        };
+        let answer = answer(op, &mut reader)?;
         Ok(format!("{what}: {answer} at {at}"))
     }
+}
+
+/// What the body of a reply says.
+fn answer(op: OpCode, reader: &mut Reader) -> Result<String, Box<dyn std::error::Error>> {
+    Ok(match op {
+        OpCode::Create2 | OpCode::CreateContainer | OpCode::CreateTtl => {
+            let response = Create2Response::decode(reader)?;
+            format!("{} {}", response.path, show::stat(&response.stat))
+        }
+        OpCode::SetData | OpCode::Check => show::stat(&SetDataResponse::decode(reader)?.stat),
+        OpCode::SetAcl => {
+            let stat = SetAclResponse::decode(reader)?.stat;
+            format!("aversion={}", stat.aversion)
+        }
+        OpCode::GetAcl => {
+            let response = GetAclResponse::decode(reader)?;
+            let acl = response.acl.iter().map(|acl| format!("{}:{}:{}", acl.scheme, acl.id, acl.perms));
+            format!("[{}] aversion={}", acl.collect::<Vec<_>>().join(" "), response.stat.aversion)
+        }
+        OpCode::Multi | OpCode::MultiRead => {
+            let response = MultiResponse::decode(reader)?;
+            let results: Vec<String> = response.results.iter().map(show::result).collect();
+            format!("[{}]", results.join(", "))
+        }
+        OpCode::GetEphemerals => {
+            let response = EphemeralsResponse::decode(reader)?;
+            let paths: Vec<&str> = response.ephemerals.iter().map(AsRef::as_ref).collect();
+            format!("[{}]", paths.join(" "))
+        }
+        OpCode::GetAllChildrenNumber => AllChildrenNumberResponse::decode(reader)?.total.to_string(),
+        OpCode::WhoAmI => {
+            let response = WhoAmIResponse::decode(reader)?;
+            let clients = response.clients.iter().map(|info| format!("{}:{}", info.scheme, info.user));
+            format!("[{}]", clients.collect::<Vec<_>>().join(" "))
+        }
+        OpCode::Exists => show::stat(&ExistsResponse::decode(reader)?.stat),
+        OpCode::Reconfig => {
+            let response = GetDataResponse::decode(reader)?;
+            let membership = Membership::from_bytes(&response.data.unwrap_or_default())?;
+            format!("{} {}", show::ensemble(&membership, &BTreeMap::new()), show::stat(&response.stat))
+        }
+        OpCode::GetData => {
+            let response = GetDataResponse::decode(reader)?;
+            format!("{:?} {}", show::text(response.data.as_deref()), show::stat(&response.stat))
+        }
+        OpCode::GetChildren2 => {
+            let response = Children2Response::decode(reader)?;
+            let names: Vec<&str> = response.children.iter().map(AsRef::as_ref).collect();
+            format!("[{}]", names.join(" "))
+        }
+        _ => "ok".to_owned(),
+    })
 }

@@ -20,7 +20,8 @@ const LIMIT: usize = crate::MAX_INPUT;
 /// Cutting frames copies nothing; the buffer is split where it is.
 const FRAME: Bound = Bound { flat: 512, per_byte: 0 };
 
-/// A connection as a member sees it: a connect request and requests, or, when the first byte says so, one body.
+/// A connection as a member sees it: a connect request and requests, or, when the first byte says so, one
+/// body.
 pub(super) fn requests(input: &[u8]) {
     match input.split_first() {
         Some((&selector, body)) if selector >= 128 => {
@@ -40,8 +41,8 @@ pub(super) fn requests(input: &[u8]) {
     }
 }
 
-/// A connection as a client sees it: a connect response and replies. A reply does not say of what it is: it is read
-/// as everything.
+/// A connection as a client sees it: a connect response and replies. A reply does not say of what it is: it
+/// is read as everything.
 pub(super) fn replies(input: &[u8]) {
     for (index, frame) in frames(input).into_iter().enumerate() {
         if index == 0 {

@@ -85,8 +85,8 @@ fn log_of<'a>(entries: impl Iterator<Item = &'a [u8]>) -> Bytes {
 /// What comes out of a compressed file: gzip makes at most 1032 bytes of one, and a list grows by doubling.
 const UNPACKED: Bound = Bound { flat: 256 << 10, per_byte: 4096 };
 
-/// A snapshot: its first byte says whether the rest is the file, plain or compressed, or what is between header and
-/// seal.
+/// A snapshot: its first byte says whether the rest is the file, plain or compressed, or what is between
+/// header and seal.
 pub(super) fn snapshot(input: &[u8]) {
     let Some((selector, rest)) = input.split_first() else { return };
     let file = match *selector {

@@ -1,7 +1,8 @@
 //! A member that serves hostile clients, and a member among peers that lie.
 //!
-//! What comes is decoded as the ports decode it; what passes there must do no harm here. A member may close the
-//! connection, leave its leader, or halt and say why. It must not panic, nor hold more than its input justifies.
+//! What comes is decoded as the ports decode it; what passes there must do no harm here. A member may close
+//! the connection, leave its leader, or halt and say why. It must not panic, nor hold more than its input
+//! justifies.
 
 use bytes::BytesMut;
 use node_core::Member;
@@ -20,8 +21,8 @@ use crate::ensemble::{self, Ready};
 use crate::meter::{Bound, within};
 use crate::split;
 
-/// A member answers, remembers, and makes transactions of what it is told: several copies of the input in maps whose
-/// nodes are some kilobytes each, and cloned where they are shared.
+/// A member answers, remembers, and makes transactions of what it is told: several copies of the input in
+/// maps whose nodes are some kilobytes each, and cloned where they are shared.
 const SERVED: Bound = Bound { flat: 4 << 20, per_byte: 1024 };
 
 thread_local! {
@@ -48,7 +49,8 @@ pub(super) fn session(input: &[u8]) {
     });
 }
 
-/// A member of three: looking, following or leading by the first byte. Each piece is something that a peer does.
+/// A member of three: looking, following or leading by the first byte. Each piece is something that a peer
+/// does.
 pub(super) fn peers(input: &[u8]) {
     let Some((&role, rest)) = input.split_first() else { return };
     let (member, conns) = ready(|ready| match role % 3 {

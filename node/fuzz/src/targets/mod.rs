@@ -55,9 +55,9 @@ pub fn target(name: &str) -> Option<Target> {
     TARGETS.iter().copied().find(|target| target.name == name)
 }
 
-/// What decoding one value may hold. Values are slices of the input, so what is allocated are lists: the least
-/// element of any is a string of 4 bytes, which takes 32 in memory, and a result of a multi with 9 bytes takes
-/// some hundred; a list that grows by doubling is there twice while it moves.
+/// What decoding one value may hold. Values are slices of the input, so what is allocated are lists: the
+/// least element of any is a string of 4 bytes, which takes 32 in memory, and a result of a multi with 9
+/// bytes takes some hundred; a list that grows by doubling is there twice while it moves.
 const RECORD: Bound = Bound { flat: 4096, per_byte: 64 };
 
 fn written(write: impl FnOnce(&mut Writer<'_>)) -> Bytes {
@@ -76,7 +76,8 @@ fn read<T>(
     Ok((value, bytes.slice(..bytes.len() - r.remaining())))
 }
 
-/// Reads a value whose format has several forms: written, it must be read as the same, and be written the same.
+/// Reads a value whose format has several forms: written, it must be read as the same, and be written the
+/// same.
 fn returns<T: PartialEq + Debug>(
     bytes: &Bytes,
     decode: impl Fn(&mut Reader) -> Result<T, DecodeError>,

@@ -1,4 +1,5 @@
-//! Who somebody is: responses of DIGEST-MD5, which anybody may send, and the operator's files with users and keys.
+//! Who somebody is: responses of DIGEST-MD5, which anybody may send, and the operator's files with users and
+//! keys.
 
 use node::sasl::{Server, sections};
 use node::tls::java_key_store;

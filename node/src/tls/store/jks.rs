@@ -3,8 +3,8 @@
 //! A list of entries behind a header, and behind it a SHA-1 over the password, a constant and all the rest. A
 //! private key is hidden by a stream of SHA-1 blocks that begins with a salt and the password (Sun's key
 //! protector, 1.3.6.1.4.1.42.2.17.1.1); its own SHA-1 tells whether the password was right. Neither resists
-//! whoever has the file and time: the file's permissions must. Formats as OpenJDK's JavaKeyStore and KeyProtector
-//! have them.
+//! whoever has the file and time: the file's permissions must. Formats as OpenJDK's JavaKeyStore and
+//! KeyProtector have them.
 
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use sha1::{Digest, Sha1};

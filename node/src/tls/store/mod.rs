@@ -1,8 +1,8 @@
 //! Key stores: the files in which configurations of ZooKeeper name keys and trusted certificates.
 //!
-//! Three kinds are read: Java's own JKS, PKCS#12, and PEM. What a file is, is told by how it begins and not by its
-//! name: for years keytool has written PKCS#12 into files that are called `.jks`, and Java reads either under
-//! either name. A type that was configured must only not contradict it.
+//! Three kinds are read: Java's own JKS, PKCS#12, and PEM. What a file is, is told by how it begins and not
+//! by its name: for years keytool has written PKCS#12 into files that are called `.jks`, and Java reads
+//! either under either name. A type that was configured must only not contradict it.
 
 mod jks;
 mod pem;
@@ -73,7 +73,8 @@ impl Kind {
         if bytes.starts_with(&jks::JCEKS_MAGIC) {
             return Err(StoreError::UnknownKind("a JCEKS store"));
         }
-        // A sequence, which is what every file of PKCS#12 is. So is BCFKS, which is told apart when it is decoded.
+        // A sequence, which is what every file of PKCS#12 is. So is BCFKS, which is told apart when it is
+        // decoded.
         if bytes.first() == Some(&0x30) {
             return Ok(Self::Pkcs12);
         }

@@ -1,8 +1,8 @@
 //! PEM: certificates and a private key as text, in one file and in any order.
 //!
-//! The certificates of a key are its chain, its own first; without a key they are what is trusted. Keys may be
-//! encrypted as PKCS#8 has it. OpenSSL's older way of encrypting the text itself is refused with what to do,
-//! because it proves nothing about the password.
+//! The certificates of a key are its chain, its own first; without a key they are what is trusted. Keys may
+//! be encrypted as PKCS#8 has it. OpenSSL's older way of encrypting the text itself is refused with what to
+//! do, because it proves nothing about the password.
 
 use pkcs8::EncryptedPrivateKeyInfoRef;
 use rustls::pki_types::{

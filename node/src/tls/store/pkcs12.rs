@@ -1,8 +1,9 @@
-//! PKCS#12, as Java, OpenSSL and browsers write it. A library decodes and decrypts; here is what belongs together.
+//! PKCS#12, as Java, OpenSSL and browsers write it. A library decodes and decrypts; here is what belongs
+//! together.
 //!
-//! A key finds its certificate by the identifier that both carry, and the rest of its chain by issuers. Java marks
-//! the certificates that it trusts; a file without any key and without marks (OpenSSL's `-nokeys`) can only
-//! have been meant as a list of trusted ones.
+//! A key finds its certificate by the identifier that both carry, and the rest of its chain by issuers. Java
+//! marks the certificates that it trusts; a file without any key and without marks (OpenSSL's `-nokeys`) can
+//! only have been meant as a list of trusted ones.
 
 use p12_keystore::{CertificateBag, Pkcs12Archive};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};

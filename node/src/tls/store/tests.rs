@@ -1,4 +1,5 @@
-//! Stores as keytool and openssl make them (see `tests/stores/make`), and what is said of those that can't be used.
+//! Stores as keytool and openssl make them (see `tests/stores/make`), and what is said of those that can't be
+//! used.
 
 use std::path::Path;
 
