@@ -10,7 +10,9 @@ use node::environment::Environment;
 use node::print::PrintArgs;
 use node::probe::{Probe, ProbeArgs};
 use node_core::Zab;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -51,11 +53,10 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")))
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
-        .init();
+    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
+    let wanted = std::env::var("RUST_LOG").ok().and_then(|wanted| wanted.parse::<Targets>().ok());
+    tracing_subscriber::registry().with(lines).with(wanted.unwrap_or_else(usual_log)).init();
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -63,6 +64,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What is logged where `RUST_LOG` does not say.
+fn usual_log() -> Targets {
+    Targets::new().with_default(tracing::Level::INFO)
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {

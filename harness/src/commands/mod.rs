@@ -25,7 +25,10 @@ use std::io::Write;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
-use tracing_subscriber::EnvFilter;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{Cli, Command};
 use crate::exit::Exit;
@@ -36,7 +39,7 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    log_to_stderr(if matches!(cli.command, Command::Member(_)) { "info" } else { "warn" });
+    log_to_stderr(if matches!(cli.command, Command::Member(_)) { Level::INFO } else { Level::WARN });
     let outcome = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::check(&args),
@@ -79,14 +82,12 @@ fn usage(error: &clap::Error) -> Exit {
 }
 
 /// `RUST_LOG` says how much is logged; without it a member tells its story and the harness what went wrong.
-fn log_to_stderr(usual: &str) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(usual));
+fn log_to_stderr(usual: Level) {
+    let wanted = std::env::var("RUST_LOG").ok().and_then(|wanted| wanted.parse::<Targets>().ok());
+    let filter = wanted.unwrap_or_else(|| Targets::new().with_default(usual));
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
     // A second start in one process, as in tests, keeps the first one's logger.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .try_init();
+    let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
 }
 
 /// The command line as people see it: without the commands that only the harness itself starts.

@@ -13,7 +13,9 @@ use node_core::Zab;
 use node_wire::ids::ServerId;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// No test waits longer than this for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -68,11 +70,9 @@ impl Ensemble {
     /// So many members, none started.
     pub(crate) fn new(count: u64) -> Self {
         // Silent unless RUST_LOG asks. The first test to come sets it up for all.
-        let _ = tracing_subscriber::fmt()
-            .with_env_filter(EnvFilter::from_default_env())
-            .with_thread_names(true)
-            .with_test_writer()
-            .try_init();
+        let lines = tracing_subscriber::fmt::layer().with_thread_names(true).with_test_writer();
+        let wanted = std::env::var("RUST_LOG").ok().and_then(|wanted| wanted.parse::<Targets>().ok());
+        let _ = tracing_subscriber::registry().with(lines).with(wanted.unwrap_or_default()).try_init();
         let ports =
             (1..=count).map(|id| (id, Ports { client: bind(), quorum: bind(), election: bind() })).collect();
         let dir = tempfile::tempdir().expect("a directory");
