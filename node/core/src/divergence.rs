@@ -6,6 +6,9 @@
 //!
 //! A snapshot of Apache ZooKeeper is fuzzy. It becomes the tree of one moment only by the transactions behind
 //! it, so what differs before the first agreement means nothing, unless agreement never comes.
+//!
+//! A snapshot whose digest is not that of its tree is told in the same way and stops nobody. Its checksum
+//! holds, so its writer had the same tree; to refuse it would take a member away and mend nothing.
 
 use node_wire::digest::DIGEST_VERSION;
 use node_wire::snapshot::ZxidDigest;

@@ -23,6 +23,8 @@
 //!
 //! The membership that members are started with has no version. Once an epoch stands, it gets the epoch's
 //! first zxid as its version, with NEWLEADER (ZOOKEEPER-1783): so it beats what a newcomer was started with.
+//! While an epoch runs, its NEWLEADER names the active membership. Apache ZooKeeper names the last one that
+//! was proposed, and a learner may let that one rule before it is committed.
 //!
 //! Who is not in it may follow all the same, without a vote: that is how one is up to date before it joins.
 

@@ -11,6 +11,10 @@
 //! Less is promised than of a session of the ensemble: its end is no transaction, so that a write that was
 //! under way may take effect behind it. A local session outlives the role of its member, though not the
 //! member: in Apache ZooKeeper each election ends all of them.
+//!
+//! Members of ours mark the writes of local sessions that they forward. So the leader never takes a session
+//! of the ensemble that is over for a local one. A member of Apache ZooKeeper marks nothing: of it the leader
+//! believes every session that did not begin at the leader, as Apache ZooKeeper's leader does.
 
 use std::hash::{Hash, Hasher};
 use std::time::Duration;

@@ -150,7 +150,8 @@ fn scan_packet(bytes: &[u8], max_data: usize) -> Result<Option<usize>, DecodeErr
 /// How a member speaks the protocol. The packets are the same; what may be said when, and how soon, is not.
 ///
 /// Members of ours put a mark behind ZooKeeper's own fields of the first packet in each direction, where
-/// Apache ZooKeeper does not look. Whoever shows no mark is taken for a Java member.
+/// Apache ZooKeeper does not look. Whoever shows no mark is taken for a Java member. ZooKeeper's own limits
+/// rule towards it (syncLimit, initLimit), because it pings each half tick and not before UPTODATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// A member of ours.

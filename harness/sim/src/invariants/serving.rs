@@ -3,6 +3,10 @@
 //! Between two epochs nobody knows how old its tree is (a read of it may be stale by any measure, and a sync
 //! there is a lie). When it serves, what its leader said to be committed is in the tree: each COMMIT, the
 //! ones that came before UPTODATE as well (ZOOKEEPER-4394, 3023).
+//!
+//! In some worlds a member without a leader serves reads to clients that are content with that. It answers
+//! from a place of the committed sequence, as every other member has it there, and only until it has found a
+//! leader.
 
 use node_wire::ids::Zxid;
 

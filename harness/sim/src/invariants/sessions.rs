@@ -6,6 +6,8 @@
 //! later. Each member's counts are compared wherever it stops, and the whole of its tree when the ensemble is
 //! quiet.
 //!
+//! In some worlds sessions are local: no transaction begins them. Such a session may write, and owns nothing.
+//!
 //! (ZOOKEEPER-1208, 1367, 2355, 3144: a session and its ephemerals that members disagreed on.)
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,8 @@
 //! Ensembles that change: what their members are started with, and who could decide by what is known.
+//!
+//! An operator changes the ensemble all the while. At every start a member has lost the files that keep
+//! memberships: the log must be enough. What lives outside of the core is left out: addresses (every pair of
+//! members can connect), ports, and dynamic files.
 
 use bytestring::ByteString;
 use node_core::{ClientRules, Factory, Reconfiguration};

@@ -18,7 +18,12 @@
 //!
 //! Sessions of this member alone ([`crate::local`]) begin and end without the role, and so can be had without
 //! a leader. A *read-only* member serves them from what it has applied last, refuses what would change
-//! anything or ask a quorum, and says nothing of other sessions: it can't know whether they live.
+//! anything or ask a quorum, and says nothing of other sessions: it can't know whether they live. Only where
+//! sessions are local it says that one which it does not know is over. It takes in only clients that said in
+//! their connect request that this is enough. What they see is a state that the ensemble was in, with nothing
+//! uncommitted, and never older than what the client saw before; but it may be long past. After a restart it
+//! is the newest snapshot, because without a leader no member knows which entries behind it are committed.
+//! The connections close as soon as a leader is elected.
 
 mod reads;
 mod reply;

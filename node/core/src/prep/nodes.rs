@@ -1,5 +1,8 @@
 //! Requests that change one node, in the order in which ZooKeeper looks for what is wrong with them: clients
 //! know which error wins.
+//!
+//! A createTTL without a time to live is refused. Apache ZooKeeper proposes it, and then every server that
+//! applies it, or reads it from its log, ends.
 
 use bytes::Bytes;
 use bytestring::ByteString;

@@ -2,6 +2,9 @@
 //!
 //! Lists are counted, and go with the last znode that names them: otherwise whoever sets many different ones
 //! would fill every member's memory for ever. What a list permits is `access`'s business.
+//!
+//! A snapshot may lack a list that a znode of it names (ZOOKEEPER-4689). Apache ZooKeeper then fails every
+//! read of the znode with an exception; here such a list lets nobody in but the superuser.
 
 use std::sync::Arc;
 
