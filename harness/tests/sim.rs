@@ -90,6 +90,30 @@ fn sessions_are_opened_left_and_judged_in_virtual_runs_as_well() {
 }
 
 #[test]
+fn a_run_that_lost_lines_of_its_faults_is_unknown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = "run --cluster sim --nodes 3 --nemesis kill-leader --seed 1 --time-limit 8s --store runs";
+    let words: Vec<&str> = run.split_ascii_whitespace().collect();
+    let whole = harness(folder.path(), &words);
+    assert_eq!(whole.status.code(), Some(0), "{}", stdout(&whole));
+    let of_the_run = folder.path().join("runs/latest");
+    let faults = of_the_run.join("faults.jsonl");
+    let text = std::fs::read_to_string(&faults).expect("a record of faults");
+    let first: String =
+        text.lines().filter(|line| line.contains("\"F1\"")).map(|line| format!("{line}\n")).collect();
+    assert!(first.len() < text.len(), "there is a second fault");
+    for left in [Some(first.as_str()), Some(""), None] {
+        std::fs::remove_file(&faults).ok();
+        if let Some(left) = left {
+            std::fs::write(&faults, left).expect("written");
+        }
+        let judged = harness(folder.path(), &["check", "runs/latest"]);
+        assert_eq!(judged.status.code(), Some(2), "{}", stdout(&judged));
+        assert!(stdout(&judged).contains("the record of faults is not whole"), "{}", stdout(&judged));
+    }
+}
+
+#[test]
 fn a_virtual_run_ends_at_its_first_violation_where_that_was_asked_for_and_at_the_same_moment_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = "run --cluster sim --nodes 3 --nemesis kill-all --mutant ack-before-fsync --seed 1 \

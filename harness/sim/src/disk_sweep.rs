@@ -84,6 +84,7 @@ impl Scenario {
         acts
     }
 
+    /// What happens after a leader stands, and when: in microseconds from then.
     fn acts_once_led(self) -> Vec<(u64, Act)> {
         match self {
             Self::Append | Self::Roll | Self::Snapshot => Vec::new(),

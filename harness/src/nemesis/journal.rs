@@ -12,6 +12,7 @@ use anyhow::Context;
 use runs::faults::{FaultTransition, parse};
 
 use crate::exit::Failure;
+use crate::num::wide;
 
 /// The journal. Clones write to the same file.
 #[derive(Clone)]
@@ -39,6 +40,11 @@ impl Journal {
         inner.file.write_all(&line).context("writing faults.jsonl")?;
         inner.lines.push(transition);
         Ok(())
+    }
+
+    /// How many lines were written.
+    pub fn lines(&self) -> u64 {
+        wide(self.inner.lock().unwrap_or_else(PoisonError::into_inner).lines.len())
     }
 
     /// Everything written so far.

@@ -246,7 +246,7 @@ async fn live(
         op_timeout: options.op_timeout,
         session_timeout: describe::session_timeout(options),
     };
-    let driver = Driver { prepared, shared: &shared, journal, live: live.as_ref() };
+    let driver = Driver { prepared, shared: &shared, journal: journal.clone(), live: live.as_ref() };
     let outcome = async {
         driver.run(interrupt, observed).await?;
         observed.interrupted = interrupt.was_asked();
@@ -269,6 +269,7 @@ async fn live(
     // Sealed whatever happened: what it holds is true.
     let sealed = writer.finish();
     observed.live = live.map(Live::finish);
+    observed.fault_lines = Some(journal.lines());
     outcome?;
     sealed?;
     Ok(())

@@ -180,7 +180,7 @@ impl Virtual<'_> {
             .say(&format!("all members serve after {:.0} ms of virtual time", observed.timings.start_ms));
         let mut run = self.machine(schedule);
         let journal = Journal::create(&self.prepared.folder.faults())?;
-        let mut nemeses = Runner::new(journal, &self.members);
+        let mut nemeses = Runner::new(journal.clone(), &self.members);
         let mut look = self.world.now_us();
         loop {
             while self.turn(&mut run, &mut nemeses, observed)? {
@@ -206,6 +206,7 @@ impl Virtual<'_> {
         }
         let moments = run.moments();
         observed.interrupted = interrupt.was_asked();
+        observed.fault_lines = Some(journal.lines());
         observed.lag = Lag { operations: self.counts.due, ..Lag::default() };
         observed.shed = self.world.shed();
         observed.workload_from_ns = moments.work_from;

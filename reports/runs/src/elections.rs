@@ -113,9 +113,10 @@ impl<'a> Moments<'a> {
         Self(moments)
     }
 
-    /// The last of them between the old leader's beginning and the new one's.
+    /// The last of them between the old leader's beginning and the new one's. A fault that begins in the moment in
+    /// which the new leader stands is aimed at that one, as happens where time is virtual.
     fn last_between(&self, before: Reign, after: Reign) -> Option<(&'a FaultRecord, RunNs)> {
-        let (at, fault) = *self.0[..self.0.partition_point(|(at, _)| *at <= after.at)].last()?;
+        let (at, fault) = *self.0[..self.0.partition_point(|(at, _)| *at < after.at)].last()?;
         (at >= before.at).then_some((fault, at))
     }
 }
@@ -320,6 +321,15 @@ mod tests {
         let elections = from_events(&failover(), &[earlier, slow], &History::default(), Some(32));
         assert_eq!(elections[0].fault.as_deref(), Some("F1"));
         assert_eq!((elections[0].fault_ns, elections[0].detection_ms), (120 * MS, Some(10.0)));
+    }
+
+    #[test]
+    fn a_fault_that_begins_when_the_new_leader_stands_is_not_why_it_was_elected() {
+        let cause = fault(100);
+        let next = FaultRecord { id: "F2".to_owned(), asked_ns: 170 * MS, ..fault(170) };
+        let elections = from_events(&failover(), &[cause, next], &History::default(), Some(32));
+        assert_eq!(elections[0].fault.as_deref(), Some("F1"));
+        assert_eq!(elections[0].total_ms, Some(70.0));
     }
 
     #[test]

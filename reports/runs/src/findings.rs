@@ -175,8 +175,8 @@ fn broken(begun: Sentence, results: &Results) -> Sentence {
 
 /// What lies deeper explains what lies above it: a member that died leaves its last state unread and its side
 /// without clients. So of several checks that decided nothing the first of these is the reason.
-const DEPTH: [&str; 7] =
-    ["finished", "processes", "history", "harness-lag", "faults", "leader-faults", "sides"];
+const DEPTH: [&str; 8] =
+    ["finished", "history", "fault-record", "processes", "harness-lag", "faults", "leader-faults", "sides"];
 /// Behind the other checks: it is weak for any of their reasons.
 const SHALLOWEST: &str = "load";
 

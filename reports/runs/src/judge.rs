@@ -47,6 +47,9 @@ pub struct Judged {
     pub history: History,
 }
 
+/// The check that says whether the record of faults is whole.
+pub const RECORDED: &str = "fault-record";
+
 /// The check that says whether a run came to its end.
 pub const FINISHED: &str = "finished";
 
@@ -72,6 +75,15 @@ pub fn judge(record: Record, effort: &Effort<'_>, logs: recovery::Logs<'_>, tell
         results.checks.extend((check.judge)(&case));
     }
     results.checks.extend(seen.interrupted.then(|| stopped_early(&run, &seen)));
+    let lines = u64::try_from(transitions.len()).unwrap_or(u64::MAX);
+    if let Some(written) = seen.fault_lines.filter(|written| *written != lines) {
+        let summary = format!(
+            "the record of faults is not whole: {} were written, and faults.jsonl has {lines}; what it lacks \
+             may be what was broken",
+            plural(written, "line")
+        );
+        results.checks.push(CheckResult::new(RECORDED, Verdict::Unknown, summary));
+    }
     if !lived_to_its_end {
         let summary = "the harness did not live to the end of this run; without its end nothing is valid";
         results.checks.push(CheckResult::new(FINISHED, Verdict::Unknown, summary));

@@ -174,6 +174,7 @@ impl Population {
         }
     }
 
+    /// A watcher is answered: which events it must see from here on follows from what it asked and was told.
     fn learn(
         &mut self,
         clock: &mut Clockwork,
