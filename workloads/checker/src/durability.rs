@@ -18,8 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::figures;
-use crate::history::{Extent, History, Op, OpKind, Outcome};
-use crate::register::explain::deed;
+use crate::history::{Extent, History, Op, OpKind, Outcome, describe};
 use crate::verdict::{CheckResult, Verdict};
 use crate::versions::counterexample;
 
@@ -99,7 +98,7 @@ impl<'a> Expected<'a> {
             let shown = newest.version.unwrap_or_default();
             let why = format!(
                 "{} showed version {shown}, but at the end member {member} holds version {version} of key {key}",
-                deed(newest)
+                describe(newest)
             );
             return Err((why, vec![newest]));
         }
@@ -135,8 +134,8 @@ impl<'a> Expected<'a> {
         {
             let why = format!(
                 "{} and made version {version}, but member {member} holds {} at that version",
-                deed(last),
-                describe(value)
+                describe(last),
+                shown(value)
             );
             return Err((why, vec![last]));
         }
@@ -152,7 +151,7 @@ impl<'a> Expected<'a> {
         if writers.peek().is_none() {
             let why = format!(
                 "member {member} holds {} for key {key}, which no change that may have happened wrote",
-                describe(value)
+                shown(value)
             );
             return Err((why, Vec::new()));
         }
@@ -172,15 +171,15 @@ impl<'a> Expected<'a> {
         let Some((writer, later)) = lost else { return Ok(()) };
         let why = format!(
             "member {member} holds {} for key {key}, but {} came after {}",
-            describe(value),
-            deed(later),
-            deed(writer)
+            shown(value),
+            describe(later),
+            describe(writer)
         );
         Err((why, vec![writer, later]))
     }
 }
 
-fn describe(value: Option<i64>) -> String {
+fn shown(value: Option<i64>) -> String {
     value.map_or_else(|| "nothing readable".to_owned(), |value| value.to_string())
 }
 
@@ -250,7 +249,7 @@ pub fn check_elements(
         if let Some((element, op)) = lost.first().copied() {
             let why = format!(
                 "{}, but at the end member {} does not hold {element}; it lacks {} of {} acknowledged elements of key {}",
-                deed(op),
+                describe(op),
                 state.member,
                 lost.len(),
                 expected.len(),
@@ -306,7 +305,7 @@ pub fn check_convergence(history: &History, states: &[FinalState], members: &[u6
         if !other.holds_the_same(state) {
             let held = |state: &FinalState| match &state.list {
                 Some(list) => format!("{} elements", list.len()),
-                None => format!("version {} and value {}", state.version, describe(state.value)),
+                None => format!("version {} and value {}", state.version, shown(state.value)),
             };
             let summary = format!(
                 "key {} has {} on member {}, {} on member {}",

@@ -25,8 +25,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::json;
 
 use crate::figures::count;
-use crate::history::{History, NEVER, Op, OpKind, Outcome, Rank};
-use crate::register::explain::deed;
+use crate::history::{History, NEVER, Op, OpKind, Outcome, Rank, describe};
 use crate::set::Reads;
 use crate::verdict::{CheckResult, Verdict};
 use crate::versions::counterexample;
@@ -213,9 +212,9 @@ fn judge_node<'a>(
         if let Some(back) = looks.iter().find(|look| look.present && look.op.call > gone.ret) {
             let why = format!(
                 "{}, but {} before that, when it had been there: {}",
-                deed(back.op),
-                deed(gone),
-                deed(node.witness)
+                describe(back.op),
+                describe(gone),
+                describe(node.witness)
             );
             return Err(("a node came back", why, vec![node.witness, gone, back.op]));
         }
@@ -227,11 +226,11 @@ fn judge_node<'a>(
 fn possible<'a>(node: &Node<'a>, look: &'a Op) -> Result<(), Broken<'a>> {
     let create = node.create;
     if create.call > look.ret {
-        let why = format!("{}, but {} only afterwards", deed(look), deed(create));
+        let why = format!("{}, but {} only afterwards", describe(look), describe(create));
         return Err(("a node was there before it was made", why, vec![look, create]));
     }
     if create.outcome == Outcome::Fail {
-        let why = format!("{}, but {} and was told that it did not happen", deed(look), deed(create));
+        let why = format!("{}, but {} and was told that it did not happen", describe(look), describe(create));
         return Err(("a node is there that was refused", why, vec![create, look]));
     }
     Ok(())
@@ -254,9 +253,9 @@ fn while_alive<'a>(
     let timeout_ms = session.timeout_ns.unwrap_or_default() / 1_000_000;
     let why = format!(
         "{}, and {}, so its session with a time-out of {timeout_ms} ms lived, but {}",
-        deed(node.witness),
-        deed(contact),
-        deed(look.op)
+        describe(node.witness),
+        describe(contact),
+        describe(look.op)
     );
     let mut culprits = vec![node.witness];
     if !std::ptr::eq(contact, node.witness) {
@@ -281,7 +280,8 @@ fn after_end<'a>(
         counts.missing_after_end += 1;
         return Ok(());
     }
-    let why = format!("{}, and {}, but afterwards {}", deed(node.create), deed(ended), deed(look.op));
+    let why =
+        format!("{}, and {}, but afterwards {}", describe(node.create), describe(ended), describe(look.op));
     Err(("a node survived its session", why, vec![node.create, ended, look.op]))
 }
 
@@ -304,10 +304,10 @@ fn after_silence<'a>(
     let timeout_ms = session.timeout_ns.unwrap_or_default() / 1_000_000;
     let why = format!(
         "{}, and {} with a time-out of {timeout_ms} ms, which was over with all allowance at {} ms, but {}",
-        deed(node.create),
-        deed(left),
+        describe(node.create),
+        describe(left),
         end_ns / 1_000_000,
-        deed(look.op)
+        describe(look.op)
     );
     Err(("a node survived its silent session", why, vec![node.create, left, look.op]))
 }
@@ -324,8 +324,8 @@ fn told_early<'a>(sessions: &BTreeMap<u64, Session<'a>>) -> Result<(), Broken<'a
             let timeout_ms = session.timeout_ns.unwrap_or_default() / 1_000_000;
             let why = format!(
                 "{}, but {}, less than its time-out of {timeout_ms} ms before",
-                deed(told),
-                deed(contact)
+                describe(told),
+                describe(contact)
             );
             return Err(("a session expired before its time", why, vec![contact, told]));
         }
@@ -378,7 +378,7 @@ fn nodes(history: &History) -> Result<HashMap<i64, Node<'_>>, Broken<'_>> {
         if let Some(Node { create, .. }) =
             nodes.insert(name, Node { create: op, born, witness: op, gone: None })
         {
-            let why = format!("{} and {}: a node is made once only", deed(create), deed(op));
+            let why = format!("{} and {}: a node is made once only", describe(create), describe(op));
             return Err(("a node was made twice", why, vec![create, op]));
         }
     }
@@ -392,7 +392,7 @@ fn looks<'a>(
 ) -> Result<BTreeMap<i64, Vec<Look<'a>>>, Broken<'a>> {
     let mut looks: BTreeMap<i64, Vec<Look<'a>>> = BTreeMap::new();
     let stranger = |op: &'a Op, name: i64| {
-        let why = format!("{}, and nobody ever made node {name}", deed(op));
+        let why = format!("{}, and nobody ever made node {name}", describe(op));
         Err(("a node is there that nobody made", why, vec![op]))
     };
     for op in history.ops().iter().filter(|op| op.outcome == Outcome::Ok) {

@@ -13,9 +13,8 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::figures::count;
-use crate::history::{History, Op, Outcome};
+use crate::history::{History, Op, Outcome, describe};
 use crate::orders::Orders;
-use crate::register::explain::deed;
 use crate::verdict::{CheckResult, Verdict};
 use crate::versions::{after_newest, counterexample};
 
@@ -105,9 +104,9 @@ fn compare<'a>(
         if now < before || repeated {
             let why = format!(
                 "{} showed {what} {}, and afterwards, in the same session, {} showed {what} {}",
-                deed(earlier),
+                describe(earlier),
                 show(before),
-                deed(op),
+                describe(op),
                 show(now)
             );
             return Err((why, vec![earlier, op]));

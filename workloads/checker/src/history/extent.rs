@@ -8,8 +8,6 @@
 //! What stands beside a history, such as what the members held at the end, is later than its beginning. Who compares the
 //! two must expect more there than a beginning accounts for; see [`crate::durability`].
 
-use crate::verdict::{CheckResult, Verdict};
-
 /// How much of a history is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
@@ -26,28 +24,5 @@ impl Extent {
     #[must_use]
     pub fn is_whole(self) -> bool {
         self == Self::Whole
-    }
-
-    /// What may be claimed from a verdict on this much: of a beginning never that all is well, of parts nothing.
-    #[must_use]
-    pub fn limit(self, verdict: Verdict) -> Verdict {
-        match self {
-            Self::Whole => verdict,
-            Self::Beginning => verdict.merge(Verdict::Unknown),
-            Self::Parts => Verdict::Unknown,
-        }
-    }
-
-    /// A result as far as this much allows it: what parts show is no violation.
-    #[must_use]
-    pub fn allow(self, result: CheckResult) -> CheckResult {
-        if self != Self::Parts || result.verdict != Verdict::Invalid {
-            return result;
-        }
-        let summary = format!(
-            "not decided, because lines are missing or changed; what is left says: {}",
-            result.summary
-        );
-        CheckResult { verdict: Verdict::Unknown, summary, counterexample: None, ..result }
     }
 }

@@ -22,8 +22,7 @@ use serde_json::json;
 use super::registers::group_of;
 use super::{Algorithm, Condition, RealTime, judge_registers, unjudged};
 use crate::budget::Budget;
-use crate::history::{History, Op, OpKind, Outcome, Rank};
-use crate::register::explain::deed;
+use crate::history::{History, Op, OpKind, Outcome, Rank, describe};
 use crate::verdict::{CheckResult, Judged, Verdict};
 use crate::versions::counterexample;
 
@@ -187,9 +186,9 @@ fn compare<'a>(
             };
             let why = format!(
                 "{} had {}, and afterwards, in the same session, {} had {}",
-                deed(earlier),
+                describe(earlier),
                 show(before),
-                deed(op),
+                describe(op),
                 show(now)
             );
             return Err((guarantee(earlier, op), why, vec![earlier, op]));
@@ -227,8 +226,8 @@ fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>) -> Result<usize, Broken<'
         if op.kind == (OpKind::Read { value: None }) {
             let why = format!(
                 "{}, and afterwards, in the same session, {}, as if nothing had been written",
-                deed(saw_new),
-                deed(op)
+                describe(saw_new),
+                describe(op)
             );
             return Err((guarantee(saw_new, op), why, vec![saw_new, op]));
         }
@@ -236,10 +235,10 @@ fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>) -> Result<usize, Broken<'
         if write.ret < new_write.call {
             let why = format!(
                 "{}, and afterwards, in the same session, {}, which is older: {} before {}",
-                deed(saw_new),
-                deed(op),
-                deed(write),
-                deed(new_write)
+                describe(saw_new),
+                describe(op),
+                describe(write),
+                describe(new_write)
             );
             return Err((guarantee(saw_new, op), why, culprits([write, new_write, saw_new, op])));
         }
@@ -249,9 +248,9 @@ fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>) -> Result<usize, Broken<'
         {
             let why = format!(
                 "{}, then {}, and afterwards, in the same session, {} again; no value was written twice",
-                deed(first),
-                deed(other),
-                deed(op)
+                describe(first),
+                describe(other),
+                describe(op)
             );
             return Err((guarantee(other, op), why, culprits([first, other, other, op])));
         }
