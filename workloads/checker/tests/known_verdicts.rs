@@ -20,7 +20,7 @@ use checker::model::kv::Kv;
 use checker::model::mutex::Mutex;
 use checker::model::register::Register;
 use checker::model::{Call, Model, pair};
-use checker::register::zones::{self, Zones};
+use checker::register::blocks::{self, Tested};
 use checker::register::{Found, Problem, dfs, frontier, order, witness};
 use checker::verdict::Verdict;
 use checker::{Budget, linearizable, search};
@@ -61,10 +61,10 @@ fn read(path: &Path) -> Loaded {
 /// The members that know registers, on one of them.
 fn of_register(problem: &Problem) -> Said {
     let mut said = Vec::new();
-    match zones::test(problem) {
-        Zones::Refuted(_) => said.push(("zones", Some(false))),
-        Zones::Order(order) if order::verify(problem, &order).is_ok() => said.push(("zones", Some(true))),
-        Zones::Order(_) | Zones::Ambiguous => {}
+    match blocks::test(problem) {
+        Tested::Refuted(_) => said.push(("blocks", Some(false))),
+        Tested::Order(order) if order::verify(problem, &order).is_ok() => said.push(("blocks", Some(true))),
+        Tested::Order(_) | Tested::Ambiguous => {}
     }
     if witness::by_version(problem).is_some_and(|order| order::verify(problem, &order).is_ok()) {
         said.push(("witness", Some(true)));

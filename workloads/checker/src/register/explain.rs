@@ -1,8 +1,8 @@
 //! Says in one sentence why no order exists, and which operations to draw.
 
+use super::blocks::{Contradiction, Ends};
 use super::problem::{Problem, Val};
 use super::shrink::Shrunk;
-use super::zones::Contradiction;
 use super::{Found, dead_ends};
 use crate::history::{Op, OpKind, called, describe, returned};
 use crate::verdict::{Counterexample, OpView};
@@ -38,37 +38,46 @@ pub fn counterexample(problem: &Problem, ops: &[&Op], shrunk: &Shrunk) -> Counte
 
 /// The sentence of a contradiction and the operation whose answer cannot be.
 fn told<'a>(contradiction: &Contradiction, op: &impl Fn(usize) -> &'a Op) -> (String, Option<usize>) {
+    let named = |at: usize| describe(op(at));
     match contradiction {
-        &Contradiction::NeverWritten { seen_by } => {
-            (format!("{}, a value that nobody ever wrote", describe(op(seen_by))), Some(seen_by))
+        Contradiction::Gone { seen_by, replaced_by } if replaced_by.is_empty() => {
+            (format!("{}, a value that nobody ever wrote", named(*seen_by)), Some(*seen_by))
+        }
+        Contradiction::Gone { seen_by, replaced_by } => {
+            let by: Vec<String> = replaced_by.iter().map(|&at| named(at)).collect();
+            let text = format!("{}, a value that was replaced: {}", named(*seen_by), by.join(", "));
+            (text, Some(*seen_by))
+        }
+        &Contradiction::Denied { change, seen_by } => {
+            let text =
+                format!("{}, but {} and was told that it did not happen", named(seen_by), named(change));
+            (text, Some(seen_by))
         }
         &Contradiction::TakenTwice { first, second } => {
             let text = format!(
                 "{} and {} both replaced the same value, which was written only once",
-                describe(op(first)),
-                describe(op(second))
+                named(first),
+                named(second)
             );
             (text, Some(second))
         }
-        Contradiction::Circle { members } => {
-            let told: Vec<String> = members.iter().map(|&member| describe(op(member))).collect();
+        Contradiction::Cycle { members } => {
+            let all: Vec<String> = members.iter().map(|&member| named(member)).collect();
             let text =
-                format!("{}: each needs a value that only comes from these themselves", told.join(", "));
+                format!("{}: each needs a value that only comes from these themselves", all.join(", "));
             (text, members.last().copied())
         }
         &Contradiction::Inverted { earlier, later } => inverted(op(earlier), op(later), earlier, later),
-        Contradiction::Entangled { a_first, b_last, b_first, a_last, .. } => {
-            entangled(*a_first, *b_last, *b_first, *a_last, op)
-        }
+        Contradiction::Entangled { one, other } => entangled(one, other, op),
         &Contradiction::Held { before, refused, after } => {
             let since = match before {
-                Some(before) => format!("{} before that", describe(op(before))),
+                Some(before) => format!("{} before that", named(before)),
                 None => "nobody had written anything".to_owned(),
             };
             let text = format!(
                 "{}, although the register held that value throughout: {since}, and {} after it",
-                describe(op(refused)),
-                describe(op(after))
+                named(refused),
+                named(after)
             );
             (text, Some(refused))
         }
@@ -97,46 +106,39 @@ fn inverted(earlier_op: &Op, later_op: &Op, earlier: usize, later: usize) -> (St
     (text, Some(earlier))
 }
 
+/// Both blocks are in the same position. The beginning comes first; else the value that is shown last is the one to
+/// wonder about.
 fn entangled<'a>(
-    a_first: Option<usize>,
-    b_last: usize,
-    b_first: usize,
-    a_last: usize,
+    one: &Ends<usize>,
+    other: &Ends<usize>,
     op: &impl Fn(usize) -> &'a Op,
 ) -> (String, Option<usize>) {
-    // Both values are in the same position; the one that is shown last is the one to wonder about.
-    if let Some(first) = a_first
-        && op(b_last).call > op(a_last).call
-    {
-        return entangled_in_order(Some(b_first), a_last, first, b_last, op);
-    }
-    entangled_in_order(a_first, b_last, b_first, a_last, op)
-}
-
-fn entangled_in_order<'a>(
-    a_first: Option<usize>,
-    b_last: usize,
-    b_first: usize,
-    a_last: usize,
-    op: &impl Fn(usize) -> &'a Op,
-) -> (String, Option<usize>) {
-    let (impossible, newer) = (describe(op(a_last)), describe(op(b_first)));
-    let text = match a_first {
-        None => format!("{impossible}, as if nothing had been written, but before that {newer}"),
-        Some(a_first) => {
-            let after = describe(op(a_first));
-            let later = if b_first == b_last {
+    let one_is_shown_last = op(one.last).call >= op(other.last).call;
+    let (older, newer) = match (one.first, other.first) {
+        (None, _) => (one, other),
+        (_, None) => (other, one),
+        _ if one_is_shown_last => (one, other),
+        _ => (other, one),
+    };
+    // Of two blocks one at most is the beginning.
+    let newer_first = newer.first.unwrap_or(newer.last);
+    let (impossible, since) = (describe(op(older.last)), describe(op(newer_first)));
+    let text = match older.first {
+        None => format!("{impossible}, as if nothing had been written, but before that {since}"),
+        Some(older_first) => {
+            let after = describe(op(older_first));
+            let later = if newer_first == newer.last {
                 "which was invoked only".to_owned()
             } else {
-                format!("and {} was invoked", describe(op(b_last)))
+                format!("and {} was invoked", describe(op(newer.last)))
             };
             format!(
-                "{impossible}, but that value had been replaced: before that {newer}, {later} after {after} had \
+                "{impossible}, but that value had been replaced: before that {since}, {later} after {after} had \
                  returned; no value was written twice"
             )
         }
     };
-    (text, Some(a_last))
+    (text, Some(older.last))
 }
 
 /// When no two operations contradict each other outright: what the register may hold at the moment, and why that does

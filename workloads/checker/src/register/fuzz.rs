@@ -5,20 +5,20 @@
 //! unique or repeated values, operations of unknown fate (some of which took effect, some late) and refused
 //! compare-and-sets. The environment variable `CHECKER_FUZZ_CASES` asks for more than the usual number.
 
+use super::blocks::{self, Tested};
 use super::frontier::{Online, Standing};
 use super::mutant::{self, Mutant};
 use super::problem::{Action, Entry, NIL, Problem, Val};
-use super::zones::Zones;
 use super::{
-    Algorithm, Decision, Found, Searched, check, dfs, frontier, judge, order, repair, shrink, witness, zones,
+    Algorithm, Decision, Found, Searched, check, dfs, frontier, judge, order, repair, shrink, witness,
 };
 use crate::budget::{Budget, Meter};
 use crate::chance::Chance;
 use crate::history::{NEVER, Op, OpKind, Outcome};
 
-const USUAL_CASES: u64 = 20_000;
+pub(crate) const USUAL_CASES: u64 = 20_000;
 
-fn cases() -> u64 {
+pub(crate) fn cases() -> u64 {
     std::env::var("CHECKER_FUZZ_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(USUAL_CASES)
 }
 
@@ -284,7 +284,8 @@ fn an_order_is_one(problem: &Problem, searched: &Searched) -> bool {
 
 #[test]
 fn every_member_of_the_portfolio_agrees_with_the_oracle() {
-    let (mut valid, mut invalid, mut by_zones, mut by_version, mut placed, mut repaired) = (0, 0, 0, 0, 0, 0);
+    let (mut valid, mut invalid, mut by_blocks, mut by_version, mut placed, mut repaired) =
+        (0, 0, 0, 0, 0, 0);
     for seed in 0..cases() {
         let problem = random_problem(seed);
         let truth = oracle(&problem);
@@ -304,17 +305,17 @@ fn every_member_of_the_portfolio_agrees_with_the_oracle() {
         assert!(an_order_is_one(&problem, &by_frontier), "frontier {by_frontier:?} {}", context());
         let by_depth = dfs::search(&problem, &mut meter());
         assert!(an_order_is_one(&problem, &by_depth), "depth first {by_depth:?} {}", context());
-        match zones::test(&problem) {
-            Zones::Refuted(contradiction) => {
-                assert!(!truth, "zones {contradiction:?} {}", context());
-                by_zones += 1;
+        match blocks::test(&problem) {
+            Tested::Refuted(contradiction) => {
+                assert!(!truth, "blocks {contradiction:?} {}", context());
+                by_blocks += 1;
             }
-            Zones::Order(order) if !problem.has_refused => {
-                assert!(truth, "zones {}", context());
-                assert_eq!(order::verify(&problem, &order), Ok(()), "zones {}", context());
-                by_zones += 1;
+            Tested::Order(order) if !problem.has_refused => {
+                assert!(truth, "blocks {}", context());
+                assert_eq!(order::verify(&problem, &order), Ok(()), "blocks {}", context());
+                by_blocks += 1;
             }
-            Zones::Order(order) => {
+            Tested::Order(order) => {
                 let fits = order::place_what_fits(&problem, &order, &mut meter()).unwrap();
                 let is_placed = fits.misfits == 0;
                 let settled = repair::settle(&problem, fits.order, &Budget::default());
@@ -326,7 +327,7 @@ fn every_member_of_the_portfolio_agrees_with_the_oracle() {
                 placed += u64::from(is_confirmed && is_placed);
                 repaired += u64::from(is_confirmed && !is_placed);
             }
-            Zones::Ambiguous => {}
+            Tested::Ambiguous => {}
         }
         if let Some(order) = witness::by_version(&problem)
             && order::verify(&problem, &order).is_ok()
@@ -362,7 +363,7 @@ fn every_member_of_the_portfolio_agrees_with_the_oracle() {
     for (what, count) in [
         ("valid", valid),
         ("invalid", invalid),
-        ("by zones", by_zones),
+        ("by blocks", by_blocks),
         ("by version", by_version),
         ("by a placed order", placed),
         ("by a repaired order", 100 * repaired),
@@ -514,8 +515,8 @@ fn is_noticed(problem: &Problem, truth: bool, mask: u64) -> bool {
         !an_order_is_one(problem, &frontier::search_for(problem, true, &mut meter()))
             || !an_order_is_one(problem, &dfs::search(problem, &mut meter()))
     };
-    let placed = || match zones::test(problem) {
-        Zones::Order(order) => {
+    let placed = || match blocks::test(problem) {
+        Tested::Order(order) => {
             let fits = order::place_what_fits(problem, &order, &mut meter()).unwrap();
             let strict = fits.misfits == 0 && problem.entries.iter().all(|entry| !entry.is_open());
             strict && order::verify(problem, &fits.order).is_err()

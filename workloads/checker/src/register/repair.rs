@@ -1,6 +1,6 @@
 //! Orders that are right almost everywhere, repaired where they are wrong.
 //!
-//! The order that [`super::zones`] finds knows nothing of refused compare-and-sets, and
+//! The order that [`super::blocks`] finds knows nothing of refused compare-and-sets, and
 //! `order::place_what_fits` finds a place for nearly all of them. For the few others the operations around
 //! them have to stand in another order. Whether they can is a question about a small stretch of the order: any
 //! rearrangement of a contiguous stretch that respects real time within the stretch respects it in the whole,

@@ -7,9 +7,9 @@
 
 use std::borrow::Cow;
 
+use super::blocks::{self, Contradiction, Tested};
 use super::part::{Part, Selection, stretch};
 use super::problem::{Action, Entry, Problem, Val, index};
-use super::zones::{self, Contradiction, Zones};
 use super::{Found, dfs, frontier};
 use crate::budget::{Budget, Meter};
 use crate::history::Rank;
@@ -23,7 +23,7 @@ pub struct Shrunk {
     pub from: Vec<usize>,
     /// What the plain search says of the part.
     pub plain: Found,
-    /// Why the part has no order, if the test by zones sees it.
+    /// Why the part has no order, if the test by blocks sees it.
     pub contradiction: Option<Contradiction>,
     /// The operation of the part that the search could not place, when there is no contradiction to tell.
     pub stuck_at: Option<usize>,
@@ -57,7 +57,7 @@ pub struct UniqueValues {
 }
 
 /// A violation among the values that come from one operation each, in a history where others come from several:
-/// the part of those values is fair, and the test by zones applies to it.
+/// the part of those values is fair, and the test by blocks applies to it.
 #[must_use]
 pub fn among_unique_values(problem: &Problem) -> Option<UniqueValues> {
     let unique = (1..problem.values()).filter_map(|value| Val::try_from(value).ok());
@@ -66,9 +66,9 @@ pub fn among_unique_values(problem: &Problem) -> Option<UniqueValues> {
         return None;
     }
     let part = Selection::of(problem, unique).part(problem, &[]);
-    match zones::test(&part.problem) {
-        Zones::Refuted(contradiction) => Some(UniqueValues { part, contradiction }),
-        Zones::Order(_) | Zones::Ambiguous => None,
+    match blocks::test(&part.problem) {
+        Tested::Refuted(contradiction) => Some(UniqueValues { part, contradiction }),
+        Tested::Order(_) | Tested::Ambiguous => None,
     }
 }
 
@@ -136,7 +136,7 @@ impl<'a> Shrinker<'a> {
         let looked_at = u64::try_from(self.base.entries.len()).unwrap_or(u64::MAX);
         let mut meter = Meter::new(&self.budget.with_steps(CANDIDATE_STEPS.min(self.steps)));
         // The quick ones judge here; what is left in the end is judged by the plain search.
-        let found = if matches!(zones::test(part), Zones::Refuted(_)) {
+        let found = if matches!(blocks::test(part), Tested::Refuted(_)) {
             Found::NoOrder { stuck_at: 0 }
         } else {
             match frontier::search(part, &mut meter) {
@@ -174,7 +174,7 @@ impl<'a> Shrinker<'a> {
 
     /// Goes on with what a contradiction names, or else with all of the values that it is about.
     fn take_contradiction(&mut self, contradiction: &Contradiction) {
-        let (values, ops) = zones::values_of(&self.base, contradiction);
+        let (values, ops) = blocks::values_of(&self.base, contradiction);
         let wider = Selection::of(&self.base, values);
         let mut exact = wider.clone();
         for (at, entry) in self.base.entries.iter().enumerate() {
@@ -288,8 +288,8 @@ impl<'a> Shrinker<'a> {
         let part = self.base.into_owned();
         let steps = self.budget.steps.min(CANDIDATE_STEPS);
         let plain = dfs::plain(&part, &mut Meter::new(&self.budget.with_steps(steps)));
-        let contradiction = match zones::test(&part) {
-            Zones::Refuted(contradiction) if !self.is_cut => Some(contradiction),
+        let contradiction = match blocks::test(&part) {
+            Tested::Refuted(contradiction) if !self.is_cut => Some(contradiction),
             _ => None,
         };
         let stuck_at = match plain {

@@ -12,9 +12,11 @@
 
 use std::collections::BTreeMap;
 
-use super::alarm::{Alarm, Contradiction, Shown};
+use super::alarm::Alarm;
 use crate::budget::Budget;
 use crate::history::{Event, EventKind, Function, History, Op, OpKind, Value};
+use crate::register::blocks::Contradiction;
+use crate::register::blocks::terms::Shown;
 use crate::register::{self, Decision, Problem};
 use crate::verdict::Counterexample;
 
@@ -54,7 +56,7 @@ impl Collector {
     pub fn new(alarm: &Alarm) -> Self {
         Self {
             values: alarm.values.clone(),
-            records: alarm.contradiction.records(),
+            records: alarm.contradiction.operations(),
             alarm: alarm.clone(),
             under_way: BTreeMap::new(),
             kept: Vec::new(),

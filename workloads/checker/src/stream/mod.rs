@@ -6,7 +6,7 @@
 //! test can't decide, which is so where a value was written again while it was still there, or where no place was found
 //! for a compare-and-set that was refused. Then [`crate::register::check`] decides, on the whole history of the key.
 //!
-//! - `blocks`: the test of one register, with its proof; `refused`: the compare-and-sets that did not happen.
+//! - [`crate::register::blocks`]: the test of one register, with its proof; here it is fed `online`.
 //! - [`check_reader`]: a file, read in one thread and checked in another.
 //! - [`explain`]: from an alarm to a counterexample of few operations, by reading the same lines again.
 //!
@@ -16,28 +16,24 @@
 //! come any more, so that an alarm does not wait for more lines.
 
 mod alarm;
-mod blocks;
 mod explain;
 #[cfg(test)]
 mod fuzz;
 mod reader;
-mod refused;
-mod terms;
-mod window;
 
 use std::collections::VecDeque;
 
-pub use alarm::{Alarm, Contradiction, Shown};
+pub use crate::register::blocks::Contradiction;
+pub use crate::register::blocks::terms::{Shown, Undecided};
+pub use alarm::Alarm;
 pub use explain::{Collector, explain};
 pub use reader::{Checked, check_reader};
-pub use terms::Undecided;
-
-use blocks::Blocks;
-use terms::{Asked, Call, Halt};
-use window::Moment;
 
 use crate::hash::FastMap;
 use crate::history::{BAD_VERSION, Event, EventKind, Function, PairError, Value};
+use crate::register::blocks;
+use crate::register::blocks::online::Blocks;
+use crate::register::blocks::terms::{Asked, Call, Halt};
 
 /// Lines that are held back to be put in the order of time.
 pub const HELD_LINES: usize = 1024;
@@ -148,7 +144,7 @@ pub struct Checker {
     held: VecDeque<Held>,
     /// The last line that was put in its place.
     passed: (u64, u64),
-    now: Moment,
+    now: blocks::Moment,
     records: u64,
     untimed: bool,
 }

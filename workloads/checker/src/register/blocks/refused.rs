@@ -15,23 +15,23 @@
 //! The last may become true later, so a refusal waits for it until v is forgotten. When it did not come true, the test
 //! does not decide whether there is a place: it goes on looking for violations, but is in doubt.
 
-use super::alarm::Shown;
-use super::window::Moment;
+use super::Moment;
+use super::terms::Shown;
 
 /// A refusal without a certain place so far.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pending {
+pub(crate) struct Pending {
     /// The value that it did not find.
-    pub(super) from: Shown,
+    pub(crate) from: Shown,
     /// When it was answered.
-    pub(super) returned: Moment,
+    pub(crate) returned: Moment,
     /// Its record.
-    pub(super) record: u64,
+    pub(crate) record: u64,
 }
 
 /// The refusals of one register that have no certain place.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Refusals {
+pub(crate) struct Refusals {
     /// Those that may still get one.
     waiting: Vec<Pending>,
     /// One that will not get any.
@@ -40,22 +40,22 @@ pub(super) struct Refusals {
 
 impl Refusals {
     /// A refusal waits for a place.
-    pub(super) fn wait(&mut self, refusal: Pending) {
+    pub(crate) fn wait(&mut self, refusal: Pending) {
         self.waiting.push(refusal);
     }
 
     /// Whether any waits for a place.
-    pub(super) fn any_waits(&self) -> bool {
+    pub(crate) fn any_waits(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// Lets those go that have a place now.
-    pub(super) fn settle(&mut self, has_place: impl Fn(&Pending) -> bool) {
+    pub(crate) fn settle(&mut self, has_place: impl Fn(&Pending) -> bool) {
         self.waiting.retain(|refusal| !has_place(refusal));
     }
 
     /// A value is forgotten.
-    pub(super) fn leave(&mut self, value: Shown) {
+    pub(crate) fn leave(&mut self, value: Shown) {
         if self.waiting.is_empty() {
             return;
         }
@@ -66,7 +66,7 @@ impl Refusals {
     }
 
     /// A refusal that has no certain place.
-    pub(super) fn doubt(&self) -> Option<u64> {
+    pub(crate) fn doubt(&self) -> Option<u64> {
         self.unplaced.or_else(|| self.waiting.first().map(|refusal| refusal.record))
     }
 }
