@@ -473,7 +473,7 @@ mod tests {
 
         fn abandon(mut self, at: u64, session: u64, error: Option<&str>) -> Self {
             self = self.op(at, session, Function::Abandon, Value::Null, EventKind::Ok, Value::Null);
-            self.0.last_mut().unwrap().error = error.map(str::to_owned);
+            self.0.last_mut().unwrap().error = error.map(Into::into);
             self
         }
 

@@ -345,11 +345,11 @@ mod tests {
             let (kind, error) = match end {
                 Done => (EventKind::Ok, None),
                 Open => (EventKind::Info, None),
-                Refused => (EventKind::Fail, Some(BAD_VERSION.to_owned())),
-                NotSent => (EventKind::Fail, Some("not-sent".to_owned())),
+                Refused => (EventKind::Fail, Some(BAD_VERSION)),
+                NotSent => (EventKind::Fail, Some("not-sent")),
             };
             let mut event = Event::new(process, kind, f, 3, told, ret);
-            event.error = error;
+            event.error = error.map(Into::into);
             events.push(event);
         }
         events.sort_by_key(|event| event.time);

@@ -258,13 +258,13 @@ fn registers(records: Records<'_>) -> Result<History, LoadError> {
     for record in records {
         let record = record?;
         last = record.line;
-        let event = event_of(&record).map_err(|reason| LoadError::Malformed { line: last, reason })?;
+        let event = event_of(record).map_err(|reason| LoadError::Malformed { line: last, reason })?;
         pairing.push(event).map_err(|source| LoadError::Pair { line: last, source })?;
     }
     if last == 0 {
         return Err(LoadError::Empty);
     }
-    pairing.finish().map_err(|source| LoadError::Pair { line: last, source })
+    Ok(pairing.finish())
 }
 
 /// Records of the model's functions; any other is refused.

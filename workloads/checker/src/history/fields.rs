@@ -82,6 +82,7 @@ impl Fields {
         self.recorded |= matches!(name, "due" | "node" | "session" | "version") && !datum.is_nil();
         match (name, natural, &datum) {
             ("index", Some(index), _) => record.index = index,
+            ("due", Some(due), _) => record.due = Some(due),
             ("index" | "due", ..) => {}
             ("key", ..) => record.key = datum,
             ("value", ..) => record.value = datum,

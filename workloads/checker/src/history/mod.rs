@@ -45,6 +45,7 @@ mod limits;
 mod lines;
 mod load;
 mod load_error;
+mod operations;
 mod pair;
 mod processes;
 mod record;
@@ -62,14 +63,16 @@ pub use datum::Datum;
 pub use describe::describe;
 pub(crate) use describe::{call, called, returned, value_of};
 pub use during::{Interval, Presence, counts_during};
-pub use event::{BAD_VERSION, Event, EventKind, Function};
+pub use event::{BAD_VERSION, EventKind, Function};
 pub use event_lines::EventLines;
 pub use extent::Extent;
 pub use limits::MAX_LINE_BYTES;
 pub use load::{Loaded, load, load_until};
 pub use load_error::LoadError;
-pub use pair::{PairError, Pairing};
-pub use record::Record;
+pub use operations::Pairing;
+pub use pair::PairError;
+pub(crate) use pair::{Pairs, Stamp, ranks};
+pub use record::{Event, Line, Record};
 pub use records::{Format, Records, records, records_until};
 pub use value::Value;
 pub use writer::{Finished, HistoryWriter};
@@ -232,7 +235,7 @@ pub struct Op {
     /// The version that a compare-and-set asked for.
     pub expect: Option<i64>,
     /// The error's name.
-    pub error: Option<String>,
+    pub error: Option<Arc<str>>,
 }
 
 impl Op {
@@ -275,7 +278,7 @@ impl History {
         for event in events {
             pairing.push(event)?;
         }
-        pairing.finish()
+        Ok(pairing.finish())
     }
 
     /// All operations, in the order of their calls.

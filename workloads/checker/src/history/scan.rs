@@ -5,6 +5,8 @@
 //! order of the names, and gives up at the first byte that it does not expect; then serde_json decides, also about what
 //! is wrong. So the result is serde_json's for every input; only the time differs.
 
+use std::sync::Arc;
+
 use super::{Event, EventKind, Function, Value};
 
 /// Reads one line, without the white space around it.
@@ -93,7 +95,7 @@ fn plain(line: &[u8]) -> Option<Event> {
                 13
             }
             b"error" => {
-                event.error = Some(String::from_utf8(rest.text()?.to_vec()).ok()?);
+                event.error = Some(Arc::from(std::str::from_utf8(rest.text()?).ok()?));
                 14
             }
             _ => return None,
@@ -299,7 +301,8 @@ mod tests {
                 let mut event = Event::new(process, kind, f, u64::from(key), value, 5);
                 event.time = node.map(u64::from);
                 (event.session, event.zxid, event.version) = (session, zxid, version);
-                (event.node, event.expect, event.error) = (node.map(u64::from), version, error);
+                (event.node, event.expect, event.error) =
+                    (node.map(u64::from), version, error.map(Arc::from));
                 event
             },
         )

@@ -167,7 +167,7 @@ fn lines(
     let answer = if f == Function::Read { read.map_or(Value::Null, Value::One) } else { argument };
     let mut completed = Event::new(op.process, kind, f, op.key, answer, ret);
     completed.session = op.session;
-    completed.error = refused.then(|| BAD_VERSION.to_owned());
+    completed.error = refused.then(|| BAD_VERSION.into());
     if told && !refused && version > 0 {
         completed.version = Some(version);
         completed.zxid = op.is_update().then_some(zxid);

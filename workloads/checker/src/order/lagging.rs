@@ -110,7 +110,7 @@ fn made(shape: &Shape, seed: u64) -> History {
                     }
                     Value::Pair(from, _) if from != held.map(|held| held.1) => {
                         answer.kind = EventKind::Fail;
-                        answer.error = Some("bad-version".to_owned());
+                        answer.error = Some("bad-version".into());
                         client.seen = log.len();
                     }
                     Value::One(to) | Value::Pair(_, to) => {

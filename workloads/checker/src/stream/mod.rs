@@ -30,7 +30,7 @@ pub use explain::{Collector, explain};
 pub use reader::{Checked, check_reader};
 
 use crate::hash::FastMap;
-use crate::history::{BAD_VERSION, Event, EventKind, Function, PairError, Value};
+use crate::history::{BAD_VERSION, Event, EventKind, Function, PairError, Pairs, Stamp, Value};
 use crate::register::blocks;
 use crate::register::blocks::online::Blocks;
 use crate::register::blocks::terms::{Asked, Call, Halt};
@@ -108,7 +108,6 @@ impl Key {
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
     record: u64,
-    called_ns: u64,
     f: Function,
     asked: Asked,
     key: usize,
@@ -138,7 +137,7 @@ pub struct Checker {
     keys: Vec<Key>,
     by_key: FastMap<u64, usize>,
     /// For each process its operation under way.
-    processes: FastMap<u64, usize>,
+    pairs: Pairs<usize>,
     ops: Vec<UnderWay>,
     free: Vec<usize>,
     held: VecDeque<Held>,
@@ -164,8 +163,8 @@ impl Checker {
         self.untimed |= event.time.is_none();
         let stamp = if self.untimed { self.passed.0 } else { event.time.unwrap_or(0) };
         let (op, step) = match event.kind {
-            EventKind::Invoke => (self.invoke(event, stamp)?, Step::Call),
-            _ => self.complete(event, stamp)?,
+            EventKind::Invoke => (self.invoke(event, (stamp, 0))?, Step::Call),
+            _ => self.complete(event, (stamp, 0))?,
         };
         self.records += 1;
         self.hold(Held { when: (stamp, event.index), op, step });
@@ -194,7 +193,7 @@ impl Checker {
     #[must_use]
     pub fn answers(&self) -> Vec<KeyAnswer> {
         let mut waiting = vec![0_u64; self.keys.len()];
-        for &op in self.processes.values() {
+        for &(op, _) in self.pairs.under_way() {
             let op = &self.ops[op];
             waiting[op.key] += u64::from(op.asked != Asked::Read);
         }
@@ -217,7 +216,7 @@ impl Checker {
     /// Operations that wait for an answer.
     #[must_use]
     pub fn open(&self) -> usize {
-        self.processes.len()
+        self.pairs.open()
     }
 
     /// Lines taken.
@@ -232,11 +231,11 @@ impl Checker {
         let keys: usize = self.keys.iter().map(|key| key.blocks.memory_bytes() + size_of::<Key>()).sum();
         keys + self.ops.capacity() * size_of::<UnderWay>()
             + self.held.capacity() * size_of::<Held>()
-            + self.processes.capacity() * size_of::<(u64, usize)>()
+            + self.pairs.memory_bytes()
             + self.by_key.capacity() * size_of::<(u64, usize)>()
     }
 
-    fn invoke(&mut self, event: &Event, called_ns: u64) -> Result<usize, PairError> {
+    fn invoke(&mut self, event: &Event, called: Stamp) -> Result<usize, PairError> {
         let asked = match (event.f, &event.value) {
             (Function::Read, _) => Asked::Read,
             (Function::Write, &Value::One(value)) => Asked::Write(value),
@@ -249,11 +248,9 @@ impl Checker {
             let blocks = Blocks::default();
             self.keys.push(Key { key: event.key, blocks, settled: None, ops: 0, open: 0, telling: 0 });
         }
-        let op = UnderWay { record: event.index, called_ns, f: event.f, asked, key, call: None };
+        let op = UnderWay { record: event.index, f: event.f, asked, key, call: None };
         let place = self.free.pop().unwrap_or(self.ops.len());
-        if self.processes.insert(event.process, place).is_some() {
-            return Err(PairError::Busy(event.process));
-        }
+        self.pairs.invoke(event.process, called, place)?;
         if place == self.ops.len() {
             self.ops.push(op);
         } else {
@@ -262,13 +259,10 @@ impl Checker {
         Ok(place)
     }
 
-    fn complete(&mut self, event: &Event, stamp: u64) -> Result<(usize, Step), PairError> {
-        let place = self.processes.remove(&event.process).ok_or(PairError::NotInvoked(event.process))?;
+    fn complete(&mut self, event: &Event, returned: Stamp) -> Result<(usize, Step), PairError> {
+        let (place, _) = self.pairs.complete(event.process, returned)?;
         let op = &self.ops[place];
         let key = self.keys[op.key].key;
-        if stamp < op.called_ns {
-            return Err(PairError::TimeTravel(event.process));
-        }
         if (event.f, event.key) != (op.f, key) {
             return Err(PairError::Mismatch {
                 process: event.process,
