@@ -35,6 +35,7 @@ pub mod figures;
 mod hash;
 pub mod history;
 pub mod linearizable;
+mod minimize;
 pub mod model;
 pub mod order;
 pub mod orders;

@@ -168,6 +168,33 @@ pub struct Counterexample {
     pub rechecked: bool,
 }
 
+/// More operations than this are not drawn: the part could not be made small within the budget.
+pub(crate) const MAX_DRAWN: usize = 60;
+
+impl Counterexample {
+    /// The counterexample of `count` operations among `of_ops`. If they are too many, those nearest to the culprit are
+    /// drawn, and the sentence says so.
+    pub(crate) fn drawn(
+        mut sentence: String,
+        count: usize,
+        culprit: Option<usize>,
+        view: impl Fn(usize, bool) -> OpView,
+        of_ops: usize,
+        rechecked: bool,
+    ) -> Self {
+        let mut drawn: Vec<usize> = (0..count).collect();
+        if count > MAX_DRAWN {
+            let centre = culprit.unwrap_or(0);
+            drawn.sort_by_key(|&at| at.abs_diff(centre));
+            drawn.truncate(MAX_DRAWN);
+            drawn.sort_unstable();
+            sentence.push_str(&format!(" (the {MAX_DRAWN} nearest of {count} operations are shown)"));
+        }
+        let ops = drawn.into_iter().map(|at| view(at, Some(at) == culprit)).collect();
+        Self { sentence, ops, of_ops: u64::try_from(of_ops).unwrap_or(u64::MAX), rechecked }
+    }
+}
+
 /// One operation as it is drawn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpView {

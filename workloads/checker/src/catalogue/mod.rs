@@ -9,6 +9,6 @@ mod judge;
 mod keyed;
 mod name;
 
-pub use confirm::{Keeps, Unconfirmed, confirm_orders};
+pub use confirm::{Unconfirmed, confirm_orders};
 pub use judge::{Question, Records, Refusal, confirm, judge};
 pub use name::{Condition, ModelName};

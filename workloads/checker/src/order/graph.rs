@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::RealTime;
 use super::mutate::{Mutation, broken};
+use crate::confirm;
 use crate::history::{NEVER, Rank};
 
 /// A node: operations are numbered from 0 as given, moments follow.
@@ -45,6 +46,14 @@ pub(super) struct Span {
     pub(super) group: u64,
     /// Whether it asks for a change.
     pub(super) update: bool,
+}
+
+impl Span {
+    /// The same, as far as real time binds it.
+    pub(super) fn bound(self, real_time: RealTime) -> confirm::Span {
+        let Self { call, ret, group, update } = self;
+        confirm::Span { call, ret, group: Some(group), bound: real_time.binds(update) }
+    }
 }
 
 /// Why one node comes before another.

@@ -20,11 +20,10 @@
 //! 2. `saturate`: what follows from the answers where a value has one writer; a cycle refutes.
 //! 3. `search`: depth first over how far each session has got, guided by both; complete, within the budget.
 //!
-//! `confirm` replays every order before a verdict is valid; `shrink` makes a violation small and has it judged
+//! [`crate::confirm`] replays every order before a verdict is valid; `shrink` makes a violation small and has it judged
 //! again by the plain search. `guarantees` looks at each session by itself.
 
 mod claims;
-mod confirm;
 mod cycle;
 mod decide;
 mod general;
@@ -49,6 +48,7 @@ mod lagging;
 use serde_json::json;
 
 use crate::budget::Budget;
+pub use crate::confirm::RealTime;
 use crate::history::History;
 use crate::model::{Call, Model};
 use crate::verdict::{CheckResult, Counterexample, Judged, PartOrder, Verdict};
@@ -101,17 +101,6 @@ impl Condition {
             Self::OrderedSequential => "the order of each session and the real time among updates",
         }
     }
-}
-
-/// How much of real time an order has to keep between groups.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RealTime {
-    /// All of it: linearizability.
-    All,
-    /// That among updates: ordered sequential consistency.
-    Updates,
-    /// Nothing: sequential consistency.
-    None,
 }
 
 /// Who decided.

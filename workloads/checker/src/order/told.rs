@@ -1,4 +1,5 @@
-//! Says in one sentence why no order exists, and which operations to draw.
+//! Says in one sentence why there is no order of registers' operations that keeps each session's: by a cycle of what must
+//! come first, where one is derived, and else by naming all of a few operations.
 
 use super::graph::{Graph, Node, Why, at};
 use super::registers::Registers;
@@ -7,8 +8,7 @@ use super::shrink::Shrunk;
 use super::{Condition, RealTime, cycle};
 use crate::budget::{Budget, Meter};
 use crate::history::{Op, describe};
-use crate::register::explain::MAX_DRAWN;
-use crate::verdict::{Counterexample, OpView};
+use crate::verdict::{Counterexample, MAX_DRAWN, OpView};
 
 /// Steps for finding the cycle of a small part.
 const TELL_STEPS: u64 = 1_000_000;
@@ -40,14 +40,8 @@ pub(super) fn counterexample(
             }
         }
     };
-    let views = part.entries.iter().enumerate().take(MAX_DRAWN);
-    let views = views.map(|(entry, of)| OpView::of(&ops[of.op], Some(entry) == culprit)).collect();
-    Counterexample {
-        sentence,
-        ops: views,
-        of_ops: u64::try_from(ops.len()).unwrap_or(u64::MAX),
-        rechecked: shrunk.rechecked,
-    }
+    let view = |entry: usize, impossible: bool| OpView::of(&ops[part.entries[entry].op], impossible);
+    Counterexample::drawn(sentence, count, culprit, view, ops.len(), shrunk.rechecked)
 }
 
 /// The operations of a cycle, each with why it comes before the next.
@@ -95,5 +89,5 @@ fn told(
         .collect();
     let culprit = steps.iter().map(|&(node, _)| node).filter(|&node| is_observer(node));
     let culprit = culprit.max_by_key(|&node| part.entries[at(node)].span.call).map(at);
-    (format!("these would each have to come before the next, in a circle: {}", told.join(", ")), culprit)
+    (format!("these would each have to come before the next, in a cycle: {}", told.join(", ")), culprit)
 }

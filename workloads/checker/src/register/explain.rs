@@ -1,4 +1,8 @@
-//! Says in one sentence why no order exists, and which operations to draw.
+//! Says in one sentence why there is no order of a register's operations.
+//!
+//! Drawing is shared by all ([`Counterexample::drawn`]). The sentence stays apart from that of any object
+//! (`search/explain`): what contradicts itself on a register has a name, such as a value that nobody wrote or that had
+//! been replaced. Of an object in general only the states are known that its operations do not fit.
 
 use super::blocks::{Contradiction, Ends};
 use super::problem::{Problem, Val};
@@ -7,33 +11,17 @@ use super::{Found, dead_ends};
 use crate::history::{Op, OpKind, called, describe, returned};
 use crate::verdict::{Counterexample, OpView};
 
-/// More operations than this are not drawn: the part could not be made small within the budget.
-pub const MAX_DRAWN: usize = 60;
-
 /// The counterexample of a violation among `ops`, the list that `problem` was made from.
 #[must_use]
 pub fn counterexample(problem: &Problem, ops: &[&Op], shrunk: &Shrunk) -> Counterexample {
     let op = |part: usize| ops[problem.entries[shrunk.from[part]].op];
-    let (mut sentence, culprit) = match &shrunk.contradiction {
+    let (sentence, culprit) = match &shrunk.contradiction {
         Some(contradiction) => told(contradiction, &op),
         None => stuck(shrunk, &op),
     };
-    let mut drawn: Vec<usize> = (0..shrunk.from.len()).collect();
-    if drawn.len() > MAX_DRAWN {
-        let centre = culprit.unwrap_or(0);
-        drawn.sort_by_key(|&part| part.abs_diff(centre));
-        drawn.truncate(MAX_DRAWN);
-        drawn.sort_unstable();
-        sentence
-            .push_str(&format!(" (the {MAX_DRAWN} nearest of {} operations are shown)", shrunk.from.len()));
-    }
-    let ops_drawn = drawn.into_iter().map(|part| OpView::of(op(part), Some(part) == culprit)).collect();
-    Counterexample {
-        sentence,
-        ops: ops_drawn,
-        of_ops: u64::try_from(ops.len()).unwrap_or(u64::MAX),
-        rechecked: matches!(shrunk.plain, Found::NoOrder { .. }),
-    }
+    let rechecked = matches!(shrunk.plain, Found::NoOrder { .. });
+    let view = |part: usize, impossible: bool| OpView::of(op(part), impossible);
+    Counterexample::drawn(sentence, shrunk.from.len(), culprit, view, ops.len(), rechecked)
 }
 
 /// The sentence of a contradiction and the operation whose answer cannot be.

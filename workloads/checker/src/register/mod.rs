@@ -17,6 +17,10 @@
 //! (2017); versions as a witness is ZooKeeper's own order, which is claimed by the system under test and
 //! therefore only ever used to find an order, never believed.
 //!
+//! These searches stay apart from those of any object ([`crate::search`]), which judge a register as well, but slower: they
+//! know that a value has to be written before it is read, which writes nobody needs, and where a refusal can stand. No
+//! [`crate::model::Model`] can say that of its operations.
+//!
 //! Whatever refutes, the refutation is reduced to a few operations and judged again by the plain search before
 //! it is called a violation.
 

@@ -4,6 +4,10 @@
 //! the history (`part`) are judged; the first that is a violation takes the place of the history, and is made
 //! smaller in turn: by leaving out values, reads and refusals, and by cutting time at both ends. A fair part of a fair
 //! part is one.
+//!
+//! How things are left out is [`crate::minimize`]. What is fair stays apart from that of any object
+//! ([`crate::search::shrink`]): here whole values go, with arguments about refusals that no other object has, and parts
+//! are judged by the searches of registers.
 
 use std::borrow::Cow;
 
@@ -13,6 +17,7 @@ use super::problem::{Action, Entry, Problem, Val, index};
 use super::{Found, dfs, frontier};
 use crate::budget::{Budget, Meter};
 use crate::history::Rank;
+use crate::minimize::{self, Allowance, widths};
 
 /// A small part of a problem that has no order.
 #[derive(Clone, Debug)]
@@ -34,9 +39,8 @@ pub struct Shrunk {
 const CANDIDATE_STEPS: u64 = 1_000_000;
 const SHRINK_STEPS: u64 = 100_000_000;
 const MAX_CANDIDATES: u32 = 2_000;
-/// The first window around the place where a search got stuck, in ranks; each is so many times the one before.
+/// The first window around the place where a search got stuck, in ranks.
 const FIRST_WINDOW: Rank = 64;
-const WINDOW_GROWTH: Rank = 4;
 /// The widest window when nothing is known yet of whether there is a violation.
 const LAST_WINDOW_ON_SUSPICION: Rank = 4096;
 /// Up to this many entries a part is cut by time at every place; above, at a few.
@@ -106,8 +110,7 @@ struct Shrinker<'a> {
     /// As [`Part::left_out`]; empty for the whole.
     left_out: Vec<Rank>,
     budget: &'a Budget,
-    candidates: u32,
-    steps: u64,
+    allowance: Allowance<'a>,
     is_cut: bool,
     /// The entry of the whole from which on time is kept: what came before it is accounted for by nothing else.
     beginning: Option<usize>,
@@ -121,20 +124,15 @@ impl<'a> Shrinker<'a> {
             from: None,
             left_out: Vec::new(),
             budget,
-            candidates: 0,
-            steps,
+            allowance: Allowance::new(budget, MAX_CANDIDATES, CANDIDATE_STEPS, steps),
             is_cut: false,
             beginning: None,
         }
     }
 
     fn is_violation(&mut self, part: &Problem) -> bool {
-        if self.candidates >= MAX_CANDIDATES || self.steps == 0 || self.budget.interrupt.rung().is_some() {
-            return false;
-        }
-        self.candidates += 1;
-        let looked_at = u64::try_from(self.base.entries.len()).unwrap_or(u64::MAX);
-        let mut meter = Meter::new(&self.budget.with_steps(CANDIDATE_STEPS.min(self.steps)));
+        let Some(budget) = self.allowance.candidate(self.base.entries.len()) else { return false };
+        let mut meter = Meter::new(&budget);
         // The quick ones judge here; what is left in the end is judged by the plain search.
         let found = if matches!(blocks::test(part), Tested::Refuted(_)) {
             Found::NoOrder { stuck_at: 0 }
@@ -146,7 +144,7 @@ impl<'a> Shrinker<'a> {
                 found => found,
             }
         };
-        self.steps = self.steps.saturating_sub(looked_at + meter.spent());
+        self.allowance.pay(&meter);
         matches!(found, Found::NoOrder { .. })
     }
 
@@ -186,8 +184,7 @@ impl<'a> Shrinker<'a> {
     /// Goes on with the values that occur around an entry, in wider and wider windows.
     fn take_near(&mut self, at: usize, widest: Rank) -> bool {
         let centre = self.base.entries[at].call;
-        let mut width = FIRST_WINDOW;
-        while width < widest.saturating_mul(2) {
+        for width in widths(FIRST_WINDOW, widest.saturating_mul(2)) {
             let near = |entry: &&Entry| {
                 entry.ret >= centre.saturating_sub(width) && entry.call <= centre.saturating_add(width)
             };
@@ -204,7 +201,6 @@ impl<'a> Shrinker<'a> {
             if window.keeps.iter().skip(1).all(|&keeps| keeps) {
                 return false;
             }
-            width = width.saturating_mul(WINDOW_GROWTH);
         }
         false
     }
@@ -315,29 +311,18 @@ impl<'a> Shrinker<'a> {
         self.leave_out(quiet, |selection, &at: &usize| selection.dropped[at] = true);
     }
 
-    /// Delta debugging: tries to leave out halves, then quarters, down to single items.
-    fn leave_out<T>(&mut self, mut items: Vec<T>, leave: impl Fn(&mut Selection, &T)) {
+    fn leave_out<T: Copy>(&mut self, items: Vec<T>, leave: impl Fn(&mut Selection, &T)) {
         let mut selection = Selection::all(&self.base);
-        let mut chunk = items.len().div_ceil(2).max(1);
-        while !items.is_empty() {
-            let mut start = 0;
-            while start < items.len() {
-                let end = (start + chunk).min(items.len());
-                let mut candidate = selection.clone();
-                items[start..end].iter().for_each(|item| leave(&mut candidate, item));
-                let part = candidate.part(&self.base, &self.left_out);
-                if self.is_violation(&part.problem) {
-                    selection = candidate;
-                    items.drain(start..end);
-                } else {
-                    start = end;
-                }
+        minimize::leave_out(items, 1, |out| {
+            let mut candidate = selection.clone();
+            out.iter().for_each(|item| leave(&mut candidate, item));
+            let part = candidate.part(&self.base, &self.left_out);
+            let is_violation = self.is_violation(&part.problem);
+            if is_violation {
+                selection = candidate;
             }
-            if chunk == 1 {
-                break;
-            }
-            chunk = chunk.div_ceil(2);
-        }
+            is_violation
+        });
         self.take(&selection);
     }
 }

@@ -6,8 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::json;
 
 use super::shrink::{self, Object, Shrunk};
-use super::{Found, confirm, depth_first, explain, frontier};
+use super::{Found, depth_first, explain, frontier};
 use crate::budget::{Budget, Exhausted, Meter};
+use crate::confirm;
 use crate::figures;
 use crate::model::{Call, Model, Shortcut};
 use crate::parallel;
@@ -150,9 +151,9 @@ enum How {
 fn by_shortcut<M: Model>(model: &M, calls: &[&Call<M::Op>]) -> Option<Decision> {
     match model.shortcut(calls) {
         Shortcut::None => None,
-        Shortcut::Order(order) => {
-            confirm(model, calls, &order).is_ok().then_some(Decision::Order(Some(order), Algorithm::Shortcut))
-        }
+        Shortcut::Order(order) => confirm::object(model, calls, &order)
+            .is_ok()
+            .then_some(Decision::Order(Some(order), Algorithm::Shortcut)),
         Shortcut::Refuted { elements, sentence, .. } => {
             Some(Decision::Refuted { how: How::Elements(elements, sentence), by: Algorithm::Shortcut })
         }
@@ -368,7 +369,7 @@ fn confirmed<M: Model>(
     order: Option<Vec<usize>>,
     algorithm: Algorithm,
 ) -> PartResult {
-    match order.as_ref().map(|order| confirm(model, calls, order)) {
+    match order.as_ref().map(|order| confirm::object(model, calls, order)) {
         None | Some(Ok(())) => PartResult { order, ..PartResult::new(Verdict::Valid, algorithm) },
         Some(Err(unfit)) => PartResult::unknown(format!(
             "the order that {} found is none, {unfit}: a bug of this checker",
@@ -552,7 +553,7 @@ mod tests {
             step_by_step(&mut |meter| breadth.run(meter), 1),
         ] {
             let Some(Found::Order(Some(order))) = found else { panic!("{found:?}") };
-            assert!(confirm(&model, &calls, &order).is_ok(), "{order:?}");
+            assert!(confirm::object(&model, &calls, &order).is_ok(), "{order:?}");
         }
     }
 }

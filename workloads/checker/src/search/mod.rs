@@ -6,7 +6,7 @@
 //!
 //! | member | decides | cost |
 //! |---|---|---|
-//! | [`Model::shortcut`] | what the object knows of its own: patterns that refute, an order that [`confirm`] confirms | near-linear |
+//! | [`Model::shortcut`] | what the object knows of its own: patterns that refute, an order that [`crate::confirm::object`] confirms | near-linear |
 //! | [`frontier`] | everything, breadth first over the operations that are open at once | exponential in those |
 //! | [`depth_first`] | everything, depth first | exponential |
 //!
@@ -19,7 +19,6 @@
 //! referee: slow, simple, and what a counterexample is judged again by. The ideas are Wing and Gong's (1993) and Lowe's
 //! (2017); locality and prefix closure are Herlihy and Wing's (1990).
 
-mod confirm;
 pub mod depth_first;
 pub(crate) mod explain;
 pub mod frontier;
@@ -30,7 +29,6 @@ pub mod plain;
 pub mod shrink;
 mod window;
 
-pub use confirm::confirm;
 pub use judge::{Algorithm, NAME, judge};
 
 use crate::budget::Exhausted;

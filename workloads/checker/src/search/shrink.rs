@@ -17,6 +17,7 @@
 //! And where the object itself knows what its past comes to ([`Model::since`]), that is told as one operation.
 //!
 //! Each is an implication from the larger history to the smaller one, so they can follow each other in any order.
+//! How things are left out is [`crate::minimize`].
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -26,6 +27,7 @@ use super::sabotage::{Rule, is_broken};
 use super::{Found, depth_first, frontier, plain};
 use crate::budget::{Budget, Meter};
 use crate::history::{NEVER, Rank};
+use crate::minimize::{Allowance, leave_out, leave_out_pairs, widths};
 use crate::model::{Call, Model};
 
 /// A small part of a history that has no order.
@@ -177,9 +179,7 @@ struct Shrinker<'a, M: Model> {
     /// An operation that is kept although the rest explains the state: the last change that was about the same.
     pinned: Option<usize>,
     budget: &'a Budget,
-    candidates: u32,
-    steps: u64,
-    candidate_steps: u64,
+    allowance: Allowance<'a>,
 }
 
 /// Configurations at a moment, by state: which of the pending operations are placed.
@@ -215,7 +215,8 @@ impl<'a, M: Model> Shrinker<'a, M> {
             candidate_steps = candidate_steps.max(meter.spent().saturating_mul(CANDIDATE_FACTOR));
         }
         let steps = budget.steps.min(SHRINK_STEPS.max(candidate_steps.saturating_mul(2)));
-        Self { model, seen, base, culprit, pinned, budget, candidates: 0, steps, candidate_steps }
+        let allowance = Allowance::new(budget, MAX_CANDIDATES, candidate_steps, steps);
+        Self { model, seen, base, culprit, pinned, budget, allowance }
     }
 
     fn elements(&self) -> BTreeSet<u64> {
@@ -237,17 +238,7 @@ impl<'a, M: Model> Shrinker<'a, M> {
 
     /// A meter for one candidate; none when enough was tried.
     fn meter(&mut self, ops: usize) -> Option<Meter> {
-        let looked_at = u64::try_from(ops / 8).unwrap_or(u64::MAX);
-        self.steps = self.steps.saturating_sub(looked_at);
-        self.candidates += 1;
-        if self.candidates > MAX_CANDIDATES || self.steps == 0 {
-            return None;
-        }
-        Some(Meter::new(&self.budget.with_steps(self.candidate_steps.min(self.steps))))
-    }
-
-    fn pay(&mut self, meter: &Meter) {
-        self.steps = self.steps.saturating_sub(meter.spent());
+        self.allowance.candidate(ops / 8).map(|budget| Meter::new(&budget))
     }
 
     /// Whether the part has no order for certain; if so, at which of its operations that shows.
@@ -260,11 +251,11 @@ impl<'a, M: Model> Shrinker<'a, M> {
         } else {
             frontier::search(self.seen, &calls, false, &mut meter)
         };
-        self.pay(&meter);
+        self.allowance.pay(&meter);
         if matches!(found, Found::GaveUp { .. }) {
             let mut meter = self.meter(calls.len())?;
             found = depth_first::search(self.seen, &calls, &mut meter);
-            self.pay(&meter);
+            self.allowance.pay(&meter);
         }
         if let Found::NoOrder { stuck_at } = found { Some(stuck_at) } else { None }
     }
@@ -292,8 +283,7 @@ impl<'a, M: Model> Shrinker<'a, M> {
             return Selection::default();
         };
         let (centre, end) = (culprit.call, culprit.ret);
-        let mut width = FIRST_WINDOW;
-        while width < end {
+        for width in widths(FIRST_WINDOW, end) {
             let near = self
                 .base
                 .iter()
@@ -303,7 +293,6 @@ impl<'a, M: Model> Shrinker<'a, M> {
             if !window.gone.is_empty() && self.refutes(&window).is_some() {
                 return window;
             }
-            width = width.saturating_mul(4);
         }
         Selection::default()
     }
@@ -325,7 +314,6 @@ impl<'a, M: Model> Shrinker<'a, M> {
         });
     }
 
-    /// Delta debugging: tries to leave out all, then halves, then quarters, down to single items.
     fn leave_out<T: Copy>(
         &mut self,
         selection: &mut Selection,
@@ -334,7 +322,7 @@ impl<'a, M: Model> Shrinker<'a, M> {
     ) {
         let base = selection.clone();
         let mut best = base;
-        delta(items, |items| {
+        leave_out(items, 2, |items| {
             let mut candidate = best.clone();
             items.iter().for_each(|item| leave(&mut candidate, item));
             let refutes = self.refutes(&candidate).is_some();
@@ -377,8 +365,8 @@ impl<'a, M: Model> Shrinker<'a, M> {
             }
             fair
         };
-        let left = delta(past, &mut leave);
-        pairs(left, &mut leave);
+        let left = leave_out(past, 2, &mut leave);
+        leave_out_pairs(left, &mut leave);
         *selection = best;
     }
 
@@ -403,7 +391,7 @@ impl<'a, M: Model> Shrinker<'a, M> {
             moment,
             &mut meter,
         );
-        self.pay(&meter);
+        self.allowance.pay(&meter);
         found
     }
 
@@ -495,44 +483,6 @@ fn covers<S: Eq + std::hash::Hash>(rest: &Moment<S>, whole: &Moment<S>, kinds: &
         let there = rest.configs.get(state).map_or(&[][..], Vec::as_slice);
         placed.iter().all(|placed| there.iter().any(|there| outdoes(there, placed)))
     })
-}
-
-/// Up to this many items are left out two by two, however far apart they stand.
-const MOST_PAIRED: usize = 32;
-
-/// Tries all items, then chunks of half the size and so on, from the first item and from the second, because what goes
-/// together (a lock taken and released) may begin at either; an item for which `leave` says true is gone.
-fn delta<T: Copy>(mut items: Vec<T>, mut leave: impl FnMut(&[T]) -> bool) -> Vec<T> {
-    let mut chunk = items.len();
-    while !items.is_empty() && chunk > 0 {
-        for offset in 0..chunk.min(2) {
-            let mut start = offset;
-            while start < items.len() {
-                let end = (start + chunk).min(items.len());
-                if leave(&items[start..end]) {
-                    items.drain(start..end);
-                } else {
-                    start = end;
-                }
-            }
-        }
-        chunk = if chunk == 1 { 0 } else { chunk.div_ceil(2) };
-    }
-    items
-}
-
-/// Tries items two by two.
-fn pairs<T: Copy>(mut items: Vec<T>, mut leave: impl FnMut(&[T]) -> bool) {
-    let mut first = 0;
-    while first < items.len() && items.len() <= MOST_PAIRED {
-        match (first + 1..items.len()).find(|&second| leave(&[items[first], items[second]])) {
-            Some(second) => {
-                items.remove(second);
-                items.remove(first);
-            }
-            None => first += 1,
-        }
-    }
 }
 
 /// One random use of each rule, whether or not the history has an order, for the test that the rules are fair.

@@ -1,4 +1,7 @@
 //! Says in a sentence what was found, and which transactions to draw.
+//!
+//! It stays apart from the explanations of other objects: an anomaly is a cycle of transactions or a read that can't be,
+//! not an operation without a place, so it is named by what was read and appended, and drawn by whole transactions.
 
 use super::condition::{Anomaly, Condition};
 use super::graph::Kind;
