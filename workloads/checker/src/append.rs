@@ -1,9 +1,9 @@
 //! Lists that only grow: every read is a beginning of the longest one, and as long as its version.
 //!
-//! An append is a compare-and-set by version of the whole list with one unique element more. So all reads of a key
-//! agree on one order, position `n` was made by the append that was told version `n`, and what was acknowledged or
-//! seen is there for whoever looks afterwards. Two reads of which neither is a beginning of the other are a fork:
-//! two histories that both believed to be the one.
+//! An append is a compare-and-set by version of the whole list with one unique element more. So all reads of
+//! a key agree on one order, position `n` was made by the append that was told version `n`, and what was
+//! acknowledged or seen is there for whoever looks afterwards. Two reads of which neither is a beginning of
+//! the other are a fork: two histories that both believed to be the one.
 //!
 //! The work is linear in the elements that the reads returned. Beside it the versions are judged by
 //! [`versions`](crate::versions), which knows nothing of lists.
@@ -413,7 +413,8 @@ mod tests {
     }
 
     proptest! {
-        /// The check accuses nobody who is innocent. (It is told versions, so what it accuses of is never legal.)
+        /// The check accuses nobody who is innocent. (It is told versions, so what it accuses of is never
+        /// legal.)
         #[test]
         fn what_some_order_explains_is_not_accused(
             script in prop::collection::vec((0_u64..12, 1_u64..6, 0_usize..4, any::<bool>()), 1..6),

@@ -1,8 +1,8 @@
 //! Confirms that an order explains a history, for whoever does not trust the rest of this crate.
 //!
-//! It knows the definition and nothing else: what real time means, that everything which happened must be there, and,
-//! asked operation by operation, whether the answer fits. No algorithm that finds orders is used here, nor any of their
-//! types. No verdict is valid without it, and `harness confirm` is little more.
+//! It knows the definition and nothing else: what real time means, that everything which happened must be
+//! there, and, asked operation by operation, whether the answer fits. No algorithm that finds orders is used
+//! here, nor any of their types. No verdict is valid without it, and `harness confirm` is little more.
 
 use std::collections::HashMap;
 
@@ -39,8 +39,8 @@ pub struct Span {
     pub call: Rank,
     /// Rank of its return, or [`NEVER`]: then it may be absent.
     pub ret: Rank,
-    /// In whose own order it stands, its process's or its session's. None where real time binds everything and so this
-    /// order too.
+    /// In whose own order it stands, its process's or its session's. None where real time binds everything
+    /// and so this order too.
     pub group: Option<u64>,
     /// Whether real time binds it to all others that are bound.
     pub bound: bool,
@@ -88,8 +88,8 @@ impl Unfit {
     }
 }
 
-/// Confirms that `order`, places among `count` operations, explains all of them. `answers` lets an operation happen, and
-/// says whether its answer is right.
+/// Confirms that `order`, places among `count` operations, explains all of them. `answers` lets an operation
+/// happen, and says whether its answer is right.
 ///
 /// # Errors
 /// The first operation that does not fit.
@@ -141,8 +141,8 @@ pub fn places(indices: impl IntoIterator<Item = u64>, order: &[u64]) -> Result<V
     order.iter().map(|index| places.get(index).copied().ok_or(*index)).collect()
 }
 
-/// Confirms that `order`, places in `calls`, is a linearization of an object's operations. Operations of unknown fate may
-/// be absent.
+/// Confirms that `order`, places in `calls`, is a linearization of an object's operations. Operations of
+/// unknown fate may be absent.
 ///
 /// # Errors
 /// [`Unfit`] names the first operation that does not fit.

@@ -1,16 +1,16 @@
 //! After everything has healed: is every acknowledged write still there, and do all members agree?
 //!
 //! A register forgets what is overwritten, but its version counts: with `a` changes acknowledged and `o` of
-//! unknown fate since the version was 0, the version at the end lies between `a` and `a + o`, on every member.
-//! Fewer means that an acknowledged change was lost, more that one was made that nobody asked for, or twice.
-//! Besides, no reply may have shown a version beyond the last one, and the last value must come from somebody who
-//! may have written it last.
+//! unknown fate since the version was 0, the version at the end lies between `a` and `a + o`, on every
+//! member. Fewer means that an acknowledged change was lost, more that one was made that nobody asked for, or
+//! twice. Besides, no reply may have shown a version beyond the last one, and the last value must come from
+//! somebody who may have written it last.
 //!
-//! Of a history whose end is missing ([`Extent::Beginning`]) only the lower bounds hold: more changes came, and other
-//! values, but none of what was acknowledged may be undone.
+//! Of a history whose end is missing ([`Extent::Beginning`]) only the lower bounds hold: more changes came,
+//! and other values, but none of what was acknowledged may be undone.
 //!
-//! Sets, lists and numbered places are read whole at the end ([`FinalState::list`]): there every acknowledged element
-//! is looked for on every member by name ([`check_elements`]).
+//! Sets, lists and numbered places are read whole at the end ([`FinalState::list`]): there every acknowledged
+//! element is looked for on every member by name ([`check_elements`]).
 
 use std::collections::BTreeMap;
 
@@ -187,8 +187,8 @@ fn count(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Judges the final state of every key on each of `members`. A member that could not be asked makes the answer
-/// unknown, unless another shows a violation.
+/// Judges the final state of every key on each of `members`. A member that could not be asked makes the
+/// answer unknown, unless another shows a violation.
 #[must_use]
 pub fn check(history: &History, extent: Extent, states: &[FinalState], members: &[u64]) -> CheckResult {
     let expected: BTreeMap<u64, Expected<'_>> =
@@ -221,8 +221,9 @@ pub fn check(history: &History, extent: Extent, states: &[FinalState], members: 
     }
 }
 
-/// Judges the elements that every member holds at the end: each that was acknowledged and that nobody tried to
-/// delete is there. `named` says which element an operation put there; of nodes that end by themselves it says none.
+/// Judges the elements that every member holds at the end: each that was acknowledged and that nobody tried
+/// to delete is there. `named` says which element an operation put there; of nodes that end by themselves it
+/// says none.
 #[must_use]
 pub fn check_elements(
     history: &History,

@@ -2,23 +2,24 @@
 //!
 //! What is certain about a session, and what is not:
 //!
-//! - It lives for its time-out from the moment at which its client *sent* the last request that the leader is known
-//!   to have seen: an acknowledged change, or its opening. Nothing less will do. A read is answered by a member that
-//!   tells the leader of it with its next PING, and may not live that long; a ping of the client likewise. The time
-//!   between the last such request and the time-out's end is certain, whatever comes after it is not. The members'
-//!   clocks may run up to a tenth fast.
-//! - Of one that its client left in silence only half of that is certain: Apache ZooKeeper's leader counts from the
-//!   PING behind a request, half a tick later at most, and a member that dies before it takes that along. A time-out is
-//!   two ticks at least, so a quarter of it and a tenth for the clocks leave more than half.
+//! - It lives for its time-out from the moment at which its client *sent* the last request that the leader is
+//!   known to have seen: an acknowledged change, or its opening. Nothing less will do. A read is answered by
+//!   a member that tells the leader of it with its next PING, and may not live that long; a ping of the
+//!   client likewise. The time between the last such request and the time-out's end is certain, whatever
+//!   comes after it is not. The members' clocks may run up to a tenth fast.
+//! - Of one that its client left in silence only half of that is certain: Apache ZooKeeper's leader counts
+//!   from the PING behind a request, half a tick later at most, and a member that dies before it takes that
+//!   along. A time-out is two ticks at least, so a quarter of it and a tenth for the clocks leave more than
+//!   half.
 //! - It has ended when its closing was acknowledged, and when a member told its client that it had expired.
-//! - One that its client left in silence has ended after its time-out and a bound that the caller states, counted
-//!   from the moment at which everything was well: each new leader gives every session its whole time-out again.
-//!   Without such a bound ([`Expiry`]) nothing is demanded of silent sessions.
+//! - One that its client left in silence has ended after its time-out and a bound that the caller states,
+//!   counted from the moment at which everything was well: each new leader gives every session its whole
+//!   time-out again. Without such a bound ([`Expiry`]) nothing is demanded of silent sessions.
 //!
-//! A node is made once by one session. While its session certainly lives, and from the acknowledgement of its create
-//! or from the first look that found it, every look finds it. After its session certainly ended, no look does. And
-//! what was once there and then was not never comes back. Looks are a sync and an existence as one operation, or a
-//! whole listing.
+//! A node is made once by one session. While its session certainly lives, and from the acknowledgement of its
+//! create or from the first look that found it, every look finds it. After its session certainly ended, no
+//! look does. And what was once there and then was not never comes back. Looks are a sync and an existence as
+//! one operation, or a whole listing.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -41,7 +42,8 @@ const CERTAIN_IN_SILENCE_PERCENT: u64 = 50;
 /// When a session that was left in silence has certainly ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
-    /// From when on everything was well: no fault in force, a leader established. Nanoseconds since the start.
+    /// From when on everything was well: no fault in force, a leader established. Nanoseconds since the
+    /// start.
     pub well_since_ns: u64,
     /// What an expiry may take beyond the time-out.
     pub bound_ns: u64,
@@ -338,7 +340,8 @@ fn sessions(history: &History) -> Result<BTreeMap<u64, Session<'_>>, Broken<'_>>
     let mut sessions: BTreeMap<u64, Session<'_>> = BTreeMap::new();
     for op in history.ops() {
         let Some(session) = op.session.map(|id| sessions.entry(id).or_default()) else { continue };
-        // Who falls silent has sent nothing: the session lives for its time-out, whatever became of its connection.
+        // Who falls silent has sent nothing: the session lives for its time-out, whatever became of its
+        // connection.
         let leaves = op.kind == OpKind::Close
             && !op.error.as_deref().is_some_and(|error| error.starts_with("not-sent"));
         if leaves && session.leaving.is_none() {

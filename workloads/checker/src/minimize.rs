@@ -1,9 +1,10 @@
 //! Makes a violation small: in which order parts of a history are tried, whatever it is a history of.
 //!
-//! A shrinker has three things of its own, which stay with the algorithm that they belong to: which parts are *fair* (if
-//! the whole had an order, the part would have one), who *judges* a part, and where to begin. What they share is here:
-//! what the candidates may cost ([`Allowance`]), windows that grow around a suspect ([`widths`]), and the order in which
-//! things are left out ([`leave_out`], the delta debugging of Zeller and Hildebrandt, 2002).
+//! A shrinker has three things of its own, which stay with the algorithm that they belong to: which parts are
+//! *fair* (if the whole had an order, the part would have one), who *judges* a part, and where to begin. What
+//! they share is here: what the candidates may cost ([`Allowance`]), windows that grow around a suspect
+//! ([`widths`]), and the order in which things are left out ([`leave_out`], the delta debugging of Zeller and
+//! Hildebrandt, 2002).
 
 use crate::budget::{Budget, Meter};
 use crate::history::Rank;
@@ -23,8 +24,8 @@ impl<'a> Allowance<'a> {
         Self { budget, candidates, steps, candidate_steps }
     }
 
-    /// The budget for judging one more candidate, for which so many operations were looked at; none when enough was tried
-    /// or somebody rang.
+    /// The budget for judging one more candidate, for which so many operations were looked at; none when
+    /// enough was tried or somebody rang.
     pub(crate) fn candidate(&mut self, looked_at: usize) -> Option<Budget> {
         if self.steps == 0 || self.budget.interrupt.rung().is_some() {
             return None;
@@ -54,9 +55,9 @@ pub(crate) fn widths(first: Rank, below: Rank) -> impl Iterator<Item = Rank> {
         .take_while(move |&width| width < below)
 }
 
-/// Tries to leave out all items, then chunks of half the size and so on, down to single items. `leave` says whether what
-/// it is given can go too; then it is gone. What is left is returned. Chunks begin at so many items after the first:
-/// at two, where what goes together (a lock taken and released) may begin at either.
+/// Tries to leave out all items, then chunks of half the size and so on, down to single items. `leave` says
+/// whether what it is given can go too; then it is gone. What is left is returned. Chunks begin at so many
+/// items after the first: at two, where what goes together (a lock taken and released) may begin at either.
 pub(crate) fn leave_out<T: Copy>(
     mut items: Vec<T>,
     beginnings: usize,

@@ -1,10 +1,10 @@
 //! Numbered names: a number is given once, ever, and later creates get greater ones.
 //!
-//! A sequential create asks for a name of its own and gets a number from the place that it is made in. Whatever was
-//! deleted meanwhile, and whichever session asked, a number never comes again; of two creates of which one had ended
-//! before the other began, the first has the smaller number, so each process sees its own numbers rise. A listing
-//! shows each number once, and none that was given to nobody: numbers that no acknowledgement names belong to
-//! creates of unknown fate, and there can't be more of them than of those.
+//! A sequential create asks for a name of its own and gets a number from the place that it is made in.
+//! Whatever was deleted meanwhile, and whichever session asked, a number never comes again; of two creates of
+//! which one had ended before the other began, the first has the smaller number, so each process sees its own
+//! numbers rise. A listing shows each number once, and none that was given to nobody: numbers that no
+//! acknowledgement names belong to creates of unknown fate, and there can't be more of them than of those.
 //!
 //! Gaps are no violation: a create that was lost on the way takes its number with it.
 

@@ -1,9 +1,9 @@
 //! What every session is promised, whatever the system promises between sessions.
 //!
 //! Within one session time does not run backwards: the zxid in the header of a reply is never lower than in a
-//! reply that the session had before it asked, and a key never shows an older state than the session has seen or
-//! made (which includes reading one's own writes). A session survives its client's moves between members, so this
-//! is checked across members.
+//! reply that the session had before it asked, and a key never shows an older state than the session has seen
+//! or made (which includes reading one's own writes). A session survives its client's moves between members,
+//! so this is checked across members.
 //!
 //! Only operations of which one returned before the other was called are compared: those in flight together
 //! may answer in any order as far as this check knows.

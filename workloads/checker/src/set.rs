@@ -1,14 +1,15 @@
 //! A set of unique elements: what was added is there for whoever looks afterwards.
 //!
-//! Each element is added once and never removed, so it has one moment at which it appears, somewhere between the
-//! call of its add and the earliest return of anybody who knows of it: the add itself when it was acknowledged, or a
-//! read that shows it. From then on every read that begins shows it too. That is linearizability element by
-//! element, and it is decided by counting: a read that began when `k` elements were known shows those `k`, or one of
-//! them is missing, and only then is it looked for. The work is linear in the elements that the reads returned.
+//! Each element is added once and never removed, so it has one moment at which it appears, somewhere between
+//! the call of its add and the earliest return of anybody who knows of it: the add itself when it was
+//! acknowledged, or a read that shows it. From then on every read that begins shows it too. That is
+//! linearizability element by element, and it is decided by counting: a read that began when `k` elements
+//! were known shows those `k`, or one of them is missing, and only then is it looked for. The work is linear
+//! in the elements that the reads returned.
 //!
-//! An element that no later read shows is *lost*; one that a later read shows again was missed by a *stale* read;
-//! one that was acknowledged and that no read began after is *never read*, which proves nothing. The idea is from
-//! Jepsen's `set-full`.
+//! An element that no later read shows is *lost*; one that a later read shows again was missed by a *stale*
+//! read; one that was acknowledged and that no read began after is *never read*, which proves nothing. The
+//! idea is from Jepsen's `set-full`.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -220,8 +221,8 @@ mod tests {
     use crate::history::load;
     use proptest::prelude::*;
 
-    /// One operation per line: `add VALUE OUTCOME CALL RETURN` or `read VALUES - CALL RETURN`, values joined by
-    /// commas, a return of `-` for never.
+    /// One operation per line: `add VALUE OUTCOME CALL RETURN` or `read VALUES - CALL RETURN`, values joined
+    /// by commas, a return of `-` for never.
     fn history(script: &str) -> History {
         let mut lines: Vec<(u64, u8, String)> = Vec::new();
         for (process, line) in script.lines().filter(|line| !line.trim().is_empty()).enumerate() {

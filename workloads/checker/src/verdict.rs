@@ -1,14 +1,14 @@
 //! Verdicts and what stands behind them.
 //!
-//! These types are what a check hands to whoever reports it: they serialize, and they carry enough to be shown
-//! to a person (a sentence, the operations to draw) and to a program (evidence as JSON).
+//! These types are what a check hands to whoever reports it: they serialize, and they carry enough to be
+//! shown to a person (a sentence, the operations to draw) and to a program (evidence as JSON).
 
 use serde::{Deserialize, Serialize};
 
 use crate::history::{Datum, Extent, Op, Outcome, call, value_of};
 
-/// The answer of a check. The order is the priority when several are merged: a violation always wins, and what
-/// could not be decided is never valid.
+/// The answer of a check. The order is the priority when several are merged: a violation always wins, and
+/// what could not be decided is never valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -45,7 +45,8 @@ impl Verdict {
 }
 
 impl Extent {
-    /// What may be claimed from a verdict on this much: of a beginning never that all is well, of parts nothing.
+    /// What may be claimed from a verdict on this much: of a beginning never that all is well, of parts
+    /// nothing.
     #[must_use]
     pub fn limit(self, verdict: Verdict) -> Verdict {
         match self {
@@ -140,8 +141,8 @@ impl CheckResult {
 pub struct Judged {
     /// The result.
     pub result: CheckResult,
-    /// With a valid verdict, for each part of the object (a key) an order that explains every answer. Empty when it was
-    /// not asked for or is not to be had.
+    /// With a valid verdict, for each part of the object (a key) an order that explains every answer. Empty
+    /// when it was not asked for or is not to be had.
     pub witness: Vec<PartOrder>,
 }
 
@@ -151,7 +152,8 @@ pub struct PartOrder {
     /// The part; none when the object is one whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<u64>,
-    /// Indices of the invocations' records. An operation whose fate is unknown and that is not here never happened.
+    /// Indices of the invocations' records. An operation whose fate is unknown and that is not here never
+    /// happened.
     pub order: Vec<u64>,
 }
 
@@ -164,7 +166,8 @@ pub struct Counterexample {
     pub ops: Vec<OpView>,
     /// How many operations the judged history (of that key) had.
     pub of_ops: u64,
-    /// Whether the operations above, alone, were judged again by the plain search and found to be a violation.
+    /// Whether the operations above, alone, were judged again by the plain search and found to be a
+    /// violation.
     pub rechecked: bool,
 }
 
@@ -172,8 +175,8 @@ pub struct Counterexample {
 pub(crate) const MAX_DRAWN: usize = 60;
 
 impl Counterexample {
-    /// The counterexample of `count` operations among `of_ops`. If they are too many, those nearest to the culprit are
-    /// drawn, and the sentence says so.
+    /// The counterexample of `count` operations among `of_ops`. If they are too many, those nearest to the
+    /// culprit are drawn, and the sentence says so.
     pub(crate) fn drawn(
         mut sentence: String,
         count: usize,

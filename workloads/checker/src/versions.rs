@@ -1,10 +1,10 @@
 //! The versions that the system reported, taken at their word.
 //!
-//! Linearizability is judged from values alone, so that a system can't talk itself out of a violation. This check
-//! is the other way round: every change of an object gives it the next version, a version belongs to one
-//! value and one place in the order of changes, and what a reply showed to somebody must be there for whoever asks
-//! afterwards. A violation is always two operations, or one compare-and-set that did not produce the version after the
-//! one it asked for.
+//! Linearizability is judged from values alone, so that a system can't talk itself out of a violation. This
+//! check is the other way round: every change of an object gives it the next version, a version belongs to
+//! one value and one place in the order of changes, and what a reply showed to somebody must be there for
+//! whoever asks afterwards. A violation is always two operations, or one compare-and-set that did not produce
+//! the version after the one it asked for.
 
 use std::collections::BTreeMap;
 
@@ -147,8 +147,8 @@ pub fn after_newest<'a>(ops: &[&'a Op], measure: impl Fn(&Op) -> Option<i64>) ->
     pairs
 }
 
-/// A counterexample of whole operations, the last of which is the impossible one. These need no second judgement:
-/// the sentence can be checked by reading it.
+/// A counterexample of whole operations, the last of which is the impossible one. These need no second
+/// judgement: the sentence can be checked by reading it.
 #[must_use]
 pub fn counterexample(sentence: String, culprits: &[&Op], of_ops: usize) -> Counterexample {
     let last = culprits.len().saturating_sub(1);

@@ -1,12 +1,13 @@
 //! Histories whose verdict is known, read in every format and judged by every member of the portfolios.
 //!
-//! Those in `tests/histories` are this project's own and always judged; their names begin with the verdict. Those of
-//! Porcupine and Knossos are judged when they are there: in the folder that `CHECKER_HISTORIES` names, else in
-//! `../shared/histories` beside the workspace, with a table `verdicts.tsv` of file, model and verdict. Registers are judged
-//! twice: by the algorithms that know them, and as any other object by the searches that take every model.
+//! Those in `tests/histories` are this project's own and always judged; their names begin with the verdict.
+//! Those of Porcupine and Knossos are judged when they are there: in the folder that `CHECKER_HISTORIES`
+//! names, else in `../shared/histories` beside the workspace, with a table `verdicts.tsv` of file, model and
+//! verdict. Registers are judged twice: by the algorithms that know them, and as any other object by the
+//! searches that take every model.
 //!
-//! A member may give up, which is printed; a member that disagrees is wrong. With `CHECKER_TABLE` set, each file's line
-//! is printed.
+//! A member may give up, which is printed; a member that disagrees is wrong. With `CHECKER_TABLE` set, each
+//! file's line is printed.
 
 use std::collections::BTreeMap;
 use std::fmt::Arguments;
@@ -30,11 +31,12 @@ const STEPS: u64 = 2_000_000;
 const PLAIN_STEPS: u64 = 300_000;
 const MEMORY_BYTES: usize = 256 << 20;
 
-/// Who judged, and what it said: whether the history is linearizable, or nothing. Members that do not claim a history
-/// are absent.
+/// Who judged, and what it said: whether the history is linearizable, or nothing. Members that do not claim a
+/// history are absent.
 type Said = Vec<(&'static str, Option<bool>)>;
 
-/// Says it past the test's captured output: how many histories were judged is worth knowing of a green run too.
+/// Says it past the test's captured output: how many histories were judged is worth knowing of a green run
+/// too.
 fn say(what: Arguments<'_>) {
     // Nobody is there to hear that nobody listens.
     let _ = writeln!(std::io::stderr(), "{what}");

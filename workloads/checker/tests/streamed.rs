@@ -1,4 +1,5 @@
-//! Histories checked while they are read: the same verdicts as from the whole, in bounded memory, and explained.
+//! Histories checked while they are read: the same verdicts as from the whole, in bounded memory, and
+//! explained.
 
 #[path = "../examples/generate/simulation.rs"]
 mod simulation;

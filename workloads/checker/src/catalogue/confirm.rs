@@ -1,7 +1,7 @@
 //! Confirms that orders prove a verdict, without knowing how they were found.
 //!
-//! The history is read again, each part gets its order, and [`crate::confirm`] does the rest. Searches, witnesses and
-//! pruning are not used; whoever trusts these lines and those need not trust the others.
+//! The history is read again, each part gets its order, and [`crate::confirm`] does the rest. Searches,
+//! witnesses and pruning are not used; whoever trusts these lines and those need not trust the others.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -39,8 +39,9 @@ pub enum Unconfirmed {
     Answer(u64),
 }
 
-/// Confirms that these orders explain the history, and says how many operations they hold. `group` is in whose order an
-/// operation stands: its process, or its session. An order without a part is of the whole, all parts together.
+/// Confirms that these orders explain the history, and says how many operations they hold. `group` is in
+/// whose order an operation stands: its process, or its session. An order without a part is of the whole, all
+/// parts together.
 ///
 /// # Errors
 /// [`Unconfirmed`] names the first thing that does not fit.

@@ -52,7 +52,8 @@ pub enum Refusal {
     History(#[from] LoadError),
 }
 
-/// The records of a history, behind one type, so that models and searches are compiled here and not by every caller.
+/// The records of a history, behind one type, so that models and searches are compiled here and not by every
+/// caller.
 pub type Records<'r> = &'r mut dyn Iterator<Item = Result<Record, LoadError>>;
 
 /// Judges the records of a history.
@@ -221,8 +222,8 @@ fn confirm_several_registers(
     confirmed
 }
 
-/// The tree: the order of the zxids first, which is the system's own claim and is confirmed by itself; then the
-/// searches, in parts where the tree falls into some.
+/// The tree: the order of the zxids first, which is the system's own claim and is confirmed by itself; then
+/// the searches, in parts where the tree falls into some.
 fn of_znodes(records: Records<'_>, question: &Question) -> Result<Judged, Refusal> {
     let tree = Tree::default();
     let calls = pair(&tree, records)?;

@@ -1,7 +1,8 @@
 //! A history in EDN, cut into its operations as a stream.
 //!
-//! The file is one list or vector of maps, or maps one after another. Where an element ends is found by counting
-//! brackets, so one element at a time is in memory, whatever the size of the file; [`super::edn`] then reads it.
+//! The file is one list or vector of maps, or maps one after another. Where an element ends is found by
+//! counting brackets, so one element at a time is in memory, whatever the size of the file; [`super::edn`]
+//! then reads it.
 
 use std::io::BufRead;
 
@@ -59,7 +60,8 @@ impl Place {
     }
 }
 
-/// Where the byte after this one stands, which is between elements. It may open or close the list around them.
+/// Where the byte after this one stands, which is between elements. It may open or close the list around
+/// them.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -154,7 +156,8 @@ impl<R: BufRead> Elements<R> {
         })))
     }
 
-    /// Brings the next element into memory and tells the line on which it begins, and whether its own end ended it.
+    /// Brings the next element into memory and tells the line on which it begins, and whether its own end
+    /// ended it.
     fn next_element(&mut self) -> Result<Option<(u64, bool)>, LoadError> {
         self.element.clear();
         let mut place = Place::Between;

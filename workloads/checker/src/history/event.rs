@@ -86,7 +86,8 @@ impl Function {
         }
     }
 
-    /// Whether it asks for a change of what the system holds: only then an unknown fate may still take effect.
+    /// Whether it asks for a change of what the system holds: only then an unknown fate may still take
+    /// effect.
     #[must_use]
     pub fn is_change(self) -> bool {
         match self {

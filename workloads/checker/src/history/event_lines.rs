@@ -18,8 +18,8 @@ pub struct EventLines {
 }
 
 impl EventLines {
-    /// The event of the next line (with its end, if it has one); none if it is blank, the trailer, cut short, or no
-    /// client's.
+    /// The event of the next line (with its end, if it has one); none if it is blank, the trailer, cut short,
+    /// or no client's.
     ///
     /// # Errors
     /// [`LoadError::Malformed`] names the line.

@@ -1,8 +1,9 @@
 //! Reads a history of registers, sets or lists, in any format, and says whether it is complete.
 //!
-//! A history that is cut short still shows violations, but can't show their absence, and one with lines missing in the
-//! middle shows nothing: see [`Extent`]. Lines of JSON are read straight into events, because ours are long; other formats become records first
-//! ([`super::records`]) and events from those, as far as a register, a set or a list can be in them.
+//! A history that is cut short still shows violations, but can't show their absence, and one with lines
+//! missing in the middle shows nothing: see [`Extent`]. Lines of JSON are read straight into events, because
+//! ours are long; other formats become records first ([`super::records`]) and events from those, as far as a
+//! register, a set or a list can be in them.
 
 use std::io::BufRead;
 

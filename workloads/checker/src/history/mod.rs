@@ -1,13 +1,13 @@
 //! Histories: what clients asked and were told, as lines and as operations.
 //!
-//! On disk a history is one JSON object per line: an [`Event`] for every invocation and every completion, and,
-//! for a history of ours, a trailer with the count of lines and the SHA-256 of all bytes before it. In memory it
-//! is a [`History`]: the events paired to operations ([`Op`]), with every call and return given a rank in one
-//! total order of real time. The checks use ranks only.
+//! On disk a history is one JSON object per line: an [`Event`] for every invocation and every completion,
+//! and, for a history of ours, a trailer with the count of lines and the SHA-256 of all bytes before it. In
+//! memory it is a [`History`]: the events paired to operations ([`Op`]), with every call and return given a
+//! rank in one total order of real time. The checks use ranks only.
 //!
-//! The pairing follows Jepsen: a process has one operation at a time; `ok` happened, `fail` definitely did not
-//! happen, `info` may have happened or may still happen at any later moment, and its process is never used
-//! again. An invocation without completion counts as `info`.
+//! The pairing follows Jepsen: a process has one operation at a time; `ok` happened, `fail` definitely did
+//! not happen, `info` may have happened or may still happen at any later moment, and its process is never
+//! used again. An invocation without completion counts as `info`.
 //!
 //! | f | value of the invocation | value of an `ok` |
 //! |---|---|---|
@@ -20,11 +20,13 @@
 //! | `open` | `null` | the session's time-out in milliseconds |
 //! | `close`, `abandon` | `null` | `null` |
 //!
-//! `open`, `close` and `abandon` are about the session that their line names; only workloads that judge sessions
-//! record them. Nothing is sent for `abandon`: it says that nothing will be sent any more. Names are integers too.
+//! `open`, `close` and `abandon` are about the session that their line names; only workloads that judge
+//! sessions record them. Nothing is sent for `abandon`: it says that nothing will be sent any more. Names are
+//! integers too.
 //!
-//! Histories from elsewhere come in other formats and with other operations: [`records()`] reads them one [`Record`] at
-//! a time, and says what each format leaves open and how that is decided here.
+//! Histories from elsewhere come in other formats and with other operations: [`records()`] reads them one
+//! [`Record`] at a time, and says what each format leaves open and how that is decided here.
+//! An event and a record are both a [`Line`]; they differ in what is known of the operation.
 
 mod completeness;
 mod compressed;
@@ -239,9 +241,9 @@ pub struct Op {
 }
 
 impl Op {
-    /// A compare-and-set that was refused because the register did not hold what it asked for: an observation,
-    /// unlike a failure that says nothing about the register (never sent, no such node). Histories from elsewhere
-    /// name no error; there a failed compare-and-set means the comparison failed.
+    /// A compare-and-set that was refused because the register did not hold what it asked for: an
+    /// observation, unlike a failure that says nothing about the register (never sent, no such node).
+    /// Histories from elsewhere name no error; there a failed compare-and-set means the comparison failed.
     #[must_use]
     pub fn is_refused_cas(&self) -> bool {
         matches!(self.kind, OpKind::Cas { .. })

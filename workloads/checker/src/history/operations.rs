@@ -132,8 +132,8 @@ fn asked_kind(f: Function, value: &Value) -> Result<OpKind, PairError> {
     })
 }
 
-/// What an operation turned out to be. A change is what was asked; a completion that names another value would make
-/// the recorder a liar, so it is refused rather than believed.
+/// What an operation turned out to be. A change is what was asked; a completion that names another value
+/// would make the recorder a liar, so it is refused rather than believed.
 fn completed_kind(asked: OpKind, told: &Value) -> Result<OpKind, PairError> {
     match (asked, told) {
         (OpKind::Read { .. }, &Value::One(value)) => Ok(OpKind::Read { value: Some(value) }),
@@ -194,7 +194,8 @@ mod tests {
 
     #[test]
     fn real_time_is_the_order_of_stamps_and_lines_only_break_ties() {
-        // Process 1's completion was written late: its line follows an invocation of the same or a later stamp.
+        // Process 1's completion was written late: its line follows an invocation of the same or a later
+        // stamp.
         let history = History::from_events([
             event(1, EventKind::Invoke, Function::Write, Value::One(1), 1),
             event(2, EventKind::Invoke, Function::Write, Value::One(2), 9),

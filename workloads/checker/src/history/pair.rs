@@ -1,8 +1,8 @@
 //! Pairs each completion with its invocation and ranks calls and returns, whatever lines are read to.
 //!
 //! The order of real time is the order of the stamps, and of the lines where stamps are equal or absent. An
-//! invocation is stamped before the request leaves and a completion after its answer is in, so "returned at or
-//! before the stamp of the call" is true of the operations themselves, whichever line was written first.
+//! invocation is stamped before the request leaves and a completion after its answer is in, so "returned at
+//! or before the stamp of the call" is true of the operations themselves, whichever line was written first.
 
 use super::event::Function;
 use super::{NEVER, Rank};
@@ -107,7 +107,8 @@ impl<T> Pairs<T> {
         self.under_way.len()
     }
 
-    /// Everything was read: what never completed, in the order of the calls, and whether some line had no time.
+    /// Everything was read: what never completed, in the order of the calls, and whether some line had no
+    /// time.
     pub(crate) fn finish(self) -> (Vec<(T, Stamp)>, bool) {
         let mut open: Vec<(T, Stamp)> = self.under_way.into_values().collect();
         open.sort_unstable_by_key(|&(_, called)| called);
@@ -120,8 +121,8 @@ impl<T> Pairs<T> {
     }
 }
 
-/// Ranks for operations that were called and returned at these stamps. If a line had no time, only the order of the
-/// lines counts.
+/// Ranks for operations that were called and returned at these stamps. If a line had no time, only the order
+/// of the lines counts.
 pub(crate) fn ranks(
     operations: impl Iterator<Item = (Stamp, Option<Stamp>)>,
     untimed: bool,

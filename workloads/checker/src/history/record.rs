@@ -1,9 +1,9 @@
 //! One line of a history: an invocation or a completion.
 //!
-//! A line says who asked what, when, and what the reply carried. There is one definition of it, [`Line`], in two
-//! degrees of knowledge. A [`Record`] is a line of any object: what was asked is a word, and values have any shape.
-//! An [`Event`] is a line of a register, a set or a list of integers. It is small and is read without allocation,
-//! because millions of them are; `convert` makes it of a record.
+//! A line says who asked what, when, and what the reply carried. There is one definition of it, [`Line`], in
+//! two degrees of knowledge. A [`Record`] is a line of any object: what was asked is a word, and values have
+//! any shape. An [`Event`] is a line of a register, a set or a list of integers. It is small and is read
+//! without allocation, because millions of them are; `convert` makes it of a record.
 
 use std::sync::Arc;
 
@@ -35,13 +35,14 @@ mod hex {
     }
 }
 
-/// One invocation or completion. `F` is what was asked, `K` its key, `V` its value, and `X` holds what else was read.
+/// One invocation or completion. `F` is what was asked, `K` its key, `V` its value, and `X` holds what else
+/// was read.
 ///
 /// The fields after `time` are optional; histories from elsewhere have none of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line<F, K, V, X> {
-    /// The number of the line, from 1 (of the one on which the element begins, where elements span lines); 0 for what
-    /// was not read from a file.
+    /// The number of the line, from 1 (of the one on which the element begins, where elements span lines); 0
+    /// for what was not read from a file.
     #[serde(skip)]
     pub line: u64,
     /// The position among all records of the file, from 0; a writer assigns it.

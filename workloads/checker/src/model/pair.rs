@@ -6,11 +6,12 @@ use crate::history::{EventKind, LoadError, NEVER, PairError, Pairs, Record, Stam
 /// A call with the stamps of its invocation and its return.
 type Timed<O> = (Call<O>, Stamp, Option<Stamp>);
 
-/// Reads calls from records, sorted by call. An invocation is kept until its completion comes, and then only what the
-/// model makes of the two.
+/// Reads calls from records, sorted by call. An invocation is kept until its completion comes, and then only
+/// what the model makes of the two.
 ///
 /// # Errors
-/// [`LoadError`] names the line that is malformed, contradicts those before it, or says nothing to this model.
+/// [`LoadError`] names the line that is malformed, contradicts those before it, or says nothing to this
+/// model.
 pub fn pair<M: Model>(
     model: &M,
     records: impl IntoIterator<Item = Result<Record, LoadError>>,

@@ -1,4 +1,5 @@
-//! The portfolio for registers: the claimed order, what follows from the answers, and the search that both guide.
+//! The portfolio for registers: the claimed order, what follows from the answers, and the search that both
+//! guide.
 
 use super::claims;
 use super::cycle;
@@ -114,8 +115,8 @@ pub(super) fn confirm_registers(
     )
 }
 
-/// The search without any cleverness: nothing derived, nothing hurried, nothing pruned. It is what others are judged
-/// by.
+/// The search without any cleverness: nothing derived, nothing hurried, nothing pruned. It is what others are
+/// judged by.
 pub(super) fn plain(registers: &Registers, real_time: RealTime, meter: &mut Meter) -> Found {
     let spans = registers.spans();
     let graph = Graph::of(&spans, real_time);

@@ -1,10 +1,10 @@
 //! Small random histories, judged by everything here and by an oracle that tries all orders.
 //!
-//! The oracle reads the definitions of the conditions and nothing else. Histories have 2 to 5 processes, 1 to 3 keys
-//! and up to 9 operations: reads, writes, compare-and-sets that succeed and fail, values that are written twice,
-//! operations of unknown fate, sessions that outlive their processes, and versions and zxids that tell the truth or
-//! lie. Their answers come from an order that keeps all of real time, that of updates, or none, and some are then
-//! falsified. `ORDER_FUZZ=100000 cargo test --release fuzz` goes on for longer.
+//! The oracle reads the definitions of the conditions and nothing else. Histories have 2 to 5 processes, 1 to
+//! 3 keys and up to 9 operations: reads, writes, compare-and-sets that succeed and fail, values that are
+//! written twice, operations of unknown fate, sessions that outlive their processes, and versions and zxids
+//! that tell the truth or lie. Their answers come from an order that keeps all of real time, that of updates,
+//! or none, and some are then falsified. `ORDER_FUZZ=100000 cargo test --release fuzz` goes on for longer.
 
 use std::collections::BTreeSet;
 

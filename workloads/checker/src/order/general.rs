@@ -1,7 +1,7 @@
 //! Any model by the search alone.
 //!
-//! What can fairly be left out of a history of an unknown object: what asks for no change, and whole parts that the
-//! model calls independent. A change can't, for nobody knows what leans on it.
+//! What can fairly be left out of a history of an unknown object: what asks for no change, and whole parts
+//! that the model calls independent. A change can't, for nobody knows what leans on it.
 
 use std::collections::BTreeSet;
 

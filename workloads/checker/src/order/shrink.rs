@@ -1,7 +1,8 @@
 //! Makes a violation of an order of registers small.
 //!
-//! What may be left out is said in [`super::part`]: without real time between all operations a prefix is no part, so
-//! nothing is cut by time, and a part of one key need not be one of another. How it is left out is [`crate::minimize`].
+//! What may be left out is said in [`super::part`]: without real time between all operations a prefix is no
+//! part, so nothing is cut by time, and a part of one key need not be one of another. How it is left out is
+//! [`crate::minimize`].
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,8 @@ use crate::budget::{Budget, Meter};
 use crate::history::Rank;
 use crate::minimize::{Allowance, leave_out, leave_out_singly, widths};
 
-/// Steps for judging one candidate, how many are judged at most, and how many entries may be looked at in all.
+/// Steps for judging one candidate, how many are judged at most, and how many entries may be looked at in
+/// all.
 const CANDIDATE_STEPS: u64 = 300_000;
 const MAX_CANDIDATES: u32 = 3_000;
 const LOOK_STEPS: u64 = 20_000_000;
@@ -70,7 +72,8 @@ impl Shrinker<'_> {
         matches!(decide(&part, self.real_time, &budget), Decision::None { .. })
     }
 
-    /// The operations around those near which the search got stuck, in a window that grows until it is a violation.
+    /// The operations around those near which the search got stuck, in a window that grows until it is a
+    /// violation.
     fn window(&mut self, near: &BTreeSet<usize>) -> Option<BTreeSet<usize>> {
         let entries = &self.whole.entries;
         let centre = near.iter().map(|&entry| entries[entry].span.call).min()?;

@@ -1,5 +1,5 @@
-//! Says in one sentence why there is no order of registers' operations that keeps each session's: by a cycle of what must
-//! come first, where one is derived, and else by naming all of a few operations.
+//! Says in one sentence why there is no order of registers' operations that keeps each session's: by a cycle
+//! of what must come first, where one is derived, and else by naming all of a few operations.
 
 use super::graph::{Graph, Node, Why, at};
 use super::registers::Registers;

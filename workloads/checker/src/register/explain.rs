@@ -1,8 +1,8 @@
 //! Says in one sentence why there is no order of a register's operations.
 //!
-//! Drawing is shared by all ([`Counterexample::drawn`]). The sentence stays apart from that of any object
-//! (`search/explain`): what contradicts itself on a register has a name, such as a value that nobody wrote or that had
-//! been replaced. Of an object in general only the states are known that its operations do not fit.
+//! Drawing is shared by all (`Counterexample::drawn`). The sentence stays apart from that of any object
+//! (`search/explain`): what contradicts itself on a register has a name, such as a value that nobody wrote or
+//! that had been replaced. Of an object in general only the states are known that its operations do not fit.
 
 use super::blocks::{Contradiction, Ends};
 use super::problem::{Problem, Val};
@@ -94,8 +94,8 @@ fn inverted(earlier_op: &Op, later_op: &Op, earlier: usize, later: usize) -> (St
     (text, Some(earlier))
 }
 
-/// Both blocks are in the same position. The beginning comes first; else the value that is shown last is the one to
-/// wonder about.
+/// Both blocks are in the same position. The beginning comes first; else the value that is shown last is the
+/// one to wonder about.
 fn entangled<'a>(
     one: &Ends<usize>,
     other: &Ends<usize>,
@@ -129,8 +129,8 @@ fn entangled<'a>(
     (text, Some(older.last))
 }
 
-/// When no two operations contradict each other outright: what the register may hold at the moment, and why that does
-/// not do.
+/// When no two operations contradict each other outright: what the register may hold at the moment, and why
+/// that does not do.
 fn stuck<'a>(shrunk: &Shrunk, op: &impl Fn(usize) -> &'a Op) -> (String, Option<usize>) {
     let count = shrunk.from.len();
     let others = match count {

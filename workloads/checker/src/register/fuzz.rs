@@ -1,9 +1,10 @@
 //! Every algorithm against a brute-force oracle, on many small histories.
 //!
-//! This is where a clever checker is found wrong. Most histories are answers of a simulated register, with up to
-//! two of them falsified; the others have answers out of the air. They have two to six processes, few operations,
-//! unique or repeated values, operations of unknown fate (some of which took effect, some late) and refused
-//! compare-and-sets. The environment variable `CHECKER_FUZZ_CASES` asks for more than the usual number.
+//! This is where a clever checker is found wrong. Most histories are answers of a simulated register, with up
+//! to two of them falsified; the others have answers out of the air. They have two to six processes, few
+//! operations, unique or repeated values, operations of unknown fate (some of which took effect, some late)
+//! and refused compare-and-sets. The environment variable `CHECKER_FUZZ_CASES` asks for more than the usual
+//! number.
 
 use super::blocks::{self, Tested};
 use super::frontier::{Online, Standing};
@@ -59,7 +60,8 @@ impl Shape {
     }
 }
 
-/// A random history: answers of a real register, some of unknown fate, in real-time order of calls and returns.
+/// A random history: answers of a real register, some of unknown fate, in real-time order of calls and
+/// returns.
 pub(crate) fn simulated(chance: &mut Chance, shape: &Shape) -> Vec<Entry> {
     let Shape { processes, ops, unique, versions, open_percent, cas_percent } = *shape;
     let mut running: Vec<Option<Running>> = (0..processes).map(|_| None).collect();
@@ -188,8 +190,8 @@ pub(crate) fn random_problem(seed: u64) -> Problem {
     Problem::new(entries)
 }
 
-/// An answer out of the air, from few values, so that values return and refusals need reasons. Some open changes
-/// get values that nobody else mentions.
+/// An answer out of the air, from few values, so that values return and refusals need reasons. Some open
+/// changes get values that nobody else mentions.
 fn invent(entry: &mut Entry, chance: &mut Chance) {
     let value = 1 + chance.below(3);
     let to = if chance.percent(50) { 4 + chance.below(4) } else { value };
@@ -321,7 +323,8 @@ fn every_member_of_the_portfolio_agrees_with_the_oracle() {
                 let settled = repair::settle(&problem, fits.order, &Budget::default());
                 let is_confirmed = settled.is_ok_and(|order| order::verify(&problem, &order).is_ok());
                 assert!(truth || !is_confirmed, "placed {}", context());
-                // With an unobserved open write as the excuse an order may fail to be one; without it may not.
+                // With an unobserved open write as the excuse an order may fail to be one; without it may
+                // not.
                 let strict = is_placed && problem.entries.iter().all(|entry| !entry.is_open());
                 assert!(is_confirmed || !strict, "placed {}", context());
                 placed += u64::from(is_confirmed && is_placed);
@@ -344,7 +347,8 @@ fn every_member_of_the_portfolio_agrees_with_the_oracle() {
                 assert!(!truth, "portfolio {}", context());
                 assert!(!oracle(&shrunk.part), "the part is no violation {:?} {}", shrunk.part, context());
                 assert!(shrunk.part.entries.len() <= problem.entries.len());
-                // What is shown must be enough: with all changes and nothing else that was looked at, still none.
+                // What is shown must be enough: with all changes and nothing else that was looked at, still
+                // none.
                 let is_shown =
                     |at: &usize| !problem.entries[*at].action.changes_nothing() || shrunk.from.contains(at);
                 let shown = (0..problem.entries.len()).filter(is_shown).map(|at| problem.entries[at]);
@@ -449,7 +453,8 @@ fn longer_histories_of_a_real_register_are_valid_and_the_searches_agree_on_falsi
     assert!(valid > 0 && invalid > 0);
 }
 
-/// The size of a run with faults: twenty processes, thousands of operations on a key, hundreds never answered.
+/// The size of a run with faults: twenty processes, thousands of operations on a key, hundreds never
+/// answered.
 #[test]
 fn a_key_of_a_long_run_is_decided_by_its_versions_and_refuted_when_a_read_is_falsified() {
     for seed in 0..10 {
@@ -551,7 +556,8 @@ fn directed(number: u64) -> Option<Problem> {
             entry(4, 5, Action::Write(2)),
             entry(6, 7, Action::Read(1)),
         ],
-        // A refusal that comes while the value is there, and a second change to that value which could excuse it.
+        // A refusal that comes while the value is there, and a second change to that value which could excuse
+        // it.
         2 => vec![
             entry(0, 3, Action::Write(3)),
             entry(1, 5, Action::Read(3)),

@@ -1,8 +1,9 @@
 //! Linearizability of one register with read, write and compare-and-set.
 //!
-//! A history of one key is linearizable when its operations can be put in one order that agrees with real time
-//! (what returned before another was called comes first) and in which every answer is the right one. Deciding
-//! that is NP-complete in general and easy in the cases that matter, hence a portfolio, from cheap to dear:
+//! A history of one key is linearizable when its operations can be put in one order that agrees with real
+//! time (what returned before another was called comes first) and in which every answer is the right one.
+//! Deciding that is NP-complete in general and easy in the cases that matter, hence a portfolio, from cheap
+//! to dear:
 //!
 //! | algorithm | decides | cost |
 //! |---|---|---|
@@ -13,16 +14,16 @@
 //! | [`frontier`] | everything, breadth first over the operations that are open at once | exponential in those |
 //! | [`dfs`] | everything, depth first | exponential |
 //!
-//! The ideas: blocks, after the zones of Gibbons and Korach (SICOMP 1997); the two searches of Wing and Gong as Lowe improved them
-//! (2017); versions as a witness is ZooKeeper's own order, which is claimed by the system under test and
-//! therefore only ever used to find an order, never believed.
+//! The ideas: blocks, after the zones of Gibbons and Korach (SICOMP 1997); the two searches of Wing and Gong
+//! as Lowe improved them (2017); versions as a witness is ZooKeeper's own order, which is claimed by the
+//! system under test and therefore only ever used to find an order, never believed.
 //!
-//! These searches stay apart from those of any object ([`crate::search`]), which judge a register as well, but slower: they
-//! know that a value has to be written before it is read, which writes nobody needs, and where a refusal can stand. No
-//! [`crate::model::Model`] can say that of its operations.
+//! These searches stay apart from those of any object ([`crate::search`]), which judge a register as well,
+//! but slower: they know that a value has to be written before it is read, which writes nobody needs, and
+//! where a refusal can stand. No [`crate::model::Model`] can say that of its operations.
 //!
-//! Whatever refutes, the refutation is reduced to a few operations and judged again by the plain search before
-//! it is called a violation.
+//! Whatever refutes, the refutation is reduced to a few operations and judged again by the plain search
+//! before it is called a violation.
 
 pub mod blocks;
 mod dead_ends;

@@ -28,10 +28,11 @@ pub fn verify(problem: &Problem, order: &[usize]) -> Result<(), Unfit> {
 /// them (which proves nothing: another order may).
 ///
 /// A place is a gap of the order. The gaps that real time leaves to one entry are a range, because the latest
-/// call before a gap only grows along the order and so does the earliest return after it. Taking for each entry,
-/// by call, the first gap that is not before its predecessors' and where the register holds something else gives
-/// the least solution, so for a given order nothing is missed, except that an unobserved open write may be spent
-/// as the reason for a refusal in one way only: at the end of the value's time, where it disturbs nobody.
+/// call before a gap only grows along the order and so does the earliest return after it. Taking for each
+/// entry, by call, the first gap that is not before its predecessors' and where the register holds something
+/// else gives the least solution, so for a given order nothing is missed, except that an unobserved open
+/// write may be spent as the reason for a refusal in one way only: at the end of the value's time, where it
+/// disturbs nobody.
 #[must_use]
 pub fn place_refused(problem: &Problem, order: &[usize]) -> Option<Vec<usize>> {
     let placed = place_what_fits(problem, order, &mut Meter::new(&Budget::default())).ok()?;
@@ -45,8 +46,8 @@ pub(super) struct Placed {
     pub(super) misfits: usize,
 }
 
-/// The same as [`place_refused`], but a refusal that fits nowhere does not end it: it takes the first place that
-/// real time allows.
+/// The same as [`place_refused`], but a refusal that fits nowhere does not end it: it takes the first place
+/// that real time allows.
 pub(super) fn place_what_fits(
     problem: &Problem,
     order: &[usize],
@@ -98,7 +99,8 @@ struct Placing<'a> {
 }
 
 impl Placing<'_> {
-    /// The first gap from `start` to `last` in which the register does not hold `from`, or can be made not to.
+    /// The first gap from `start` to `last` in which the register does not hold `from`, or can be made not
+    /// to.
     fn fitting_gap(
         &mut self,
         entry: &Entry,

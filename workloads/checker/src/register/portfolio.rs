@@ -53,7 +53,8 @@ pub struct Judgement {
 pub enum Decision {
     /// An order exists.
     Linearizable {
-        /// The confirmed order by indices of entries. The breadth-first search has one only if it was asked for.
+        /// The confirmed order by indices of entries. The breadth-first search has one only if it was asked
+        /// for.
         witness: Option<Vec<usize>>,
     },
     /// None exists.
@@ -76,7 +77,8 @@ pub fn check(problem: &Problem, budget: &Budget) -> Judgement {
     judge(problem, budget, false)
 }
 
-/// Judges one register; a valid decision has an order if `wants_order`, a violation the smallest part that shows it.
+/// Judges one register; a valid decision has an order if `wants_order`, a violation the smallest part that
+/// shows it.
 #[must_use]
 pub fn judge(problem: &Problem, budget: &Budget, wants_order: bool) -> Judgement {
     let Decided { answer, by } = decide(problem, budget, wants_order);
@@ -91,8 +93,8 @@ pub fn judge(problem: &Problem, budget: &Budget, wants_order: bool) -> Judgement
     }
 }
 
-/// The answer alone: whether an order exists, if that can be told within the budget. [`judge`] also explains, which for
-/// a violation takes longer than to find it.
+/// The answer alone: whether an order exists, if that can be told within the budget. [`judge`] also explains,
+/// which for a violation takes longer than to find it.
 #[must_use]
 pub fn has_order(problem: &Problem, budget: &Budget) -> Option<bool> {
     match decide(problem, budget, false).answer {
@@ -180,8 +182,8 @@ fn undecided(reason: String) -> Decided {
     Decided { answer: Answer::Undecided { reason }, by: None }
 }
 
-/// The order by blocks with the refused compare-and-sets in it; where that can't be had, what is around the one that
-/// has no place may be a violation by itself.
+/// The order by blocks with the refused compare-and-sets in it; where that can't be had, what is around the
+/// one that has no place may be a violation by itself.
 fn with_refusals(problem: &Problem, order: &[usize], budget: &Budget) -> Option<Decided> {
     let placed = order::place_what_fits(problem, order, &mut Meter::new(budget)).ok()?;
     let settled =
@@ -261,9 +263,9 @@ fn reason(algorithms: &[Algorithm], gave_up: &[Option<(Exhausted, Reached)>]) ->
     parts.join(". ")
 }
 
-/// A violation stands only if the part of the history that is shown for it is one by the plain search too. The
-/// plain search may give up on a part that could not be made small; an outright contradiction between the two
-/// means that this checker is wrong somewhere, and then nothing is claimed.
+/// A violation stands only if the part of the history that is shown for it is one by the plain search too.
+/// The plain search may give up on a part that could not be made small; an outright contradiction between the
+/// two means that this checker is wrong somewhere, and then nothing is claimed.
 fn violation(shrunk: Shrunk, by: Option<Algorithm>) -> Judgement {
     let decision = match shrunk.plain {
         Found::NoOrder { .. } | Found::GaveUp(_) => Decision::Violation(shrunk),

@@ -1,13 +1,13 @@
 //! Makes a violation small.
 //!
-//! Beginning from what a contradiction names, or around the operation that a search could not place, fair parts of
-//! the history (`part`) are judged; the first that is a violation takes the place of the history, and is made
-//! smaller in turn: by leaving out values, reads and refusals, and by cutting time at both ends. A fair part of a fair
-//! part is one.
+//! Beginning from what a contradiction names, or around the operation that a search could not place, fair
+//! parts of the history (`part`) are judged; the first that is a violation takes the place of the history,
+//! and is made smaller in turn: by leaving out values, reads and refusals, and by cutting time at both ends.
+//! A fair part of a fair part is one.
 //!
-//! How things are left out is [`crate::minimize`]. What is fair stays apart from that of any object
-//! ([`crate::search::shrink`]): here whole values go, with arguments about refusals that no other object has, and parts
-//! are judged by the searches of registers.
+//! How things are left out is `minimize`. What is fair stays apart from that of any object
+//! ([`crate::search::shrink`]): here whole values go, with arguments about refusals that no other object has,
+//! and parts are judged by the searches of registers.
 
 use std::borrow::Cow;
 
@@ -60,8 +60,8 @@ pub struct UniqueValues {
     contradiction: Contradiction,
 }
 
-/// A violation among the values that come from one operation each, in a history where others come from several:
-/// the part of those values is fair, and the test by blocks applies to it.
+/// A violation among the values that come from one operation each, in a history where others come from
+/// several: the part of those values is fair, and the test by blocks applies to it.
 #[must_use]
 pub fn among_unique_values(problem: &Problem) -> Option<UniqueValues> {
     let unique = (1..problem.values()).filter_map(|value| Val::try_from(value).ok());
@@ -112,7 +112,8 @@ struct Shrinker<'a> {
     budget: &'a Budget,
     allowance: Allowance<'a>,
     is_cut: bool,
-    /// The entry of the whole from which on time is kept: what came before it is accounted for by nothing else.
+    /// The entry of the whole from which on time is kept: what came before it is accounted for by nothing
+    /// else.
     beginning: Option<usize>,
 }
 
@@ -236,7 +237,8 @@ impl<'a> Shrinker<'a> {
         (0..at).rev().find(|&at| shows(&self.base.entries[at]))
     }
 
-    /// Cuts a small part at every place: first its end, which is a violation up to some moment, then its beginning.
+    /// Cuts a small part at every place: first its end, which is a violation up to some moment, then its
+    /// beginning.
     fn cut(&mut self) {
         if self.base.entries.len() > CUT_EVERYWHERE {
             return;
@@ -273,7 +275,8 @@ impl<'a> Shrinker<'a> {
             let before = self.base.entries.len();
             self.leave_out_values();
             self.leave_out_quiet();
-            // Time is cut only where values did not make it small: a read in the place of a write needs explaining.
+            // Time is cut only where values did not make it small: a read in the place of a write needs
+            // explaining.
             if self.base.entries.len() > ENOUGH {
                 self.cut();
             }

@@ -1,5 +1,5 @@
-//! Says in one sentence why there is no order of an object's operations: which one has no place, and what the object
-//! could be until it returned.
+//! Says in one sentence why there is no order of an object's operations: which one has no place, and what the
+//! object could be until it returned.
 
 use super::frontier::{Frontier, events};
 use super::shrink::Shrunk;

@@ -1,9 +1,11 @@
-//! Every search, every rule of shrinking and every model against a brute-force oracle, on many small histories.
+//! Every search, every rule of shrinking and every model against a brute-force oracle, on many small
+//! histories.
 //!
-//! Most histories are answers of a simulated object, with up to two of them replaced; the others have answers out of the
-//! air. They have two to six processes, few operations, values that differ or repeat, and operations of unknown fate,
-//! some of which took effect, some late. The environment variable `CHECKER_FUZZ_CASES` asks for more than the usual
-//! number. That the fuzzing would notice a wrong rule is shown by breaking each of them.
+//! Most histories are answers of a simulated object, with up to two of them replaced; the others have answers
+//! out of the air. They have two to six processes, few operations, values that differ or repeat, and
+//! operations of unknown fate, some of which took effect, some late. The environment variable
+//! `CHECKER_FUZZ_CASES` asks for more than the usual number. That the fuzzing would notice a wrong rule is
+//! shown by breaking each of them.
 
 use super::sabotage::{self, Rule};
 use super::shrink::Object;

@@ -68,12 +68,12 @@ impl PartResult {
     }
 }
 
-/// Judges a history: each part of the object by itself with the budget's steps, up to `threads` parts at a time, which
-/// share its memory. With `want_witness` a valid verdict comes with an order for each part.
+/// Judges a history: each part of the object by itself with the budget's steps, up to `threads` parts at a
+/// time, which share its memory. With `want_witness` a valid verdict comes with an order for each part.
 ///
-/// One part without an order decides about the whole, so no part is searched to its end before the next one begins: all
-/// take turns, in rounds, and a round in which one was refuted is the last. What comes out is the same for any number of
-/// threads.
+/// One part without an order decides about the whole, so no part is searched to its end before the next one
+/// begins: all take turns, in rounds, and a round in which one was refuted is the last. What comes out is the
+/// same for any number of threads.
 pub fn judge<M>(
     model: &M,
     calls: &[Call<M::Op>],
@@ -218,7 +218,8 @@ impl<S> Member<S> {
         self.spent += meter.spent();
         let Found::GaveUp { why, reached } = found else { return Some(found) };
         self.gave_up = (why, reached);
-        // More steps do not help a search that lacks memory, room or time; and what it holds is of use to others.
+        // More steps do not help a search that lacks memory, room or time; and what it holds is of use to
+        // others.
         if why != Exhausted::Steps || steps >= left {
             self.search = None;
         }
@@ -318,7 +319,8 @@ where
     M: Model + Sync,
     M::Op: Send + Sync,
 {
-    // What is open stays in memory from round to round, so all of it shares, and each of both searches has its half.
+    // What is open stays in memory from round to round, so all of it shares, and each of both searches has
+    // its half.
     let undecided = searches.iter().filter(|search| search.is_open(usize::MAX)).count();
     let share = Budget { memory_bytes: budget.memory_bytes / undecided.max(1) / 2, ..budget.clone() };
     let open: Vec<&Searching<'_, M>> =
@@ -378,9 +380,9 @@ fn confirmed<M: Model>(
     }
 }
 
-/// A violation stands only if the part of the history that is shown for it is one by the plain search too. The plain
-/// search may give up on a part that could not be made small; an outright contradiction between the two means that this
-/// checker is wrong somewhere, and then nothing is claimed.
+/// A violation stands only if the part of the history that is shown for it is one by the plain search too.
+/// The plain search may give up on a part that could not be made small; an outright contradiction between the
+/// two means that this checker is wrong somewhere, and then nothing is claimed.
 fn violation<M: Model>(
     model: &M,
     calls: &[&Call<M::Op>],

@@ -1,23 +1,24 @@
 //! Makes a violation small, whatever the object.
 //!
-//! A part of a history is a fair counterexample only if the whole having an order would give the part one; otherwise
-//! leaving something out makes the violation (a read without the write that it saw). For an object of which nothing is
-//! known but its model, four things may be left out:
+//! A part of a history is a fair counterexample only if the whole having an order would give the part one;
+//! otherwise leaving something out makes the violation (a read without the write that it saw). For an object
+//! of which nothing is known but its model, four things may be left out:
 //!
-//! 1. *What comes after.* Histories are closed under prefixes: cut at any moment, what has not returned by then is of
-//!    unknown fate, and keeps its answer in case it happened.
+//! 1. *What comes after.* Histories are closed under prefixes: cut at any moment, what has not returned by
+//!    then is of unknown fate, and keeps its answer in case it happened.
 //! 2. *Observations.* What changes nothing in any state can be taken out of every order.
 //! 3. *Elements*, as far as the model says so ([`Model::without`]).
-//! 4. *A past that makes no difference.* Take a moment, and leave out operations that had returned by then. If, for each
-//!    configuration that the whole could have been in at that moment, the rest could have been in it too (or in one that
-//!    can do more, see [`super::frontier`]), then the rest can go on in every way in which the whole can. This is looked
-//!    up, not argued: both are run up to that moment. It is what reduces a lock that was taken and released a thousand
-//!    times to its last holder.
+//! 4. *A past that makes no difference.* Take a moment, and leave out operations that had returned by then.
+//!    If, for each configuration that the whole could have been in at that moment, the rest could have been
+//!    in it too (or in one that can do more, see [`super::frontier`]), then the rest can go on in every way
+//!    in which the whole can. This is looked up, not argued: both are run up to that moment. It is what
+//!    reduces a lock that was taken and released a thousand times to its last holder.
 //!
-//! And where the object itself knows what its past comes to ([`Model::since`]), that is told as one operation.
+//! And where the object itself knows what its past comes to ([`Model::since`]), that is told as one
+//! operation.
 //!
-//! Each is an implication from the larger history to the smaller one, so they can follow each other in any order.
-//! How things are left out is [`crate::minimize`].
+//! Each is an implication from the larger history to the smaller one, so they can follow each other in any
+//! order. How things are left out is `minimize`.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -33,7 +34,8 @@ use crate::model::{Call, Model};
 /// A small part of a history that has no order.
 #[derive(Clone, Debug)]
 pub struct Shrunk<O> {
-    /// The operations, those that are cut of unknown fate, those that are about elements left out without these.
+    /// The operations, those that are cut of unknown fate, those that are about elements left out without
+    /// these.
     pub part: Vec<Call<O>>,
     /// For each its place in the whole.
     pub from: Vec<usize>,
@@ -51,9 +53,9 @@ impl<O> Shrunk<O> {
 
 /// Up to this many operations a candidate is judged by the plain search; above, by the others.
 const PLAIN_OPS: usize = 40;
-/// Steps for judging one candidate: at least these, and this many times what the history itself took. A part that takes
-/// much more is one in which something was left out that kept the others in order. Steps for all candidates (looking at
-/// eight operations is a step here), and how many are judged at most.
+/// Steps for judging one candidate: at least these, and this many times what the history itself took. A part
+/// that takes much more is one in which something was left out that kept the others in order. Steps for all
+/// candidates (looking at eight operations is a step here), and how many are judged at most.
 const CANDIDATE_STEPS: u64 = 2_000;
 const CANDIDATE_FACTOR: u64 = 8;
 const SHRINK_STEPS: u64 = 2_000_000;
@@ -112,7 +114,8 @@ pub fn from_stuck<M: Model>(
 /// Operations with their places in the whole.
 type Placed<O> = Vec<(usize, Call<O>)>;
 
-/// The history with its past told as one operation, where the object knows how: as much of it as leaves a violation.
+/// The history with its past told as one operation, where the object knows how: as much of it as leaves a
+/// violation.
 fn without_the_past<M: Model>(
     object: Object<'_, M>,
     whole: &[(usize, Call<M::Op>)],
@@ -176,7 +179,8 @@ struct Shrinker<'a, M: Model> {
     base: Vec<(usize, Call<M::Op>)>,
     /// The operation that gets no place, by its place in the whole.
     culprit: Option<usize>,
-    /// An operation that is kept although the rest explains the state: the last change that was about the same.
+    /// An operation that is kept although the rest explains the state: the last change that was about the
+    /// same.
     pinned: Option<usize>,
     budget: &'a Budget,
     allowance: Allowance<'a>,
@@ -334,7 +338,8 @@ impl<'a, M: Model> Shrinker<'a, M> {
         *selection = best;
     }
 
-    /// When to compare what the object could have been: before the culprit was called, and before it returned.
+    /// When to compare what the object could have been: before the culprit was called, and before it
+    /// returned.
     fn moments(&self) -> Vec<Rank> {
         let culprit = self.base.iter().find(|&&(from, _)| Some(from) == self.culprit);
         culprit.map_or_else(Vec::new, |(_, call)| vec![call.call, call.ret])
@@ -466,8 +471,8 @@ fn snapshot<M: Model>(
     Moment { pending: pending.into_iter().map(|at| from[at]).collect(), configs }
 }
 
-/// Whether each configuration of the whole has one of the rest that can do whatever it can. For each pending operation:
-/// whether it observes, and whether it never returns.
+/// Whether each configuration of the whole has one of the rest that can do whatever it can. For each pending
+/// operation: whether it observes, and whether it never returns.
 fn covers<S: Eq + std::hash::Hash>(rest: &Moment<S>, whole: &Moment<S>, kinds: &[(bool, bool)]) -> bool {
     if rest.pending != whole.pending {
         return false;
@@ -485,7 +490,8 @@ fn covers<S: Eq + std::hash::Hash>(rest: &Moment<S>, whole: &Moment<S>, kinds: &
     })
 }
 
-/// One random use of each rule, whether or not the history has an order, for the test that the rules are fair.
+/// One random use of each rule, whether or not the history has an order, for the test that the rules are
+/// fair.
 #[cfg(test)]
 pub(super) fn random_part<M: Model>(
     model: &M,

@@ -1,19 +1,20 @@
 //! Linearizability of registers while the history is still being read or made.
 //!
-//! A [`Checker`] is fed line by line, by a reader of a file or by a run that goes on, and holds what is open and
-//! nothing else: ten million operations take no more memory than ten thousand. It raises an [`Alarm`] at the line that
-//! makes a violation certain. At the end, and at any time, each key has an [`Answer`]: valid, a violation, or that this
-//! test can't decide, which is so where a value was written again while it was still there, or where no place was found
-//! for a compare-and-set that was refused. Then [`crate::register::check`] decides, on the whole history of the key.
+//! A [`Checker`] is fed line by line, by a reader of a file or by a run that goes on, and holds what is open
+//! and nothing else: ten million operations take no more memory than ten thousand. It raises an [`Alarm`] at
+//! the line that makes a violation certain. At the end, and at any time, each key has an [`Answer`]: valid, a
+//! violation, or that this test can't decide, which is so where a value was written again while it was still
+//! there, or where no place was found for a compare-and-set that was refused. Then [`crate::register::check`]
+//! decides, on the whole history of the key.
 //!
 //! - [`crate::register::blocks`]: the test of one register, with its proof; here it is fed `online`.
 //! - [`check_reader`]: a file, read in one thread and checked in another.
 //! - [`explain`]: from an alarm to a counterexample of few operations, by reading the same lines again.
 //!
-//! **Time.** The order is that of the stamps, as in [`crate::history::Pairing`], and lines may come a little late: the
-//! last [`HELD_LINES`] lines are held back and put in order. A line that comes later than that makes the answer of its
-//! key undecided. Whoever feeds a run that goes on calls [`Checker::advance`] with a time before which nothing will
-//! come any more, so that an alarm does not wait for more lines.
+//! **Time.** The order is that of the stamps, as in [`crate::history::Pairing`], and lines may come a little
+//! late: the last [`HELD_LINES`] lines are held back and put in order. A line that comes later than that
+//! makes the answer of its key undecided. Whoever feeds a run that goes on calls [`Checker::advance`] with a
+//! time before which nothing will come any more, so that an alarm does not wait for more lines.
 
 mod alarm;
 mod explain;
@@ -298,7 +299,8 @@ impl Checker {
         let op = &mut self.ops[place];
         let key = &mut self.keys[op.key];
         if when < self.passed {
-            // An answer that is counted too late only makes the test weaker, but then a valid one proves nothing.
+            // An answer that is counted too late only makes the test weaker, but then a valid one proves
+            // nothing.
             let why = Why::Late { record: when.1 };
             key.settled.get_or_insert(Answer::NeedsSearch(why));
         } else {

@@ -1,12 +1,12 @@
 //! Records to transactions.
 //!
-//! Lists are long and read often, so a read is not kept: what is kept for each key is the longest list that anybody
-//! read, and of a read that is a beginning of it only how long it was. A read that is no beginning of it is a
-//! violation already; a bounded number of these is kept to show it.
+//! Lists are long and read often, so a read is not kept: what is kept for each key is the longest list that
+//! anybody read, and of a read that is a beginning of it only how long it was. A read that is no beginning of
+//! it is a violation already; a bounded number of these is kept to show it.
 //!
-//! Micro-operations take their place when a transaction is invoked, and reads are filled in when it completes, so that
-//! nothing of the records is held in between. Real time is the order of the stamps, and of the records where stamps
-//! are equal or absent, as everywhere in this crate.
+//! Micro-operations take their place when a transaction is invoked, and reads are filled in when it
+//! completes, so that nothing of the records is held in between. Real time is the order of the stamps, and of
+//! the records where stamps are equal or absent, as everywhere in this crate.
 
 use super::intern::{Atom, NONE, Names, to_u32};
 use super::rule::{Rule, broken};
@@ -14,7 +14,8 @@ use crate::budget::{Exhausted, Interrupt};
 use crate::hash::FastMap;
 use crate::history::{Datum, EventKind, LoadError, NEVER, Outcome, Pairs, Rank, Record, Stamp, ranks};
 
-/// More parts than this of anything are refused, so that numbers of four bytes suffice with two bits to spare.
+/// More parts than this of anything are refused, so that numbers of four bytes suffice with two bits to
+/// spare.
 const MAX_PARTS: usize = 1 << 29;
 /// Reads that contradict the longest one, kept for each history.
 const MAX_ODD: usize = 1000;

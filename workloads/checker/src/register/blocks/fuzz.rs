@@ -1,7 +1,8 @@
 //! The online test against the brute-force oracle and the offline tests, on many small histories.
 //!
-//! Histories are those of [`crate::register::fuzz`], made into calls and answers. An operation of unknown fate is given
-//! up at some moment, or never answered at all. `CHECKER_FUZZ_CASES` asks for more than the usual number.
+//! Histories are those of [`crate::register::fuzz`], made into calls and answers. An operation of unknown
+//! fate is given up at some moment, or never answered at all. `CHECKER_FUZZ_CASES` asks for more than the
+//! usual number.
 
 use super::online::Blocks;
 use super::terms::{Asked, Call, Halt, Rule};
@@ -133,7 +134,8 @@ fn longer(seed: u64) -> Problem {
     Problem::new(entries)
 }
 
-/// Few values, each written once at most, and answers out of the air: what a real register would hardly ever give.
+/// Few values, each written once at most, and answers out of the air: what a real register would hardly ever
+/// give.
 pub(crate) fn invented(seed: u64) -> Problem {
     let mut chance = Chance(seed ^ 0x90_0000);
     let shape = Shape { ops: 4 + chance.below(4), unique: true, cas_percent: 0, ..Shape::small(&mut chance) };

@@ -1,37 +1,37 @@
 //! The near-linear test by blocks, for histories whose written values all differ.
 //!
-//! **Blocks.** When a value is written once, the register holds it during one stretch of time: from its write to
-//! the next change. A compare-and-set that happened ties two stretches together, with nothing between. So the
-//! operations fall into *blocks*: a value's write, its reads, then if some compare-and-set took the value away,
-//! that one, its value's reads, and so on. The operations that show one value are a *segment* of the block. A
-//! linearization is an order of blocks, each in one piece, and an order within each.
+//! **Blocks.** When a value is written once, the register holds it during one stretch of time: from its write
+//! to the next change. A compare-and-set that happened ties two stretches together, with nothing between. So
+//! the operations fall into *blocks*: a value's write, its reads, then if some compare-and-set took the value
+//! away, that one, its value's reads, and so on. The operations that show one value are a *segment* of the
+//! block. A linearization is an order of blocks, each in one piece, and an order within each.
 //!
 //! **Within a block** the segments have a fixed order, which must not contradict real time.
 //!
 //! **Between blocks** A must come before B when some operation of A returned before some operation of B was
 //! called, that is, when `first(A) < last(B)` with `first` the earliest return and `last` the latest call
-//! ([`Stretch::must_precede`]).
+//! (`Stretch::must_precede`).
 //!
 //! **Theorem.** An order of blocks exists if and only if no two blocks must each come before the other
-//! ([`Stretch::conflicts`]). *Proof.* An order exists if and only if "must come before" has no cycle. A longer
-//! cycle contains such a pair: of its blocks take the one, A, with the earliest return. Every block B of the cycle
-//! has a predecessor P in it with `first(P) < last(B)`, and `first(A) <= first(P)`, so A must come before all of
-//! them, also before its own predecessor. ∎
+//! (`Stretch::conflicts`). *Proof.* An order exists if and only if "must come before" has no cycle. A
+//! longer cycle contains such a pair: of its blocks take the one, A, with the earliest return. Every block B
+//! of the cycle has a predecessor P in it with `first(P) < last(B)`, and `first(A) <= first(P)`, so A must
+//! come before all of them, also before its own predecessor. ∎
 //!
 //! **Open operations** take part only when somebody saw their value, directly or through a chain of
 //! compare-and-sets; the others may be absent.
 //!
-//! **Refused compare-and-sets** say "not this value now", which is a choice (before its stretch or after it) and
-//! not an order, so they are left out of the blocks. One contradiction is certain all the same: a refusal from v
-//! that lies wholly between two operations that both show v. When some are refused, an order found here is a
-//! candidate only.
+//! **Refused compare-and-sets** say "not this value now", which is a choice (before its stretch or after it)
+//! and not an order, so they are left out of the blocks. One contradiction is certain all the same: a refusal
+//! from v that lies wholly between two operations that both show v. When some are refused, an order found
+//! here is a candidate only.
 //!
-//! - [`test`] (`offline`): a history in memory; finds an order, or a [`Contradiction`].
-//! - `online`: the same, call by call and return by return, in the memory of what is open; `refused` says when a
-//!   refusal has a place there for certain.
+//! - [`test()`] (`offline`): a history in memory; finds an order, or a [`Contradiction`].
+//! - `online`: the same, call by call and return by return, in the memory of what is open; `refused` says
+//!   when a refusal has a place there for certain.
 //!
-//! After Gibbons and Korach, "Testing shared memories" (SICOMP 1997), whose zones are blocks of one value; extended
-//! by the chains.
+//! After Gibbons and Korach, "Testing shared memories" (SICOMP 1997), whose zones are blocks of one value;
+//! extended by the chains.
 
 #[cfg(test)]
 pub(crate) mod fuzz;
@@ -49,8 +49,8 @@ pub(crate) type Moment = u64;
 /// The register's beginning, before every call.
 pub(crate) const BEGINNING: Moment = 0;
 
-/// When a block must hold the register: from `first` to `last`. When `last` is the earlier one, all its operations
-/// overlap, and any one moment between the two is enough.
+/// When a block must hold the register: from `first` to `last`. When `last` is the earlier one, all its
+/// operations overlap, and any one moment between the two is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
     /// The earliest return.
@@ -87,7 +87,8 @@ pub struct Ends<O> {
 /// Why no order exists. Operations are named by `O`: an index in a list, or the record of an invocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Contradiction<O = usize> {
-    /// A value was seen, or taken by a compare-and-set, that nobody had written, or that can't be there any more.
+    /// A value was seen, or taken by a compare-and-set, that nobody had written, or that can't be there any
+    /// more.
     Gone {
         /// The operation that saw it.
         seen_by: O,
@@ -120,8 +121,8 @@ pub enum Contradiction<O = usize> {
         /// What had returned before.
         later: O,
     },
-    /// Two blocks that would each have to come before the other: the first of either returned before the last of
-    /// the other was called.
+    /// Two blocks that would each have to come before the other: the first of either returned before the last
+    /// of the other was called.
     Entangled {
         /// One of them, which may be the beginning.
         one: Ends<O>,

@@ -236,8 +236,8 @@ fn entangled(problem: &Problem, clusters: &[Cluster], one: &Block, other: &Block
     Contradiction::Entangled { one: ends(one), other: ends(other) }
 }
 
-/// The compare-and-sets between the values that two operations of one block show, both ends left out. `from` is
-/// none for the register's beginning.
+/// The compare-and-sets between the values that two operations of one block show, both ends left out. `from`
+/// is none for the register's beginning.
 fn links(problem: &Problem, clusters: &[Cluster], from: Option<usize>, to: usize) -> Vec<usize> {
     let shown = |at: usize| match problem.entries[at].action {
         Action::Read(value) | Action::Write(value) | Action::Cas { to: value, .. } => index(value),

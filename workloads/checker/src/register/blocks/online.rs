@@ -1,7 +1,7 @@
 //! The test by blocks, online: one register, fed call by call and return by return.
 //!
-//! The theorem of [`super`] is decided while the history is read, with a memory that holds what is still open and
-//! nothing else.
+//! The theorem of [`super`] is decided while the history is read, with a memory that holds what is still open
+//! and nothing else.
 //!
 //! **Calls are counted when the return is in.** Until then nobody knows what an operation says. Time at a
 //! return is later than every call, so `first` is the time of the first return and never changes, and a block

@@ -1,19 +1,20 @@
 //! Places for refused compare-and-sets, as far as they are certain.
 //!
-//! A refusal from v, called at c and returned at r, says that at some moment between them the register did not hold v.
-//! It has such a moment in every order that the blocks allow, with every operation as late as the order lets it be,
-//! when
+//! A refusal from v, called at c and returned at r, says that at some moment between them the register did
+//! not hold v. It has such a moment in every order that the blocks allow, with every operation as late as the
+//! order lets it be, when
 //!
 //! - v is forgotten: what replaced it had begun before the oldest call that waits, so before c;
 //! - v was called after c, or was denied, or nobody ever saw it: then it need not have been there at c;
-//! - nobody who showed v or a later value of its chain had returned by c. If v's change takes effect after c, the
-//!   refusal comes before it. If it is before c, then because some operation that comes later in the order returned
-//!   before c; it is in another block, which therefore had replaced v at c;
+//! - nobody who showed v or a later value of its chain had returned by c. If v's change takes effect after c,
+//!   the refusal comes before it. If it is before c, then because some operation that comes later in the
+//!   order returned before c; it is in another block, which therefore had replaced v at c;
 //! - a later value of v's chain had returned by r: v was taken away before that;
-//! - another block had its first return by r and must come after v's: `first(V) < last(A)` and `first(A) <= r`.
+//! - another block had its first return by r and must come after v's: `first(V) < last(A)` and
+//!   `first(A) <= r`.
 //!
-//! The last may become true later, so a refusal waits for it until v is forgotten. When it did not come true, the test
-//! does not decide whether there is a place: it goes on looking for violations, but is in doubt.
+//! The last may become true later, so a refusal waits for it until v is forgotten. When it did not come true,
+//! the test does not decide whether there is a place: it goes on looking for violations, but is in doubt.
 
 use super::Moment;
 use super::terms::Shown;
