@@ -134,7 +134,7 @@ impl Outcome {
         event.version = self.claims.version;
         event.mzxid = self.claims.changed_at;
         event.zxid = self.claims.seen;
-        event.error.clone_from(&self.error);
+        event.error = self.error.as_deref().map(Into::into);
         event
     }
 }

@@ -310,11 +310,11 @@ fn history(scatter: &mut Scatter, elections: &[Election], rate: u64) -> History 
         let mut complete = Event::new(process[client], kind, f, key, answer, completed);
         complete.node = node;
         if kind == EventKind::Fail {
-            complete.error = Some("connection-refused".to_owned());
+            complete.error = Some("connection-refused".into());
         }
         if kind == EventKind::Ok && f == Function::Cas && scatter.below(4) == 0 {
             complete.kind = EventKind::Fail;
-            complete.error = Some("bad-version".to_owned());
+            complete.error = Some("bad-version".into());
         }
         events.push(invoke);
         events.push(complete);

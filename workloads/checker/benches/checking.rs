@@ -1,7 +1,7 @@
 //! What checking costs, on histories that are made here: `cargo bench -p checker --bench checking`.
 //!
-//! Ten thousand operations each, so that the whole takes a minute; how cost grows is the bench `growth`. Reading is apart
-//! from judging, because whoever streams does both at once.
+//! Ten thousand operations each, so that the whole takes a minute; how cost grows is the bench `growth`.
+//! Reading is apart from judging, because whoever streams does both at once.
 
 #[path = "../examples/generate/simulation.rs"]
 #[expect(dead_code, reason = "shared with the example, which falsifies in more ways")]

@@ -1,9 +1,9 @@
-//! How cost grows with operations, with processes, with operations that nobody answered, and on objects of other kinds:
-//! `cargo bench -p checker --bench growth [-- FOLDER]`.
+//! How cost grows with operations, with processes, with operations that nobody answered, and on objects of
+//! other kinds: `cargo bench -p checker --bench growth [-- FOLDER]`.
 //!
-//! Prints seconds of processor time of one thread (the clock on the wall would measure the neighbours), with the exponent
-//! of the growth between each two points, and draws each series into FOLDER as SVG. Near-linear means an exponent
-//! near 1.
+//! Prints seconds of processor time of one thread (the clock on the wall would measure the neighbours), with
+//! the exponent of the growth between each two points, and draws each series into FOLDER as SVG. Near-linear
+//! means an exponent near 1.
 
 #[path = "../examples/generate/simulation.rs"]
 #[expect(dead_code, reason = "shared with the example, which falsifies in more ways")]

@@ -1,7 +1,8 @@
-//! Judges history files and says how long it took and what it held: `check_file [--stream] [--threads N] FILE...`.
+//! Judges history files and says how long it took and what it held:
+//! `check_file [--stream] [--threads N] FILE...`.
 //!
-//! For measuring; `harness check` is what a user runs. With `--stream` the file is checked while it is read, and read
-//! again when a violation is to be explained.
+//! For measuring; `harness check` is what a user runs. With `--stream` the file is checked while it is read,
+//! and read again when a violation is to be explained.
 
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 

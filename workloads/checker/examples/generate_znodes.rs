@@ -1,6 +1,7 @@
-//! Makes a history of znodes of any size: `generate_znodes OPS [SEED]` writes its lines, `generate_znodes OPS SEED judge`
-//! judges it at once by the order that its zxids claim and says how long that took. With `sessions` behind it sessions
-//! end too; finding their znodes makes a large history slow to simulate.
+//! Makes a history of znodes of any size: `generate_znodes OPS [SEED]` writes its lines,
+//! `generate_znodes OPS SEED judge` judges it at once by the order that its zxids claim and says how long
+//! that took. With `sessions` behind it sessions end too; finding their znodes makes a large history slow to
+//! simulate.
 //!
 //! For measuring; the ensemble is simulated, and right.
 

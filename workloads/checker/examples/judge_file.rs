@@ -1,10 +1,10 @@
 //! Judges history files by a model and says how long reading and judging took, and what the process held:
 //! `judge_file MODEL THREADS FILE...`.
 //!
-//! For measuring beside other checkers; `harness check` is what a user runs. Judging is the verdict with its smallest
-//! counterexample; reading is also to find which answer belongs to which question, save for registers. Beside the models
-//! of the command line there are `kv-whole` and `set-whole`: a map and a set that are searched as one object, although
-//! their keys and elements could be judged one by one.
+//! For measuring beside other checkers; `harness check` is what a user runs. Judging is the verdict with its
+//! smallest counterexample; reading is also to find which answer belongs to which question, save for
+//! registers. Beside the models of the command line there are `kv-whole` and `set-whole`: a map and a set
+//! that are searched as one object, although their keys and elements could be judged one by one.
 
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 

@@ -1,9 +1,9 @@
 //! Measures the portfolio for registers, and each search of it:
 //! `register_searches [--members] [--witness] [--steps N] [--memory MIB] FILE...`.
 //!
-//! One line for each file: operations, verdict, who decided, seconds of processor time for checking (the best of some
-//! runs when it is quick), the most memory that the process has held, and how small the counterexample is. With
-//! `--members` both searches judge each file alone as well.
+//! One line for each file: operations, verdict, who decided, seconds of processor time for checking (the best
+//! of some runs when it is quick), the most memory that the process has held, and how small the
+//! counterexample is. With `--members` both searches judge each file alone as well.
 
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 

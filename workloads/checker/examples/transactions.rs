@@ -1,9 +1,9 @@
 //! Makes a history of transactions, judges it and says how long that took:
 //! `transactions COUNT [PROCESSES [valid|stale|window]]`.
 //!
-//! For measuring. The records are made while they are judged, so that the memory is the checker's own; the time of
-//! making them is measured by itself first. `stale` falsifies one read in the middle; `window` lets 200
-//! transactions in the middle read what was there when they were invoked.
+//! For measuring. The records are made while they are judged, so that the memory is the checker's own; the
+//! time of making them is measured by itself first. `stale` falsifies one read in the middle; `window` lets
+//! 200 transactions in the middle read what was there when they were invoked.
 
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 
@@ -81,7 +81,8 @@ impl Store {
                 value.push(Datum::List(vec![read, Self::int(key), Datum::Nil]));
                 continue;
             }
-            // Elements are numbered by key; those that other running transactions will append are counted too.
+            // Elements are numbered by key; those that other running transactions will append are counted
+            // too.
             let element = self.records * 4 + u64::try_from(ops.len()).unwrap_or(0);
             let element = i64::try_from(element).unwrap_or(0);
             ops.push((key, Some(element)));

@@ -1,9 +1,9 @@
 //! Lists that only grow: every read is a beginning of the longest one, and as long as its version.
 //!
-//! An append is a compare-and-set by version of the whole list with one unique element more. So all reads of a key
-//! agree on one order, position `n` was made by the append that was told version `n`, and what was acknowledged or
-//! seen is there for whoever looks afterwards. Two reads of which neither is a beginning of the other are a fork:
-//! two histories that both believed to be the one.
+//! An append is a compare-and-set by version of the whole list with one unique element more. So all reads of
+//! a key agree on one order, position `n` was made by the append that was told version `n`, and what was
+//! acknowledged or seen is there for whoever looks afterwards. Two reads of which neither is a beginning of
+//! the other are a fork: two histories that both believed to be the one.
 //!
 //! The work is linear in the elements that the reads returned. Beside it the versions are judged by
 //! [`versions`](crate::versions), which knows nothing of lists.
@@ -13,8 +13,7 @@ use std::collections::HashMap;
 use serde_json::json;
 
 use crate::figures::count;
-use crate::history::{History, Op, OpKind, Outcome};
-use crate::register::explain::deed;
+use crate::history::{History, Op, OpKind, Outcome, describe};
 use crate::set::Reads;
 use crate::verdict::{CheckResult, Verdict};
 use crate::versions::{after_newest, counterexample};
@@ -117,7 +116,7 @@ fn appends<'a>(ops: &[&'a Op]) -> Result<HashMap<i64, &'a Op>, Broken<'a>> {
         if let OpKind::Append { value } = op.kind
             && let Some(first) = appends.insert(value, op)
         {
-            let why = format!("{} and {}: an element has one append only", deed(first), deed(op));
+            let why = format!("{} and {}: an element has one append only", describe(first), describe(op));
             return Err(("an element was appended twice", why, vec![first, op]));
         }
     }
@@ -130,8 +129,8 @@ fn one_order<'a>(shorter: (&'a Op, &[i64]), longer: (&'a Op, &[i64])) -> Result<
     let Some(at) = short.iter().zip(long).position(|(one, other)| one != other) else { return Ok(()) };
     let why = format!(
         "{} and {} disagree about position {}: {} or {}",
-        deed(one),
-        deed(other),
+        describe(one),
+        describe(other),
         at + 1,
         short[at],
         long[at]
@@ -144,19 +143,19 @@ fn elements<'a>(read: &'a Op, list: &[i64], appends: &HashMap<i64, &'a Op>) -> R
     let mut sorted = list.to_vec();
     sorted.sort_unstable();
     if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        let why = format!("{} with element {} in it twice", deed(read), pair[0]);
+        let why = format!("{} with element {} in it twice", describe(read), pair[0]);
         return Err(("an element is there twice", why, vec![read]));
     }
     for value in list {
         let Some(append) = appends.get(value) else {
-            let why = format!("{}, and element {value} in it was never appended", deed(read));
+            let why = format!("{}, and element {value} in it was never appended", describe(read));
             return Err(("a read shows what was never appended", why, vec![read]));
         };
         if append.outcome == Outcome::Fail {
             let why = format!(
                 "{} with element {value}, but {} and was told that it did not happen",
-                deed(read),
-                deed(append)
+                describe(read),
+                describe(append)
             );
             return Err(("a read shows what was refused", why, vec![append, read]));
         }
@@ -170,7 +169,7 @@ fn length<'a>(read: &'a Op, list: &[i64]) -> Result<(), Broken<'a>> {
     if i64::try_from(list.len()) == Ok(version) {
         return Ok(());
     }
-    let why = format!("{} at version {version}: each append makes one version", deed(read));
+    let why = format!("{} at version {version}: each append makes one version", describe(read));
     Err(("a version does not count the elements", why, vec![read]))
 }
 
@@ -189,7 +188,7 @@ fn not_before<'a>(read: &'a Op, append: &'a Op) -> Result<(), Broken<'a>> {
     if append.call < read.ret {
         return Ok(());
     }
-    let why = format!("{}, but {} only afterwards", deed(read), deed(append));
+    let why = format!("{}, but {} only afterwards", describe(read), describe(append));
     Err(("a read shows what was not yet appended", why, vec![read, append]))
 }
 
@@ -204,16 +203,18 @@ fn places<'a>(appends: &HashMap<i64, &'a Op>, longest: Option<(&'a Op, &[i64])>)
     told.sort_by_key(|(append, _, _)| append.call);
     for (append, value, version) in told {
         let Some(at) = version.checked_sub(1).and_then(|at| usize::try_from(at).ok()) else {
-            let why =
-                format!("{} and was told version {version}, which is that of the empty list", deed(append));
+            let why = format!(
+                "{} and was told version {version}, which is that of the empty list",
+                describe(append)
+            );
             return Err(("an append made no version", why, vec![append]));
         };
         match list.get(at) {
             Some(there) if *there != value => {
                 let why = format!(
                     "{} and was told position {version}, but {} with {there} there",
-                    deed(append),
-                    deed(read)
+                    describe(append),
+                    describe(read)
                 );
                 return Err(("an acknowledged element is not in its place", why, vec![append, read]));
             }
@@ -241,11 +242,11 @@ fn real_time<'a>(ops: &[&'a Op]) -> Result<(), Broken<'a>> {
         if now > before || (is_read && now == before) {
             continue;
         }
-        let after = deed(newest);
+        let after = describe(newest);
         let what = if is_read { "an element was lost, or a read was stale" } else { "an append fell behind" };
         let why = format!(
             "{after}, which made or saw {before} elements, but {}, which began afterwards, {} {now}",
-            deed(op),
+            describe(op),
             if is_read { "saw" } else { "made number" }
         );
         return Err((what, why, vec![newest, op]));
@@ -412,7 +413,8 @@ mod tests {
     }
 
     proptest! {
-        /// The check accuses nobody who is innocent. (It is told versions, so what it accuses of is never legal.)
+        /// The check accuses nobody who is innocent. (It is told versions, so what it accuses of is never
+        /// legal.)
         #[test]
         fn what_some_order_explains_is_not_accused(
             script in prop::collection::vec((0_u64..12, 1_u64..6, 0_usize..4, any::<bool>()), 1..6),

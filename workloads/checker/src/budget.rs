@@ -1,8 +1,9 @@
 //! Bounds on what a search may spend.
 //!
 //! A search for an order is exponential in the worst case, so each one counts its steps and the bytes it
-//! remembers, and gives up when either runs out. Steps rather than seconds make a verdict repeatable. Whoever bounds
-//! seconds, or the memory of the whole process, holds the other end of an [`Interrupt`]: this crate has no clock.
+//! remembers, and gives up when either runs out. Steps rather than seconds make a verdict repeatable. Whoever
+//! bounds seconds, or the memory of the whole process, holds the other end of an [`Interrupt`]: this crate
+//! has no clock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -139,8 +140,8 @@ impl Meter {
     /// Pays for one step.
     ///
     /// # Errors
-    /// [`Exhausted::Steps`] when nothing is left to pay with; [`Exhausted::Time`] or [`Exhausted::ProcessMemory`] when
-    /// the caller rang.
+    /// [`Exhausted::Steps`] when nothing is left to pay with; [`Exhausted::Time`] or
+    /// [`Exhausted::ProcessMemory`] when the caller rang.
     pub fn step(&mut self) -> Result<(), Exhausted> {
         self.steps_left = self.steps_left.checked_sub(1).ok_or(Exhausted::Steps)?;
         self.steps_spent += 1;

@@ -1,12 +1,36 @@
 //! Confirms that an order explains a history, for whoever does not trust the rest of this crate.
 //!
-//! It knows the definition and nothing else: what real time means, that everything which happened must be there, and,
-//! asked operation by operation, whether the answer fits. No algorithm that finds orders is used here, nor any of their
-//! types. No verdict is valid without it, and `harness confirm` is little more.
+//! It knows the definition and nothing else: what real time means, that everything which happened must be
+//! there, and, asked operation by operation, whether the answer fits. No algorithm that finds orders is used
+//! here, nor any of their types. No verdict is valid without it, and `harness confirm` is little more.
 
 use std::collections::HashMap;
 
 use crate::history::{NEVER, Op, OpKind, Outcome, Rank};
+use crate::model::{Call, Model};
+
+/// How much of real time an order has to keep between groups, beside the order of each group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RealTime {
+    /// All of it: linearizability.
+    All,
+    /// That among updates: ordered sequential consistency.
+    Updates,
+    /// None: sequential consistency.
+    None,
+}
+
+impl RealTime {
+    /// Whether it binds an operation that is an update, or is none, to all others that it binds.
+    #[must_use]
+    pub const fn binds(self, is_update: bool) -> bool {
+        match self {
+            Self::All => true,
+            Self::Updates => is_update,
+            Self::None => false,
+        }
+    }
+}
 
 /// When an operation was under way, and what binds it.
 #[derive(Clone, Copy, Debug)]
@@ -15,8 +39,8 @@ pub struct Span {
     pub call: Rank,
     /// Rank of its return, or [`NEVER`]: then it may be absent.
     pub ret: Rank,
-    /// In whose own order it stands, its process's or its session's. None where real time binds everything and so this
-    /// order too.
+    /// In whose own order it stands, its process's or its session's. None where real time binds everything
+    /// and so this order too.
     pub group: Option<u64>,
     /// Whether real time binds it to all others that are bound.
     pub bound: bool,
@@ -64,8 +88,8 @@ impl Unfit {
     }
 }
 
-/// Confirms that `order`, places among `count` operations, explains all of them. `answers` lets an operation happen, and
-/// says whether its answer is right.
+/// Confirms that `order`, places among `count` operations, explains all of them. `answers` lets an operation
+/// happen, and says whether its answer is right.
 ///
 /// # Errors
 /// The first operation that does not fit.
@@ -115,6 +139,19 @@ pub fn places(indices: impl IntoIterator<Item = u64>, order: &[u64]) -> Result<V
     let places: HashMap<u64, usize> =
         indices.into_iter().enumerate().map(|(at, index)| (index, at)).collect();
     order.iter().map(|index| places.get(index).copied().ok_or(*index)).collect()
+}
+
+/// Confirms that `order`, places in `calls`, is a linearization of an object's operations. Operations of
+/// unknown fate may be absent.
+///
+/// # Errors
+/// [`Unfit`] names the first operation that does not fit.
+pub fn object<M: Model>(model: &M, calls: &[&Call<M::Op>], order: &[usize]) -> Result<(), Unfit> {
+    let mut state = model.initial();
+    let span = |at: usize| Span::linear(calls[at].call, calls[at].ret);
+    confirm(calls.len(), span, order.iter().copied(), |at| {
+        model.apply(&state, &calls[at].op).map(|next| state = next).is_some()
+    })
 }
 
 /// Confirms an order of the operations on one register, named by the indices of their invocations.

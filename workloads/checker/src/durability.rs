@@ -1,16 +1,16 @@
 //! After everything has healed: is every acknowledged write still there, and do all members agree?
 //!
 //! A register forgets what is overwritten, but its version counts: with `a` changes acknowledged and `o` of
-//! unknown fate since the version was 0, the version at the end lies between `a` and `a + o`, on every member.
-//! Fewer means that an acknowledged change was lost, more that one was made that nobody asked for, or twice.
-//! Besides, no reply may have shown a version beyond the last one, and the last value must come from somebody who
-//! may have written it last.
+//! unknown fate since the version was 0, the version at the end lies between `a` and `a + o`, on every
+//! member. Fewer means that an acknowledged change was lost, more that one was made that nobody asked for, or
+//! twice. Besides, no reply may have shown a version beyond the last one, and the last value must come from
+//! somebody who may have written it last.
 //!
-//! Of a history whose end is missing ([`Extent::Beginning`]) only the lower bounds hold: more changes came, and other
-//! values, but none of what was acknowledged may be undone.
+//! Of a history whose end is missing ([`Extent::Beginning`]) only the lower bounds hold: more changes came,
+//! and other values, but none of what was acknowledged may be undone.
 //!
-//! Sets, lists and numbered places are read whole at the end ([`FinalState::list`]): there every acknowledged element
-//! is looked for on every member by name ([`check_elements`]).
+//! Sets, lists and numbered places are read whole at the end ([`FinalState::list`]): there every acknowledged
+//! element is looked for on every member by name ([`check_elements`]).
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::figures;
-use crate::history::{Extent, History, Op, OpKind, Outcome};
-use crate::register::explain::deed;
+use crate::history::{Extent, History, Op, OpKind, Outcome, describe};
 use crate::verdict::{CheckResult, Verdict};
 use crate::versions::counterexample;
 
@@ -99,7 +98,7 @@ impl<'a> Expected<'a> {
             let shown = newest.version.unwrap_or_default();
             let why = format!(
                 "{} showed version {shown}, but at the end member {member} holds version {version} of key {key}",
-                deed(newest)
+                describe(newest)
             );
             return Err((why, vec![newest]));
         }
@@ -135,8 +134,8 @@ impl<'a> Expected<'a> {
         {
             let why = format!(
                 "{} and made version {version}, but member {member} holds {} at that version",
-                deed(last),
-                describe(value)
+                describe(last),
+                shown(value)
             );
             return Err((why, vec![last]));
         }
@@ -152,7 +151,7 @@ impl<'a> Expected<'a> {
         if writers.peek().is_none() {
             let why = format!(
                 "member {member} holds {} for key {key}, which no change that may have happened wrote",
-                describe(value)
+                shown(value)
             );
             return Err((why, Vec::new()));
         }
@@ -172,15 +171,15 @@ impl<'a> Expected<'a> {
         let Some((writer, later)) = lost else { return Ok(()) };
         let why = format!(
             "member {member} holds {} for key {key}, but {} came after {}",
-            describe(value),
-            deed(later),
-            deed(writer)
+            shown(value),
+            describe(later),
+            describe(writer)
         );
         Err((why, vec![writer, later]))
     }
 }
 
-fn describe(value: Option<i64>) -> String {
+fn shown(value: Option<i64>) -> String {
     value.map_or_else(|| "nothing readable".to_owned(), |value| value.to_string())
 }
 
@@ -188,8 +187,8 @@ fn count(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Judges the final state of every key on each of `members`. A member that could not be asked makes the answer
-/// unknown, unless another shows a violation.
+/// Judges the final state of every key on each of `members`. A member that could not be asked makes the
+/// answer unknown, unless another shows a violation.
 #[must_use]
 pub fn check(history: &History, extent: Extent, states: &[FinalState], members: &[u64]) -> CheckResult {
     let expected: BTreeMap<u64, Expected<'_>> =
@@ -222,8 +221,9 @@ pub fn check(history: &History, extent: Extent, states: &[FinalState], members: 
     }
 }
 
-/// Judges the elements that every member holds at the end: each that was acknowledged and that nobody tried to
-/// delete is there. `named` says which element an operation put there; of nodes that end by themselves it says none.
+/// Judges the elements that every member holds at the end: each that was acknowledged and that nobody tried
+/// to delete is there. `named` says which element an operation put there; of nodes that end by themselves it
+/// says none.
 #[must_use]
 pub fn check_elements(
     history: &History,
@@ -250,7 +250,7 @@ pub fn check_elements(
         if let Some((element, op)) = lost.first().copied() {
             let why = format!(
                 "{}, but at the end member {} does not hold {element}; it lacks {} of {} acknowledged elements of key {}",
-                deed(op),
+                describe(op),
                 state.member,
                 lost.len(),
                 expected.len(),
@@ -306,7 +306,7 @@ pub fn check_convergence(history: &History, states: &[FinalState], members: &[u6
         if !other.holds_the_same(state) {
             let held = |state: &FinalState| match &state.list {
                 Some(list) => format!("{} elements", list.len()),
-                None => format!("version {} and value {}", state.version, describe(state.value)),
+                None => format!("version {} and value {}", state.version, shown(state.value)),
             };
             let summary = format!(
                 "key {} has {} on member {}, {} on member {}",

@@ -2,31 +2,31 @@
 //!
 //! What is certain about a session, and what is not:
 //!
-//! - It lives for its time-out from the moment at which its client *sent* the last request that the leader is known
-//!   to have seen: an acknowledged change, or its opening. Nothing less will do. A read is answered by a member that
-//!   tells the leader of it with its next PING, and may not live that long; a ping of the client likewise. The time
-//!   between the last such request and the time-out's end is certain, whatever comes after it is not. The members'
-//!   clocks may run up to a tenth fast.
-//! - Of one that its client left in silence only half of that is certain: Apache ZooKeeper's leader counts from the
-//!   PING behind a request, half a tick later at most, and a member that dies before it takes that along. A time-out is
-//!   two ticks at least, so a quarter of it and a tenth for the clocks leave more than half.
+//! - It lives for its time-out from the moment at which its client *sent* the last request that the leader is
+//!   known to have seen: an acknowledged change, or its opening. Nothing less will do. A read is answered by
+//!   a member that tells the leader of it with its next PING, and may not live that long; a ping of the
+//!   client likewise. The time between the last such request and the time-out's end is certain, whatever
+//!   comes after it is not. The members' clocks may run up to a tenth fast.
+//! - Of one that its client left in silence only half of that is certain: Apache ZooKeeper's leader counts
+//!   from the PING behind a request, half a tick later at most, and a member that dies before it takes that
+//!   along. A time-out is two ticks at least, so a quarter of it and a tenth for the clocks leave more than
+//!   half.
 //! - It has ended when its closing was acknowledged, and when a member told its client that it had expired.
-//! - One that its client left in silence has ended after its time-out and a bound that the caller states, counted
-//!   from the moment at which everything was well: each new leader gives every session its whole time-out again.
-//!   Without such a bound ([`Expiry`]) nothing is demanded of silent sessions.
+//! - One that its client left in silence has ended after its time-out and a bound that the caller states,
+//!   counted from the moment at which everything was well: each new leader gives every session its whole
+//!   time-out again. Without such a bound ([`Expiry`]) nothing is demanded of silent sessions.
 //!
-//! A node is made once by one session. While its session certainly lives, and from the acknowledgement of its create
-//! or from the first look that found it, every look finds it. After its session certainly ended, no look does. And
-//! what was once there and then was not never comes back. Looks are a sync and an existence as one operation, or a
-//! whole listing.
+//! A node is made once by one session. While its session certainly lives, and from the acknowledgement of its
+//! create or from the first look that found it, every look finds it. After its session certainly ended, no
+//! look does. And what was once there and then was not never comes back. Looks are a sync and an existence as
+//! one operation, or a whole listing.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::json;
 
 use crate::figures::count;
-use crate::history::{History, NEVER, Op, OpKind, Outcome, Rank};
-use crate::register::explain::deed;
+use crate::history::{History, NEVER, Op, OpKind, Outcome, Rank, describe};
 use crate::set::Reads;
 use crate::verdict::{CheckResult, Verdict};
 use crate::versions::counterexample;
@@ -42,7 +42,8 @@ const CERTAIN_IN_SILENCE_PERCENT: u64 = 50;
 /// When a session that was left in silence has certainly ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
-    /// From when on everything was well: no fault in force, a leader established. Nanoseconds since the start.
+    /// From when on everything was well: no fault in force, a leader established. Nanoseconds since the
+    /// start.
     pub well_since_ns: u64,
     /// What an expiry may take beyond the time-out.
     pub bound_ns: u64,
@@ -213,9 +214,9 @@ fn judge_node<'a>(
         if let Some(back) = looks.iter().find(|look| look.present && look.op.call > gone.ret) {
             let why = format!(
                 "{}, but {} before that, when it had been there: {}",
-                deed(back.op),
-                deed(gone),
-                deed(node.witness)
+                describe(back.op),
+                describe(gone),
+                describe(node.witness)
             );
             return Err(("a node came back", why, vec![node.witness, gone, back.op]));
         }
@@ -227,11 +228,11 @@ fn judge_node<'a>(
 fn possible<'a>(node: &Node<'a>, look: &'a Op) -> Result<(), Broken<'a>> {
     let create = node.create;
     if create.call > look.ret {
-        let why = format!("{}, but {} only afterwards", deed(look), deed(create));
+        let why = format!("{}, but {} only afterwards", describe(look), describe(create));
         return Err(("a node was there before it was made", why, vec![look, create]));
     }
     if create.outcome == Outcome::Fail {
-        let why = format!("{}, but {} and was told that it did not happen", deed(look), deed(create));
+        let why = format!("{}, but {} and was told that it did not happen", describe(look), describe(create));
         return Err(("a node is there that was refused", why, vec![create, look]));
     }
     Ok(())
@@ -254,9 +255,9 @@ fn while_alive<'a>(
     let timeout_ms = session.timeout_ns.unwrap_or_default() / 1_000_000;
     let why = format!(
         "{}, and {}, so its session with a time-out of {timeout_ms} ms lived, but {}",
-        deed(node.witness),
-        deed(contact),
-        deed(look.op)
+        describe(node.witness),
+        describe(contact),
+        describe(look.op)
     );
     let mut culprits = vec![node.witness];
     if !std::ptr::eq(contact, node.witness) {
@@ -281,7 +282,8 @@ fn after_end<'a>(
         counts.missing_after_end += 1;
         return Ok(());
     }
-    let why = format!("{}, and {}, but afterwards {}", deed(node.create), deed(ended), deed(look.op));
+    let why =
+        format!("{}, and {}, but afterwards {}", describe(node.create), describe(ended), describe(look.op));
     Err(("a node survived its session", why, vec![node.create, ended, look.op]))
 }
 
@@ -304,10 +306,10 @@ fn after_silence<'a>(
     let timeout_ms = session.timeout_ns.unwrap_or_default() / 1_000_000;
     let why = format!(
         "{}, and {} with a time-out of {timeout_ms} ms, which was over with all allowance at {} ms, but {}",
-        deed(node.create),
-        deed(left),
+        describe(node.create),
+        describe(left),
         end_ns / 1_000_000,
-        deed(look.op)
+        describe(look.op)
     );
     Err(("a node survived its silent session", why, vec![node.create, left, look.op]))
 }
@@ -324,8 +326,8 @@ fn told_early<'a>(sessions: &BTreeMap<u64, Session<'a>>) -> Result<(), Broken<'a
             let timeout_ms = session.timeout_ns.unwrap_or_default() / 1_000_000;
             let why = format!(
                 "{}, but {}, less than its time-out of {timeout_ms} ms before",
-                deed(told),
-                deed(contact)
+                describe(told),
+                describe(contact)
             );
             return Err(("a session expired before its time", why, vec![contact, told]));
         }
@@ -338,7 +340,8 @@ fn sessions(history: &History) -> Result<BTreeMap<u64, Session<'_>>, Broken<'_>>
     let mut sessions: BTreeMap<u64, Session<'_>> = BTreeMap::new();
     for op in history.ops() {
         let Some(session) = op.session.map(|id| sessions.entry(id).or_default()) else { continue };
-        // Who falls silent has sent nothing: the session lives for its time-out, whatever became of its connection.
+        // Who falls silent has sent nothing: the session lives for its time-out, whatever became of its
+        // connection.
         let leaves = op.kind == OpKind::Close
             && !op.error.as_deref().is_some_and(|error| error.starts_with("not-sent"));
         if leaves && session.leaving.is_none() {
@@ -378,7 +381,7 @@ fn nodes(history: &History) -> Result<HashMap<i64, Node<'_>>, Broken<'_>> {
         if let Some(Node { create, .. }) =
             nodes.insert(name, Node { create: op, born, witness: op, gone: None })
         {
-            let why = format!("{} and {}: a node is made once only", deed(create), deed(op));
+            let why = format!("{} and {}: a node is made once only", describe(create), describe(op));
             return Err(("a node was made twice", why, vec![create, op]));
         }
     }
@@ -392,7 +395,7 @@ fn looks<'a>(
 ) -> Result<BTreeMap<i64, Vec<Look<'a>>>, Broken<'a>> {
     let mut looks: BTreeMap<i64, Vec<Look<'a>>> = BTreeMap::new();
     let stranger = |op: &'a Op, name: i64| {
-        let why = format!("{}, and nobody ever made node {name}", deed(op));
+        let why = format!("{}, and nobody ever made node {name}", describe(op));
         Err(("a node is there that nobody made", why, vec![op]))
     };
     for op in history.ops().iter().filter(|op| op.outcome == Outcome::Ok) {
@@ -473,7 +476,7 @@ mod tests {
 
         fn abandon(mut self, at: u64, session: u64, error: Option<&str>) -> Self {
             self = self.op(at, session, Function::Abandon, Value::Null, EventKind::Ok, Value::Null);
-            self.0.last_mut().unwrap().error = error.map(str::to_owned);
+            self.0.last_mut().unwrap().error = error.map(Into::into);
             self
         }
 

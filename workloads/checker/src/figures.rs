@@ -1,7 +1,7 @@
 //! Counts as people read them, with a comma between thousands: in the sentences that say what was judged.
 //!
-//! Names (keys, values, versions, processes) are no counts and stay as they are: whoever looks for them in the history
-//! must find them.
+//! Names (keys, values, versions, processes) are no counts and stay as they are: whoever looks for them in
+//! the history must find them.
 
 /// A count with commas: `60,250`.
 #[must_use]

@@ -1,5 +1,6 @@
-//! Hashes and fingerprints. All are fixed, so that runs repeat; none withstands somebody who wants collisions, who
-//! would make the check of its own history slow and nothing else. No table with them is ever iterated.
+//! Hashes and fingerprints. All are fixed, so that runs repeat; none withstands somebody who wants
+//! collisions, who would make the check of its own history slow and nothing else. No table with them is ever
+//! iterated.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -34,7 +35,8 @@ pub(crate) fn wide(value: u64, salt: u64) -> u128 {
     (u128::from(mix(value ^ salt)) << 64) | u128::from(low)
 }
 
-/// A fixed pseudo-random number for each operation. The exclusive or of those of a set is the fingerprint of the set.
+/// A fixed pseudo-random number for each operation. The exclusive or of those of a set is the fingerprint of
+/// the set.
 pub(crate) fn of_operation(at: usize) -> u128 {
     wide(u64::try_from(at).unwrap_or(u64::MAX), 0x6a09_e667_f3bc_c908)
 }

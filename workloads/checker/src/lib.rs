@@ -11,18 +11,20 @@
 //!   algorithms.
 //! - [`order`]: sequential and ordered sequential consistency of any object, and the guarantees of a session.
 //! - [`search`]: linearizability of any model, by searches that know nothing else of it.
-//! - [`linearizable`], [`versions`], [`sessions`], [`durability`]: the checks over a whole history of registers.
+//! - [`linearizable`], [`versions`], [`sessions`], [`durability`]: the checks over a whole history of
+//!   registers.
 //! - [`confirm`]: an order of a register's operations, confirmed by its definition alone.
-//! - [`set`], [`append`], [`sequential`], [`ephemeral`]: the checks over histories of unique elements, of growing
-//!   lists, of numbered names and of nodes that end with their session.
+//! - [`set`], [`append`], [`sequential`], [`ephemeral`]: the checks over histories of unique elements, of
+//!   growing lists, of numbered names and of nodes that end with their session.
 //! - [`stream`]: linearizability of registers while their history is read or made.
 //! - [`txn`]: transactions on lists that grow, and the anomalies that Elle names.
 //! - [`chance`]: repeatable chance for whoever makes histories.
 //! - [`catalogue`]: models and conditions by name, and one way to ask.
 //!
-//! What is deliberately absent: clocks, files and sockets. A caller bounds a check by a [`Budget`] of
-//! steps and memory, and may interrupt it; a check that runs out answers [`verdict::Verdict::Unknown`], never valid. Nothing here
-//! knows of nodes, faults or ZooKeeper: a version and a zxid are numbers that the system claimed.
+//! What is deliberately absent: clocks, files and sockets. A caller bounds a check by a [`Budget`] of steps
+//! and memory, and may interrupt it; a check that runs out answers [`verdict::Verdict::Unknown`], never
+//! valid. Nothing here knows of nodes, faults or ZooKeeper: a version and a zxid are numbers that the system
+//! claimed.
 
 pub mod append;
 pub mod budget;
@@ -35,6 +37,7 @@ pub mod figures;
 mod hash;
 pub mod history;
 pub mod linearizable;
+mod minimize;
 pub mod model;
 pub mod order;
 pub mod orders;

@@ -1,7 +1,7 @@
 //! Linearizability of a whole history, key by key.
 //!
-//! A history over several keys is linearizable when each key's part is (linearizability is local), so each key
-//! is decided by itself and the worst answer counts.
+//! A history over several keys is linearizable when each key's part is (linearizability is local), so each
+//! key is decided by itself and the worst answer counts.
 
 use serde_json::json;
 
@@ -34,7 +34,8 @@ pub struct KeyResult {
     pub telling: usize,
     /// With a violation: what shows it.
     pub counterexample: Option<Counterexample>,
-    /// With a valid verdict, if it was asked for: an order that explains everything, by indices of invocations.
+    /// With a valid verdict, if it was asked for: an order that explains everything, by indices of
+    /// invocations.
     pub order: Option<Vec<u64>>,
 }
 
@@ -82,8 +83,9 @@ pub fn check(history: &History, budget: &Budget) -> CheckResult {
     judge(history, budget, 1, false).result
 }
 
-/// Judges every key, each with the budget's steps, up to `threads` of them at a time, which share its memory. With `wants_order` a valid result has the
-/// order of each key as its witness, which [`crate::confirm::register`] confirms.
+/// Judges every key, each with the budget's steps, up to `threads` of them at a time, which share its memory.
+/// With `wants_order` a valid result has the order of each key as its witness, which
+/// [`crate::confirm::register`] confirms.
 #[must_use]
 pub fn judge(history: &History, budget: &Budget, threads: usize, wants_order: bool) -> Judged {
     let keys = history.by_key();
@@ -148,7 +150,8 @@ pub fn merge(results: Vec<KeyResult>) -> CheckResult {
     if !algorithms.is_empty() {
         result = result.with_decided_by(algorithms.join(", "));
     }
-    // The smallest of the counterexamples is the one to show, and of equally small ones that of the lowest key.
+    // The smallest of the counterexamples is the one to show, and of equally small ones that of the lowest
+    // key.
     let smallest = results.into_iter().filter_map(|key| key.counterexample).min_by_key(|c| c.ops.len());
     match smallest {
         Some(counterexample) => result.with_counterexample(counterexample),

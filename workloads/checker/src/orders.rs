@@ -1,9 +1,9 @@
 //! The orders in which a system's answers claim places, by the words that the system has for them.
 //!
-//! A history has two beside versions, whatever the system: the place up to which whoever answered had seen all
-//! changes (of a change, its own), and the place of the change that made the state which an answer shows. The
-//! fields of its lines are called `zxid` and `mzxid`, after the first system; what is said of them to a person
-//! uses the system's own words.
+//! A history has two beside versions, whatever the system: the place up to which whoever answered had seen
+//! all changes (of a change, its own), and the place of the change that made the state which an answer shows.
+//! The fields of its lines are called `zxid` and `mzxid`, after the first system; what is said of them to a
+//! person uses the system's own words.
 
 use serde::{Deserialize, Serialize};
 

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::budget::Budget;
 
-/// What `work` says of each item, in the order of the items. Up to `threads` of them are worked on at a time, and share
-/// the budget's memory.
+/// What `work` says of each item, in the order of the items. Up to `threads` of them are worked on at a time,
+/// and share the budget's memory.
 pub(crate) fn each<T: Sync, R: Send>(
     items: &[T],
     budget: &Budget,

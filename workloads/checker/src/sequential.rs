@@ -1,10 +1,10 @@
 //! Numbered names: a number is given once, ever, and later creates get greater ones.
 //!
-//! A sequential create asks for a name of its own and gets a number from the place that it is made in. Whatever was
-//! deleted meanwhile, and whichever session asked, a number never comes again; of two creates of which one had ended
-//! before the other began, the first has the smaller number, so each process sees its own numbers rise. A listing
-//! shows each number once, and none that was given to nobody: numbers that no acknowledgement names belong to
-//! creates of unknown fate, and there can't be more of them than of those.
+//! A sequential create asks for a name of its own and gets a number from the place that it is made in.
+//! Whatever was deleted meanwhile, and whichever session asked, a number never comes again; of two creates of
+//! which one had ended before the other began, the first has the smaller number, so each process sees its own
+//! numbers rise. A listing shows each number once, and none that was given to nobody: numbers that no
+//! acknowledgement names belong to creates of unknown fate, and there can't be more of them than of those.
 //!
 //! Gaps are no violation: a create that was lost on the way takes its number with it.
 
@@ -13,8 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use crate::figures::count;
-use crate::history::{History, Op, OpKind, Outcome};
-use crate::register::explain::deed;
+use crate::history::{History, Op, OpKind, Outcome, describe};
 use crate::verdict::{CheckResult, Verdict};
 use crate::versions::{after_newest, counterexample};
 
@@ -79,8 +78,11 @@ fn judge<'a>(ops: &[&'a Op], counts: &mut Counts) -> Result<(), Broken<'a>> {
         for number in list {
             match given.get(number) {
                 Some(create) if create.call > read.ret => {
-                    let why =
-                        format!("{} with number {number}, but {} only afterwards", deed(read), deed(create));
+                    let why = format!(
+                        "{} with number {number}, but {} only afterwards",
+                        describe(read),
+                        describe(create)
+                    );
                     return Err(("a number is there before it was given", why, vec![read, *create]));
                 }
                 Some(_) => {}
@@ -95,7 +97,7 @@ fn judge<'a>(ops: &[&'a Op], counts: &mut Counts) -> Result<(), Broken<'a>> {
             let why = format!(
                 "{}: {} numbers were seen by then that were given to nobody (the newest is {}), but only {may_be} \
                  creates had an unknown fate",
-                deed(read),
+                describe(read),
                 strangers.len(),
                 strangers.last().copied().unwrap_or_default()
             );
@@ -124,7 +126,7 @@ fn given_once<'a>(ops: &[&'a Op]) -> Result<BTreeMap<i64, &'a Op>, Broken<'a>> {
     for &op in ops {
         let Some(number) = number(op) else { continue };
         if let Some(first) = given.insert(number, op) {
-            let why = format!("{} and {}: number {number} was given twice", deed(first), deed(op));
+            let why = format!("{} and {}: number {number} was given twice", describe(first), describe(op));
             return Err(("a number was given twice", why, vec![first, op]));
         }
     }
@@ -138,7 +140,8 @@ fn rising<'a>(ops: &[&'a Op]) -> Result<(), Broken<'a>> {
             continue;
         }
         let own = if op.process == newest.process { " by the same process" } else { "" };
-        let why = format!("{}, but {}, which began afterwards{own}, is behind it", deed(newest), deed(op));
+        let why =
+            format!("{}, but {}, which began afterwards{own}, is behind it", describe(newest), describe(op));
         return Err(("numbers went back in time", why, vec![newest, op]));
     }
     Ok(())
@@ -150,7 +153,7 @@ fn listed_once<'a>(read: &'a Op, list: &[i64]) -> Result<(), Broken<'a>> {
     match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
         None => Ok(()),
         Some(pair) => {
-            let why = format!("{} with number {} in it twice", deed(read), pair[0]);
+            let why = format!("{} with number {} in it twice", describe(read), pair[0]);
             Err(("two nodes have one number", why, vec![read]))
         }
     }

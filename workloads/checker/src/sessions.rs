@@ -1,9 +1,9 @@
 //! What every session is promised, whatever the system promises between sessions.
 //!
 //! Within one session time does not run backwards: the zxid in the header of a reply is never lower than in a
-//! reply that the session had before it asked, and a key never shows an older state than the session has seen or
-//! made (which includes reading one's own writes). A session survives its client's moves between members, so this
-//! is checked across members.
+//! reply that the session had before it asked, and a key never shows an older state than the session has seen
+//! or made (which includes reading one's own writes). A session survives its client's moves between members,
+//! so this is checked across members.
 //!
 //! Only operations of which one returned before the other was called are compared: those in flight together
 //! may answer in any order as far as this check knows.
@@ -13,9 +13,8 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::figures::count;
-use crate::history::{History, Op, Outcome};
+use crate::history::{History, Op, Outcome, describe};
 use crate::orders::Orders;
-use crate::register::explain::deed;
 use crate::verdict::{CheckResult, Verdict};
 use crate::versions::{after_newest, counterexample};
 
@@ -105,9 +104,9 @@ fn compare<'a>(
         if now < before || repeated {
             let why = format!(
                 "{} showed {what} {}, and afterwards, in the same session, {} showed {what} {}",
-                deed(earlier),
+                describe(earlier),
                 show(before),
-                deed(op),
+                describe(op),
                 show(now)
             );
             return Err((why, vec![earlier, op]));

@@ -1,22 +1,22 @@
 //! A set of unique elements: what was added is there for whoever looks afterwards.
 //!
-//! Each element is added once and never removed, so it has one moment at which it appears, somewhere between the
-//! call of its add and the earliest return of anybody who knows of it: the add itself when it was acknowledged, or a
-//! read that shows it. From then on every read that begins shows it too. That is linearizability element by
-//! element, and it is decided by counting: a read that began when `k` elements were known shows those `k`, or one of
-//! them is missing, and only then is it looked for. The work is linear in the elements that the reads returned.
+//! Each element is added once and never removed, so it has one moment at which it appears, somewhere between
+//! the call of its add and the earliest return of anybody who knows of it: the add itself when it was
+//! acknowledged, or a read that shows it. From then on every read that begins shows it too. That is
+//! linearizability element by element, and it is decided by counting: a read that began when `k` elements
+//! were known shows those `k`, or one of them is missing, and only then is it looked for. The work is linear
+//! in the elements that the reads returned.
 //!
-//! An element that no later read shows is *lost*; one that a later read shows again was missed by a *stale* read;
-//! one that was acknowledged and that no read began after is *never read*, which proves nothing. The idea is from
-//! Jepsen's `set-full`.
+//! An element that no later read shows is *lost*; one that a later read shows again was missed by a *stale*
+//! read; one that was acknowledged and that no read began after is *never read*, which proves nothing. The
+//! idea is from Jepsen's `set-full`.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::json;
 
 use crate::figures::count;
-use crate::history::{BAD_VERSION, History, NEVER, Op, OpKind, Outcome, Rank};
-use crate::register::explain::deed;
+use crate::history::{BAD_VERSION, History, NEVER, Op, OpKind, Outcome, Rank, describe};
 use crate::verdict::{CheckResult, Verdict};
 use crate::versions::counterexample;
 
@@ -134,13 +134,13 @@ fn added<'a>(ops: &[&'a Op]) -> Result<HashMap<i64, Element<'a>>, Broken<'a>> {
         let OpKind::Add { value } = op.kind else { continue };
         let known = if op.outcome == Outcome::Ok { op.ret } else { NEVER };
         if let Some(Element { add, .. }) = elements.insert(value, Element { add: op, known, witness: op }) {
-            let why = format!("{} and {}: an element has one add only", deed(add), deed(op));
+            let why = format!("{} and {}: an element has one add only", describe(add), describe(op));
             return Err(("an element was added twice", why, vec![add, op]));
         }
         if op.error.as_deref() == Some(NODE_EXISTS) {
             let why = format!(
                 "{}, which was sent once and has a name that nobody else uses, and was told that the name is taken",
-                deed(op)
+                describe(op)
             );
             return Err(("a unique add found itself done already", why, vec![op]));
         }
@@ -153,25 +153,26 @@ fn see<'a>(elements: &mut HashMap<i64, Element<'a>>, read: &'a Op, list: &[i64])
     let mut sorted = list.to_vec();
     sorted.sort_unstable();
     if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        let why = format!("{} with element {} in it twice", deed(read), pair[0]);
+        let why = format!("{} with element {} in it twice", describe(read), pair[0]);
         return Err(("an element is there twice", why, vec![read]));
     }
     for value in list {
         let Some(element) = elements.get_mut(value) else {
-            let why = format!("{}, and element {value} in it was never added", deed(read));
+            let why = format!("{}, and element {value} in it was never added", describe(read));
             return Err(("a read shows what was never added", why, vec![read]));
         };
         let add = element.add;
         if add.call > read.ret {
-            let why = format!("{} with element {value}, but {} only afterwards", deed(read), deed(add));
+            let why =
+                format!("{} with element {value}, but {} only afterwards", describe(read), describe(add));
             return Err(("a read shows what was not yet added", why, vec![read, add]));
         }
         if add.outcome == Outcome::Fail {
             let error = add.error.as_deref().unwrap_or(BAD_VERSION);
             let why = format!(
                 "{} with element {value}, but {} and was told that it did not happen ({error})",
-                deed(read),
-                deed(add)
+                describe(read),
+                describe(add)
             );
             return Err(("a read shows what was refused", why, vec![add, read]));
         }
@@ -198,16 +199,16 @@ fn missing<'a>(
         .filter(|(value, element)| element.known < read.call && !shown.contains(value))
         .max_by_key(|(_, element)| element.known);
     let Some((value, element)) = gone else {
-        return ("a read shows too little", deed(read), vec![read]);
+        return ("a read shows too little", describe(read), vec![read]);
     };
     let again = lists.iter().find(|(later, list)| later.ret > read.ret && list.contains(&value));
     let kind = if again.is_some() { "a read was stale" } else { "an element was lost" };
     let since = if std::ptr::eq(element.witness, element.add) {
-        deed(element.add)
+        describe(element.add)
     } else {
-        format!("{} with {value}", deed(element.witness))
+        format!("{} with {value}", describe(element.witness))
     };
-    let mut why = format!("{since}, but {}, which began afterwards, without {value}", deed(read));
+    let mut why = format!("{since}, but {}, which began afterwards, without {value}", describe(read));
     if let Some((later, _)) = again {
         why.push_str(&format!("; process {} read it again later", later.process));
     }
@@ -220,8 +221,8 @@ mod tests {
     use crate::history::load;
     use proptest::prelude::*;
 
-    /// One operation per line: `add VALUE OUTCOME CALL RETURN` or `read VALUES - CALL RETURN`, values joined by
-    /// commas, a return of `-` for never.
+    /// One operation per line: `add VALUE OUTCOME CALL RETURN` or `read VALUES - CALL RETURN`, values joined
+    /// by commas, a return of `-` for never.
     fn history(script: &str) -> History {
         let mut lines: Vec<(u64, u8, String)> = Vec::new();
         for (process, line) in script.lines().filter(|line| !line.trim().is_empty()).enumerate() {

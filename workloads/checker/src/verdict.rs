@@ -1,14 +1,14 @@
 //! Verdicts and what stands behind them.
 //!
-//! These types are what a check hands to whoever reports it: they serialize, and they carry enough to be shown
-//! to a person (a sentence, the operations to draw) and to a program (evidence as JSON).
+//! These types are what a check hands to whoever reports it: they serialize, and they carry enough to be
+//! shown to a person (a sentence, the operations to draw) and to a program (evidence as JSON).
 
 use serde::{Deserialize, Serialize};
 
-use crate::history::{Datum, Op, OpKind, Outcome};
+use crate::history::{Datum, Extent, Op, Outcome, call, value_of};
 
-/// The answer of a check. The order is the priority when several are merged: a violation always wins, and what
-/// could not be decided is never valid.
+/// The answer of a check. The order is the priority when several are merged: a violation always wins, and
+/// what could not be decided is never valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -41,6 +41,32 @@ impl Verdict {
             Self::Unknown => "unknown",
             Self::Invalid => "invalid",
         }
+    }
+}
+
+impl Extent {
+    /// What may be claimed from a verdict on this much: of a beginning never that all is well, of parts
+    /// nothing.
+    #[must_use]
+    pub fn limit(self, verdict: Verdict) -> Verdict {
+        match self {
+            Self::Whole => verdict,
+            Self::Beginning => verdict.merge(Verdict::Unknown),
+            Self::Parts => Verdict::Unknown,
+        }
+    }
+
+    /// A result as far as this much allows it: what parts show is no violation.
+    #[must_use]
+    pub fn allow(self, result: CheckResult) -> CheckResult {
+        if self != Self::Parts || result.verdict != Verdict::Invalid {
+            return result;
+        }
+        let summary = format!(
+            "not decided, because lines are missing or changed; what is left says: {}",
+            result.summary
+        );
+        CheckResult { verdict: Verdict::Unknown, summary, counterexample: None, ..result }
     }
 }
 
@@ -115,8 +141,8 @@ impl CheckResult {
 pub struct Judged {
     /// The result.
     pub result: CheckResult,
-    /// With a valid verdict, for each part of the object (a key) an order that explains every answer. Empty when it was
-    /// not asked for or is not to be had.
+    /// With a valid verdict, for each part of the object (a key) an order that explains every answer. Empty
+    /// when it was not asked for or is not to be had.
     pub witness: Vec<PartOrder>,
 }
 
@@ -126,7 +152,8 @@ pub struct PartOrder {
     /// The part; none when the object is one whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<u64>,
-    /// Indices of the invocations' records. An operation whose fate is unknown and that is not here never happened.
+    /// Indices of the invocations' records. An operation whose fate is unknown and that is not here never
+    /// happened.
     pub order: Vec<u64>,
 }
 
@@ -139,8 +166,36 @@ pub struct Counterexample {
     pub ops: Vec<OpView>,
     /// How many operations the judged history (of that key) had.
     pub of_ops: u64,
-    /// Whether the operations above, alone, were judged again by the plain search and found to be a violation.
+    /// Whether the operations above, alone, were judged again by the plain search and found to be a
+    /// violation.
     pub rechecked: bool,
+}
+
+/// More operations than this are not drawn: the part could not be made small within the budget.
+pub(crate) const MAX_DRAWN: usize = 60;
+
+impl Counterexample {
+    /// The counterexample of `count` operations among `of_ops`. If they are too many, those nearest to the
+    /// culprit are drawn, and the sentence says so.
+    pub(crate) fn drawn(
+        mut sentence: String,
+        count: usize,
+        culprit: Option<usize>,
+        view: impl Fn(usize, bool) -> OpView,
+        of_ops: usize,
+        rechecked: bool,
+    ) -> Self {
+        let mut drawn: Vec<usize> = (0..count).collect();
+        if count > MAX_DRAWN {
+            let centre = culprit.unwrap_or(0);
+            drawn.sort_by_key(|&at| at.abs_diff(centre));
+            drawn.truncate(MAX_DRAWN);
+            drawn.sort_unstable();
+            sentence.push_str(&format!(" (the {MAX_DRAWN} nearest of {count} operations are shown)"));
+        }
+        let ops = drawn.into_iter().map(|at| view(at, Some(at) == culprit)).collect();
+        Self { sentence, ops, of_ops: u64::try_from(of_ops).unwrap_or(u64::MAX), rechecked }
+    }
 }
 
 /// One operation as it is drawn.
@@ -203,66 +258,6 @@ impl OpView {
             impossible,
         }
     }
-}
-
-fn value_of(op: &Op) -> Datum {
-    let int = Datum::Int;
-    let pair = |first: Datum, second: i64| Datum::List(vec![first, Datum::Int(second)]);
-    match op.kind {
-        OpKind::Read { value } => match &op.list {
-            Some(list) => Datum::List(list.iter().copied().map(int).collect()),
-            None => value.map_or(Datum::Nil, int),
-        },
-        OpKind::Write { value } | OpKind::Add { value } | OpKind::Append { value } => int(value),
-        OpKind::Cas { from, to } => pair(from.map_or(Datum::Nil, int), to),
-        OpKind::Create { name, number: Some(number) } => pair(int(name), number),
-        OpKind::Create { name, number: None } | OpKind::Delete { name } => int(name),
-        OpKind::Exists { name, present } if op.outcome == Outcome::Ok => pair(int(name), i64::from(present)),
-        OpKind::Exists { name, .. } => int(name),
-        OpKind::Open { timeout_ms } => timeout_ms.map_or(Datum::Nil, int),
-        OpKind::Make | OpKind::Close | OpKind::Abandon => Datum::Nil,
-    }
-}
-
-/// What was asked, and for a read what was answered.
-fn call(op: &Op) -> String {
-    let key = op.key;
-    let nothing = |value: Option<i64>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
-    match op.kind {
-        OpKind::Read { .. } if op.outcome != Outcome::Ok => format!("read k{key}"),
-        OpKind::Read { value } => match &op.list {
-            Some(list) => format!("read k{key} → {}", elements(list)),
-            None => format!("read k{key} → {}", nothing(value)),
-        },
-        OpKind::Cas { from, to } => format!("cas k{key} {} → {to}", nothing(from)),
-        OpKind::Create { name, number: Some(number) } => format!("create k{key} {name} → number {number}"),
-        OpKind::Exists { name, present } if op.outcome == Outcome::Ok => {
-            format!("exists k{key} {name} → {}", if present { "yes" } else { "no" })
-        }
-        OpKind::Open { timeout_ms: Some(timeout_ms) } => format!("open a session of {timeout_ms} ms"),
-        OpKind::Open { timeout_ms: None } => "open a session".to_owned(),
-        OpKind::Close => "close the session".to_owned(),
-        OpKind::Abandon => "leave the session".to_owned(),
-        OpKind::Write { value } | OpKind::Add { value } | OpKind::Append { value } => {
-            format!("{} k{key} = {value}", op.kind.function())
-        }
-        OpKind::Create { name, number: None } | OpKind::Delete { name } | OpKind::Exists { name, .. } => {
-            format!("{} k{key} = {name}", op.kind.function())
-        }
-        OpKind::Make => format!("create k{key}"),
-    }
-}
-
-/// Elements of a list that are written out; of a longer one the end is, where lists differ.
-const MOST_ELEMENTS: usize = 6;
-
-fn elements(list: &[i64]) -> String {
-    let left_out = list.len().saturating_sub(MOST_ELEMENTS);
-    let shown: Vec<String> = list[left_out..].iter().map(i64::to_string).collect();
-    if left_out == 0 {
-        return format!("[{}]", shown.join(" "));
-    }
-    format!("{} elements […{}]", list.len(), shown.join(" "))
 }
 
 #[cfg(test)]

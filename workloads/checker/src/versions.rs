@@ -1,19 +1,18 @@
 //! The versions that the system reported, taken at their word.
 //!
-//! Linearizability is judged from values alone, so that a system can't talk itself out of a violation. This check
-//! is the other way round: every change of an object gives it the next version, a version belongs to one
-//! value and one place in the order of changes, and what a reply showed to somebody must be there for whoever asks
-//! afterwards. A violation is always two operations, or one compare-and-set that did not produce the version after the
-//! one it asked for.
+//! Linearizability is judged from values alone, so that a system can't talk itself out of a violation. This
+//! check is the other way round: every change of an object gives it the next version, a version belongs to
+//! one value and one place in the order of changes, and what a reply showed to somebody must be there for
+//! whoever asks afterwards. A violation is always two operations, or one compare-and-set that did not produce
+//! the version after the one it asked for.
 
 use std::collections::BTreeMap;
 
 use serde_json::json;
 
 use crate::figures::count;
-use crate::history::{History, NEVER, Op, OpKind, Outcome, Rank};
+use crate::history::{History, NEVER, Op, OpKind, Outcome, Rank, describe};
 use crate::orders::Orders;
-use crate::register::explain::deed;
 use crate::verdict::{CheckResult, Counterexample, OpView, Verdict};
 
 /// The name of the check.
@@ -61,7 +60,7 @@ fn cas_steps<'a>(ops: &[&'a Op]) -> Broken<'a> {
     };
     let op = ops.iter().find(wrong)?;
     let (expect, version) = (op.expect?, op.version?);
-    Some((format!("{}: it asked for version {expect} and got version {version}", deed(op)), vec![op]))
+    Some((format!("{}: it asked for version {expect} and got version {version}", describe(op)), vec![op]))
 }
 
 /// One version is one value, one mzxid and at most one change.
@@ -73,13 +72,16 @@ fn identity<'a>(ops: &[&'a Op], orders: &Orders) -> Broken<'a> {
         if op.kind.is_change()
             && let Some(first) = changed.insert(version, op)
         {
-            let why =
-                format!("{} and {} were both told that they made version {version}", deed(first), deed(op));
+            let why = format!(
+                "{} and {} were both told that they made version {version}",
+                describe(first),
+                describe(op)
+            );
             return Some((why, vec![first, op]));
         }
         let first = *seen.entry(version).or_insert(op);
         if shown(first) != shown(op) {
-            let why = format!("{} and {}, both at version {version}", deed(first), deed(op));
+            let why = format!("{} and {}, both at version {version}", describe(first), describe(op));
             return Some((why, vec![first, op]));
         }
         if let (Some(one), Some(other)) = (first.mzxid, op.mzxid)
@@ -87,8 +89,8 @@ fn identity<'a>(ops: &[&'a Op], orders: &Orders) -> Broken<'a> {
         {
             let why = format!(
                 "{} and {} show version {version} with two {}s, {} and {}",
-                deed(first),
-                deed(op),
+                describe(first),
+                describe(op),
                 orders.changed,
                 orders.place(one),
                 orders.place(other)
@@ -115,8 +117,8 @@ fn real_time<'a>(ops: &[&'a Op]) -> Broken<'a> {
         if now < before || (now == before && op.kind.is_change()) {
             let why = format!(
                 "{} showed version {before}, and afterwards {} showed version {now}",
-                deed(newest),
-                deed(op)
+                describe(newest),
+                describe(op)
             );
             return Some((why, vec![newest, op]));
         }
@@ -145,8 +147,8 @@ pub fn after_newest<'a>(ops: &[&'a Op], measure: impl Fn(&Op) -> Option<i64>) ->
     pairs
 }
 
-/// A counterexample of whole operations, the last of which is the impossible one. These need no second judgement:
-/// the sentence can be checked by reading it.
+/// A counterexample of whole operations, the last of which is the impossible one. These need no second
+/// judgement: the sentence can be checked by reading it.
 #[must_use]
 pub fn counterexample(sentence: String, culprits: &[&Op], of_ops: usize) -> Counterexample {
     let last = culprits.len().saturating_sub(1);

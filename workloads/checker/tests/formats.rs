@@ -1,4 +1,5 @@
-//! Histories from elsewhere: what is read of them, what is refused and by which words, and that nothing panics.
+//! Histories from elsewhere: what is read of them, what is refused and by which words, and that nothing
+//! panics.
 
 use std::io::{BufReader, Write as _};
 use std::path::Path;

@@ -1,12 +1,13 @@
 //! Histories whose verdict is known, read in every format and judged by every member of the portfolios.
 //!
-//! Those in `tests/histories` are this project's own and always judged; their names begin with the verdict. Those of
-//! Porcupine and Knossos are judged when they are there: in the folder that `CHECKER_HISTORIES` names, else in
-//! `../shared/histories` beside the workspace, with a table `verdicts.tsv` of file, model and verdict. Registers are judged
-//! twice: by the algorithms that know them, and as any other object by the searches that take every model.
+//! Those in `tests/histories` are this project's own and always judged; their names begin with the verdict.
+//! Those of Porcupine and Knossos are judged when they are there: in the folder that `CHECKER_HISTORIES`
+//! names, else in `../shared/histories` beside the workspace, with a table `verdicts.tsv` of file, model and
+//! verdict. Registers are judged twice: by the algorithms that know them, and as any other object by the
+//! searches that take every model.
 //!
-//! A member may give up, which is printed; a member that disagrees is wrong. With `CHECKER_TABLE` set, each file's line
-//! is printed.
+//! A member may give up, which is printed; a member that disagrees is wrong. With `CHECKER_TABLE` set, each
+//! file's line is printed.
 
 use std::collections::BTreeMap;
 use std::fmt::Arguments;
@@ -20,7 +21,7 @@ use checker::model::kv::Kv;
 use checker::model::mutex::Mutex;
 use checker::model::register::Register;
 use checker::model::{Call, Model, pair};
-use checker::register::zones::{self, Zones};
+use checker::register::blocks::{self, Tested};
 use checker::register::{Found, Problem, dfs, frontier, order, witness};
 use checker::verdict::Verdict;
 use checker::{Budget, linearizable, search};
@@ -30,11 +31,12 @@ const STEPS: u64 = 2_000_000;
 const PLAIN_STEPS: u64 = 300_000;
 const MEMORY_BYTES: usize = 256 << 20;
 
-/// Who judged, and what it said: whether the history is linearizable, or nothing. Members that do not claim a history
-/// are absent.
+/// Who judged, and what it said: whether the history is linearizable, or nothing. Members that do not claim a
+/// history are absent.
 type Said = Vec<(&'static str, Option<bool>)>;
 
-/// Says it past the test's captured output: how many histories were judged is worth knowing of a green run too.
+/// Says it past the test's captured output: how many histories were judged is worth knowing of a green run
+/// too.
 fn say(what: Arguments<'_>) {
     // Nobody is there to hear that nobody listens.
     let _ = writeln!(std::io::stderr(), "{what}");
@@ -61,10 +63,10 @@ fn read(path: &Path) -> Loaded {
 /// The members that know registers, on one of them.
 fn of_register(problem: &Problem) -> Said {
     let mut said = Vec::new();
-    match zones::test(problem) {
-        Zones::Refuted(_) => said.push(("zones", Some(false))),
-        Zones::Order(order) if order::verify(problem, &order).is_ok() => said.push(("zones", Some(true))),
-        Zones::Order(_) | Zones::Ambiguous => {}
+    match blocks::test(problem) {
+        Tested::Refuted(_) => said.push(("blocks", Some(false))),
+        Tested::Order(order) if order::verify(problem, &order).is_ok() => said.push(("blocks", Some(true))),
+        Tested::Order(_) | Tested::Ambiguous => {}
     }
     if witness::by_version(problem).is_some_and(|order| order::verify(problem, &order).is_ok()) {
         said.push(("witness", Some(true)));

@@ -1,5 +1,5 @@
-//! Histories of many operations on locks, queues, sets and maps, made by a simulated object: how the general searches
-//! fare. `CHECKER_LARGE_OPS` asks for more operations than the usual number; the times are printed.
+//! Histories of many operations on locks, queues, sets and maps, made by a simulated object: how the general
+//! searches fare. `CHECKER_LARGE_OPS` asks for more operations than the usual number; the times are printed.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
@@ -24,8 +24,8 @@ fn ops() -> usize {
 /// What was asked: the name, the key, the argument.
 type Asked = (&'static str, Datum, Datum);
 
-/// A history of `ops()` operations by ten processes. `ask` draws a question, `answer` lets it take effect; none means
-/// that the process has to wait.
+/// A history of `ops()` operations by ten processes. `ask` draws a question, `answer` lets it take effect;
+/// none means that the process has to wait.
 fn history(
     mut ask: impl FnMut(&mut Chance, i64) -> Asked,
     mut answer: impl FnMut(&Asked) -> Option<Datum>,
@@ -179,7 +179,8 @@ fn a_lock_is_judged_and_a_second_holder_is_told_by_a_few_operations() {
     assert_eq!(judge("mutex", &Mutex, &records).0, Verdict::Valid);
     let mut broken = records.clone();
     let middle = broken.len() / 2;
-    // As many acquisitions more as there are processes: not all can be explained by releases that are pending.
+    // As many acquisitions more as there are processes: not all can be explained by releases that are
+    // pending.
     let more = (0..40).flat_map(|n| [(n, EventKind::Invoke), (n, EventKind::Ok)]);
     let more = more.map(|(n, kind)| Record::new(1_000_000 + n, kind, "acquire", Datum::Nil, Datum::Nil));
     broken.splice(middle..middle, more);

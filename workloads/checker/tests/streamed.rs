@@ -1,4 +1,5 @@
-//! Histories checked while they are read: the same verdicts as from the whole, in bounded memory, and explained.
+//! Histories checked while they are read: the same verdicts as from the whole, in bounded memory, and
+//! explained.
 
 #[path = "../examples/generate/simulation.rs"]
 mod simulation;
@@ -158,6 +159,6 @@ fn what_a_run_reports_does_not_wait_for_more_lines() {
     assert_eq!(checker.advance(40), []);
     let alarms = checker.advance(41);
     assert_eq!(alarms.len(), 1);
-    assert_eq!(alarms[0].contradiction.records(), [0, 2]);
+    assert_eq!(alarms[0].contradiction.operations(), [0, 2]);
     assert!(matches!(checker.finish()[0].answer, Answer::Violation(_)));
 }

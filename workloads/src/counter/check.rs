@@ -24,8 +24,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use checker::figures::count;
-use checker::history::{History, Op, OpKind, Outcome};
-use checker::register::explain::deed;
+use checker::history::{History, Op, OpKind, Outcome, describe};
 use checker::set::Reads;
 use checker::verdict::{CheckResult, Verdict};
 use checker::versions::{after_newest, counterexample};
@@ -160,7 +159,7 @@ fn makers<'a>(ops: &[&'a Op]) -> Result<HashMap<i64, &'a Op>, Finding<'a>> {
             continue;
         }
         if other.outcome != Outcome::Fail {
-            let why = format!("{} and {}, so {value} does not say what it contains", deed(other), deed(op));
+            let why = format!("{} and {}, so {value} does not say what it contains", describe(other), describe(op));
             return Err(Finding::Unclear(why));
         }
         makers.insert(value, op);
@@ -175,7 +174,7 @@ fn one_upon_the_other<'a>(ops: &[&'a Op]) -> Result<(), Finding<'a>> {
         if let Some(from) = built_on(op)
             && let Some(first) = upon.insert(from, op)
         {
-            let (one, other) = (deed(first), deed(op));
+            let (one, other) = (describe(first), describe(op));
             let why = format!("{one} and {other}: both are made from {from}, and neither contains the other");
             return Err(Finding::Broken("two increments were made from one value", why, vec![first, op]));
         }
@@ -213,7 +212,7 @@ fn way_up<'a>(ops: &[&'a Op], makers: &HashMap<i64, &'a Op>) -> Result<HashMap<i
         way.insert(value, maker);
         match (built_on(maker), below.peek().copied()) {
             (Some(from), _) if from >= value => {
-                return Err(Finding::Unclear(format!("{}, which is no increment", deed(maker))));
+                return Err(Finding::Unclear(format!("{}, which is no increment", describe(maker))));
             }
             (Some(from), Some((certain, smaller))) if from == certain => {
                 (value, witness) = (certain, smaller);
@@ -239,7 +238,7 @@ fn down_to<'a>(witness: &'a Op, between: &[&'a Op]) -> Vec<&'a Op> {
 
 /// What a witness showed, behind the increments of unknown fate that this rests on.
 fn shown_by(witness: &Op, between: &[&Op]) -> String {
-    down_to(witness, between).into_iter().map(deed).collect::<Vec<_>>().join(" and ")
+    down_to(witness, between).into_iter().map(describe).collect::<Vec<_>>().join(" and ")
 }
 
 fn nobody_makes<'a>(value: i64, witness: &'a Op, between: &[&'a Op]) -> Finding<'a> {
@@ -249,10 +248,10 @@ fn nobody_makes<'a>(value: i64, witness: &'a Op, between: &[&'a Op]) -> Finding<
 }
 
 fn refused<'a>(value: i64, maker: &'a Op, witness: &'a Op, between: &[&'a Op]) -> Finding<'a> {
-    // A deed that failed says so itself.
+    // An operation that failed says so itself.
     let error = maker.error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
     let why =
-        format!("{}, but {}{error}, and nobody else makes {value}", shown_by(witness, between), deed(maker));
+        format!("{}, but {}{error}, and nobody else makes {value}", shown_by(witness, between), describe(maker));
     let mut culprits = vec![maker];
     culprits.extend(down_to(witness, between));
     Finding::Broken("an increment that was refused was made", why, culprits)
@@ -272,7 +271,7 @@ fn stepped_over<'a>(
         None => "it began anew above what was there",
     };
     let mut culprits = vec![smaller, bridge];
-    let mut why = format!("{}, but {}, which leaves {value} out", deed(smaller), deed(bridge));
+    let mut why = format!("{}, but {}, which leaves {value} out", describe(smaller), describe(bridge));
     if bridge.outcome != Outcome::Ok {
         why.push_str(&format!("; that happened, for {}", shown_by(witness, between)));
         culprits.extend(down_to(witness, between));
@@ -294,11 +293,11 @@ fn real_time<'a>(
             continue;
         }
         let (what, why) = if is_read {
-            let why = format!("{}, but {}, which began afterwards", deed(newest), deed(op));
+            let why = format!("{}, but {}, which began afterwards", describe(newest), describe(op));
             ("a read went back", why)
         } else {
             let contains = if now < before { format!(", which contains {now}") } else { String::new() };
-            let why = format!("{}{contains}, but {}, which began afterwards", deed(newest), deed(op));
+            let why = format!("{}{contains}, but {}, which began afterwards", describe(newest), describe(op));
             ("a value was there before it was asked for", why)
         };
         return Err(Finding::Broken(what, why, vec![newest, op]));
@@ -346,11 +345,11 @@ mod tests {
             let (kind, error) = match end {
                 Done => (EventKind::Ok, None),
                 Open => (EventKind::Info, None),
-                Refused => (EventKind::Fail, Some(BAD_VERSION.to_owned())),
-                NotSent => (EventKind::Fail, Some("not-sent".to_owned())),
+                Refused => (EventKind::Fail, Some(BAD_VERSION)),
+                NotSent => (EventKind::Fail, Some("not-sent")),
             };
             let mut event = Event::new(process, kind, f, 3, told, ret);
-            event.error = error;
+            event.error = error.map(Into::into);
             events.push(event);
         }
         events.sort_by_key(|event| event.time);

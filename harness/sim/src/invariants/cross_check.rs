@@ -194,7 +194,7 @@ mod tests {
             write(11, 2, 5),
             op(Function::Write, Value::One(10), EventKind::Fail, |_| {}),
             op(Function::Cas, Value::Pair(Some(10), 20), EventKind::Fail, |line| {
-                (line.zxid, line.error) = (Some(4), Some(BAD_VERSION.to_owned()));
+                (line.zxid, line.error) = (Some(4), Some(BAD_VERSION.into()));
             })
             .expecting(0),
         ] {

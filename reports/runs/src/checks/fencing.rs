@@ -11,8 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use checker::history::{History, Op, Outcome};
-use checker::register::explain::deed;
+use checker::history::{History, Op, Outcome, describe};
 use checker::verdict::{CheckResult, Verdict};
 use checker::versions::counterexample;
 use serde_json::json;
@@ -84,7 +83,7 @@ fn check(history: &History, bits: u32, epochs: &BTreeMap<RunNs, u32>) -> Option<
     };
     let sentence = format!(
         "{} has its place in epoch {epoch}, but epoch {stood} stood at {} s, before that was asked for",
-        deed(op),
+        describe(op),
         moment(since)
     );
     let mut evidence = evidence;

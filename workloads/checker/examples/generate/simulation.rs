@@ -1,11 +1,12 @@
 //! A simulated register (or several) with clients that wait for their answers: histories of any length.
 //!
-//! Linearizable by construction: every operation takes effect at one instant between its call and its return (an
-//! operation whose fate stays unknown: at any later instant, or never), and is answered by what the register held
-//! then. A line is made when its moment comes, so that a history of any length needs no memory but what is open.
+//! Linearizable by construction: every operation takes effect at one instant between its call and its return
+//! (an operation whose fate stays unknown: at any later instant, or never), and is answered by what the
+//! register held then. A line is made when its moment comes, so that a history of any length needs no memory
+//! but what is open.
 //!
-//! No clock and no chance but the seed's: the same options give the same bytes everywhere. Shared by the example
-//! `generate`, by tests and by benchmarks, which include this file.
+//! No clock and no chance but the seed's: the same options give the same bytes everywhere. Shared by the
+//! example `generate`, by tests and by benchmarks, which include this file.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -269,8 +270,8 @@ impl Simulation {
     fn give_up(&mut self, client: usize, place: usize, now: u64) -> Event {
         let operation = self.running[place];
         self.clients[client].0 += self.options.conc;
-        // An effect may still be due, and what comes after it must not find another operation in its place; a place
-        // that was given up is therefore never used again.
+        // An effect may still be due, and what comes after it must not find another operation in its place; a
+        // place that was given up is therefore never used again.
         self.pause(client, now);
         self.line(&operation, EventKind::Info, now)
     }

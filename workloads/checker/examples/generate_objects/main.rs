@@ -1,4 +1,5 @@
-//! Writes a history of an object as lines of JSON: `generate_objects MODEL OPERATIONS CLIENTS SEED FILE [falsified]`.
+//! Writes a history of an object as lines of JSON:
+//! `generate_objects MODEL OPERATIONS CLIENTS SEED FILE [falsified]`.
 //!
 //! `set-reads` is a set that is also read as a whole. For measuring, beside other checkers.
 

@@ -1,5 +1,5 @@
-//! Histories of objects of all kinds, linearizable by construction: clients ask one operation at a time of one object that
-//! carries them out one by one, each at some moment between its call and its return.
+//! Histories of objects of all kinds, linearizable by construction: clients ask one operation at a time of
+//! one object that carries them out one by one, each at some moment between its call and its return.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -55,7 +55,8 @@ struct Held {
 }
 
 impl Held {
-    /// Somebody begins to ask about an element, or ends. Says whether nobody else has asked about it meanwhile.
+    /// Somebody begins to ask about an element, or ends. Says whether nobody else has asked about it
+    /// meanwhile.
     fn asks(&mut self, element: &Datum, begins: bool) -> bool {
         let element = match element {
             Datum::List(pair) => pair.first().and_then(Datum::as_int),

@@ -1,11 +1,11 @@
 //! Confirms that orders prove a verdict, without knowing how they were found.
 //!
-//! The history is read again, each part gets its order, and [`crate::confirm`] does the rest. Searches, witnesses and
-//! pruning are not used; whoever trusts these lines and those need not trust the others.
+//! The history is read again, each part gets its order, and [`crate::confirm`] does the rest. Searches,
+//! witnesses and pruning are not used; whoever trusts these lines and those need not trust the others.
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::confirm::{Span, Unfit, confirm, places};
+use crate::confirm::{RealTime, Span, Unfit, confirm, places};
 use crate::history::LoadError;
 use crate::model::{Call, Model};
 use crate::verdict::PartOrder;
@@ -39,19 +39,9 @@ pub enum Unconfirmed {
     Answer(u64),
 }
 
-/// Which real time an order has to keep, beside the order of each group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeps {
-    /// All of it: the order is a linearization.
-    RealTime,
-    /// That among updates.
-    RealTimeOfUpdates,
-    /// None.
-    Groups,
-}
-
-/// Confirms that these orders explain the history, and says how many operations they hold. `group` is in whose order an
-/// operation stands: its process, or its session. An order without a part is of the whole, all parts together.
+/// Confirms that these orders explain the history, and says how many operations they hold. `group` is in
+/// whose order an operation stands: its process, or its session. An order without a part is of the whole, all
+/// parts together.
 ///
 /// # Errors
 /// [`Unconfirmed`] names the first thing that does not fit.
@@ -60,14 +50,14 @@ pub fn confirm_orders<M: Model>(
     calls: &[Call<M::Op>],
     group: impl Fn(&Call<M::Op>) -> u64,
     witness: &[PartOrder],
-    keeps: Keeps,
+    real_time: RealTime,
 ) -> Result<usize, Unconfirmed> {
     // Only linearizability is local: no other condition of the whole follows from orders of its parts.
     if let [PartOrder { part: None, order }] = witness {
         let all: Vec<&Call<M::Op>> = calls.iter().collect();
-        return one_order(model, &all, &group, order, keeps);
+        return one_order(model, &all, &group, order, real_time);
     }
-    if keeps != Keeps::RealTime {
+    if real_time != RealTime::All {
         return Err(Unconfirmed::Part(part_name(None)));
     }
     let mut parts: BTreeMap<Option<u64>, Vec<&Call<M::Op>>> = BTreeMap::new();
@@ -83,7 +73,7 @@ pub fn confirm_orders<M: Model>(
     let mut confirmed = 0;
     for (part, calls) in parts {
         let order = orders.remove(&part).ok_or_else(|| Unconfirmed::Part(part_name(part)))?;
-        confirmed += one_order(model, &calls, &group, order, keeps)?;
+        confirmed += one_order(model, &calls, &group, order, real_time)?;
     }
     match orders.into_iter().find(|(_, order)| !order.is_empty()) {
         Some((_, order)) => Err(Unconfirmed::Twice(order[0])),
@@ -96,16 +86,12 @@ fn one_order<M: Model>(
     calls: &[&Call<M::Op>],
     group: &impl Fn(&Call<M::Op>) -> u64,
     order: &[u64],
-    keeps: Keeps,
+    real_time: RealTime,
 ) -> Result<usize, Unconfirmed> {
     let places = places(calls.iter().map(|call| call.index), order).map_err(Unconfirmed::Twice)?;
     let span = |at: usize| {
         let call = calls[at];
-        let bound = match keeps {
-            Keeps::RealTime => true,
-            Keeps::RealTimeOfUpdates => model.changes(&call.op),
-            Keeps::Groups => false,
-        };
+        let bound = real_time.binds(model.changes(&call.op));
         Span { call: call.call, ret: call.ret, group: Some(group(call)), bound }
     };
     let mut states: HashMap<Option<u64>, M::State> = HashMap::new();
@@ -198,18 +184,22 @@ mod tests {
         ]
     }
 
-    fn confirmed(calls: &[Call<Op>], witness: &[PartOrder], keeps: Keeps) -> Result<usize, Unconfirmed> {
-        confirm_orders(&Registers, calls, |call| call.process, witness, keeps)
+    fn confirmed(
+        calls: &[Call<Op>],
+        witness: &[PartOrder],
+        real_time: RealTime,
+    ) -> Result<usize, Unconfirmed> {
+        confirm_orders(&Registers, calls, |call| call.process, witness, real_time)
     }
 
     fn refusal(first: &[u64], second: &[u64]) -> String {
-        confirmed(&calls(), &orders(first, second), Keeps::RealTime).expect_err("no proof").to_string()
+        confirmed(&calls(), &orders(first, second), RealTime::All).expect_err("no proof").to_string()
     }
 
     #[test]
     fn an_order_is_confirmed_with_and_without_what_was_never_answered() {
         for second in [&[][..], &[6]] {
-            let operations = confirmed(&calls(), &orders(&[1, 0, 4], second), Keeps::RealTime);
+            let operations = confirmed(&calls(), &orders(&[1, 0, 4], second), RealTime::All);
             assert_eq!(operations.expect("a proof"), 3 + second.len());
         }
     }
@@ -221,7 +211,7 @@ mod tests {
         assert!(refusal(&[1, 0, 4, 4], &[]).contains("record 4 is no operation of its part"));
         assert!(refusal(&[1, 0, 6, 4], &[]).contains("record 6 is no operation of its part"));
         assert!(refusal(&[4, 1, 0], &[]).contains("record 4 would have another answer"));
-        let none = confirmed(&calls(), &orders(&[1, 0, 4], &[])[..1], Keeps::RealTime);
+        let none = confirmed(&calls(), &orders(&[1, 0, 4], &[])[..1], RealTime::All);
         assert!(none.expect_err("no proof").to_string().contains("part 2 has no order"));
     }
 
@@ -238,16 +228,16 @@ mod tests {
     #[test]
     fn each_condition_keeps_what_it_says_and_no_more() {
         let whole = |order: &[u64]| [PartOrder { part: None, order: order.to_vec() }];
-        let refusal = |order: &[u64], keeps| match confirmed(&stale(), &whole(order), keeps) {
+        let refusal = |order: &[u64], real_time| match confirmed(&stale(), &whole(order), real_time) {
             Ok(_) => String::new(),
             Err(why) => why.to_string(),
         };
-        assert!(refusal(&[2, 0, 4], Keeps::RealTime).contains("record 0 had returned before"));
-        assert_eq!(refusal(&[2, 0, 4], Keeps::RealTimeOfUpdates), "");
-        assert!(refusal(&[2, 4, 0], Keeps::RealTimeOfUpdates).contains("record 0 had returned before"));
-        assert_eq!(refusal(&[2, 4, 0], Keeps::Groups), "");
+        assert!(refusal(&[2, 0, 4], RealTime::All).contains("record 0 had returned before"));
+        assert_eq!(refusal(&[2, 0, 4], RealTime::Updates), "");
+        assert!(refusal(&[2, 4, 0], RealTime::Updates).contains("record 0 had returned before"));
+        assert_eq!(refusal(&[2, 4, 0], RealTime::None), "");
         assert!(
-            refusal(&[4, 2, 0], Keeps::Groups).contains("record 2 stands after one that its own process")
+            refusal(&[4, 2, 0], RealTime::None).contains("record 2 stands after one that its own process")
         );
     }
 }

@@ -5,8 +5,9 @@ use std::num::NonZeroUsize;
 use serde_json::json;
 
 use super::keyed::Registers;
-use super::{Condition, Keeps, ModelName, Unconfirmed, confirm_orders};
+use super::{Condition, ModelName, Unconfirmed, confirm_orders};
 use crate::budget::Budget;
+use crate::confirm::RealTime;
 use crate::history::{History, LoadError, Pairing, Record, event_of};
 use crate::model::counter::Counter;
 use crate::model::kv::Kv;
@@ -51,7 +52,8 @@ pub enum Refusal {
     History(#[from] LoadError),
 }
 
-/// The records of a history, behind one type, so that models and searches are compiled here and not by every caller.
+/// The records of a history, behind one type, so that models and searches are compiled here and not by every
+/// caller.
 pub type Records<'r> = &'r mut dyn Iterator<Item = Result<Record, LoadError>>;
 
 /// Judges the records of a history.
@@ -92,27 +94,27 @@ pub fn confirm(
     condition: Condition,
     witness: &[PartOrder],
 ) -> Result<usize, Unconfirmed> {
-    let keeps = match condition {
-        Condition::Linearizable => Keeps::RealTime,
-        Condition::OrderedSequential => Keeps::RealTimeOfUpdates,
-        Condition::Sequential => Keeps::Groups,
+    let real_time = match condition {
+        Condition::Linearizable => RealTime::All,
+        Condition::OrderedSequential => RealTime::Updates,
+        Condition::Sequential => RealTime::None,
         Condition::Session | Condition::Transactions(_) => return Err(Unconfirmed::Condition),
     };
     match model {
         ModelName::CasRegister | ModelName::Register => {
-            confirm_object(&Registers::default(), &mut only(model, records), witness, keeps)
+            confirm_object(&Registers::default(), &mut only(model, records), witness, real_time)
         }
-        ModelName::Kv => confirm_object(&Kv::default(), records, witness, keeps),
-        ModelName::Mutex => confirm_object(&Mutex, records, witness, keeps),
-        ModelName::Set => confirm_object(&Set::default(), records, witness, keeps),
-        ModelName::Queue => confirm_object(&Queue::default(), records, witness, keeps),
-        ModelName::Counter => confirm_object(&Counter, records, witness, keeps),
-        ModelName::MultiRegister => confirm_several_registers(records, witness, keeps),
+        ModelName::Kv => confirm_object(&Kv::default(), records, witness, real_time),
+        ModelName::Mutex => confirm_object(&Mutex, records, witness, real_time),
+        ModelName::Set => confirm_object(&Set::default(), records, witness, real_time),
+        ModelName::Queue => confirm_object(&Queue::default(), records, witness, real_time),
+        ModelName::Counter => confirm_object(&Counter, records, witness, real_time),
+        ModelName::MultiRegister => confirm_several_registers(records, witness, real_time),
         ModelName::Znode => {
             let tree = Tree::default();
             let calls = pair(&tree, records)?;
             let tree = tree.parted(&calls);
-            confirm_orders(&tree, &calls, session, witness, keeps)
+            confirm_orders(&tree, &calls, session, witness, real_time)
         }
         ModelName::ListAppend => Err(Unconfirmed::Condition),
     }
@@ -122,10 +124,10 @@ fn confirm_object<M: Model>(
     model: &M,
     records: Records<'_>,
     witness: &[PartOrder],
-    keeps: Keeps,
+    real_time: RealTime,
 ) -> Result<usize, Unconfirmed> {
     let calls = pair(model, records)?;
-    confirm_orders(model, &calls, |call| call.process, witness, keeps)
+    confirm_orders(model, &calls, |call| call.process, witness, real_time)
 }
 
 /// The condition as the module of orders names it; none for linearizability, which is searched for by others.
@@ -204,7 +206,7 @@ fn of_several_registers(records: Records<'_>, question: &Question) -> Result<Jud
 fn confirm_several_registers(
     records: Records<'_>,
     witness: &[PartOrder],
-    keeps: Keeps,
+    real_time: RealTime,
 ) -> Result<usize, Unconfirmed> {
     let model = MultiRegister::default();
     let calls = pair(&model, records)?;
@@ -212,7 +214,7 @@ fn confirm_several_registers(
     let mut confirmed = Err(Unconfirmed::Condition);
     for beginning in MultiRegister::beginnings(&calls).unwrap_or_default() {
         model = model.with_first(beginning);
-        confirmed = confirm_orders(&model, &calls, |call| call.process, witness, keeps);
+        confirmed = confirm_orders(&model, &calls, |call| call.process, witness, real_time);
         if confirmed.is_ok() {
             break;
         }
@@ -220,8 +222,8 @@ fn confirm_several_registers(
     confirmed
 }
 
-/// The tree: the order of the zxids first, which is the system's own claim and is confirmed by itself; then the
-/// searches, in parts where the tree falls into some.
+/// The tree: the order of the zxids first, which is the system's own claim and is confirmed by itself; then
+/// the searches, in parts where the tree falls into some.
 fn of_znodes(records: Records<'_>, question: &Question) -> Result<Judged, Refusal> {
     let tree = Tree::default();
     let calls = pair(&tree, records)?;
@@ -258,13 +260,13 @@ fn registers(records: Records<'_>) -> Result<History, LoadError> {
     for record in records {
         let record = record?;
         last = record.line;
-        let event = event_of(&record).map_err(|reason| LoadError::Malformed { line: last, reason })?;
+        let event = event_of(record).map_err(|reason| LoadError::Malformed { line: last, reason })?;
         pairing.push(event).map_err(|source| LoadError::Pair { line: last, source })?;
     }
     if last == 0 {
         return Err(LoadError::Empty);
     }
-    pairing.finish().map_err(|source| LoadError::Pair { line: last, source })
+    Ok(pairing.finish())
 }
 
 /// Records of the model's functions; any other is refused.

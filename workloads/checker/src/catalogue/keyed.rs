@@ -1,4 +1,5 @@
-//! Registers under keys, as one object: what the verifier replays. The searches know registers better than this.
+//! Registers under keys, as one object: what the verifier replays. The searches know registers better than
+//! this.
 
 use crate::history::{Datum, Record};
 use crate::model::Model;
@@ -9,8 +10,8 @@ use crate::model::register::{Number, Register, RegisterOp};
 pub(super) struct Registers(Register);
 
 impl Default for Registers {
-    /// Registers as histories from elsewhere have them: what a failed compare-and-set and a read of nothing say is
-    /// settled when the file is read.
+    /// Registers as histories from elsewhere have them: what a failed compare-and-set and a read of nothing
+    /// say is settled when the file is read.
     fn default() -> Self {
         Self(Register::default().with_refusals().with_reads_of_nothing())
     }

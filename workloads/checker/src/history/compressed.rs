@@ -1,8 +1,9 @@
 //! Histories compressed with zstd, decoded as a stream.
 //!
-//! A file is one frame after another, and a frame's content is handed on as it is decoded, so memory is bounded by the
-//! window that the frame asks for, and what it may ask for is bounded by [`MAX_WINDOW_BYTES`]. A frame that ends early,
-//! whose checksum does not fit or that is damaged otherwise is an error, never a shorter history.
+//! A file is one frame after another, and a frame's content is handed on as it is decoded, so memory is
+//! bounded by the window that the frame asks for, and what it may ask for is bounded by [`MAX_WINDOW_BYTES`].
+//! A frame that ends early, whose checksum does not fit or that is damaged otherwise is an error, never a
+//! shorter history.
 
 use std::error::Error;
 use std::io::{self, BufRead, ErrorKind, Read};
@@ -10,14 +11,15 @@ use std::io::{self, BufRead, ErrorKind, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// The largest window that a frame may ask for: what `zstd --long` asks for and the tool itself grants unasked.
+/// The largest window that a frame may ask for: what `zstd --long` asks for and the tool itself grants
+/// unasked.
 pub(super) const MAX_WINDOW_BYTES: u64 = 128 << 20;
 
 /// Bytes that a frame begins with.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Whether a file that begins so is compressed with zstd. A frame to be skipped may come first; only the lowest four
-/// bits of its magic number are free.
+/// Whether a file that begins so is compressed with zstd. A frame to be skipped may come first; only the
+/// lowest four bits of its magic number are free.
 pub(super) fn is_zstd(start: &[u8]) -> bool {
     start.starts_with(&MAGIC) || matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
@@ -48,7 +50,8 @@ impl<R: BufRead> Frames<R> {
 
     fn begin(&mut self) -> io::Result<()> {
         self.begun += 1;
-        // A decoder that is used again reserves the window that the next frame claims, a new one only what it needs.
+        // A decoder that is used again reserves the window that the next frame claims, a new one only what it
+        // needs.
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(MAX_WINDOW_BYTES);
         match decoder.init(&mut self.source) {

@@ -8,7 +8,7 @@ use super::{Datum, Event, EventKind, Function, Record, Value};
 ///
 /// # Errors
 /// What in it a register, a set or a list has not.
-pub(crate) fn event_of(record: &Record) -> Result<Event, String> {
+pub(crate) fn event_of(record: Record) -> Result<Event, String> {
     let f = Function::ALL
         .into_iter()
         .find(|f| f.as_str() == &*record.f)
@@ -26,23 +26,7 @@ pub(crate) fn event_of(record: &Record) -> Result<Event, String> {
             return Err(format!("the value {} has no integer, pair or list of integers in it", record.value));
         }
     };
-    Ok(Event {
-        index: record.index,
-        process: record.process,
-        kind: record.kind,
-        f,
-        key,
-        value,
-        time: record.time,
-        due: None,
-        node: record.node,
-        session: record.session,
-        zxid: record.zxid,
-        version: record.version,
-        mzxid: record.mzxid,
-        expect: record.expect,
-        error: record.error.as_deref().map(str::to_owned),
-    })
+    Ok(record.in_terms_of(f, key, value))
 }
 
 /// The value that a datum is, as lines of ours would have it.

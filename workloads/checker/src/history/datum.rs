@@ -1,8 +1,8 @@
 //! A value of any shape, as histories from elsewhere have them.
 //!
-//! Our own lines hold integers and are read as [`super::Value`], which is small. Jepsen's hold whatever its workload
-//! made: keywords, strings, vectors of micro-operations. A [`Datum`] holds those too, and models take from it what they
-//! understand.
+//! Our own lines hold integers and are read as [`super::Value`], which is small. Jepsen's hold whatever its
+//! workload made: keywords, strings, vectors of micro-operations. A [`Datum`] holds those too, and models
+//! take from it what they understand.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize, de};
 
-/// A value of any shape. Keywords, symbols and strings are all text: who wrote `:read` and who wrote `"read"` meant the
-/// same.
+/// A value of any shape. Keywords, symbols and strings are all text: who wrote `:read` and who wrote `"read"`
+/// meant the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Datum {
     /// `nil` or `null`.
@@ -22,8 +22,8 @@ pub enum Datum {
     Bool(bool),
     /// An integer.
     Int(i64),
-    /// A string, a keyword without its colon, a symbol, or a number that is no integer of 64 bits: no check computes
-    /// with one, and as text none takes it for another.
+    /// A string, a keyword without its colon, a symbol, or a number that is no integer of 64 bits: no check
+    /// computes with one, and as text none takes it for another.
     Text(Arc<str>),
     /// A vector, a list or a set.
     List(Vec<Datum>),

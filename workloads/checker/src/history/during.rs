@@ -1,8 +1,8 @@
 //! What happened during many intervals of a history, from one pass over it.
 //!
-//! A run has faults in proportion to its length, and around each of them operations are counted. To look through the
-//! history once for each would make that quadratic, so all intervals are asked about together: operations go by once, in
-//! the order of their calls, and every other step is a binary search.
+//! A run has faults in proportion to its length, and around each of them operations are counted. To look
+//! through the history once for each would make that quadratic, so all intervals are asked about together:
+//! operations go by once, in the order of their calls, and every other step is a binary search.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use super::{History, Op};
 /// Moments from one to another, both included, in ns.
 pub type Interval = (u64, u64);
 
-/// For each interval, how many operations were invoked and completed within it, by class. What `class` gives none for is
-/// not counted; it is asked once for each operation, however many the intervals are.
+/// For each interval, how many operations were invoked and completed within it, by class. What `class` gives
+/// none for is not counted; it is asked once for each operation, however many the intervals are.
 #[must_use]
 pub fn counts_during<K: Copy + Ord>(
     history: &History,
@@ -56,8 +56,8 @@ pub fn counts_during<K: Copy + Ord>(
     counts
 }
 
-/// The operations in the order of the moments of their calls, which is their own unless a history from elsewhere says
-/// otherwise.
+/// The operations in the order of the moments of their calls, which is their own unless a history from
+/// elsewhere says otherwise.
 fn in_order(history: &History) -> Vec<&Op> {
     let mut ops: Vec<&Op> = history.ops().iter().collect();
     ops.sort_by_key(|op| op.invoke_ns);
@@ -126,7 +126,8 @@ impl Presence {
         Self { members }
     }
 
-    /// Operations at a member that were under way at some moment of the interval. One that never completed is, for ever.
+    /// Operations at a member that were under way at some moment of the interval. One that never completed
+    /// is, for ever.
     #[must_use]
     pub fn under_way(&self, member: u64, (from, to): Interval) -> u64 {
         let Some(Moments { invoked, completed }) = self.members.get(&member) else { return 0 };

@@ -1,9 +1,10 @@
 //! EDN, the notation of Clojure's data, as far as histories use it.
 //!
-//! A parser of one form in memory; [`super::elements`] cuts a file into forms. A [`Datum`] has no floats, ratios, big
-//! numbers, characters, instants or identifiers, and no check computes with them, so such a form is kept as its text,
-//! which no model takes for a number. Of a tagged form (`#inst "2015"`, `#jepsen.history.Op{...}`) the tag is dropped.
-//! How deep forms may be nested is bounded, because reading them is recursive.
+//! A parser of one form in memory; [`super::elements`] cuts a file into forms. A [`Datum`] has no floats,
+//! ratios, big numbers, characters, instants or identifiers, and no check computes with them, so such a form
+//! is kept as its text, which no model takes for a number. Of a tagged form (`#inst "2015"`,
+//! `#jepsen.history.Op{...}`) the tag is dropped. How deep forms may be nested is bounded, because reading
+//! them is recursive.
 
 use std::sync::Arc;
 
@@ -21,7 +22,8 @@ pub(super) struct Fault {
     pub(super) reason: String,
 }
 
-/// What an operation's map says. Its value may be a word, which then stands for an error, see [`super::records`].
+/// What an operation's map says. Its value may be a word, which then stands for an error, see
+/// [`super::records`].
 pub(super) struct Operation {
     pub(super) fields: Fields,
     pub(super) value_is_keyword: bool,

@@ -1,7 +1,8 @@
 //! A history in EDN, cut into its operations as a stream.
 //!
-//! The file is one list or vector of maps, or maps one after another. Where an element ends is found by counting
-//! brackets, so one element at a time is in memory, whatever the size of the file; [`super::edn`] then reads it.
+//! The file is one list or vector of maps, or maps one after another. Where an element ends is found by
+//! counting brackets, so one element at a time is in memory, whatever the size of the file; [`super::edn`]
+//! then reads it.
 
 use std::io::BufRead;
 
@@ -37,6 +38,51 @@ enum Place {
     Comment,
     /// After the backslash that begins a character.
     Character,
+}
+
+impl Place {
+    /// Whether it is in an element.
+    fn is_inside(self) -> bool {
+        !matches!(self, Self::Between | Self::CommentBetween)
+    }
+
+    /// Where the byte after this one stands, brackets and what is between elements aside.
+    fn after(self, byte: u8) -> Self {
+        match (self, byte) {
+            (Self::Form, b'"') | (Self::Escape, _) => Self::String,
+            (Self::Form, b';') => Self::Comment,
+            (Self::Form, b'\\') => Self::Character,
+            (Self::String, b'"') | (Self::Comment, b'\n') | (Self::Character, _) => Self::Form,
+            (Self::String, b'\\') => Self::Escape,
+            (Self::CommentBetween, b'\n') => Self::Between,
+            (place, _) => place,
+        }
+    }
+}
+
+/// Where the byte after this one stands, which is between elements. It may open or close the list around
+/// them.
+///
+/// # Errors
+/// What is wrong with it.
+fn between(around: &mut Around, begun: bool, byte: u8) -> Result<Place, String> {
+    match (byte, *around) {
+        (byte, _) if is_blank(byte) => Ok(Place::Between),
+        (b';', _) => Ok(Place::CommentBetween),
+        (b'[' | b'(', Around::Nothing) if !begun => {
+            *around = Around::Open(if byte == b'[' { b']' } else { b')' });
+            Ok(Place::Between)
+        }
+        (_, Around::Open(end)) if byte == end => {
+            *around = Around::Closed;
+            Ok(Place::Between)
+        }
+        (_, Around::Closed) => Err("something follows the end of the list".to_owned()),
+        (b']' | b')' | b'}', _) => Err(format!("{:?} closes nothing", char::from(byte))),
+        (b'"', _) => Ok(Place::String),
+        (b'\\', _) => Ok(Place::Character),
+        _ => Ok(Place::Form),
+    }
 }
 
 /// The operations of a history in EDN.
@@ -110,7 +156,8 @@ impl<R: BufRead> Elements<R> {
         })))
     }
 
-    /// Brings the next element into memory and tells the line on which it begins, and whether its own end ended it.
+    /// Brings the next element into memory and tells the line on which it begins, and whether its own end
+    /// ended it.
     fn next_element(&mut self) -> Result<Option<(u64, bool)>, LoadError> {
         self.element.clear();
         let mut place = Place::Between;
@@ -119,8 +166,7 @@ impl<R: BufRead> Elements<R> {
         loop {
             let chunk = self.reader.fill_buf()?;
             if chunk.is_empty() {
-                let in_element = !matches!(place, Place::Between | Place::CommentBetween);
-                return Ok(in_element.then_some((begins, false)));
+                return Ok(place.is_inside().then_some((begins, false)));
             }
             let mut from = 0;
             let mut taken = 0;
@@ -128,65 +174,32 @@ impl<R: BufRead> Elements<R> {
             for &byte in chunk {
                 taken += 1;
                 self.line += u64::from(byte == b'\n');
-                match place {
-                    Place::Form => match byte {
-                        b'[' | b'(' | b'{' => depth += 1,
-                        b']' | b')' | b'}' => {
-                            // A bracket that closes what this element did not open ends it: the list around.
-                            if depth == 0 {
-                                taken -= 1;
-                            }
-                            depth = depth.saturating_sub(1);
-                            if depth == 0 {
-                                ended = true;
-                                break;
-                            }
+                match (place, byte) {
+                    (Place::Form, b'[' | b'(' | b'{') => depth += 1,
+                    (Place::Form, b']' | b')' | b'}') => {
+                        // A bracket that closes what this element did not open ends it: the list around.
+                        if depth == 0 {
+                            taken -= 1;
                         }
-                        b'"' => place = Place::String,
-                        b';' => place = Place::Comment,
-                        b'\\' => place = Place::Character,
-                        _ => {}
-                    },
-                    Place::String => match byte {
-                        b'"' => place = Place::Form,
-                        b'\\' => place = Place::Escape,
-                        _ => {}
-                    },
-                    Place::Escape => place = Place::String,
-                    Place::Comment if byte == b'\n' => place = Place::Form,
-                    Place::Character => place = Place::Form,
-                    Place::CommentBetween if byte == b'\n' => place = Place::Between,
-                    Place::Comment | Place::CommentBetween => {}
-                    Place::Between if is_blank(byte) => {}
-                    Place::Between => match (byte, self.around) {
-                        (b';', _) => place = Place::CommentBetween,
-                        (b'[', Around::Nothing) if !self.begun => self.around = Around::Open(b']'),
-                        (b'(', Around::Nothing) if !self.begun => self.around = Around::Open(b')'),
-                        (_, Around::Open(end)) if byte == end => self.around = Around::Closed,
-                        (_, Around::Closed) => {
-                            let reason = "something follows the end of the list".to_owned();
-                            return Err(LoadError::Malformed { line: self.line, reason });
+                        depth = depth.saturating_sub(1);
+                        if depth == 0 {
+                            ended = true;
+                            break;
                         }
-                        (b']' | b')' | b'}', _) => {
-                            let reason = format!("{:?} closes nothing", char::from(byte));
-                            return Err(LoadError::Malformed { line: self.line, reason });
+                    }
+                    (Place::Between, byte) => {
+                        let line = self.line;
+                        place = between(&mut self.around, self.begun, byte)
+                            .map_err(|reason| LoadError::Malformed { line, reason })?;
+                        if place.is_inside() {
+                            (from, begins) = (taken - 1, line);
+                            depth = u64::from(matches!(byte, b'{' | b'[' | b'('));
                         }
-                        _ => {
-                            (from, begins) = (taken - 1, self.line);
-                            match byte {
-                                b'{' | b'[' | b'(' => depth = 1,
-                                b'"' => place = Place::String,
-                                b'\\' => place = Place::Character,
-                                _ => {}
-                            }
-                            if place == Place::Between {
-                                place = Place::Form;
-                            }
-                        }
-                    },
+                    }
+                    _ => place = place.after(byte),
                 }
             }
-            if !matches!(place, Place::Between | Place::CommentBetween) {
+            if place.is_inside() {
                 if self.element.len() + (taken - from) > MAX_LINE_BYTES {
                     let reason = format!("an element is longer than {MAX_LINE_BYTES} bytes");
                     return Err(LoadError::Malformed { line: begins, reason });

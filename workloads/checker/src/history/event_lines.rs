@@ -18,8 +18,8 @@ pub struct EventLines {
 }
 
 impl EventLines {
-    /// The event of the next line (with its end, if it has one); none if it is blank, the trailer, cut short, or no
-    /// client's.
+    /// The event of the next line (with its end, if it has one); none if it is blank, the trailer, cut short,
+    /// or no client's.
     ///
     /// # Errors
     /// [`LoadError::Malformed`] names the line.
@@ -30,7 +30,7 @@ impl EventLines {
         match self.seal.line(bytes, self.number, parse)? {
             Some(Some(mut event)) => {
                 self.seal.place(event.index, self.skipped);
-                event.index = self.seal.events;
+                (event.line, event.index) = (self.number, self.seal.events);
                 self.seal.events += 1;
                 self.seal.recorded |= event.is_recorded();
                 Ok(Some(event))
@@ -73,7 +73,7 @@ fn line_to_event(text: &[u8], processes: &mut Processes) -> Result<Option<Event>
         Err(error) => {
             let said = in_one_line(&error);
             let Some(record) = line_to_record(text, processes)?.record else { return Ok(None) };
-            event_of(&record).map(Some).map_err(|reason| format!("{reason} ({said})"))
+            event_of(record).map(Some).map_err(|reason| format!("{reason} ({said})"))
         }
     }
 }

@@ -1,14 +1,13 @@
 //! How much of a history is there, and what may be claimed from that much.
 //!
-//! Lines are written in the order of time, each invocation before its request is sent. So whatever stands before the
-//! place at which a history ends has all its causes before that place too: the beginning of a history that has an order
-//! has one, and a contradiction within it is a violation. Nothing of the kind holds when lines are missing in the middle
-//! or were changed: a value that nobody wrote may have been written on a line that is gone.
+//! Lines are written in the order of time, each invocation before its request is sent. So whatever stands
+//! before the place at which a history ends has all its causes before that place too: the beginning of a
+//! history that has an order has one, and a contradiction within it is a violation. Nothing of the kind holds
+//! when lines are missing in the middle or were changed: a value that nobody wrote may have been written on a
+//! line that is gone.
 //!
-//! What stands beside a history, such as what the members held at the end, is later than its beginning. Who compares the
-//! two must expect more there than a beginning accounts for; see [`crate::durability`].
-
-use crate::verdict::{CheckResult, Verdict};
+//! What stands beside a history, such as what the members held at the end, is later than its beginning. Who
+//! compares the two must expect more there than a beginning accounts for; see [`crate::durability`].
 
 /// How much of a history is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,28 +25,5 @@ impl Extent {
     #[must_use]
     pub fn is_whole(self) -> bool {
         self == Self::Whole
-    }
-
-    /// What may be claimed from a verdict on this much: of a beginning never that all is well, of parts nothing.
-    #[must_use]
-    pub fn limit(self, verdict: Verdict) -> Verdict {
-        match self {
-            Self::Whole => verdict,
-            Self::Beginning => verdict.merge(Verdict::Unknown),
-            Self::Parts => Verdict::Unknown,
-        }
-    }
-
-    /// A result as far as this much allows it: what parts show is no violation.
-    #[must_use]
-    pub fn allow(self, result: CheckResult) -> CheckResult {
-        if self != Self::Parts || result.verdict != Verdict::Invalid {
-            return result;
-        }
-        let summary = format!(
-            "not decided, because lines are missing or changed; what is left says: {}",
-            result.summary
-        );
-        CheckResult { verdict: Verdict::Unknown, summary, counterexample: None, ..result }
     }
 }

@@ -1,7 +1,8 @@
 //! What a line says, field by field, whatever its syntax: JSON and EDN name the same fields.
 //!
-//! A field that is known by name but has a shape of its own (a node that is called `n1`, a session that is a map) is
-//! not refused, because histories from elsewhere have such; it is kept among the rest, for models that know more.
+//! A field that is known by name but has a shape of its own (a node that is called `n1`, a session that is a
+//! map) is not refused, because histories from elsewhere have such; it is kept among the rest, for models
+//! that know more.
 
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use super::{Datum, EventKind, Record};
 #[derive(Default)]
 pub(super) struct Words(Vec<Arc<str>>);
 
-/// Most words that are remembered, and the longest of them. A history has a dozen; the bound keeps the search short.
+/// Most words that are remembered, and the longest of them. A history has a dozen; the bound keeps the search
+/// short.
 const MAX_WORDS: usize = 24;
 const MAX_WORD_BYTES: usize = 16;
 
@@ -82,6 +84,7 @@ impl Fields {
         self.recorded |= matches!(name, "due" | "node" | "session" | "version") && !datum.is_nil();
         match (name, natural, &datum) {
             ("index", Some(index), _) => record.index = index,
+            ("due", Some(due), _) => record.due = Some(due),
             ("index" | "due", ..) => {}
             ("key", ..) => record.key = datum,
             ("value", ..) => record.value = datum,
@@ -126,7 +129,8 @@ impl Fields {
         Ok(())
     }
 
-    /// All fields were read: the record, whose place the reader knows, or none if whoever speaks is no client.
+    /// All fields were read: the record, whose place the reader knows, or none if whoever speaks is no
+    /// client.
     pub(super) fn finish(self, processes: &mut Processes) -> Result<Option<Record>, String> {
         let missing = |name: &str| format!("the field {name} is missing");
         let who = self.process.ok_or_else(|| missing("process"))?;

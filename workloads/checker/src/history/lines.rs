@@ -18,7 +18,7 @@ use super::seal::Seal;
 use super::{Datum, LoadError, Record};
 
 /// What a line of JSON says.
-pub(super) struct Line {
+pub(super) struct Said {
     /// The record, whose place the reader knows; none if whoever speaks is no client.
     pub(super) record: Option<Record>,
     /// Whether a field of it is one that only this project's own recorder writes.
@@ -26,10 +26,10 @@ pub(super) struct Line {
 }
 
 /// Reads one line, without its end: any `f`, any value, any further fields.
-pub(super) fn line_to_record(text: &[u8], processes: &mut Processes) -> Result<Line, String> {
+pub(super) fn line_to_record(text: &[u8], processes: &mut Processes) -> Result<Said, String> {
     let fields: Fields = serde_json::from_slice(text).map_err(|error| in_one_line(&error))?;
     let recorded = fields.recorded;
-    Ok(Line { record: fields.finish(processes)?, recorded })
+    Ok(Said { record: fields.finish(processes)?, recorded })
 }
 
 impl<'de> Deserialize<'de> for Fields {
@@ -91,7 +91,7 @@ impl<R: BufRead> JsonLines<R> {
             }
             let processes = &mut self.processes;
             let parse = |text: &[u8]| line_to_record(text, processes);
-            let Some(Line { record, recorded }) = self.seal.line(&self.line, self.number, parse)? else {
+            let Some(Said { record, recorded }) = self.seal.line(&self.line, self.number, parse)? else {
                 continue;
             };
             self.seal.recorded |= recorded;

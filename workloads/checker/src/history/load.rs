@@ -1,8 +1,9 @@
 //! Reads a history of registers, sets or lists, in any format, and says whether it is complete.
 //!
-//! A history that is cut short still shows violations, but can't show their absence, and one with lines missing in the
-//! middle shows nothing: see [`Extent`]. Lines of JSON are read straight into events, because ours are long; other formats become records first
-//! ([`super::records`]) and events from those, as far as a register, a set or a list can be in them.
+//! A history that is cut short still shows violations, but can't show their absence, and one with lines
+//! missing in the middle shows nothing: see [`Extent`]. Lines of JSON are read straight into events, because
+//! ours are long; other formats become records first ([`super::records`]) and events from those, as far as a
+//! register, a set or a list can be in them.
 
 use std::io::BufRead;
 
@@ -62,23 +63,23 @@ fn load_lines(mut reader: Input<'_>) -> Result<Loaded, LoadError> {
         }
         line.clear();
     }
-    finish(pairing, lines.finish()?)
+    Ok(loaded(pairing, lines.finish()?))
 }
 
 fn load_records(mut records: Records<'_>) -> Result<Loaded, LoadError> {
     let mut pairing = Pairing::default();
     for record in records.by_ref() {
         let record = record?;
-        let event = event_of(&record).map_err(|reason| LoadError::Malformed { line: record.line, reason })?;
-        pairing.push(event).map_err(|source| LoadError::Pair { line: record.line, source })?;
+        let line = record.line;
+        let event = event_of(record).map_err(|reason| LoadError::Malformed { line, reason })?;
+        pairing.push(event).map_err(|source| LoadError::Pair { line, source })?;
     }
-    finish(pairing, records.completeness())
+    Ok(loaded(pairing, records.completeness()))
 }
 
-fn finish(pairing: Pairing, known: Completeness) -> Result<Loaded, LoadError> {
+fn loaded(pairing: Pairing, known: Completeness) -> Loaded {
     let Completeness { extent, problem, plain, events, skipped, renamed } = known;
-    let history = pairing.finish().map_err(|source| LoadError::Pair { line: events, source })?;
-    Ok(Loaded { history, extent, problem, plain, events, skipped, renamed })
+    Loaded { history: pairing.finish(), extent, problem, plain, events, skipped, renamed }
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Histories: what clients asked and were told, as lines and as operations.
 //!
-//! On disk a history is one JSON object per line: an [`Event`] for every invocation and every completion, and,
-//! for a history of ours, a trailer with the count of lines and the SHA-256 of all bytes before it. In memory it
-//! is a [`History`]: the events paired to operations ([`Op`]), with every call and return given a rank in one
-//! total order of real time. The checks use ranks only.
+//! On disk a history is one JSON object per line: an [`Event`] for every invocation and every completion,
+//! and, for a history of ours, a trailer with the count of lines and the SHA-256 of all bytes before it. In
+//! memory it is a [`History`]: the events paired to operations ([`Op`]), with every call and return given a
+//! rank in one total order of real time. The checks use ranks only.
 //!
-//! The pairing follows Jepsen: a process has one operation at a time; `ok` happened, `fail` definitely did not
-//! happen, `info` may have happened or may still happen at any later moment, and its process is never used
-//! again. An invocation without completion counts as `info`.
+//! The pairing follows Jepsen: a process has one operation at a time; `ok` happened, `fail` definitely did
+//! not happen, `info` may have happened or may still happen at any later moment, and its process is never
+//! used again. An invocation without completion counts as `info`.
 //!
 //! | f | value of the invocation | value of an `ok` |
 //! |---|---|---|
@@ -20,16 +20,19 @@
 //! | `open` | `null` | the session's time-out in milliseconds |
 //! | `close`, `abandon` | `null` | `null` |
 //!
-//! `open`, `close` and `abandon` are about the session that their line names; only workloads that judge sessions
-//! record them. Nothing is sent for `abandon`: it says that nothing will be sent any more. Names are integers too.
+//! `open`, `close` and `abandon` are about the session that their line names; only workloads that judge
+//! sessions record them. Nothing is sent for `abandon`: it says that nothing will be sent any more. Names are
+//! integers too.
 //!
-//! Histories from elsewhere come in other formats and with other operations: [`records()`] reads them one [`Record`] at
-//! a time, and says what each format leaves open and how that is decided here.
+//! Histories from elsewhere come in other formats and with other operations: [`records()`] reads them one
+//! [`Record`] at a time, and says what each format leaves open and how that is decided here.
+//! An event and a record are both a [`Line`]; they differ in what is known of the operation.
 
 mod completeness;
 mod compressed;
 mod convert;
 mod datum;
+mod describe;
 mod during;
 mod edn;
 mod elements;
@@ -44,6 +47,7 @@ mod limits;
 mod lines;
 mod load;
 mod load_error;
+mod operations;
 mod pair;
 mod processes;
 mod record;
@@ -58,15 +62,19 @@ mod writer;
 pub use completeness::Completeness;
 pub(crate) use convert::event_of;
 pub use datum::Datum;
+pub use describe::describe;
+pub(crate) use describe::{call, called, returned, value_of};
 pub use during::{Interval, Presence, counts_during};
-pub use event::{BAD_VERSION, Event, EventKind, Function};
+pub use event::{BAD_VERSION, EventKind, Function};
 pub use event_lines::EventLines;
 pub use extent::Extent;
 pub use limits::MAX_LINE_BYTES;
 pub use load::{Loaded, load, load_until};
 pub use load_error::LoadError;
-pub use pair::{PairError, Pairing};
-pub use record::Record;
+pub use operations::Pairing;
+pub use pair::PairError;
+pub(crate) use pair::{Pairs, Stamp, ranks};
+pub use record::{Event, Line, Record};
 pub use records::{Format, Records, records, records_until};
 pub use value::Value;
 pub use writer::{Finished, HistoryWriter};
@@ -229,13 +237,13 @@ pub struct Op {
     /// The version that a compare-and-set asked for.
     pub expect: Option<i64>,
     /// The error's name.
-    pub error: Option<String>,
+    pub error: Option<Arc<str>>,
 }
 
 impl Op {
-    /// A compare-and-set that was refused because the register did not hold what it asked for: an observation,
-    /// unlike a failure that says nothing about the register (never sent, no such node). Histories from elsewhere
-    /// name no error; there a failed compare-and-set means the comparison failed.
+    /// A compare-and-set that was refused because the register did not hold what it asked for: an
+    /// observation, unlike a failure that says nothing about the register (never sent, no such node).
+    /// Histories from elsewhere name no error; there a failed compare-and-set means the comparison failed.
     #[must_use]
     pub fn is_refused_cas(&self) -> bool {
         matches!(self.kind, OpKind::Cas { .. })
@@ -272,7 +280,7 @@ impl History {
         for event in events {
             pairing.push(event)?;
         }
-        pairing.finish()
+        Ok(pairing.finish())
     }
 
     /// All operations, in the order of their calls.

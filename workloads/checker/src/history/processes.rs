@@ -1,8 +1,9 @@
 //! Who speaks in a line: a client by number, a client by name, or the nemesis.
 //!
-//! Jepsen numbers its clients and calls the nemesis by name. Others name their clients: `worker-1`. Only `nemesis` is
-//! taken for no client, because whoever is taken for none is left out, and what is left out can't convict. A number that is
-//! no natural number below [`END`] is refused: rounding it, or taking it for a name, would make two processes of one or one of two.
+//! Jepsen numbers its clients and calls the nemesis by name. Others name their clients: `worker-1`. Only
+//! `nemesis` is taken for no client, because whoever is taken for none is left out, and what is left out
+//! can't convict. A number that is no natural number below [`END`] is refused: rounding it, or taking it for
+//! a name, would make two processes of one or one of two.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -59,8 +60,9 @@ fn looks_like_a_number(text: &str) -> bool {
 
 /// The numbers of the clients of a history.
 ///
-/// Where the first client has a name, all are numbered in the order in which they come, so that small numbers are told and
-/// drawn. Otherwise numbers are kept, and a name that comes later gets one that no number can have.
+/// Where the first client has a name, all are numbered in the order in which they come, so that small numbers
+/// are told and drawn. Otherwise numbers are kept, and a name that comes later gets one that no number can
+/// have.
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     known: HashMap<Who, u64>,

@@ -1,8 +1,8 @@
 //! Histories from anywhere, record by record.
 //!
-//! [`records`] recognises what it is given by its first bytes, whatever the file is called: compressed with zstd or
-//! not; then lines of JSON, EDN, or Jepsen's text log. It reads as a stream, one element at a time in memory, and names
-//! the line of whatever is wrong.
+//! [`records`] recognises what it is given by its first bytes, whatever the file is called: compressed with
+//! zstd or not; then lines of JSON, EDN, or Jepsen's text log. It reads as a stream, one element at a time in
+//! memory, and names the line of whatever is wrong.
 //!
 //! What the formats leave open is decided here, so that no history is accused wrongly:
 //!
@@ -25,13 +25,14 @@
 //! | time | the stamps if every line has one, else the order of lines | the order of lines | as for JSON |
 //! | the end | the trailer, in ours | a last line without newline is not believed | the list is closed |
 //!
-//! That a comparison failed is an observation: at some moment the register held something else. That an operation did
-//! not happen says nothing more. EDN differs because Jepsen's own checker holds that a failed operation did not happen
-//! and no more; its clients also answer `:fail` when a comparison was never made. (Of the histories that come with
-//! Knossos, four of MongoDB are valid by that rule only.) In a text log what failed without comparing has its error in
-//! the place of the value, and Porcupine takes any other failed compare-and-set for a comparison. (The verdicts on its
-//! logs are the same by either rule.) The name `bad-version` is this project's own: elsewhere a version may be stale
-//! although the value is the expected one.
+//! That a comparison failed is an observation: at some moment the register held something else. That an
+//! operation did not happen says nothing more. EDN differs because Jepsen's own checker holds that a failed
+//! operation did not happen and no more; its clients also answer `:fail` when a comparison was never made.
+//! (Of the histories that come with Knossos, four of MongoDB are valid by that rule only.) In a text log what
+//! failed without comparing has its error in the place of the value, and Porcupine takes any other failed
+//! compare-and-set for a comparison. (The verdicts on its logs are the same by either rule.) The name
+//! `bad-version` is this project's own: elsewhere a version may be stale although the value is the expected
+//! one.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
@@ -234,14 +235,14 @@ enum Ended {
 /// Reads a history of any format.
 ///
 /// # Errors
-/// [`LoadError`] when the reader fails or holds what is not read here. An empty history is an error of the first
-/// record.
+/// [`LoadError`] when the reader fails or holds what is not read here. An empty history is an error of the
+/// first record.
 pub fn records<'r>(reader: impl BufRead + Send + 'r) -> Result<Records<'r>, LoadError> {
     records_until(reader, &Interrupt::never())
 }
 
-/// The same, until the bell rings: then the reader fails. It is looked at between blocks of what was unpacked, so that it
-/// is heard also where there is much and no record in it.
+/// The same, until the bell rings: then the reader fails. It is looked at between blocks of what was
+/// unpacked, so that it is heard also where there is much and no record in it.
 ///
 /// # Errors
 /// As [`records`].

@@ -6,9 +6,9 @@
 //! 3 :info :write :timed-out
 //! ```
 //!
-//! A line is an operation's when after what the logger puts first (nothing, or something that ends with a dash or a
-//! colon) there come a process, a kind, a function and a value. Any other line is somebody else's: it is skipped and
-//! counted. What follows the value is an error, in words that need not be EDN.
+//! A line is an operation's when after what the logger puts first (nothing, or something that ends with a
+//! dash or a colon) there come a process, a kind, a function and a value. Any other line is somebody else's:
+//! it is skipped and counted. What follows the value is an error, in words that need not be EDN.
 
 use std::io::BufRead;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Jepsen's independent keys: a test of many registers whose values are pairs of a key and a value.
 //!
-//! Jepsen runs one test on many keys by making `[3 [1 2]]` of a compare-and-set `[1 2]` on key 3. Nothing in the file
-//! says so, but the invocations do: a register is not asked to read `[3 nil]`, to hold `[3 1]`, nor to compare a number
-//! with a pair. So the key is taken out of those, and out of their completions.
+//! Jepsen runs one test on many keys by making `[3 [1 2]]` of a compare-and-set `[1 2]` on key 3. Nothing in
+//! the file says so, but the invocations do: a register is not asked to read `[3 nil]`, to hold `[3 1]`, nor
+//! to compare a number with a pair. So the key is taken out of those, and out of their completions.
 
 use std::collections::HashMap;
 

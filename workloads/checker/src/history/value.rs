@@ -11,8 +11,8 @@ use super::Datum;
 
 /// The value of a line: `null`, an integer, a pair `[from, to]` whose `from` may be `null`, or a list.
 ///
-/// Two integers in brackets are a pair of a compare-and-set and a list of a read; the file does not tell which, so
-/// they are read as a pair, and whoever knows the function asks for [`Value::list`].
+/// Two integers in brackets are a pair of a compare-and-set and a list of a read; the file does not tell
+/// which, so they are read as a pair, and whoever knows the function asks for [`Value::list`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Value {
     /// Nothing: the argument of a read, or a register that nobody wrote.
@@ -20,8 +20,8 @@ pub enum Value {
     Null,
     /// A written or read value.
     One(i64),
-    /// What was asked for and what came of it: a compare-and-set's `[from, to]`, a sequential create's `[name,
-    /// number]`, an existence's `[name, 1]` or `[name, 0]`.
+    /// What was asked for and what came of it: a compare-and-set's `[from, to]`, a sequential create's
+    /// `[name, number]`, an existence's `[name, 1]` or `[name, 0]`.
     Pair(Option<i64>, i64),
     /// The elements of a set or a list, shared by whoever holds the line.
     List(Arc<[i64]>),

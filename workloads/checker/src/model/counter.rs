@@ -84,8 +84,9 @@ impl Model for Counter {
         }
     }
 
-    /// Additions can change places with each other. Whoever asks from that moment on is answered after all that had
-    /// returned, so for them it is one addition. Answers to those who asked earlier are left out, their additions stay.
+    /// Additions can change places with each other. Whoever asks from that moment on is answered after all
+    /// that had returned, so for them it is one addition. Answers to those who asked earlier are left out,
+    /// their additions stay.
     fn since(&self, calls: &[&Call<CounterOp>], moment: Rank) -> Option<Vec<(usize, Call<CounterOp>)>> {
         let mut all: Option<(usize, Call<CounterOp>)> = None;
         let (mut sum, mut times) = (0_i64, 0);

@@ -1,8 +1,8 @@
 //! Texts under keys, with `get`, `put` and `append`; a key that nobody wrote holds the empty text.
 //!
-//! Each key is a part of its own ([`Kv::default`]). The whole map as one object ([`Kv::whole`]) has the same verdicts
-//! and costs more: it is there to test the searches, and for conditions that are not local. Searches take all texts that
-//! nobody reads, nor anything that begins with them, for one.
+//! Each key is a part of its own ([`Kv::default`]). The whole map as one object ([`Kv::whole`]) has the same
+//! verdicts and costs more: it is there to test the searches, and for conditions that are not local. Searches
+//! take all texts that nobody reads, nor anything that begins with them, for one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ pub struct Kv {
     read: Option<ReadTexts>,
 }
 
-/// The texts of the keys that hold one; empty ones are left out. Within one key nothing but its text is copied.
+/// The texts of the keys that hold one; empty ones are left out. Within one key nothing but its text is
+/// copied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KvState {
     /// None.

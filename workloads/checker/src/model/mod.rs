@@ -1,12 +1,13 @@
 //! What an object does when operations come one at a time: the specification that histories are judged by.
 //!
-//! A [`Model`] is a state, what an operation makes of it, and how an operation is read from the lines of a history.
-//! Twenty lines are enough for a new one; everything else (searches, partition, witnesses, shrinking, drawing) works on
-//! any of them.
+//! A [`Model`] is a state, what an operation makes of it, and how an operation is read from the lines of a
+//! history. Twenty lines are enough for a new one; everything else (searches, partition, witnesses,
+//! shrinking, drawing) works on any of them.
 //!
-//! **Answers are part of an operation.** [`Model::apply`] is given what was asked together with what was answered, and
-//! says none when the answer can't be. An operation whose fate is unknown has no answer, and may do whatever the object
-//! allows in that state. The object is deterministic: a state and an operation give one next state.
+//! **Answers are part of an operation.** [`Model::apply`] is given what was asked together with what was
+//! answered, and says none when the answer can't be. An operation whose fate is unknown has no answer, and
+//! may do whatever the object allows in that state. The object is deterministic: a state and an operation
+//! give one next state.
 //!
 //! A model of one's own, and a history judged by it:
 //!
@@ -94,15 +95,17 @@ pub trait Model {
     /// What it holds after `op`, or none if that answer is impossible in `state`.
     fn apply(&self, state: &Self::State, op: &Self::Op) -> Option<Self::State>;
 
-    /// What an invocation and its completion (none: it never came, or its fate is unknown) mean; none for what says
-    /// nothing about the object, such as a read without an answer, or what definitely did not happen.
+    /// What an invocation and its completion (none: it never came, or its fate is unknown) mean; none for
+    /// what says nothing about the object, such as a read without an answer, or what definitely did not
+    /// happen.
     ///
     /// # Errors
     /// What is wrong with these lines, as a fragment that fits after "line 7: ".
     fn decode(&self, invoked: &Record, completed: Option<&Record>) -> Result<Option<Self::Op>, String>;
 
-    /// The independent part of the object that an operation is about: a key. Parts are judged by themselves, because
-    /// linearizability is local. None when the object is one whole. All operations of a history have a part, or none has.
+    /// The independent part of the object that an operation is about: a key. Parts are judged by themselves,
+    /// because linearizability is local. None when the object is one whole. All operations of a history have
+    /// a part, or none has.
     fn part(&self, _op: &Self::Op) -> Option<u64> {
         None
     }
@@ -115,9 +118,10 @@ pub trait Model {
         format!("{op:?}")
     }
 
-    /// Whether, given how it was answered, it leaves every state as it is in which that answer is possible. A search
-    /// places such an operation as soon as its answer is right. A refused compare-and-set is one although it asked for
-    /// a change; a write of the value that is there already is none, because elsewhere it would change something.
+    /// Whether, given how it was answered, it leaves every state as it is in which that answer is possible. A
+    /// search places such an operation as soon as its answer is right. A refused compare-and-set is one
+    /// although it asked for a change; a write of the value that is there already is none, because elsewhere
+    /// it would change something.
     fn observes(&self, op: &Self::Op) -> bool {
         !self.changes(op)
     }
@@ -127,14 +131,14 @@ pub trait Model {
         false
     }
 
-    /// What the operation is about, as numbers: values, elements, keys. A counterexample is made small by leaving out
-    /// whole elements, see [`Model::without`].
+    /// What the operation is about, as numbers: values, elements, keys. A counterexample is made small by
+    /// leaving out whole elements, see [`Model::without`].
     fn elements(&self, _op: &Self::Op) -> Vec<u64> {
         Vec::new()
     }
 
-    /// What remains of an operation when some elements are taken out of the history; none when nothing does. If the
-    /// whole history has an order, then what remains of it must have one too.
+    /// What remains of an operation when some elements are taken out of the history; none when nothing does.
+    /// If the whole history has an order, then what remains of it must have one too.
     fn without(&self, op: &Self::Op, _gone: &dyn Fn(u64) -> bool) -> Option<Self::Op> {
         Some(op.clone())
     }
@@ -154,8 +158,9 @@ pub trait Model {
         i64::try_from(part).map_or(Datum::Nil, Datum::Int)
     }
 
-    /// The same object as far as these operations can tell: states that no answer of theirs tells apart, now or later, may
-    /// be one. Searches go through it; what they find is confirmed and explained by the object itself.
+    /// The same object as far as these operations can tell: states that no answer of theirs tells apart, now
+    /// or later, may be one. Searches go through it; what they find is confirmed and explained by the object
+    /// itself.
     fn as_seen_by(&self, _calls: &[&Call<Self::Op>]) -> Option<Self>
     where
         Self: Sized,
@@ -163,15 +168,15 @@ pub trait Model {
         None
     }
 
-    /// What remains of a history, with places in the list, when all that had returned before `moment` is told as one
-    /// operation, and nothing that was answered to whoever asked before it is kept; none where that can't be said. If the
-    /// whole history has an order, then what remains of it must have one too.
+    /// What remains of a history, with places in the list, when all that had returned before `moment` is told
+    /// as one operation, and nothing that was answered to whoever asked before it is kept; none where that
+    /// can't be said. If the whole history has an order, then what remains of it must have one too.
     fn since(&self, _calls: &[&Call<Self::Op>], _moment: Rank) -> Option<Vec<(usize, Call<Self::Op>)>> {
         None
     }
 
-    /// What this object knows of its own, before any search: a few operations that contradict each other, or an order
-    /// worth trying. Neither is believed: the operations are judged again, the order is confirmed.
+    /// What this object knows of its own, before any search: a few operations that contradict each other, or
+    /// an order worth trying. Neither is believed: the operations are judged again, the order is confirmed.
     fn shortcut(&self, _calls: &[&Call<Self::Op>]) -> Shortcut {
         Shortcut::None
     }

@@ -1,16 +1,18 @@
-//! Several registers that are read and written together: transactions of reads and writes, each at one moment.
+//! Several registers that are read and written together: transactions of reads and writes, each at one
+//! moment.
 //!
-//! An operation `txn` has for its value a list of `[r key value]` and `[w key value]` (or `read` and `write` in full); its
-//! `ok` says what the reads saw. `read` and `write` with a map of keys and values are such transactions too. A read of nothing
-//! says nothing, as in Knossos, whose model of this name this is.
+//! An operation `txn` has for its value a list of `[r key value]` and `[w key value]` (or `read` and `write`
+//! in full); its `ok` says what the reads saw. `read` and `write` with a map of keys and values are such
+//! transactions too. A read of nothing says nothing, as in Knossos, whose model of this name this is.
 //!
-//! What the registers held before the history began is not in it. Whoever read a register's first value called before the
-//! first write of it had returned, so what such reads saw are the only values that it may have held, as far as anybody
-//! can tell ([`MultiRegister::beginnings`]): a history has an order if it has one from any of them.
+//! What the registers held before the history began is not in it. Whoever read a register's first value
+//! called before the first write of it had returned, so what such reads saw are the only values that it may
+//! have held, as far as anybody can tell ([`MultiRegister::beginnings`]): a history has an order if it has
+//! one from any of them.
 //!
-//! Registers that no transaction touches together, not even by way of others, are independent objects. So the history
-//! falls into the connected components of its keys ([`MultiRegister::parted`]), and each is judged by itself:
-//! linearizability is local.
+//! Registers that no transaction touches together, not even by way of others, are independent objects. So the
+//! history falls into the connected components of its keys ([`MultiRegister::parted`]), and each is judged by
+//! itself: linearizability is local.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -91,7 +93,8 @@ impl MultiRegister {
         self
     }
 
-    /// What the registers may have held before these operations; none if there are too many possibilities to try.
+    /// What the registers may have held before these operations; none if there are too many possibilities to
+    /// try.
     #[must_use]
     pub fn beginnings(calls: &[Call<Transaction>]) -> Option<Vec<Held>> {
         let mut overwritten: BTreeMap<u32, Rank> = BTreeMap::new();
@@ -236,8 +239,8 @@ impl Model for MultiRegister {
         op.iter().map(|micro| micro.key().into()).collect()
     }
 
-    /// Registers do not know of each other: an order of the whole, with one register taken out of everything, is an order
-    /// of the rest.
+    /// Registers do not know of each other: an order of the whole, with one register taken out of everything,
+    /// is an order of the rest.
     fn without(&self, op: &Transaction, gone: &dyn Fn(u64) -> bool) -> Option<Transaction> {
         let rest: Vec<Micro> = op.iter().copied().filter(|micro| !gone(micro.key().into())).collect();
         (!rest.is_empty()).then(|| rest.into())

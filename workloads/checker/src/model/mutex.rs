@@ -1,8 +1,8 @@
 //! A lock: `acquire` and `release`.
 //!
-//! Who releases is not asked, as in Knossos: a lock that somebody else may release is weaker than one that remembers
-//! its owner, and what violates the weaker one violates the stronger one. An `acquire` or a `release` that failed did
-//! not happen, and says nothing: it may have failed for any reason.
+//! Who releases is not asked, as in Knossos: a lock that somebody else may release is weaker than one that
+//! remembers its owner, and what violates the weaker one violates the stronger one. An `acquire` or a
+//! `release` that failed did not happen, and says nothing: it may have failed for any reason.
 
 use super::Model;
 use crate::history::{EventKind, Record};

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::history::Datum;
 
-/// A table of names, numbered from 0 in the order of their first use. Filled while a history is decoded, read while it
-/// is explained; searches do not touch it.
+/// A table of names, numbered from 0 in the order of their first use. Filled while a history is decoded, read
+/// while it is explained; searches do not touch it.
 #[derive(Debug, Default)]
 pub(super) struct Names(Mutex<Table>);
 

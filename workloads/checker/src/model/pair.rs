@@ -1,72 +1,50 @@
-//! Records to calls: pairs each completion with its invocation, ranks calls and returns, and asks the model what they
-//! mean.
-//!
-//! As for our own lines ([`crate::history`]): the order of real time is the order of the stamps, and of the lines where
-//! stamps are equal or absent.
-
-use std::collections::HashMap;
+//! Records to calls: asks the model what each pair of an invocation and its completion means.
 
 use super::{Call, Model};
-use crate::history::{EventKind, LoadError, NEVER, PairError, Rank, Record};
+use crate::history::{EventKind, LoadError, NEVER, PairError, Pairs, Record, Stamp, ranks};
 
-/// When a call or a return took place: its stamp, and how many records came before.
-type Moment = (u64, usize);
+/// A call with the stamps of its invocation and its return.
+type Timed<O> = (Call<O>, Stamp, Option<Stamp>);
 
-/// A call with the moments of its invocation and its return.
-type Timed<O> = (Call<O>, Moment, Option<Moment>);
-
-/// Reads calls from records, sorted by call. An invocation is kept until its completion comes, and then only what the
-/// model makes of the two.
+/// Reads calls from records, sorted by call. An invocation is kept until its completion comes, and then only
+/// what the model makes of the two.
 ///
 /// # Errors
-/// [`LoadError`] names the line that is malformed, contradicts those before it, or says nothing to this model.
+/// [`LoadError`] names the line that is malformed, contradicts those before it, or says nothing to this
+/// model.
 pub fn pair<M: Model>(
     model: &M,
     records: impl IntoIterator<Item = Result<Record, LoadError>>,
 ) -> Result<Vec<Call<M::Op>>, LoadError> {
-    let mut calls: Vec<Timed<M::Op>> = Vec::new();
-    let mut outstanding: HashMap<u64, (Record, Moment)> = HashMap::new();
-    let mut untimed = false;
-    for (at, record) in records.into_iter().enumerate() {
+    let mut pairs: Pairs<Record> = Pairs::default();
+    let mut timed: Vec<Timed<M::Op>> = Vec::new();
+    for record in records {
         let record = record?;
-        let moment = (record.time.unwrap_or(0), at);
-        let refuse = |source| LoadError::Pair { line: record.line, source };
-        untimed |= record.time.is_none();
+        let (line, process) = (record.line, record.process);
+        let refuse = |source| LoadError::Pair { line, source };
+        let stamp = pairs.stamp(record.time).map_err(refuse)?;
         if record.kind == EventKind::Invoke {
-            if outstanding.contains_key(&record.process) {
-                return Err(refuse(PairError::Busy(record.process)));
-            }
-            outstanding.insert(record.process, (record, moment));
+            pairs.invoke(process, stamp, record).map_err(refuse)?;
             continue;
         }
-        let (invoked, called) = outstanding
-            .remove(&record.process)
-            .ok_or_else(|| refuse(PairError::NotInvoked(record.process)))?;
+        let (invoked, called) = pairs.complete(process, stamp).map_err(refuse)?;
         if invoked.f != record.f {
-            return Err(refuse(PairError::Mismatch {
-                process: record.process,
-                invoked: invoked.f.to_string(),
-                completed: record.f.to_string(),
-            }));
-        }
-        if record.time < invoked.time && !untimed {
-            return Err(refuse(PairError::TimeTravel(record.process)));
+            let (invoked, completed) = (invoked.f.to_string(), record.f.to_string());
+            return Err(refuse(PairError::Mismatch { process, invoked, completed }));
         }
         let returned = Some(record).filter(|completed| completed.kind != EventKind::Info);
         let call = decode(model, &invoked, returned.as_ref())?;
-        calls.extend(call.map(|call| (call, called, returned.map(|_| moment))));
+        timed.extend(call.map(|call| (call, called, returned.map(|_| stamp))));
     }
-    for (invoked, called) in outstanding.into_values() {
-        calls.extend(decode(model, &invoked, None)?.map(|call| (call, called, None)));
+    let (open, untimed) = pairs.finish();
+    for (invoked, called) in open {
+        timed.extend(decode(model, &invoked, None)?.map(|call| (call, called, None)));
     }
-    if untimed {
-        // Without all stamps only the lines tell the order.
-        for (_, called, returned) in &mut calls {
-            called.0 = 0;
-            returned.iter_mut().for_each(|returned| returned.0 = 0);
-        }
-    }
-    Ok(rank(calls))
+    let ranks = ranks(timed.iter().map(|&(_, called, returned)| (called, returned)), untimed);
+    let mut calls: Vec<Call<M::Op>> =
+        timed.into_iter().zip(ranks).map(|((known, ..), (call, ret))| Call { call, ret, ..known }).collect();
+    calls.sort_unstable_by_key(|call| call.call);
+    Ok(calls)
 }
 
 /// What the model makes of an operation, if it means anything.
@@ -87,21 +65,6 @@ fn decode<M: Model>(
         invoke_ns: invoked.time.unwrap_or(invoked.index),
         complete_ns: returned.map(|returned| returned.time.unwrap_or(returned.index)),
     }))
-}
-
-/// Gives every call and return its rank in the order of moments.
-fn rank<O>(mut calls: Vec<Timed<O>>) -> Vec<Call<O>> {
-    calls.sort_by_key(|&(_, called, _)| called);
-    let mut moments: Vec<(Moment, usize, bool)> = Vec::with_capacity(calls.len() * 2);
-    for (at, &(_, called, returned)) in calls.iter().enumerate() {
-        moments.push((called, at, false));
-        moments.extend(returned.map(|returned| (returned, at, true)));
-    }
-    moments.sort_unstable();
-    for (&(_, at, is_return), rank) in moments.iter().zip(0 as Rank..) {
-        if is_return { calls[at].0.ret = rank } else { calls[at].0.call = rank }
-    }
-    calls.into_iter().map(|(call, ..)| call).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! A queue: `enqueue` at the end, `dequeue` from the head, which is answered by a value or by nothing.
 //!
-//! A `dequeue` whose answer is not known takes the head, whatever that is, or finds none. One that failed found nothing
-//! only if it was answered so (`ok` with nothing); a failure for any other reason did not happen.
+//! A `dequeue` whose answer is not known takes the head, whatever that is, or finds none. One that failed
+//! found nothing only if it was answered so (`ok` with nothing); a failure for any other reason did not
+//! happen.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -163,8 +164,9 @@ impl Model for Queue {
         }
     }
 
-    /// Take all of a value out of an order: the others still come in the order in which they went, an empty queue is
-    /// still empty, and a dequeue of unknown fate that took the value may as well never have happened.
+    /// Take all of a value out of an order: the others still come in the order in which they went, an empty
+    /// queue is still empty, and a dequeue of unknown fate that took the value may as well never have
+    /// happened.
     fn without(&self, op: &QueueOp, gone: &dyn Fn(u64) -> bool) -> Option<QueueOp> {
         (!self.elements(op).into_iter().any(gone)).then_some(*op)
     }

@@ -1,10 +1,11 @@
 //! What a queue of values that all differ shows without a search.
 //!
-//! Who dequeued a value is known then, so every value has two intervals: in one it went in, in the other it came out.
-//! A history has no order if a value comes out that never went in, comes out twice, comes out before it goes in, or if
-//! of two values the one that went in later came out first (Henzinger, Sezgin and Vafeiadis, CONCUR 2013, where these
-//! patterns, with one for the empty queue, are shown to be all). Otherwise the values are sorted by both intervals at
-//! once, and the order of operations that follows is proposed; it is confirmed by others.
+//! Who dequeued a value is known then, so every value has two intervals: in one it went in, in the other it
+//! came out. A history has no order if a value comes out that never went in, comes out twice, comes out
+//! before it goes in, or if of two values the one that went in later came out first (Henzinger, Sezgin and
+//! Vafeiadis, CONCUR 2013, where these patterns, with one for the empty queue, are shown to be all).
+//! Otherwise the values are sorted by both intervals at once, and the order of operations that follows is
+//! proposed; it is confirmed by others.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -13,8 +14,8 @@ use super::queue_op::QueueOp;
 use super::{Call, Shortcut};
 use crate::history::{NEVER, Rank};
 
-/// One value, with the places of its operations in the list, and when they may have taken place at the earliest and
-/// must have at the latest.
+/// One value, with the places of its operations in the list, and when they may have taken place at the
+/// earliest and must have at the latest.
 #[derive(Clone, Copy, Debug)]
 struct Value {
     enqueue: usize,
@@ -106,7 +107,8 @@ fn values(
         });
     }
     values.sort_unstable_by_key(|value| value.returns);
-    // What stayed although something that went in after it came out must have been taken by somebody who never said so.
+    // What stayed although something that went in after it came out must have been taken by somebody who
+    // never said so.
     let last = values.iter().filter(|value| value.dequeue.is_some()).map(|value| value.calls[0]).max();
     let mut stuck: Vec<&mut Value> = values.iter_mut().filter(|value| value.dequeue.is_none()).collect();
     stuck.sort_unstable_by_key(|value| value.returns[0]);
@@ -179,7 +181,8 @@ fn sorted(values: &[Value]) -> Option<Vec<Value>> {
     Some(sorted)
 }
 
-/// Puts enqueues as late and dequeues as early as they may be, so that the queue is empty as often as it can be.
+/// Puts enqueues as late and dequeues as early as they may be, so that the queue is empty as often as it can
+/// be.
 struct Merge<'a> {
     calls: &'a [&'a Call<QueueOp>],
     values: Vec<Value>,

@@ -1,14 +1,14 @@
 //! Which texts somebody reads, now or later.
 //!
-//! Appends that run at once can stand in any order, and a search that tries them all makes as many texts. But a text that is
-//! no beginning of anything that is ever read under its key has one future only: more is appended to it, which makes no
-//! such beginning of it, until a put takes its place. No answer tells one of these texts from another, so all of them are
-//! one ([`Text::any`]). What is left are the beginnings of what is read, and there the answers say in which order the
-//! appends stand.
+//! Appends that run at once can stand in any order, and a search that tries them all makes as many texts. But
+//! a text that is no beginning of anything that is ever read under its key has one future only: more is
+//! appended to it, which makes no such beginning of it, until a put takes its place. No answer tells one of
+//! these texts from another, so all of them are one ([`Text::any`]). What is left are the beginnings of what
+//! is read, and there the answers say in which order the appends stand.
 //!
-//! A text comes about from a put, or from nothing, by appends, so only those beginnings count that are put together from
-//! what was written. They are known by their hashes: two of one hash would be one text too many that is kept, and never
-//! one too few.
+//! A text comes about from a put, or from nothing, by appends, so only those beginnings count that are put
+//! together from what was written. They are known by their hashes: two of one hash would be one text too many
+//! that is kept, and never one too few.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,7 +33,8 @@ struct Written<'a> {
     read: HashSet<&'a Text>,
 }
 
-/// Bytes looked at, for each that was read, and beyond that: with ends of very many lengths this is not worth its while.
+/// Bytes looked at, for each that was read, and beyond that: with ends of very many lengths this is not worth
+/// its while.
 const MOST_LOOKS: usize = 64;
 const FREE_LOOKS: usize = 1 << 20;
 

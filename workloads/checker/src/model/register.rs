@@ -1,11 +1,12 @@
 //! A register with read, write and compare-and-set, for the general searches.
 //!
-//! [`crate::register`] judges registers faster, by algorithms that know them. This model is the same object in the form
-//! that every condition and every search of this crate takes.
+//! [`crate::register`] judges registers faster, by algorithms that know them. This model is the same object
+//! in the form that every condition and every search of this crate takes.
 //!
-//! Histories from elsewhere differ in what a failed compare-and-set says. In the text logs of etcd's tests it says that
-//! the register did not hold what was asked for; in Knossos it did not happen, for whatever reason. What is less is the
-//! default: it accuses nobody wrongly. The same goes for a read of nothing, which in Knossos says nothing.
+//! Histories from elsewhere differ in what a failed compare-and-set says. In the text logs of etcd's tests it
+//! says that the register did not hold what was asked for; in Knossos it did not happen, for whatever reason.
+//! What is less is the default: it accuses nobody wrongly. The same goes for a read of nothing, which in
+//! Knossos says nothing.
 
 use super::Model;
 use super::names::Names;
@@ -53,8 +54,8 @@ impl Register {
         Self { names, initial, refusals_observe: false, nothing_is_read: false }
     }
 
-    /// The same, where a compare-and-set that failed without an error, or because of the version, says that the
-    /// register did not hold what was asked for.
+    /// The same, where a compare-and-set that failed without an error, or because of the version, says that
+    /// the register did not hold what was asked for.
     #[must_use]
     pub fn with_refusals(self) -> Self {
         Self { refusals_observe: true, ..self }
@@ -140,8 +141,8 @@ impl Model for Register {
         }
     }
 
-    /// The argument is in [`crate::register::shrink`]. A refusal from s may owe its being right to a change that is
-    /// taken out, so it is taken out with the first element.
+    /// The argument is in [`crate::register::shrink`]. A refusal from s may owe its being right to a change
+    /// that is taken out, so it is taken out with the first element.
     fn without(&self, op: &RegisterOp, gone: &dyn Fn(u64) -> bool) -> Option<RegisterOp> {
         let gone = |value: Number| value != self.initial && gone(value.into());
         match *op {

@@ -1,8 +1,8 @@
 //! A set of elements: `add`, `remove`, `contains`, and a `read` of all.
 //!
-//! Without a `read` of all every element is an object of its own, and is judged as one. `contains` is answered by true
-//! or false, or by `[element, true]`; so is, where it says so, an `add` that found its element there already or a
-//! `remove` that did not (false: nothing changed).
+//! Without a `read` of all every element is an object of its own, and is judged as one. `contains` is
+//! answered by true or false, or by `[element, true]`; so is, where it says so, an `add` that found its
+//! element there already or a `remove` that did not (false: nothing changed).
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -239,8 +239,8 @@ impl Model for Set {
         }
     }
 
-    /// Elements do not know of each other: an order of all of them, with one taken out of everything, is an order of the
-    /// others.
+    /// Elements do not know of each other: an order of all of them, with one taken out of everything, is an
+    /// order of the others.
     fn without(&self, op: &SetOp, gone: &dyn Fn(u64) -> bool) -> Option<SetOp> {
         match op {
             SetOp::Add(element, _) | SetOp::Remove(element, _) | SetOp::Contains(element, _) => {

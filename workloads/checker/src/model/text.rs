@@ -1,9 +1,9 @@
 //! Texts that grow at their end: cheap to append to, to clone, to hash and mostly to compare.
 //!
-//! A search makes a text of every order of appends that it tries, and nearly all of them are a known text with one more piece.
-//! So a text is a flat beginning that many share, and a chain of the pieces behind it. Its hash is a polynomial over the
-//! bytes, which an appended piece continues. Two texts whose hashes differ are different; the others are compared byte by
-//! byte, so that no verdict rests on a hash.
+//! A search makes a text of every order of appends that it tries, and nearly all of them are a known text
+//! with one more piece. So a text is a flat beginning that many share, and a chain of the pieces behind it.
+//! Its hash is a polynomial over the bytes, which an appended piece continues. Two texts whose hashes differ
+//! are different; the others are compared byte by byte, so that no verdict rests on a hash.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -51,7 +51,8 @@ impl Text {
         Self { hash, bytes, start: Arc::clone(&self.start), end: Some(Arc::new(piece)) }
     }
 
-    /// Some text of which it does not matter what it is: it equals itself and no other, and is not to be appended to.
+    /// Some text of which it does not matter what it is: it equals itself and no other, and is not to be
+    /// appended to.
     pub(super) fn any() -> Self {
         Self { hash: 0, bytes: usize::MAX, start: "…".into(), end: None }
     }

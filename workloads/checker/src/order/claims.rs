@@ -1,9 +1,9 @@
 //! The order that the system claims: by version within a key, by zxid across keys.
 //!
-//! Every change of a ZooKeeper node gives it the next version and has a zxid of its own, and every reply shows those of
-//! the state it speaks of. If the system is right, changes took effect in that order, and each session's reads follow
-//! as early as their answers allow. The claims become edges for one attempt without alternatives. If the system lies,
-//! the attempt fails or is not confirmed, and nothing is concluded from it.
+//! Every change of a ZooKeeper node gives it the next version and has a zxid of its own, and every reply
+//! shows those of the state it speaks of. If the system is right, changes took effect in that order, and each
+//! session's reads follow as early as their answers allow. The claims become edges for one attempt without
+//! alternatives. If the system lies, the attempt fails or is not confirmed, and nothing is concluded from it.
 
 use std::collections::BTreeMap;
 

@@ -63,8 +63,8 @@ fn path(graph: &Graph, from: Node, to: Node, before: u32) -> Option<Vec<u32>> {
     None
 }
 
-/// The operations on a cycle, and those that its derived edges follow from. Each derived edge follows from older ones
-/// only, so this ends.
+/// The operations on a cycle, and those that its derived edges follow from. Each derived edge follows from
+/// older ones only, so this ends.
 pub(super) fn involved(graph: &Graph, registers: &Registers, cycle: &[u32]) -> BTreeSet<usize> {
     let mut ops = BTreeSet::new();
     let mut open: Vec<u32> = cycle.to_vec();

@@ -1,14 +1,15 @@
-//! The portfolio for registers: the claimed order, what follows from the answers, and the search that both guide.
+//! The portfolio for registers: the claimed order, what follows from the answers, and the search that both
+//! guide.
 
 use super::claims;
-use super::confirm::confirm;
 use super::cycle;
-use super::graph::{Graph, Node};
+use super::graph::{Graph, Node, at, number};
 use super::registers::{Held, Registers};
 use super::saturate::{Saturation, add_sources, saturate};
 use super::search::{Found, Task, search};
 use super::{Algorithm, RealTime};
 use crate::budget::{Budget, Exhausted, Meter};
+use crate::confirm::{Unfit, confirm};
 
 /// What came of it.
 #[derive(Clone, Debug)]
@@ -77,7 +78,7 @@ pub(super) fn decide(registers: &Registers, real_time: RealTime, budget: &Budget
         (Found::Order(order), 0) => confirmed(order, Algorithm::Guided),
         (Found::Order(order), _) => confirmed(order, Algorithm::Search),
         (Found::NoOrder { stuck }, _) => {
-            let near = stuck.into_iter().map(super::graph::at).collect();
+            let near = stuck.into_iter().map(at).collect();
             Decision::None { near, enough: false, by: Algorithm::Search }
         }
         (Found::GaveUp { why, placed }, _) => {
@@ -98,17 +99,24 @@ pub(super) fn confirm_registers(
     registers: &Registers,
     real_time: RealTime,
     order: &[Node],
-) -> Result<(), crate::confirm::Unfit> {
-    let mut holds: Vec<u32> = (0..super::graph::number(registers.keys)).collect();
-    confirm(&registers.spans(), real_time, order, |entry| {
-        let entry = &registers.entries[entry];
-        let held = &mut holds[super::graph::at(entry.key)];
-        entry.action.apply(*held).map(|then| *held = then).is_some()
-    })
+) -> Result<(), Unfit> {
+    let mut holds: Vec<u32> = (0..number(registers.keys)).collect();
+    let spans = registers.spans();
+    let places = order.iter().map(|&node| at(node));
+    confirm(
+        spans.len(),
+        |entry| spans[entry].bound(real_time),
+        places,
+        |entry| {
+            let entry = &registers.entries[entry];
+            let held = &mut holds[at(entry.key)];
+            entry.action.apply(*held).map(|then| *held = then).is_some()
+        },
+    )
 }
 
-/// The search without any cleverness: nothing derived, nothing hurried, nothing pruned. It is what others are judged
-/// by.
+/// The search without any cleverness: nothing derived, nothing hurried, nothing pruned. It is what others are
+/// judged by.
 pub(super) fn plain(registers: &Registers, real_time: RealTime, meter: &mut Meter) -> Found {
     let spans = registers.spans();
     let graph = Graph::of(&spans, real_time);

@@ -1,10 +1,10 @@
 //! Small random histories, judged by everything here and by an oracle that tries all orders.
 //!
-//! The oracle reads the definitions of the conditions and nothing else. Histories have 2 to 5 processes, 1 to 3 keys
-//! and up to 9 operations: reads, writes, compare-and-sets that succeed and fail, values that are written twice,
-//! operations of unknown fate, sessions that outlive their processes, and versions and zxids that tell the truth or
-//! lie. Their answers come from an order that keeps all of real time, that of updates, or none, and some are then
-//! falsified. `ORDER_FUZZ=100000 cargo test --release fuzz` goes on for longer.
+//! The oracle reads the definitions of the conditions and nothing else. Histories have 2 to 5 processes, 1 to
+//! 3 keys and up to 9 operations: reads, writes, compare-and-sets that succeed and fail, values that are
+//! written twice, operations of unknown fate, sessions that outlive their processes, and versions and zxids
+//! that tell the truth or lie. Their answers come from an order that keeps all of real time, that of updates,
+//! or none, and some are then falsified. `ORDER_FUZZ=100000 cargo test --release fuzz` goes on for longer.
 
 use std::collections::BTreeSet;
 
@@ -167,7 +167,7 @@ fn lines(
     let answer = if f == Function::Read { read.map_or(Value::Null, Value::One) } else { argument };
     let mut completed = Event::new(op.process, kind, f, op.key, answer, ret);
     completed.session = op.session;
-    completed.error = refused.then(|| BAD_VERSION.to_owned());
+    completed.error = refused.then(|| BAD_VERSION.into());
     if told && !refused && version > 0 {
         completed.version = Some(version);
         completed.zxid = op.is_update().then_some(zxid);

@@ -1,27 +1,27 @@
 //! Any model by the search alone.
 //!
-//! What can fairly be left out of a history of an unknown object: what asks for no change, and whole parts that the
-//! model calls independent. A change can't, for nobody knows what leans on it.
+//! What can fairly be left out of a history of an unknown object: what asks for no change, and whole parts
+//! that the model calls independent. A change can't, for nobody knows what leans on it.
 
 use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::confirm::confirm;
 use super::graph::{Graph, Node, Span, at};
 use super::object::Modelled;
 use super::search::{Found, Task, search};
 use super::{Algorithm, Condition, RealTime, explained, part, refuted, silent, unjudged};
 use crate::budget::{Budget, Meter};
+use crate::confirm::confirm;
 use crate::history::Rank;
+use crate::minimize::{Allowance, leave_out};
 use crate::model::{Call, Model};
-use crate::register::explain::MAX_DRAWN;
 use crate::search::explain;
-use crate::verdict::{Counterexample, Judged, OpView};
+use crate::verdict::{Counterexample, Judged};
 
 /// Steps for judging one candidate for a smaller violation, and how many are judged at most.
 const CANDIDATE_STEPS: u64 = 200_000;
-const MAX_CANDIDATES: usize = 400;
+const MAX_CANDIDATES: u32 = 400;
 
 /// Judges the calls.
 pub(super) fn judge<M: Model>(
@@ -73,9 +73,13 @@ pub(super) fn judge<M: Model>(
     }
     let order = part::together(&spans, real_time, &orders);
     let mut state = model.initial();
-    let confirmed = confirm(&spans, real_time, &order, |call| {
-        model.apply(&state, &calls[call].op).map(|next| state = next).is_some()
-    });
+    let places = order.iter().map(|&call| at(call));
+    let confirmed = confirm(
+        calls.len(),
+        |call| spans[call].bound(real_time),
+        places,
+        |call| model.apply(&state, &calls[call].op).map(|next| state = next).is_some(),
+    );
     if let Err(reason) = confirmed {
         return unjudged(condition, &format!("an order was found but not confirmed: {reason}"));
     }
@@ -120,12 +124,10 @@ impl<M: Model, G: Fn(&Call<M::Op>) -> u64> General<'_, M, G> {
         condition: Condition,
         budget: &Budget,
     ) -> Result<Counterexample, &'static str> {
-        let candidate_budget = budget.with_steps(CANDIDATE_STEPS);
-        let mut left = MAX_CANDIDATES;
+        let mut allowance = Allowance::new(budget, MAX_CANDIDATES, CANDIDATE_STEPS, u64::MAX);
         let mut is_violation = |candidate: &[&Call<M::Op>]| {
-            left = left.saturating_sub(1);
-            let mut meter = Meter::new(&candidate_budget);
-            left > 0 && matches!(self.search(candidate, true, &mut meter), Found::NoOrder { .. })
+            let Some(budget) = allowance.candidate(0) else { return false };
+            matches!(self.search(candidate, true, &mut Meter::new(&budget)), Found::NoOrder { .. })
         };
         let mut kept: Vec<&Call<M::Op>> = calls.to_vec();
         let parts: BTreeSet<u64> = kept.iter().filter_map(|call| self.model.part(&call.op)).collect();
@@ -136,18 +138,17 @@ impl<M: Model, G: Fn(&Call<M::Op>) -> u64> General<'_, M, G> {
                 kept = without;
             }
         }
-        let mut chunk = kept.len().div_ceil(2).max(1);
-        while chunk > 0 {
-            let observers: Vec<Rank> =
-                kept.iter().filter(|call| !self.model.changes(&call.op)).map(|call| call.call).collect();
-            for out in observers.rchunks(chunk) {
-                let without: Vec<_> = kept.iter().copied().filter(|call| !out.contains(&call.call)).collect();
-                if is_violation(&without) {
-                    kept = without;
-                }
+        let observers = kept.iter().rev().filter(|call| !self.model.changes(&call.op));
+        let observers: Vec<Rank> = observers.map(|call| call.call).collect();
+        leave_out(observers, 1, |out| {
+            let out: BTreeSet<Rank> = out.iter().copied().collect();
+            let without: Vec<_> = kept.iter().copied().filter(|call| !out.contains(&call.call)).collect();
+            let goes = is_violation(&without);
+            if goes {
+                kept = without;
             }
-            chunk /= 2;
-        }
+            goes
+        });
         let plain = self.search(&kept, false, &mut Meter::new(&budget.with_steps(CANDIDATE_STEPS * 10)));
         if matches!(plain, Found::Order(_)) {
             return Err("two searches contradict each other");
@@ -167,21 +168,11 @@ impl<M: Model, G: Fn(&Call<M::Op>) -> u64> General<'_, M, G> {
             |call: &Call<M::Op>| format!("process {} {}", call.process, self.model.describe(&call.op));
         let mut sentence =
             format!("no order that keeps {} explains these {} operations", condition.kept(), kept.len());
-        let is_kept = |call: &&Call<M::Op>| kept.iter().any(|kept| kept.call == call.call);
-        let culprit = stuck.filter(is_kept);
-        if let Some(call) = culprit {
-            sentence.push_str(&format!("; the longest attempt has no place for: {}", describe(call)));
+        let culprit = stuck.and_then(|stuck| kept.iter().position(|kept| kept.call == stuck.call));
+        if let Some(at) = culprit {
+            sentence.push_str(&format!("; the longest attempt has no place for: {}", describe(kept[at])));
         }
-        let views = kept.iter().take(MAX_DRAWN).map(|call| self.view(call, culprit));
-        Counterexample {
-            sentence,
-            ops: views.collect(),
-            of_ops: u64::try_from(of_ops).unwrap_or(u64::MAX),
-            rechecked,
-        }
-    }
-
-    fn view(&self, call: &Call<M::Op>, culprit: Option<&Call<M::Op>>) -> OpView {
-        explain::view(self.model, call, culprit.is_some_and(|culprit| culprit.call == call.call))
+        let view = |at: usize, impossible: bool| explain::view(self.model, kept[at], impossible);
+        Counterexample::drawn(sentence, kept.len(), culprit, view, of_ops, rechecked)
     }
 }

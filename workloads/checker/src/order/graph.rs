@@ -1,21 +1,22 @@
 //! The order that is given before any answer is looked at: program order and real time, as a graph.
 //!
-//! Program order within a group (a process, a session) is the order of intervals: one operation comes before another
-//! if it had returned when the other was called. For a process that is a chain; in a session whose client had several
-//! requests in flight, or where an operation of unknown fate (which never returns) stays behind while the session
-//! goes on, those in flight together are not ordered.
+//! Program order within a group (a process, a session) is the order of intervals: one operation comes before
+//! another if it had returned when the other was called. For a process that is a chain; in a session whose
+//! client had several requests in flight, or where an operation of unknown fate (which never returns) stays
+//! behind while the session goes on, those in flight together are not ordered.
 //!
-//! Real time between groups relates up to n² pairs, so it is not written out: a *moment* is a node of its own, after
-//! everything that had returned by then and before everything that was called later. Moments form a chain, hence each
-//! operation has at most two edges to them.
+//! Real time between groups relates up to n² pairs, so it is not written out: a *moment* is a node of its
+//! own, after everything that had returned by then and before everything that was called later. Moments form
+//! a chain, hence each operation has at most two edges to them.
 //!
-//! Every node stands in a *lane* (a chain of the graph) at a position, so that "what is before this node" fits into
-//! one number per lane.
+//! Every node stands in a *lane* (a chain of the graph) at a position, so that "what is before this node"
+//! fits into one number per lane.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::RealTime;
 use super::mutate::{Mutation, broken};
+use crate::confirm;
 use crate::history::{NEVER, Rank};
 
 /// A node: operations are numbered from 0 as given, moments follow.
@@ -45,6 +46,14 @@ pub(super) struct Span {
     pub(super) group: u64,
     /// Whether it asks for a change.
     pub(super) update: bool,
+}
+
+impl Span {
+    /// The same, as far as real time binds it.
+    pub(super) fn bound(self, real_time: RealTime) -> confirm::Span {
+        let Self { call, ret, group, update } = self;
+        confirm::Span { call, ret, group: Some(group), bound: real_time.binds(update) }
+    }
 }
 
 /// Why one node comes before another.
@@ -284,7 +293,8 @@ impl Graph {
         sorted
     }
 
-    /// For each operation the earliest return among it and all that come after it: whoever has the least is due next.
+    /// For each operation the earliest return among it and all that come after it: whoever has the least is
+    /// due next.
     pub(super) fn deadlines(&self, spans: &[Span]) -> Vec<Rank> {
         let mut deadlines: Vec<Rank> = spans.iter().map(|span| span.ret).collect();
         deadlines.resize(self.nodes(), NEVER);

@@ -7,13 +7,13 @@
 //! | monotonic writes | a write takes effect after a write before it |
 //! | writes follow reads | a write takes effect after what a read before it saw |
 //!
-//! Where replies show versions, those are the order of a key's states, and zxids are the order of writes across keys:
-//! comparing neighbours is then exact, as far as the system speaks the truth about itself (which [`crate::versions`]
-//! judges). Without versions two facts remain, where a value has one writer: a write that had returned before another
-//! was called is the older one, and a value that was left never comes back. What is found by them is certain. What is
-//! not found may still be there: the order of writes in flight together is not known to them, nor anything across
-//! keys. Then a sequentially consistent order of the whole is asked for, which implies all four; without one the answer
-//! is unknown.
+//! Where replies show versions, those are the order of a key's states, and zxids are the order of writes
+//! across keys: comparing neighbours is then exact, as far as the system speaks the truth about itself (which
+//! [`crate::versions`] judges). Without versions two facts remain, where a value has one writer: a write that
+//! had returned before another was called is the older one, and a value that was left never comes back. What
+//! is found by them is certain. What is not found may still be there: the order of writes in flight together
+//! is not known to them, nor anything across keys. Then a sequentially consistent order of the whole is asked
+//! for, which implies all four; without one the answer is unknown.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,8 +22,7 @@ use serde_json::json;
 use super::registers::group_of;
 use super::{Algorithm, Condition, RealTime, judge_registers, unjudged};
 use crate::budget::Budget;
-use crate::history::{History, Op, OpKind, Outcome, Rank};
-use crate::register::explain::deed;
+use crate::history::{History, Op, OpKind, Outcome, Rank, describe};
 use crate::verdict::{CheckResult, Judged, Verdict};
 use crate::versions::counterexample;
 
@@ -135,24 +134,27 @@ fn judge_session<'a>(ops: &[&'a Op], writers: &Writers<'a>, tally: &mut Tally) -
         tally.by_version += compare(ops, "version", version, false)?;
         tally.by_value += by_value(ops, writers)?;
     }
-    // Between keys only writes are ordered by zxid: a read of another key may be older, but not what is written.
+    // Between keys only writes are ordered by zxid: a read of another key may be older, but not what is
+    // written.
     tally.by_version += compare(ops, "zxid", zxid, true)?;
     Ok(())
 }
 
-/// The version of the state that an operation made or saw. What nobody has written is older than every version.
+/// The version of the state that an operation made or saw. What nobody has written is older than every
+/// version.
 fn version(op: &Op) -> Option<i64> {
     op.version.or((op.kind == OpKind::Read { value: None }).then_some(i64::MIN))
 }
 
-/// The zxid of the state that an operation made or saw. The header of a read says only where the member stood.
+/// The zxid of the state that an operation made or saw. The header of a read says only where the member
+/// stood.
 fn zxid(op: &Op) -> Option<i64> {
     let header = if is_read(op) { None } else { op.zxid };
     op.mzxid.or(header).and_then(|zxid| i64::try_from(zxid).ok())
 }
 
-/// Compares each operation with the newest that its session had been answered before. `later_writes` asks about
-/// writes only.
+/// Compares each operation with the newest that its session had been answered before. `later_writes` asks
+/// about writes only.
 fn compare<'a>(
     ops: &[&'a Op],
     what: &str,
@@ -187,9 +189,9 @@ fn compare<'a>(
             };
             let why = format!(
                 "{} had {}, and afterwards, in the same session, {} had {}",
-                deed(earlier),
+                describe(earlier),
                 show(before),
-                deed(op),
+                describe(op),
                 show(now)
             );
             return Err((guarantee(earlier, op), why, vec![earlier, op]));
@@ -209,7 +211,8 @@ fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>) -> Result<usize, Broken<'
     let mut returned = returned.into_iter().peekable();
     // Among what the session has seen: the write that was called last, and who saw it.
     let mut newest: Option<(&Op, &Op)> = None;
-    // For each write (by its call) the first answer that showed it, and the two answers called last that showed different writes.
+    // For each write (by its call) the first answer that showed it, and the two answers called last that
+    // showed different writes.
     let mut first_seen: HashMap<Rank, &Op> = HashMap::new();
     let mut latest: [Option<(Rank, &Op)>; 2] = [None, None];
     let mut compared = 0;
@@ -227,8 +230,8 @@ fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>) -> Result<usize, Broken<'
         if op.kind == (OpKind::Read { value: None }) {
             let why = format!(
                 "{}, and afterwards, in the same session, {}, as if nothing had been written",
-                deed(saw_new),
-                deed(op)
+                describe(saw_new),
+                describe(op)
             );
             return Err((guarantee(saw_new, op), why, vec![saw_new, op]));
         }
@@ -236,10 +239,10 @@ fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>) -> Result<usize, Broken<'
         if write.ret < new_write.call {
             let why = format!(
                 "{}, and afterwards, in the same session, {}, which is older: {} before {}",
-                deed(saw_new),
-                deed(op),
-                deed(write),
-                deed(new_write)
+                describe(saw_new),
+                describe(op),
+                describe(write),
+                describe(new_write)
             );
             return Err((guarantee(saw_new, op), why, culprits([write, new_write, saw_new, op])));
         }
@@ -249,9 +252,9 @@ fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>) -> Result<usize, Broken<'
         {
             let why = format!(
                 "{}, then {}, and afterwards, in the same session, {} again; no value was written twice",
-                deed(first),
-                deed(other),
-                deed(op)
+                describe(first),
+                describe(other),
+                describe(op)
             );
             return Err((guarantee(other, op), why, culprits([first, other, other, op])));
         }

@@ -118,7 +118,8 @@ fn each_session_guarantee_is_named_when_it_is_broken() {
     let result = judge(&own, Condition::SessionGuarantees).result;
     assert_eq!((result.verdict, &result.evidence["guarantee"]), (Invalid, &"read your writes".into()));
     assert_eq!(result.counterexample.unwrap().ops.len(), 3);
-    // By version: a write that takes effect before what its session had read, and before its session's own write.
+    // By version: a write that takes effect before what its session had read, and before its session's own
+    // write.
     for (first, guarantee) in [('r', "writes follow reads"), ('w', "monotonic writes")] {
         let value = if first == 'r' { 1 } else { 3 };
         let history = with_versions(&[(0, 0, 'w', 1), (1, 0, first, value), (1, 0, 'w', 2)], &[5, 5, 4]);

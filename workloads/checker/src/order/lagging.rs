@@ -1,7 +1,7 @@
 //! Histories as an ensemble makes them whose members lag behind.
 //!
-//! Clients take turns, writes take effect once between call and return, and reads look at the newest state or, in the
-//! stale kind, at what a member knows that lags behind while its session has seen no more.
+//! Clients take turns, writes take effect once between call and return, and reads look at the newest state
+//! or, in the stale kind, at what a member knows that lags behind while its session has seen no more.
 
 use super::{Condition, check_registers};
 use crate::budget::Budget;
@@ -110,7 +110,7 @@ fn made(shape: &Shape, seed: u64) -> History {
                     }
                     Value::Pair(from, _) if from != held.map(|held| held.1) => {
                         answer.kind = EventKind::Fail;
-                        answer.error = Some("bad-version".to_owned());
+                        answer.error = Some("bad-version".into());
                         client.seen = log.len();
                     }
                     Value::One(to) | Value::Pair(_, to) => {

@@ -1,4 +1,5 @@
-//! Conditions other than linearizability: sequential consistency, ordered sequential consistency, session guarantees.
+//! Conditions other than linearizability: sequential consistency, ordered sequential consistency, session
+//! guarantees.
 //!
 //! All of them ask for one legal order of the operations; they differ in what that order has to keep.
 //!
@@ -8,11 +9,12 @@
 //! | ordered sequential consistency (Lev-Ari, Bortnikov, Keidar and Shraer, IPL 123, 2017) | yes | among updates |
 //! | linearizability (for comparison) | yes | everything |
 //!
-//! Ordered sequential consistency with updates as the ordered operations is what ZooKeeper promises: updates are
-//! linearizable, a session's operations happen in its order, and a read may be stale, but never older than what its
-//! session has seen. A refused compare-and-set is an update. Program order is that of the session where the history
-//! names it (a session outlives its client's processes), else of the process. Both conditions judge the order alone: a
-//! read that shows what is written only later in real time breaks linearizability, not these.
+//! Ordered sequential consistency with updates as the ordered operations is what ZooKeeper promises: updates
+//! are linearizable, a session's operations happen in its order, and a read may be stale, but never older
+//! than what its session has seen. A refused compare-and-set is an update. Program order is that of the
+//! session where the history names it (a session outlives its client's processes), else of the process. Both
+//! conditions judge the order alone: a read that shows what is written only later in real time breaks
+//! linearizability, not these.
 //!
 //! Judging either is NP-complete. For registers a portfolio decides in near-linear time almost always:
 //!
@@ -20,11 +22,10 @@
 //! 2. `saturate`: what follows from the answers where a value has one writer; a cycle refutes.
 //! 3. `search`: depth first over how far each session has got, guided by both; complete, within the budget.
 //!
-//! `confirm` replays every order before a verdict is valid; `shrink` makes a violation small and has it judged
-//! again by the plain search. `guarantees` looks at each session by itself.
+//! [`crate::confirm`] replays every order before a verdict is valid; `shrink` makes a violation small and has
+//! it judged again by the plain search. `guarantees` looks at each session by itself.
 
 mod claims;
-mod confirm;
 mod cycle;
 mod decide;
 mod general;
@@ -49,6 +50,7 @@ mod lagging;
 use serde_json::json;
 
 use crate::budget::Budget;
+pub use crate::confirm::RealTime;
 use crate::history::History;
 use crate::model::{Call, Model};
 use crate::verdict::{CheckResult, Counterexample, Judged, PartOrder, Verdict};
@@ -86,7 +88,8 @@ impl Condition {
         Self::ALL.into_iter().find(|condition| condition.as_str() == name)
     }
 
-    /// What one order has to keep. Where a sequentially consistent order exists, every session guarantee holds.
+    /// What one order has to keep. Where a sequentially consistent order exists, every session guarantee
+    /// holds.
     fn real_time(self) -> RealTime {
         match self {
             Self::Sequential | Self::SessionGuarantees => RealTime::None,
@@ -101,17 +104,6 @@ impl Condition {
             Self::OrderedSequential => "the order of each session and the real time among updates",
         }
     }
-}
-
-/// How much of real time an order has to keep between groups.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RealTime {
-    /// All of it: linearizability.
-    All,
-    /// That among updates: ordered sequential consistency.
-    Updates,
-    /// Nothing: sequential consistency.
-    None,
 }
 
 /// Who decided.

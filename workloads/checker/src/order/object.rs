@@ -39,7 +39,8 @@ impl<M: Model> Object for Modelled<'_, M> {
     }
 
     fn changes_nothing(&self, op: usize) -> bool {
-        // What asks for no change makes none, in any state. A change that has none here may have one elsewhere.
+        // What asks for no change makes none, in any state. A change that has none here may have one
+        // elsewhere.
         !self.model.changes(&self.calls[op].op)
     }
 }

@@ -1,19 +1,20 @@
 //! Parts of a set of operations: those of keys that nothing connects, and those that a counterexample keeps.
 //!
-//! **Keys by themselves.** Neither condition is local, because a group's order runs through all keys that it touches.
-//! But when no group touches both of two sets of keys, each set can be judged by itself. Without real time nothing
-//! relates them. With real time among updates, take an order of each set and suppose that they do not fit together:
-//! then there is a cycle of orders within a set and of real time between sets. Take the shortest. Within a set an order
-//! is total, so each stretch of it is one step u1 < u2 between two updates (real time binds nothing else), and u1 was
-//! called before u2 returned, as the order keeps real time. A step of real time u2 → v1 says that u2 returned before v1
-//! was called. So calls grow around the cycle: call(u1) < ret(u2) < call(v1) < ... < call(u1), which can't be. (This is
-//! the proof that linearizability is local, read for updates alone.)
+//! **Keys by themselves.** Neither condition is local, because a group's order runs through all keys that it
+//! touches. But when no group touches both of two sets of keys, each set can be judged by itself. Without
+//! real time nothing relates them. With real time among updates, take an order of each set and suppose that
+//! they do not fit together: then there is a cycle of orders within a set and of real time between sets. Take
+//! the shortest. Within a set an order is total, so each stretch of it is one step u1 < u2 between two
+//! updates (real time binds nothing else), and u1 was called before u2 returned, as the order keeps real
+//! time. A step of real time u2 → v1 says that u2 returned before v1 was called. So calls grow around the
+//! cycle: call(u1) < ret(u2) < call(v1) < ... < call(u1), which can't be. (This is the proof that
+//! linearizability is local, read for updates alone.)
 //!
-//! **What a counterexample may leave out.** A part is a fair counterexample only if an order of the whole would leave
-//! an order of the part. Any read may go. A write may go when no kept operation needs its value: between a write and a
-//! kept reader of it there is no other write, with or without it. A compare-and-set whose own write is kept, but not
-//! every source of what it replaced, counts as a write: less is asked of it. One that was refused is kept only with
-//! all writes of its key, for one that is left out may be the reason.
+//! **What a counterexample may leave out.** A part is a fair counterexample only if an order of the whole
+//! would leave an order of the part. Any read may go. A write may go when no kept operation needs its value:
+//! between a write and a kept reader of it there is no other write, with or without it. A compare-and-set
+//! whose own write is kept, but not every source of what it replaced, counts as a write: less is asked of it.
+//! One that was refused is kept only with all writes of its key, for one that is left out may be the reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,13 +1,13 @@
-//! Registers, any number of them under one order: what each operation needs and leaves, and which of those whose fate
-//! is unknown take part.
+//! Registers, any number of them under one order: what each operation needs and leaves, and which of those
+//! whose fate is unknown take part.
 //!
 //! Values are numbered per register; the first numbers are the registers as nobody wrote them.
 //!
-//! **Operations of unknown fate.** One whose value was seen by an operation that happened, and that nobody else
-//! wrote, happened. One whose value nobody needs is left out: in an order with it, no read stands between it and the
-//! next write of its register, so without it every answer stays right. That fails when a compare-and-set on its
-//! register was refused, for it may be the reason; then, and when its value has several writers, it may be placed or
-//! left out.
+//! **Operations of unknown fate.** One whose value was seen by an operation that happened, and that nobody
+//! else wrote, happened. One whose value nobody needs is left out: in an order with it, no read stands
+//! between it and the next write of its register, so without it every answer stays right. That fails when a
+//! compare-and-set on its register was refused, for it may be the reason; then, and when its value has
+//! several writers, it may be placed or left out.
 
 use std::collections::HashMap;
 
@@ -98,7 +98,8 @@ impl Registers {
                 // A refusal is an update: the system orders it among the others.
                 update: op.kind.is_change(),
             };
-            // The header of a change's reply names its own transaction; that of a read only where the member stood.
+            // The header of a change's reply names its own transaction; that of a read only where the member
+            // stood.
             let header = if op.kind.is_change() { op.zxid } else { None };
             Some(Entry { key, action, span, version: op.version, zxid: op.mzxid.or(header), op: at })
         });
@@ -138,7 +139,8 @@ impl Registers {
         if broken(Mutation::OpenDropped) {
             return parts;
         }
-        // Whatever somebody who takes part needs takes part: for certain if that one does and nobody else wrote it.
+        // Whatever somebody who takes part needs takes part: for certain if that one does and nobody else
+        // wrote it.
         let mut raised: Vec<usize> = (0..entries.len()).filter(|&entry| parts[entry].is_some()).collect();
         while let Some(entry) = raised.pop() {
             let Some(needed) = entries[entry].action.required().filter(|&needed| at(needed) >= keys) else {
@@ -210,10 +212,11 @@ fn sources(keys: usize, entries: &[Entry]) -> Vec<Vec<u32>> {
 
 /// The registers as the object of a search.
 ///
-/// **A value is replaced only when its last certain reader has gone by**, where it has a single source: once replaced
-/// it never comes back, and the reader would have no place. **An unseen write is placed only when somebody may be
-/// refused for it**: nobody reads it, so in any order it can be moved to just before the first operation that is
-/// refused what was there before it, or out of the order if there is none; it never returned, so nothing is after it.
+/// **A value is replaced only when its last certain reader has gone by**, where it has a single source: once
+/// replaced it never comes back, and the reader would have no place. **An unseen write is placed only when
+/// somebody may be refused for it**: nobody reads it, so in any order it can be moved to just before the
+/// first operation that is refused what was there before it, or out of the order if there is none; it never
+/// returned, so nothing is after it.
 pub(super) struct Held<'a> {
     registers: &'a Registers,
     careful: bool,
@@ -310,7 +313,8 @@ impl Object for Held<'_> {
     }
 
     fn changes_nothing(&self, op: usize) -> bool {
-        // A refusal is an update to real time, but it leaves the register as it is in every state that allows it.
+        // A refusal is an update to real time, but it leaves the register as it is in every state that allows
+        // it.
         matches!(self.registers.entries[op].action, Action::Read(_) | Action::Refused(_))
     }
 }

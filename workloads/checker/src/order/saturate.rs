@@ -1,18 +1,20 @@
 //! What every legal order must also keep, derived until nothing follows any more.
 //!
-//! Where a value has one writer, an answer says which write it saw. Let r be a certain observer of what w wrote, and w'
-//! another certain write to the same register. In a legal order w' does not stand between w and r, so
+//! Where a value has one writer, an answer says which write it saw. Let r be a certain observer of what w
+//! wrote, and w' another certain write to the same register. In a legal order w' does not stand between w and
+//! r, so
 //!
 //! - if w' comes before r, then w' comes before w ([`Why::Overwritten`]);
 //! - if w comes before w', then r comes before w' ([`Why::Outdated`]).
 //!
-//! A cycle refutes the history. No cycle proves nothing by itself when several registers are involved (deciding is
-//! NP-complete then), but the edges guide the search so well that it rarely has to take a choice back.
+//! A cycle refutes the history. No cycle proves nothing by itself when several registers are involved
+//! (deciding is NP-complete then), but the edges guide the search so well that it rarely has to take a choice
+//! back.
 //!
-//! Which nodes come before a node is one number per lane: how much of that lane does; and which come after it, where
-//! in each lane that begins. Both are kept up to date as edges are added, so each rule looks only at the last write of
-//! each lane that comes before an observer, and at the first of each lane that comes after a source: the others of
-//! that lane follow from these.
+//! Which nodes come before a node is one number per lane: how much of that lane does; and which come after
+//! it, where in each lane that begins. Both are kept up to date as edges are added, so each rule looks only
+//! at the last write of each lane that comes before an observer, and at the first of each lane that comes
+//! after a source: the others of that lane follow from these.
 
 use super::graph::{Graph, NONE, Node, Why, at, number};
 use super::mutate::{Mutation, broken};
@@ -28,8 +30,8 @@ pub(super) enum Saturation {
     Cycle(Option<u32>),
 }
 
-/// Adds to a graph what is certain from the answers alone: sources before observers, and who saw a register that
-/// nobody had written before whoever writes it.
+/// Adds to a graph what is certain from the answers alone: sources before observers, and who saw a register
+/// that nobody had written before whoever writes it.
 pub(super) fn add_sources(graph: &mut Graph, registers: &Registers) {
     for entry in 0..registers.entries.len() {
         if let Some(source) = registers.source_of(entry) {

@@ -1,21 +1,22 @@
 //! Depth-first search for one order of all operations that keeps a partial order and explains every answer.
 //!
-//! A configuration is how far each group has got (the operations placed so far, closed towards the past of the
-//! graph), what the object holds, and which operations of unknown fate took effect. Configurations are remembered as
-//! 128-bit fingerprints, like those of [`crate::register`]'s search: two different ones share one with a probability
-//! of about 2^-128 a pair.
+//! A configuration is how far each group has got (the operations placed so far, closed towards the past of
+//! the graph), what the object holds, and which operations of unknown fate took effect. Configurations are
+//! remembered as 128-bit fingerprints, like those of [`crate::register`]'s search: two different ones share
+//! one with a probability of about 2^-128 a pair.
 //!
 //! **What changes nothing is placed at once.** Let x be an operation whose answer is right here, all of whose
-//! predecessors are placed, and that leaves the object as it is in every state that allows it. If any order goes on
-//! from here, take x out of its later place and put it here. Nobody's answer changes, because x changes nothing where
-//! it was nor where it is. No constraint breaks: x's predecessors are all before here, and whatever comes after x in
-//! the graph comes after its old place, hence after here. So an order goes on in which x is next, and no other choice
-//! needs to be tried. Real time of updates alone binds no read, which only removes edges from the graph and so makes
-//! more reads ready; the argument is the same for every real time. It fails for an operation that changes the object
-//! in some states only, whose old place may be one of them: such a one has alternatives.
+//! predecessors are placed, and that leaves the object as it is in every state that allows it. If any order
+//! goes on from here, take x out of its later place and put it here. Nobody's answer changes, because x
+//! changes nothing where it was nor where it is. No constraint breaks: x's predecessors are all before here,
+//! and whatever comes after x in the graph comes after its old place, hence after here. So an order goes on
+//! in which x is next, and no other choice needs to be tried. Real time of updates alone binds no read, which
+//! only removes edges from the graph and so makes more reads ready; the argument is the same for every real
+//! time. It fails for an operation that changes the object in some states only, whose old place may be one of
+//! them: such a one has alternatives.
 //!
-//! Operations of unknown fate have no successors in the graph (they never return) and may be left out; they are tried
-//! last.
+//! Operations of unknown fate have no successors in the graph (they never return) and may be left out; they
+//! are tried last.
 
 use std::collections::BTreeSet;
 

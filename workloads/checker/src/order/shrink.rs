@@ -1,5 +1,8 @@
-//! Makes a violation small: halves, quarters and at last single operations are left out while what remains is still a
-//! violation. What may be left out is said in [`super::part`].
+//! Makes a violation of an order of registers small.
+//!
+//! What may be left out is said in [`super::part`]: without real time between all operations a prefix is no
+//! part, so nothing is cut by time, and a part of one key need not be one of another. How it is left out is
+//! [`crate::minimize`].
 
 use std::collections::BTreeSet;
 
@@ -10,11 +13,13 @@ use super::registers::Registers;
 use super::search::Found;
 use crate::budget::{Budget, Meter};
 use crate::history::Rank;
+use crate::minimize::{Allowance, leave_out, leave_out_singly, widths};
 
-/// Steps for judging one candidate, how many are judged at most, and how many entries may be looked at in all.
+/// Steps for judging one candidate, how many are judged at most, and how many entries may be looked at in
+/// all.
 const CANDIDATE_STEPS: u64 = 300_000;
 const MAX_CANDIDATES: u32 = 3_000;
-const LOOK_STEPS: usize = 20_000_000;
+const LOOK_STEPS: u64 = 20_000_000;
 /// The first window around the place where a search got stuck, in ranks.
 const FIRST_WINDOW: Rank = 32;
 /// Up to this many entries a part is judged again by the plain search.
@@ -37,7 +42,8 @@ pub(super) fn shrink(
     enough: bool,
     budget: &Budget,
 ) -> Shrunk {
-    let mut shrinker = Shrinker { whole, real_time, budget, candidates: MAX_CANDIDATES, looks: LOOK_STEPS };
+    let allowance = Allowance::new(budget, MAX_CANDIDATES, CANDIDATE_STEPS, LOOK_STEPS + CANDIDATE_STEPS);
+    let mut shrinker = Shrinker { whole, real_time, allowance };
     let all: BTreeSet<usize> = (0..whole.entries.len()).collect();
     let near: BTreeSet<usize> = near.iter().copied().collect();
     let named = with_sources(whole, &near);
@@ -55,32 +61,24 @@ pub(super) fn shrink(
 struct Shrinker<'a> {
     whole: &'a Registers,
     real_time: RealTime,
-    budget: &'a Budget,
-    candidates: u32,
-    looks: usize,
+    allowance: Allowance<'a>,
 }
 
 impl Shrinker<'_> {
     fn is_violation(&mut self, kept: &BTreeSet<usize>) -> bool {
-        let (Some(candidates), Some(looks)) = (
-            self.candidates.checked_sub(1),
-            self.looks.checked_sub(self.whole.entries.len() / 8 + kept.len()),
-        ) else {
-            return false;
-        };
-        (self.candidates, self.looks) = (candidates, looks);
+        let looked_at = self.whole.entries.len() / 8 + kept.len();
+        let Some(budget) = self.allowance.candidate(looked_at) else { return false };
         let part = registers_of(self.whole, kept);
-        let budget = self.budget.with_steps(CANDIDATE_STEPS);
         matches!(decide(&part, self.real_time, &budget), Decision::None { .. })
     }
 
-    /// The operations around those near which the search got stuck, in a window that grows until it is a violation.
+    /// The operations around those near which the search got stuck, in a window that grows until it is a
+    /// violation.
     fn window(&mut self, near: &BTreeSet<usize>) -> Option<BTreeSet<usize>> {
         let entries = &self.whole.entries;
         let centre = near.iter().map(|&entry| entries[entry].span.call).min()?;
         let end = entries.last()?.span.call;
-        let mut width = FIRST_WINDOW;
-        while width < end.saturating_mul(2) {
+        for width in widths(FIRST_WINDOW, end.saturating_mul(2)) {
             let (first, last) = (centre.saturating_sub(width), centre.saturating_add(width));
             let window = (0..entries.len())
                 .filter(|&entry| entries[entry].span.call <= last && entries[entry].span.ret >= first);
@@ -88,29 +86,23 @@ impl Shrinker<'_> {
             if self.is_violation(&window) {
                 return Some(window);
             }
-            width = width.saturating_mul(4);
         }
         None
     }
 
     fn leave_out(&mut self, kept: &mut BTreeSet<usize>) {
-        let mut chunk = kept.len().div_ceil(2).max(1);
-        loop {
-            let mut smaller = false;
-            let entries: Vec<usize> = kept.iter().copied().collect();
-            // From the end, so that what is left out early is what nothing leans on.
-            for out in entries.rchunks(chunk) {
-                let candidate: BTreeSet<usize> =
-                    kept.iter().copied().filter(|entry| !out.contains(entry)).collect();
-                if candidate.len() < kept.len() && self.is_violation(&candidate) {
-                    *kept = candidate;
-                    smaller = true;
-                }
+        // From the end, so that what is left out early is what nothing leans on.
+        let entries: Vec<usize> = kept.iter().rev().copied().collect();
+        let mut leave = |out: &[usize]| {
+            let out: BTreeSet<usize> = out.iter().copied().collect();
+            let candidate: BTreeSet<usize> = kept.difference(&out).copied().collect();
+            let is_violation = self.is_violation(&candidate);
+            if is_violation {
+                *kept = candidate;
             }
-            if chunk == 1 && !smaller {
-                return;
-            }
-            chunk = if chunk > 1 { chunk.div_ceil(2) } else { 1 };
-        }
+            is_violation
+        };
+        let left = leave_out(entries, 1, &mut leave);
+        leave_out_singly(left, leave);
     }
 }

@@ -1,4 +1,5 @@
-//! Says in one sentence why no order exists, and which operations to draw.
+//! Says in one sentence why there is no order of registers' operations that keeps each session's: by a cycle
+//! of what must come first, where one is derived, and else by naming all of a few operations.
 
 use super::graph::{Graph, Node, Why, at};
 use super::registers::Registers;
@@ -6,9 +7,8 @@ use super::saturate::{Saturation, add_sources, saturate};
 use super::shrink::Shrunk;
 use super::{Condition, RealTime, cycle};
 use crate::budget::{Budget, Meter};
-use crate::history::Op;
-use crate::register::explain::{MAX_DRAWN, deed};
-use crate::verdict::{Counterexample, OpView};
+use crate::history::{Op, describe};
+use crate::verdict::{Counterexample, MAX_DRAWN, OpView};
 
 /// Steps for finding the cycle of a small part.
 const TELL_STEPS: u64 = 1_000_000;
@@ -22,15 +22,15 @@ pub(super) fn counterexample(
     budget: &Budget,
 ) -> Counterexample {
     let part = &shrunk.part;
-    let deed_of = |entry: usize| deed(&ops[part.entries[entry].op]);
+    let described = |entry: usize| describe(&ops[part.entries[entry].op]);
     let count = part.entries.len();
     let (sentence, culprit) = if let Some(entry) = part.unexplained() {
-        (format!("{}, a value that nobody ever wrote", deed_of(entry)), Some(entry))
+        (format!("{}, a value that nobody ever wrote", described(entry)), Some(entry))
     } else {
         match steps(part, real_time, budget) {
-            Some(steps) => told(part, &steps, &deed_of),
+            Some(steps) => told(part, &steps, &described),
             None => {
-                let all: Vec<String> = (0..count.min(MAX_DRAWN)).map(deed_of).collect();
+                let all: Vec<String> = (0..count.min(MAX_DRAWN)).map(described).collect();
                 let kept = condition.kept();
                 let text = format!(
                     "no order that keeps {kept} explains these {count} operations: {}",
@@ -40,14 +40,8 @@ pub(super) fn counterexample(
             }
         }
     };
-    let views = part.entries.iter().enumerate().take(MAX_DRAWN);
-    let views = views.map(|(entry, of)| OpView::of(&ops[of.op], Some(entry) == culprit)).collect();
-    Counterexample {
-        sentence,
-        ops: views,
-        of_ops: u64::try_from(ops.len()).unwrap_or(u64::MAX),
-        rechecked: shrunk.rechecked,
-    }
+    let view = |entry: usize, impossible: bool| OpView::of(&ops[part.entries[entry].op], impossible);
+    Counterexample::drawn(sentence, count, culprit, view, ops.len(), shrunk.rechecked)
 }
 
 /// The operations of a cycle, each with why it comes before the next.
@@ -71,7 +65,7 @@ fn steps(part: &Registers, real_time: RealTime, budget: &Budget) -> Option<Vec<(
 fn told(
     part: &Registers,
     steps: &[(Node, Why)],
-    deed_of: &impl Fn(usize) -> String,
+    described: &impl Fn(usize) -> String,
 ) -> (String, Option<usize>) {
     let because = |why: Why| match why {
         Why::Program => "its own session went on only then".to_owned(),
@@ -80,20 +74,20 @@ fn told(
         Why::Initial => "it found nothing and that one writes".to_owned(),
         Why::Claim => "the system says so".to_owned(),
         Why::Overwritten(observer) => {
-            format!("it was over when {} still saw that value", deed_of(at(observer)))
+            format!("it was over when {} still saw that value", described(at(observer)))
         }
         Why::Outdated(_) => "it saw the value before".to_owned(),
     };
     let is_observer = |node: Node| part.entries[at(node)].action.required().is_some();
-    let deeds: Vec<String> = steps
+    let told: Vec<String> = steps
         .iter()
         .enumerate()
         .map(|(i, &(node, why))| {
             let next = if i + 1 < steps.len() { "before the next" } else { "before the first" };
-            format!("{} ({next}: {})", deed_of(at(node)), because(why))
+            format!("{} ({next}: {})", described(at(node)), because(why))
         })
         .collect();
     let culprit = steps.iter().map(|&(node, _)| node).filter(|&node| is_observer(node));
     let culprit = culprit.max_by_key(|&node| part.entries[at(node)].span.call).map(at);
-    (format!("these would each have to come before the next, in a circle: {}", deeds.join(", ")), culprit)
+    (format!("these would each have to come before the next, in a cycle: {}", told.join(", ")), culprit)
 }

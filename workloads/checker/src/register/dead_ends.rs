@@ -1,8 +1,8 @@
-//! Where every attempt to put a few operations in order ends: what the register holds then, and which operation, whose
-//! turn it is at the latest, can't be.
+//! Where every attempt to put a few operations in order ends: what the register holds then, and which
+//! operation, whose turn it is at the latest, can't be.
 //!
-//! This is for telling, not for deciding: the plain search has decided already. Operations are so few that all orders
-//! are tried; when that takes too long, nothing is told.
+//! This is for telling, not for deciding: the plain search has decided already. Operations are so few that
+//! all orders are tried; when that takes too long, nothing is told.
 
 use std::collections::BTreeSet;
 

@@ -1,23 +1,24 @@
 //! Depth-first search for an order, after Wing and Gong, with Lowe's memory of visited configurations.
 //!
-//! A configuration is the set of operations placed so far and the register's value. Remembering whole sets costs
-//! memory with the square of the history, so a configuration is remembered as a fingerprint: the exclusive or of
-//! one 128-bit number per placed operation, mixed with the value. Two different configurations share one with a
-//! probability of about 2^-128 a pair; at the 10^8 pairs of configurations that a large budget can hold times
-//! itself that is below 10^-21, and every violation is judged again on a few operations besides.
+//! A configuration is the set of operations placed so far and the register's value. Remembering whole sets
+//! costs memory with the square of the history, so a configuration is remembered as a fingerprint: the
+//! exclusive or of one 128-bit number per placed operation, mixed with the value. Two different
+//! configurations share one with a probability of about 2^-128 a pair; at the 10^8 pairs of configurations
+//! that a large budget can hold times itself that is below 10^-21, and every violation is judged again on a
+//! few operations besides.
 //!
 //! The search is strongest where many operations stay open and few orders have to be tried; where many orders
 //! are dead ends it is the [`super::frontier`] that answers. Four prunings, none of them in the plain search:
 //!
 //! 1. Unobserved open changes are set aside, as [`super::reduce`] proves.
-//! 2. An operation that changes nothing and whose answer is right is placed at once: if any order goes on from
-//!    here, one does in which it comes next, because taking it from its later place to this one changes nobody's
-//!    answer.
-//! 3. Of two changes that do the same, the one that was called first and need not return later goes first (*twins*,
-//!    `Twins`): in an order that has them the other way round they can be exchanged.
-//! 4. A change of unknown fate is followed at once by an operation that needs its value or by a refusal that must not
-//!    find the value before it (*lazy*, as [`super::frontier`] proves). What may follow is a part of the
-//!    configuration.
+//! 2. An operation that changes nothing and whose answer is right is placed at once: if any order goes on
+//!    from here, one does in which it comes next, because taking it from its later place to this one changes
+//!    nobody's answer.
+//! 3. Of two changes that do the same, the one that was called first and need not return later goes first
+//!    (*twins*, `Twins`): in an order that has them the other way round they can be exchanged.
+//! 4. A change of unknown fate is followed at once by an operation that needs its value or by a refusal that
+//!    must not find the value before it (*lazy*, as [`super::frontier`] proves). What may follow is a part of
+//!    the configuration.
 
 use std::collections::HashMap;
 
@@ -63,8 +64,8 @@ struct Node {
     rank: Rank,
 }
 
-/// Calls and returns as a doubly linked list, from which placed operations are taken out and put back. Node 0 is
-/// the head; slots are indices into `kept`.
+/// Calls and returns as a doubly linked list, from which placed operations are taken out and put back. Node 0
+/// is the head; slots are indices into `kept`.
 struct Search<'a> {
     reduced: &'a Reduced<'a>,
     pruned: bool,
@@ -272,8 +273,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// For each change the last ones before it that do the same: one that returned no later, and, for a change of unknown
-/// fate, one of unknown fate. As long as they are not placed there is no need to place this one.
+/// For each change the last ones before it that do the same: one that returned no later, and, for a change of
+/// unknown fate, one of unknown fate. As long as they are not placed there is no need to place this one.
 #[derive(Default)]
 struct Twins {
     elders: Vec<[u32; 2]>,

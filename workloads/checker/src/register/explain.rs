@@ -1,74 +1,71 @@
-//! Says in one sentence why no order exists, and which operations to draw.
+//! Says in one sentence why there is no order of a register's operations.
+//!
+//! Drawing is shared by all (`Counterexample::drawn`). The sentence stays apart from that of any object
+//! (`search/explain`): what contradicts itself on a register has a name, such as a value that nobody wrote or
+//! that had been replaced. Of an object in general only the states are known that its operations do not fit.
 
+use super::blocks::{Contradiction, Ends};
 use super::problem::{Problem, Val};
 use super::shrink::Shrunk;
-use super::zones::Contradiction;
 use super::{Found, dead_ends};
-use crate::history::{Op, OpKind, Outcome, Rank};
+use crate::history::{Op, OpKind, called, describe, returned};
 use crate::verdict::{Counterexample, OpView};
-
-/// More operations than this are not drawn: the part could not be made small within the budget.
-pub const MAX_DRAWN: usize = 60;
 
 /// The counterexample of a violation among `ops`, the list that `problem` was made from.
 #[must_use]
 pub fn counterexample(problem: &Problem, ops: &[&Op], shrunk: &Shrunk) -> Counterexample {
     let op = |part: usize| ops[problem.entries[shrunk.from[part]].op];
-    let (mut sentence, culprit) = match &shrunk.contradiction {
+    let (sentence, culprit) = match &shrunk.contradiction {
         Some(contradiction) => told(contradiction, &op),
         None => stuck(shrunk, &op),
     };
-    let mut drawn: Vec<usize> = (0..shrunk.from.len()).collect();
-    if drawn.len() > MAX_DRAWN {
-        let centre = culprit.unwrap_or(0);
-        drawn.sort_by_key(|&part| part.abs_diff(centre));
-        drawn.truncate(MAX_DRAWN);
-        drawn.sort_unstable();
-        sentence
-            .push_str(&format!(" (the {MAX_DRAWN} nearest of {} operations are shown)", shrunk.from.len()));
-    }
-    let ops_drawn = drawn.into_iter().map(|part| OpView::of(op(part), Some(part) == culprit)).collect();
-    Counterexample {
-        sentence,
-        ops: ops_drawn,
-        of_ops: u64::try_from(ops.len()).unwrap_or(u64::MAX),
-        rechecked: matches!(shrunk.plain, Found::NoOrder { .. }),
-    }
+    let rechecked = matches!(shrunk.plain, Found::NoOrder { .. });
+    let view = |part: usize, impossible: bool| OpView::of(op(part), impossible);
+    Counterexample::drawn(sentence, shrunk.from.len(), culprit, view, ops.len(), rechecked)
 }
 
 /// The sentence of a contradiction and the operation whose answer cannot be.
 fn told<'a>(contradiction: &Contradiction, op: &impl Fn(usize) -> &'a Op) -> (String, Option<usize>) {
+    let named = |at: usize| describe(op(at));
     match contradiction {
-        &Contradiction::NeverWritten { seen_by } => {
-            (format!("{}, a value that nobody ever wrote", deed(op(seen_by))), Some(seen_by))
+        Contradiction::Gone { seen_by, replaced_by } if replaced_by.is_empty() => {
+            (format!("{}, a value that nobody ever wrote", named(*seen_by)), Some(*seen_by))
+        }
+        Contradiction::Gone { seen_by, replaced_by } => {
+            let by: Vec<String> = replaced_by.iter().map(|&at| named(at)).collect();
+            let text = format!("{}, a value that was replaced: {}", named(*seen_by), by.join(", "));
+            (text, Some(*seen_by))
+        }
+        &Contradiction::Denied { change, seen_by } => {
+            let text =
+                format!("{}, but {} and was told that it did not happen", named(seen_by), named(change));
+            (text, Some(seen_by))
         }
         &Contradiction::TakenTwice { first, second } => {
             let text = format!(
                 "{} and {} both replaced the same value, which was written only once",
-                deed(op(first)),
-                deed(op(second))
+                named(first),
+                named(second)
             );
             (text, Some(second))
         }
-        Contradiction::Circle { members } => {
-            let deeds: Vec<String> = members.iter().map(|&member| deed(op(member))).collect();
+        Contradiction::Cycle { members } => {
+            let all: Vec<String> = members.iter().map(|&member| named(member)).collect();
             let text =
-                format!("{}: each needs a value that only comes from these themselves", deeds.join(", "));
+                format!("{}: each needs a value that only comes from these themselves", all.join(", "));
             (text, members.last().copied())
         }
         &Contradiction::Inverted { earlier, later } => inverted(op(earlier), op(later), earlier, later),
-        Contradiction::Entangled { a_first, b_last, b_first, a_last, .. } => {
-            entangled(*a_first, *b_last, *b_first, *a_last, op)
-        }
+        Contradiction::Entangled { one, other } => entangled(one, other, op),
         &Contradiction::Held { before, refused, after } => {
             let since = match before {
-                Some(before) => format!("{} before that", deed(op(before))),
+                Some(before) => format!("{} before that", named(before)),
                 None => "nobody had written anything".to_owned(),
             };
             let text = format!(
                 "{}, although the register held that value throughout: {since}, and {} after it",
-                deed(op(refused)),
-                deed(op(after))
+                named(refused),
+                named(after)
             );
             (text, Some(refused))
         }
@@ -81,7 +78,7 @@ fn inverted(earlier_op: &Op, later_op: &Op, earlier: usize, later: usize) -> (St
     {
         let text = format!(
             "{} before it was written: process {} invoked the only write of {written} at {}",
-            deed(later_op),
+            describe(later_op),
             earlier_op.process,
             called(earlier_op),
         );
@@ -89,58 +86,51 @@ fn inverted(earlier_op: &Op, later_op: &Op, earlier: usize, later: usize) -> (St
     }
     let text = format!(
         "{} must have come before {} in the order of values, but was invoked at {}, after that one had returned at {}",
-        deed(earlier_op),
-        deed(later_op),
+        describe(earlier_op),
+        describe(later_op),
         called(earlier_op),
         returned(later_op),
     );
     (text, Some(earlier))
 }
 
+/// Both blocks are in the same position. The beginning comes first; else the value that is shown last is the
+/// one to wonder about.
 fn entangled<'a>(
-    a_first: Option<usize>,
-    b_last: usize,
-    b_first: usize,
-    a_last: usize,
+    one: &Ends<usize>,
+    other: &Ends<usize>,
     op: &impl Fn(usize) -> &'a Op,
 ) -> (String, Option<usize>) {
-    // Both values are in the same position; the one that is shown last is the one to wonder about.
-    if let Some(first) = a_first
-        && op(b_last).call > op(a_last).call
-    {
-        return entangled_in_order(Some(b_first), a_last, first, b_last, op);
-    }
-    entangled_in_order(a_first, b_last, b_first, a_last, op)
-}
-
-fn entangled_in_order<'a>(
-    a_first: Option<usize>,
-    b_last: usize,
-    b_first: usize,
-    a_last: usize,
-    op: &impl Fn(usize) -> &'a Op,
-) -> (String, Option<usize>) {
-    let (impossible, newer) = (deed(op(a_last)), deed(op(b_first)));
-    let text = match a_first {
-        None => format!("{impossible}, as if nothing had been written, but before that {newer}"),
-        Some(a_first) => {
-            let after = deed(op(a_first));
-            let later = if b_first == b_last {
+    let one_is_shown_last = op(one.last).call >= op(other.last).call;
+    let (older, newer) = match (one.first, other.first) {
+        (None, _) => (one, other),
+        (_, None) => (other, one),
+        _ if one_is_shown_last => (one, other),
+        _ => (other, one),
+    };
+    // Of two blocks one at most is the beginning.
+    let newer_first = newer.first.unwrap_or(newer.last);
+    let (impossible, since) = (describe(op(older.last)), describe(op(newer_first)));
+    let text = match older.first {
+        None => format!("{impossible}, as if nothing had been written, but before that {since}"),
+        Some(older_first) => {
+            let after = describe(op(older_first));
+            let later = if newer_first == newer.last {
                 "which was invoked only".to_owned()
             } else {
-                format!("and {} was invoked", deed(op(b_last)))
+                format!("and {} was invoked", describe(op(newer.last)))
             };
             format!(
-                "{impossible}, but that value had been replaced: before that {newer}, {later} after {after} had \
+                "{impossible}, but that value had been replaced: before that {since}, {later} after {after} had \
                  returned; no value was written twice"
             )
         }
     };
-    (text, Some(a_last))
+    (text, Some(older.last))
 }
 
-/// When no two operations contradict each other outright: what the register may hold at the moment, and why that does
-/// not do.
+/// When no two operations contradict each other outright: what the register may hold at the moment, and why
+/// that does not do.
 fn stuck<'a>(shrunk: &Shrunk, op: &impl Fn(usize) -> &'a Op) -> (String, Option<usize>) {
     let count = shrunk.from.len();
     let others = match count {
@@ -155,21 +145,21 @@ fn stuck<'a>(shrunk: &Shrunk, op: &impl Fn(usize) -> &'a Op) -> (String, Option<
                 Some(_) => "although nobody had ever asked to write that when it returned",
                 None => "although nobody had ever written anything",
             };
-            (format!("{}, {why}", deed(op(at))), Some(at))
+            (format!("{}, {why}", describe(op(at))), Some(at))
         }
         (Some(first), _) if dead_ends.iter().all(|end| end.blocked == first.blocked) => {
             let held: Vec<String> = dead_ends.iter().map(|end| value(end.holds)).collect();
             let text = format!(
                 "{}, but in every order that explains {others} the register holds {} then",
-                deed(op(first.blocked)),
+                describe(op(first.blocked)),
                 listed_values(&held)
             );
             (text, Some(first.blocked))
         }
         (Some(first), _) => {
-            let ends = dead_ends
-                .iter()
-                .map(|end| format!("the register holds {} when {}", value(end.holds), deed(op(end.blocked))));
+            let ends = dead_ends.iter().map(|end| {
+                format!("the register holds {} when {}", value(end.holds), describe(op(end.blocked)))
+            });
             let text = format!(
                 "no order explains the answers of these {count} operations: {}",
                 ends.collect::<Vec<_>>().join("; or ")
@@ -178,8 +168,10 @@ fn stuck<'a>(shrunk: &Shrunk, op: &impl Fn(usize) -> &'a Op) -> (String, Option<
             (text, culprit.or(Some(first.blocked)))
         }
         (None, Some(at)) if at < count => {
-            let text =
-                format!("{}; no order of these {count} operations explains all their answers", deed(op(at)));
+            let text = format!(
+                "{}; no order of these {count} operations explains all their answers",
+                describe(op(at))
+            );
             (text, Some(at))
         }
         _ => (format!("no order of {count} operations explains all their answers"), None),
@@ -203,97 +195,4 @@ fn value_name<'a>(shrunk: &Shrunk, value: Val, op: &impl Fn(usize) -> &'a Op) ->
         _ => None,
     });
     shown.map(|value| value.to_string()).next().unwrap_or_else(|| "nothing".to_owned())
-}
-
-/// What an operation did, and when.
-#[must_use]
-pub fn deed(op: &Op) -> String {
-    let who = format!("process {}", op.process);
-    let at_node = op.node.map(|node| format!(" at member {node}")).unwrap_or_default();
-    let when = match op.complete_ns {
-        Some(_) if op.outcome != Outcome::Info => format!("({} to {})", called(op), returned(op)),
-        _ => format!("(from {}, never answered)", called(op)),
-    };
-    let nil = |value: Option<i64>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
-    let what = match op.kind {
-        OpKind::Read { .. } if op.list.is_some() => listed(op),
-        OpKind::Read { value } => format!("read {} from key {}", nil(value), op.key),
-        OpKind::Write { value } => format!("wrote {value} to key {}", op.key),
-        OpKind::Cas { from, to } if op.outcome == Outcome::Fail => {
-            format!("was refused to replace {} by {to} in key {}", nil(from), op.key)
-        }
-        OpKind::Cas { from, to } => format!("replaced {} by {to} in key {}", nil(from), op.key),
-        _ => other_deed(op),
-    };
-    format!("{who} {what}{at_node} {when}")
-}
-
-/// What was done to anything but a register.
-fn other_deed(op: &Op) -> String {
-    let session = || op.session.map_or_else(|| "its session".to_owned(), |id| format!("session {id:#x}"));
-    let (happened, key) = (op.outcome == Outcome::Ok, op.key);
-    let verb = |done: &'static str, tried: &'static str| if happened { done } else { tried };
-    match op.kind {
-        OpKind::Add { value } => format!("{} {value} to set {key}", verb("added", "tried to add")),
-        OpKind::Append { value } => format!("{} {value} to list {key}", verb("appended", "tried to append")),
-        OpKind::Make => format!("{} place {key}", verb("made", "tried to make")),
-        OpKind::Create { name, number: Some(number) } => {
-            format!("made node {name} in place {key} and got number {number}")
-        }
-        OpKind::Create { name, number: None } => {
-            let ephemeral = op.session.map(|id| format!(" in session {id:#x}")).unwrap_or_default();
-            format!("{} node {name} in place {key}{ephemeral}", verb("made", "tried to make"))
-        }
-        OpKind::Delete { name } => {
-            format!("{} node {name} in place {key}", verb("deleted", "tried to delete"))
-        }
-        OpKind::Exists { name, .. } if !happened => format!("asked in vain for node {name}"),
-        OpKind::Exists { name, present: true } => format!("found node {name} in place {key}"),
-        OpKind::Exists { name, present: false } => format!("did not find node {name} in place {key}"),
-        OpKind::Open { .. } => format!("{} {}", verb("opened", "tried to open"), session()),
-        OpKind::Close => format!("{} {}", verb("closed", "tried to close"), session()),
-        OpKind::Abandon if op.error.is_some() => format!("was told that {} had expired", session()),
-        OpKind::Abandon => format!("left {} to expire", session()),
-        OpKind::Read { .. } | OpKind::Write { .. } | OpKind::Cas { .. } => format!("used key {key}"),
-    }
-}
-
-/// Elements that a sentence names at most.
-const MAX_NAMED: usize = 8;
-
-/// A read of a list in words, the beginning of a long one left out: the end is where lists differ.
-fn listed(op: &Op) -> String {
-    let list = op.list.as_deref().unwrap_or_default();
-    let left_out = list.len().saturating_sub(MAX_NAMED);
-    let shown: Vec<String> = list[left_out..].iter().map(i64::to_string).collect();
-    let dots = if left_out > 0 { "..., " } else { "" };
-    format!("read {} elements [{dots}{}] from key {}", list.len(), shown.join(", "), op.key)
-}
-
-fn called(op: &Op) -> String {
-    if is_untimed(op) { event(op.call) } else { seconds(op.invoke_ns) }
-}
-
-/// Whether the history has no stamps: then its pairing puts ranks in their place.
-fn is_untimed(op: &Op) -> bool {
-    op.invoke_ns == u64::from(op.call)
-        && op.complete_ns.is_none_or(|complete_ns| complete_ns == u64::from(op.ret))
-}
-
-fn event(rank: Rank) -> String {
-    format!("event {}", u64::from(rank) + 1)
-}
-
-fn returned(op: &Op) -> String {
-    match op.complete_ns {
-        Some(_) if is_untimed(op) => event(op.ret),
-        Some(at) => seconds(at),
-        None => "no time".to_owned(),
-    }
-}
-
-/// Nanoseconds as seconds with four decimals.
-fn seconds(ns: u64) -> String {
-    let tenths_of_ms = ns / 100_000;
-    format!("{}.{:04} s", tenths_of_ms / 10_000, tenths_of_ms % 10_000)
 }

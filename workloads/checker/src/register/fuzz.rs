@@ -1,24 +1,25 @@
 //! Every algorithm against a brute-force oracle, on many small histories.
 //!
-//! This is where a clever checker is found wrong. Most histories are answers of a simulated register, with up to
-//! two of them falsified; the others have answers out of the air. They have two to six processes, few operations,
-//! unique or repeated values, operations of unknown fate (some of which took effect, some late) and refused
-//! compare-and-sets. The environment variable `CHECKER_FUZZ_CASES` asks for more than the usual number.
+//! This is where a clever checker is found wrong. Most histories are answers of a simulated register, with up
+//! to two of them falsified; the others have answers out of the air. They have two to six processes, few
+//! operations, unique or repeated values, operations of unknown fate (some of which took effect, some late)
+//! and refused compare-and-sets. The environment variable `CHECKER_FUZZ_CASES` asks for more than the usual
+//! number.
 
+use super::blocks::{self, Tested};
 use super::frontier::{Online, Standing};
 use super::mutant::{self, Mutant};
 use super::problem::{Action, Entry, NIL, Problem, Val};
-use super::zones::Zones;
 use super::{
-    Algorithm, Decision, Found, Searched, check, dfs, frontier, judge, order, repair, shrink, witness, zones,
+    Algorithm, Decision, Found, Searched, check, dfs, frontier, judge, order, repair, shrink, witness,
 };
 use crate::budget::{Budget, Meter};
 use crate::chance::Chance;
 use crate::history::{NEVER, Op, OpKind, Outcome};
 
-const USUAL_CASES: u64 = 20_000;
+pub(crate) const USUAL_CASES: u64 = 20_000;
 
-fn cases() -> u64 {
+pub(crate) fn cases() -> u64 {
     std::env::var("CHECKER_FUZZ_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(USUAL_CASES)
 }
 
@@ -59,7 +60,8 @@ impl Shape {
     }
 }
 
-/// A random history: answers of a real register, some of unknown fate, in real-time order of calls and returns.
+/// A random history: answers of a real register, some of unknown fate, in real-time order of calls and
+/// returns.
 pub(crate) fn simulated(chance: &mut Chance, shape: &Shape) -> Vec<Entry> {
     let Shape { processes, ops, unique, versions, open_percent, cas_percent } = *shape;
     let mut running: Vec<Option<Running>> = (0..processes).map(|_| None).collect();
@@ -188,8 +190,8 @@ pub(crate) fn random_problem(seed: u64) -> Problem {
     Problem::new(entries)
 }
 
-/// An answer out of the air, from few values, so that values return and refusals need reasons. Some open changes
-/// get values that nobody else mentions.
+/// An answer out of the air, from few values, so that values return and refusals need reasons. Some open
+/// changes get values that nobody else mentions.
 fn invent(entry: &mut Entry, chance: &mut Chance) {
     let value = 1 + chance.below(3);
     let to = if chance.percent(50) { 4 + chance.below(4) } else { value };
@@ -284,7 +286,8 @@ fn an_order_is_one(problem: &Problem, searched: &Searched) -> bool {
 
 #[test]
 fn every_member_of_the_portfolio_agrees_with_the_oracle() {
-    let (mut valid, mut invalid, mut by_zones, mut by_version, mut placed, mut repaired) = (0, 0, 0, 0, 0, 0);
+    let (mut valid, mut invalid, mut by_blocks, mut by_version, mut placed, mut repaired) =
+        (0, 0, 0, 0, 0, 0);
     for seed in 0..cases() {
         let problem = random_problem(seed);
         let truth = oracle(&problem);
@@ -304,29 +307,30 @@ fn every_member_of_the_portfolio_agrees_with_the_oracle() {
         assert!(an_order_is_one(&problem, &by_frontier), "frontier {by_frontier:?} {}", context());
         let by_depth = dfs::search(&problem, &mut meter());
         assert!(an_order_is_one(&problem, &by_depth), "depth first {by_depth:?} {}", context());
-        match zones::test(&problem) {
-            Zones::Refuted(contradiction) => {
-                assert!(!truth, "zones {contradiction:?} {}", context());
-                by_zones += 1;
+        match blocks::test(&problem) {
+            Tested::Refuted(contradiction) => {
+                assert!(!truth, "blocks {contradiction:?} {}", context());
+                by_blocks += 1;
             }
-            Zones::Order(order) if !problem.has_refused => {
-                assert!(truth, "zones {}", context());
-                assert_eq!(order::verify(&problem, &order), Ok(()), "zones {}", context());
-                by_zones += 1;
+            Tested::Order(order) if !problem.has_refused => {
+                assert!(truth, "blocks {}", context());
+                assert_eq!(order::verify(&problem, &order), Ok(()), "blocks {}", context());
+                by_blocks += 1;
             }
-            Zones::Order(order) => {
+            Tested::Order(order) => {
                 let fits = order::place_what_fits(&problem, &order, &mut meter()).unwrap();
                 let is_placed = fits.misfits == 0;
                 let settled = repair::settle(&problem, fits.order, &Budget::default());
                 let is_confirmed = settled.is_ok_and(|order| order::verify(&problem, &order).is_ok());
                 assert!(truth || !is_confirmed, "placed {}", context());
-                // With an unobserved open write as the excuse an order may fail to be one; without it may not.
+                // With an unobserved open write as the excuse an order may fail to be one; without it may
+                // not.
                 let strict = is_placed && problem.entries.iter().all(|entry| !entry.is_open());
                 assert!(is_confirmed || !strict, "placed {}", context());
                 placed += u64::from(is_confirmed && is_placed);
                 repaired += u64::from(is_confirmed && !is_placed);
             }
-            Zones::Ambiguous => {}
+            Tested::Ambiguous => {}
         }
         if let Some(order) = witness::by_version(&problem)
             && order::verify(&problem, &order).is_ok()
@@ -343,7 +347,8 @@ fn every_member_of_the_portfolio_agrees_with_the_oracle() {
                 assert!(!truth, "portfolio {}", context());
                 assert!(!oracle(&shrunk.part), "the part is no violation {:?} {}", shrunk.part, context());
                 assert!(shrunk.part.entries.len() <= problem.entries.len());
-                // What is shown must be enough: with all changes and nothing else that was looked at, still none.
+                // What is shown must be enough: with all changes and nothing else that was looked at, still
+                // none.
                 let is_shown =
                     |at: &usize| !problem.entries[*at].action.changes_nothing() || shrunk.from.contains(at);
                 let shown = (0..problem.entries.len()).filter(is_shown).map(|at| problem.entries[at]);
@@ -362,7 +367,7 @@ fn every_member_of_the_portfolio_agrees_with_the_oracle() {
     for (what, count) in [
         ("valid", valid),
         ("invalid", invalid),
-        ("by zones", by_zones),
+        ("by blocks", by_blocks),
         ("by version", by_version),
         ("by a placed order", placed),
         ("by a repaired order", 100 * repaired),
@@ -448,7 +453,8 @@ fn longer_histories_of_a_real_register_are_valid_and_the_searches_agree_on_falsi
     assert!(valid > 0 && invalid > 0);
 }
 
-/// The size of a run with faults: twenty processes, thousands of operations on a key, hundreds never answered.
+/// The size of a run with faults: twenty processes, thousands of operations on a key, hundreds never
+/// answered.
 #[test]
 fn a_key_of_a_long_run_is_decided_by_its_versions_and_refuted_when_a_read_is_falsified() {
     for seed in 0..10 {
@@ -514,8 +520,8 @@ fn is_noticed(problem: &Problem, truth: bool, mask: u64) -> bool {
         !an_order_is_one(problem, &frontier::search_for(problem, true, &mut meter()))
             || !an_order_is_one(problem, &dfs::search(problem, &mut meter()))
     };
-    let placed = || match zones::test(problem) {
-        Zones::Order(order) => {
+    let placed = || match blocks::test(problem) {
+        Tested::Order(order) => {
             let fits = order::place_what_fits(problem, &order, &mut meter()).unwrap();
             let strict = fits.misfits == 0 && problem.entries.iter().all(|entry| !entry.is_open());
             strict && order::verify(problem, &fits.order).is_err()
@@ -550,7 +556,8 @@ fn directed(number: u64) -> Option<Problem> {
             entry(4, 5, Action::Write(2)),
             entry(6, 7, Action::Read(1)),
         ],
-        // A refusal that comes while the value is there, and a second change to that value which could excuse it.
+        // A refusal that comes while the value is there, and a second change to that value which could excuse
+        // it.
         2 => vec![
             entry(0, 3, Action::Write(3)),
             entry(1, 5, Action::Read(3)),

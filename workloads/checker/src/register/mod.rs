@@ -1,25 +1,31 @@
 //! Linearizability of one register with read, write and compare-and-set.
 //!
-//! A history of one key is linearizable when its operations can be put in one order that agrees with real time
-//! (what returned before another was called comes first) and in which every answer is the right one. Deciding
-//! that is NP-complete in general and easy in the cases that matter, hence a portfolio, from cheap to dear:
+//! A history of one key is linearizable when its operations can be put in one order that agrees with real
+//! time (what returned before another was called comes first) and in which every answer is the right one.
+//! Deciding that is NP-complete in general and easy in the cases that matter, hence a portfolio, from cheap
+//! to dear:
 //!
 //! | algorithm | decides | cost |
 //! |---|---|---|
-//! | [`zones`] | histories whose written values all differ: refutes at once; proves when no compare-and-set was refused | n log n |
+//! | [`blocks`] | histories whose written values all differ: refutes at once; proves when no compare-and-set was refused | n log n |
 //! | [`witness`] | proves, from the versions that the system reported, by an order that [`order::verify`] confirms | n log n |
-//! | [`zones`] with [`order::place_refused`] | proves, by an order that is confirmed likewise | n log n |
+//! | [`blocks`] with [`order::place_refused`] | proves, by an order that is confirmed likewise | n log n |
 //! | the same with [`repair`] | proves likewise; searches where a refusal found no place | n log n, small searches |
 //! | [`frontier`] | everything, breadth first over the operations that are open at once | exponential in those |
 //! | [`dfs`] | everything, depth first | exponential |
 //!
-//! The ideas: zones of Gibbons and Korach (SICOMP 1997); the two searches of Wing and Gong as Lowe improved them
-//! (2017); versions as a witness is ZooKeeper's own order, which is claimed by the system under test and
-//! therefore only ever used to find an order, never believed.
+//! The ideas: blocks, after the zones of Gibbons and Korach (SICOMP 1997); the two searches of Wing and Gong
+//! as Lowe improved them (2017); versions as a witness is ZooKeeper's own order, which is claimed by the
+//! system under test and therefore only ever used to find an order, never believed.
 //!
-//! Whatever refutes, the refutation is reduced to a few operations and judged again by the plain search before
-//! it is called a violation.
+//! These searches stay apart from those of any object ([`crate::search`]), which judge a register as well,
+//! but slower: they know that a value has to be written before it is read, which writes nobody needs, and
+//! where a refusal can stand. No [`crate::model::Model`] can say that of its operations.
+//!
+//! Whatever refutes, the refutation is reduced to a few operations and judged again by the plain search
+//! before it is called a violation.
 
+pub mod blocks;
 mod dead_ends;
 pub mod dfs;
 pub mod explain;
@@ -35,7 +41,6 @@ pub mod reduce;
 pub mod repair;
 pub mod shrink;
 pub mod witness;
-pub mod zones;
 
 pub use portfolio::{Algorithm, Decision, Judgement, check, has_order, judge};
 pub use problem::{Action, Entry, Problem, Val};

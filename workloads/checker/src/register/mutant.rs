@@ -1,8 +1,8 @@
 //! Deliberate mistakes, to show that the fuzzing tests would notice each.
 //!
-//! Every pruning of the searches is a claim, and a claim whose violation nobody would notice is not tested. In a
-//! test build a thread may switch one mistake on; in every other build [`is`] is a constant that the compiler
-//! removes.
+//! Every pruning of the searches is a claim, and a claim whose violation nobody would notice is not tested.
+//! In a test build a thread may switch one mistake on; in every other build [`is`] is a constant that the
+//! compiler removes.
 
 /// A rule of some search, broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +81,9 @@ impl Mutant {
         Self::CutKeepsQuiet,
     ];
 
-    /// Whether it changes no answer. Without twins or needed values a search is slower. A depth-first search that
-    /// forgets what may follow a lazy change skips configurations in which that change served nothing, and those
-    /// without it, which are tried too, can do whatever they can.
+    /// Whether it changes no answer. Without twins or needed values a search is slower. A depth-first search
+    /// that forgets what may follow a lazy change skips configurations in which that change served nothing,
+    /// and those without it, which are tried too, can do whatever they can.
     pub(super) fn is_harmless(self) -> bool {
         matches!(self, Self::NoTwins | Self::NeverFatal | Self::LazyForgotten)
     }

@@ -3,10 +3,10 @@
 //! [`verify`] is the only way to a valid verdict that does not come from a complete search.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashSet};
 
 use super::mutant::{self, Mutant};
-use super::problem::{Action, NIL, Problem, Val, index};
+use super::problem::{Action, Entry, NIL, Problem, Val, index};
 use super::reduce::Spares;
 use crate::budget::{Budget, Exhausted, Meter};
 use crate::confirm::{Span, Unfit, confirm};
@@ -28,10 +28,11 @@ pub fn verify(problem: &Problem, order: &[usize]) -> Result<(), Unfit> {
 /// them (which proves nothing: another order may).
 ///
 /// A place is a gap of the order. The gaps that real time leaves to one entry are a range, because the latest
-/// call before a gap only grows along the order and so does the earliest return after it. Taking for each entry,
-/// by call, the first gap that is not before its predecessors' and where the register holds something else gives
-/// the least solution, so for a given order nothing is missed, except that an unobserved open write may be spent
-/// as the reason for a refusal in one way only: at the end of the value's time, where it disturbs nobody.
+/// call before a gap only grows along the order and so does the earliest return after it. Taking for each
+/// entry, by call, the first gap that is not before its predecessors' and where the register holds something
+/// else gives the least solution, so for a given order nothing is missed, except that an unobserved open
+/// write may be spent as the reason for a refusal in one way only: at the end of the value's time, where it
+/// disturbs nobody.
 #[must_use]
 pub fn place_refused(problem: &Problem, order: &[usize]) -> Option<Vec<usize>> {
     let placed = place_what_fits(problem, order, &mut Meter::new(&Budget::default())).ok()?;
@@ -45,18 +46,21 @@ pub(super) struct Placed {
     pub(super) misfits: usize,
 }
 
-/// The same as [`place_refused`], but a refusal that fits nowhere does not end it: it takes the first place that
-/// real time allows.
+/// The same as [`place_refused`], but a refusal that fits nowhere does not end it: it takes the first place
+/// that real time allows.
 pub(super) fn place_what_fits(
     problem: &Problem,
     order: &[usize],
     meter: &mut Meter,
 ) -> Result<Placed, Exhausted> {
-    let gaps = Gaps::of(problem, order);
-    let mut spares = Spares::outside(problem, order);
-    // By gap and, within a gap, by call; an excuse stands before what it excuses.
-    let mut insertions: Vec<(usize, usize)> = Vec::new();
-    let mut spent: HashMap<usize, usize> = HashMap::new();
+    let mut placing = Placing {
+        problem,
+        order,
+        gaps: Gaps::of(problem, order),
+        spares: Spares::outside(problem, order),
+        insertions: Vec::new(),
+        spent: HashSet::new(),
+    };
     let mut returned: BinaryHeap<Reverse<(Rank, usize)>> = BinaryHeap::new();
     let (mut floor, mut misfits) = (0, 0);
     for (at, entry) in problem.entries.iter().enumerate() {
@@ -69,58 +73,88 @@ pub(super) fn place_what_fits(
             floor = floor.max(gap);
             returned.pop();
         }
-        let (first, last) = gaps.range(entry.call, entry.ret);
+        let (first, last) = placing.gaps.range(entry.call, entry.ret);
         let start = if mutant::is(Mutant::PlacedWithoutFloor) { first } else { first.max(floor) };
+        let gap = placing.fitting_gap(entry, from, start, last, meter)?.unwrap_or_else(|| {
+            misfits += 1;
+            start.min(last)
+        });
+        placing.insertions.push((gap, at));
+        returned.push(Reverse((entry.ret, gap)));
+    }
+    Ok(Placed { order: placing.complete(), misfits })
+}
+
+/// Refusals on their way into an order.
+struct Placing<'a> {
+    problem: &'a Problem,
+    order: &'a [usize],
+    gaps: Gaps,
+    /// Open writes that nobody observed.
+    spares: Spares,
+    /// By gap and, within a gap, by call; an excuse stands before what it excuses.
+    insertions: Vec<(usize, usize)>,
+    /// The gaps in which such a write stands.
+    spent: HashSet<usize>,
+}
+
+impl Placing<'_> {
+    /// The first gap from `start` to `last` in which the register does not hold `from`, or can be made not
+    /// to.
+    fn fitting_gap(
+        &mut self,
+        entry: &Entry,
+        from: Val,
+        start: usize,
+        last: usize,
+        meter: &mut Meter,
+    ) -> Result<Option<usize>, Exhausted> {
         let mut gap = start;
         // The end of one value's time is followed by another value's, so two looks are enough, unless a value
         // is written twice in a row.
         while gap <= last
-            && gaps.state[gap] == from
-            && !spent.contains_key(&gap)
+            && self.gaps.state[gap] == from
+            && !self.spent.contains(&gap)
             && !mutant::is(Mutant::PlacedWithoutLooking)
         {
             meter.step()?;
-            let end = index(gaps.end[gap]);
-            if end < last && !spent.contains_key(&end) {
+            let end = index(self.gaps.end[gap]);
+            if end < last && !self.spent.contains(&end) {
                 gap = end + 1;
                 continue;
             }
-            gap = end;
-            if end > last || spent.contains_key(&end) {
-                break;
-            }
-            let needs_it = |&next: &usize| matches!(problem.entries[next].action, Action::Cas { .. });
-            let limit = gaps.earliest_return[end].min(entry.ret);
-            match order.get(end).is_some_and(needs_it) {
-                false => match spares.take(from, limit) {
-                    Some(spare) => {
-                        insertions.push((gap, spare));
-                        spent.insert(gap, spare);
-                    }
-                    None => gap = last + 1,
-                },
-                true => gap = last + 1,
-            }
-            break;
+            let excused = end > last || self.spent.contains(&end) || self.excuse(entry, from, end);
+            return Ok(Some(end).filter(|&end| excused && end <= last));
         }
-        if gap > last {
-            misfits += 1;
-            gap = start.min(last);
-        }
-        insertions.push((gap, at));
-        returned.push(Reverse((entry.ret, gap)));
+        Ok(Some(gap).filter(|&gap| gap <= last))
     }
-    // Stable: what was put in one gap stays in the order of the calls.
-    insertions.sort_by_key(|&(gap, _)| gap);
-    let mut complete = Vec::with_capacity(order.len() + insertions.len());
-    let mut inserted = insertions.into_iter().peekable();
-    for gap in 0..=order.len() {
-        while let Some((_, at)) = inserted.next_if(|&(at_gap, _)| at_gap == gap) {
-            complete.push(at);
+
+    /// Spends an open write at the end of a value's time, unless the change that ends it needs the value.
+    fn excuse(&mut self, entry: &Entry, from: Val, end: usize) -> bool {
+        let needs_it = |&next: &usize| matches!(self.problem.entries[next].action, Action::Cas { .. });
+        if self.order.get(end).is_some_and(needs_it) {
+            return false;
         }
-        complete.extend(order.get(gap));
+        let limit = self.gaps.earliest_return[end].min(entry.ret);
+        let Some(spare) = self.spares.take(from, limit) else { return false };
+        self.insertions.push((end, spare));
+        self.spent.insert(end)
     }
-    Ok(Placed { order: complete, misfits })
+
+    /// The order with everything in it.
+    fn complete(mut self) -> Vec<usize> {
+        // Stable: what was put in one gap stays in the order of the calls.
+        self.insertions.sort_by_key(|&(gap, _)| gap);
+        let mut complete = Vec::with_capacity(self.order.len() + self.insertions.len());
+        let mut inserted = self.insertions.into_iter().peekable();
+        for gap in 0..=self.order.len() {
+            while let Some((_, at)) = inserted.next_if(|&(at_gap, _)| at_gap == gap) {
+                complete.push(at);
+            }
+            complete.extend(self.order.get(gap));
+        }
+        complete
+    }
 }
 
 /// What the gaps of an order are like; gap i stands before the order's i-th entry, the last one after all.

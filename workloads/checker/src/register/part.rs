@@ -2,30 +2,32 @@
 //!
 //! Otherwise leaving something out makes the violation. There are two kinds of parts.
 //!
-//! **By value** ([`Selection`]). A part is described by the values that are kept and, among their operations, which
-//! reads and refusals are kept:
+//! **By value** ([`Selection`]). A part is described by the values that are kept and, among their operations,
+//! which reads and refusals are kept:
 //!
 //! - All changes that write a kept value are kept, so no read loses the write it came from.
 //! - A compare-and-set to a kept value from one that is not kept counts as a write: less is asked of it.
 //! - Every other operation on a value that is not kept is left out.
 //!
 //! This is fair for reads and changes. Take a linearization of the whole and leave out the same operations. A
-//! kept read of v stands, in the whole, after a change to v with no change between. That change is kept, so it is
-//! still the last one before the read. The same goes for a compare-and-set from a kept value.
+//! kept read of v stands, in the whole, after a change to v with no change between. That change is kept, so
+//! it is still the last one before the read. The same goes for a compare-and-set from a kept value.
 //!
 //! A refusal from s needs more, because the change that justified it may be left out and uncover s. It is
-//! kept only (a) when no change is left out; or (b) when s has a single source and a kept operation that was called
-//! after the refusal had returned needs s (reads it, takes it): then the refusal stands before s was written, in
-//! the whole and in the part; or (c) when no left-out change can be the last one before the refusal: each was called
-//! after the refusal returned, or had returned before the call of a kept change that itself returned before the
-//! refusal was called. In a part of a part, the changes that were left out before count as well.
+//! kept only (a) when no change is left out; or (b) when s has a single source and a kept operation that was
+//! called after the refusal had returned needs s (reads it, takes it): then the refusal stands before s was
+//! written, in the whole and in the part; or (c) when no left-out change can be the last one before the
+//! refusal: each was called after the refusal returned, or had returned before the call of a kept change that
+//! itself returned before the refusal was called. In a part of a part, the changes that were left out before
+//! count as well.
 //!
-//! **By time** ([`stretch`]). Take a linearization of the whole. *Its beginning*, up to the last operation that had
-//! returned before some moment, holds only operations called before that moment; so those are a part, in which a change
-//! that returned later may be absent and anything else that returned later is left out. *Its end*, from an operation K
-//! on that shows the register to hold v, holds everything called after K returned and nothing that returned before K
-//! was called; so K as a write of v, and what was not over when K was called, are a part, in which a change that
-//! overlaps K may be absent and anything else that overlaps K is left out.
+//! **By time** ([`stretch`]). Take a linearization of the whole. *Its beginning*, up to the last operation
+//! that had returned before some moment, holds only operations called before that moment; so those are a
+//! part, in which a change that returned later may be absent and anything else that returned later is left
+//! out. *Its end*, from an operation K on that shows the register to hold v, holds everything called after K
+//! returned and nothing that returned before K was called; so K as a write of v, and what was not over when K
+//! was called, are a part, in which a change that overlaps K may be absent and anything else that overlaps K
+//! is left out.
 
 use std::collections::BTreeMap;
 
@@ -39,9 +41,9 @@ pub(super) struct Part {
     pub(super) problem: Problem,
     /// For each of its entries that of the problem it was made from.
     pub(super) from: Vec<usize>,
-    /// For each refusal the latest return of a change that was called before the refusal returned and is left out by
-    /// value, now or in an earlier step; 0 for none. A part of a part has to answer for all of them: what made the
-    /// refusal fair may be left out only later.
+    /// For each refusal the latest return of a change that was called before the refusal returned and is left
+    /// out by value, now or in an earlier step; 0 for none. A part of a part has to answer for all of them:
+    /// what made the refusal fair may be left out only later.
     pub(super) left_out: Vec<Rank>,
 }
 
@@ -68,8 +70,8 @@ impl Selection {
         value == NIL || self.keeps[index(value)]
     }
 
-    /// The part of a problem from which other changes were left out before: `before` is as [`Part::left_out`], empty
-    /// for none at all.
+    /// The part of a problem from which other changes were left out before: `before` is as
+    /// [`Part::left_out`], empty for none at all.
     pub(super) fn part(&self, problem: &Problem, before: &[Rank]) -> Part {
         let fairness = Fairness::of(self, problem);
         let mut entries: Vec<(Entry, usize)> = Vec::new();

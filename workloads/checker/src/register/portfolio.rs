@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::blocks::{self, Contradiction, Tested};
 use super::problem::Problem;
 use super::repair::Unrepaired;
 use super::shrink::{self, Shrunk, UniqueValues};
-use super::zones::{self, Contradiction, Zones};
 use super::{Found, Reached, Searched, dfs, frontier, order, repair, witness};
 use crate::budget::{Budget, Exhausted, Meter};
 
@@ -13,11 +13,11 @@ use crate::budget::{Budget, Exhausted, Meter};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
-    /// The test by zones.
+    /// The test by blocks.
     NearLinear,
     /// The order by version.
     Witness,
-    /// The order by zones, with refused compare-and-sets placed in it.
+    /// The order by blocks, with refused compare-and-sets placed in it.
     NearLinearOrder,
     /// Breadth-first search.
     Frontier,
@@ -53,7 +53,8 @@ pub struct Judgement {
 pub enum Decision {
     /// An order exists.
     Linearizable {
-        /// The confirmed order by indices of entries. The breadth-first search has one only if it was asked for.
+        /// The confirmed order by indices of entries. The breadth-first search has one only if it was asked
+        /// for.
         witness: Option<Vec<usize>>,
     },
     /// None exists.
@@ -76,7 +77,8 @@ pub fn check(problem: &Problem, budget: &Budget) -> Judgement {
     judge(problem, budget, false)
 }
 
-/// Judges one register; a valid decision has an order if `wants_order`, a violation the smallest part that shows it.
+/// Judges one register; a valid decision has an order if `wants_order`, a violation the smallest part that
+/// shows it.
 #[must_use]
 pub fn judge(problem: &Problem, budget: &Budget, wants_order: bool) -> Judgement {
     let Decided { answer, by } = decide(problem, budget, wants_order);
@@ -91,8 +93,8 @@ pub fn judge(problem: &Problem, budget: &Budget, wants_order: bool) -> Judgement
     }
 }
 
-/// The answer alone: whether an order exists, if that can be told within the budget. [`judge`] also explains, which for
-/// a violation takes longer than to find it.
+/// The answer alone: whether an order exists, if that can be told within the budget. [`judge`] also explains,
+/// which for a violation takes longer than to find it.
 #[must_use]
 pub fn has_order(problem: &Problem, budget: &Budget) -> Option<bool> {
     match decide(problem, budget, false).answer {
@@ -115,8 +117,8 @@ enum Answer {
 
 /// How it is known that there is no order, from where an explanation begins.
 enum Refutation {
-    /// The zones contradict each other.
-    Zones(Contradiction),
+    /// The blocks contradict each other.
+    Blocks(Contradiction),
     /// So do those of the values that come from one operation each.
     UniqueValues(UniqueValues),
     /// A search could not place this entry.
@@ -128,7 +130,7 @@ enum Refutation {
 impl Refutation {
     fn explain(self, problem: &Problem, budget: &Budget) -> Shrunk {
         match self {
-            Self::Zones(contradiction) => shrink::from_contradiction(problem, &contradiction, budget),
+            Self::Blocks(contradiction) => shrink::from_contradiction(problem, &contradiction, budget),
             Self::UniqueValues(found) => shrink::from_unique_values(problem, found, budget),
             Self::Stuck(at) => shrink::from_stuck(problem, at, budget),
             Self::Shown(shrunk) => shrunk,
@@ -137,15 +139,15 @@ impl Refutation {
 }
 
 fn decide(problem: &Problem, budget: &Budget, wants_order: bool) -> Decided {
-    let by_zones = match zones::test(problem) {
-        Zones::Refuted(contradiction) => {
-            return refuted(Refutation::Zones(contradiction), Algorithm::NearLinear);
+    let by_blocks = match blocks::test(problem) {
+        Tested::Refuted(contradiction) => {
+            return refuted(Refutation::Blocks(contradiction), Algorithm::NearLinear);
         }
-        Zones::Order(order) if order::verify(problem, &order).is_ok() => {
+        Tested::Order(order) if order::verify(problem, &order).is_ok() => {
             return linearizable(order, Algorithm::NearLinear);
         }
-        Zones::Order(order) => Some(order),
-        Zones::Ambiguous => {
+        Tested::Order(order) => Some(order),
+        Tested::Ambiguous => {
             if let Some(found) = shrink::among_unique_values(problem) {
                 return refuted(Refutation::UniqueValues(found), Algorithm::NearLinear);
             }
@@ -160,7 +162,7 @@ fn decide(problem: &Problem, budget: &Budget, wants_order: bool) -> Decided {
     {
         return linearizable(order, Algorithm::Witness);
     }
-    if let Some(order) = by_zones
+    if let Some(order) = by_blocks
         && let Some(decided) = with_refusals(problem, &order, budget)
     {
         return decided;
@@ -180,8 +182,8 @@ fn undecided(reason: String) -> Decided {
     Decided { answer: Answer::Undecided { reason }, by: None }
 }
 
-/// The order by zones with the refused compare-and-sets in it; where that can't be had, what is around the one that
-/// has no place may be a violation by itself.
+/// The order by blocks with the refused compare-and-sets in it; where that can't be had, what is around the
+/// one that has no place may be a violation by itself.
 fn with_refusals(problem: &Problem, order: &[usize], budget: &Budget) -> Option<Decided> {
     let placed = order::place_what_fits(problem, order, &mut Meter::new(budget)).ok()?;
     let settled =
@@ -261,9 +263,9 @@ fn reason(algorithms: &[Algorithm], gave_up: &[Option<(Exhausted, Reached)>]) ->
     parts.join(". ")
 }
 
-/// A violation stands only if the part of the history that is shown for it is one by the plain search too. The
-/// plain search may give up on a part that could not be made small; an outright contradiction between the two
-/// means that this checker is wrong somewhere, and then nothing is claimed.
+/// A violation stands only if the part of the history that is shown for it is one by the plain search too.
+/// The plain search may give up on a part that could not be made small; an outright contradiction between the
+/// two means that this checker is wrong somewhere, and then nothing is claimed.
 fn violation(shrunk: Shrunk, by: Option<Algorithm>) -> Judgement {
     let decision = match shrunk.plain {
         Found::NoOrder { .. } | Found::GaveUp(_) => Decision::Violation(shrunk),

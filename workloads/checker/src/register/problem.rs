@@ -1,8 +1,8 @@
 //! The operations of one key in the form that the algorithms work on.
 //!
-//! Only what constrains an order is kept: operations that happened, changes whose fate is unknown, and refused
-//! compare-and-sets (each says that at some moment the register did not hold what was asked for). Values are
-//! numbered from 0, which is the register that nobody wrote.
+//! Only what constrains an order is kept: operations that happened, changes whose fate is unknown, and
+//! refused compare-and-sets (each says that at some moment the register did not hold what was asked for).
+//! Values are numbered from 0, which is the register that nobody wrote.
 
 use std::collections::HashMap;
 

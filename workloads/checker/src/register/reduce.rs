@@ -5,23 +5,23 @@
 //!
 //! **Claim.** Let A be an open write of a value x, or an open compare-and-set from u to x, such that x is
 //! required or asked for nowhere: no read returned it, no compare-and-set (done, open or refused) names it as
-//! its `from`. If a linearization exists, one exists in which A is either absent or stands immediately before a
-//! refused compare-and-set whose `from` is the value s that the register held before A.
+//! its `from`. If a linearization exists, one exists in which A is either absent or stands immediately before
+//! a refused compare-and-set whose `from` is the value s that the register held before A.
 //!
-//! **Proof.** Take a linearization with A in it. From A up to the next change, the register holds x. What stands
-//! there can't be a read or a compare-and-set that needs x, so it is refused compare-and-sets only. Take A out:
-//! they now see s, and each is still right unless its `from` is s. If none has that `from`, A may be absent (an
-//! open operation may; the next change is a write, or a compare-and-set, which would have to need x and so is
-//! not there). Otherwise move A to the right, to just before the first of those whose `from` is s: the ones it
-//! passes see s, which is not their `from`, and moving an open operation later never breaks real time, because
-//! it has no return. ∎
+//! **Proof.** Take a linearization with A in it. From A up to the next change, the register holds x. What
+//! stands there can't be a read or a compare-and-set that needs x, so it is refused compare-and-sets only.
+//! Take A out: they now see s, and each is still right unless its `from` is s. If none has that `from`, A may
+//! be absent (an open operation may; the next change is a write, or a compare-and-set, which would have to
+//! need x and so is not there). Otherwise move A to the right, to just before the first of those whose `from`
+//! is s: the ones it passes see s, which is not their `from`, and moving an open operation later never breaks
+//! real time, because it has no return. ∎
 //!
 //! So a search may drop A and instead allow, for a refused compare-and-set from s while the register holds s,
 //! one combined step "some such A that has been called, then the refusal", after which the register holds a
-//! value that nobody will ever ask for. Writes are interchangeable here: none has a return and all are allowed
-//! once called, so it is enough to count them. A compare-and-set from u serves only while the register holds u;
-//! if u can be held in one stretch only, it can serve only once at all, so it is taken before a write and
-//! not counted. When u has several sources it stays an ordinary entry.
+//! value that nobody will ever ask for. Writes are interchangeable here: none has a return and all are
+//! allowed once called, so it is enough to count them. A compare-and-set from u serves only while the
+//! register holds u; if u can be held in one stretch only, it can serve only once at all, so it is taken
+//! before a write and not counted. When u has several sources it stays an ordinary entry.
 //!
 //! It is not enough to drop A altogether: that would wrongly accuse a history in which only A explains a
 //! refusal. The fuzzing tests have that case.
@@ -146,8 +146,8 @@ impl<'a> Reduced<'a> {
         Val::try_from(self.problem.values()).unwrap_or(Val::MAX)
     }
 
-    /// What `action` makes of `(state, spent)`, where `spent` counts set-aside writes used up, given that every
-    /// operation called before `limit` has been called.
+    /// What `action` makes of `(state, spent)`, where `spent` counts set-aside writes used up, given that
+    /// every operation called before `limit` has been called.
     #[must_use]
     pub fn apply(&self, action: Action, state: Val, spent: u32, limit: Rank) -> Option<(Val, u32)> {
         if let Some(next) = action.apply(state) {
@@ -164,8 +164,8 @@ impl<'a> Reduced<'a> {
         (index(spent) < available).then(|| (self.other(), spent + 1))
     }
 
-    /// The set-aside change that [`Self::apply`] took before a refusal from `state`, given what was spent before and
-    /// after.
+    /// The set-aside change that [`Self::apply`] took before a refusal from `state`, given what was spent
+    /// before and after.
     #[must_use]
     pub(super) fn excuse(&self, state: Val, spent: u32, spent_after: u32) -> Option<usize> {
         if spent_after > spent {

@@ -1,15 +1,16 @@
 //! Orders that are right almost everywhere, repaired where they are wrong.
 //!
-//! The order that [`super::zones`] finds knows nothing of refused compare-and-sets, and
+//! The order that [`super::blocks`] finds knows nothing of refused compare-and-sets, and
 //! `order::place_what_fits` finds a place for nearly all of them. For the few others the operations around
-//! them have to stand in another order. Whether they can is a question about a small stretch of the order: any
-//! rearrangement of a contiguous stretch that respects real time within the stretch respects it in the whole,
-//! because nothing outside moved. So the stretch becomes a problem of its own, which begins with the value that the
-//! register held there and ends before a write, to which it does not matter what is left behind; and the searches
-//! decide it.
+//! them have to stand in another order. Whether they can is a question about a small stretch of the order:
+//! any rearrangement of a contiguous stretch that respects real time within the stretch respects it in the
+//! whole, because nothing outside moved. So the stretch becomes a problem of its own, which begins with the
+//! value that the register held there and ends before a write, to which it does not matter what is left
+//! behind; and the searches decide it.
 //!
-//! A stretch that has no order is no proof of anything: a longer one may have. The stretch is made longer a few times;
-//! then the caller has to search the whole. And what is repaired is confirmed as a whole, like any other order.
+//! A stretch that has no order is no proof of anything: a longer one may have. The stretch is made longer a
+//! few times; then the caller has to search the whole. And what is repaired is confirmed as a whole, like any
+//! other order.
 
 use super::problem::{Action, Entry, NIL, Problem, Val};
 use super::reduce::Spares;
@@ -33,7 +34,8 @@ pub enum Unrepaired {
     Exhausted(Exhausted),
 }
 
-/// Rearranges `order`, which respects real time and holds all operations that happened, until every answer is right.
+/// Rearranges `order`, which respects real time and holds all operations that happened, until every answer is
+/// right.
 ///
 /// # Errors
 /// [`Unrepaired`], which says nothing about the history.
@@ -164,7 +166,8 @@ impl Local {
             let action = entry.action.map_values(local);
             Entry { call: entry.call + ROOM, ret, action, version: None, op: at }
         }));
-        // What was open and stands in the order must stay possible, and so may be left out again; that is right.
+        // What was open and stands in the order must stay possible, and so may be left out again; that is
+        // right.
         let problem = Problem::new(entries);
         let members = problem.entries.iter().map(|entry| entry.op).collect();
         Self { problem, members }

@@ -1,18 +1,23 @@
 //! Makes a violation small.
 //!
-//! Beginning from what a contradiction names, or around the operation that a search could not place, fair parts of
-//! the history (`part`) are judged; the first that is a violation takes the place of the history, and is made
-//! smaller in turn: by leaving out values, reads and refusals, and by cutting time at both ends. A fair part of a fair
-//! part is one.
+//! Beginning from what a contradiction names, or around the operation that a search could not place, fair
+//! parts of the history (`part`) are judged; the first that is a violation takes the place of the history,
+//! and is made smaller in turn: by leaving out values, reads and refusals, and by cutting time at both ends.
+//! A fair part of a fair part is one.
+//!
+//! How things are left out is `minimize`. What is fair stays apart from that of any object
+//! ([`crate::search::shrink`]): here whole values go, with arguments about refusals that no other object has,
+//! and parts are judged by the searches of registers.
 
 use std::borrow::Cow;
 
+use super::blocks::{self, Contradiction, Tested};
 use super::part::{Part, Selection, stretch};
 use super::problem::{Action, Entry, Problem, Val, index};
-use super::zones::{self, Contradiction, Zones};
 use super::{Found, dfs, frontier};
 use crate::budget::{Budget, Meter};
 use crate::history::Rank;
+use crate::minimize::{self, Allowance, widths};
 
 /// A small part of a problem that has no order.
 #[derive(Clone, Debug)]
@@ -23,7 +28,7 @@ pub struct Shrunk {
     pub from: Vec<usize>,
     /// What the plain search says of the part.
     pub plain: Found,
-    /// Why the part has no order, if the test by zones sees it.
+    /// Why the part has no order, if the test by blocks sees it.
     pub contradiction: Option<Contradiction>,
     /// The operation of the part that the search could not place, when there is no contradiction to tell.
     pub stuck_at: Option<usize>,
@@ -34,9 +39,8 @@ pub struct Shrunk {
 const CANDIDATE_STEPS: u64 = 1_000_000;
 const SHRINK_STEPS: u64 = 100_000_000;
 const MAX_CANDIDATES: u32 = 2_000;
-/// The first window around the place where a search got stuck, in ranks; each is so many times the one before.
+/// The first window around the place where a search got stuck, in ranks.
 const FIRST_WINDOW: Rank = 64;
-const WINDOW_GROWTH: Rank = 4;
 /// The widest window when nothing is known yet of whether there is a violation.
 const LAST_WINDOW_ON_SUSPICION: Rank = 4096;
 /// Up to this many entries a part is cut by time at every place; above, at a few.
@@ -56,8 +60,8 @@ pub struct UniqueValues {
     contradiction: Contradiction,
 }
 
-/// A violation among the values that come from one operation each, in a history where others come from several:
-/// the part of those values is fair, and the test by zones applies to it.
+/// A violation among the values that come from one operation each, in a history where others come from
+/// several: the part of those values is fair, and the test by blocks applies to it.
 #[must_use]
 pub fn among_unique_values(problem: &Problem) -> Option<UniqueValues> {
     let unique = (1..problem.values()).filter_map(|value| Val::try_from(value).ok());
@@ -66,9 +70,9 @@ pub fn among_unique_values(problem: &Problem) -> Option<UniqueValues> {
         return None;
     }
     let part = Selection::of(problem, unique).part(problem, &[]);
-    match zones::test(&part.problem) {
-        Zones::Refuted(contradiction) => Some(UniqueValues { part, contradiction }),
-        Zones::Order(_) | Zones::Ambiguous => None,
+    match blocks::test(&part.problem) {
+        Tested::Refuted(contradiction) => Some(UniqueValues { part, contradiction }),
+        Tested::Order(_) | Tested::Ambiguous => None,
     }
 }
 
@@ -106,10 +110,10 @@ struct Shrinker<'a> {
     /// As [`Part::left_out`]; empty for the whole.
     left_out: Vec<Rank>,
     budget: &'a Budget,
-    candidates: u32,
-    steps: u64,
+    allowance: Allowance<'a>,
     is_cut: bool,
-    /// The entry of the whole from which on time is kept: what came before it is accounted for by nothing else.
+    /// The entry of the whole from which on time is kept: what came before it is accounted for by nothing
+    /// else.
     beginning: Option<usize>,
 }
 
@@ -121,22 +125,17 @@ impl<'a> Shrinker<'a> {
             from: None,
             left_out: Vec::new(),
             budget,
-            candidates: 0,
-            steps,
+            allowance: Allowance::new(budget, MAX_CANDIDATES, CANDIDATE_STEPS, steps),
             is_cut: false,
             beginning: None,
         }
     }
 
     fn is_violation(&mut self, part: &Problem) -> bool {
-        if self.candidates >= MAX_CANDIDATES || self.steps == 0 || self.budget.interrupt.rung().is_some() {
-            return false;
-        }
-        self.candidates += 1;
-        let looked_at = u64::try_from(self.base.entries.len()).unwrap_or(u64::MAX);
-        let mut meter = Meter::new(&self.budget.with_steps(CANDIDATE_STEPS.min(self.steps)));
+        let Some(budget) = self.allowance.candidate(self.base.entries.len()) else { return false };
+        let mut meter = Meter::new(&budget);
         // The quick ones judge here; what is left in the end is judged by the plain search.
-        let found = if matches!(zones::test(part), Zones::Refuted(_)) {
+        let found = if matches!(blocks::test(part), Tested::Refuted(_)) {
             Found::NoOrder { stuck_at: 0 }
         } else {
             match frontier::search(part, &mut meter) {
@@ -146,7 +145,7 @@ impl<'a> Shrinker<'a> {
                 found => found,
             }
         };
-        self.steps = self.steps.saturating_sub(looked_at + meter.spent());
+        self.allowance.pay(&meter);
         matches!(found, Found::NoOrder { .. })
     }
 
@@ -174,7 +173,7 @@ impl<'a> Shrinker<'a> {
 
     /// Goes on with what a contradiction names, or else with all of the values that it is about.
     fn take_contradiction(&mut self, contradiction: &Contradiction) {
-        let (values, ops) = zones::values_of(&self.base, contradiction);
+        let (values, ops) = blocks::values_of(&self.base, contradiction);
         let wider = Selection::of(&self.base, values);
         let mut exact = wider.clone();
         for (at, entry) in self.base.entries.iter().enumerate() {
@@ -186,8 +185,7 @@ impl<'a> Shrinker<'a> {
     /// Goes on with the values that occur around an entry, in wider and wider windows.
     fn take_near(&mut self, at: usize, widest: Rank) -> bool {
         let centre = self.base.entries[at].call;
-        let mut width = FIRST_WINDOW;
-        while width < widest.saturating_mul(2) {
+        for width in widths(FIRST_WINDOW, widest.saturating_mul(2)) {
             let near = |entry: &&Entry| {
                 entry.ret >= centre.saturating_sub(width) && entry.call <= centre.saturating_add(width)
             };
@@ -204,7 +202,6 @@ impl<'a> Shrinker<'a> {
             if window.keeps.iter().skip(1).all(|&keeps| keeps) {
                 return false;
             }
-            width = width.saturating_mul(WINDOW_GROWTH);
         }
         false
     }
@@ -240,7 +237,8 @@ impl<'a> Shrinker<'a> {
         (0..at).rev().find(|&at| shows(&self.base.entries[at]))
     }
 
-    /// Cuts a small part at every place: first its end, which is a violation up to some moment, then its beginning.
+    /// Cuts a small part at every place: first its end, which is a violation up to some moment, then its
+    /// beginning.
     fn cut(&mut self) {
         if self.base.entries.len() > CUT_EVERYWHERE {
             return;
@@ -277,7 +275,8 @@ impl<'a> Shrinker<'a> {
             let before = self.base.entries.len();
             self.leave_out_values();
             self.leave_out_quiet();
-            // Time is cut only where values did not make it small: a read in the place of a write needs explaining.
+            // Time is cut only where values did not make it small: a read in the place of a write needs
+            // explaining.
             if self.base.entries.len() > ENOUGH {
                 self.cut();
             }
@@ -288,8 +287,8 @@ impl<'a> Shrinker<'a> {
         let part = self.base.into_owned();
         let steps = self.budget.steps.min(CANDIDATE_STEPS);
         let plain = dfs::plain(&part, &mut Meter::new(&self.budget.with_steps(steps)));
-        let contradiction = match zones::test(&part) {
-            Zones::Refuted(contradiction) if !self.is_cut => Some(contradiction),
+        let contradiction = match blocks::test(&part) {
+            Tested::Refuted(contradiction) if !self.is_cut => Some(contradiction),
             _ => None,
         };
         let stuck_at = match plain {
@@ -315,29 +314,18 @@ impl<'a> Shrinker<'a> {
         self.leave_out(quiet, |selection, &at: &usize| selection.dropped[at] = true);
     }
 
-    /// Delta debugging: tries to leave out halves, then quarters, down to single items.
-    fn leave_out<T>(&mut self, mut items: Vec<T>, leave: impl Fn(&mut Selection, &T)) {
+    fn leave_out<T: Copy>(&mut self, items: Vec<T>, leave: impl Fn(&mut Selection, &T)) {
         let mut selection = Selection::all(&self.base);
-        let mut chunk = items.len().div_ceil(2).max(1);
-        while !items.is_empty() {
-            let mut start = 0;
-            while start < items.len() {
-                let end = (start + chunk).min(items.len());
-                let mut candidate = selection.clone();
-                items[start..end].iter().for_each(|item| leave(&mut candidate, item));
-                let part = candidate.part(&self.base, &self.left_out);
-                if self.is_violation(&part.problem) {
-                    selection = candidate;
-                    items.drain(start..end);
-                } else {
-                    start = end;
-                }
+        minimize::leave_out(items, 1, |out| {
+            let mut candidate = selection.clone();
+            out.iter().for_each(|item| leave(&mut candidate, item));
+            let part = candidate.part(&self.base, &self.left_out);
+            let is_violation = self.is_violation(&part.problem);
+            if is_violation {
+                selection = candidate;
             }
-            if chunk == 1 {
-                break;
-            }
-            chunk = chunk.div_ceil(2);
-        }
+            is_violation
+        });
         self.take(&selection);
     }
 }

@@ -1,7 +1,7 @@
 //! The order that the system claims: by version.
 //!
-//! Every change of a ZooKeeper node gives it the next version, and every reply shows one. If the system is right,
-//! that is the order in which the changes took effect. If it lies, the order does not survive
+//! Every change of a ZooKeeper node gives it the next version, and every reply shows one. If the system is
+//! right, that is the order in which the changes took effect. If it lies, the order does not survive
 //! [`super::order::verify`], and nothing is concluded from it.
 
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use super::problem::{Action, NIL, Problem, Val};
 use super::reduce::Spares;
 use crate::history::{NEVER, Rank};
 
-/// The order by version, with refused compare-and-sets placed where they fit; none when versions are missing or
-/// contradict each other, or when they do not fit.
+/// The order by version, with refused compare-and-sets placed where they fit; none when versions are missing
+/// or contradict each other, or when they do not fit.
 #[must_use]
 pub fn by_version(problem: &Problem) -> Option<Vec<usize>> {
     let mut version_of: BTreeMap<Val, i64> = BTreeMap::new();
@@ -49,8 +49,8 @@ pub fn by_version(problem: &Problem) -> Option<Vec<usize>> {
     if problem.has_refused { place_refused(problem, &order) } else { Some(order) }
 }
 
-/// Gives every open change its version whose value was shown with one; and if it is a compare-and-set, the value
-/// that it replaced had the version before, and so on. None when two changes claim one version.
+/// Gives every open change its version whose value was shown with one; and if it is a compare-and-set, the
+/// value that it replaced had the version before, and so on. None when two changes claim one version.
 fn place_open(
     problem: &Problem,
     version_of: &mut BTreeMap<Val, i64>,
@@ -80,8 +80,8 @@ fn place_open(
 }
 
 /// Puts changes and reads in the order of their versions. Where a version is missing, somebody whose fate is
-/// unknown must have written it: the earliest unobserved open write takes the place, if it had been called. The
-/// values do not need it there, but a refusal may have no other reason.
+/// unknown must have written it: the earliest unobserved open write takes the place, if it had been called.
+/// The values do not need it there, but a refusal may have no other reason.
 fn fill_gaps(
     problem: &Problem,
     changes: &BTreeMap<i64, usize>,
@@ -90,7 +90,8 @@ fn fill_gaps(
     let mut versions: Vec<i64> = changes.keys().chain(reads.keys()).copied().collect();
     versions.sort_unstable();
     versions.dedup();
-    // For each version the earliest return from there on: what is put before it must have been called by then.
+    // For each version the earliest return from there on: what is put before it must have been called by
+    // then.
     let mut earliest: Vec<Rank> = vec![NEVER; versions.len() + 1];
     for (at, version) in versions.iter().enumerate().rev() {
         let members = changes.get(version).into_iter().chain(reads.get(version).into_iter().flatten());

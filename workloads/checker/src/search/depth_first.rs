@@ -1,16 +1,18 @@
 //! Depth-first search for an order, after Wing and Gong, with Lowe's memory of visited configurations.
 //!
-//! A configuration is the set of operations placed so far and what the object holds. Remembering whole sets costs memory
-//! with the square of the history, so a configuration is remembered as a fingerprint: the exclusive or of one 128-bit
-//! number per placed operation, and the fingerprint of the state. Two different configurations share one with a
-//! probability of about 2^-128 a pair; at the pairs of 10^8 configurations, more than a budget holds, that is below
-//! 10^-21, and every violation is judged again on a few operations besides.
+//! A configuration is the set of operations placed so far and what the object holds. Remembering whole sets
+//! costs memory with the square of the history, so a configuration is remembered as a fingerprint: the
+//! exclusive or of one 128-bit number per placed operation, and the fingerprint of the state. Two different
+//! configurations share one with a probability of about 2^-128 a pair; at the pairs of 10^8 configurations,
+//! more than a budget holds, that is below 10^-21, and every violation is judged again on a few operations
+//! besides.
 //!
-//! What is remembered only spares work: where there is no room for more it is forgotten and the search goes on, so memory
-//! is no reason for this search to give up. A search whose steps ran out goes on where it was ([`Search::run`]).
+//! What is remembered only spares work: where there is no room for more it is forgotten and the search goes
+//! on, so memory is no reason for this search to give up. A search whose steps ran out goes on where it was
+//! ([`Search::run`]).
 //!
-//! The prunings are the first two of the [`super::frontier`]. The search is strongest where few orders have to be tried;
-//! where many are dead ends it is the frontier that answers.
+//! The prunings are the first two of the [`super::frontier`]. The search is strongest where few orders have
+//! to be tried; where many are dead ends it is the frontier that answers.
 
 use super::Found;
 #[cfg(test)]
@@ -43,7 +45,8 @@ const END: usize = usize::MAX;
 /// An operation is compared with this many that are open when it is called.
 const MOST_COMPARED: usize = 64;
 
-/// A search under way. Calls and returns are a doubly linked list, from which placed operations are taken out and put back.
+/// A search under way. Calls and returns are a doubly linked list, from which placed operations are taken out
+/// and put back.
 pub struct Search<'a, M: Model> {
     model: &'a M,
     calls: &'a [&'a Call<M::Op>],
@@ -223,7 +226,8 @@ impl<'a, M: Model> Search<'a, M> {
     }
 }
 
-/// For each operation those that are the same and go before it: open when it is called, and returning earlier.
+/// For each operation those that are the same and go before it: open when it is called, and returning
+/// earlier.
 fn ahead<M: Model>(model: &M, calls: &[&Call<M::Op>], observes: &[bool]) -> Vec<Vec<usize>> {
     let mut open: Vec<usize> = Vec::new();
     let mut ahead = vec![Vec::new(); calls.len()];

@@ -1,4 +1,5 @@
-//! Says in one sentence why no order exists, and which operations to draw.
+//! Says in one sentence why there is no order of an object's operations: which one has no place, and what the
+//! object could be until it returned.
 
 use super::frontier::{Frontier, events};
 use super::shrink::Shrunk;
@@ -8,8 +9,6 @@ use crate::history::Datum;
 use crate::model::{Call, Model};
 use crate::verdict::{Counterexample, OpView};
 
-/// More operations than this are not drawn: the part could not be made small within the budget.
-const MAX_DRAWN: usize = 60;
 /// Of the states that are possible this many are told.
 const MAX_STATES: usize = 4;
 const STEPS: u64 = 1_000_000;
@@ -26,23 +25,10 @@ pub(super) fn counterexample<M: Model>(
         Found::NoOrder { stuck_at } => Some(stuck_at),
         _ => stuck_at(model, shrunk, budget),
     };
-    let mut sentence = sentence.unwrap_or_else(|| told(model, shrunk, culprit, budget));
-    let mut drawn: Vec<usize> = (0..shrunk.part.len()).collect();
-    if drawn.len() > MAX_DRAWN {
-        let centre = culprit.unwrap_or(0);
-        drawn.sort_by_key(|&at| at.abs_diff(centre));
-        drawn.truncate(MAX_DRAWN);
-        drawn.sort_unstable();
-        sentence
-            .push_str(&format!(" (the {MAX_DRAWN} nearest of {} operations are shown)", shrunk.part.len()));
-    }
-    let view = |at: usize| view(model, &shrunk.part[at], Some(at) == culprit);
-    Counterexample {
-        sentence,
-        ops: drawn.into_iter().map(view).collect(),
-        of_ops: u64::try_from(of_ops).unwrap_or(u64::MAX),
-        rechecked: matches!(shrunk.plain, Found::NoOrder { .. }),
-    }
+    let sentence = sentence.unwrap_or_else(|| told(model, shrunk, culprit, budget));
+    let rechecked = matches!(shrunk.plain, Found::NoOrder { .. });
+    let view = |at: usize, impossible: bool| view(model, &shrunk.part[at], impossible);
+    Counterexample::drawn(sentence, shrunk.part.len(), culprit, view, of_ops, rechecked)
 }
 
 fn stuck_at<M: Model>(model: &M, shrunk: &Shrunk<M::Op>, budget: &Budget) -> Option<usize> {

@@ -1,24 +1,25 @@
 //! Breadth-first search over a sliding window: all configurations that can explain the history so far.
 //!
-//! Calls and returns are taken in the order of time, as they come ([`Frontier::called`], [`Frontier::returned`]) or from
-//! a whole history ([`search`]). A configuration is what the object holds and which of the operations in the window are
-//! placed. At each return the configurations that have not placed the returning operation are carried on, placing
-//! operations one by one, just until they have (Lowe's just-in-time linearization, 2017); those that can't are dropped.
-//! When none is left, no order exists. Memory is in proportion to the window and the width of the frontier, not to the
-//! history.
+//! Calls and returns are taken in the order of time, as they come ([`Frontier::called`],
+//! [`Frontier::returned`]) or from a whole history ([`search`]). A configuration is what the object holds and
+//! which of the operations in the window are placed. At each return the configurations that have not placed
+//! the returning operation are carried on, placing operations one by one, just until they have (Lowe's
+//! just-in-time linearization, 2017); those that can't are dropped. When none is left, no order exists.
+//! Memory is in proportion to the window and the width of the frontier, not to the history.
 //!
-//! Every pruning is an argument of the form "if some order goes on from this configuration, one does from that one", so
-//! they can be combined. They hold for every deterministic object:
+//! Every pruning is an argument of the form "if some order goes on from this configuration, one does from
+//! that one", so they can be combined. They hold for every deterministic object:
 //!
-//! 1. *Observations at once.* An operation that leaves every state as it is, and whose answer is right now, is placed
-//!    now. From any order that goes on from here it can be taken from its later place and put first: nobody else's answer
-//!    changes. (This is wrong for an operation that merely leaves the present state as it is: a second `write 1` may be
-//!    needed later, after a `write 2`.)
-//! 2. *One of two that are the same.* Of two operations that do the same in every state, both called, the one that
-//!    returns first is placed first: in an order that has them the other way, they can change places.
-//! 3. *Subsumption.* Of two configurations that hold the same and have placed the same operations, save that one has
-//!    placed fewer operations of unknown fate, or more observations, only that one is kept. Whatever the other goes on to
-//!    do, it can do: what has no return need not happen, and an observation more is a duty less.
+//! 1. *Observations at once.* An operation that leaves every state as it is, and whose answer is right now,
+//!    is placed now. From any order that goes on from here it can be taken from its later place and put
+//!    first: nobody else's answer changes. (This is wrong for an operation that merely leaves the present
+//!    state as it is: a second `write 1` may be needed later, after a `write 2`.)
+//! 2. *One of two that are the same.* Of two operations that do the same in every state, both called, the one
+//!    that returns first is placed first: in an order that has them the other way, they can change places.
+//! 3. *Subsumption.* Of two configurations that hold the same and have placed the same operations, save that
+//!    one has placed fewer operations of unknown fate, or more observations, only that one is kept. Whatever
+//!    the other goes on to do, it can do: what has no return need not happen, and an observation more is a
+//!    duty less.
 
 use super::Found;
 #[cfg(test)]
@@ -52,8 +53,8 @@ impl<'a, M: Model> Search<'a, M> {
         Self { frontier, calls, events: events(calls), next: 0, reached: 0 }
     }
 
-    /// Goes on until it has decided or the meter stops it. An event whose configurations were not all carried on when its
-    /// steps ran out is begun anew.
+    /// Goes on until it has decided or the meter stops it. An event whose configurations were not all carried
+    /// on when its steps ran out is begun anew.
     pub fn run(&mut self, meter: &mut Meter) -> Found {
         while let Some(&(rank, at)) = self.events.get(self.next) {
             let call = self.calls[at];
@@ -165,17 +166,17 @@ pub struct Frontier<'m, M: Model> {
 }
 
 impl<'m, M: Model> Frontier<'m, M> {
-    /// Nothing has happened yet. With `want_order` it remembers how each configuration came about, which takes memory in
-    /// proportion to the history.
+    /// Nothing has happened yet. With `want_order` it remembers how each configuration came about, which
+    /// takes memory in proportion to the history.
     #[must_use]
     pub fn new(model: &'m M, want_order: bool) -> Self {
         let window = Window::new(model, want_order);
         Self { window, configs: Configs::W1(vec![Config { placed: [0; 1], state: 0, link: Link::START }]) }
     }
 
-    /// The next event is a call. `at` is any number that no operation in the window has; `ret` the rank of the return,
-    /// or [`NEVER`]. The answer is part of the operation, so whoever feeds this while a run goes holds a call back until
-    /// its operation has ended.
+    /// The next event is a call. `at` is any number that no operation in the window has; `ret` the rank of
+    /// the return, or [`NEVER`]. The answer is part of the operation, so whoever feeds this while a run goes
+    /// holds a call back until its operation has ended.
     ///
     /// # Errors
     /// [`Exhausted::Window`] when too many operations are open at once.
@@ -194,8 +195,8 @@ impl<'m, M: Model> Frontier<'m, M> {
         Ok(())
     }
 
-    /// The next event is the return of the operation that was called as `at`. False if no order explains it: then it is
-    /// over.
+    /// The next event is the return of the operation that was called as `at`. False if no order explains it:
+    /// then it is over.
     ///
     /// # Errors
     /// Why it had to stop, when it had to.
@@ -220,14 +221,15 @@ impl<'m, M: Model> Frontier<'m, M> {
         each_width!(&self.configs, configs => configs.len())
     }
 
-    /// Whether the operation is still looked at: it has not returned, and not every configuration has placed it.
+    /// Whether the operation is still looked at: it has not returned, and not every configuration has placed
+    /// it.
     #[must_use]
     pub fn is_in_window(&self, at: usize) -> bool {
         self.window.slot_of(at).is_some()
     }
 
-    /// All configurations. Operations are placed only when they must be, so each stands for those that come about from
-    /// it by placing more.
+    /// All configurations. Operations are placed only when they must be, so each stands for those that come
+    /// about from it by placing more.
     #[must_use]
     pub fn possible(&self) -> Vec<Possible<M::State>> {
         each_width!(&self.configs, configs => configs.iter().map(|config| {
@@ -238,7 +240,8 @@ impl<'m, M: Model> Frontier<'m, M> {
         }).collect())
     }
 
-    /// What the object may hold now, however many of the operations that are open have taken effect; at most `most`.
+    /// What the object may hold now, however many of the operations that are open have taken effect; at most
+    /// `most`.
     ///
     /// # Errors
     /// Why it had to stop, when it had to.
@@ -269,7 +272,8 @@ fn place_observation<M: Model, const N: usize>(
     }
 }
 
-/// The configuration after placing the operation of `slot`, and after it every observation that is right then.
+/// The configuration after placing the operation of `slot`, and after it every observation that is right
+/// then.
 fn place<M: Model, const N: usize>(
     window: &mut Window<'_, M>,
     config: &Config<N>,
@@ -297,8 +301,8 @@ fn place<M: Model, const N: usize>(
     Some(next)
 }
 
-/// Carries every configuration on until it has placed the operation of `slot`. Where it has to stop, they are what they
-/// were.
+/// Carries every configuration on until it has placed the operation of `slot`. Where it has to stop, they are
+/// what they were.
 fn carry_on<M: Model, const N: usize>(
     window: &mut Window<'_, M>,
     configs: &mut Vec<Config<N>>,
@@ -443,7 +447,8 @@ impl<const N: usize> Kinds<N> {
 /// Configurations of which none can do whatever another can.
 struct Antichain<const N: usize> {
     kinds: Kinds<N>,
-    /// The first entry for a state and what is placed of the operations that are neither open nor observations.
+    /// The first entry for a state and what is placed of the operations that are neither open nor
+    /// observations.
     heads: FastMap<(Mask<N>, u32), u32>,
     entries: Vec<Entry<N>>,
 }

@@ -1,15 +1,18 @@
-//! Every search, every rule of shrinking and every model against a brute-force oracle, on many small histories.
+//! Every search, every rule of shrinking and every model against a brute-force oracle, on many small
+//! histories.
 //!
-//! Most histories are answers of a simulated object, with up to two of them replaced; the others have answers out of the
-//! air. They have two to six processes, few operations, values that differ or repeat, and operations of unknown fate,
-//! some of which took effect, some late. The environment variable `CHECKER_FUZZ_CASES` asks for more than the usual
-//! number. That the fuzzing would notice a wrong rule is shown by breaking each of them.
+//! Most histories are answers of a simulated object, with up to two of them replaced; the others have answers
+//! out of the air. They have two to six processes, few operations, values that differ or repeat, and
+//! operations of unknown fate, some of which took effect, some late. The environment variable
+//! `CHECKER_FUZZ_CASES` asks for more than the usual number. That the fuzzing would notice a wrong rule is
+//! shown by breaking each of them.
 
 use super::sabotage::{self, Rule};
 use super::shrink::Object;
-use super::{Found, confirm, depth_first, frontier, judge, plain, shrink};
+use super::{Found, depth_first, frontier, judge, plain, shrink};
 use crate::budget::{Budget, Meter};
 use crate::chance::Chance;
+use crate::confirm;
 use crate::history::{Datum, NEVER, Rank};
 use crate::model::counter::{Counter, CounterOp};
 use crate::model::kv::{Kv, KvAction, KvOp};
@@ -270,7 +273,7 @@ where
                     return Some(format!("{name} finds an order where none is"));
                 }
                 let order = order.expect("it was asked for");
-                if let Err(unfit) = confirm(model, &calls, &order) {
+                if let Err(unfit) = confirm::object(model, &calls, &order) {
                     return Some(format!("the order of {name}: {unfit}"));
                 }
             }
@@ -286,7 +289,7 @@ where
         Shortcut::Refuted { sentence, .. } if expected => {
             return Some(format!("refuted wrongly: {sentence}"));
         }
-        Shortcut::Order(order) if !expected && confirm(model, &calls, &order).is_ok() => {
+        Shortcut::Order(order) if !expected && confirm::object(model, &calls, &order).is_ok() => {
             return Some("a wrong order was confirmed".to_owned());
         }
         _ => {}

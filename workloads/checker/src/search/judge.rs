@@ -6,8 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::json;
 
 use super::shrink::{self, Object, Shrunk};
-use super::{Found, confirm, depth_first, explain, frontier};
+use super::{Found, depth_first, explain, frontier};
 use crate::budget::{Budget, Exhausted, Meter};
+use crate::confirm;
 use crate::figures;
 use crate::model::{Call, Model, Shortcut};
 use crate::parallel;
@@ -67,12 +68,12 @@ impl PartResult {
     }
 }
 
-/// Judges a history: each part of the object by itself with the budget's steps, up to `threads` parts at a time, which
-/// share its memory. With `want_witness` a valid verdict comes with an order for each part.
+/// Judges a history: each part of the object by itself with the budget's steps, up to `threads` parts at a
+/// time, which share its memory. With `want_witness` a valid verdict comes with an order for each part.
 ///
-/// One part without an order decides about the whole, so no part is searched to its end before the next one begins: all
-/// take turns, in rounds, and a round in which one was refuted is the last. What comes out is the same for any number of
-/// threads.
+/// One part without an order decides about the whole, so no part is searched to its end before the next one
+/// begins: all take turns, in rounds, and a round in which one was refuted is the last. What comes out is the
+/// same for any number of threads.
 pub fn judge<M>(
     model: &M,
     calls: &[Call<M::Op>],
@@ -150,9 +151,9 @@ enum How {
 fn by_shortcut<M: Model>(model: &M, calls: &[&Call<M::Op>]) -> Option<Decision> {
     match model.shortcut(calls) {
         Shortcut::None => None,
-        Shortcut::Order(order) => {
-            confirm(model, calls, &order).is_ok().then_some(Decision::Order(Some(order), Algorithm::Shortcut))
-        }
+        Shortcut::Order(order) => confirm::object(model, calls, &order)
+            .is_ok()
+            .then_some(Decision::Order(Some(order), Algorithm::Shortcut)),
         Shortcut::Refuted { elements, sentence, .. } => {
             Some(Decision::Refuted { how: How::Elements(elements, sentence), by: Algorithm::Shortcut })
         }
@@ -217,7 +218,8 @@ impl<S> Member<S> {
         self.spent += meter.spent();
         let Found::GaveUp { why, reached } = found else { return Some(found) };
         self.gave_up = (why, reached);
-        // More steps do not help a search that lacks memory, room or time; and what it holds is of use to others.
+        // More steps do not help a search that lacks memory, room or time; and what it holds is of use to
+        // others.
         if why != Exhausted::Steps || steps >= left {
             self.search = None;
         }
@@ -317,7 +319,8 @@ where
     M: Model + Sync,
     M::Op: Send + Sync,
 {
-    // What is open stays in memory from round to round, so all of it shares, and each of both searches has its half.
+    // What is open stays in memory from round to round, so all of it shares, and each of both searches has
+    // its half.
     let undecided = searches.iter().filter(|search| search.is_open(usize::MAX)).count();
     let share = Budget { memory_bytes: budget.memory_bytes / undecided.max(1) / 2, ..budget.clone() };
     let open: Vec<&Searching<'_, M>> =
@@ -368,7 +371,7 @@ fn confirmed<M: Model>(
     order: Option<Vec<usize>>,
     algorithm: Algorithm,
 ) -> PartResult {
-    match order.as_ref().map(|order| confirm(model, calls, order)) {
+    match order.as_ref().map(|order| confirm::object(model, calls, order)) {
         None | Some(Ok(())) => PartResult { order, ..PartResult::new(Verdict::Valid, algorithm) },
         Some(Err(unfit)) => PartResult::unknown(format!(
             "the order that {} found is none, {unfit}: a bug of this checker",
@@ -377,9 +380,9 @@ fn confirmed<M: Model>(
     }
 }
 
-/// A violation stands only if the part of the history that is shown for it is one by the plain search too. The plain
-/// search may give up on a part that could not be made small; an outright contradiction between the two means that this
-/// checker is wrong somewhere, and then nothing is claimed.
+/// A violation stands only if the part of the history that is shown for it is one by the plain search too.
+/// The plain search may give up on a part that could not be made small; an outright contradiction between the
+/// two means that this checker is wrong somewhere, and then nothing is claimed.
 fn violation<M: Model>(
     model: &M,
     calls: &[&Call<M::Op>],
@@ -552,7 +555,7 @@ mod tests {
             step_by_step(&mut |meter| breadth.run(meter), 1),
         ] {
             let Some(Found::Order(Some(order))) = found else { panic!("{found:?}") };
-            assert!(confirm(&model, &calls, &order).is_ok(), "{order:?}");
+            assert!(confirm::object(&model, &calls, &order).is_ok(), "{order:?}");
         }
     }
 }

@@ -1,25 +1,25 @@
 //! Linearizability of any object, by searches that know nothing of it but its [`Model`].
 //!
-//! A history is linearizable when its operations can be put in one order that agrees with real time (what returned
-//! before another was called comes first) and in which every answer is the right one. Independent parts of the object
-//! are judged by themselves ([`judge`]), and each part by a portfolio, from cheap to dear:
+//! A history is linearizable when its operations can be put in one order that agrees with real time (what
+//! returned before another was called comes first) and in which every answer is the right one. Independent
+//! parts of the object are judged by themselves ([`judge`]), and each part by a portfolio, from cheap to
+//! dear:
 //!
 //! | member | decides | cost |
 //! |---|---|---|
-//! | [`Model::shortcut`] | what the object knows of its own: patterns that refute, an order that [`confirm`] confirms | near-linear |
+//! | [`Model::shortcut`] | what the object knows of its own: patterns that refute, an order that [`crate::confirm::object`] confirms | near-linear |
 //! | [`frontier`] | everything, breadth first over the operations that are open at once | exponential in those |
 //! | [`depth_first`] | everything, depth first | exponential |
 //!
-//! The searches go through the object as the history can see it ([`Model::as_seen_by`]): what no answer tells apart is one
-//! state. What they find is confirmed and explained by the object itself.
+//! The searches go through the object as the history can see it ([`Model::as_seen_by`]): what no answer tells
+//! apart is one state. What they find is confirmed and explained by the object itself.
 //!
-//! The two searches take turns of growing length, and go on where they were, because each is quick where the other is
-//! lost: the answer takes at most a few times what the quicker one takes. Parts take turns too, because one part that is
-//! refuted decides about the whole. [`plain`] is the
-//! referee: slow, simple, and what a counterexample is judged again by. The ideas are Wing and Gong's (1993) and Lowe's
-//! (2017); locality and prefix closure are Herlihy and Wing's (1990).
+//! The two searches take turns of growing length, and go on where they were, because each is quick where the
+//! other is lost: the answer takes at most a few times what the quicker one takes. Parts take turns too,
+//! because one part that is refuted decides about the whole. [`plain`] is the referee: slow, simple, and what
+//! a counterexample is judged again by. The ideas are Wing and Gong's (1993) and Lowe's (2017); locality and
+//! prefix closure are Herlihy and Wing's (1990).
 
-mod confirm;
 pub mod depth_first;
 pub(crate) mod explain;
 pub mod frontier;
@@ -30,7 +30,6 @@ pub mod plain;
 pub mod shrink;
 mod window;
 
-pub use confirm::confirm;
 pub use judge::{Algorithm, NAME, judge};
 
 use crate::budget::Exhausted;
@@ -41,11 +40,11 @@ use crate::model::Model;
 /// What a complete search found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// An order exists: this one, by places in the list of calls, if the search keeps it. Operations of unknown fate
-    /// that are not in it never happened.
+    /// An order exists: this one, by places in the list of calls, if the search keeps it. Operations of
+    /// unknown fate that are not in it never happened.
     Order(Option<Vec<usize>>),
-    /// None exists. Of all returns this one's is the first by which it is certain: the history up to there has no order,
-    /// and up to the return before it has one.
+    /// None exists. Of all returns this one's is the first by which it is certain: the history up to there
+    /// has no order, and up to the return before it has one.
     NoOrder {
         /// The operation that returns there, by its place in the list of calls.
         stuck_at: usize,

@@ -1,7 +1,7 @@
 //! The referee: Wing and Gong's search with a memory of exact configurations, and nothing else.
 //!
-//! Nothing is placed eagerly, nothing is set aside, nothing is abbreviated, so there is little to be wrong about. Memory
-//! grows with the square of the history: it is for small ones.
+//! Nothing is placed eagerly, nothing is set aside, nothing is abbreviated, so there is little to be wrong
+//! about. Memory grows with the square of the history: it is for small ones.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,8 @@ use crate::budget::{Exhausted, Meter};
 use crate::history::{NEVER, Rank};
 use crate::model::{Call, Model};
 
-/// A configuration that is being gone on from: the state, which operations are placed, and which one to try next.
+/// A configuration that is being gone on from: the state, which operations are placed, and which one to try
+/// next.
 struct Level<S> {
     state: S,
     placed: Vec<u64>,

@@ -1,22 +1,24 @@
 //! Makes a violation small, whatever the object.
 //!
-//! A part of a history is a fair counterexample only if the whole having an order would give the part one; otherwise
-//! leaving something out makes the violation (a read without the write that it saw). For an object of which nothing is
-//! known but its model, four things may be left out:
+//! A part of a history is a fair counterexample only if the whole having an order would give the part one;
+//! otherwise leaving something out makes the violation (a read without the write that it saw). For an object
+//! of which nothing is known but its model, four things may be left out:
 //!
-//! 1. *What comes after.* Histories are closed under prefixes: cut at any moment, what has not returned by then is of
-//!    unknown fate, and keeps its answer in case it happened.
+//! 1. *What comes after.* Histories are closed under prefixes: cut at any moment, what has not returned by
+//!    then is of unknown fate, and keeps its answer in case it happened.
 //! 2. *Observations.* What changes nothing in any state can be taken out of every order.
 //! 3. *Elements*, as far as the model says so ([`Model::without`]).
-//! 4. *A past that makes no difference.* Take a moment, and leave out operations that had returned by then. If, for each
-//!    configuration that the whole could have been in at that moment, the rest could have been in it too (or in one that
-//!    can do more, see [`super::frontier`]), then the rest can go on in every way in which the whole can. This is looked
-//!    up, not argued: both are run up to that moment. It is what reduces a lock that was taken and released a thousand
-//!    times to its last holder.
+//! 4. *A past that makes no difference.* Take a moment, and leave out operations that had returned by then.
+//!    If, for each configuration that the whole could have been in at that moment, the rest could have been
+//!    in it too (or in one that can do more, see [`super::frontier`]), then the rest can go on in every way
+//!    in which the whole can. This is looked up, not argued: both are run up to that moment. It is what
+//!    reduces a lock that was taken and released a thousand times to its last holder.
 //!
-//! And where the object itself knows what its past comes to ([`Model::since`]), that is told as one operation.
+//! And where the object itself knows what its past comes to ([`Model::since`]), that is told as one
+//! operation.
 //!
-//! Each is an implication from the larger history to the smaller one, so they can follow each other in any order.
+//! Each is an implication from the larger history to the smaller one, so they can follow each other in any
+//! order. How things are left out is `minimize`.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -26,12 +28,14 @@ use super::sabotage::{Rule, is_broken};
 use super::{Found, depth_first, frontier, plain};
 use crate::budget::{Budget, Meter};
 use crate::history::{NEVER, Rank};
+use crate::minimize::{Allowance, leave_out, leave_out_pairs, widths};
 use crate::model::{Call, Model};
 
 /// A small part of a history that has no order.
 #[derive(Clone, Debug)]
 pub struct Shrunk<O> {
-    /// The operations, those that are cut of unknown fate, those that are about elements left out without these.
+    /// The operations, those that are cut of unknown fate, those that are about elements left out without
+    /// these.
     pub part: Vec<Call<O>>,
     /// For each its place in the whole.
     pub from: Vec<usize>,
@@ -49,9 +53,9 @@ impl<O> Shrunk<O> {
 
 /// Up to this many operations a candidate is judged by the plain search; above, by the others.
 const PLAIN_OPS: usize = 40;
-/// Steps for judging one candidate: at least these, and this many times what the history itself took. A part that takes
-/// much more is one in which something was left out that kept the others in order. Steps for all candidates (looking at
-/// eight operations is a step here), and how many are judged at most.
+/// Steps for judging one candidate: at least these, and this many times what the history itself took. A part
+/// that takes much more is one in which something was left out that kept the others in order. Steps for all
+/// candidates (looking at eight operations is a step here), and how many are judged at most.
 const CANDIDATE_STEPS: u64 = 2_000;
 const CANDIDATE_FACTOR: u64 = 8;
 const SHRINK_STEPS: u64 = 2_000_000;
@@ -110,7 +114,8 @@ pub fn from_stuck<M: Model>(
 /// Operations with their places in the whole.
 type Placed<O> = Vec<(usize, Call<O>)>;
 
-/// The history with its past told as one operation, where the object knows how: as much of it as leaves a violation.
+/// The history with its past told as one operation, where the object knows how: as much of it as leaves a
+/// violation.
 fn without_the_past<M: Model>(
     object: Object<'_, M>,
     whole: &[(usize, Call<M::Op>)],
@@ -174,12 +179,11 @@ struct Shrinker<'a, M: Model> {
     base: Vec<(usize, Call<M::Op>)>,
     /// The operation that gets no place, by its place in the whole.
     culprit: Option<usize>,
-    /// An operation that is kept although the rest explains the state: the last change that was about the same.
+    /// An operation that is kept although the rest explains the state: the last change that was about the
+    /// same.
     pinned: Option<usize>,
     budget: &'a Budget,
-    candidates: u32,
-    steps: u64,
-    candidate_steps: u64,
+    allowance: Allowance<'a>,
 }
 
 /// Configurations at a moment, by state: which of the pending operations are placed.
@@ -215,7 +219,8 @@ impl<'a, M: Model> Shrinker<'a, M> {
             candidate_steps = candidate_steps.max(meter.spent().saturating_mul(CANDIDATE_FACTOR));
         }
         let steps = budget.steps.min(SHRINK_STEPS.max(candidate_steps.saturating_mul(2)));
-        Self { model, seen, base, culprit, pinned, budget, candidates: 0, steps, candidate_steps }
+        let allowance = Allowance::new(budget, MAX_CANDIDATES, candidate_steps, steps);
+        Self { model, seen, base, culprit, pinned, budget, allowance }
     }
 
     fn elements(&self) -> BTreeSet<u64> {
@@ -237,17 +242,7 @@ impl<'a, M: Model> Shrinker<'a, M> {
 
     /// A meter for one candidate; none when enough was tried.
     fn meter(&mut self, ops: usize) -> Option<Meter> {
-        let looked_at = u64::try_from(ops / 8).unwrap_or(u64::MAX);
-        self.steps = self.steps.saturating_sub(looked_at);
-        self.candidates += 1;
-        if self.candidates > MAX_CANDIDATES || self.steps == 0 {
-            return None;
-        }
-        Some(Meter::new(&self.budget.with_steps(self.candidate_steps.min(self.steps))))
-    }
-
-    fn pay(&mut self, meter: &Meter) {
-        self.steps = self.steps.saturating_sub(meter.spent());
+        self.allowance.candidate(ops / 8).map(|budget| Meter::new(&budget))
     }
 
     /// Whether the part has no order for certain; if so, at which of its operations that shows.
@@ -260,11 +255,11 @@ impl<'a, M: Model> Shrinker<'a, M> {
         } else {
             frontier::search(self.seen, &calls, false, &mut meter)
         };
-        self.pay(&meter);
+        self.allowance.pay(&meter);
         if matches!(found, Found::GaveUp { .. }) {
             let mut meter = self.meter(calls.len())?;
             found = depth_first::search(self.seen, &calls, &mut meter);
-            self.pay(&meter);
+            self.allowance.pay(&meter);
         }
         if let Found::NoOrder { stuck_at } = found { Some(stuck_at) } else { None }
     }
@@ -292,8 +287,7 @@ impl<'a, M: Model> Shrinker<'a, M> {
             return Selection::default();
         };
         let (centre, end) = (culprit.call, culprit.ret);
-        let mut width = FIRST_WINDOW;
-        while width < end {
+        for width in widths(FIRST_WINDOW, end) {
             let near = self
                 .base
                 .iter()
@@ -303,7 +297,6 @@ impl<'a, M: Model> Shrinker<'a, M> {
             if !window.gone.is_empty() && self.refutes(&window).is_some() {
                 return window;
             }
-            width = width.saturating_mul(4);
         }
         Selection::default()
     }
@@ -325,7 +318,6 @@ impl<'a, M: Model> Shrinker<'a, M> {
         });
     }
 
-    /// Delta debugging: tries to leave out all, then halves, then quarters, down to single items.
     fn leave_out<T: Copy>(
         &mut self,
         selection: &mut Selection,
@@ -334,7 +326,7 @@ impl<'a, M: Model> Shrinker<'a, M> {
     ) {
         let base = selection.clone();
         let mut best = base;
-        delta(items, |items| {
+        leave_out(items, 2, |items| {
             let mut candidate = best.clone();
             items.iter().for_each(|item| leave(&mut candidate, item));
             let refutes = self.refutes(&candidate).is_some();
@@ -346,7 +338,8 @@ impl<'a, M: Model> Shrinker<'a, M> {
         *selection = best;
     }
 
-    /// When to compare what the object could have been: before the culprit was called, and before it returned.
+    /// When to compare what the object could have been: before the culprit was called, and before it
+    /// returned.
     fn moments(&self) -> Vec<Rank> {
         let culprit = self.base.iter().find(|&&(from, _)| Some(from) == self.culprit);
         culprit.map_or_else(Vec::new, |(_, call)| vec![call.call, call.ret])
@@ -377,8 +370,8 @@ impl<'a, M: Model> Shrinker<'a, M> {
             }
             fair
         };
-        let left = delta(past, &mut leave);
-        pairs(left, &mut leave);
+        let left = leave_out(past, 2, &mut leave);
+        leave_out_pairs(left, &mut leave);
         *selection = best;
     }
 
@@ -403,7 +396,7 @@ impl<'a, M: Model> Shrinker<'a, M> {
             moment,
             &mut meter,
         );
-        self.pay(&meter);
+        self.allowance.pay(&meter);
         found
     }
 
@@ -478,8 +471,8 @@ fn snapshot<M: Model>(
     Moment { pending: pending.into_iter().map(|at| from[at]).collect(), configs }
 }
 
-/// Whether each configuration of the whole has one of the rest that can do whatever it can. For each pending operation:
-/// whether it observes, and whether it never returns.
+/// Whether each configuration of the whole has one of the rest that can do whatever it can. For each pending
+/// operation: whether it observes, and whether it never returns.
 fn covers<S: Eq + std::hash::Hash>(rest: &Moment<S>, whole: &Moment<S>, kinds: &[(bool, bool)]) -> bool {
     if rest.pending != whole.pending {
         return false;
@@ -497,45 +490,8 @@ fn covers<S: Eq + std::hash::Hash>(rest: &Moment<S>, whole: &Moment<S>, kinds: &
     })
 }
 
-/// Up to this many items are left out two by two, however far apart they stand.
-const MOST_PAIRED: usize = 32;
-
-/// Tries all items, then chunks of half the size and so on, from the first item and from the second, because what goes
-/// together (a lock taken and released) may begin at either; an item for which `leave` says true is gone.
-fn delta<T: Copy>(mut items: Vec<T>, mut leave: impl FnMut(&[T]) -> bool) -> Vec<T> {
-    let mut chunk = items.len();
-    while !items.is_empty() && chunk > 0 {
-        for offset in 0..chunk.min(2) {
-            let mut start = offset;
-            while start < items.len() {
-                let end = (start + chunk).min(items.len());
-                if leave(&items[start..end]) {
-                    items.drain(start..end);
-                } else {
-                    start = end;
-                }
-            }
-        }
-        chunk = if chunk == 1 { 0 } else { chunk.div_ceil(2) };
-    }
-    items
-}
-
-/// Tries items two by two.
-fn pairs<T: Copy>(mut items: Vec<T>, mut leave: impl FnMut(&[T]) -> bool) {
-    let mut first = 0;
-    while first < items.len() && items.len() <= MOST_PAIRED {
-        match (first + 1..items.len()).find(|&second| leave(&[items[first], items[second]])) {
-            Some(second) => {
-                items.remove(second);
-                items.remove(first);
-            }
-            None => first += 1,
-        }
-    }
-}
-
-/// One random use of each rule, whether or not the history has an order, for the test that the rules are fair.
+/// One random use of each rule, whether or not the history has an order, for the test that the rules are
+/// fair.
 #[cfg(test)]
 pub(super) fn random_part<M: Model>(
     model: &M,

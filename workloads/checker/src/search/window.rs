@@ -1,5 +1,5 @@
-//! What the frontier search holds beside its configurations: the operations that are open, the states by number, what
-//! each operation makes of each state, and how configurations came about.
+//! What the frontier search holds beside its configurations: the operations that are open, the states by
+//! number, what each operation makes of each state, and how configurations came about.
 
 #[cfg(test)]
 use super::sabotage::{Rule, is_broken};

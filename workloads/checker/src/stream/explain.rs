@@ -1,24 +1,27 @@
 //! From an alarm to a counterexample: reads the same lines again and keeps the operations that matter.
 //!
-//! The online test forgets, so an alarm names a few operations and the values that they are about. The second reading
-//! keeps the operations on these values and nothing else, and the whole portfolio judges them as a history of their
-//! own. That is fair for the reasons given in [`crate::register::shrink`]: every change that writes a kept value is
-//! kept, a compare-and-set from a value that is not kept counts as a write, refusals are left out unless the alarm is
-//! about one.
+//! The online test forgets, so an alarm names a few operations and the values that they are about. The second
+//! reading keeps the operations on these values and nothing else, and the whole portfolio judges them as a
+//! history of their own. That is fair for the reasons given in [`crate::register::shrink`]: every change that
+//! writes a kept value is kept, a compare-and-set from a value that is not kept counts as a write, refusals
+//! are left out unless the alarm is about one.
 //!
-//! A value that is gone was replaced by something, and of that the online test knows only the last of many. So for such
-//! an alarm the first change is kept too that was called after somebody had been shown the value and acknowledged
-//! before it was seen again: with it three operations mostly are enough.
+//! A value that is gone was replaced by something, and of that the online test knows only the last of many.
+//! So for such an alarm the first change is kept too that was called after somebody had been shown the value
+//! and acknowledged before it was seen again: with it three operations mostly are enough.
 
 use std::collections::BTreeMap;
 
-use super::alarm::{Alarm, Contradiction, Shown};
+use super::alarm::Alarm;
 use crate::budget::Budget;
 use crate::history::{Event, EventKind, Function, History, Op, OpKind, Value};
+use crate::register::blocks::Contradiction;
+use crate::register::blocks::terms::Shown;
 use crate::register::{self, Decision, Problem};
 use crate::verdict::Counterexample;
 
-/// Operations that are kept at most; a register whose value is read more often than this is explained offline.
+/// Operations that are kept at most; a register whose value is read more often than this is explained
+/// offline.
 const MOST_KEPT: usize = 200_000;
 
 /// Collects the operations that an alarm is about.
@@ -35,8 +38,8 @@ pub struct Collector {
     replaced: bool,
 }
 
-/// The counterexample of an alarm, from the lines of the history once more (other keys may be among them); none when
-/// what was kept is no violation by itself, so that the whole key has to be judged.
+/// The counterexample of an alarm, from the lines of the history once more (other keys may be among them);
+/// none when what was kept is no violation by itself, so that the whole key has to be judged.
 #[must_use]
 pub fn explain(
     alarm: &Alarm,
@@ -54,7 +57,7 @@ impl Collector {
     pub fn new(alarm: &Alarm) -> Self {
         Self {
             values: alarm.values.clone(),
-            records: alarm.contradiction.records(),
+            records: alarm.contradiction.operations(),
             alarm: alarm.clone(),
             under_way: BTreeMap::new(),
             kept: Vec::new(),
@@ -108,8 +111,8 @@ impl Collector {
             Value::One(value) if invocation.f == Function::Read => Some(value),
             _ => None,
         });
-        // The value that was seen, of whatever operation, is the one that the seeing operation shows; until that one
-        // comes, any of the alarm's values may be it, and the killer's values come much later.
+        // The value that was seen, of whatever operation, is the one that the seeing operation shows; until
+        // that one comes, any of the alarm's values may be it, and the killer's values come much later.
         let first = self.values.contains(&shows) && !self.is_killer(invocation.index);
         if first && self.shown_at.is_none() {
             self.shown_at = Some(event.index);

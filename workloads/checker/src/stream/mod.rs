@@ -1,43 +1,40 @@
 //! Linearizability of registers while the history is still being read or made.
 //!
-//! A [`Checker`] is fed line by line, by a reader of a file or by a run that goes on, and holds what is open and
-//! nothing else: ten million operations take no more memory than ten thousand. It raises an [`Alarm`] at the line that
-//! makes a violation certain. At the end, and at any time, each key has an [`Answer`]: valid, a violation, or that this
-//! test can't decide, which is so where a value was written again while it was still there, or where no place was found
-//! for a compare-and-set that was refused. Then [`crate::register::check`] decides, on the whole history of the key.
+//! A [`Checker`] is fed line by line, by a reader of a file or by a run that goes on, and holds what is open
+//! and nothing else: ten million operations take no more memory than ten thousand. It raises an [`Alarm`] at
+//! the line that makes a violation certain. At the end, and at any time, each key has an [`Answer`]: valid, a
+//! violation, or that this test can't decide, which is so where a value was written again while it was still
+//! there, or where no place was found for a compare-and-set that was refused. Then [`crate::register::check`]
+//! decides, on the whole history of the key.
 //!
-//! - `blocks`: the test of one register, with its proof; `refused`: the compare-and-sets that did not happen.
+//! - [`crate::register::blocks`]: the test of one register, with its proof; here it is fed `online`.
 //! - [`check_reader`]: a file, read in one thread and checked in another.
 //! - [`explain`]: from an alarm to a counterexample of few operations, by reading the same lines again.
 //!
-//! **Time.** The order is that of the stamps, as in [`crate::history::Pairing`], and lines may come a little late: the
-//! last [`HELD_LINES`] lines are held back and put in order. A line that comes later than that makes the answer of its
-//! key undecided. Whoever feeds a run that goes on calls [`Checker::advance`] with a time before which nothing will
-//! come any more, so that an alarm does not wait for more lines.
+//! **Time.** The order is that of the stamps, as in [`crate::history::Pairing`], and lines may come a little
+//! late: the last [`HELD_LINES`] lines are held back and put in order. A line that comes later than that
+//! makes the answer of its key undecided. Whoever feeds a run that goes on calls [`Checker::advance`] with a
+//! time before which nothing will come any more, so that an alarm does not wait for more lines.
 
 mod alarm;
-mod blocks;
 mod explain;
 #[cfg(test)]
 mod fuzz;
 mod reader;
-mod refused;
-mod terms;
-mod window;
 
 use std::collections::VecDeque;
 
-pub use alarm::{Alarm, Contradiction, Shown};
+pub use crate::register::blocks::Contradiction;
+pub use crate::register::blocks::terms::{Shown, Undecided};
+pub use alarm::Alarm;
 pub use explain::{Collector, explain};
 pub use reader::{Checked, check_reader};
-pub use terms::Undecided;
-
-use blocks::Blocks;
-use terms::{Asked, Call, Halt};
-use window::Moment;
 
 use crate::hash::FastMap;
-use crate::history::{BAD_VERSION, Event, EventKind, Function, PairError, Value};
+use crate::history::{BAD_VERSION, Event, EventKind, Function, PairError, Pairs, Stamp, Value};
+use crate::register::blocks;
+use crate::register::blocks::online::Blocks;
+use crate::register::blocks::terms::{Asked, Call, Halt};
 
 /// Lines that are held back to be put in the order of time.
 pub const HELD_LINES: usize = 1024;
@@ -112,7 +109,6 @@ impl Key {
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
     record: u64,
-    called_ns: u64,
     f: Function,
     asked: Asked,
     key: usize,
@@ -142,13 +138,13 @@ pub struct Checker {
     keys: Vec<Key>,
     by_key: FastMap<u64, usize>,
     /// For each process its operation under way.
-    processes: FastMap<u64, usize>,
+    pairs: Pairs<usize>,
     ops: Vec<UnderWay>,
     free: Vec<usize>,
     held: VecDeque<Held>,
     /// The last line that was put in its place.
     passed: (u64, u64),
-    now: Moment,
+    now: blocks::Moment,
     records: u64,
     untimed: bool,
 }
@@ -168,8 +164,8 @@ impl Checker {
         self.untimed |= event.time.is_none();
         let stamp = if self.untimed { self.passed.0 } else { event.time.unwrap_or(0) };
         let (op, step) = match event.kind {
-            EventKind::Invoke => (self.invoke(event, stamp)?, Step::Call),
-            _ => self.complete(event, stamp)?,
+            EventKind::Invoke => (self.invoke(event, (stamp, 0))?, Step::Call),
+            _ => self.complete(event, (stamp, 0))?,
         };
         self.records += 1;
         self.hold(Held { when: (stamp, event.index), op, step });
@@ -198,7 +194,7 @@ impl Checker {
     #[must_use]
     pub fn answers(&self) -> Vec<KeyAnswer> {
         let mut waiting = vec![0_u64; self.keys.len()];
-        for &op in self.processes.values() {
+        for &(op, _) in self.pairs.under_way() {
             let op = &self.ops[op];
             waiting[op.key] += u64::from(op.asked != Asked::Read);
         }
@@ -221,7 +217,7 @@ impl Checker {
     /// Operations that wait for an answer.
     #[must_use]
     pub fn open(&self) -> usize {
-        self.processes.len()
+        self.pairs.open()
     }
 
     /// Lines taken.
@@ -236,11 +232,11 @@ impl Checker {
         let keys: usize = self.keys.iter().map(|key| key.blocks.memory_bytes() + size_of::<Key>()).sum();
         keys + self.ops.capacity() * size_of::<UnderWay>()
             + self.held.capacity() * size_of::<Held>()
-            + self.processes.capacity() * size_of::<(u64, usize)>()
+            + self.pairs.memory_bytes()
             + self.by_key.capacity() * size_of::<(u64, usize)>()
     }
 
-    fn invoke(&mut self, event: &Event, called_ns: u64) -> Result<usize, PairError> {
+    fn invoke(&mut self, event: &Event, called: Stamp) -> Result<usize, PairError> {
         let asked = match (event.f, &event.value) {
             (Function::Read, _) => Asked::Read,
             (Function::Write, &Value::One(value)) => Asked::Write(value),
@@ -253,11 +249,9 @@ impl Checker {
             let blocks = Blocks::default();
             self.keys.push(Key { key: event.key, blocks, settled: None, ops: 0, open: 0, telling: 0 });
         }
-        let op = UnderWay { record: event.index, called_ns, f: event.f, asked, key, call: None };
+        let op = UnderWay { record: event.index, f: event.f, asked, key, call: None };
         let place = self.free.pop().unwrap_or(self.ops.len());
-        if self.processes.insert(event.process, place).is_some() {
-            return Err(PairError::Busy(event.process));
-        }
+        self.pairs.invoke(event.process, called, place)?;
         if place == self.ops.len() {
             self.ops.push(op);
         } else {
@@ -266,13 +260,10 @@ impl Checker {
         Ok(place)
     }
 
-    fn complete(&mut self, event: &Event, stamp: u64) -> Result<(usize, Step), PairError> {
-        let place = self.processes.remove(&event.process).ok_or(PairError::NotInvoked(event.process))?;
+    fn complete(&mut self, event: &Event, returned: Stamp) -> Result<(usize, Step), PairError> {
+        let (place, _) = self.pairs.complete(event.process, returned)?;
         let op = &self.ops[place];
         let key = self.keys[op.key].key;
-        if stamp < op.called_ns {
-            return Err(PairError::TimeTravel(event.process));
-        }
         if (event.f, event.key) != (op.f, key) {
             return Err(PairError::Mismatch {
                 process: event.process,
@@ -308,7 +299,8 @@ impl Checker {
         let op = &mut self.ops[place];
         let key = &mut self.keys[op.key];
         if when < self.passed {
-            // An answer that is counted too late only makes the test weaker, but then a valid one proves nothing.
+            // An answer that is counted too late only makes the test weaker, but then a valid one proves
+            // nothing.
             let why = Why::Late { record: when.1 };
             key.settled.get_or_insert(Answer::NeedsSearch(why));
         } else {

@@ -124,7 +124,7 @@ impl Checking<'_> {
     fn take(&mut self, chunk: &[Event]) -> Result<(), LoadError> {
         for event in chunk {
             let alarm = self.checker.push(event);
-            let alarm = alarm.map_err(|source| LoadError::Pair { line: event.index + 1, source })?;
+            let alarm = alarm.map_err(|source| LoadError::Pair { line: event.line, source })?;
             if self.alarm.is_none() {
                 self.alarm = alarm;
             }

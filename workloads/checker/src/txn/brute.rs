@@ -1,7 +1,8 @@
-//! The definition of serializability, tried out: any transaction that nothing else has to precede may come next.
+//! The definition of serializability, tried out: any transaction that nothing else has to precede may come
+//! next.
 //!
-//! For a handful of transactions only. It judges the part of a history that is shown as a violation, and is the oracle
-//! of the fuzzer; it knows nothing of the inference.
+//! For a handful of transactions only. It judges the part of a history that is shown as a violation, and is
+//! the oracle of the fuzzer; it knows nothing of the inference.
 
 use super::condition::Order;
 use crate::budget::{Exhausted, Meter};

@@ -1,9 +1,11 @@
-//! What may be promised about transactions, what may be found in a history, and which finding breaks which promise.
+//! What may be promised about transactions, what may be found in a history, and which finding breaks which
+//! promise.
 //!
-//! The anomalies are those of Adya's thesis ("Weak Consistency", 1999) with the names that Elle uses (Kingsbury and
-//! Alvaro, VLDB 2020). The conditions form a chain here: each promises all that those before it promise. Snapshot
-//! isolation is the generalised one without sessions (Cerone and Gotsman, "Analysing Snapshot Isolation", 2016): every
-//! cycle has two adjacent anti-dependencies. So a serializable history is also one of snapshot isolation.
+//! The anomalies are those of Adya's thesis ("Weak Consistency", 1999) with the names that Elle uses
+//! (Kingsbury and Alvaro, VLDB 2020). The conditions form a chain here: each promises all that those before
+//! it promise. Snapshot isolation is the generalised one without sessions (Cerone and Gotsman, "Analysing
+//! Snapshot Isolation", 2016): every cycle has two adjacent anti-dependencies. So a serializable history is
+//! also one of snapshot isolation.
 
 use std::fmt;
 use std::str::FromStr;
@@ -136,7 +138,8 @@ pub enum Anomaly {
     DuplicateElements,
     /// A list holds what nobody appended.
     GarbageRead,
-    /// Two reads of a list of which neither is a beginning of the other, or a transaction's own appends out of order.
+    /// Two reads of a list of which neither is a beginning of the other, or a transaction's own appends out
+    /// of order.
     IncompatibleOrder,
     /// An element of a transaction that definitely did not happen was read.
     G1a,

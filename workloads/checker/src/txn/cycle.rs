@@ -1,8 +1,8 @@
 //! Small cycles, and what they are called.
 //!
-//! Each component is narrowed to the kinds of edges that a shape allows; in what is left, the shortest way back
-//! from the end of an edge to its beginning closes a cycle. Of a large component only a sample of edges is tried:
-//! that there is a cycle is certain by then, and only its size is at stake.
+//! Each component is narrowed to the kinds of edges that a shape allows; in what is left, the shortest way
+//! back from the end of an edge to its beginning closes a cycle. Of a large component only a sample of edges
+//! is tried: that there is a cycle is certain by then, and only its size is at stake.
 
 use std::collections::VecDeque;
 
@@ -33,7 +33,8 @@ pub(super) fn level(graph: &Graph, condition: Condition) -> View<'_> {
     View { graph, kinds, order, split }
 }
 
-/// The nodes of the components of a view that have a cycle, the smallest component first, without the chain of time.
+/// The nodes of the components of a view that have a cycle, the smallest component first, without the chain
+/// of time.
 pub(super) fn cyclic(view: View<'_>, meter: &mut Meter) -> Result<Vec<Vec<u32>>, Exhausted> {
     Ok(parts_of(view, components(&view, meter)?.cyclic))
 }
@@ -67,8 +68,8 @@ impl Part {
     }
 }
 
-/// Finds what conditions are broken by cycles, and examples of each shape, in the cyclic components of the whole
-/// graph.
+/// Finds what conditions are broken by cycles, and examples of each shape, in the cyclic components of the
+/// whole graph.
 ///
 /// # Errors
 /// Why it gave up; what was found until then stands.
@@ -111,8 +112,8 @@ fn look_into(part: &Part, order: Order, findings: &mut Findings, meter: &mut Met
         (Shape::GNonadjacent, ALL, true),
         (Shape::G2Item, ALL, false),
     ] {
-        // A way back may use the start's own kind only where the view has it, so a part of one anti-dependency is
-        // searched as it is.
+        // A way back may use the start's own kind only where the view has it, so a part of one
+        // anti-dependency is searched as it is.
         if shape == Shape::GSingle {
             close(part, View { graph: &part.graph, kinds, order, split }, shape, findings, meter)?;
             continue;
@@ -217,7 +218,8 @@ impl Ways {
         Self { reached: vec![(NONE, Reason::Process); points], mark: vec![0; points], search: 0 }
     }
 
-    /// A way from `to`, just reached by an edge of kind `start` from `from`, back to `from`, shorter than `limit`.
+    /// A way from `to`, just reached by an edge of kind `start` from `from`, back to `from`, shorter than
+    /// `limit`.
     fn shortest(
         &mut self,
         view: View<'_>,
@@ -322,7 +324,8 @@ fn simple(hops: &[Hop]) -> Vec<Vec<Hop>> {
     cycles
 }
 
-/// The same step for the strongest reason there is: of several, writes say most, and what was only read least.
+/// The same step for the strongest reason there is: of several, writes say most, and what was only read
+/// least.
 fn strongest(graph: &Graph, hop: Hop) -> Hop {
     let direct = graph.edges(hop.from).filter(|&(to, _)| to == hop.to).map(|(_, kind)| kind);
     let data = direct.filter(|&kind| kind < Kind::ReadWrite).min();

@@ -1,4 +1,8 @@
 //! Says in a sentence what was found, and which transactions to draw.
+//!
+//! It stays apart from the explanations of other objects: an anomaly is a cycle of transactions or a read
+//! that can't be, not an operation without a place, so it is named by what was read and appended, and drawn
+//! by whole transactions.
 
 use super::condition::{Anomaly, Condition};
 use super::graph::Kind;
@@ -108,7 +112,8 @@ fn fork(history: &History, one: u32, other: u32, key: u32) -> Vec<u32> {
     Vec::new()
 }
 
-/// What a transaction should have read at a position by what it did before, and an element in which that differs.
+/// What a transaction should have read at a position by what it did before, and an element in which that
+/// differs.
 fn expected(history: &History, txn: u32, at: u32) -> (Vec<u32>, Option<u32>) {
     let micros = history.micros(txn);
     let at = at as usize;

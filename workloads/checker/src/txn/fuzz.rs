@@ -1,4 +1,5 @@
-//! The checker against the definition, on many small histories; and that the fuzzer would notice a broken rule.
+//! The checker against the definition, on many small histories; and that the fuzzer would notice a broken
+//! rule.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,17 +1,17 @@
 //! Which transaction has to come before which.
 //!
-//! Every edge is certain: in any serial order that explains the answers its source comes first. With all that was read
-//! being beginnings of one list, and each element appended once, the edges are also enough: any order of the nodes
-//! that keeps them explains every answer (it is replayed before that is believed).
+//! Every edge is certain: in any serial order that explains the answers its source comes first. With all that
+//! was read being beginnings of one list, and each element appended once, the edges are also enough: any
+//! order of the nodes that keeps them explains every answer (it is replayed before that is believed).
 //!
-//! An element that nobody read comes after all that was read, of the same key; so whoever read the whole list, and
-//! whoever appended its last element, comes before each of its writers. One node for each such key, its *tail*, stands
-//! between the two groups, so that the edges stay as few as the operations. It is transparent: an edge into a tail is
-//! of its own kind, the one out of it continues that.
+//! An element that nobody read comes after all that was read, of the same key; so whoever read the whole
+//! list, and whoever appended its last element, comes before each of its writers. One node for each such key,
+//! its *tail*, stands between the two groups, so that the edges stay as few as the operations. It is
+//! transparent: an edge into a tail is of its own kind, the one out of it continues that.
 //!
-//! Real time needs no edges at all. Transactions are sorted by call, so what was invoked after a return is a suffix:
-//! node *i* of a chain stands for "the *i*-th and all later ones", and a transaction leads to the first that was
-//! called after its return.
+//! Real time needs no edges at all. Transactions are sorted by call, so what was invoked after a return is a
+//! suffix: node *i* of a chain stands for "the *i*-th and all later ones", and a transaction leads to the
+//! first that was called after its return.
 
 use super::condition::Order;
 use super::intern::{NONE, to_u32};
@@ -135,9 +135,9 @@ pub(super) struct View<'a> {
     /// The kinds of edges.
     pub(super) kinds: u8,
     pub(super) order: Order,
-    /// Each transaction has a start and a commit: what it had not seen commits after its start, and everything else
-    /// that follows starts after its commit. A cycle then has no two adjacent anti-dependencies, which is what
-    /// snapshot isolation rules out.
+    /// Each transaction has a start and a commit: what it had not seen commits after its start, and
+    /// everything else that follows starts after its commit. A cycle then has no two adjacent
+    /// anti-dependencies, which is what snapshot isolation rules out.
     pub(super) split: bool,
 }
 
@@ -306,8 +306,8 @@ fn read_edges(
         return;
     }
     if unseen.is_writer(txn, micro.key) && !broken(Rule::ReaderThatAppendsIsNotBeforeItself) {
-        // The tail leads to this very transaction: it comes before the others only. Two such readers lose an update,
-        // which is found elsewhere, so one of them for each key keeps the edges few.
+        // The tail leads to this very transaction: it comes before the others only. Two such readers lose an
+        // update, which is found elsewhere, so one of them for each key keeps the edges few.
         if unseen.is_first_reader(txn, micro.key) && !broken(Rule::UnseenAfterReaderThatAppends) {
             for &element in &unseen.elements[micro.key as usize] {
                 if let Some(writer) = history.writer(element).filter(|&writer| writer != txn) {

@@ -1,7 +1,7 @@
 //! Small numbers for keys and elements.
 //!
-//! A history of a million transactions names few keys, and elements that are nearly always integers. Both become
-//! numbers of four bytes once; what they were called is only needed again for a sentence.
+//! A history of a million transactions names few keys, and elements that are nearly always integers. Both
+//! become numbers of four bytes once; what they were called is only needed again for a sentence.
 
 use crate::hash::FastMap;
 use crate::history::Datum;

@@ -1,20 +1,21 @@
 //! Records to transactions.
 //!
-//! Lists are long and read often, so a read is not kept: what is kept for each key is the longest list that anybody
-//! read, and of a read that is a beginning of it only how long it was. A read that is no beginning of it is a
-//! violation already; a bounded number of these is kept to show it.
+//! Lists are long and read often, so a read is not kept: what is kept for each key is the longest list that
+//! anybody read, and of a read that is a beginning of it only how long it was. A read that is no beginning of
+//! it is a violation already; a bounded number of these is kept to show it.
 //!
-//! Micro-operations take their place when a transaction is invoked, and reads are filled in when it completes, so that
-//! nothing of the records is held in between. Real time is the order of the stamps, and of the records where stamps
-//! are equal or absent, as everywhere in this crate.
+//! Micro-operations take their place when a transaction is invoked, and reads are filled in when it
+//! completes, so that nothing of the records is held in between. Real time is the order of the stamps, and of
+//! the records where stamps are equal or absent, as everywhere in this crate.
 
 use super::intern::{Atom, NONE, Names, to_u32};
 use super::rule::{Rule, broken};
 use crate::budget::{Exhausted, Interrupt};
 use crate::hash::FastMap;
-use crate::history::{Datum, EventKind, LoadError, NEVER, Outcome, PairError, Rank, Record};
+use crate::history::{Datum, EventKind, LoadError, NEVER, Outcome, Pairs, Rank, Record, Stamp, ranks};
 
-/// More parts than this of anything are refused, so that numbers of four bytes suffice with two bits to spare.
+/// More parts than this of anything are refused, so that numbers of four bytes suffice with two bits to
+/// spare.
 const MAX_PARTS: usize = 1 << 29;
 /// Reads that contradict the longest one, kept for each history.
 const MAX_ODD: usize = 1000;
@@ -180,12 +181,10 @@ pub(super) fn load(
 struct Loading {
     history: History,
     atoms: FastMap<(u32, Atom), u32>,
-    outstanding: FastMap<u64, u32>,
+    pairs: Pairs<u32>,
     /// For each key who appended last, and what.
     last_append: Vec<(u32, u32)>,
-    events: Rank,
     latest: u64,
-    untimed: bool,
     unsorted: bool,
     odd_elements: usize,
 }
@@ -222,28 +221,25 @@ fn micro_operations(record: &Record) -> Result<&[Datum], LoadError> {
 }
 
 impl Loading {
-    /// Notes the order of time and gives the next rank.
-    fn moment(&mut self, record: &Record) -> Result<Rank, LoadError> {
-        self.untimed |= record.time.is_none();
-        let time = record.time.unwrap_or(0);
+    /// Notes the order of time and gives the stamp of the next line, whose position is its rank.
+    fn stamp(&mut self, record: &Record) -> Result<Stamp, LoadError> {
+        let refuse = |source| LoadError::Pair { line: record.line, source };
+        let stamp = self.pairs.stamp(record.time).map_err(refuse)?;
+        let (time, rank) = stamp;
         self.unsorted |= time < self.latest;
         self.latest = self.latest.max(time);
-        let rank = self.events;
         let parts = [rank as usize, self.history.micros.len(), self.history.elements.len()];
         if parts.into_iter().any(|count| count >= MAX_PARTS) {
             return Err(malformed(record, format!("more than {MAX_PARTS} records, operations or elements")));
         }
-        self.events += 1;
-        Ok(rank)
+        Ok(stamp)
     }
 
     fn invoke(&mut self, record: &Record) -> Result<(), LoadError> {
-        let call = self.moment(record)?;
+        let called = self.stamp(record)?;
         let txn = to_u32(self.history.txns.len());
-        if self.outstanding.insert(record.process, txn).is_some() {
-            let source = PairError::Busy(record.process);
-            return Err(LoadError::Pair { line: record.line, source });
-        }
+        let refuse = |source| LoadError::Pair { line: record.line, source };
+        self.pairs.invoke(record.process, called, txn).map_err(refuse)?;
         let first = to_u32(self.history.micros.len());
         for micro in micro_operations(record)? {
             let micro = match written(record, micro)? {
@@ -257,7 +253,7 @@ impl Loading {
             index: record.index,
             invoke_ns: record.time.unwrap_or(record.index),
             complete_ns: u64::MAX,
-            call,
+            call: called.1,
             ret: NEVER,
             first,
             count: to_u32(self.history.micros.len()) - first,
@@ -314,16 +310,11 @@ impl Loading {
     }
 
     fn complete(&mut self, record: &Record) -> Result<(), LoadError> {
-        let ret = self.moment(record)?;
+        let returned = self.stamp(record)?;
         let refuse = |source| LoadError::Pair { line: record.line, source };
-        let txn = self
-            .outstanding
-            .remove(&record.process)
-            .ok_or_else(|| refuse(PairError::NotInvoked(record.process)))?;
+        let (txn, _) = self.pairs.complete(record.process, returned).map_err(refuse)?;
         let known = &mut self.history.txns[txn as usize];
-        if record.time.is_some_and(|time| time < known.invoke_ns) && !self.untimed {
-            return Err(refuse(PairError::TimeTravel(record.process)));
-        }
+        let ret = returned.1;
         match record.kind {
             EventKind::Ok => {
                 (known.outcome, known.ret) = (Outcome::Ok, ret);
@@ -420,8 +411,9 @@ impl Loading {
 
     /// Sorts by real time, places the elements and decides what took effect.
     fn settle(self) -> History {
-        let Self { mut history, untimed, unsorted, atoms, .. } = self;
+        let Self { mut history, pairs, unsorted, atoms, .. } = self;
         drop(atoms);
+        let (_, untimed) = pairs.finish();
         if unsorted && !untimed {
             sort(&mut history);
         }
@@ -452,18 +444,10 @@ impl Loading {
 
 /// Gives ranks by stamps, and transactions their numbers by their calls.
 fn sort(history: &mut History) {
-    let txns = &history.txns;
-    let mut moments: Vec<(u64, Rank, u32, bool)> = Vec::with_capacity(txns.len() * 2);
-    for (txn, number) in txns.iter().zip(0..) {
-        moments.push((txn.invoke_ns, txn.call, number, false));
-        if txn.ret != NEVER {
-            moments.push((txn.complete_ns, txn.ret, number, true));
-        }
-    }
-    moments.sort_unstable();
-    for (&(_, _, number, is_return), rank) in moments.iter().zip(0..) {
-        let txn = &mut history.txns[number as usize];
-        if is_return { txn.ret = rank } else { txn.call = rank }
+    let returned = |txn: &Txn| (txn.ret != NEVER).then_some((txn.complete_ns, txn.ret));
+    let ranks = ranks(history.txns.iter().map(|txn| ((txn.invoke_ns, txn.call), returned(txn))), false);
+    for (txn, (call, ret)) in history.txns.iter_mut().zip(ranks) {
+        (txn.call, txn.ret) = (call, ret);
     }
     let mut by_call: Vec<u32> = (0..to_u32(history.txns.len())).collect();
     by_call.sort_unstable_by_key(|&number| history.txns[number as usize].call);

@@ -1,22 +1,24 @@
-//! Transactions over several keys, each key a list that only grows: which anomalies a history shows, and whether some
-//! serial order explains it.
+//! Transactions over several keys, each key a list that only grows: which anomalies a history shows, and
+//! whether some serial order explains it.
 //!
-//! A transaction is a row of micro-operations, appends and reads of whole lists. Every element is appended once, so a
-//! read tells not only what was written but also in which order; from that follows which transaction has to come
-//! before which, and a cycle of these is a violation. The idea is Elle's (Kingsbury and Alvaro, "Elle: Inferring
-//! Isolation Anomalies from Experimental Observations", VLDB 2020); so are the names.
+//! A transaction is a row of micro-operations, appends and reads of whole lists. Every element is appended
+//! once, so a read tells not only what was written but also in which order; from that follows which
+//! transaction has to come before which, and a cycle of these is a violation. The idea is Elle's (Kingsbury
+//! and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", VLDB 2020); so are the
+//! names.
 //!
-//! The steps: `load` keeps of each key the longest list and of each read its length. `local` finds what needs no
-//! cycle. `graph` infers the edges, `scc` finds components with cycles in linear time, `cycle` looks for small
-//! ones and names them, `explain` tells them and `recheck` judges the few transactions again by a plain search.
-//! Without any finding, the edges are kept by some order of the transactions; `replay` goes through it and compares
-//! every answer. Only then the verdict is valid.
+//! The steps: `load` keeps of each key the longest list and of each read its length. `local` finds what needs
+//! no cycle. `graph` infers the edges, `scc` finds components with cycles in linear time, `cycle` looks for
+//! small ones and names them, `explain` tells them and `recheck` judges the few transactions again by a plain
+//! search. Without any finding, the edges are kept by some order of the transactions; `replay` goes through
+//! it and compares every answer. Only then the verdict is valid.
 //!
-//! For the serializable conditions this decides: edges are certain, and they suffice (see `graph`). Under snapshot
-//! isolation two appends to one list that nobody ever read may need an order that is not searched for; the verdict is
-//! then unknown.
+//! For the serializable conditions this decides: edges are certain, and they suffice (see `graph`). Under
+//! snapshot isolation two appends to one list that nobody ever read may need an order that is not searched
+//! for; the verdict is then unknown.
 //!
-//! What is deliberately absent: registers and predicates, so no G2 but G2-item; elements appended twice are refused.
+//! What is deliberately absent: registers and predicates, so no G2 but G2-item; elements appended twice are
+//! refused.
 
 mod brute;
 mod condition;
@@ -175,8 +177,9 @@ impl Analysis {
         self.weakest_broken().is_some_and(|broken| broken <= condition)
     }
 
-    /// The worst finding that breaks a condition, with its example. A cycle that nobody would read to its end is shown
-    /// only when there is nothing smaller, and of those that need the order of processes or of time the smallest is.
+    /// The worst finding that breaks a condition, with its example. A cycle that nobody would read to its end
+    /// is shown only when there is nothing smaller, and of those that need the order of processes or of time
+    /// the smallest is.
     fn worst(&self, condition: Condition) -> Option<(Anomaly, &Why)> {
         let broken = self.findings.0.iter().filter(|(anomaly, _)| anomaly.rules_out() <= condition);
         let size = |why: &Why| match why {

@@ -1,8 +1,8 @@
 //! Judges the few transactions of a counterexample again.
 //!
-//! What other transactions appended is left out of the lists. That keeps an innocent history innocent (leave the
-//! others out of a serial order, and the rest explains what is left of the answers), so what is a violation
-//! afterwards was one before.
+//! What other transactions appended is left out of the lists. That keeps an innocent history innocent (leave
+//! the others out of a serial order, and the rest explains what is left of the answers), so what is a
+//! violation afterwards was one before.
 
 use super::brute::{self, Op, Tried};
 use super::condition::Condition;
@@ -16,8 +16,8 @@ const MAX_TRIED: usize = 12;
 /// Steps of the plain search.
 const STEPS: u64 = 2_000_000;
 
-/// Whether `members` (sorted) by themselves break a condition. Of the elements that nobody appended only `garbage` is
-/// left in.
+/// Whether `members` (sorted) by themselves break a condition. Of the elements that nobody appended only
+/// `garbage` is left in.
 pub(super) fn is_violation(
     history: &History,
     members: &[u32],

@@ -1,8 +1,8 @@
-//! Confirms a witness: goes through the transactions in a claimed order and compares every answer with what the lists
-//! then hold.
+//! Confirms a witness: goes through the transactions in a claimed order and compares every answer with what
+//! the lists then hold.
 //!
-//! It knows nothing of dependencies. All it shares with the inference is the form of the history: of a read, that
-//! it was so long a beginning of the longest list.
+//! It knows nothing of dependencies. All it shares with the inference is the form of the history: of a read,
+//! that it was so long a beginning of the longest list.
 
 use super::condition::{Condition, Order};
 use super::intern::NONE;
@@ -123,8 +123,8 @@ fn kept(history: &History, moments: &[Moment], order: Order) -> Result<(), Strin
     Ok(())
 }
 
-/// Snapshot isolation: what is read is what was there at the start, and own appends; nobody else has appended to the
-/// same list when a transaction commits.
+/// Snapshot isolation: what is read is what was there at the start, and own appends; nobody else has appended
+/// to the same list when a transaction commits.
 fn snapshots(lists: &mut Lists<'_>, moments: &[Moment]) -> Result<(), String> {
     let history = lists.history;
     let mut started: FastMap<u32, Vec<Held>> = FastMap::default();
@@ -165,8 +165,8 @@ fn snapshots(lists: &mut Lists<'_>, moments: &[Moment]) -> Result<(), String> {
     Ok(())
 }
 
-/// The two weakest conditions are about versions: transactions append in the order of the lists and, where it is
-/// asked, read only what was committed and final.
+/// The two weakest conditions are about versions: transactions append in the order of the lists and, where it
+/// is asked, read only what was committed and final.
 fn versions(history: &History, moments: &[Moment], committed: bool) -> Result<(), String> {
     // For each key how much of the longest list was appended; what did not take effect is stepped over.
     let mut placed = vec![0_usize; history.lists.len()];

@@ -1,7 +1,7 @@
 //! Strongly connected components (Tarjan, SIAM Journal on Computing 1972), without recursion.
 //!
-//! One pass gives both answers that are needed: the components of more than one node, each of which holds a cycle, and
-//! an order of the nodes that keeps every edge when there is none.
+//! One pass gives both answers that are needed: the components of more than one node, each of which holds a
+//! cycle, and an order of the nodes that keeps every edge when there is none.
 
 use super::intern::NONE;
 use crate::budget::{Exhausted, Meter};

@@ -1,5 +1,5 @@
-//! Histories of a simulated store of lists, for the fuzzer: a faultless one, and stores that break their promises
-//! in the ways that real ones do.
+//! Histories of a simulated store of lists, for the fuzzer: a faultless one, and stores that break their
+//! promises in the ways that real ones do.
 
 use super::brute::{Op, Tried};
 use crate::chance::Chance;
@@ -14,7 +14,8 @@ pub(super) enum Store {
     Stale,
     /// What was acknowledged takes effect later.
     Late,
-    /// Transactions read the state at their start, and fail when somebody else appended to what they append to.
+    /// Transactions read the state at their start, and fail when somebody else appended to what they append
+    /// to.
     Snapshot,
     /// The same without failing: what others appended meanwhile is overwritten.
     LostUpdate,

@@ -1,13 +1,14 @@
 //! The tree of znodes: what ZooKeeper keeps, as an object that histories are judged by.
 //!
-//! Create, delete and setData by version, getData, exists, getChildren, multi, sequential names, ephemeral znodes and the
-//! ends of sessions, with what each Stat reveals. Watches, access lists, quotas, containers and times to live are absent.
-//! Nothing here knows a server: [`State`] is written from the rules alone.
+//! Create, delete and setData by version, getData, exists, getChildren, multi, sequential names, ephemeral
+//! znodes and the ends of sessions, with what each Stat reveals. Watches, access lists, quotas, containers
+//! and times to live are absent. Nothing here knows a server: [`State`] is written from the rules alone.
 //!
 //! # The lines
 //!
-//! One record for each invocation and each completion, as JSON lines or EDN. `value` is a map; what is not asked for or
-//! not known is left out. `session` stands on the line, as does the reply's `zxid` where it is known.
+//! One record for each invocation and each completion, as JSON lines or EDN. `value` is a map; what is not
+//! asked for or not known is left out. `session` stands on the line, as does the reply's `zxid` where it is
+//! known.
 //!
 //! | `f` | `value` of the invocation | `value` of an `ok` |
 //! |---|---|---|
@@ -22,11 +23,12 @@
 //! | `expire` | nothing: somebody was told that it ended, between these two lines | nothing |
 //! | `leave` | nothing: from here on it may end at any time | never: no completion, or `info` |
 //!
-//! Without `version` any will do. `stat` is a map with ZooKeeper's names: `czxid`, `mzxid`, `pzxid`, `version`, `cversion`,
-//! `aversion`, `ephemeralOwner`, `dataLength`, `numChildren`; what is left out is not judged. Numbers of 64 bits may be
-//! text, `0x100000002`. A `fail` whose `error` is `no-node`, `node-exists`, `bad-version`, `not-empty` or
-//! `no-children-for-ephemerals` is an observation; of a multi it is the error of the first step that failed, which
-//! `failed` may number from 0. Any other `fail` did not happen and says nothing; `info` may have happened or may yet.
+//! Without `version` any will do. `stat` is a map with ZooKeeper's names: `czxid`, `mzxid`, `pzxid`,
+//! `version`, `cversion`, `aversion`, `ephemeralOwner`, `dataLength`, `numChildren`; what is left out is not
+//! judged. Numbers of 64 bits may be text, `0x100000002`. A `fail` whose `error` is `no-node`, `node-exists`,
+//! `bad-version`, `not-empty` or `no-children-for-ephemerals` is an observation; of a multi it is the error
+//! of the first step that failed, which `failed` may number from 0. Any other `fail` did not happen and says
+//! nothing; `info` may have happened or may yet.
 //!
 //! ```text
 //! {"process":0,"type":"invoke","f":"create","value":{"path":"/a/q-","data":"x","flags":["sequential"]},"time":1}
@@ -36,17 +38,19 @@
 //! {"process":2,"type":"invoke","f":"leave","session":"0x10001","time":5}
 //! ```
 //!
-//! A session lives until a line ends it, and its ephemeral znodes with it: whoever records must write `leave` when a
-//! client stops, and `expire`, with an invocation at the last contact, when one learns that its session is gone.
+//! A session lives until a line ends it, and its ephemeral znodes with it: whoever records must write `leave`
+//! when a client stops, and `expire`, with an invocation at the last contact, when one learns that its
+//! session is gone.
 //!
 //! # What is judged
 //!
-//! In a Stat, all but the zxids is exact: `version`, `cversion`, `aversion` (0), `ephemeralOwner`, `dataLength` (of data
-//! that is text, in UTF-8, or nothing: how numbers are stored is not known) and `numChildren`. Zxids are judged within
-//! each Stat: none precedes `czxid`, and what never changed has the same. What they say about the order of operations is
-//! a claim of the system, left to the [`witness`]; the states of a search are free of them, so that two orders which come
-//! to the same tree are the same state. Times are ignored, and so is all below `/zookeeper`, which the system writes.
-//! An open read, or an open multi of checks alone, says nothing.
+//! In a Stat, all but the zxids is exact: `version`, `cversion`, `aversion` (0), `ephemeralOwner`,
+//! `dataLength` (of data that is text, in UTF-8, or nothing: how numbers are stored is not known) and
+//! `numChildren`. Zxids are judged within each Stat: none precedes `czxid`, and what never changed has the
+//! same. What they say about the order of operations is a claim of the system, left to the [`witness`]; the
+//! states of a search are free of them, so that two orders which come to the same tree are the same state.
+//! Times are ignored, and so is all below `/zookeeper`, which the system writes. An open read, or an open
+//! multi of checks alone, says nothing.
 
 mod decode;
 mod op;
@@ -94,9 +98,9 @@ impl Tree {
         Ok(Self { initial, base: Some(base), parts: None })
     }
 
-    /// The same tree, in as many independent parts as these operations allow: the subtrees below its base, if no
-    /// operation is about the base itself, numbers a znode there, or changes two of them at once (a multi, the end of a
-    /// session).
+    /// The same tree, in as many independent parts as these operations allow: the subtrees below its base, if
+    /// no operation is about the base itself, numbers a znode there, or changes two of them at once (a multi,
+    /// the end of a session).
     #[must_use]
     pub fn parted(mut self, calls: &[Call<Op>]) -> Self {
         let base = self.base.as_ref().map_or("/", Path::as_str);

@@ -26,7 +26,8 @@ impl Path {
         Some(Self { text, name })
     }
 
-    /// What precedes the number of a sequential znode: it may end in a slash, and then the number is the name.
+    /// What precedes the number of a sequential znode: it may end in a slash, and then the number is the
+    /// name.
     #[must_use]
     pub fn prefix(text: Arc<str>) -> Option<Self> {
         let name = text.starts_with('/').then(|| text.rfind('/'))?? + 1;

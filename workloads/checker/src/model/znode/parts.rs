@@ -1,21 +1,22 @@
 //! Independent parts of a tree: when subtrees may be judged by themselves.
 //!
-//! Linearizability is local (Herlihy and Wing, 1990): a history of several objects is linearizable exactly if the history
-//! of each object is. A tree is one object, because a create reads and changes its parent. But let `base` be a znode that
-//! stands throughout, and call each child of it with everything below a subtree. Every operation is about paths. If
+//! Linearizability is local (Herlihy and Wing, 1990): a history of several objects is linearizable exactly if
+//! the history of each object is. A tree is one object, because a create reads and changes its parent. But
+//! let `base` be a znode that stands throughout, and call each child of it with everything below a subtree.
+//! Every operation is about paths. If
 //!
-//! 1. no operation is about `base` or a znode above or beside it (so its Stat, its children and its data are never seen,
-//!    and it is never deleted),
+//! 1. no operation is about `base` or a znode above or beside it (so its Stat, its children and its data are
+//!    never seen, and it is never deleted),
 //! 2. no sequential znode is made directly in `base` (that would reveal its counter),
 //! 3. no multi is about two subtrees, and
 //! 4. no session that ends changed two subtrees (its end would remove from both in one step),
 //!
-//! then what an operation does and may be answered follows from its own subtree, and from the existence of `base`,
-//! which is constant: the tree behaves as a product of objects, and each may be judged alone. What `base` counts and
-//! stamps (`cversion`, `numChildren`, `pzxid`) is changed by all and observed by none.
+//! then what an operation does and may be answered follows from its own subtree, and from the existence of
+//! `base`, which is constant: the tree behaves as a product of objects, and each may be judged alone. What
+//! `base` counts and stamps (`cversion`, `numChildren`, `pzxid`) is changed by all and observed by none.
 //!
-//! An operation of a session that never ends meets only its own subtree too, however many the session visits. The end of a
-//! session that asked for no update is nobody's business and becomes a part of its own.
+//! An operation of a session that never ends meets only its own subtree too, however many the session visits.
+//! The end of a session that asked for no update is nobody's business and becomes a part of its own.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;

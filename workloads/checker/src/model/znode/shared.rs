@@ -1,9 +1,9 @@
 //! An ordered map that shares structure: a clone costs nothing, a change copies one path.
 //!
-//! A search keeps thousands of states that differ in a few znodes. This is a treap (Seidel and Aragon, 1996) whose
-//! priorities are hashes of the keys, so its shape follows from what it holds and not from the order in which that came.
-//! Two maps that came about differently still share every subtree that both left alone, and [`Map::eq`] walks only
-//! where they may differ.
+//! A search keeps thousands of states that differ in a few znodes. This is a treap (Seidel and Aragon, 1996)
+//! whose priorities are hashes of the keys, so its shape follows from what it holds and not from the order in
+//! which that came. Two maps that came about differently still share every subtree that both left alone, and
+//! [`Map::eq`] walks only where they may differ.
 
 use std::cmp::Ordering;
 use std::collections::hash_map::DefaultHasher;
@@ -32,7 +32,8 @@ impl<K, V> Default for Map<K, V> {
 }
 
 impl<K: Ord + Hash + Clone, V: Clone> Map<K, V> {
-    /// What stands under the key for which `place` says equal. `place` compares a key of the map with the one wanted.
+    /// What stands under the key for which `place` says equal. `place` compares a key of the map with the one
+    /// wanted.
     pub(super) fn find(&self, place: impl Fn(&K) -> Ordering) -> Option<&V> {
         let mut link = &self.0;
         while let Some(node) = link {

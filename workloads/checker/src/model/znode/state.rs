@@ -1,12 +1,15 @@
 //! The tree itself: what one operation does to it, and whether an answer fits.
 //!
-//! Written from ZooKeeper's rules and not from any server's code, so that a server's mistake is not repeated here:
+//! Written from ZooKeeper's rules and not from any server's code, so that a server's mistake is not repeated
+//! here:
 //!
-//! - A create is refused for want of the parent, then because the znode is there, then because the parent is ephemeral.
-//!   A delete: for want of the znode, for its version, for its children.
-//! - The counter that numbers sequential znodes counts the creates below the parent, of any kind, and never goes back.
-//!   A Stat shows as `cversion` how often the children changed: each create, and each child that is gone.
-//! - The end of a session removes its ephemeral znodes in one step. Whoever has ended may change nothing more.
+//! - A create is refused for want of the parent, then because the znode is there, then because the parent is
+//!   ephemeral. A delete: for want of the znode, for its version, for its children.
+//! - The counter that numbers sequential znodes counts the creates below the parent, of any kind, and never
+//!   goes back. A Stat shows as `cversion` how often the children changed: each create, and each child that
+//!   is gone.
+//! - The end of a session removes its ephemeral znodes in one step. Whoever has ended may change nothing
+//!   more.
 //!
 //! A change is judged before it is made: an answer that does not fit leaves the state as it was.
 
@@ -31,7 +34,8 @@ struct Znode {
     children: i32,
     /// The session that it ends with, or 0.
     owner: u64,
-    /// Zxids of its create, of the last change of its data and of its children; [`UNTOLD`] in every state of a search.
+    /// Zxids of its create, of the last change of its data and of its children; [`UNTOLD`] in every state of
+    /// a search.
     stamps: [u64; 3],
     /// Hash of path and contents, without the zxids.
     mark: u64,
@@ -78,8 +82,8 @@ impl Znode {
 }
 
 impl Znode {
-    /// What the zxids of every Stat obey, whatever they are: nothing precedes the create, and what never changed since
-    /// has its zxid. (The reverse is not so: a multi makes and changes a znode under one zxid.)
+    /// What the zxids of every Stat obey, whatever they are: nothing precedes the create, and what never
+    /// changed since has its zxid. (The reverse is not so: a multi makes and changes a znode under one zxid.)
     fn is_coherent(&self, stat: &Stat) -> bool {
         let Some(czxid) = stat.czxid else { return true };
         let after = |zxid: Option<u64>, changes: i32| {
@@ -169,7 +173,8 @@ impl Default for State {
 }
 
 impl State {
-    /// Does an operation, if its answer fits. With the zxid of that change the zxids that Stats show are judged too.
+    /// Does an operation, if its answer fits. With the zxid of that change the zxids that Stats show are
+    /// judged too.
     ///
     /// # Errors
     /// [`Misfit`] says why the answer can't be; the state is as before.

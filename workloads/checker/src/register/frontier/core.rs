@@ -11,8 +11,8 @@ use crate::register::mutant::{self, Mutant};
 
 /// What is known of the operations that are called later than everything that the frontier has seen.
 pub(super) trait Ahead {
-    /// Of the coming reads of `value` and compare-and-sets from it, which all happen, the one that is called first:
-    /// the rank of its return, and the rank of the first call that comes and could write the value.
+    /// Of the coming reads of `value` and compare-and-sets from it, which all happen, the one that is called
+    /// first: the rank of its return, and the rank of the first call that comes and could write the value.
     fn need_of(&mut self, value: Val) -> Option<Need>;
 
     /// The rank of the first call that comes and could write `value`, [`crate::history::NEVER`] for none.
@@ -133,7 +133,8 @@ impl<const N: usize> Core<N> {
         Ok(())
     }
 
-    /// The operation `op` returns: every configuration is carried on until it has placed it. Says whether any could.
+    /// The operation `op` returns: every configuration is carried on until it has placed it. Says whether any
+    /// could.
     pub(super) fn ret(
         &mut self,
         op: u32,
@@ -258,7 +259,8 @@ impl<const N: usize> Core<N> {
         }
     }
 
-    /// The next member of a class, unless one that returns and does the same has been called: that one goes first.
+    /// The next member of a class, unless one that returns and does the same has been called: that one goes
+    /// first.
     fn usable(&self, config: &Config<N>, class: ClassId, action: Action) -> Option<u32> {
         let op = self.opens.next_member(class, config.used, &self.sets)?;
         let mut unplaced = slots(without(&self.occupied, &config.placed));
@@ -298,8 +300,8 @@ impl<const N: usize> Core<N> {
         found
     }
 
-    /// All ways from `config` to `value` by changes of unknown fate alone. Values that are `passed` are not come back
-    /// to: the way without the detour uses less.
+    /// All ways from `config` to `value` by changes of unknown fate alone. Values that are `passed` are not
+    /// come back to: the way without the detour uses less.
     fn ways_to(
         &mut self,
         value: Val,
@@ -374,8 +376,8 @@ impl<const N: usize> Core<N> {
         self.opens.class_of(cas).is_some_and(|class| self.usable(config, class, cas).is_some())
     }
 
-    /// Whether to leave the value that `config` holds, by the change of slot `by` or one of unknown fate, is a mistake:
-    /// somebody still needs it and it can't come back in time.
+    /// Whether to leave the value that `config` holds, by the change of slot `by` or one of unknown fate, is
+    /// a mistake: somebody still needs it and it can't come back in time.
     fn is_fatal(&self, config: &Config<N>, by: Option<usize>, ahead: &mut impl Ahead) -> bool {
         let value = config.state;
         let coming = ahead.need_of(value).map(|need| need.ret);

@@ -1,30 +1,33 @@
 //! Breadth-first search over a sliding window: all configurations that can explain the history so far.
 //!
-//! The events are taken in the order of time. A configuration is the register's value, which of the operations in
-//! the window are placed, and which changes of unknown fate were used (`table`). At each return the configurations
-//! that have not placed the returning operation are carried on, placing operations one by one, just until they have
-//! (Lowe's just-in-time linearization, 2017); those that can't are dropped. When none is left, no order exists. Memory
-//! is in proportion to the window and the width of the frontier, not to the history.
+//! The events are taken in the order of time. A configuration is the register's value, which of the
+//! operations in the window are placed, and which changes of unknown fate were used (`table`). At each return
+//! the configurations that have not placed the returning operation are carried on, placing operations one by
+//! one, just until they have (Lowe's just-in-time linearization, 2017); those that can't are dropped. When
+//! none is left, no order exists. Memory is in proportion to the window and the width of the frontier, not to
+//! the history.
 //!
 //! These prunings keep the frontier narrow; each is sound with refused compare-and-sets:
 //!
-//! 1. *Eager.* An operation that changes nothing and whose answer is right is placed at once. From any order that goes
-//!    on from here, taking it from its later place to this one changes no other answer.
-//! 2. *Needed values.* A configuration that leaves a value which an operation still to be placed needs, and which
-//!    nothing can write again before that one's return, can't be completed. What needs it is a read that comes, or a
-//!    compare-and-set that comes or waits; the compare-and-set itself may leave it. (A read that was called is placed
-//!    by rule 1.)
-//! 3. *Lazy.* A change of unknown fate is placed only right before an operation that needs its value, or right before
-//!    a refusal that must not find the value before it. In any order take one, A from value u to value x, that stands
-//!    otherwise. Before a write it may as well be absent. Before a refusal from neither u nor x the two can be
-//!    exchanged: A has no return. At the end it may be absent. Nothing else can follow A.
-//! 4. *Thrift.* Of two configurations that differ only in the changes of unknown fate that they used, the one that used
-//!    less can do whatever the other can.
-//! 5. *Unobserved.* Changes of unknown fate whose value nobody mentions are counted as one kind, as they write what
-//!    nobody will ask for; and if a compare-and-set among them serves, it serves before a write.
-//! 6. *Twins.* Of two changes that do the same, the one that returns earlier goes first; in an order that has them the
-//!    other way round they can be exchanged.
-//! 7. *Hopeless.* A configuration is dropped when the returning operation needs a value that nothing can write now.
+//! 1. *Eager.* An operation that changes nothing and whose answer is right is placed at once. From any order
+//!    that goes on from here, taking it from its later place to this one changes no other answer.
+//! 2. *Needed values.* A configuration that leaves a value which an operation still to be placed needs, and
+//!    which nothing can write again before that one's return, can't be completed. What needs it is a read
+//!    that comes, or a compare-and-set that comes or waits; the compare-and-set itself may leave it. (A read
+//!    that was called is placed by rule 1.)
+//! 3. *Lazy.* A change of unknown fate is placed only right before an operation that needs its value, or
+//!    right before a refusal that must not find the value before it. In any order take one, A from value u to
+//!    value x, that stands otherwise. Before a write it may as well be absent. Before a refusal from neither
+//!    u nor x the two can be exchanged: A has no return. At the end it may be absent. Nothing else can follow
+//!    A.
+//! 4. *Thrift.* Of two configurations that differ only in the changes of unknown fate that they used, the one
+//!    that used less can do whatever the other can.
+//! 5. *Unobserved.* Changes of unknown fate whose value nobody mentions are counted as one kind, as they
+//!    write what nobody will ask for; and if a compare-and-set among them serves, it serves before a write.
+//! 6. *Twins.* Of two changes that do the same, the one that returns earlier goes first; in an order that has
+//!    them the other way round they can be exchanged.
+//! 7. *Hopeless.* A configuration is dropped when the returning operation needs a value that nothing can
+//!    write now.
 //!
 //! "An unread write may be placed together with the next one" would be sound without refused compare-and-sets
 //! and is not with them (the unread write may be the only reason for a refusal), so it is not used.
@@ -53,8 +56,8 @@ pub fn search(problem: &Problem, meter: &mut Meter) -> Found {
     search_for(problem, false, meter).found
 }
 
-/// The same, which also says how far it got and, if `keeps_order`, the order: that takes eight more bytes for each
-/// operation and some for each configuration.
+/// The same, which also says how far it got and, if `keeps_order`, the order: that takes eight more bytes for
+/// each operation and some for each configuration.
 #[must_use]
 pub fn search_for(problem: &Problem, keeps_order: bool, meter: &mut Meter) -> Searched {
     let events = events(problem);

@@ -1,14 +1,14 @@
 //! The frontier over a history that is still being written.
 //!
-//! Operations are pushed in the order of their calls, each as soon as it is known how it ended; so whoever feeds it
-//! lags behind by the longest operation that is under way (a client's time-out, at most). On top of that the last
-//! `lookahead` calls and returns are held back, because what is known of the near future keeps the frontier narrow:
-//! a value that is about to be read can't be left. With no lookahead the answers are the same and the work is more.
-//! A violation is therefore told `lookahead` events after the return that shows it, and what is held back last is
-//! judged by [`Online::finish`].
+//! Operations are pushed in the order of their calls, each as soon as it is known how it ended; so whoever
+//! feeds it lags behind by the longest operation that is under way (a client's time-out, at most). On top of
+//! that the last `lookahead` calls and returns are held back, because what is known of the near future keeps
+//! the frontier narrow: a value that is about to be read can't be left. With no lookahead the answers are the
+//! same and the work is more. A violation is therefore told `lookahead` events after the return that shows
+//! it, and what is held back last is judged by [`Online::finish`].
 //!
-//! Memory is in proportion to the window, the lookahead, the width of the frontier, and the number of changes of
-//! unknown fate that nobody has been seen to need: each of those may still take effect at any time.
+//! Memory is in proportion to the window, the lookahead, the width of the frontier, and the number of changes
+//! of unknown fate that nobody has been seen to need: each of those may still take effect at any time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};

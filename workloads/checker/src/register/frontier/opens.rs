@@ -1,5 +1,5 @@
-//! Changes of unknown fate that have been called, in classes: those that do the same are interchangeable, none has
-//! a return, and the one that was called first goes first.
+//! Changes of unknown fate that have been called, in classes: those that do the same are interchangeable,
+//! none has a return, and the one that was called first goes first.
 
 use std::collections::{HashMap, VecDeque};
 

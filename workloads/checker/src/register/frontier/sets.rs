@@ -1,5 +1,5 @@
-//! Which changes of unknown fate a configuration has used: small multisets of classes, each kept once and named by a
-//! number, so that a configuration stays small and comparing two is mostly comparing numbers.
+//! Which changes of unknown fate a configuration has used: small multisets of classes, each kept once and
+//! named by a number, so that a configuration stays small and comparing two is mostly comparing numbers.
 
 use std::collections::HashMap;
 use std::sync::Arc;

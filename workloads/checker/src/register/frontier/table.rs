@@ -1,9 +1,9 @@
 //! Configurations, and the table that keeps each once.
 //!
 //! A configuration says which of the operations in the window are placed, what the register holds, and which
-//! changes of unknown fate were used to get there. Of two that differ only in the last, the one that used less
-//! can do whatever the other can: an operation of unknown fate need not happen. So the table keeps, for each set
-//! of placed operations and value, those of which none used less than another.
+//! changes of unknown fate were used to get there. Of two that differ only in the last, the one that used
+//! less can do whatever the other can: an operation of unknown fate need not happen. So the table keeps, for
+//! each set of placed operations and value, those of which none used less than another.
 //!
 //! The table is emptied by counting up a number and grows only, so that a search that has found its width
 //! allocates no more.
@@ -97,7 +97,8 @@ impl<const N: usize> Table<N> {
         self.heads.capacity() * size_of::<Head>() + self.items.capacity() * size_of::<Item<N>>()
     }
 
-    /// Takes a configuration in, unless one that used no more is there. `elsewhere` is what the search holds besides.
+    /// Takes a configuration in, unless one that used no more is there. `elsewhere` is what the search holds
+    /// besides.
     pub(super) fn insert(
         &mut self,
         config: Config<N>,

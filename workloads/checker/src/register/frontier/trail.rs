@@ -1,8 +1,9 @@
 //! How each configuration came about, when the order is asked for.
 //!
-//! Every placement is a node that points to the one before it, so configurations share what they have in common.
-//! Nodes that no configuration leads to any more are swept out whenever their number has doubled; what is left is
-//! mostly the one trunk that all have in common, eight bytes for each operation of the history.
+//! Every placement is a node that points to the one before it, so configurations share what they have in
+//! common. Nodes that no configuration leads to any more are swept out whenever their number has doubled;
+//! what is left is mostly the one trunk that all have in common, eight bytes for each operation of the
+//! history.
 
 use super::super::problem::index;
 

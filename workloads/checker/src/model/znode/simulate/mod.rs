@@ -1,9 +1,9 @@
 //! Histories of znodes made by a simulated ensemble: for tests, and to measure with.
 //!
-//! Clients ask a plain tree of their own making, one operation at a time each; between its invocation and its completion
-//! an operation takes effect in one step, or its fate is lost. Such a history is linearizable. With a [`Breach`] the tree
-//! breaks one rule, and a checker must notice. The tree is written apart from the one that judges: it keeps whole strings
-//! in plain maps and counts what the other computes.
+//! Clients ask a plain tree of their own making, one operation at a time each; between its invocation and its
+//! completion an operation takes effect in one step, or its fate is lost. Such a history is linearizable.
+//! With a [`Breach`] the tree breaks one rule, and a checker must notice. The tree is written apart from the
+//! one that judges: it keeps whole strings in plain maps and counts what the other computes.
 
 mod choose;
 mod ensemble;
@@ -204,7 +204,8 @@ pub fn simulate(plan: &Plan) -> Vec<Record> {
                 let sent = Sent { process: *process, session: *session, f, value };
                 run.note(&sent, EventKind::Invoke, sent.value.clone(), None, None);
                 if f == "leave" || run.random.per_mille(plan.lost) {
-                    // Nobody waits for it any more: another process goes on, in another session or in the same.
+                    // Nobody waits for it any more: another process goes on, in another session or in the
+                    // same.
                     if f != "leave" && run.random.per_mille(500) {
                         run.note(&sent, EventKind::Info, Datum::Nil, None, None);
                     }

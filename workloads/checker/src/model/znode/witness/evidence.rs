@@ -1,8 +1,8 @@
 //! Open updates whose zxid a Stat gives away.
 //!
-//! A Stat shows the zxids of three changes. One that no update with an answer has belongs to an open update; if only one
-//! of them can have made that change, its place is known. Where several could, nothing is said: the replay may still find
-//! the place.
+//! A Stat shows the zxids of three changes. One that no update with an answer has belongs to an open update;
+//! if only one of them can have made that change, its place is known. Where several could, nothing is said:
+//! the replay may still find the place.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -112,7 +112,8 @@ fn leaves(step: &Step, path: &str, trace: Trace, shown: &Shown) -> bool {
             } else {
                 path == prefix.as_str()
             };
-            // A new znode has its create in all three places; data may have been replaced since, but not for Written.
+            // A new znode has its create in all three places; data may have been replaced since, but not for
+            // Written.
             (own && (trace != Trace::Written || fits(data))) || of_child()
         }
         Step::Set { path: own, data, .. } => trace == Trace::Written && own.as_str() == path && fits(data),

@@ -1,32 +1,33 @@
 //! The order that the system itself claims, by zxid: replayed, and never trusted alone.
 //!
-//! ZooKeeper gives every update one zxid, a refused one too, and says it in the header of the reply. So the order of the
-//! updates is claimed outright, and a read claims where the server stood when it answered. [`claimed`] puts all operations
-//! in that order and does them one after the other on the model's tree, which judges every answer and, as it knows the
-//! zxid of each change, also the zxids that Stats show. What comes through is handed to [`verify`], which knows nothing of
-//! zxids. Only then is it a witness.
+//! ZooKeeper gives every update one zxid, a refused one too, and says it in the header of the reply. So the
+//! order of the updates is claimed outright, and a read claims where the server stood when it answered.
+//! [`claimed`] puts all operations in that order and does them one after the other on the model's tree, which
+//! judges every answer and, as it knows the zxid of each change, also the zxids that Stats show. What comes
+//! through is handed to [`verify`], which knows nothing of zxids. Only then is it a witness.
 //!
-//! Three things have no zxid of their own. An **open** update is placed where a Stat shows a zxid that can only be its
-//! own; or just before an answer that fits with it and does not without it; or nowhere. The **end** of a session that
-//! somebody was told of is placed in the same way, and at the latest where that was told. A **read** whose answer does not
-//! fit where its header puts it (a server that reads beside its writer says a zxid that is one off) or that has no header is
-//! tried at every state between the updates that must precede and those that must follow it.
+//! Three things have no zxid of their own. An **open** update is placed where a Stat shows a zxid that can
+//! only be its own; or just before an answer that fits with it and does not without it; or nowhere. The
+//! **end** of a session that somebody was told of is placed in the same way, and at the latest where that was
+//! told. A **read** whose answer does not fit where its header puts it (a server that reads beside its writer
+//! says a zxid that is one off) or that has no header is tried at every state between the updates that must
+//! precede and those that must follow it.
 //!
 //! # What is certain, and what is not
 //!
-//! The promise is: every update has one zxid, in the order in which the updates take effect, and that order agrees with
-//! real time. A [`Contradiction`] follows from it and from the history:
+//! The promise is: every update has one zxid, in the order in which the updates take effect, and that order
+//! agrees with real time. A [`Contradiction`] follows from it and from the history:
 //!
 //! - two updates that were done have one zxid;
-//! - an update returned before another was called and has the greater zxid (of a refused update: the reply says a zxid at
-//!   which it stands, its own or an earlier one, so equal is allowed);
+//! - an update returned before another was called and has the greater zxid (of a refused update: the reply
+//!   says a zxid at which it stands, its own or an earlier one, so equal is allowed);
 //! - an update's answer is not what comes of the updates before it, and nothing open could have come between;
 //! - a read's answer is that of no state that it may see, and nothing open could have made another.
 //!
-//! It says that the zxids are wrong or the answers are. It is *not* by itself a violation of linearizability: another order
-//! than the claimed one may explain the answers, and only a search can tell. Everything else makes the witness useless and
-//! nothing more ([`Finding::Useless`]): an update without zxid, a guess about an open update that does not work out, a read
-//! that would have to be tried in too many places.
+//! It says that the zxids are wrong or the answers are. It is *not* by itself a violation of linearizability:
+//! another order than the claimed one may explain the answers, and only a search can tell. Everything else
+//! makes the witness useless and nothing more ([`Finding::Useless`]): an update without zxid, a guess about
+//! an open update that does not work out, a read that would have to be tried in too many places.
 
 mod evidence;
 mod replay;
@@ -45,7 +46,8 @@ pub use verify::verify;
 pub enum Promise {
     /// All operations are linearizable.
     Linearizable,
-    /// Updates are linearizable; a read may see an older state, but none older than its session saw and none of the future.
+    /// Updates are linearizable; a read may see an older state, but none older than its session saw and none
+    /// of the future.
     OrderedSequential,
 }
 
@@ -163,8 +165,8 @@ pub fn claimed(tree: &Tree, calls: &[Call<Op>], promise: Promise) -> Finding {
     }
 }
 
-/// Whether something may have come before this return that nobody knows the place of, or was put before it by guess: then
-/// a misfit proves nothing.
+/// Whether something may have come before this return that nobody knows the place of, or was put before it by
+/// guess: then a misfit proves nothing.
 fn has_excuse(calls: &[Call<Op>], steps: &[(Option<u64>, usize)], before: Rank) -> bool {
     let unplaced = |call: &Call<Op>| call.is_open() || (call.op.ask == Ask::End && call.op.zxid.is_none());
     calls.iter().any(|call| call.call < before && unplaced(call))

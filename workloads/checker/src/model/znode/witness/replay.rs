@@ -9,7 +9,8 @@ use crate::model::znode::{Misfit, Op, State, Tree};
 /// Open updates that are tried for one answer, alone and in pairs.
 const MOST_TRIED: usize = 12;
 
-/// How many answers may be helped in that way beyond one for each open update: each costs a few hundred tries.
+/// How many answers may be helped in that way beyond one for each open update: each costs a few hundred
+/// tries.
 const MOST_HELPED_IN_VAIN: usize = 1 << 12;
 
 /// What came of it.

@@ -1,4 +1,5 @@
-//! Confirms an order, whoever found it: all that returned is in it once, real time is kept, every answer fits.
+//! Confirms an order, whoever found it: all that returned is in it once, real time is kept, every answer
+//! fits.
 
 use std::collections::HashMap;
 

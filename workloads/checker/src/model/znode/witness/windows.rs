@@ -1,8 +1,8 @@
 //! Reads that do not say where they stand, or do not fit there: tried wherever real time allows.
 //!
-//! Of the updates in their order, some returned before the read was called and must precede it; some were called after it
-//! returned and must follow. Between them it may stand anywhere. Among the places where its answer fits, one is preferred
-//! that also agrees with the reads around it.
+//! Of the updates in their order, some returned before the read was called and must precede it; some were
+//! called after it returned and must follow. Between them it may stand anywhere. Among the places where its
+//! answer fits, one is preferred that also agrees with the reads around it.
 
 use std::collections::HashMap;
 

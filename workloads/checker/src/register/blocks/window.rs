@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// A moment in the order of calls and returns; 0 is the register's beginning.
-pub(super) type Moment = u64;
+use super::Moment;
 
 /// Calls that still wait for an answer, in the order of time.
 ///

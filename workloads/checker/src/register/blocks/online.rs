@@ -1,10 +1,7 @@
 //! The test by blocks, online: one register, fed call by call and return by return.
 //!
-//! [`crate::register::zones`] has the theory: the operations on one value, and on the values that
-//! compare-and-sets tie to it, are a *block*; with `first` the earliest return in a block and `last` the
-//! latest call, an order of blocks exists exactly when no two of them have `first(A) < last(B)` and `first(B)
-//! < last(A)`, and within a block the segments (one for each value) must not contradict real time. Here the
-//! same is decided while the history is read, with a memory that holds what is still open and nothing else.
+//! The theorem of [`super`] is decided while the history is read, with a memory that holds what is still open
+//! and nothing else.
 //!
 //! **Calls are counted when the return is in.** Until then nobody knows what an operation says. Time at a
 //! return is later than every call, so `first` is the time of the first return and never changes, and a block
@@ -45,10 +42,10 @@
 
 use std::collections::VecDeque;
 
-use super::alarm::{Contradiction, Shown};
 use super::refused::{Pending, Refusals};
-use super::terms::{Asked, Call, Halt, Rule, Undecided};
-use super::window::{Moment, Window};
+use super::terms::{Asked, Call, Halt, Rule, Shown, Undecided};
+use super::window::Window;
+use super::{BEGINNING, Contradiction, Ends, Moment, Stretch};
 use crate::hash::FastMap;
 
 /// A call or return that counts: when, whose, and the value that it shows.
@@ -97,7 +94,7 @@ struct Block {
 
 /// The test of one register.
 #[derive(Clone, Debug)]
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     sources: FastMap<Shown, Source>,
     blocks: Vec<Block>,
     free: Vec<usize>,
@@ -113,10 +110,10 @@ pub(super) struct Blocks {
     /// Refused compare-and-sets that have no certain place.
     refusals: Refusals,
     #[cfg(test)]
-    pub(super) broken: Option<Rule>,
+    pub(crate) broken: Option<Rule>,
 }
 
-const BEGINNING: Mark = Mark { at: 0, record: None, value: None };
+const BEGAN: Mark = Mark { at: BEGINNING, record: None, value: None };
 
 impl Default for Blocks {
     fn default() -> Self {
@@ -133,9 +130,9 @@ impl Default for Blocks {
             #[cfg(test)]
             broken: None,
         };
-        let beginning = blocks.begin(None, BEGINNING);
-        blocks.blocks[beginning].first = Some(BEGINNING);
-        blocks.blocks[beginning].segments[0].first = Some(BEGINNING);
+        let beginning = blocks.begin(None, BEGAN);
+        blocks.blocks[beginning].first = Some(BEGAN);
+        blocks.blocks[beginning].segments[0].first = Some(BEGAN);
         let place = Some((beginning, 0));
         blocks.sources.insert(None, Source { record: 0, at: 0, takes: None, place });
         blocks
@@ -157,7 +154,7 @@ impl Blocks {
     }
 
     /// Bytes held, about.
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let segments: usize =
             self.blocks.iter().map(|block| block.segments.capacity() * size_of::<Segment>()).sum();
         self.window.memory_bytes()
@@ -168,7 +165,7 @@ impl Blocks {
     }
 
     /// A client asks.
-    pub(super) fn call(&mut self, asked: Asked, record: u64, now: Moment) -> Result<Call, Halt> {
+    pub(crate) fn call(&mut self, asked: Asked, record: u64, now: Moment) -> Result<Call, Halt> {
         let (to, takes) = match asked {
             Asked::Read => (None, None),
             Asked::Write(to) => (Some(to), None),
@@ -184,7 +181,7 @@ impl Blocks {
     }
 
     /// It was told that the register holds this, or that its change took place.
-    pub(super) fn done(&mut self, call: Call, read: Shown, now: Moment) -> Result<(), Halt> {
+    pub(crate) fn done(&mut self, call: Call, read: Shown, now: Moment) -> Result<(), Halt> {
         match call.asked {
             Asked::Read => self.shows(&call, read, now, true)?,
             Asked::Write(to) | Asked::Cas { to, .. } => self.shows(&call, Some(to), now, false)?,
@@ -195,7 +192,7 @@ impl Blocks {
 
     /// It happened not; of a compare-and-set, because the register did not hold what it asked for
     /// (`refused`), or for another reason that says nothing.
-    pub(super) fn denied(&mut self, call: Call, refused: bool, now: Moment) -> Result<(), Halt> {
+    pub(crate) fn denied(&mut self, call: Call, refused: bool, now: Moment) -> Result<(), Halt> {
         let (Asked::Write(to) | Asked::Cas { to, .. }) = call.asked else {
             self.over(call, now);
             return Ok(());
@@ -223,7 +220,7 @@ impl Blocks {
     }
 
     /// Nobody knows whether it happened: it may at any time, but nobody waits for it.
-    pub(super) fn over(&mut self, call: Call, now: Moment) {
+    pub(crate) fn over(&mut self, call: Call, now: Moment) {
         self.window.close(call.ticket);
         self.settle(now);
     }
@@ -303,7 +300,7 @@ impl Blocks {
     }
 
     /// A refusal that has no certain place.
-    pub(super) fn doubt(&self) -> Option<u64> {
+    pub(crate) fn doubt(&self) -> Option<u64> {
         self.refusals.doubt()
     }
 
@@ -419,9 +416,11 @@ impl Blocks {
             let block = &self.blocks[block];
             (block.last, block.looked.max(first.at), block.inside)
         };
+        let ours = Stretch { first: first.at, last: last.at };
+        // That this block must precede the one that it began inside of is so since it began.
         if let Some((other, began)) = inside
-            && began < last.at
-            && self.blocks[other].first.is_some_and(|first| first.at == began)
+            && (Stretch { first: began, last: self.last_call(other) }).must_precede(ours)
+            && self.first_return(other) == Some(began)
             && self.keeps(Rule::BeganInside)
         {
             return Err(self.entangled(other, block));
@@ -429,10 +428,11 @@ impl Blocks {
         let from = self.order.partition_point(|&(began, _)| began <= looked);
         for place in from..self.order.len() {
             let (began, other) = self.order[place];
-            if began >= last.at {
+            let theirs = Stretch { first: began, last: self.last_call(other) };
+            if !theirs.must_precede(ours) {
                 break;
             }
-            if self.blocks[other].last.at > first.at && self.keeps(Rule::GrowsOver) {
+            if theirs.conflicts(ours) && self.keeps(Rule::GrowsOver) {
                 return Err(self.entangled(other, block));
             }
             self.blocks[other].inside = Some((block, first.at));
@@ -460,11 +460,11 @@ impl Blocks {
                 (None, Some(takes)) => {
                     chain.push((next, source));
                     if chain.len() > self.sources.len() {
-                        if !self.keeps(Rule::Circle) {
-                            let block = self.begin(next, Mark { at: source.at, ..BEGINNING });
+                        if !self.keeps(Rule::Cycle) {
+                            let block = self.begin(next, Mark { at: source.at, ..BEGAN });
                             break self.stands(next, block, 0);
                         }
-                        return Err(Self::circle(&chain));
+                        return Err(Self::cycle(&chain));
                     }
                     next = takes;
                 }
@@ -571,7 +571,7 @@ impl Blocks {
 
     fn gone(&self, value: Shown, seen_by: u64) -> Halt {
         let killer = &self.blocks[self.killer];
-        let by = killer.first.unwrap_or(BEGINNING);
+        let by = killer.first.unwrap_or(BEGAN);
         let mut replaced_by: Vec<u64> = [by.record, killer.last.record].into_iter().flatten().collect();
         replaced_by.dedup();
         let mut values = self.between(by.value, killer.last.value);
@@ -579,25 +579,26 @@ impl Blocks {
         Halt::Violation(Contradiction::Gone { seen_by, replaced_by }, values)
     }
 
-    fn circle(chain: &[(Shown, Source)]) -> Halt {
+    fn cycle(chain: &[(Shown, Source)]) -> Halt {
         let (last, _) = chain[chain.len() - 1];
         let begin =
             chain[..chain.len() - 1].iter().rposition(|&(value, _)| value == last).map_or(0, |at| at + 1);
         let members = chain[begin..].iter().map(|(_, source)| source.record).collect();
         let values = chain[begin..].iter().map(|&(value, _)| value).collect();
-        Halt::Violation(Contradiction::Circle { members }, values)
+        Halt::Violation(Contradiction::Cycle { members }, values)
     }
 
     fn entangled(&self, a: usize, b: usize) -> Halt {
         let mut values = Vec::new();
         let ends = [a, b].map(|block| {
             let block = &self.blocks[block];
-            let first = block.first.unwrap_or(BEGINNING);
+            let first = block.first.unwrap_or(BEGAN);
             values.extend(self.between(first.value, block.last.value));
             values.extend([first.value, block.last.value]);
-            (first.record, block.last.record.unwrap_or_default())
+            Ends { first: first.record, last: block.last.record.unwrap_or_default(), links: Vec::new() }
         });
-        Halt::Violation(Contradiction::Entangled { ends }, values)
+        let [one, other] = ends;
+        Halt::Violation(Contradiction::Entangled { one, other }, values)
     }
 
     /// The values of the segments between those of two values of one chain, as far as they are remembered.

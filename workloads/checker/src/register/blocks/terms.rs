@@ -1,11 +1,13 @@
 //! What the online test is told and what it answers.
 
-use super::alarm::{Contradiction, Shown};
-use super::window::Moment;
+use super::{Contradiction, Moment};
+
+/// A value of a register; none is one that nobody wrote.
+pub type Shown = Option<i64>;
 
 /// What a client asks of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(crate) enum Asked {
     /// What does it hold?
     Read,
     /// It shall hold this.
@@ -21,22 +23,22 @@ pub(super) enum Asked {
 
 /// An operation under way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
+pub(crate) struct Call {
     /// The record of its invocation.
-    pub(super) record: u64,
+    pub(crate) record: u64,
     /// When it was called.
-    pub(super) at: Moment,
+    pub(crate) at: Moment,
     /// Its place in the window.
-    pub(super) ticket: u64,
+    pub(crate) ticket: u64,
     /// What it asks for.
-    pub(super) asked: Asked,
+    pub(crate) asked: Asked,
 }
 
 /// Why the test ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Halt {
+pub(crate) enum Halt {
     /// No order exists.
-    Violation(Contradiction, Vec<Shown>),
+    Violation(Contradiction<u64>, Vec<Shown>),
     /// This test can't decide.
     Search(Undecided),
 }
@@ -68,7 +70,7 @@ impl std::fmt::Display for Undecided {
 
 /// The rules, so that tests can break one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(crate) enum Rule {
     /// A block that grows conflicts with what began inside the stretch.
     GrowsOver,
     /// A block that grows conflicts with the stretch that it began in.
@@ -88,7 +90,7 @@ pub(super) enum Rule {
     /// One value is taken once.
     TakenTwice,
     /// A chain has a beginning.
-    Circle,
+    Cycle,
     /// A refusal does not lie between two that need its value.
     Held,
     /// Nobody sees what was denied.

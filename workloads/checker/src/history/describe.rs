@@ -1,0 +1,157 @@
+//! Operations in words: in a sentence, on a drawing, and as the value of a line.
+
+use super::{Datum, Op, OpKind, Outcome, Rank};
+
+/// What an operation did, and when.
+#[must_use]
+pub fn describe(op: &Op) -> String {
+    let who = format!("process {}", op.process);
+    let at_node = op.node.map(|node| format!(" at member {node}")).unwrap_or_default();
+    let when = match op.complete_ns {
+        Some(_) if op.outcome != Outcome::Info => format!("({} to {})", called(op), returned(op)),
+        _ => format!("(from {}, never answered)", called(op)),
+    };
+    let nil = |value: Option<i64>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+    let what = match op.kind {
+        OpKind::Read { .. } if op.list.is_some() => listed(op),
+        OpKind::Read { value } => format!("read {} from key {}", nil(value), op.key),
+        OpKind::Write { value } => format!("wrote {value} to key {}", op.key),
+        OpKind::Cas { from, to } if op.outcome == Outcome::Fail => {
+            format!("was refused to replace {} by {to} in key {}", nil(from), op.key)
+        }
+        OpKind::Cas { from, to } => format!("replaced {} by {to} in key {}", nil(from), op.key),
+        _ => describe_other(op),
+    };
+    format!("{who} {what}{at_node} {when}")
+}
+
+/// What was done to anything but a register.
+fn describe_other(op: &Op) -> String {
+    let session = || op.session.map_or_else(|| "its session".to_owned(), |id| format!("session {id:#x}"));
+    let (happened, key) = (op.outcome == Outcome::Ok, op.key);
+    let verb = |done: &'static str, tried: &'static str| if happened { done } else { tried };
+    match op.kind {
+        OpKind::Add { value } => format!("{} {value} to set {key}", verb("added", "tried to add")),
+        OpKind::Append { value } => format!("{} {value} to list {key}", verb("appended", "tried to append")),
+        OpKind::Make => format!("{} place {key}", verb("made", "tried to make")),
+        OpKind::Create { name, number: Some(number) } => {
+            format!("made node {name} in place {key} and got number {number}")
+        }
+        OpKind::Create { name, number: None } => {
+            let ephemeral = op.session.map(|id| format!(" in session {id:#x}")).unwrap_or_default();
+            format!("{} node {name} in place {key}{ephemeral}", verb("made", "tried to make"))
+        }
+        OpKind::Delete { name } => {
+            format!("{} node {name} in place {key}", verb("deleted", "tried to delete"))
+        }
+        OpKind::Exists { name, .. } if !happened => format!("asked in vain for node {name}"),
+        OpKind::Exists { name, present: true } => format!("found node {name} in place {key}"),
+        OpKind::Exists { name, present: false } => format!("did not find node {name} in place {key}"),
+        OpKind::Open { .. } => format!("{} {}", verb("opened", "tried to open"), session()),
+        OpKind::Close => format!("{} {}", verb("closed", "tried to close"), session()),
+        OpKind::Abandon if op.error.is_some() => format!("was told that {} had expired", session()),
+        OpKind::Abandon => format!("left {} to expire", session()),
+        OpKind::Read { .. } | OpKind::Write { .. } | OpKind::Cas { .. } => format!("used key {key}"),
+    }
+}
+
+/// Elements that a sentence names at most.
+const MAX_NAMED: usize = 8;
+
+/// A read of a list in words, the beginning of a long one left out: the end is where lists differ.
+fn listed(op: &Op) -> String {
+    let list = op.list.as_deref().unwrap_or_default();
+    let left_out = list.len().saturating_sub(MAX_NAMED);
+    let shown: Vec<String> = list[left_out..].iter().map(i64::to_string).collect();
+    let dots = if left_out > 0 { "..., " } else { "" };
+    format!("read {} elements [{dots}{}] from key {}", list.len(), shown.join(", "), op.key)
+}
+
+pub(crate) fn called(op: &Op) -> String {
+    if is_untimed(op) { event(op.call) } else { seconds(op.invoke_ns) }
+}
+
+/// Whether the history has no stamps: then its pairing puts ranks in their place.
+fn is_untimed(op: &Op) -> bool {
+    op.invoke_ns == u64::from(op.call)
+        && op.complete_ns.is_none_or(|complete_ns| complete_ns == u64::from(op.ret))
+}
+
+fn event(rank: Rank) -> String {
+    format!("event {}", u64::from(rank) + 1)
+}
+
+pub(crate) fn returned(op: &Op) -> String {
+    match op.complete_ns {
+        Some(_) if is_untimed(op) => event(op.ret),
+        Some(at) => seconds(at),
+        None => "no time".to_owned(),
+    }
+}
+
+/// Nanoseconds as seconds with four decimals.
+fn seconds(ns: u64) -> String {
+    let tenths_of_ms = ns / 100_000;
+    format!("{}.{:04} s", tenths_of_ms / 10_000, tenths_of_ms % 10_000)
+}
+
+/// What was written or read, as the line of a history has it.
+pub(crate) fn value_of(op: &Op) -> Datum {
+    let int = Datum::Int;
+    let pair = |first: Datum, second: i64| Datum::List(vec![first, Datum::Int(second)]);
+    match op.kind {
+        OpKind::Read { value } => match &op.list {
+            Some(list) => Datum::List(list.iter().copied().map(int).collect()),
+            None => value.map_or(Datum::Nil, int),
+        },
+        OpKind::Write { value } | OpKind::Add { value } | OpKind::Append { value } => int(value),
+        OpKind::Cas { from, to } => pair(from.map_or(Datum::Nil, int), to),
+        OpKind::Create { name, number: Some(number) } => pair(int(name), number),
+        OpKind::Create { name, number: None } | OpKind::Delete { name } => int(name),
+        OpKind::Exists { name, present } if op.outcome == Outcome::Ok => pair(int(name), i64::from(present)),
+        OpKind::Exists { name, .. } => int(name),
+        OpKind::Open { timeout_ms } => timeout_ms.map_or(Datum::Nil, int),
+        OpKind::Make | OpKind::Close | OpKind::Abandon => Datum::Nil,
+    }
+}
+
+/// What was asked and, for what looks at the system, what was answered, as it is drawn: `read k3 → 7`.
+pub(crate) fn call(op: &Op) -> String {
+    let key = op.key;
+    let nothing = |value: Option<i64>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+    match op.kind {
+        OpKind::Read { .. } if op.outcome != Outcome::Ok => format!("read k{key}"),
+        OpKind::Read { value } => match &op.list {
+            Some(list) => format!("read k{key} → {}", elements(list)),
+            None => format!("read k{key} → {}", nothing(value)),
+        },
+        OpKind::Cas { from, to } => format!("cas k{key} {} → {to}", nothing(from)),
+        OpKind::Create { name, number: Some(number) } => format!("create k{key} {name} → number {number}"),
+        OpKind::Exists { name, present } if op.outcome == Outcome::Ok => {
+            format!("exists k{key} {name} → {}", if present { "yes" } else { "no" })
+        }
+        OpKind::Open { timeout_ms: Some(timeout_ms) } => format!("open a session of {timeout_ms} ms"),
+        OpKind::Open { timeout_ms: None } => "open a session".to_owned(),
+        OpKind::Close => "close the session".to_owned(),
+        OpKind::Abandon => "leave the session".to_owned(),
+        OpKind::Write { value } | OpKind::Add { value } | OpKind::Append { value } => {
+            format!("{} k{key} = {value}", op.kind.function())
+        }
+        OpKind::Create { name, number: None } | OpKind::Delete { name } | OpKind::Exists { name, .. } => {
+            format!("{} k{key} = {name}", op.kind.function())
+        }
+        OpKind::Make => format!("create k{key}"),
+    }
+}
+
+/// Elements of a list that are written out; of a longer one the end is, where lists differ.
+const MOST_ELEMENTS: usize = 6;
+
+fn elements(list: &[i64]) -> String {
+    let left_out = list.len().saturating_sub(MOST_ELEMENTS);
+    let shown: Vec<String> = list[left_out..].iter().map(i64::to_string).collect();
+    if left_out == 0 {
+        return format!("[{}]", shown.join(" "));
+    }
+    format!("{} elements […{}]", list.len(), shown.join(" "))
+}

@@ -1,0 +1,224 @@
+//! Events to operations on registers, sets and lists.
+
+use std::sync::Arc;
+
+use super::pair::{PairError, Pairs, Stamp, ranks};
+use super::{Event, EventKind, Function, History, NEVER, Op, OpKind, Outcome, Value};
+
+/// Pairs events one by one.
+#[derive(Default)]
+pub struct Pairing {
+    pairs: Pairs<usize>,
+    ops: Vec<Op>,
+    /// When each was called and returned.
+    stamps: Vec<(Stamp, Option<Stamp>)>,
+}
+
+impl Pairing {
+    /// Takes the next event, in the order of the lines.
+    ///
+    /// # Errors
+    /// [`PairError`] when it does not fit what came before.
+    pub fn push(&mut self, event: Event) -> Result<(), PairError> {
+        let stamp = self.pairs.stamp(event.time)?;
+        match event.kind {
+            EventKind::Invoke => self.invoke(&event, stamp),
+            EventKind::Ok => self.complete(event, stamp, Outcome::Ok),
+            EventKind::Fail => self.complete(event, stamp, Outcome::Fail),
+            EventKind::Info => self.complete(event, stamp, Outcome::Info),
+        }
+    }
+
+    fn invoke(&mut self, event: &Event, called: Stamp) -> Result<(), PairError> {
+        let kind = asked_kind(event.f, &event.value)?;
+        self.pairs.invoke(event.process, called, self.ops.len())?;
+        self.ops.push(Op {
+            index: event.index,
+            process: event.process,
+            key: event.key,
+            kind,
+            list: None,
+            outcome: Outcome::Info,
+            invoke_ns: event.time.unwrap_or(0),
+            due_ns: event.due,
+            complete_ns: None,
+            call: 0,
+            ret: NEVER,
+            node: event.node,
+            session: event.session,
+            zxid: None,
+            version: None,
+            mzxid: None,
+            expect: event.expect,
+            error: None,
+        });
+        self.stamps.push((called, None));
+        Ok(())
+    }
+
+    fn complete(&mut self, event: Event, returned: Stamp, outcome: Outcome) -> Result<(), PairError> {
+        let (at, _) = self.pairs.complete(event.process, returned)?;
+        let op = &mut self.ops[at];
+        let describe = |f: Function, key: u64| format!("{f} of key {key}");
+        if (event.f, event.key) != (op.kind.function(), op.key) {
+            return Err(PairError::Mismatch {
+                process: event.process,
+                invoked: describe(op.kind.function(), op.key),
+                completed: describe(event.f, event.key),
+            });
+        }
+        if outcome == Outcome::Ok {
+            op.kind = completed_kind(op.kind, &event.value)?;
+            op.list = list_of(op.kind, &event.value);
+        }
+        op.outcome = outcome;
+        // A read of unknown outcome has no effect and no result: it is over, whatever its recorder called it.
+        if outcome == Outcome::Info && !op.kind.is_change() {
+            op.outcome = Outcome::Fail;
+        }
+        if op.outcome != Outcome::Info {
+            op.complete_ns = event.time;
+            self.stamps[at].1 = Some(returned);
+        }
+        op.node = event.node.or(op.node);
+        op.session = event.session.or(op.session);
+        op.zxid = event.zxid;
+        op.version = event.version;
+        op.mzxid = event.mzxid;
+        op.error = event.error;
+        Ok(())
+    }
+
+    /// Everything was pushed: what is outstanding stays open, and ranks are given.
+    #[must_use]
+    pub fn finish(self) -> History {
+        let Self { pairs, mut ops, stamps } = self;
+        let (open, untimed) = pairs.finish();
+        for (at, _) in open {
+            // A read that never ended has no effect either.
+            if !ops[at].kind.is_change() {
+                ops[at].outcome = Outcome::Fail;
+            }
+        }
+        for (op, (call, ret)) in ops.iter_mut().zip(ranks(stamps.into_iter(), untimed)) {
+            (op.call, op.ret) = (call, ret);
+            if untimed {
+                // Without stamps an event is told and drawn by its rank.
+                op.invoke_ns = u64::from(call);
+                op.complete_ns = (ret != NEVER).then(|| u64::from(ret));
+            }
+        }
+        ops.sort_by_key(|op| op.call);
+        History { ops }
+    }
+}
+
+/// What an invocation asks for.
+fn asked_kind(f: Function, value: &Value) -> Result<OpKind, PairError> {
+    Ok(match (f, value) {
+        (Function::Read, _) => OpKind::Read { value: None },
+        (Function::Write, &Value::One(value)) => OpKind::Write { value },
+        (Function::Cas, &Value::Pair(from, to)) => OpKind::Cas { from, to },
+        (Function::Add, &Value::One(value)) => OpKind::Add { value },
+        (Function::Append, &Value::One(value)) => OpKind::Append { value },
+        (Function::Create, Value::Null) => OpKind::Make,
+        (Function::Create, &Value::One(name)) => OpKind::Create { name, number: None },
+        (Function::Delete, &Value::One(name)) => OpKind::Delete { name },
+        (Function::Exists, &Value::One(name)) => OpKind::Exists { name, present: false },
+        (Function::Open, Value::Null) => OpKind::Open { timeout_ms: None },
+        (Function::Close, Value::Null) => OpKind::Close,
+        (Function::Abandon, Value::Null) => OpKind::Abandon,
+        (f, _) => return Err(PairError::Shape(f)),
+    })
+}
+
+/// What an operation turned out to be. A change is what was asked; a completion that names another value
+/// would make the recorder a liar, so it is refused rather than believed.
+fn completed_kind(asked: OpKind, told: &Value) -> Result<OpKind, PairError> {
+    match (asked, told) {
+        (OpKind::Read { .. }, &Value::One(value)) => Ok(OpKind::Read { value: Some(value) }),
+        (OpKind::Read { .. }, Value::Null | Value::Pair(Some(_), _) | Value::List(_)) => {
+            Ok(OpKind::Read { value: None })
+        }
+        (OpKind::Write { value }, &Value::One(told)) if told == value => Ok(asked),
+        (OpKind::Cas { from, to }, &Value::Pair(f, t)) if (f, t) == (from, to) => Ok(asked),
+        (OpKind::Write { .. } | OpKind::Cas { .. }, Value::Null) => Ok(asked),
+        (
+            OpKind::Add { value } | OpKind::Append { value } | OpKind::Delete { name: value },
+            &Value::One(told),
+        ) if told == value => Ok(asked),
+        (OpKind::Create { name, .. }, &Value::One(told)) if told == name => Ok(asked),
+        (OpKind::Create { name, .. }, &Value::Pair(told, number)) if told == Some(name) => {
+            Ok(OpKind::Create { name, number: Some(number) })
+        }
+        (OpKind::Exists { name, .. }, &Value::Pair(told, present)) if told == Some(name) => {
+            Ok(OpKind::Exists { name, present: present != 0 })
+        }
+        (OpKind::Open { .. }, &Value::One(timeout_ms)) => Ok(OpKind::Open { timeout_ms: Some(timeout_ms) }),
+        (OpKind::Make | OpKind::Close | OpKind::Abandon, Value::Null) => Ok(asked),
+        (asked, _) => Err(PairError::Shape(asked.function())),
+    }
+}
+
+/// The elements that a read returned.
+fn list_of(kind: OpKind, told: &Value) -> Option<Arc<[i64]>> {
+    if matches!(kind, OpKind::Read { .. }) { told.list() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(process: u64, kind: EventKind, f: Function, value: Value, time: u64) -> Event {
+        Event::new(process, kind, f, 0, value, time)
+    }
+
+    #[test]
+    fn an_operation_without_completion_stays_open_and_its_return_never_comes() {
+        let history =
+            History::from_events([event(0, EventKind::Invoke, Function::Write, Value::One(1), 5)]).unwrap();
+        assert_eq!(history.ops()[0].outcome, Outcome::Info);
+        assert_eq!(history.ops()[0].ret, NEVER);
+    }
+
+    #[test]
+    fn a_read_of_unknown_outcome_is_over_and_without_effect() {
+        let history = History::from_events([
+            event(0, EventKind::Invoke, Function::Read, Value::Null, 5),
+            event(0, EventKind::Info, Function::Read, Value::Null, 6),
+            event(1, EventKind::Invoke, Function::Read, Value::Null, 7),
+        ])
+        .unwrap();
+        assert!(history.ops().iter().all(|op| op.outcome == Outcome::Fail));
+    }
+
+    #[test]
+    fn real_time_is_the_order_of_stamps_and_lines_only_break_ties() {
+        // Process 1's completion was written late: its line follows an invocation of the same or a later
+        // stamp.
+        let history = History::from_events([
+            event(1, EventKind::Invoke, Function::Write, Value::One(1), 1),
+            event(2, EventKind::Invoke, Function::Write, Value::One(2), 9),
+            event(1, EventKind::Ok, Function::Write, Value::One(1), 4),
+            event(2, EventKind::Ok, Function::Write, Value::One(2), 9),
+        ])
+        .unwrap();
+        let [first, second] = history.ops() else { panic!("two operations") };
+        assert!(first.ret < second.call);
+        assert!(second.call < second.ret);
+    }
+
+    #[test]
+    fn malformed_sequences_are_refused_by_name() {
+        let invoke = || event(0, EventKind::Invoke, Function::Write, Value::One(1), 1);
+        assert_eq!(History::from_events([invoke(), invoke()]), Err(PairError::Busy(0)));
+        let lone = event(3, EventKind::Ok, Function::Read, Value::Null, 1);
+        assert_eq!(History::from_events([lone]), Err(PairError::NotInvoked(3)));
+        let early = event(0, EventKind::Ok, Function::Write, Value::One(1), 0);
+        assert_eq!(History::from_events([invoke(), early]), Err(PairError::TimeTravel(0)));
+        let other = event(0, EventKind::Ok, Function::Write, Value::One(2), 2);
+        assert_eq!(History::from_events([invoke(), other]), Err(PairError::Shape(Function::Write)));
+        let read = event(0, EventKind::Ok, Function::Read, Value::One(1), 2);
+        assert!(matches!(History::from_events([invoke(), read]), Err(PairError::Mismatch { .. })));
+    }
+}
