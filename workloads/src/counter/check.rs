@@ -159,7 +159,8 @@ fn makers<'a>(ops: &[&'a Op]) -> Result<HashMap<i64, &'a Op>, Finding<'a>> {
             continue;
         }
         if other.outcome != Outcome::Fail {
-            let why = format!("{} and {}, so {value} does not say what it contains", describe(other), describe(op));
+            let why =
+                format!("{} and {}, so {value} does not say what it contains", describe(other), describe(op));
             return Err(Finding::Unclear(why));
         }
         makers.insert(value, op);
@@ -250,8 +251,11 @@ fn nobody_makes<'a>(value: i64, witness: &'a Op, between: &[&'a Op]) -> Finding<
 fn refused<'a>(value: i64, maker: &'a Op, witness: &'a Op, between: &[&'a Op]) -> Finding<'a> {
     // An operation that failed says so itself.
     let error = maker.error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
-    let why =
-        format!("{}, but {}{error}, and nobody else makes {value}", shown_by(witness, between), describe(maker));
+    let why = format!(
+        "{}, but {}{error}, and nobody else makes {value}",
+        shown_by(witness, between),
+        describe(maker)
+    );
     let mut culprits = vec![maker];
     culprits.extend(down_to(witness, between));
     Finding::Broken("an increment that was refused was made", why, culprits)
