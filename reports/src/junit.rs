@@ -143,7 +143,7 @@ fn suite(out: &mut String, run: &RunInfo, results: &Results, name: &str, took_ms
         out,
         "    <properties>\n      <property name=\"started\" value=\"{}\"/>\n      \
          <property name=\"seed\" value=\"{}\"/>\n      <property name=\"verdict\" value=\"{}\"/>\n      \
-         <property name=\"repeat\" value=\"{}\"/>\n </properties>",
+         <property name=\"repeat\" value=\"{}\"/>\n    </properties>",
         escape(&run.started_utc),
         run.seed,
         results.verdict,

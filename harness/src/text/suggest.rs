@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(
             words,
             "there is no nemesis `kil-leader`; did you mean `kill-leader`?\n`harness list nemeses` says what \
-             each does:\n partition-leader, partition-halves, kill-leader, pause-leader"
+             each does:\n  partition-leader, partition-halves, kill-leader, pause-leader"
         );
     }
 

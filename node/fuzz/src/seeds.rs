@@ -642,7 +642,7 @@ fn jaas() -> Vec<Seed> {
         (
             "users",
             "Server {\n    org.apache.zookeeper.server.auth.DigestLoginModule required\n    user_ann=\"her \
-             password\"\n user_bob=\"his\";\n};\n",
+             password\"\n    user_bob=\"his\";\n};\n",
         ),
         (
             "odd",
