@@ -90,6 +90,17 @@ fn sessions_are_opened_left_and_judged_in_virtual_runs_as_well() {
 }
 
 #[test]
+fn a_mutant_that_was_there_and_was_not_found_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = "run --cluster sim --nodes 3 --nemesis kill-leader --seed 1 --time-limit 6s \
+               --mutant watch-not-spent";
+    let words: Vec<&str> = run.split_ascii_whitespace().collect();
+    let valid = harness(folder.path(), &words);
+    assert_eq!(valid.status.code(), Some(0), "{}", stdout(&valid));
+    assert!(stdout(&valid).contains("watch-not-spent was there and was not found"), "{}", stdout(&valid));
+}
+
+#[test]
 fn a_run_that_lost_lines_of_its_faults_is_unknown() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = "run --cluster sim --nodes 3 --nemesis kill-leader --seed 1 --time-limit 8s --store runs";

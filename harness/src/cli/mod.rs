@@ -141,7 +141,7 @@ pub struct RunArgs {
     /// What the run is called in the store [default: workload and nemeses]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Make the members or the clients a mutant, which the run must then find; see below
+    /// Make the members or the clients a mutant: does the run find it? See below
     #[arg(long, value_name = "BUG", value_parser = names::a_mutant(), hide_possible_values = true)]
     pub mutant: Option<String>,
     /// Let the nemeses act at once, each in its own rhythm, instead of taking turns

@@ -96,6 +96,7 @@ pub fn judge(record: Record, effort: &Effort<'_>, logs: recovery::Logs<'_>, tell
     results.notes.extend(seen.live.as_ref().and_then(|live| live_note(live, results.verdict)));
     results.not_tried = not_tried(&run, &faults);
     results.notes.extend(not_tried_note(&run, &results.not_tried));
+    results.notes.extend(not_found_note(&run, results.verdict));
     tell("measuring elections and outages");
     fill_in(&mut results, &run, &loaded.history, &faults, &seen);
     Judged { run, results, faults, history: loaded.history }
@@ -137,6 +138,15 @@ fn not_tried_note(run: &RunInfo, not_tried: &[String]) -> Option<String> {
             not_tried.len()
         )
     })
+}
+
+/// A mutant that a run did not find is no sound ensemble.
+fn not_found_note(run: &RunInfo, verdict: Verdict) -> Option<String> {
+    let mutant = run.mutant.as_ref().filter(|_| verdict == Verdict::Valid)?;
+    Some(format!(
+        "The mutant {mutant} was there and was not found: this run shows nothing of it. Try other nemeses, or \
+         more of them."
+    ))
 }
 
 /// What the live check adds to the verdict.
