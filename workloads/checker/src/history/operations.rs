@@ -31,7 +31,7 @@ impl Pairing {
 
     fn invoke(&mut self, event: &Event, called: Stamp) -> Result<(), PairError> {
         let kind = asked_kind(event.f, &event.value)?;
-        self.pairs.invoke(event.process, called, self.ops.len())?;
+        self.pairs.invoke(event.process, self.ops.len())?;
         self.ops.push(Op {
             index: event.index,
             process: event.process,
@@ -57,7 +57,8 @@ impl Pairing {
     }
 
     fn complete(&mut self, event: Event, returned: Stamp, outcome: Outcome) -> Result<(), PairError> {
-        let (at, _) = self.pairs.complete(event.process, returned)?;
+        let at = self.pairs.complete(event.process)?;
+        self.pairs.in_time(event.process, self.stamps[at].0, returned)?;
         let op = &mut self.ops[at];
         let describe = |f: Function, key: u64| format!("{f} of key {key}");
         if (event.f, event.key) != (op.kind.function(), op.key) {
@@ -94,7 +95,7 @@ impl Pairing {
     pub fn finish(self) -> History {
         let Self { pairs, mut ops, stamps } = self;
         let (open, untimed) = pairs.finish();
-        for (at, _) in open {
+        for at in open {
             // A read that never ended has no effect either.
             if !ops[at].kind.is_change() {
                 ops[at].outcome = Outcome::Fail;

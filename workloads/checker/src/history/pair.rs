@@ -48,7 +48,7 @@ pub(crate) type Stamp = (u64, Rank);
 #[derive(Clone, Debug)]
 pub(crate) struct Pairs<T> {
     /// For each process what it has under way.
-    under_way: FastMap<u64, (T, Stamp)>,
+    under_way: FastMap<u64, T>,
     lines: Rank,
     untimed: bool,
 }
@@ -78,27 +78,31 @@ impl<T> Pairs<T> {
     ///
     /// # Errors
     /// [`PairError::Busy`].
-    pub(crate) fn invoke(&mut self, process: u64, called: Stamp, what: T) -> Result<(), PairError> {
-        match self.under_way.insert(process, (what, called)) {
+    pub(crate) fn invoke(&mut self, process: u64, what: T) -> Result<(), PairError> {
+        match self.under_way.insert(process, what) {
             Some(_) => Err(PairError::Busy(process)),
             None => Ok(()),
         }
     }
 
-    /// A process completes: what it had invoked, and when.
+    /// A process completes what it had invoked.
     ///
     /// # Errors
-    /// [`PairError::NotInvoked`], [`PairError::TimeTravel`].
-    pub(crate) fn complete(&mut self, process: u64, returned: Stamp) -> Result<(T, Stamp), PairError> {
-        let (what, called) = self.under_way.remove(&process).ok_or(PairError::NotInvoked(process))?;
-        if returned.0 < called.0 && !self.untimed {
-            return Err(PairError::TimeTravel(process));
-        }
-        Ok((what, called))
+    /// [`PairError::NotInvoked`].
+    pub(crate) fn complete(&mut self, process: u64) -> Result<T, PairError> {
+        self.under_way.remove(&process).ok_or(PairError::NotInvoked(process))
+    }
+
+    /// Refuses a completion before its invocation, as far as lines have times.
+    ///
+    /// # Errors
+    /// [`PairError::TimeTravel`].
+    pub(crate) fn in_time(&self, process: u64, called: Stamp, returned: Stamp) -> Result<(), PairError> {
+        if returned.0 < called.0 && !self.untimed { Err(PairError::TimeTravel(process)) } else { Ok(()) }
     }
 
     /// What waits for a completion, in no order.
-    pub(crate) fn under_way(&self) -> impl Iterator<Item = &(T, Stamp)> {
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = &T> {
         self.under_way.values()
     }
 
@@ -107,17 +111,14 @@ impl<T> Pairs<T> {
         self.under_way.len()
     }
 
-    /// Everything was read: what never completed, in the order of the calls, and whether some line had no
-    /// time.
-    pub(crate) fn finish(self) -> (Vec<(T, Stamp)>, bool) {
-        let mut open: Vec<(T, Stamp)> = self.under_way.into_values().collect();
-        open.sort_unstable_by_key(|&(_, called)| called);
-        (open, self.untimed)
+    /// Everything was read: what never completed, in no order, and whether some line had no time.
+    pub(crate) fn finish(self) -> (impl Iterator<Item = T>, bool) {
+        (self.under_way.into_values(), self.untimed)
     }
 
     /// Bytes held, about.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.under_way.capacity() * size_of::<(u64, (T, Stamp))>()
+        self.under_way.capacity() * size_of::<(u64, T)>()
     }
 }
 

@@ -16,7 +16,7 @@ pub fn pair<M: Model>(
     model: &M,
     records: impl IntoIterator<Item = Result<Record, LoadError>>,
 ) -> Result<Vec<Call<M::Op>>, LoadError> {
-    let mut pairs: Pairs<Record> = Pairs::default();
+    let mut pairs: Pairs<(Record, Stamp)> = Pairs::default();
     let mut timed: Vec<Timed<M::Op>> = Vec::new();
     for record in records {
         let record = record?;
@@ -24,10 +24,11 @@ pub fn pair<M: Model>(
         let refuse = |source| LoadError::Pair { line, source };
         let stamp = pairs.stamp(record.time).map_err(refuse)?;
         if record.kind == EventKind::Invoke {
-            pairs.invoke(process, stamp, record).map_err(refuse)?;
+            pairs.invoke(process, (record, stamp)).map_err(refuse)?;
             continue;
         }
-        let (invoked, called) = pairs.complete(process, stamp).map_err(refuse)?;
+        let (invoked, called) = pairs.complete(process).map_err(refuse)?;
+        pairs.in_time(process, called, stamp).map_err(refuse)?;
         if invoked.f != record.f {
             let (invoked, completed) = (invoked.f.to_string(), record.f.to_string());
             return Err(refuse(PairError::Mismatch { process, invoked, completed }));
@@ -37,6 +38,9 @@ pub fn pair<M: Model>(
         timed.extend(call.map(|call| (call, called, returned.map(|_| stamp))));
     }
     let (open, untimed) = pairs.finish();
+    // In the order of the lines, so that of two that mean nothing the first is named.
+    let mut open: Vec<(Record, Stamp)> = open.collect();
+    open.sort_unstable_by_key(|&(_, called)| called);
     for (invoked, called) in open {
         timed.extend(decode(model, &invoked, None)?.map(|call| (call, called, None)));
     }

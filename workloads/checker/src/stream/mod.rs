@@ -109,6 +109,7 @@ impl Key {
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
     record: u64,
+    called: Stamp,
     f: Function,
     asked: Asked,
     key: usize,
@@ -194,7 +195,7 @@ impl Checker {
     #[must_use]
     pub fn answers(&self) -> Vec<KeyAnswer> {
         let mut waiting = vec![0_u64; self.keys.len()];
-        for &(op, _) in self.pairs.under_way() {
+        for &op in self.pairs.under_way() {
             let op = &self.ops[op];
             waiting[op.key] += u64::from(op.asked != Asked::Read);
         }
@@ -249,9 +250,9 @@ impl Checker {
             let blocks = Blocks::default();
             self.keys.push(Key { key: event.key, blocks, settled: None, ops: 0, open: 0, telling: 0 });
         }
-        let op = UnderWay { record: event.index, f: event.f, asked, key, call: None };
+        let op = UnderWay { record: event.index, called, f: event.f, asked, key, call: None };
         let place = self.free.pop().unwrap_or(self.ops.len());
-        self.pairs.invoke(event.process, called, place)?;
+        self.pairs.invoke(event.process, place)?;
         if place == self.ops.len() {
             self.ops.push(op);
         } else {
@@ -261,8 +262,9 @@ impl Checker {
     }
 
     fn complete(&mut self, event: &Event, returned: Stamp) -> Result<(usize, Step), PairError> {
-        let (place, _) = self.pairs.complete(event.process, returned)?;
+        let place = self.pairs.complete(event.process)?;
         let op = &self.ops[place];
+        self.pairs.in_time(event.process, op.called, returned)?;
         let key = self.keys[op.key].key;
         if (event.f, event.key) != (op.f, key) {
             return Err(PairError::Mismatch {

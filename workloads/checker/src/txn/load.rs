@@ -239,7 +239,7 @@ impl Loading {
         let called = self.stamp(record)?;
         let txn = to_u32(self.history.txns.len());
         let refuse = |source| LoadError::Pair { line: record.line, source };
-        self.pairs.invoke(record.process, called, txn).map_err(refuse)?;
+        self.pairs.invoke(record.process, txn).map_err(refuse)?;
         let first = to_u32(self.history.micros.len());
         for micro in micro_operations(record)? {
             let micro = match written(record, micro)? {
@@ -312,8 +312,9 @@ impl Loading {
     fn complete(&mut self, record: &Record) -> Result<(), LoadError> {
         let returned = self.stamp(record)?;
         let refuse = |source| LoadError::Pair { line: record.line, source };
-        let (txn, _) = self.pairs.complete(record.process, returned).map_err(refuse)?;
+        let txn = self.pairs.complete(record.process).map_err(refuse)?;
         let known = &mut self.history.txns[txn as usize];
+        self.pairs.in_time(record.process, (known.invoke_ns, known.call), returned).map_err(refuse)?;
         let ret = returned.1;
         match record.kind {
             EventKind::Ok => {
