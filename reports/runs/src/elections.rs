@@ -113,8 +113,8 @@ impl<'a> Moments<'a> {
         Self(moments)
     }
 
-    /// The last of them between the old leader's beginning and the new one's. A fault that begins in the moment in
-    /// which the new leader stands is aimed at that one, as happens where time is virtual.
+    /// The last of them between the old leader's beginning and the new one's. A fault that begins in the
+    /// moment in which the new leader stands is aimed at that one, as happens where time is virtual.
     fn last_between(&self, before: Reign, after: Reign) -> Option<(&'a FaultRecord, RunNs)> {
         let (at, fault) = *self.0[..self.0.partition_point(|(at, _)| *at < after.at)].last()?;
         (at >= before.at).then_some((fault, at))

@@ -144,8 +144,8 @@ fn not_tried_note(run: &RunInfo, not_tried: &[String]) -> Option<String> {
 fn not_found_note(run: &RunInfo, verdict: Verdict) -> Option<String> {
     let mutant = run.mutant.as_ref().filter(|_| verdict == Verdict::Valid)?;
     Some(format!(
-        "The mutant {mutant} was there and was not found: this run shows nothing of it. Try other nemeses, or \
-         more of them."
+        "The mutant {mutant} was there and was not found: this run shows nothing of it. Try other nemeses, \
+         or more of them."
     ))
 }
 

@@ -33,8 +33,8 @@ pub struct Observed {
     /// builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listened_until_ns: Option<RunNs>,
-    /// Lines that were written of faults by the end. A folder whose `faults.jsonl` has another number of them has
-    /// lost some.
+    /// Lines that were written of faults by the end. A folder whose `faults.jsonl` has another number of them
+    /// has lost some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault_lines: Option<u64>,
     /// From when to when the machine stood still.

@@ -70,7 +70,8 @@ fn judge(model: &str, threads: NonZeroUsize, file: &str) -> Result<String, Box<d
     let counterexample = judged.counterexample.map_or(0, |found| found.ops.len());
     let name = file.rsplit('/').next().unwrap_or(file);
     Ok(format!(
-        "{name}\t{}\t{count} records\tread {:.4} s\tjudged {:.6} s\tprocessor {processor:.6} s\t{by}\t{counterexample} shown\tpeak {} MiB",
+        "{name}\t{}\t{count} records\tread {:.4} s\tjudged {:.6} s\tprocessor {processor:.6} \
+            s\t{by}\t{counterexample} shown\tpeak {} MiB",
         judged.verdict,
         (reading + pairing).as_secs_f64(),
         judging.as_secs_f64(),

@@ -60,7 +60,8 @@ pub fn check(history: &History, reads: Reads) -> CheckResult {
         return CheckResult::new(NAME, Verdict::Unknown, summary).with_evidence(evidence);
     }
     let summary = format!(
-        "{} reads agree on one order, with each of {} acknowledged elements in its place ({} of unknown fate)",
+        "{} reads agree on one order, with each of {} acknowledged elements in its place ({} of unknown \
+            fate)",
         count(reads),
         count(acknowledged),
         count(open)

@@ -97,7 +97,8 @@ impl<'a> Expected<'a> {
         if let Some(newest) = self.newest.filter(|newest| newest.version > Some(version)) {
             let shown = newest.version.unwrap_or_default();
             let why = format!(
-                "{} showed version {shown}, but at the end member {member} holds version {version} of key {key}",
+                "{} showed version {shown}, but at the end member {member} holds version {version} of key \
+                    {key}",
                 describe(newest)
             );
             return Err((why, vec![newest]));
@@ -249,7 +250,8 @@ pub fn check_elements(
         let lost: Vec<&(i64, &Op)> = expected.iter().filter(|(element, _)| !held.contains(element)).collect();
         if let Some((element, op)) = lost.first().copied() {
             let why = format!(
-                "{}, but at the end member {} does not hold {element}; it lacks {} of {} acknowledged elements of key {}",
+                "{}, but at the end member {} does not hold {element}; it lacks {} of {} acknowledged \
+                    elements of key {}",
                 describe(op),
                 state.member,
                 lost.len(),

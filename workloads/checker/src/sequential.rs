@@ -50,7 +50,8 @@ pub fn check(history: &History) -> CheckResult {
             .with_evidence(evidence);
     }
     let summary = format!(
-        "{} numbers, each given once and in the order of time, while {} nodes were deleted ({} creates of unknown fate)",
+        "{} numbers, each given once and in the order of time, while {} nodes were deleted ({} creates of \
+            unknown fate)",
         count(given),
         count(deleted),
         count(open)

@@ -139,7 +139,8 @@ fn added<'a>(ops: &[&'a Op]) -> Result<HashMap<i64, Element<'a>>, Broken<'a>> {
         }
         if op.error.as_deref() == Some(NODE_EXISTS) {
             let why = format!(
-                "{}, which was sent once and has a name that nobody else uses, and was told that the name is taken",
+                "{}, which was sent once and has a name that nobody else uses, and was told that the name \
+                    is taken",
                 describe(op)
             );
             return Err(("a unique add found itself done already", why, vec![op]));

@@ -185,8 +185,8 @@ impl Leaderless {
         !fault.beside.is_empty() && side.iter().all(was_without)
     }
 
-    /// Whether every member of a side had been without a leader, so that its clients left it, and had one again
-    /// so shortly before a fault that none of them could be back.
+    /// Whether every member of a side had been without a leader, so that its clients left it, and had one
+    /// again so shortly before a fault that none of them could be back.
     fn until_shortly_before(&self, side: &[u64], fault: &FaultRecord, patience_ns: u64) -> bool {
         let back = fault.asked_ns.saturating_sub(HOMECOMING_NS.saturating_add(patience_ns));
         let left = |member: &u64| {

@@ -207,7 +207,8 @@ impl Condition {
                 "one order of all operations explains every answer and agrees with real time"
             }
             Self::OrderedSequential => {
-                "one order agrees with each session, and with real time among updates: what ZooKeeper promises"
+                "one order agrees with each session, and with real time among updates: what ZooKeeper \
+                    promises"
             }
             Self::Sequential => "one order explains every answer and agrees with each session",
             Self::Session => "each session reads its own writes, and never goes back",

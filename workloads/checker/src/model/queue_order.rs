@@ -70,7 +70,8 @@ pub(super) fn shortcut(calls: &[&Call<QueueOp>], describe: &dyn Fn(&QueueOp) -> 
         let out_of_b = b.dequeue.unwrap_or(b.enqueue);
         let (first, second) = (told(a.enqueue), told(b.enqueue));
         let sentence = format!(
-            "{first} had returned before {second} was called, but {} came while the first was still in the queue",
+            "{first} had returned before {second} was called, but {} came while the first was still in the \
+                queue",
             told(out_of_b)
         );
         let element = |value: &Value| match calls[value.enqueue].op {

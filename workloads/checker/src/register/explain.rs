@@ -85,7 +85,8 @@ fn inverted(earlier_op: &Op, later_op: &Op, earlier: usize, later: usize) -> (St
         return (text, Some(later));
     }
     let text = format!(
-        "{} must have come before {} in the order of values, but was invoked at {}, after that one had returned at {}",
+        "{} must have come before {} in the order of values, but was invoked at {}, after that one had \
+            returned at {}",
         describe(earlier_op),
         describe(later_op),
         called(earlier_op),

@@ -298,7 +298,8 @@ impl Tell<'_> {
                     _ => String::new(),
                 };
                 format!(
-                    "neither is what {} read from {} a beginning of what {} read, nor the other way round{elements}",
+                    "neither is what {} read from {} a beginning of what {} read, nor the other way \
+                        round{elements}",
                     name(other),
                     self.key(key),
                     name(one)

@@ -232,7 +232,8 @@ fn an_update_is_lost_whether_it_was_seen_or_not() {
          1 ok 0 9 | r x, append x 2",
         &["lost-update"],
         Some(Condition::ReadCommitted),
-        "lost-update: T1 and T2 both read [] from x and both appended to it: one of them did not see the other",
+        "lost-update: T1 and T2 both read [] from x and both appended to it: one of them did not see the \
+            other",
     );
 }
 
