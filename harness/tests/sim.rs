@@ -103,7 +103,7 @@ fn a_mutant_that_was_there_and_was_not_found_is_said() {
 #[test]
 fn a_run_that_lost_lines_of_its_faults_is_unknown() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = "run --cluster sim --nodes 3 --nemesis kill-leader --seed 1 --time-limit 8s --store runs";
+    let run = "run --cluster sim --nodes 3 --nemesis kill-leader --seed 1 --time-limit 12s --store runs";
     let words: Vec<&str> = run.split_ascii_whitespace().collect();
     let whole = harness(folder.path(), &words);
     assert_eq!(whole.status.code(), Some(0), "{}", stdout(&whole));

@@ -141,10 +141,10 @@ const OBSERVED: Chance = Chance(3_000);
 const MOST_OBSERVERS: usize = 2;
 
 /// A world has watchers with this probability.
-const SCOUTED: Chance = Chance(4_000);
+const WATCHED: Chance = Chance(4_000);
 
 /// Watchers at most.
-const MOST_SCOUTS: usize = 3;
+const MOST_WATCHERS: usize = 3;
 
 /// A world has probers with this probability.
 const PROBED: Chance = Chance(3_000);
@@ -401,8 +401,8 @@ impl Drawn {
 
     /// Some worlds have watchers.
     fn with_watchers(mut self, dice: &mut Dice) -> Self {
-        if dice.chance(SCOUTED) {
-            self.watchers = dice.index(MOST_SCOUTS) + 1;
+        if dice.chance(WATCHED) {
+            self.watchers = dice.index(MOST_WATCHERS) + 1;
             self.reaping_ms = dice.scale(50, 1_000);
             self.mortal_ms = dice.scale(20, 2_000);
             self.limits = dice.chance(HALF);

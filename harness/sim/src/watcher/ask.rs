@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_quest_is_read_as_it_is_written() {
+    fn every_ask_is_read_as_it_is_written() {
         let a = || "d/1".to_owned();
         for ask in [
             Ask::Make(String::new()),
