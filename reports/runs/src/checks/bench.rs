@@ -192,9 +192,8 @@ impl Leaderless {
         let left = |member: &u64| {
             let spans = self.members.get(member).map_or(&[][..], Vec::as_slice);
             let last = spans.partition_point(|(from, _)| *from <= fault.asked_ns).checked_sub(1);
-            // Whoever was away for less than an operation's patience was not left.
-            last.map(|last| spans[last])
-                .is_some_and(|(from, to)| to >= back && to.min(fault.asked_ns) - from >= patience_ns)
+            // A member that has no leader serves nobody, so its clients leave it at once.
+            last.is_some_and(|last| spans[last].1 >= back)
         };
         side.iter().all(left)
     }
