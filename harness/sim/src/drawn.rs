@@ -211,6 +211,35 @@ fn weights(siege: bool, dice: &mut Dice) -> [u64; SwarmFault::ALL.len()] {
     weights
 }
 
+/// What is drawn first, because the rest hangs on it.
+struct Frame {
+    peer_timeout_ms: u64,
+    members: usize,
+    link_hi: u64,
+    fsync_hi: u64,
+    read_percent: u8,
+    siege: bool,
+    weights: [u64; SwarmFault::ALL.len()],
+    /// Between two faults, of one fault, and of all of them.
+    durations_us: (u64, u64, u64),
+}
+
+impl Frame {
+    fn new(dice: &mut Dice) -> Self {
+        let peer_timeout_ms = dice.between(100, 400);
+        let members = members(dice);
+        // A healthy answer takes two delays and an fsync; together they stay below half of the time-out.
+        let link_hi = dice.scale(100, peer_timeout_ms * 1000 / 20);
+        let fsync_hi = dice.scale(100, peer_timeout_ms * 1000 / 8);
+        // Where most operations are reads, clients get far enough at a deposed leader to see the past.
+        let read_percent = if dice.chance(HALF) { 40 } else { 90 };
+        let siege = dice.chance(SIEGE);
+        let weights = weights(siege, dice);
+        let durations_us = durations(siege, dice);
+        Self { peer_timeout_ms, members, link_hi, fsync_hi, read_percent, siege, weights, durations_us }
+    }
+}
+
 impl Drawn {
     /// What a seed draws, without living through its world.
     pub fn of_seed(seed: u64) -> Self {
@@ -222,82 +251,23 @@ impl Drawn {
         Self::new(seed, only, &mut Dice::new(seed))
     }
 
-    /// Nothing is drawn, and nobody is there.
-    fn plain(seed: u64) -> Self {
-        Self {
-            seed,
-            members: 0,
-            observers: 0,
-            peer_timeout_ms: 0,
-            tick_time_ms: 0,
-            init_limit: 0,
-            snap_count: 0,
-            journal_entries: node_core::JOURNAL_ENTRIES,
-            siege: false,
-            preallocate_bytes: 0,
-            roll_bytes: 0,
-            link_us: (0, 0),
-            jitter_us: 0,
-            spike: Chance::NEVER,
-            spike_us: 0,
-            fsync_us: (0, 0),
-            stall: Chance::NEVER,
-            stall_us: 0,
-            tick_jitter_us: 0,
-            pace_ppm: 0,
-            codec: Chance::NEVER,
-            told_late: Chance::NEVER,
-            late_us: 0,
-            abrupt: Chance::NEVER,
-            power: Chance::NEVER,
-            mid_step: Chance::NEVER,
-            refuse: Chance::NEVER,
-            fault_every_us: 0,
-            fault_us: 0,
-            weights: [0; _],
-            warmup_us: 0,
-            chaos_us: 0,
-            clients: 0,
-            keys: 0,
-            read_percent: 0,
-            cas_percent: 0,
-            think_us: 0,
-            patient_us: 0,
-            op_timeout_us: 0,
-            session_timeout_ms: 0,
-            visitors: 0,
-            last_counter: Zxid::LAST_COUNTER,
-            watchers: 0,
-            local: false,
-            read_only: false,
-            limits: false,
-            changes: false,
-            operators: 0,
-            strangers: false,
-            alone: false,
-            turnover_us: 0,
-            probers: 0,
-            probing_us: 0,
-            reaping_ms: SELDOM_MS,
-            mortal_ms: 0,
-            rare: Rare::default(),
-        }
-    }
-
     /// Draws everything for a seed. The dice go on from here into the world.
     pub(crate) fn new(seed: u64, only: Option<Only>, dice: &mut Dice) -> Self {
-        let peer_timeout_ms = dice.between(100, 400);
-        let members = members(dice);
-        // A healthy answer takes two delays and an fsync; together they stay below half of the time-out.
-        let link_top = peer_timeout_ms * 1000 / 20;
-        let fsync_top = peer_timeout_ms * 1000 / 8;
-        let link_hi = dice.scale(100, link_top);
-        let fsync_hi = dice.scale(100, fsync_top);
-        // Where most operations are reads, clients get far enough at a deposed leader to see the past.
-        let read_percent = if dice.chance(HALF) { 40 } else { 90 };
-        let siege = dice.chance(SIEGE);
-        let weights = weights(siege, dice);
-        let (fault_every_us, fault_us, chaos_us) = durations(siege, dice);
+        let frame = Frame::new(dice);
+        Self::within(seed, frame, dice)
+            .with_watchers(&mut Dice::part(seed, Part::Watchers))
+            .with_probers(&mut Dice::part(seed, Part::Probers))
+            .with_short_epochs(&mut Dice::part(seed, Part::Epochs))
+            .with_observers(&mut Dice::part(seed, Part::Observers))
+            .with_changes(only == Some(Only::Membership), &mut Dice::part(seed, Part::Changes))
+            .with_lone_members(&mut Dice::part(seed, Part::Lone))
+            .with_rare(&mut Dice::part(seed, Part::Rare))
+    }
+
+    /// Every field is named here, so that a new one asks to be thought of.
+    fn within(seed: u64, frame: Frame, dice: &mut Dice) -> Self {
+        let Frame { peer_timeout_ms, members, link_hi, fsync_hi, read_percent, siege, weights, .. } = frame;
+        let (fault_every_us, fault_us, chaos_us) = frame.durations_us;
         Self {
             seed,
             members,
@@ -345,15 +315,22 @@ impl Drawn {
             op_timeout_us: dice.scale(200_000, 3_000_000),
             session_timeout_ms: dice.scale(400, 6_000),
             visitors: dice.index(3),
-            ..Self::plain(seed)
+            last_counter: Zxid::LAST_COUNTER,
+            watchers: 0,
+            local: false,
+            read_only: false,
+            limits: false,
+            changes: false,
+            operators: 0,
+            strangers: false,
+            alone: false,
+            turnover_us: 0,
+            probers: 0,
+            probing_us: 0,
+            reaping_ms: SELDOM_MS,
+            mortal_ms: 0,
+            rare: Rare::default(),
         }
-        .with_watchers(&mut Dice::part(seed, Part::Watchers))
-        .with_probers(&mut Dice::part(seed, Part::Probers))
-        .with_short_epochs(&mut Dice::part(seed, Part::Epochs))
-        .with_observers(&mut Dice::part(seed, Part::Observers))
-        .with_changes(only == Some(Only::Membership), &mut Dice::part(seed, Part::Changes))
-        .with_lone_members(&mut Dice::part(seed, Part::Lone))
-        .with_rare(&mut Dice::part(seed, Part::Rare))
     }
 
     /// Some worlds have what is rare. Where streams are long, few entries are kept, so that there are many,

@@ -177,25 +177,25 @@ impl Leaderless {
     /// clients could no longer have come home before its end. Whom the fault itself deposes had one before.
     fn all_through(&self, side: &[u64], fault: &FaultRecord, patience_ns: u64) -> bool {
         let Some(back) = too_late_ns(fault, patience_ns) else { return false };
-        let was_without = |member: &u64| {
-            let spans = self.members.get(member).map_or(&[][..], Vec::as_slice);
-            let last = spans.partition_point(|(from, _)| *from <= fault.asked_ns).checked_sub(1);
-            last.is_some_and(|last| spans[last].1 >= back)
-        };
-        !fault.beside.is_empty() && side.iter().all(was_without)
+        !fault.beside.is_empty() && self.all_until(side, fault, back)
     }
 
     /// Whether every member of a side had been without a leader, so that its clients left it, and had one
     /// again so shortly before a fault that none of them could be back.
     fn until_shortly_before(&self, side: &[u64], fault: &FaultRecord, patience_ns: u64) -> bool {
         let back = fault.asked_ns.saturating_sub(HOMECOMING_NS.saturating_add(patience_ns));
-        let left = |member: &u64| {
+        // A member that has no leader serves nobody, so its clients leave it at once.
+        self.all_until(side, fault, back)
+    }
+
+    /// Whether each member's last stretch without a leader that began before a fault lasted until this moment.
+    fn all_until(&self, side: &[u64], fault: &FaultRecord, moment: RunNs) -> bool {
+        let lasted = |member: &u64| {
             let spans = self.members.get(member).map_or(&[][..], Vec::as_slice);
             let last = spans.partition_point(|(from, _)| *from <= fault.asked_ns).checked_sub(1);
-            // A member that has no leader serves nobody, so its clients leave it at once.
-            last.is_some_and(|last| spans[last].1 >= back)
+            last.is_some_and(|last| spans[last].1 >= moment)
         };
-        side.iter().all(left)
+        side.iter().all(lasted)
     }
 }
 
