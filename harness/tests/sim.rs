@@ -113,7 +113,15 @@ fn a_run_that_lost_lines_of_its_faults_is_unknown() {
     let first: String =
         text.lines().filter(|line| line.contains("\"F1\"")).map(|line| format!("{line}\n")).collect();
     assert!(first.len() < text.len(), "there is a second fault");
-    for left in [Some(first.as_str()), Some(""), None] {
+    let observed = of_the_run.join("observed.json");
+    for left in [Some(first.as_str()), Some(""), None, None] {
+        if !faults.exists() {
+            // Without the number of its lines nobody knows how many there were.
+            let text = std::fs::read_to_string(&observed).expect("what was observed");
+            let mut told: Value = serde_json::from_str(&text).expect("JSON");
+            told.as_object_mut().expect("an object").remove("fault_lines").expect("it was there");
+            std::fs::write(&observed, told.to_string()).expect("written");
+        }
         std::fs::remove_file(&faults).ok();
         if let Some(left) = left {
             std::fs::write(&faults, left).expect("written");

@@ -76,11 +76,13 @@ pub fn judge(record: Record, effort: &Effort<'_>, logs: recovery::Logs<'_>, tell
     }
     results.checks.extend(seen.interrupted.then(|| stopped_early(&run, &seen)));
     let lines = u64::try_from(transitions.len()).unwrap_or(u64::MAX);
-    if let Some(written) = seen.fault_lines.filter(|written| *written != lines) {
+    if lived_to_its_end && seen.fault_lines != Some(lines) {
+        let written = seen
+            .fault_lines
+            .map_or_else(|| "nobody says how many lines".to_owned(), |written| plural(written, "line"));
         let summary = format!(
-            "the record of faults is not whole: {} were written, and faults.jsonl has {lines}; what it lacks \
-             may be what was broken",
-            plural(written, "line")
+            "the record of faults is not whole: {written} were written, and faults.jsonl has {lines}; \
+             what it lacks may be what was broken"
         );
         results.checks.push(CheckResult::new(RECORDED, Verdict::Unknown, summary));
     }

@@ -188,7 +188,8 @@ impl Leaderless {
         self.all_until(side, fault, back)
     }
 
-    /// Whether each member's last stretch without a leader that began before a fault lasted until this moment.
+    /// Whether each member's last stretch without a leader that began before a fault lasted until this
+    /// moment.
     fn all_until(&self, side: &[u64], fault: &FaultRecord, moment: RunNs) -> bool {
         let lasted = |member: &u64| {
             let spans = self.members.get(member).map_or(&[][..], Vec::as_slice);
