@@ -2,6 +2,6 @@
 //!
 //! - [`span`]: durations; [`size`]: sizes of memory; [`suggest`]: the nearest known name.
 
-pub mod size;
-pub mod span;
 pub mod suggest;
+
+pub use runs::{size, span};

@@ -13,7 +13,7 @@ use imports::{Imports, Module};
 const MAX_LINES: usize = 800;
 
 /// Which of our crates each crate may use, directly. An arrow permits what its target may use.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("node-wire", &[]),
     ("node-core", &["node-wire"]),
     ("node-log", &["node-wire"]),
@@ -38,12 +38,25 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("harness-mutants", &["node-core"]),
     ("harness-world", &[]),
     ("runs", &["checker", "workloads"]),
-    ("reports", &["runs", "checker"]),
+    ("nights", &["runs", "checker"]),
+    ("reports", &["nights", "runs", "checker"]),
     ("harness-clock", &[]),
     ("harness-core", &["runs", "workloads"]),
     ("harness-systems", &["harness-core", "workloads", "zookeeper-mapping", "node-client"]),
     ("harness-agent", &["harness-clock"]),
-    ("harness", &["node", "harness-agent", "harness-sim", "harness-systems", "workloads", "reports", "runs"]),
+    (
+        "harness",
+        &[
+            "node",
+            "harness-agent",
+            "harness-sim",
+            "harness-systems",
+            "workloads",
+            "reports",
+            "nights",
+            "runs",
+        ],
+    ),
 ];
 
 /// Packages that only some crates may use.

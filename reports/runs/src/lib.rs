@@ -9,7 +9,8 @@
 //!
 //! - Formats: [`results`] (`run.json`, `results.json`), [`schedule`], [`faults`] (`faults.jsonl`),
 //!   [`observed`] with [`events`] and [`lag`] (`observed.json`). The history is `checker`'s.
-//! - Words of the files: [`member`], [`clock`], [`cluster_kind`], [`kinds`] and [`mechanism`] of faults.
+//! - Words of the files: [`member`], [`clock`], [`cluster_kind`], [`kinds`] and [`mechanism`] of faults. Words
+//!   that people type: [`mod@span`] of time, [`size`] of memory.
 //! - What each member was: [`views`], [`spans`]. What faults did: [`episodes`], [`absences`], [`stalls`],
 //!   [`causes`].
 //! - What clients paid: [`operations`], [`outages`], [`latency`]. What leaders cost: [`elections`] by phase,
@@ -46,6 +47,8 @@ pub mod operations;
 pub mod outages;
 pub mod results;
 pub mod schedule;
+pub mod size;
+pub mod span;
 pub mod spans;
 pub mod stalls;
 pub mod verdicts;

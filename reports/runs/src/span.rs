@@ -38,9 +38,32 @@ pub fn show(span: Duration) -> String {
     }
 }
 
+/// A duration of minutes or hours for people: `6 h`, `1 h 30 min`, `5 min`, `45 s`.
+pub fn words(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match (hours, minutes, rest) {
+        (0, 0, rest) => format!("{rest} s"),
+        (0, minutes, 0) => format!("{minutes} min"),
+        (0, minutes, rest) => format!("{minutes} min {rest} s"),
+        (hours, 0, _) => format!("{hours} h"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_durations_are_told_in_the_units_that_people_use() {
+        let words = |seconds: u64| words(Duration::from_secs(seconds));
+        assert_eq!(words(45), "45 s");
+        assert_eq!(words(300), "5 min");
+        assert_eq!(words(85), "1 min 25 s");
+        assert_eq!(words(21_600), "6 h");
+        assert_eq!(words(5400), "1 h 30 min");
+    }
 
     #[test]
     fn units_are_understood_and_written_back() {

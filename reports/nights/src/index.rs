@@ -1,0 +1,292 @@
+//! `nights.jsonl`: what happened, a line each, only ever appended to.
+//!
+//! Run folders are the truth; this is where they are found, and the dozen numbers of each that nights are
+//! compared by. A line is written when its attempt has ended. So a night that is killed leaves what it did,
+//! and goes on from there; half a last line, as a full disk leaves it, is left out and written over.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::findings::Found;
+use crate::machine::Machine;
+use crate::measures::Sample;
+use crate::pile::Pile;
+use crate::threshold::Judgement;
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "kebab-case")]
+pub enum Line {
+    /// A night began.
+    Night(Begun),
+    /// A run of a case, or of a planted bug, ended.
+    Attempt(Attempt),
+    /// A violation was looked at: run again, made smaller.
+    Finding(Found),
+    /// Worlds of the simulator were lived through.
+    Worlds(Worlds),
+    /// A number stood out, and was compared with an earlier build's.
+    Alarm(Alarm),
+    /// A night was judged.
+    Judged(Judged),
+}
+
+impl Line {
+    /// The night that it belongs to.
+    pub fn night(&self) -> &str {
+        match self {
+            Self::Night(line) => &line.night,
+            Self::Attempt(line) => &line.night,
+            Self::Finding(line) => &line.night,
+            Self::Worlds(line) => &line.night,
+            Self::Alarm(line) => &line.night,
+            Self::Judged(line) => &line.night,
+        }
+    }
+}
+
+/// A night begins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Begun {
+    /// Its name: when it began, and its shard where there are several.
+    pub night: String,
+    /// When it began.
+    pub started_utc: Timestamp,
+    /// How long it may take, seconds.
+    pub budget_s: u64,
+    /// The seed from which those of its runs are made.
+    pub seed: u64,
+    /// The build that makes the runs: its version, and a mark of the executable.
+    pub build: String,
+    /// Where.
+    pub machine: Machine,
+    /// The profile of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// Its shard and of how many, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<(u32, u32)>,
+    /// Every case that it was to run, by id, with its owner.
+    pub cases: BTreeMap<String, Option<String>>,
+}
+
+/// What an attempt was made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// A case of the file.
+    #[default]
+    Case,
+    /// A planted bug that must be convicted.
+    Mutant,
+}
+
+/// A run that has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The night.
+    pub night: String,
+    /// What for.
+    #[serde(default)]
+    pub purpose: Purpose,
+    /// The case's id, or the mutant's name.
+    pub case: String,
+    /// Which of the case's runs, from 1.
+    pub repeat: u32,
+    /// Which try of that run, from 1.
+    pub attempt: u32,
+    /// When it began.
+    pub started_utc: Timestamp,
+    /// How long it took, from the command to its end, ms.
+    pub took_ms: f64,
+    /// Its seed.
+    pub seed: u64,
+    /// What it is taken for.
+    pub pile: Pile,
+    /// Its exit status; none when a signal ended it.
+    #[serde(default)]
+    pub status: Option<i32>,
+    /// Why it is taken for that, in a sentence; empty for a valid one.
+    #[serde(default)]
+    pub why: String,
+    /// Its run folder, relative to the store; none where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// The command that repeats it.
+    pub repeat_command: String,
+    /// The numbers that are followed over nights.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub series: BTreeMap<String, Sample>,
+    /// Fingerprints of its violations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
+    /// Operations invoked.
+    #[serde(default)]
+    pub operations: u64,
+    /// Elections measured.
+    #[serde(default)]
+    pub elections: u64,
+    /// Faults verified, and asked for.
+    #[serde(default)]
+    pub faults: (u32, u32),
+}
+
+/// Worlds that were lived through with idle budget.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worlds {
+    /// The night.
+    pub night: String,
+    /// The first seed, and the one behind the last.
+    pub seeds: (u64, u64),
+    /// How many worlds.
+    pub worlds: u64,
+    /// Seeds that broke a rule, with the rule.
+    #[serde(default)]
+    pub broken: Vec<(u64, String)>,
+    /// Milliseconds that it took.
+    pub took_ms: u64,
+}
+
+/// A number stood out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Alarm {
+    /// The night.
+    pub night: String,
+    /// The case.
+    pub case: String,
+    /// The series.
+    pub series: String,
+    /// Tonight's number.
+    pub value: f64,
+    /// The median of the nights before.
+    pub before: f64,
+    /// What was outside of: the fence.
+    pub fence: f64,
+    /// What came of the comparison with an earlier build; none where none could be made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+    /// The same in a sentence.
+    pub sentence: String,
+}
+
+impl Alarm {
+    /// Whether anybody is told: a comparison confirmed it.
+    pub fn is_confirmed(&self) -> bool {
+        self.comparison.as_ref().is_some_and(|comparison| comparison.confirmed)
+    }
+}
+
+/// Two builds, run in turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The earlier build.
+    pub against: String,
+    /// Pairs of runs that had the number on both sides.
+    pub pairs: u64,
+    /// Tonight's divided by the earlier one's: low end, estimate and high end of the interval.
+    pub ratio: (f64, f64, f64),
+    /// Whether the interval leaves no room for no change, for the worse.
+    pub confirmed: bool,
+}
+
+/// What was planned and not run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The case's id.
+    pub case: String,
+    /// How many of its runs.
+    pub runs: u32,
+    /// Why.
+    pub why: String,
+}
+
+/// A night is over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// The night.
+    pub night: String,
+    /// When it ended.
+    pub ended_utc: Timestamp,
+    /// The worst of its piles.
+    pub pile: Pile,
+    /// Its exit status.
+    pub status: u8,
+    /// Why, in a sentence or two.
+    pub sentence: String,
+    /// Whether somebody stopped it.
+    #[serde(default)]
+    pub interrupted: bool,
+    /// What was not run, and why.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
+    /// Thresholds by case.
+    #[serde(default)]
+    pub thresholds: BTreeMap<String, Vec<Judgement>>,
+}
+
+/// Lines as they are read: those that are whole, and how many bytes they take.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Read {
+    /// The lines.
+    pub lines: Vec<Line>,
+    /// Bytes up to the end of the last whole line: what comes behind is half a line.
+    pub whole_bytes: u64,
+}
+
+/// Reads an index. Half a last line is left out.
+///
+/// # Errors
+///
+/// The number of a line that this build does not understand, from 1, and why.
+pub fn read(text: &str) -> Result<Read, String> {
+    let mut read = Read::default();
+    for (number, line) in (1_u64..).zip(text.split_inclusive('\n')) {
+        let whole = line.ends_with('\n');
+        match serde_json::from_str(line.trim_end()) {
+            Ok(parsed) if whole => read.lines.push(parsed),
+            Ok(_) | Err(_) if !whole => return Ok(read),
+            Err(_) if line.trim().is_empty() => {}
+            Err(error) => return Err(format!("line {number} is none of an index of nights: {error}")),
+            Ok(_) => {}
+        }
+        read.whole_bytes += u64::try_from(line.len()).unwrap_or(u64::MAX);
+    }
+    Ok(read)
+}
+
+/// A line as it is written, with its end.
+///
+/// # Errors
+///
+/// None that a line of this crate can bring about.
+pub fn write(line: &Line) -> Result<String, serde_json::Error> {
+    serde_json::to_string(line).map(|text| text + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worlds(first: u64) -> Line {
+        let night = "20261125T020000Z".to_owned();
+        Line::Worlds(Worlds { night, seeds: (first, first + 10), worlds: 10, broken: Vec::new(), took_ms: 3 })
+    }
+
+    #[test]
+    fn half_a_last_line_is_left_out_and_its_place_is_known() {
+        let whole = write(&worlds(0)).expect("a line") + &write(&worlds(10)).expect("a line");
+        let torn = format!("{whole}{{\"line\":\"worlds\",\"ni");
+        let read = read(&torn).expect("an index");
+        assert_eq!(read.lines, [worlds(0), worlds(10)]);
+        assert_eq!(read.whole_bytes, u64::try_from(whole.len()).expect("small"));
+    }
+
+    #[test]
+    fn a_damaged_line_is_named() {
+        let text =
+            format!("{}nonsense\n{}", write(&worlds(0)).expect("one"), write(&worlds(1)).expect("two"));
+        assert!(read(&text).expect_err("damaged").starts_with("line 2"));
+    }
+}

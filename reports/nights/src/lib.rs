@@ -1,0 +1,41 @@
+//! Nightly runs as data: the file that asks for them, what a night tries first, what it found, and what
+//! changed since the nights before.
+//!
+//! Why a crate: a night is planned, judged and drawn from files alone, so everything in it can be tested
+//! without a clock, a cluster or a browser. The harness makes the runs and appends to the index; `reports`
+//! draws what is derived here.
+//!
+//! The way goes straight down: [`suite`] -> [`plan`] -> runs -> [`index`] -> [`fold`] -> pages and files.
+//!
+//! - [`suite`]: `nightly.toml`, its cases expanded, its mistakes named.
+//! - [`plan`]: what is tried first within a budget, and what is left out and why.
+//! - [`pile`]: what an attempt is taken for. Four piles that never mix.
+//! - [`index`]: `nights.jsonl`, one line for whatever happened, only ever appended to.
+//! - [`measures`]: the numbers of a run by name; [`threshold`]: what they must be; [`machine`]: where they
+//!   may be compared.
+//! - [`fingerprint`] and [`findings`]: violations over many nights.
+//! - [`fence`]: whether tonight stands out. [`change_points`]: since when a level has changed. [`paired`]:
+//!   whether two builds differ. They share [`quantiles`] and [`student`].
+//! - [`fold`]: nights as they are judged and drawn. [`trends`]: their numbers as series.
+//!
+//! What it deliberately does not do: open files, read a clock, start anything, know a catalogue of faults or
+//! systems. A case's flags are text here; whoever runs them says whether they mean something.
+
+pub mod change_points;
+pub mod fence;
+pub mod findings;
+pub mod fingerprint;
+pub mod fold;
+pub mod index;
+pub mod machine;
+pub mod measures;
+#[cfg(test)]
+mod noise;
+pub mod paired;
+pub mod pile;
+pub mod plan;
+pub mod quantiles;
+pub mod student;
+pub mod suite;
+pub mod threshold;
+pub mod trends;
