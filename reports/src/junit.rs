@@ -22,39 +22,86 @@ use runs::faults::{FaultRecord, FaultState};
 use runs::numbers::ns_to_s;
 use runs::results::{Results, RunInfo};
 
-/// What a test case holds.
-enum Outcome {
+/// What became of a test case.
+pub(crate) enum Outcome {
+    /// It did what it was for.
     Passed,
-    Failure(String),
-    Error(String),
+    /// What was tested failed: a word for how, and a sentence.
+    Failure(&'static str, String),
+    /// The test did not do its work: a word for how, and a sentence.
+    Error(&'static str, String),
+    /// It was not tried, with the reason.
     Skipped(String),
 }
 
-struct Case {
-    class: &'static str,
-    name: String,
-    seconds: Option<f64>,
-    outcome: Outcome,
-    detail: String,
+/// A test case.
+pub(crate) struct Case {
+    /// What kind of thing it is, or whose.
+    pub(crate) class: String,
+    /// Its name, the same each time.
+    pub(crate) name: String,
+    /// How long it took, where that was measured.
+    pub(crate) seconds: Option<f64>,
+    /// What became of it.
+    pub(crate) outcome: Outcome,
+    /// What shows it.
+    pub(crate) detail: String,
     /// What is told of a case whatever became of it; empty where there is nothing.
-    output: String,
+    pub(crate) output: String,
 }
+
+/// A suite of test cases.
+pub(crate) struct Suite {
+    /// Its name.
+    pub(crate) name: String,
+    /// How long it took.
+    pub(crate) seconds: f64,
+    /// Names and values.
+    pub(crate) properties: Vec<(&'static str, String)>,
+    /// Its cases.
+    pub(crate) cases: Vec<Case>,
+}
+
+/// How a case fails whose promise was broken.
+pub(crate) const BROKEN: &str = "broken-promise";
+/// How a case errs that could not be decided.
+pub(crate) const UNDECIDED: &str = "not-decided";
 
 /// The document.
 pub fn render(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> String {
-    let checks: Vec<Case> = results.checks.iter().map(check_case).collect();
-    let faults = fault_cases(results, faults);
+    let suite = |name: &str, took_ms: f64, cases: Vec<Case>| Suite {
+        name: name.to_owned(),
+        seconds: took_ms / 1000.0,
+        properties: vec![
+            ("started", run.started_utc.clone()),
+            ("seed", run.seed.to_string()),
+            ("verdict", results.verdict.to_string()),
+            ("repeat", results.repeat.clone()),
+        ],
+        cases,
+    };
+    let checks = results.checks.iter().map(check_case).collect();
+    let suites = [
+        suite("checks", results.timings.check_ms, checks),
+        suite("faults", results.timings.workload_ms, fault_cases(results, faults)),
+    ];
+    document(&run.name, results.timings.total_ms / 1000.0, &suites)
+}
+
+/// A document of these suites.
+pub(crate) fn document(name: &str, took_s: f64, suites: &[Suite]) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let (tests, failures, errors, _) = tally(checks.iter().chain(&faults));
+    let (tests, failures, errors, _) = tally(suites.iter().flat_map(|suite| &suite.cases));
     let _ = writeln!(
         out,
         "<testsuites name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" \
          time=\"{:.3}\">",
-        escape(&run.name),
-        seconds(results.timings.total_ms / 1000.0)
+        escape(name),
+        seconds(took_s)
     );
-    suite(&mut out, run, results, "checks", results.timings.check_ms, &checks);
-    suite(&mut out, run, results, "faults", results.timings.workload_ms, &faults);
+    for suite in suites {
+        write_suite(&mut out, suite);
+    }
     out.push_str("</testsuites>\n");
     out
 }
@@ -62,8 +109,8 @@ pub fn render(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Strin
 fn check_case(check: &CheckResult) -> Case {
     let outcome = match check.verdict {
         Verdict::Valid => Outcome::Passed,
-        Verdict::Invalid => Outcome::Failure(check.summary.clone()),
-        Verdict::Unknown => Outcome::Error(check.summary.clone()),
+        Verdict::Invalid => Outcome::Failure(BROKEN, check.summary.clone()),
+        Verdict::Unknown => Outcome::Error(UNDECIDED, check.summary.clone()),
     };
     let mut detail = String::new();
     if let Some(found) = &check.counterexample {
@@ -73,7 +120,14 @@ fn check_case(check: &CheckResult) -> Case {
     if !check.evidence.is_null() {
         let _ = writeln!(detail, "{}", check.evidence);
     }
-    Case { class: "check", name: check.name.clone(), seconds: None, outcome, detail, output: String::new() }
+    Case {
+        class: "check".to_owned(),
+        name: check.name.clone(),
+        seconds: None,
+        outcome,
+        detail,
+        output: String::new(),
+    }
 }
 
 /// The faults, each by its kind and its number among those of its kind, and the nemeses without one.
@@ -89,7 +143,7 @@ fn fault_cases(results: &Results, faults: &[FaultRecord]) -> Vec<Case> {
     for kind in results.not_tried.iter().filter(never) {
         let why = "no fault of it found room in the schedule";
         cases.push(Case {
-            class: "fault",
+            class: "fault".to_owned(),
             name: format!("{kind} 1"),
             seconds: None,
             outcome: Outcome::Skipped(why.to_owned()),
@@ -103,8 +157,8 @@ fn fault_cases(results: &Results, faults: &[FaultRecord]) -> Vec<Case> {
 fn fault_case(fault: &FaultRecord, number: u32) -> Case {
     let outcome = match fault.state {
         FaultState::Verified => Outcome::Passed,
-        FaultState::Unverified => Outcome::Error("the fault was not seen to bite".to_owned()),
-        FaultState::Leaked => Outcome::Error("the fault was not seen to be gone".to_owned()),
+        FaultState::Unverified => Outcome::Error(UNDECIDED, "the fault was not seen to bite".to_owned()),
+        FaultState::Leaked => Outcome::Error(UNDECIDED, "the fault was not seen to be gone".to_owned()),
         FaultState::NoTarget => Outcome::Skipped("no member fitted".to_owned()),
         FaultState::Unsupported => Outcome::Skipped("the cluster cannot do it".to_owned()),
     };
@@ -114,14 +168,21 @@ fn fault_case(fault: &FaultRecord, number: u32) -> Case {
         .filter(|text| !text.is_empty())
         .fold(String::new(), |all, text| all + text + "\n");
     let output = format!("{}: {}", fault.id, fault.sentence);
-    Case { class: "fault", name: format!("{} {number}", fault.kind), seconds, outcome, detail, output }
+    Case {
+        class: "fault".to_owned(),
+        name: format!("{} {number}", fault.kind),
+        seconds,
+        outcome,
+        detail,
+        output,
+    }
 }
 
 fn tally<'a>(cases: impl Iterator<Item = &'a Case>) -> (u32, u32, u32, u32) {
     cases.fold((0, 0, 0, 0), |(tests, failures, errors, skipped), case| match case.outcome {
         Outcome::Passed => (tests + 1, failures, errors, skipped),
-        Outcome::Failure(_) => (tests + 1, failures + 1, errors, skipped),
-        Outcome::Error(_) => (tests + 1, failures, errors + 1, skipped),
+        Outcome::Failure(..) => (tests + 1, failures + 1, errors, skipped),
+        Outcome::Error(..) => (tests + 1, failures, errors + 1, skipped),
         Outcome::Skipped(_) => (tests + 1, failures, errors, skipped + 1),
     })
 }
@@ -131,25 +192,24 @@ fn seconds(value: f64) -> f64 {
     if value.is_finite() { value.clamp(0.0, 1e12) } else { 0.0 }
 }
 
-fn suite(out: &mut String, run: &RunInfo, results: &Results, name: &str, took_ms: f64, cases: &[Case]) {
-    let (tests, failures, errors, skipped) = tally(cases.iter());
+fn write_suite(out: &mut String, suite: &Suite) {
+    let (tests, failures, errors, skipped) = tally(suite.cases.iter());
     let _ = writeln!(
         out,
-        "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" \
+        "  <testsuite name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" \
          skipped=\"{skipped}\" time=\"{:.3}\">",
-        seconds(took_ms / 1000.0)
+        escape(&suite.name),
+        seconds(suite.seconds)
     );
-    let _ = writeln!(
-        out,
-        "    <properties>\n      <property name=\"started\" value=\"{}\"/>\n      \
-         <property name=\"seed\" value=\"{}\"/>\n      <property name=\"verdict\" value=\"{}\"/>\n      \
-         <property name=\"repeat\" value=\"{}\"/>\n    </properties>",
-        escape(&run.started_utc),
-        run.seed,
-        results.verdict,
-        escape(&results.repeat)
-    );
-    for case in cases {
+    // Jenkins' schema allows no empty list.
+    if !suite.properties.is_empty() {
+        out.push_str("    <properties>\n");
+        for (name, value) in &suite.properties {
+            let _ = writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", escape(value));
+        }
+        out.push_str("    </properties>\n");
+    }
+    for case in &suite.cases {
         write_case(out, case);
     }
     out.push_str("  </testsuite>\n");
@@ -158,13 +218,13 @@ fn suite(out: &mut String, run: &RunInfo, results: &Results, name: &str, took_ms
 fn write_case(out: &mut String, case: &Case) {
     // A case must say a time; what one check alone took is not measured.
     let time = seconds(case.seconds.unwrap_or(0.0));
-    let name = escape(&case.name);
-    let _ = write!(out, "    <testcase classname=\"{}\" name=\"{name}\" time=\"{time:.3}\"", case.class);
+    let (class, name) = (escape(&case.class), escape(&case.name));
+    let _ = write!(out, "    <testcase classname=\"{class}\" name=\"{name}\" time=\"{time:.3}\"");
     let told = match &case.outcome {
         Outcome::Passed => None,
-        Outcome::Failure(message) => Some(("failure", message, " type=\"broken-promise\"")),
-        Outcome::Error(message) => Some(("error", message, " type=\"not-decided\"")),
-        Outcome::Skipped(message) => Some(("skipped", message, "")),
+        Outcome::Failure(kind, message) => Some(("failure", message, format!(" type=\"{kind}\""))),
+        Outcome::Error(kind, message) => Some(("error", message, format!(" type=\"{kind}\""))),
+        Outcome::Skipped(message) => Some(("skipped", message, String::new())),
     };
     if told.is_none() && case.output.is_empty() {
         out.push_str("/>\n");

@@ -45,9 +45,9 @@ const DETAILS: [Detail; 8] = [
 /// Rows for the checks and who decided them.
 const MOST_DECIDERS: usize = 2;
 /// Column in which the text of a line begins.
-const INDENT: usize = 12;
+pub(crate) const INDENT: usize = 12;
 /// Text is wrapped no narrower than this, however narrow the terminal says it is.
-const NARROWEST: usize = 40;
+pub(crate) const NARROWEST: usize = 40;
 
 /// How to write to this terminal.
 #[derive(Clone, Copy, Debug)]
@@ -86,15 +86,17 @@ pub fn render(
     rest.into_iter().fold(draw(first), |screen, less| if screen.fits() { screen } else { draw(less) }).out
 }
 
+/// How words are painted where colour may be used.
 #[derive(Clone, Copy)]
-enum Paint {
+pub(crate) enum Paint {
     Bold,
     Dim,
     Of(Verdict),
 }
 
 impl Paint {
-    fn on(self, text: &str, style: Style) -> String {
+    /// The words with the sequences around them; alone where there is no colour.
+    pub(crate) fn on(self, text: &str, style: Style) -> String {
         if !style.colour {
             return text.to_owned();
         }
@@ -338,7 +340,7 @@ fn visible(line: &str) -> usize {
 }
 
 /// The first `most` rows; the last of them ends in dots where rows were left out.
-fn clipped(mut rows: Vec<String>, most: usize) -> Vec<String> {
+pub(crate) fn clipped(mut rows: Vec<String>, most: usize) -> Vec<String> {
     if rows.len() > most.max(1) {
         rows.truncate(most.max(1));
         if let Some(last) = rows.last_mut() {

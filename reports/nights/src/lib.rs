@@ -11,7 +11,8 @@
 //! - [`plan`]: what is tried first within a budget, and what is left out and why.
 //! - [`pile`]: what an attempt is taken for. Four piles that never mix.
 //! - [`index`]: `nights.jsonl`, one line for whatever happened, only ever appended to.
-//! - [`measures`]: the numbers of a run by name; [`threshold`]: what they must be; [`machine`]: where they
+//! - [`measures`]: the numbers of a run by name; [`statistic`]: what of them counts;
+//!   [`threshold`]: what they must be; [`machine`]: where they
 //!   may be compared.
 //! - [`fingerprint`] and [`findings`]: violations over many nights.
 //! - [`fence`]: whether tonight stands out. [`change_points`]: since when a level has changed. [`paired`]:
@@ -35,6 +36,7 @@ pub mod paired;
 pub mod pile;
 pub mod plan;
 pub mod quantiles;
+pub mod statistic;
 pub mod student;
 pub mod suite;
 pub mod threshold;

@@ -16,7 +16,8 @@ pub struct Machine {
     /// How long the store's disk takes to sync a small file, the median in ms; none where nobody measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fsync_ms: Option<f64>,
-    /// Processes that waited for a processor in the last minute, for each core; none where nobody measured.
+    /// The share of the processors that other work took in the second before, from 0 to 1; none where nobody
+    /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
     /// Runs at a time.
@@ -31,8 +32,8 @@ fn one() -> u32 {
 /// Ends of the classes of disks, ms: each is ten times slower than the one before, so that a disk's usual
 /// spread does not take it from one class to another.
 const DISKS: [(f64, &str); 3] = [(0.3, "instant"), (3.0, "fast"), (30.0, "slow")];
-/// From this load on other work is in the figures.
-const BUSY: f64 = 0.75;
+/// From this share on other work is in the figures.
+const BUSY: f64 = 0.5;
 
 impl Machine {
     /// The part of a series' key: equal for machines whose numbers may be compared.
@@ -65,7 +66,7 @@ mod tests {
         assert_eq!(usual, machine(2, 0.8, 0.4).key());
         assert_ne!(usual, machine(4, 1.2, 0.1).key());
         assert_ne!(usual, machine(2, 12.0, 0.1).key());
-        assert_ne!(usual, machine(2, 1.2, 2.0).key());
+        assert_ne!(usual, machine(2, 1.2, 0.9).key());
         assert_ne!(usual, Machine { jobs: 2, ..machine(2, 1.2, 0.1) }.key());
     }
 }

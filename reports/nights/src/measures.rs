@@ -15,7 +15,7 @@ use runs::results::{LatencyClass, LatencySummary, Phase, Results};
 use serde::{Deserialize, Serialize};
 
 use crate::fence::Direction;
-use crate::threshold::{Statistic, Unit};
+use crate::statistic::{Statistic, Unit};
 
 /// What is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]

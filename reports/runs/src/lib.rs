@@ -9,8 +9,8 @@
 //!
 //! - Formats: [`results`] (`run.json`, `results.json`), [`schedule`], [`faults`] (`faults.jsonl`),
 //!   [`observed`] with [`events`] and [`lag`] (`observed.json`). The history is `checker`'s.
-//! - Words of the files: [`member`], [`clock`], [`cluster_kind`], [`kinds`] and [`mechanism`] of faults. Words
-//!   that people type: [`mod@span`] of time, [`size`] of memory.
+//! - Words of the files: [`member`], [`clock`], [`cluster_kind`], [`kinds`] and [`mechanism`] of faults.
+//!   Words that people type: [`mod@span`] of time, [`size`] of memory.
 //! - What each member was: [`views`], [`spans`]. What faults did: [`episodes`], [`absences`], [`stalls`],
 //!   [`causes`].
 //! - What clients paid: [`operations`], [`outages`], [`latency`]. What leaders cost: [`elections`] by phase,

@@ -16,22 +16,22 @@ mod axis;
 mod checks;
 mod configuration;
 mod counterexample;
+pub(crate) mod document;
 mod elections;
 mod faults;
 mod lanes;
 mod latency;
-mod markup;
+pub(crate) mod markup;
 mod precision;
 mod reach;
 mod series;
 mod timeline;
-mod verdict;
+pub(crate) mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use checker::history::History;
 use checker::verdict::Verdict;
-use sha2::{Digest, Sha256};
 
 use axis::Axis;
 use markup::Markup;
@@ -39,10 +39,10 @@ use runs::faults::FaultRecord;
 use runs::results::{MemberSpan, Results, RunInfo};
 
 /// The stylesheet, inlined into the page.
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// What only adds, inlined into the page.
-const SCRIPT: &str = include_str!("script.js");
+const SCRIPT: &str = concat!(include_str!("common.js"), include_str!("script.js"));
 
 /// What every part is drawn from.
 struct Input<'a> {
@@ -79,54 +79,8 @@ impl<'a> Input<'a> {
 /// The whole page.
 pub fn render(run: &RunInfo, results: &Results, faults: &[FaultRecord], history: &History) -> String {
     let input = Input::new(run, results, faults, history);
-    let mut page = Markup::default();
-    page.drawing("<!doctype html>\n");
-    page.el("html", &[("lang", "en")], |m| {
-        head(m, &input);
-        m.el("body", &[], |m| {
-            m.el("main", &[], |m| body(m, &input));
-            m.el("script", &[], |m| m.drawing(SCRIPT));
-        });
-    });
-    page.line();
-    page.finish()
-}
-
-fn head(m: &mut Markup, input: &Input<'_>) {
-    m.el("head", &[], |m| {
-        m.void("meta", &[("charset", "utf-8")]);
-        m.void("meta", &[("name", "viewport"), ("content", "width=device-width,initial-scale=1")]);
-        m.void("meta", &[("http-equiv", "Content-Security-Policy"), ("content", &policy())]);
-        let title = format!("{}: {}, seed {}", word(input.results.verdict), input.run.name, input.run.seed);
-        m.leaf("title", &[], &title);
-        m.el("style", &[], |m| m.drawing(STYLE));
-    });
-    m.line();
-}
-
-/// What the browser is to hold the page to: nothing is fetched from anywhere, no script runs but this one,
-/// and the script cannot turn text into markup.
-fn policy() -> String {
-    let hash = base64(&Sha256::digest(SCRIPT.as_bytes()));
-    format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; base-uri 'none'; \
-         form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-    )
-}
-
-/// Base64 with padding, as the policy writes a hash.
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for group in bytes.chunks(3) {
-        let word =
-            group.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
-        for place in 0..4 {
-            let six = usize::try_from(word >> (18 - 6 * place) & 63).unwrap_or(0);
-            out.push(if place <= group.len() { char::from(LETTERS[six]) } else { '=' });
-        }
-    }
-    out
+    let title = format!("{}: {}, seed {}", word(results.verdict), run.name, run.seed);
+    document::write(&title, STYLE, SCRIPT, |m| body(m, &input))
 }
 
 fn body(m: &mut Markup, input: &Input<'_>) {
@@ -152,12 +106,6 @@ fn word(verdict: Verdict) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_is_padded_to_whole_groups() {
-        let all = ["", "f", "fo", "foo", "foobar"].map(|text| base64(text.as_bytes()));
-        assert_eq!(all, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYmFy"]);
-    }
 
     #[test]
     fn the_script_can_stand_in_a_page() {

@@ -12,19 +12,19 @@ use runs::results::{ElectionKind, LatencyClass};
 const MOST_KINDS: usize = 8;
 
 /// A circle with a tick.
-const VALID: &str = concat!(
+pub(crate) const VALID: &str = concat!(
     r#"<svg viewBox="0 0 32 32" aria-hidden="true">"#,
     r#"<circle class="sign" cx="16" cy="16" r="15"/>"#,
     r#"<path class="in" d="M8.8 16.8l4.9 4.9 9.8-11.2"/></svg>"#,
 );
 /// An octagon with a cross.
-const INVALID: &str = concat!(
+pub(crate) const INVALID: &str = concat!(
     r#"<svg viewBox="0 0 32 32" aria-hidden="true">"#,
     r#"<path class="sign" d="M10 1.5h12l8.5 8.5v12L22 30.5H10L1.5 22V10z"/>"#,
     r#"<path class="in" d="M10.5 10.5l11 11m0-11l-11 11"/></svg>"#,
 );
 /// A triangle with a question mark.
-const UNKNOWN: &str = concat!(
+pub(crate) const UNKNOWN: &str = concat!(
     r#"<svg viewBox="0 0 32 32" aria-hidden="true">"#,
     r#"<path class="sign" d="M16 1.5L31.5 30H.5z"/>"#,
     r#"<path class="in" d="M12.6 14.6q.2-3.4 3.5-3.4 3.3 0 3.3 3 0 1.9-1.9 3.1-1.5 1-1.5 2.9m0 4.2v.4"/>"#,
@@ -156,7 +156,8 @@ fn number_of(input: &Input<'_>, verdict: Verdict) -> usize {
     input.results.checks.iter().filter(|check| check.verdict == verdict).count()
 }
 
-fn figure(m: &mut Markup, name: &str, value: &str, beside: &str) {
+/// A figure of the page's head, with what stands beside it.
+pub(crate) fn figure(m: &mut Markup, name: &str, value: &str, beside: &str) {
     m.el("div", &[], |m| {
         m.leaf("dt", &[], name);
         m.el("dd", &[], |m| {
@@ -168,7 +169,7 @@ fn figure(m: &mut Markup, name: &str, value: &str, beside: &str) {
 }
 
 /// The command, broken only between options.
-pub(super) fn command(m: &mut Markup, command: &str) {
+pub(crate) fn command(m: &mut Markup, command: &str) {
     m.el("pre", &[("class", "command"), ("data-copy", "")], |m| {
         let mut words: Vec<String> = Vec::new();
         for word in command.split(' ') {

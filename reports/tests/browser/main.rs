@@ -6,6 +6,9 @@ mod chrome;
 mod extremes;
 #[path = "../../examples/invented/mod.rs"]
 mod invented;
+#[path = "../../examples/invented_nights/mod.rs"]
+mod invented_nights;
+mod nights;
 mod script;
 
 use std::fs;

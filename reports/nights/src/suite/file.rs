@@ -339,7 +339,8 @@ mod tests {
         );
         assert_eq!(
             suite.cases[0].words().join(" "),
-            "--system node --nodes 3 --cluster process --nemesis kill-leader,partition-leader --time-limit 60s"
+            "--system node --nodes 3 --cluster process --nemesis kill-leader,partition-leader \
+             --time-limit 60s"
         );
         assert_eq!((suite.cases[0].repeat, suite.cases[0].weight), (4, 2));
         assert_eq!(suite.cases[0].thresholds.len(), 3);

@@ -1,0 +1,155 @@
+//! The night's numbers as OpenMetrics text, for a textfile collector or a push.
+//!
+//! Gauges all of them: a night is looked at, not counted on. The numbers of series are in the unit of their
+//! metric, ms or a share or operations a second, which is why that family has no unit of its own.
+
+use std::fmt::{Display, Write as _};
+
+use nights::findings::State;
+use nights::pile::Pile;
+use nights::threshold::Outcome;
+
+use super::View;
+use super::told::Told;
+
+/// The text under construction.
+struct Metrics {
+    out: String,
+}
+
+/// Writes it.
+pub(super) fn render(view: &View<'_>) -> String {
+    let mut metrics = Metrics { out: String::new() };
+    if let Some(told) = Told::of(view) {
+        metrics.night(&told);
+        metrics.cases(&told);
+        metrics.work(&told);
+        metrics.series(&told);
+    }
+    metrics.out.push_str("# EOF\n");
+    metrics.out
+}
+
+impl Metrics {
+    fn family(&mut self, name: &str, unit: &str, help: &str) {
+        let _ = writeln!(self.out, "# TYPE harness_night_{name} gauge");
+        if !unit.is_empty() {
+            let _ = writeln!(self.out, "# UNIT harness_night_{name} {unit}");
+        }
+        let _ = writeln!(self.out, "# HELP harness_night_{name} {help}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        let labels: Vec<String> =
+            labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escape(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.out, "harness_night_{name}{labels} {value}");
+    }
+
+    fn one(&mut self, name: &str, unit: &str, help: &str, value: impl Display) {
+        self.family(name, unit, help);
+        self.sample(name, &[], value);
+    }
+
+    fn night(&mut self, told: &Told<'_>) {
+        let begun = &told.night.begun;
+        let labels: [(&str, &str); 3] =
+            [("night", &begun.night), ("build", &begun.build), ("machine", &begun.machine.key())];
+        let _ = writeln!(self.out, "# TYPE harness_night_of info");
+        let _ = writeln!(self.out, "# HELP harness_night_of The night, the build, and where.");
+        self.sample("of_info", &labels, 1);
+        let start = begun.started_utc.as_second();
+        self.one("start_seconds", "seconds", "When the night began, seconds since 1970.", start);
+        let is_valid = u8::from(told.pile == Pile::Valid);
+        self.one("valid", "", "1 of a night that came to its end and was valid, else 0.", is_valid);
+        let Some(judged) = &told.night.judged else { return };
+        self.one(
+            "end_seconds",
+            "seconds",
+            "When the night ended, seconds since 1970; absent while it has no end.",
+            judged.ended_utc.as_second(),
+        );
+        self.one("exit_status", "", "The exit status of the night.", judged.status);
+    }
+
+    fn cases(&mut self, told: &Told<'_>) {
+        let (piles, not_run) = told.piles();
+        self.family("cases", "", "Cases by what they are taken for.");
+        for (pile, n) in piles.into_iter().rev() {
+            let word = match pile {
+                Pile::BenchFailure => "bench-failure",
+                Pile::Valid | Pile::Regression | Pile::Unknown | Pile::Violation => pile.name(),
+            };
+            self.sample("cases", &[("pile", word)], n);
+        }
+        self.sample("cases", &[("pile", "not-run")], not_run);
+        self.family("findings", "", "Findings by what they are tonight.");
+        for (state, word) in [
+            (State::New, "new"),
+            (State::NewShape, "new-shape"),
+            (State::Ongoing, "ongoing"),
+            (State::Gone, "gone"),
+        ] {
+            self.sample("findings", &[("state", word)], told.findings(&[state]).len());
+        }
+        let all = told.thresholds();
+        self.family("thresholds", "", "Thresholds by what came of them.");
+        for (outcome, word) in
+            [(Outcome::Met, "met"), (Outcome::Crossed, "crossed"), (Outcome::TooFew, "too-few")]
+        {
+            let n = all.iter().filter(|one| one.judgement.outcome == outcome).count();
+            self.sample("thresholds", &[("outcome", word)], n);
+        }
+        self.family("alarms", "", "Numbers that stood out, by whether a comparison confirmed it.");
+        let confirmed = told.confirmed().count();
+        self.sample("alarms", &[("confirmed", "yes")], confirmed);
+        self.sample("alarms", &[("confirmed", "no")], told.night.alarms.len() - confirmed);
+    }
+
+    fn work(&mut self, told: &Told<'_>) {
+        let (elections, faults, operations) = told.night.work();
+        let (worlds, bad) = told.night.worlds_lived();
+        let hunted = told.hunted();
+        let convicted = hunted.iter().filter(|hunted| hunted.is_convicted).count();
+        let left_out: u64 = told.left_out().iter().map(|left| u64::from(left.runs)).sum();
+        self.one("runs", "", "Runs of cases, every try counted.", told.night.attempts.len());
+        self.one("runs_left_out", "", "Runs that were planned and not made.", left_out);
+        self.one("worlds", "", "Worlds of the simulator that were lived through.", worlds);
+        self.one("worlds_broken", "", "Worlds that broke a rule.", bad.len());
+        self.one("elections", "", "Elections that were measured.", elections);
+        self.one("faults_verified", "", "Faults that were proven.", faults);
+        self.one("operations", "", "Operations that were invoked.", operations);
+        self.family("planted_bugs", "", "Planted bugs that were hunted, by whether a run convicted them.");
+        self.sample("planted_bugs", &[("convicted", "yes")], convicted);
+        self.sample("planted_bugs", &[("convicted", "no")], hunted.len() - convicted);
+    }
+
+    fn series(&mut self, told: &Told<'_>) {
+        self.family("series", "", "Tonight's number of a case, in the unit of its metric.");
+        for series in told.view.series {
+            let Some(sample) = series.tonight(told.view.nights.len()) else { continue };
+            if sample.value.is_finite() {
+                let labels =
+                    [("case", series.case.as_str()), ("series", &series.name), ("machine", &series.machine)];
+                self.sample("series", &labels, sample.value);
+            }
+        }
+    }
+}
+
+/// A label's value: what the format gives a meaning to is escaped.
+fn escape(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\r', " ").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_from_outside_stays_one_label() {
+        let mut metrics = Metrics { out: String::new() };
+        metrics.sample("x", &[("case", "a\"} 1\nb\\")], 2.5);
+        assert_eq!(metrics.out, "harness_night_x{case=\"a\\\"} 1\\nb\\\\\"} 2.5\n");
+    }
+}
