@@ -18,6 +18,8 @@ pub enum Exit {
     Invalid = 1,
     /// The run proves nothing either way.
     Unknown = 2,
+    /// A number crossed its threshold, or stood out and was confirmed: nights alone say so.
+    Regression = 3,
     /// Interrupted, after healing.
     Interrupted = 130,
     /// The command line or the configuration is wrong; nothing was started.
@@ -33,6 +35,7 @@ impl Exit {
             Self::Done => 0,
             Self::Invalid => 1,
             Self::Unknown => 2,
+            Self::Regression => 3,
             Self::Interrupted => 130,
             Self::Usage => 254,
             Self::Failed => 255,

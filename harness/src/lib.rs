@@ -13,8 +13,9 @@
 //! - [`load`]: clients, sessions, and the history as it is written.
 //! - [`run`]: one run from its first line to its last; [`sim_run`]: the same in the simulator; [`judge`]:
 //!   everything after it.
-//! - [`worlds`]: many worlds of the simulator, on all cores.
-//! - [`descriptors`]: how many files may be open; [`progress`]: what is told meanwhile.
+//! - [`worlds`]: many worlds of the simulator, on all cores. [`night`]: many runs, within a budget.
+//! - [`descriptors`]: how many files may be open; [`measure`]: what this machine can do;
+//!   [`progress`]: what is told meanwhile.
 //! - [`text`]: words that people type.
 //! - [`store`]: run folders, their locks, and the sweeping of what a killed harness left.
 
@@ -31,7 +32,9 @@ pub mod judge;
 pub mod links;
 pub mod live;
 pub mod load;
+pub mod measure;
 pub mod nemesis;
+pub mod night;
 pub mod num;
 pub mod progress;
 pub mod run;

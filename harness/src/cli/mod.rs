@@ -6,6 +6,7 @@
 
 pub mod checking;
 pub mod names;
+pub mod night;
 pub mod options;
 pub mod simulator;
 
@@ -14,12 +15,13 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use checking::{CheckArgs, ConfirmArgs};
+pub use night::{CompareArgs, InitArgs, MergeArgs, NightArgs, ShrinkArgs};
 pub use simulator::{ReplayArgs, SelftestArgs, SimArgs};
 
 /// Breaks an ensemble on a schedule and tells whether it kept its promises.
 ///
-/// Exit status: 0 valid; 1 a violation; 2 unknown; 130 interrupted, after healing; 254 wrong usage or
-/// configuration; 255 the harness itself failed.
+/// Exit status: 0 valid; 1 a violation; 2 unknown; 3 a regression (nights); 130 interrupted, after healing;
+/// 254 wrong usage or configuration; 255 the harness itself failed.
 #[derive(Debug, Parser)]
 #[command(name = "harness", version, max_term_width = 100)]
 pub struct Cli {
@@ -37,10 +39,20 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// Confirm the order that `check --witness` wrote, by a short verifier that knows nothing of the search
     Confirm(ConfirmArgs),
-    /// Draw a run's page again
+    /// Draw a run's page again, or that of all nights
     Report(ReportArgs),
     /// Run the schedule of a run folder again, on any cluster
     Replay(Box<ReplayArgs>),
+    /// Make a run that shows a violation smaller: fewer faults, fewer clients, less time
+    Shrink(Box<ShrinkArgs>),
+    /// Make the runs of a file within a budget, and say what changed since the nights before
+    Night(Box<NightArgs>),
+    /// Run two builds, images, systems or settings in turn, and tell which numbers differ
+    Compare(Box<CompareArgs>),
+    /// Put the nights of several machines into one store
+    Merge(MergeArgs),
+    /// Write a file to begin from
+    Init(InitArgs),
     /// Live through worlds of the simulator: one seed each, and the seed decides everything
     Sim(Box<SimArgs>),
     /// Hunt every mutant and show that the bench finds it
@@ -214,7 +226,7 @@ pub struct ManArgs {
 /// Flags of `report`.
 #[derive(Clone, Debug, Args)]
 pub struct ReportArgs {
-    /// A run folder
+    /// A run folder, or a store of nights
     pub path: PathBuf,
     /// How the result is printed
     #[arg(long, value_enum, default_value_t)]
@@ -274,6 +286,9 @@ pub struct BecomeArgs {
     /// The process with which it dies
     #[arg(long)]
     pub parent: u32,
+    /// Ask it to end instead of killing it: for a program that has something to clean up
+    #[arg(long)]
+    pub gently: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<std::ffi::OsString>,

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
 use harness_systems::{System, catalogue};
@@ -19,9 +19,8 @@ use crate::cluster::procfs::Identity;
 use crate::config::usually_wanted;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
+use crate::measure::{median_of, median_sync};
 
-/// How often each thing is measured; the median is told.
-const SAMPLES: usize = 51;
 /// A disk slower than this makes every acknowledged write a long one.
 const SLOW_SYNC: Duration = Duration::from_millis(10);
 /// A loopback slower than this makes elections look slower than they are.
@@ -210,7 +209,7 @@ fn measure_loopback() -> anyhow::Result<Duration> {
 }
 
 fn sync_time(store: &Path) -> Finding {
-    match measure_sync(store) {
+    match median_sync(store) {
         Ok(median) if median < SLOW_SYNC => Finding {
             sound: true,
             what: "disk",
@@ -227,27 +226,4 @@ fn sync_time(store: &Path) -> Finding {
         },
         Err(error) => Finding { sound: false, what: "disk", words: format!("{error:#}") },
     }
-}
-
-fn measure_sync(store: &Path) -> anyhow::Result<Duration> {
-    // The store need not exist yet: the nearest folder above it is on the same disk.
-    let absolute = std::path::absolute(store).context("finding the store")?;
-    let folder = absolute.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("/"));
-    let mut file =
-        tempfile::tempfile_in(folder).with_context(|| format!("writing below {}", folder.display()))?;
-    median_of(|| {
-        file.write_all(&[0; 128]).context("writing")?;
-        file.sync_data().context("fdatasync")
-    })
-}
-
-fn median_of(mut once: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Duration> {
-    let mut took = Vec::with_capacity(SAMPLES);
-    for _ in 0..SAMPLES {
-        let start = Instant::now();
-        once()?;
-        took.push(start.elapsed());
-    }
-    took.sort_unstable();
-    Ok(took[SAMPLES / 2])
 }

@@ -5,18 +5,23 @@ pub mod agent;
 pub mod check;
 pub mod clean;
 pub mod clock_target;
+pub mod compare;
 pub mod completions;
 pub mod confirm;
 pub mod doctor;
+pub mod init;
 pub mod links;
 pub mod list;
 pub mod man;
 pub mod member;
+pub mod merge;
+pub mod night;
 pub mod replay;
 pub mod report;
 pub mod run;
 pub(crate) mod screen;
 pub mod selftest;
+pub mod shrink;
 pub mod sim;
 pub mod stand_in;
 
@@ -46,6 +51,11 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Confirm(args) => confirm::confirm(&args),
         Command::Report(args) => report::report(&args),
         Command::Replay(args) => replay::replay(&args),
+        Command::Compare(args) => compare::compare(&args),
+        Command::Merge(args) => merge::merge(&args),
+        Command::Init(args) => init::init(&args),
+        Command::Shrink(args) => shrink::shrink(&args),
+        Command::Night(args) => night::night(&args),
         Command::Sim(args) => sim::sim(&args),
         Command::Selftest(args) => selftest::selftest(&args),
         Command::List(args) => list::list(args.what.as_deref()),

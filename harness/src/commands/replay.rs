@@ -30,7 +30,8 @@ pub fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
     told(&folder, &judged, args.format, &progress)
 }
 
-fn order(args: &ReplayArgs) -> Result<Order, Failure> {
+/// The run that a folder means, checked against what may be believed of it.
+pub(super) fn order(args: &ReplayArgs) -> Result<Order, Failure> {
     let folder = RunFolder::at(&args.path);
     let name = args.path.display();
     if !folder.run().is_file() {
@@ -114,7 +115,7 @@ fn numbers(version: &str) -> Vec<u64> {
 }
 
 /// The flags of the run, from the command that it names; a replay has them in a place of their own.
-fn flags_of(run: &RunInfo, path: &std::path::Path) -> Result<RunArgs, Failure> {
+pub(super) fn flags_of(run: &RunInfo, path: &std::path::Path) -> Result<RunArgs, Failure> {
     let command = run.settings.get(AS_A_RUN).unwrap_or(&run.repeat);
     let words = command.split_ascii_whitespace();
     match Cli::try_parse_from(words).map(|cli| cli.command) {

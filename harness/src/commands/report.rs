@@ -1,15 +1,20 @@
-//! `harness report`: draws a run again from its folder, without judging it again.
+//! `harness report`: draws a run again from its folder, without judging it again; or the page of all nights.
+
+use std::path::Path;
 
 use anyhow::Context;
+use nights::fold;
 use runs::judge::{Judged, faults};
 use runs::results::RunInfo;
 
 use super::check::show;
+use super::screen::{print, style};
 use crate::checking::bounds::{Bounds, Watch};
 use crate::cli::ReportArgs;
 use crate::exit::{Exit, Failure};
 use crate::judge;
 use crate::nemesis::journal;
+use crate::night::{files, store};
 use crate::store::RunFolder;
 
 /// Draws the page and shows the screen.
@@ -20,6 +25,9 @@ pub fn report(args: &ReportArgs) -> Result<Exit, Failure> {
             "{} does not exist: name a folder below runs/, or runs/latest",
             args.path.display()
         )));
+    }
+    if store::index_of(&args.path).is_file() {
+        return nights(&args.path);
     }
     if !folder.results().is_file() {
         return Err(Failure::usage(format!(
@@ -40,5 +48,14 @@ pub fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     };
     judge::write(&folder, &judged).context("drawing the page")?;
     show(&judged, &folder, args.format)?;
+    Ok(Exit::Done)
+}
+
+/// The page of a store of nights, and the files beside it.
+fn nights(path: &Path) -> Result<Exit, Failure> {
+    let nights = fold::nights(&store::lines(path)?);
+    files::write(path, &nights, &[]).context("drawing the page")?;
+    let page = reports::nights::screen_page(&path.join("index.html").display().to_string());
+    print(&(files::screen(&nights, &[], style()) + &page))?;
     Ok(Exit::Done)
 }

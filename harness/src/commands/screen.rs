@@ -1,8 +1,9 @@
 //! The screen that results are printed on: standard output, and how wide it is.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use crate::exit::Failure;
+use crate::progress::colour_wanted;
 
 /// The width of a screen that does not say its own.
 const USUAL_WIDTH: usize = 100;
@@ -13,6 +14,11 @@ pub(crate) fn width() -> usize {
         0 => USUAL_WIDTH,
         columns => usize::from(columns),
     })
+}
+
+/// How a screen of ours looks here.
+pub(crate) fn style() -> reports::terminal::Style {
+    reports::terminal::Style { colour: colour_wanted(std::io::stdout().is_terminal()), width: width() }
 }
 
 /// Writes a result to stdout. A reader that went away is not a failure of ours.

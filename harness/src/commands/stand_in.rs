@@ -14,7 +14,8 @@ use crate::exit::{Exit, Failure};
 
 /// Becomes the program. Comes back only when that fails.
 pub fn become_program(args: &BecomeArgs) -> Result<Exit, Failure> {
-    die_with(args.parent)?;
+    let signal = if args.gently { Signal::TERM } else { Signal::KILL };
+    end_with(args.parent, signal)?;
     let (program, rest) = args.program.split_first().ok_or_else(|| Failure::usage("name a program"))?;
     let error = Command::new(program).args(rest).exec();
     Err(anyhow::Error::new(error).context(format!("running {}", program.display())).into())
@@ -22,8 +23,11 @@ pub fn become_program(args: &BecomeArgs) -> Result<Exit, Failure> {
 
 /// Asks the kernel to kill this process when its harness ends, and ends now if that has happened already.
 pub(super) fn die_with(parent: u32) -> anyhow::Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL))
-        .context("asking for a signal when the harness ends")?;
+    end_with(parent, Signal::KILL)
+}
+
+fn end_with(parent: u32, signal: Signal) -> anyhow::Result<()> {
+    set_parent_process_death_signal(Some(signal)).context("asking for a signal when the harness ends")?;
     let expected = i32::try_from(parent).ok().and_then(Pid::from_raw);
     if getppid() == expected { Ok(()) } else { Err(anyhow!("the harness that started this member is gone")) }
 }

@@ -214,7 +214,7 @@ fn faults_in_words(schedule: &Schedule, limit: usize) -> String {
     faults.join(", ")
 }
 
-fn host() -> Host {
+pub(crate) fn host() -> Host {
     let read = |path: &str| std::fs::read_to_string(path).context("reading").ok();
     let kernel = read("/proc/sys/kernel/osrelease").unwrap_or_default();
     let memory = read("/proc/meminfo").and_then(|text| {

@@ -7,8 +7,6 @@ mod history;
 mod named;
 pub(super) mod witness;
 
-use std::io::IsTerminal;
-
 use anyhow::Context;
 use runs::judge::Judged;
 
@@ -17,7 +15,7 @@ use crate::cli::{CheckArgs, Format};
 use crate::commands::screen;
 use crate::exit::{Exit, Failure};
 use crate::judge::{self, Within};
-use crate::progress::{Progress, colour_wanted};
+use crate::progress::Progress;
 use crate::store::RunFolder;
 
 /// Judges what is at the path.
@@ -81,10 +79,7 @@ pub(crate) fn show(judged: &Judged, folder: &RunFolder, format: Format) -> Resul
         }
         Format::Human => {
             let page = folder.report().display().to_string();
-            let style = reports::terminal::Style {
-                colour: colour_wanted(std::io::stdout().is_terminal()),
-                width: screen::width(),
-            };
+            let style = screen::style();
             let mut results = judged.results.clone();
             results.repeat = screen::as_typed(&results.repeat);
             reports::terminal::render(&judged.run, &results, &judged.faults, Some(&page), style)

@@ -1,0 +1,87 @@
+//! `harness merge`: nights of several machines in one store.
+//!
+//! Shards need no word from each other while they run; afterwards their lines and folders are put together.
+//! Lines that are there already are left as they are, so a merge that was interrupted is begun again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use anyhow::Context;
+use nights::fold;
+use nights::pile::Pile;
+use runs::numbers::plural;
+
+use super::screen::{print, style};
+use crate::cli::MergeArgs;
+use crate::exit::{Exit, Failure};
+use crate::night::files;
+use crate::night::store::{self, Store};
+
+/// Puts stores together, draws the page, and ends as the last night did.
+pub fn merge(args: &MergeArgs) -> Result<Exit, Failure> {
+    let mut from = Vec::new();
+    for path in &args.from {
+        if !store::index_of(path).is_file() {
+            return Err(Failure::usage(format!(
+                "{} has no nights.jsonl: name the --store of a night",
+                path.display()
+            )));
+        }
+        from.push((path, store::lines(path)?));
+    }
+    let mut into = Store::take(&args.into)?;
+    let mut taken = 0_u64;
+    for (path, lines) in from {
+        let nights: BTreeSet<String> = lines.iter().map(|line| line.night().to_owned()).collect();
+        for night in &nights {
+            copy(&path.join(night), &into.night(night))
+                .with_context(|| format!("copying the night {night} of {}", path.display()))?;
+        }
+        for line in lines {
+            if !into.lines.contains(&line) {
+                into.append(line)?;
+                taken += 1;
+            }
+        }
+    }
+    let nights = fold::nights(&into.lines);
+    files::write(&args.into, &nights, &[]).context("writing the page of the nights")?;
+    let text = files::screen(&nights, &[], style());
+    let page = reports::nights::screen_page(&args.into.join("index.html").display().to_string());
+    print(&format!("{text}{page}taken in    {}\n", plural(taken, "line")))?;
+    Ok(match nights.last().and_then(|night| night.judged.as_ref()) {
+        Some(judged) => of_pile(judged.pile),
+        None => Exit::Unknown,
+    })
+}
+
+fn of_pile(pile: Pile) -> Exit {
+    match pile {
+        Pile::Valid => Exit::Done,
+        Pile::Violation => Exit::Invalid,
+        Pile::Regression => Exit::Regression,
+        Pile::Unknown => Exit::Unknown,
+        Pile::BenchFailure => Exit::Failed,
+    }
+}
+
+/// Copies what is not there yet. Links are left out: they lead elsewhere.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    fs::create_dir_all(to)?;
+    for entry in entries {
+        let entry = entry?;
+        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else if kind.is_file() && !target.exists() {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! `harness shrink`: a run that shows a violation, made smaller while it still shows it.
+//!
+//! A person understands one fault and five seconds, not twenty and five minutes. So what does not matter is
+//! taken away: what came after the violation, then faults, then calm, then clients; at last the same schedule
+//! is tried in the simulator, where it would repeat exactly. A real run does not repeat exactly, so each
+//! smaller one has several tries, and counts when one of them shows a violation of the same check. The
+//! halving of faults is delta debugging (Zeller and Hildebrandt, 2002).
+//!
+//! Every smaller run is a folder that `harness replay` runs again.
+
+mod smaller;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use checker::verdict::Verdict;
+use nights::findings::Shrunk;
+use runs::cluster_kind::ClusterKind;
+use runs::numbers::plural;
+use runs::results::{Results, RunInfo};
+
+use super::replay;
+use super::run::make;
+use super::screen::print;
+use crate::cli::{Format, ReplayArgs, ShrinkArgs};
+use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
+use crate::store::RunFolder;
+use crate::text::span;
+use smaller::Candidate;
+
+/// Makes it smaller, and tells what is left.
+pub fn shrink(args: &ShrinkArgs) -> Result<Exit, Failure> {
+    let mut shrinking = Shrinking::of(args)?;
+    let begun = shrinking.best.clone();
+    let outcome = shrinking.all();
+    shrinking.progress.clear();
+    // What was found until somebody interrupted is told.
+    let interrupted = matches!(outcome, Err(Failure::Interrupted));
+    match outcome {
+        Ok(()) | Err(Failure::Interrupted) => {}
+        Err(failure) => return Err(failure),
+    }
+    shrinking.tell(&begun)?;
+    Ok(if interrupted { Exit::Interrupted } else { Exit::Done })
+}
+
+/// A search for a smaller run.
+struct Shrinking<'a> {
+    args: &'a ShrinkArgs,
+    progress: Progress,
+    /// The check that must accuse again.
+    check: String,
+    /// The smallest that showed it.
+    best: Candidate,
+    /// Its folder.
+    folder: PathBuf,
+    /// Until when smaller ones are tried.
+    until: Instant,
+    /// Runs made.
+    runs: u32,
+    in_the_simulator: Option<bool>,
+}
+
+impl<'a> Shrinking<'a> {
+    fn of(args: &'a ShrinkArgs) -> Result<Self, Failure> {
+        let folder = RunFolder::at(&args.path);
+        let results: Results = RunFolder::read_named_json(&folder.results())?;
+        let accuses = results.checks.iter().find(|check| check.verdict == Verdict::Invalid);
+        let Some(check) = accuses else {
+            return Err(Failure::usage(format!(
+                "{} shows no violation, so there is nothing to make smaller: it is {}",
+                args.path.display(),
+                results.verdict
+            )));
+        };
+        let budget = span::parse(&args.budget).map_err(|why| Failure::usage(format!("--budget: {why}")))?;
+        let best = Candidate::read(&folder)?;
+        // Whether this build can repeat it at all is said before anything is started.
+        replay::order(&replay_of(args, &args.path, None))?;
+        Ok(Self {
+            args,
+            progress: Progress::on_stderr(),
+            check: check.name.clone(),
+            best,
+            folder: args.path.clone(),
+            until: Instant::now() + budget,
+            runs: 0,
+            in_the_simulator: None,
+        })
+    }
+
+    fn all(&mut self) -> Result<(), Failure> {
+        let results: Results = RunFolder::read_named_json(&RunFolder::at(&self.args.path).results())?;
+        if let Some(end_ms) = smaller::end_of_the_violation(&results) {
+            let faults = self.best.in_force(&self.args.path, &results);
+            let only = self.best.until(end_ms).with(&faults);
+            if !self.try_one("what was in force at the violation", &only)? {
+                let cut = self.best.until(end_ms);
+                self.try_one("what came before the violation's end", &cut)?;
+            }
+        }
+        self.fewer_faults()?;
+        let early = self.best.begun_at_once();
+        self.try_one("without the calm before the first fault", &early)?;
+        while self.best.clients() > 2 {
+            let fewer = self.best.with_clients(self.best.clients() / 2);
+            if !self.try_one(&format!("{} clients", fewer.clients()), &fewer)? {
+                break;
+            }
+        }
+        self.try_the_simulator()
+    }
+
+    /// Takes away halves, then quarters, and at last single faults.
+    fn fewer_faults(&mut self) -> Result<(), Failure> {
+        let mut size = self.best.faults().len() / 2;
+        while size > 0 {
+            let mut at = 0;
+            while at < self.best.faults().len() && self.best.faults().len() > size {
+                let fewer = self.best.without(at..at + size);
+                if !self.try_one(&plural(count(fewer.faults().len()), "fault"), &fewer)? {
+                    at += size;
+                }
+            }
+            size /= 2;
+        }
+        Ok(())
+    }
+
+    /// Runs a smaller one until it shows the violation, as often as it may. It is the best one then.
+    fn try_one(&mut self, what: &str, smaller: &Candidate) -> Result<bool, Failure> {
+        if *smaller == self.best {
+            return Ok(false);
+        }
+        for _ in 0..self.args.tries {
+            if Instant::now() >= self.until {
+                return Ok(false);
+            }
+            if let Some(folder) = self.shows(smaller, None)? {
+                self.progress.say(&format!("{what}: still there ({})", smaller.sentence()));
+                self.best = smaller.clone();
+                self.folder = folder;
+                return Ok(true);
+            }
+        }
+        self.progress.say(&format!("{what}: not seen in {}", plural(u64::from(self.args.tries), "run")));
+        Ok(false)
+    }
+
+    /// The folder of a run that showed it.
+    fn shows(&mut self, smaller: &Candidate, cluster: Option<&str>) -> Result<Option<PathBuf>, Failure> {
+        self.runs += 1;
+        let variant = self.args.store.join("smaller").join(format!("{}-{}", std::process::id(), self.runs));
+        smaller.write(&variant)?;
+        let order = match replay::order(&replay_of(self.args, &variant, cluster)) {
+            Ok(order) => order,
+            // What is too small to be a run is no smaller run.
+            Err(Failure::Usage(why)) => {
+                self.progress.say(&format!("not possible: {why}"));
+                return Ok(None);
+            }
+            Err(failure) => return Err(failure),
+        };
+        match make(order, &self.progress) {
+            Ok((_, judged)) if judged.results.interrupted => Err(Failure::Interrupted),
+            Ok((folder, judged)) => {
+                let accuses = judged
+                    .results
+                    .checks
+                    .iter()
+                    .any(|check| check.verdict == Verdict::Invalid && check.name == self.check);
+                Ok(accuses.then(|| folder.path().to_owned()))
+            }
+            Err(Failure::Harness(error)) => {
+                self.progress.say(&format!("a run came to nothing: {error:#}"));
+                Ok(None)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// There it would repeat exactly, from one command.
+    fn try_the_simulator(&mut self) -> Result<(), Failure> {
+        if self.best.cluster() == ClusterKind::Sim || Instant::now() >= self.until {
+            return Ok(());
+        }
+        // Once: the simulator says the same whenever it is asked the same.
+        let best = self.best.clone();
+        let shown = self.shows(&best, Some(ClusterKind::Sim.name()))?;
+        if let Some(folder) = &shown {
+            self.progress.say(&format!("the simulator shows it too: {}", folder.display()));
+        }
+        self.in_the_simulator = Some(shown.is_some());
+        Ok(())
+    }
+
+    fn tell(&self, begun: &Candidate) -> Result<(), Failure> {
+        let best = &self.best;
+        let faults = (narrow(begun.faults().len()), narrow(best.faults().len()));
+        let shrunk = Shrunk {
+            folder: self.folder.display().to_string(),
+            faults,
+            clients: (begun.clients(), best.clients()),
+            workload_ms: (begun.workload_ms(), best.workload_ms()),
+            in_the_simulator: self.in_the_simulator,
+            runs: self.runs,
+        };
+        match self.args.format {
+            Format::Json => {
+                let text = serde_json::to_string_pretty(&shrunk).context("encoding the result")?;
+                print(&(text + "\n"))
+            }
+            Format::Human => print(&screen(&shrunk, &self.check)),
+        }
+    }
+}
+
+fn screen(shrunk: &Shrunk, check: &str) -> String {
+    let Shrunk { faults, clients, workload_ms, runs, .. } = shrunk;
+    let time = |ms: u64| span::show(Duration::from_millis(ms));
+    let simulator = match shrunk.in_the_simulator {
+        Some(true) => "\nsimulator  shows it too: add --cluster sim",
+        Some(false) => "\nsimulator  does not show it",
+        None => "",
+    };
+    format!(
+        "{check} is still broken, after {}\n\nfaults     {} of {}\nclients    {} of {}\ntime       {} of \
+         {}{simulator}\nrepeat     harness replay {}\n",
+        plural(u64::from(*runs), "run"),
+        faults.1,
+        faults.0,
+        clients.1,
+        clients.0,
+        time(workload_ms.1),
+        time(workload_ms.0),
+        shrunk.folder
+    )
+}
+
+fn replay_of(args: &ShrinkArgs, path: &Path, cluster: Option<&str>) -> ReplayArgs {
+    ReplayArgs {
+        path: path.to_owned(),
+        cluster: cluster.map(str::to_owned),
+        brought: args.brought.clone(),
+        store: args.store.clone(),
+        format: args.format,
+    }
+}
+
+fn count(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+fn narrow(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// Whether a folder names a run of its own flags.
+fn is_replay(run: &RunInfo) -> bool {
+    run.settings.contains_key(crate::run::describe::REPEATS)
+}

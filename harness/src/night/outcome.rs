@@ -1,0 +1,161 @@
+//! A run that has ended, as a line of the index: its pile, why, its numbers, its findings.
+
+use std::path::Path;
+
+use checker::verdict::{CheckResult, Verdict};
+use nights::fingerprint::Shape;
+use nights::measures::{self, Sample};
+use nights::pile::Pile;
+use runs::faults::{self, FaultRecord};
+use runs::findings;
+use runs::results::{Results, RunInfo};
+
+use super::child::Ended;
+use crate::store::RunFolder;
+
+/// A run folder as far as nights look at it.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// `run.json`.
+    pub run: RunInfo,
+    /// `results.json`.
+    pub results: Results,
+    /// The faults.
+    pub faults: Vec<FaultRecord>,
+}
+
+/// Reads a run folder; none where the run was not judged.
+pub fn read(folder: &Path) -> Option<Record> {
+    let folder = RunFolder::at(folder);
+    let run: RunInfo = RunFolder::read_json(&folder.run()).ok()?;
+    let results = RunFolder::read_json(&folder.results()).ok()?;
+    let text = std::fs::read_to_string(folder.faults()).unwrap_or_default();
+    let faults = faults::fold(&faults::parse(&text).unwrap_or_default(), &run.kinds);
+    Some(Record { run, results, faults })
+}
+
+/// What a run is taken for, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The pile.
+    pub pile: Pile,
+    /// Why, in a sentence; empty for a valid one.
+    pub why: String,
+    /// What it is recognized by, for each check that found a violation.
+    pub shapes: Vec<(Shape, String)>,
+    /// Its numbers.
+    pub series: std::collections::BTreeMap<String, Sample>,
+}
+
+/// Takes a run for what it is. The exit status decides; the folder says why. Where they contradict each
+/// other the bench is broken.
+pub fn of(case: &str, ended: &Ended, record: Option<&Record>) -> Outcome {
+    let nothing =
+        |pile: Pile, why: String| Outcome { pile, why, shapes: Vec::new(), series: Default::default() };
+    if ended.too_long {
+        let why = format!("it did not end within {} and was ended", crate::text::span::show(ended.took));
+        return nothing(Pile::BenchFailure, why);
+    }
+    let pile = Pile::of_status(ended.status);
+    if pile == Pile::BenchFailure {
+        return nothing(pile, failed(ended));
+    }
+    let Some(record) = record else {
+        return nothing(Pile::BenchFailure, format!("it ended without results: {}", failed(ended)));
+    };
+    let verdict = record.results.verdict;
+    let agrees = match pile {
+        Pile::Valid => verdict == Verdict::Valid,
+        Pile::Violation => verdict == Verdict::Invalid,
+        _ => verdict == Verdict::Unknown,
+    };
+    if !agrees {
+        let why = format!("its exit status was that of {}, and its results say {verdict}", pile.name());
+        return nothing(Pile::BenchFailure, why);
+    }
+    let invalid = record.results.checks.iter().filter(|check| check.verdict == Verdict::Invalid);
+    let shapes: Vec<(Shape, String)> =
+        invalid.map(|check| (Shape::of(case, check, &record.faults), sentence(check))).collect();
+    let why = match pile {
+        Pile::Violation => {
+            shapes.first().map(|(shape, found)| format!("{}: {found}", shape.check)).unwrap_or_default()
+        }
+        Pile::Unknown => undecided(&record.results),
+        _ => String::new(),
+    };
+    let series = measures::series(&record.results, &record.faults);
+    Outcome { pile, why, shapes, series }
+}
+
+/// What a check found, with the operations where it names them.
+fn sentence(check: &CheckResult) -> String {
+    let found = check.counterexample.as_ref().map_or(&check.summary, |found| &found.sentence);
+    findings::sentence(found)
+}
+
+fn undecided(results: &Results) -> String {
+    let unknown = results.checks.iter().find(|check| check.verdict == Verdict::Unknown);
+    unknown.map_or_else(
+        || "nothing was decided".to_owned(),
+        |check| format!("{}: {}", check.name, sentence(check)),
+    )
+}
+
+fn failed(ended: &Ended) -> String {
+    let how = match ended.status {
+        Some(status) => format!("exit status {status}"),
+        None => "ended by a signal".to_owned(),
+    };
+    if ended.last_words.is_empty() { how } else { format!("{how}: {}", ended.last_words) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn ended(status: Option<i32>, last_words: &str) -> Ended {
+        Ended {
+            status,
+            took: Duration::from_secs(5),
+            interrupted: false,
+            too_long: false,
+            last_words: last_words.to_owned(),
+        }
+    }
+
+    fn record(verdict: Verdict) -> Record {
+        let run = RunInfo::default();
+        let mut results = Results::new(verdict, &run);
+        results.checks.push(CheckResult::new("linearizable", verdict, "what was seen"));
+        Record { run, results, faults: Vec::new() }
+    }
+
+    #[test]
+    fn a_run_that_was_killed_or_refused_is_the_benchs_failure_with_its_last_words() {
+        let killed = of("a", &ended(None, ""), None);
+        assert_eq!((killed.pile, killed.why.as_str()), (Pile::BenchFailure, "ended by a signal"));
+        let refused = of("a", &ended(Some(254), "no Docker engine answers"), None);
+        assert_eq!(refused.pile, Pile::BenchFailure);
+        assert_eq!(refused.why, "exit status 254: no Docker engine answers");
+        let late = Ended { too_long: true, ..ended(Some(130), "") };
+        assert!(of("a", &late, None).why.contains("did not end within 5s"));
+    }
+
+    #[test]
+    fn a_status_without_the_results_that_say_the_same_is_not_believed() {
+        assert_eq!(of("a", &ended(Some(0), ""), None).pile, Pile::BenchFailure);
+        let contradicts = of("a", &ended(Some(0), ""), Some(&record(Verdict::Invalid)));
+        assert_eq!(contradicts.pile, Pile::BenchFailure);
+        assert_eq!(of("a", &ended(Some(0), ""), Some(&record(Verdict::Valid))).pile, Pile::Valid);
+    }
+
+    #[test]
+    fn a_violation_says_which_check_found_it() {
+        let outcome = of("a", &ended(Some(1), ""), Some(&record(Verdict::Invalid)));
+        assert_eq!(outcome.pile, Pile::Violation);
+        assert_eq!(outcome.shapes.len(), 1);
+        assert_eq!(outcome.shapes[0].0.check, "linearizable");
+        assert!(outcome.why.starts_with("linearizable: "), "{}", outcome.why);
+    }
+}
