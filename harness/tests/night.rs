@@ -251,6 +251,31 @@ fn a_number_that_stands_out_is_nothing_when_the_build_of_then_has_it_too() {
 }
 
 #[test]
+fn a_setting_that_slows_detection_is_told_by_pairs_and_no_setting_is_told_for_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let compare = |b: &str, store: &str| {
+        let flags = "--cluster sim --nodes 3 --rate 200 --keys 2 --nemesis partition-leader --interval 2s \
+                     --time-limit 20s";
+        Command::new(env!("CARGO_BIN_EXE_harness"))
+            .args(["compare", "", b, "--seed", "3", "--store", store, "--"])
+            .args(flags.split_ascii_whitespace())
+            .current_dir(folder.path())
+            .output()
+            .expect("starts")
+    };
+    let slower = compare("--peer-timeout 500ms", "slower");
+    assert_eq!(slower.status.code(), Some(3), "{}", told(&slower));
+    let text = told(&slower);
+    let first = text.lines().find(|line| line.starts_with("b is worse in")).expect("the finding");
+    assert!(first.contains("detection{partition-leader} p50"), "{first}");
+    assert!(!first.contains("start") && !first.contains("synchronization"), "{first}");
+    let same = compare("", "same");
+    assert_eq!(same.status.code(), Some(0), "{}", told(&same));
+    let nonsense = compare("--no-such-flag", "nonsense");
+    assert_eq!(nonsense.status.code(), Some(254), "{}", told(&nonsense));
+}
+
+#[test]
 fn shards_of_one_night_merge_into_one_and_merging_again_changes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let suite = format!(

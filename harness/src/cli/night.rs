@@ -81,8 +81,10 @@ pub struct ShrinkArgs {
 )]
 pub struct CompareArgs {
     /// What it is compared with
+    #[arg(allow_hyphen_values = true)]
     pub a: String,
     /// What is compared
+    #[arg(allow_hyphen_values = true)]
     pub b: String,
     /// Pairs of runs; both of a pair have the same seed
     #[arg(long, value_name = "N", default_value_t = 8)]
