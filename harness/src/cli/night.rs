@@ -38,8 +38,11 @@ pub struct NightArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// Go on with the last night of the store, which did not live to its end
-    #[arg(long, conflicts_with_all = ["seed", "night"])]
+    #[arg(long)]
     pub resume: bool,
+    /// Begin a night where there is none to go on with, or where it began too long ago
+    #[arg(long, requires = "resume")]
+    pub or_begin: bool,
 }
 
 /// Flags of `shrink`.
@@ -76,8 +79,8 @@ pub struct ShrinkArgs {
                   systems`), or flags of `harness run` in quotes; \"\" changes nothing.\n\n  harness compare \
                   builds/old/harness target/release/harness -- --nemesis kill-leader\n  harness compare \"\" \
                   \"--peer-timeout 500ms\" -- --nemesis pause-leader\n\nExit status: 3 when the second side \
-                  is worse in something, with 99 % confidence; 1 when it broke a promise; 2 when too few \
-                  pairs were valid; 0 otherwise."
+                  is worse in something (equal sides are told apart in one of twenty comparisons at most); 1 \
+                  when it broke a promise; 2 when too few pairs were valid; 0 otherwise."
 )]
 pub struct CompareArgs {
     /// What it is compared with

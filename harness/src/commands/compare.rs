@@ -2,7 +2,8 @@
 //!
 //! A machine drifts by more than two builds differ. So the sides take turns, both runs of a pair have the
 //! same seed, and only the ratio within a pair counts ([`nights::paired`]). Some fifteen numbers are compared
-//! at once, so a difference has to be sure to 99 % before it is told.
+//! at once. So what is told is chosen by Holm's procedure (1979): two sides that are equal are told apart in at
+//! most one of twenty comparisons, however many numbers there are.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,10 +15,10 @@ use checker::verdict::Verdict as RunVerdict;
 use clap::Parser;
 use nights::fence::Direction;
 use nights::measures;
-use nights::paired::{Level, Paired, Verdict};
+use nights::paired::{Level, Paired};
 use nights::plan;
 use nights::quantiles::median;
-use runs::numbers::plural;
+use runs::numbers::{len_f64, plural};
 
 use super::screen::print;
 use crate::cli::{Cli, Command, CompareArgs};
@@ -159,7 +160,8 @@ impl Compared {
                 pairs: pairs.len(),
                 sides: [side(|pair| pair.0), side(|pair| pair.1)]
                     .map(|value| value.map_or_else(|| "-".to_owned(), |value| unit.show(value))),
-                verdict: paired.as_ref().ok().map(|paired| paired.verdict(metric.direction(), Level::P99)),
+                p: paired.as_ref().ok().map(Paired::p),
+                worse: false,
                 ratio: paired.ok().map(|paired| {
                     let interval = paired.interval(Level::P99);
                     (interval.low, paired.ratio, interval.high)
@@ -167,14 +169,16 @@ impl Compared {
                 direction: metric.direction(),
             })
         };
-        self.pairs.iter().filter_map(row).collect()
+        let mut rows: Vec<Row> = self.pairs.iter().filter_map(row).collect();
+        holm(&mut rows);
+        rows
     }
 
     fn exit(&self) -> Exit {
         let rows = self.rows();
-        if rows.iter().all(|row| row.verdict.is_none()) {
+        if rows.iter().all(|row| row.p.is_none()) {
             Exit::Unknown
-        } else if rows.iter().any(|row| row.verdict == Some(Verdict::Slower)) {
+        } else if rows.iter().any(|row| row.worse) {
             Exit::Regression
         } else {
             Exit::Done
@@ -183,11 +187,8 @@ impl Compared {
 
     fn screen(&self, sides: &[Side; 2], pairs: u32) -> String {
         let rows = self.rows();
-        let worse: Vec<&str> = (rows.iter())
-            .filter(|row| row.verdict == Some(Verdict::Slower))
-            .map(|row| row.name.as_str())
-            .collect();
-        let told = if rows.iter().all(|row| row.verdict.is_none()) {
+        let worse: Vec<&str> = (rows.iter()).filter(|row| row.worse).map(|row| row.name.as_str()).collect();
+        let told = if rows.iter().all(|row| row.p.is_none()) {
             format!("UNKNOWN: {} of {pairs} pairs were valid, and 8 are needed", self.valid)
         } else if worse.is_empty() {
             "b is not told to be worse in anything".to_owned()
@@ -224,17 +225,40 @@ struct Row {
     pairs: usize,
     sides: [String; 2],
     ratio: Option<(f64, f64, f64)>,
-    verdict: Option<Verdict>,
+    /// How often two equal sides would differ as much.
+    p: Option<f64>,
+    worse: bool,
     direction: Direction,
 }
 
 impl Row {
     fn word(&self) -> &'static str {
-        match (self.verdict, self.direction) {
-            (Some(Verdict::Slower), _) => "worse",
-            (Some(Verdict::Faster), _) => "better",
-            (Some(Verdict::NotTold) | None, _) => "",
+        if self.worse { "worse" } else { "" }
+    }
+
+    fn is_to_the_worse(&self) -> bool {
+        let ratio = self.ratio.map_or(1.0, |(_, ratio, _)| ratio);
+        match self.direction {
+            Direction::LowerIsBetter => ratio > 1.0,
+            Direction::HigherIsBetter => ratio < 1.0,
         }
+    }
+}
+
+/// How often at most two equal sides are told apart in any number.
+const FAMILY: f64 = 0.05;
+
+/// Goes from the surest to the least sure, and stops at the first that is not sure enough for how many are
+/// left.
+fn holm(rows: &mut [Row]) {
+    let mut order: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].p.is_some()).collect();
+    order.sort_by(|a, b| rows[*a].p.unwrap_or(1.0).total_cmp(&rows[*b].p.unwrap_or(1.0)));
+    let all = order.len();
+    for (nth, at) in order.into_iter().enumerate() {
+        if rows[at].p.unwrap_or(1.0) > FAMILY / len_f64(all - nth) {
+            break;
+        }
+        rows[at].worse = rows[at].is_to_the_worse();
     }
 }
 
@@ -263,8 +287,11 @@ fn side(text: &str, args: &CompareArgs) -> Result<Side, Failure> {
     let cli = Cli::try_parse_from(all.chain(words.iter().cloned()))
         .map_err(|error| of_side(error.to_string().trim_end().to_owned()))?;
     let Command::Run(run) = cli.command else { return Err(of_side("it is no run".to_owned())) };
-    if run.seed.is_some() || run.name.is_some() {
-        return Err(of_side("--seed and --name are not for a side: each pair has its own".to_owned()));
+    let typed = args.flags.iter().chain(&words);
+    let ours = ["--seed", "--name", "--store", "--format"];
+    let is_ours = |word: &&String| ours.iter().any(|flag| word.split('=').next() == Some(*flag));
+    if let Some(word) = typed.clone().find(is_ours) {
+        return Err(of_side(format!("{word} is not for a side: each pair has its own")));
     }
     let options = RunOptions::from_args(&run).map_err(|failure| of_side(failure.to_string()))?;
     let name = if text.is_empty() { "this build".to_owned() } else { text.to_owned() };

@@ -39,6 +39,8 @@ pub fn merge(args: &MergeArgs) -> Result<Exit, Failure> {
             copy(&path.join(night), &into.night(night))
                 .with_context(|| format!("copying the night {night} of {}", path.display()))?;
         }
+        copy(&path.join("builds"), &into.path().join("builds"))
+            .with_context(|| format!("copying the builds of {}", path.display()))?;
         for line in lines {
             if !into.lines.contains(&line) {
                 into.append(line)?;

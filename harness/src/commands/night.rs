@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context;
 use clap::Parser;
 use nights::fold;
 use nights::plan::{self, Slot, Terms};
@@ -60,12 +61,14 @@ fn orders(args: &NightArgs) -> Result<Orders, Failure> {
     let orders = Orders {
         options,
         budget,
-        store: store.unwrap_or_else(|| PathBuf::from(USUAL_STORE)),
+        store: std::path::absolute(store.unwrap_or_else(|| PathBuf::from(USUAL_STORE)))
+            .context("finding the store")?,
         name: args.night.clone().map(night_name).transpose()?,
         seed: args.seed.unwrap_or_else(seed::fresh),
         shard,
         profile: args.profile.clone(),
         resume: args.resume,
+        or_begin: args.or_begin,
         suite,
     };
     orders.check_thresholds()?;
@@ -115,12 +118,12 @@ fn dry_run(orders: &Orders) -> Result<Exit, Failure> {
     let mut used = Duration::ZERO;
     let mut left = Vec::new();
     for slot in &slots {
-        if used + slot.estimate > orders.budget && !used.is_zero() {
+        if used.saturating_add(slot.estimate) > orders.budget && !used.is_zero() {
             left.push(slot.clone());
             continue;
         }
         text.push_str(&row(orders, slot, used, now));
-        used += slot.estimate;
+        used = used.saturating_add(slot.estimate);
     }
     let rest = orders.budget.saturating_sub(used);
     for unrun in plan::no_room(&orders.suite, &left, rest) {

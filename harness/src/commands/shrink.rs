@@ -23,11 +23,11 @@ use runs::results::{Results, RunInfo};
 use super::replay;
 use super::run::make;
 use super::screen::print;
-use crate::cli::{Format, ReplayArgs, ShrinkArgs};
+use crate::cli::{BroughtArgs, Format, ReplayArgs, ShrinkArgs};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::store::RunFolder;
-use crate::text::span;
+use crate::text::{span, typed};
 use smaller::Candidate;
 
 /// Makes it smaller, and tells what is left.
@@ -186,6 +186,10 @@ impl<'a> Shrinking<'a> {
         if self.best.cluster() == ClusterKind::Sim || Instant::now() >= self.until {
             return Ok(());
         }
+        // A system that it does not have says nothing of the violation.
+        if replay::order(&replay_of(self.args, &self.folder, Some(ClusterKind::Sim.name()))).is_err() {
+            return Ok(());
+        }
         // Once: the simulator says the same whenever it is asked the same.
         let best = self.best.clone();
         let shown = self.shows(&best, Some(ClusterKind::Sim.name()))?;
@@ -212,12 +216,14 @@ impl<'a> Shrinking<'a> {
                 let text = serde_json::to_string_pretty(&shrunk).context("encoding the result")?;
                 print(&(text + "\n"))
             }
-            Format::Human => print(&screen(&shrunk, &self.check)),
+            Format::Human => print(&screen(&shrunk, &self.check, self.args)),
         }
     }
 }
 
-fn screen(shrunk: &Shrunk, check: &str) -> String {
+fn screen(shrunk: &Shrunk, check: &str, args: &ShrinkArgs) -> String {
+    let mut again = vec![typed::word(&shrunk.folder)];
+    again.extend(brought(&args.brought));
     let Shrunk { faults, clients, workload_ms, runs, .. } = shrunk;
     let time = |ms: u64| span::show(Duration::from_millis(ms));
     let simulator = match shrunk.in_the_simulator {
@@ -235,8 +241,19 @@ fn screen(shrunk: &Shrunk, check: &str) -> String {
         clients.0,
         time(workload_ms.1),
         time(workload_ms.0),
-        shrunk.folder
+        again.join(" ")
     )
+}
+
+/// What is taken from the command line alone, as it is typed.
+fn brought(brought: &BroughtArgs) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut flag = |name: &str, value: &str| words.extend([format!("--{name}"), typed::word(value)]);
+    brought.image.iter().for_each(|value| flag("image", value));
+    brought.image_command.iter().for_each(|value| flag("image-command", value));
+    brought.publish.iter().for_each(|value| flag("publish", &value.to_string()));
+    brought.zookeeper.iter().for_each(|value| flag("zookeeper", value));
+    words
 }
 
 fn replay_of(args: &ShrinkArgs, path: &Path, cluster: Option<&str>) -> ReplayArgs {

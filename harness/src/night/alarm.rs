@@ -50,6 +50,10 @@ impl Runner {
                 Ok(executable) => self.pairs(&case, &executable, pairs).await?,
                 Err(why) => (Pairs::new(), why),
             };
+            // What was not compared because somebody interrupted is compared when the night goes on.
+            if self.interrupt.was_asked() {
+                return Ok(());
+            }
             for alarm in self.told(&alarmed, &measured, &earlier, &why) {
                 self.progress.say(&alarm.sentence);
                 self.store.borrow_mut().append(Line::Alarm(alarm))?;
@@ -61,7 +65,7 @@ impl Runner {
     /// The executable of an earlier build, or why there is nothing to compare with.
     fn earlier(&self, name: &str) -> Result<PathBuf, String> {
         if name == self.build.name {
-            return Err("the build is the same as before, so it is not the build".to_owned());
+            return Err("the harness is the same as before; a system of its own may not be".to_owned());
         }
         let place = build::place(self.store.borrow().path(), name).filter(|file| file.is_file());
         place.ok_or_else(|| format!("the build {name} is not kept any more"))
@@ -98,6 +102,9 @@ impl Runner {
                 words.extend(["--seed".to_owned(), seed.to_string()]);
                 let deadline = options.time_limit * 3 + GRACE;
                 let (_, ended, folder) = self.child(&name, words, executable, deadline).await?;
+                if ended.interrupted {
+                    return Ok((measured, String::new()));
+                }
                 let record = folder.and_then(|folder| outcome::read(&folder));
                 if let Some(record) = record.filter(|_| ended.status == Some(0)) {
                     numbers.insert(side, measures::series(&record.results, &record.faults));

@@ -50,7 +50,9 @@ pub struct Ended {
 
 /// Where its standard output goes, beside its log.
 pub fn output_of(log: &Path) -> PathBuf {
-    log.with_extension("out")
+    let mut name = log.as_os_str().to_owned();
+    name.push(".out");
+    PathBuf::from(name)
 }
 
 /// Runs it to its end.

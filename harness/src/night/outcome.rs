@@ -11,6 +11,7 @@ use runs::findings;
 use runs::results::{Results, RunInfo};
 
 use super::child::Ended;
+use crate::exit::Exit;
 use crate::store::RunFolder;
 
 /// A run folder as far as nights look at it.
@@ -52,7 +53,8 @@ pub struct Outcome {
 pub fn of(case: &str, ended: &Ended, record: Option<&Record>) -> Outcome {
     let nothing =
         |pile: Pile, why: String| Outcome { pile, why, shapes: Vec::new(), series: Default::default() };
-    if ended.too_long {
+    // A violation that was seen is one, whatever became of the run afterwards.
+    if ended.too_long && ended.status != Some(i32::from(Exit::Invalid.status())) {
         let why = format!("it did not end within {} and was ended", crate::text::span::show(ended.took));
         return nothing(Pile::BenchFailure, why);
     }
@@ -73,9 +75,7 @@ pub fn of(case: &str, ended: &Ended, record: Option<&Record>) -> Outcome {
         let why = format!("its exit status was that of {}, and its results say {verdict}", pile.name());
         return nothing(Pile::BenchFailure, why);
     }
-    let invalid = record.results.checks.iter().filter(|check| check.verdict == Verdict::Invalid);
-    let shapes: Vec<(Shape, String)> =
-        invalid.map(|check| (Shape::of(case, check, &record.faults), sentence(check))).collect();
+    let shapes = shapes(case, record);
     let why = match pile {
         Pile::Violation => {
             shapes.first().map(|(shape, found)| format!("{}: {found}", shape.check)).unwrap_or_default()
@@ -85,6 +85,12 @@ pub fn of(case: &str, ended: &Ended, record: Option<&Record>) -> Outcome {
     };
     let series = measures::series(&record.results, &record.faults);
     Outcome { pile, why, shapes, series }
+}
+
+/// What each check that accuses is recognized by, and what it found.
+pub fn shapes(case: &str, record: &Record) -> Vec<(Shape, String)> {
+    let invalid = record.results.checks.iter().filter(|check| check.verdict == Verdict::Invalid);
+    invalid.map(|check| (Shape::of(case, check, &record.faults), sentence(check))).collect()
 }
 
 /// What a check found, with the operations where it names them.

@@ -4,7 +4,7 @@
 //! each tried again once where the bench or the load fell short; then alarms, compared with an earlier build;
 //! what is left of the budget goes into worlds. Whatever ends is a line of the index before the next begins.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -17,7 +17,6 @@ use nights::measures::{self, Metric, Samples};
 use nights::pile::Pile;
 use nights::plan::{self, Slot, Terms};
 use nights::threshold::{Judgement, Threshold};
-use runs::numbers::plural;
 
 use super::build::{self, Build};
 use super::child::{self, Ended, Order};
@@ -30,6 +29,8 @@ use crate::progress::Progress;
 use crate::run::interrupt::Interrupt;
 use crate::text::span;
 
+/// A night that is older, in seconds, is begun anew and not gone on with where `--or-begin` leaves the choice.
+const OLD_S: u64 = 12 * 3600;
 /// A run may take so much longer than it should before it is ended.
 const PATIENCE: u32 = 3;
 /// And so much beside it.
@@ -54,7 +55,10 @@ pub(super) struct Runner {
     /// What it had taken before it went on.
     before: Duration,
     queue: RefCell<VecDeque<Slot>>,
-    no_room: RefCell<Vec<Slot>>,
+    /// Runs that found no room, and what was left of the budget then.
+    no_room: RefCell<Vec<(Slot, Duration)>>,
+    /// Whether the night itself failed, so that nothing more is begun.
+    failed: Cell<bool>,
 }
 
 /// How a night ended.
@@ -83,8 +87,8 @@ pub fn run(orders: Orders, progress: &Progress) -> Result<Finished, Failure> {
         let runner = Rc::new(Runner::begin(orders, store, interrupt, progress.clone())?);
         let outcome = runner.clone().all().await;
         progress.clear();
-        // What there is is judged and written even when the night itself failed.
-        let finished = runner.finish();
+        // What there is is drawn even when the night itself failed, and then it is not over: it can go on.
+        let finished = runner.finish(outcome.as_ref().err().map(ToString::to_string));
         outcome?;
         finished
     })
@@ -99,7 +103,16 @@ impl Runner {
     ) -> Result<Self, Failure> {
         let nights = fold::nights(&store.lines);
         let unfinished = nights.last().filter(|night| night.judged.is_none()).cloned();
-        let build = build::keep(store.path())?;
+        let mut build = build::keep(store.path())?;
+        let mut orders = orders;
+        // A night that nobody went on with within a day, or within its budget, is not tonight's.
+        let is_old = |night: &Night| {
+            let age = jiff::Timestamp::now().duration_since(night.begun.started_utc).as_secs();
+            age.unsigned_abs() > night.begun.budget_s.max(OLD_S)
+        };
+        if orders.or_begin && unfinished.as_ref().is_none_or(is_old) {
+            orders.resume = false;
+        }
         let orders = if orders.resume {
             let Some(night) = &unfinished else {
                 return Err(Failure::usage(format!(
@@ -107,6 +120,14 @@ impl Runner {
                     orders.store.display()
                 )));
             };
+            // The rest is made by the build that made the beginning: numbers of one night are of one build.
+            let place = build::place(store.path(), &night.begun.build).filter(|file| file.is_file());
+            if let Some(executable) = place {
+                build = Build {
+                    name: night.begun.build.clone(),
+                    executable: std::path::absolute(executable).context("finding the build")?,
+                };
+            }
             resumed(orders, night)?
         } else {
             if let Some(night) = &unfinished {
@@ -126,14 +147,14 @@ impl Runner {
         let night = match &unfinished {
             Some(night) if orders.resume => night.begun.night.clone(),
             _ => {
-                let begun = first_line(&orders, &slots, &nights, &build, now)?;
+                let begun = first_line(&orders, &nights, &build, now)?;
                 store.append(Line::Night(begun.clone()))?;
                 begun.night
             }
         };
         progress.say(&format!("night {night}, build {}, seed {}", build.name, orders.seed));
         progress.say(&format!("folder {}", store.night(&night).display()));
-        Ok(Self {
+        let runner = Self {
             orders,
             store: RefCell::new(store),
             build,
@@ -144,12 +165,39 @@ impl Runner {
             before,
             queue: RefCell::new(slots.into()),
             no_room: RefCell::default(),
-        })
+            failed: Cell::new(false),
+        };
+        runner.without_what_is_done();
+        Ok(runner)
     }
 
     /// What is left of the budget.
     pub(super) fn rest(&self) -> Duration {
-        self.orders.budget.saturating_sub(self.before + self.begun.elapsed())
+        self.orders.budget.saturating_sub(self.spent())
+    }
+
+    fn spent(&self) -> Duration {
+        self.before.saturating_add(self.begun.elapsed())
+    }
+
+    pub(super) fn spent_ms(&self) -> u64 {
+        u64::try_from(self.spent().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Where a run's words are kept.
+    pub(super) fn log(&self, name: &str) -> PathBuf {
+        self.folder().join("log").join(format!("{name}.log"))
+    }
+
+    /// Leaves out runs that a night that goes on has made already.
+    fn without_what_is_done(&self) {
+        let retries = self.orders.suite.settings.retries;
+        self.queue.borrow_mut().retain(|slot| {
+            let case = &self.orders.suite.cases[slot.case];
+            let tries = self.tries(&case.id, slot.repeat);
+            let used_up = u32::try_from(tries.len()).unwrap_or(u32::MAX) > retries;
+            tries.last().is_none_or(|pile| pile.is_tried_again() && !used_up)
+        });
     }
 
     pub(super) fn folder(&self) -> PathBuf {
@@ -165,6 +213,7 @@ impl Runner {
 
     async fn all(self: Rc<Self>) -> Result<(), Failure> {
         self.mutants().await?;
+        self.not_looked_at().await?;
         let mut workers = tokio::task::JoinSet::new();
         for _ in 0..self.orders.suite.settings.jobs {
             let runner = Rc::clone(&self);
@@ -181,9 +230,23 @@ impl Runner {
     }
 
     async fn work(&self) -> Result<(), Failure> {
-        while !self.interrupt.was_asked() {
+        while !self.interrupt.was_asked() && !self.failed.get() {
             let Some(slot) = self.next() else { break };
-            self.slot(&slot).await?;
+            let outcome = self.slot(&slot).await;
+            self.failed.set(self.failed.get() || outcome.is_err());
+            outcome?;
+        }
+        Ok(())
+    }
+
+    /// Violations of a night that was killed before it had looked at them.
+    async fn not_looked_at(&self) -> Result<(), Failure> {
+        for attempt in self.tonight().attempts.iter().filter(|run| run.pile == Pile::Violation) {
+            let case = self.orders.suite.cases.iter().find(|case| case.id == attempt.case);
+            let folder = attempt.folder.as_ref().map(|folder| self.store.borrow().path().join(folder));
+            if let (Some(case), Some(record)) = (case, folder.and_then(|folder| outcome::read(&folder))) {
+                self.violation(case, attempt, &outcome::shapes(&case.id, &record)).await?;
+            }
         }
         Ok(())
     }
@@ -203,7 +266,7 @@ impl Runner {
             if first || slot.estimate <= self.rest().saturating_sub(kept_back) {
                 return Some(slot);
             }
-            self.no_room.borrow_mut().push(slot);
+            self.no_room.borrow_mut().push((slot, self.rest()));
         }
         None
     }
@@ -232,7 +295,8 @@ impl Runner {
             words.extend(["--seed".to_owned(), slot.seed.to_string()]);
             let deadline = options.time_limit * PATIENCE + GRACE;
             let (started, ended, folder) = self.child(&name, words, &self.build.executable, deadline).await?;
-            if ended.interrupted {
+            // A violation wins over an interruption.
+            if ended.interrupted && ended.status != Some(i32::from(Exit::Invalid.status())) {
                 return Ok(());
             }
             let made = Made { case: &case.id, repeat: slot.repeat, number, seed: slot.seed, started };
@@ -241,7 +305,7 @@ impl Runner {
             self.say(&name, &attempt);
             self.store.borrow_mut().append(Line::Attempt(attempt.clone()))?;
             if pile == Pile::Violation {
-                self.violation(case, &attempt, &outcome).await?;
+                self.violation(case, &attempt, &outcome.shapes).await?;
             }
             if !pile.is_tried_again() {
                 break;
@@ -275,7 +339,7 @@ impl Runner {
         arguments.extend(words);
         arguments.extend(["--name".to_owned(), name.to_owned(), "--format".to_owned(), "json".to_owned()]);
         arguments.extend(["--store".to_owned(), runs.display().to_string()]);
-        let log = self.folder().join("log").join(name).with_extension("log");
+        let log = self.log(name);
         let started = jiff::Timestamp::now();
         let order = Order { executable: executable.to_owned(), arguments, log: log.clone(), deadline };
         let ended = child::run(&order, &self.interrupt).await?;
@@ -317,6 +381,7 @@ impl Runner {
             elections: results
                 .map_or(0, |results| results.election_kinds.iter().map(|kind| kind.measured).sum()),
             faults: results.map_or((0, 0), |results| (results.faults.verified, results.faults.planned)),
+            spent_ms: self.spent_ms(),
         };
         (attempt, outcome)
     }
@@ -342,8 +407,12 @@ impl Runner {
             if self.tonight().mutants.iter().any(convicted) {
                 continue;
             }
-            for number in 1..=recipe.tries {
-                if self.interrupt.was_asked() {
+            let tried = self.tonight().mutants.iter().filter(|run| run.case == bug.name()).count();
+            let tried = u32::try_from(tried).unwrap_or(u32::MAX);
+            for number in tried.saturating_add(1)..=recipe.tries {
+                // A hunt that was begun is ended: one that is broken off would say that nothing was found.
+                let over = number == 1 && nth > 0 && self.rest() < self.orders.budget / 2;
+                if self.interrupt.was_asked() || over {
                     return Ok(());
                 }
                 let name = format!("mutant-{}-{number}", bug.name());
@@ -378,7 +447,7 @@ impl Runner {
     }
 
     /// Judges what there is, and writes what comes out of it.
-    fn finish(&self) -> Result<Finished, Failure> {
+    fn finish(&self, failed: Option<String>) -> Result<Finished, Failure> {
         let interrupted = self.interrupt.was_asked();
         let left_out = self.left_out(interrupted);
         let mut nights = fold::nights(&self.store.borrow().lines);
@@ -390,6 +459,7 @@ impl Runner {
             pile: Pile::Valid,
             status: 0,
             sentence: String::new(),
+            shard: self.orders.shard,
             interrupted,
             left_out,
             thresholds,
@@ -397,7 +467,11 @@ impl Runner {
         nights.retain(|night| night.begun.night != self.night);
         nights.push(Night { judged: Some(judged.clone()), ..self.tonight() });
         let known = &self.orders.suite.known;
-        let conclusion = fold::conclude(&nights, known, &judged.left_out);
+        let mut conclusion = fold::conclude(&nights, known, &judged.left_out);
+        if let Some(why) = &failed {
+            conclusion.pile = conclusion.pile.max(Pile::BenchFailure);
+            conclusion.sentence = format!("The night itself failed: {why}. {}", conclusion.sentence);
+        }
         let status = match conclusion.pile {
             Pile::Violation => Exit::Invalid,
             _ if interrupted => Exit::Interrupted,
@@ -409,8 +483,8 @@ impl Runner {
         judged.pile = conclusion.pile;
         judged.status = status.status();
         judged.sentence = conclusion.sentence;
-        // A night that somebody stopped is taken up where it was.
-        if !interrupted {
+        // A night that was stopped, or that failed, is taken up where it was.
+        if !interrupted && failed.is_none() {
             self.store.borrow_mut().append(Line::Judged(judged.clone()))?;
         }
         if let Some(tonight) = nights.last_mut() {
@@ -418,14 +492,26 @@ impl Runner {
         }
         let store = self.store.borrow();
         files::write(store.path(), &nights, known).context("writing the page of the nights")?;
-        store.keep(&nights, self.orders.suite.settings.keep).context("removing old runs")?;
+        if let Err(error) = store.keep(&nights, self.orders.suite.settings.keep) {
+            self.progress.say(&format!("not all of what old nights left could be removed: {error}"));
+        }
         Ok(Finished { nights, status })
     }
 
     /// What was planned and not run.
     fn left_out(&self, interrupted: bool) -> Vec<LeftOut> {
         let rest: Vec<Slot> = self.queue.borrow().iter().cloned().collect();
-        let mut left = plan::no_room(&self.orders.suite, &self.no_room.borrow(), self.rest());
+        let no_room = self.no_room.borrow();
+        let mut left = Vec::new();
+        for (slot, rest) in no_room.iter() {
+            let more = plan::no_room(&self.orders.suite, std::slice::from_ref(slot), *rest);
+            for one in more {
+                match left.last_mut() {
+                    Some(LeftOut { case, runs, .. }) if *case == one.case => *runs += 1,
+                    _ => left.push(one),
+                }
+            }
+        }
         for mut unrun in plan::no_room(&self.orders.suite, &rest, Duration::ZERO) {
             let why =
                 if interrupted { "the night was interrupted" } else { "the night came to an early end" };
@@ -483,15 +569,23 @@ pub fn newest(named: &Path) -> Option<PathBuf> {
     entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).max()
 }
 
+/// What of its budget a night had used when it was last heard of.
 fn spent(night: &Night) -> Duration {
-    let took: f64 = night.attempts.iter().chain(&night.mutants).map(|run| run.took_ms).sum();
-    let worlds: u64 = night.worlds.iter().map(|worlds| worlds.took_ms).sum();
-    Duration::try_from_secs_f64(took / 1e3).unwrap_or_default() + Duration::from_millis(worlds)
+    let runs = night.attempts.iter().chain(&night.mutants).map(|run| run.spent_ms);
+    let most = runs.chain(night.worlds.iter().map(|worlds| worlds.spent_ms)).max();
+    Duration::from_millis(most.unwrap_or(0))
 }
 
 /// The orders of a night that goes on: what decides its runs is taken from its first line.
 fn resumed(orders: Orders, night: &Night) -> Result<Orders, Failure> {
     let begun = &night.begun;
+    if begun.profile != orders.profile {
+        return Err(Failure::usage(format!(
+            "--resume: the night {} was begun with {}; say the same",
+            begun.night,
+            begun.profile.as_ref().map_or("no --profile".to_owned(), |name| format!("--profile {name}"))
+        )));
+    }
     let orders = Orders { seed: begun.seed, shard: begun.shard, ..orders };
     let ours = cases(&orders);
     if ours != begun.cases {
@@ -516,7 +610,6 @@ fn cases(orders: &Orders) -> BTreeMap<String, Option<String>> {
 
 fn first_line(
     orders: &Orders,
-    slots: &[Slot],
     nights: &[Night],
     build: &Build,
     now: jiff::Timestamp,
@@ -527,12 +620,6 @@ fn first_line(
         return Err(Failure::usage(format!(
             "--night {night}: {} has a night of that name already; give this one another",
             orders.store.display()
-        )));
-    }
-    if slots.is_empty() {
-        return Err(Failure::usage(format!(
-            "none of the {} belongs to this shard: take fewer shards",
-            plural(u64::try_from(orders.suite.cases.len()).unwrap_or(u64::MAX), "case")
         )));
     }
     Ok(Begun {

@@ -34,6 +34,8 @@ pub struct Orders {
     pub profile: Option<String>,
     /// Whether the last night of the store goes on.
     pub resume: bool,
+    /// And whether another one begins where there is none to go on with.
+    pub or_begin: bool,
 }
 
 /// What starting and ending an ensemble, and judging its run, takes beside the workload.

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use nights::fold::Night;
 use nights::index::{self, Line};
+use nights::pile::Pile;
 use nights::suite::Keep;
 
 use crate::exit::Failure;
@@ -27,6 +28,8 @@ use crate::exit::Failure;
 pub struct Store {
     path: PathBuf,
     index: File,
+    /// Bytes of its whole lines.
+    whole: u64,
     /// Every line, as the index has it.
     pub lines: Vec<Line>,
     _lock: File,
@@ -48,12 +51,12 @@ pub fn lines(store: &Path) -> Result<Vec<Line>, Failure> {
 
 fn read(store: &Path) -> Result<index::Read, Failure> {
     let path = index_of(store);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(index::Read::default()),
         Err(error) => return Err(Failure::usage(format!("{}: {error}", path.display()))),
     };
-    index::read(&text).map_err(|why| {
+    index::read(&bytes).map_err(|why| {
         Failure::usage(format!("{}: {why}. Mend the line or remove it; the others are kept", path.display()))
     })
 }
@@ -95,7 +98,7 @@ impl Store {
         // Half a last line, as a full disk leaves it, makes room for whole ones.
         index.set_len(read.whole_bytes).map_err(unusable)?;
         index.seek(SeekFrom::End(0)).map_err(unusable)?;
-        Ok(Self { path: path.to_owned(), index, lines: read.lines, _lock: lock })
+        Ok(Self { path: path.to_owned(), index, whole: read.whole_bytes, lines: read.lines, _lock: lock })
     }
 
     /// Where it is.
@@ -110,10 +113,14 @@ impl Store {
     /// When it can't be written.
     pub fn append(&mut self, line: Line) -> anyhow::Result<()> {
         let text = index::write(&line).context("encoding a line of the index")?;
-        self.index
-            .write_all(text.as_bytes())
-            .and_then(|()| self.index.sync_data())
-            .with_context(|| format!("writing {}", index_of(&self.path).display()))?;
+        let written = self.index.write_all(text.as_bytes()).and_then(|()| self.index.sync_data());
+        if let Err(error) = written {
+            // Half a line must not stand before the next one.
+            let _ = self.index.set_len(self.whole);
+            let _ = self.index.seek(SeekFrom::Start(self.whole));
+            return Err(error).with_context(|| format!("writing {}", index_of(&self.path).display()));
+        }
+        self.whole += u64::try_from(text.len()).unwrap_or(u64::MAX);
         self.lines.push(line);
         Ok(())
     }
@@ -128,38 +135,75 @@ impl Store {
         path.strip_prefix(&self.path).ok().and_then(Path::to_str).map(str::to_owned)
     }
 
-    /// Removes the run folders of old nights, and builds that no night of the last ones was made by. What
-    /// shows a finding stays.
+    /// Removes what old nights left but for what shows a violation, and builds that no night of the last ones
+    /// was made by. Only what a night made is touched.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that could not be removed; the others are.
     pub fn keep(&self, nights: &[Night], keep: Keep) -> io::Result<()> {
-        let shows: BTreeSet<&str> = (nights.iter().flat_map(|night| &night.found))
-            .flat_map(|found| [Some(&found.folder), found.shrunk.as_ref().map(|shrunk| &shrunk.folder)])
-            .flatten()
-            .map(String::as_str)
-            .collect();
+        let shows = shows(nights);
         let kept = nights.len().saturating_sub(usize::try_from(keep.nights).unwrap_or(usize::MAX));
+        let mut outcome = Ok(());
         let mut used = 0;
         for (at, night) in nights.iter().enumerate().rev() {
-            let folders = night.attempts.iter().chain(&night.mutants).filter_map(|run| run.folder.as_deref());
-            for folder in folders.filter(|folder| !shows.contains(folder)) {
-                let path = self.path.join(folder);
-                used += size(&path);
-                // Tonight's stay whatever they take: nobody has seen them yet.
-                if at < kept || (used > keep.bytes && at + 1 < nights.len()) {
-                    remove(&path)?;
+            let name = &night.begun.night;
+            used += size(&self.path.join(name));
+            // Tonight's stay whatever they take: nobody has seen them yet.
+            if at < kept || (used > keep.bytes && at + 1 < nights.len()) {
+                for part in PARTS {
+                    outcome = outcome.and(thin(&self.path, &format!("{name}/{part}"), &shows));
                 }
             }
         }
-        let recent: BTreeSet<PathBuf> = nights[kept..]
-            .iter()
+        let recent = nights.len().saturating_sub(usize::try_from(keep.nights).unwrap_or(0).max(BUILDS_OF));
+        let recent: BTreeSet<PathBuf> = (nights[recent..].iter())
             .filter_map(|night| super::build::place(&self.path, &night.begun.build))
-            .filter_map(|file| file.parent().map(Path::to_owned))
             .collect();
-        let builds = fs::read_dir(self.path.join("builds"))?;
-        for build in builds.flatten().map(|entry| entry.path()).filter(|path| !recent.contains(path)) {
-            remove(&build)?;
+        let builds = self.path.join("builds");
+        for entry in fs::read_dir(&builds)?.flatten() {
+            let name = entry.file_name().into_string().unwrap_or_default();
+            let ours = super::build::place(&self.path, &name);
+            if ours.is_some_and(|file| !recent.contains(&file)) {
+                outcome = outcome.and(remove(&entry.path()));
+            }
         }
-        Ok(())
+        outcome
     }
+}
+
+/// The folders that a night makes below its own.
+const PARTS: [&str; 5] = ["runs", "replays", "smaller", "sim", "log"];
+/// Nights whose builds stay at least: the fence is drawn around so many, and compares with one of them.
+const BUILDS_OF: usize = 34;
+
+/// Run folders that show a violation, relative to the store.
+fn shows(nights: &[Night]) -> BTreeSet<String> {
+    let found = nights.iter().flat_map(|night| &night.found);
+    let shrunk = found.clone().filter_map(|found| found.shrunk.as_ref().map(|shrunk| &shrunk.folder));
+    let violations = (nights.iter().flat_map(|night| night.attempts.iter()))
+        .filter(|attempt| attempt.pile == Pile::Violation)
+        .filter_map(|attempt| attempt.folder.as_ref());
+    found.map(|found| &found.folder).chain(shrunk).chain(violations).cloned().collect()
+}
+
+/// Removes what is below a folder but for what is to stay and the folders above that.
+fn thin(store: &Path, folder: &str, stays: &BTreeSet<String>) -> io::Result<()> {
+    if stays.contains(folder) {
+        return Ok(());
+    }
+    let above = format!("{folder}/");
+    let path = store.join(folder);
+    if !stays.iter().any(|kept| kept.starts_with(&above)) {
+        return remove(&path);
+    }
+    let mut outcome = Ok(());
+    for entry in fs::read_dir(&path)?.flatten() {
+        if let Some(name) = entry.file_name().to_str() {
+            outcome = outcome.and(thin(store, &format!("{folder}/{name}"), stays));
+        }
+    }
+    outcome
 }
 
 /// Bytes of a folder with all that is in it.
@@ -174,7 +218,12 @@ fn size(path: &Path) -> u64 {
 }
 
 fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
+    let removed = match path.symlink_metadata() {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),
     }
@@ -192,6 +241,8 @@ mod tests {
             worlds: 1,
             broken: Vec::new(),
             took_ms: 1,
+            spent_ms: 1,
+            failed: None,
         })
     }
 
@@ -203,6 +254,24 @@ mod tests {
         assert!(second.to_string().contains("another night runs"), "{second}");
         drop(held);
         Store::take(folder.path()).expect("after the first");
+    }
+
+    #[test]
+    fn old_nights_are_thinned_and_what_shows_a_violation_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::take(folder.path()).expect("a store");
+        for path in ["n/runs/a-1/x", "n/runs/b-1/y", "n/log", "n/mine", "builds/other", "builds/0123456789ab"]
+        {
+            fs::create_dir_all(folder.path().join(path)).expect("a folder");
+        }
+        let stays = BTreeSet::from(["n/runs/b-1/y".to_owned()]);
+        for part in PARTS {
+            thin(folder.path(), &format!("n/{part}"), &stays).expect("thinned");
+        }
+        store.keep(&[], Keep::default()).expect("builds");
+        let there = |path: &str| folder.path().join(path).exists();
+        assert!(there("n/runs/b-1/y") && there("n/mine") && there("builds/other"));
+        assert!(!there("n/runs/a-1") && !there("n/log") && !there("builds/0123456789ab"));
     }
 
     #[test]

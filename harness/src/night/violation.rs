@@ -12,15 +12,16 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use checker::verdict::Verdict;
 use nights::findings::{Found, Replays, Shrunk};
+use nights::fingerprint::Shape;
 use nights::fold;
 use nights::index::{Attempt, Line};
 use nights::suite::Case;
 
 use super::child::{self, Order};
-use super::outcome::{self, Outcome};
+use super::outcome;
 use super::runner::{Runner, newest};
 use crate::exit::Failure;
-use crate::text::span;
+use crate::text::{span, typed};
 
 /// Beside its time, what a replay may take.
 const GRACE: Duration = Duration::from_secs(300);
@@ -34,18 +35,18 @@ impl Runner {
         &self,
         case: &Case,
         attempt: &Attempt,
-        outcome: &Outcome,
+        shapes: &[(Shape, String)],
     ) -> Result<(), Failure> {
         let Some(folder) = attempt.folder.as_deref() else { return Ok(()) };
         let path = self.store.borrow().path().join(folder);
         let looked_at: BTreeSet<String> =
             self.tonight().found.into_iter().map(|found| found.fingerprint).collect();
         let fresh: Vec<_> =
-            (outcome.shapes.iter()).filter(|(shape, _)| !looked_at.contains(&shape.fingerprint())).collect();
+            shapes.iter().filter(|(shape, _)| !looked_at.contains(&shape.fingerprint())).collect();
         if fresh.is_empty() {
             return Ok(());
         }
-        let accused = self.replays(case, attempt, &path).await?;
+        let accused = self.replays(case, attempt, &path, self.owed(&fresh[0].0.fingerprint())).await?;
         let mut shrunk = self.smaller(case, &fresh[0].0.fingerprint(), attempt, &path).await?;
         for (shape, sentence) in fresh {
             let shown = accused.iter().filter(|checks| checks.contains(&shape.check)).count();
@@ -73,15 +74,25 @@ impl Runner {
         Ok(())
     }
 
+    /// How many replays a violation gets: one that is known or was seen before gets one, because others count
+    /// on the budget.
+    fn owed(&self, fingerprint: &str) -> u32 {
+        let replays = self.orders.suite.settings.replays;
+        let known = self.orders.suite.known.iter().any(|known| known.finding == fingerprint);
+        let seen = |line: &Line| matches!(line, Line::Finding(found) if found.fingerprint == fingerprint);
+        if known || self.store.borrow().lines.iter().any(seen) { replays.min(1) } else { replays }
+    }
+
     /// The checks that accused in each replay that came to a verdict.
     async fn replays(
         &self,
         case: &Case,
         attempt: &Attempt,
         path: &Path,
+        replays: u32,
     ) -> Result<Vec<BTreeSet<String>>, Failure> {
         let mut all = Vec::new();
-        for nth in 1..=self.orders.suite.settings.replays {
+        for nth in 1..=replays {
             if self.interrupt.was_asked() {
                 break;
             }
@@ -93,7 +104,7 @@ impl Runner {
             arguments.extend(["--store".to_owned(), store.display().to_string()]);
             arguments.extend(["--format".to_owned(), "json".to_owned()]);
             let deadline = Duration::from_secs_f64(attempt.took_ms.max(0.0) / 1e3) * 3 + GRACE;
-            let log = self.folder().join("log").join(&name).with_extension("log");
+            let log = self.log(&name);
             let order =
                 Order { executable: self.build.executable.clone(), arguments, log: log.clone(), deadline };
             let ended = child::run(&order, &self.interrupt).await?;
@@ -133,7 +144,7 @@ impl Runner {
         arguments.extend(["--budget".to_owned(), span::show(budget)]);
         arguments.extend(["--store".to_owned(), store.display().to_string()]);
         arguments.extend(["--format".to_owned(), "json".to_owned()]);
-        let log = self.folder().join("log").join(&name).with_extension("log");
+        let log = self.log(&name);
         let deadline = budget + Duration::from_secs_f64(attempt.took_ms.max(0.0) / 1e3) * 2 + GRACE;
         let order =
             Order { executable: self.build.executable.clone(), arguments, log: log.clone(), deadline };
@@ -142,8 +153,11 @@ impl Runner {
             self.progress.say(&format!("{name}: it was not made smaller: {}", ended.last_words));
             return Ok(None);
         }
-        let text = std::fs::read_to_string(child::output_of(&log)).context("reading what shrink said")?;
-        let shrunk: Shrunk = serde_json::from_str(&text).context("reading what shrink said")?;
+        let text = std::fs::read_to_string(child::output_of(&log)).unwrap_or_default();
+        let Ok(shrunk) = serde_json::from_str::<Shrunk>(&text) else {
+            self.progress.say(&format!("{name}: what it said is not understood"));
+            return Ok(None);
+        };
         let relative = self.store.borrow().relative(Path::new(&shrunk.folder));
         Ok(relative.map(|folder| Shrunk { folder, ..shrunk }))
     }
@@ -151,8 +165,8 @@ impl Runner {
     /// What repeats a finding.
     fn command(&self, case: &Case, folder: &str) -> String {
         let path = self.store.borrow().path().join(folder);
-        let mut words = vec![format!("harness replay {}", path.display())];
-        words.extend(brought(case));
+        let mut words = vec!["harness".to_owned(), "replay".to_owned(), typed::word(&path.to_string_lossy())];
+        words.extend(brought(case).iter().map(|word| typed::word(word)));
         words.join(" ")
     }
 
@@ -199,10 +213,9 @@ fn hook(program: &str, arguments: &[String], body: &[u8]) -> anyhow::Result<()> 
 /// The flags of a case that a replay takes from the command line alone.
 fn brought(case: &Case) -> Vec<String> {
     let mut words = Vec::new();
-    for name in ["image", "image-command", "publish", "zookeeper"] {
-        if let Some(value) = case.flag(name) {
-            words.extend([format!("--{name}"), value.to_owned()]);
-        }
+    let brought = ["image", "image-command", "publish", "zookeeper"];
+    for (name, value) in case.flags.iter().filter(|(name, _)| brought.contains(&name.as_str())) {
+        words.extend([format!("--{name}"), value.clone()]);
     }
     words
 }

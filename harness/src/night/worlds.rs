@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use nights::index::{Line, Worlds};
 use serde::Deserialize;
 
@@ -46,27 +45,40 @@ impl Runner {
             let mut arguments = arguments.map(str::to_owned).to_vec();
             arguments.extend([span::show(limit), "--store".to_owned()]);
             arguments.push(self.folder().join("sim").display().to_string());
-            let log = self.folder().join("log").join(format!("worlds-{first}.log"));
+            let log = self.log(&format!("worlds-{first}"));
             let deadline = limit * 2 + PIECE;
             let order =
                 Order { executable: self.build.executable.clone(), arguments, log: log.clone(), deadline };
             let ended = child::run(&order, &self.interrupt).await?;
-            if ended.interrupted {
+            let said = std::fs::read_to_string(child::output_of(&log)).unwrap_or_default();
+            let said: Option<Said> = serde_json::from_str(&said).ok();
+            let is_violation = said.as_ref().is_some_and(|said| !said.violations.is_empty());
+            if ended.interrupted && !is_violation {
                 break;
             }
-            if !matches!(ended.status, Some(0 | 1)) {
-                self.progress.say(&format!("worlds: {:?}: {}", ended.status, ended.last_words));
+            let Some(said) = said.filter(|_| matches!(ended.status, Some(0 | 1)) || is_violation) else {
+                let why = format!("from seed {first}: exit status {:?}: {}", ended.status, ended.last_words);
+                self.progress.say(&format!("worlds {why}"));
+                self.store.borrow_mut().append(Line::Worlds(Worlds {
+                    night: self.night.clone(),
+                    seeds: (first, first),
+                    worlds: 0,
+                    broken: Vec::new(),
+                    took_ms: 0,
+                    spent_ms: self.spent_ms(),
+                    failed: Some(why),
+                }))?;
                 break;
-            }
-            let text = std::fs::read_to_string(child::output_of(&log)).context("reading what sim said")?;
-            let said: Said = serde_json::from_str(&text).context("reading what sim said")?;
+            };
             let broken = said.violations.into_iter().map(|found| (found.seed, found.rule)).collect();
             let worlds = Worlds {
                 night: self.night.clone(),
-                seeds: (first, first + said.worlds),
+                seeds: (first, first.saturating_add(said.worlds)),
                 worlds: said.worlds,
                 broken,
                 took_ms: said.elapsed_ms,
+                spent_ms: self.spent_ms(),
+                failed: None,
             };
             self.store.borrow_mut().append(Line::Worlds(worlds))?;
             if said.worlds == 0 {
@@ -77,7 +89,8 @@ impl Runner {
     }
 
     fn next_seed(&self) -> u64 {
-        let first = self.orders.shard.map_or(0, |(shard, _)| u64::from(shard - 1) * OF_A_SHARD);
+        let shard = self.orders.shard.map_or(0, |(shard, _)| u64::from(shard.saturating_sub(1)));
+        let first = shard * OF_A_SHARD;
         let store = self.store.borrow();
         let lived = store.lines.iter().filter_map(|line| match line {
             Line::Worlds(worlds) => Some(worlds.seeds.1),

@@ -151,6 +151,8 @@ fn night(scatter: &mut Scatter, (at, number): (usize, usize), cases: usize, endi
         worlds: 790_000 + scatter.below(40_000),
         broken: Vec::new(),
         took_ms: 3_600_000,
+        spent_ms: 0,
+        failed: None,
     });
     night.mutants.push(Attempt {
         purpose: Purpose::Mutant,
@@ -184,6 +186,7 @@ fn attempt(
         series.insert(name.to_owned(), Sample { value: scatter.around(level), n });
     }
     Attempt {
+        spent_ms: 0,
         night: begun.night.clone(),
         purpose: Purpose::Case,
         case: case(which),
@@ -297,6 +300,7 @@ fn judged(mut nights: Vec<Night>, ending: Ending) -> Vec<Night> {
             pile: Pile::Valid,
             status: 0,
             sentence: String::new(),
+            shard: night.begun.shard,
             interrupted: false,
             left_out: left_out.clone(),
             thresholds: thresholds(night, is_troubled),

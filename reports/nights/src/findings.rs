@@ -174,8 +174,8 @@ fn finding(every: &[&Found], state: State, tonight: &Seen, known: &[Known]) -> F
     nights.dedup();
     let known = known.iter().find(|known| known.finding == first.fingerprint);
     let replays = every.iter().fold(Replays::default(), |all, found| Replays {
-        shown: all.shown + found.replays.shown,
-        of: all.of + found.replays.of,
+        shown: all.shown.saturating_add(found.replays.shown),
+        of: all.of.saturating_add(found.replays.of),
     });
     let best = every.iter().min_by_key(|found| cost(found)).unwrap_or(&first);
     Finding {
@@ -209,12 +209,12 @@ fn cost(found: &Found) -> (bool, u64, u32) {
 mod tests {
     use super::*;
 
-    fn found(night: &str, case: &str, operations: &[&str]) -> Found {
+    fn found(night: &str, case: &str, kinds: &[&str]) -> Found {
         let shape = Shape {
             check: "linearizable".to_owned(),
             case: case.to_owned(),
-            kinds: BTreeSet::new(),
-            operations: operations.iter().map(|word| (*word).to_owned()).collect(),
+            kinds: kinds.iter().map(|word| (*word).to_owned()).collect(),
+            operations: BTreeSet::new(),
         };
         Found {
             night: night.to_owned(),

@@ -1,8 +1,10 @@
-//! What makes two violations one finding: the check, the case, the kinds of fault in force around the
-//! counterexample, and its shape with values and clients left out.
+//! What makes two violations one finding: the check, the case, and the kinds of fault in force around the
+//! counterexample.
 //!
-//! A run is drawn anew each night, so neither the seed nor a value nor the number of operations may count.
-//! What is left is what a person would say: "a stale read while the leader is cut off".
+//! A run is drawn anew each night, so neither the seed nor a value may count, nor which operations happen to
+//! show it: one bug gave counterexamples of reads and writes, of compare-and-sets, and of all three. What is
+//! left is what a person would say: "not linearizable while the leader is cut off". The operations are kept
+//! to be read.
 
 use std::collections::BTreeSet;
 
@@ -45,11 +47,6 @@ impl Shape {
         let mut digest = Sha256::new();
         let words = [self.case.as_str(), self.check.as_str()].into_iter();
         for word in words.chain(self.kinds.iter().map(String::as_str)) {
-            digest.update(word.as_bytes());
-            digest.update([0]);
-        }
-        digest.update([1]);
-        for word in &self.operations {
             digest.update(word.as_bytes());
             digest.update([0]);
         }
@@ -118,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn values_clients_and_the_number_of_operations_do_not_count() {
+    fn values_clients_and_operations_do_not_count() {
         let faults = [fault("partition-leader", 50, 150), fault("kill-leader", 300, 400)];
         let one = Shape::of("a", &check(vec![op("write", 1, 7, 100), op("read", 2, 6, 110)]), &faults);
         let more = vec![op("write", 9, 3, 90), op("write", 4, 5, 95), op("read", 4, 3, 120)];
@@ -129,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn another_case_check_fault_or_kind_of_operation_is_another_finding() {
+    fn another_case_check_or_fault_is_another_finding() {
         let ops = vec![op("write", 1, 7, 100), op("read", 2, 6, 110)];
         let faults = [fault("partition-leader", 50, 150)];
         let usual = Shape::of("a", &check(ops.clone()), &faults).fingerprint();
         assert_ne!(usual, Shape::of("b", &check(ops.clone()), &faults).fingerprint());
         assert_ne!(usual, Shape::of("a", &check(ops.clone()), &[]).fingerprint());
-        assert_ne!(usual, Shape::of("a", &check(ops[..1].to_vec()), &faults).fingerprint());
+        assert_eq!(usual, Shape::of("a", &check(ops[..1].to_vec()), &faults).fingerprint());
         let named = CheckResult { name: "durable".to_owned(), ..check(ops) };
         assert_ne!(usual, Shape::of("a", &named, &faults).fingerprint());
     }

@@ -15,6 +15,9 @@ use crate::pile::Pile;
 use crate::suite::Known;
 use crate::threshold::{Judgement, Outcome};
 
+/// More machines than share a night.
+const MOST_SHARDS: u32 = 10_000;
+
 /// A night, whole or as far as it got.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Night {
@@ -32,6 +35,8 @@ pub struct Night {
     pub alarms: Vec<Alarm>,
     /// How it was judged; none when it did not live to its end.
     pub judged: Option<Judged>,
+    /// The shards that began it, and those that came to their end.
+    pub shards: (BTreeSet<u32>, BTreeSet<u32>),
 }
 
 /// A case in one night.
@@ -63,6 +68,7 @@ pub fn nights(lines: &[Line]) -> Vec<Night> {
             });
             // Shards of one night begin it together.
             nights[at].begun.cases.extend(begun.cases.clone());
+            nights[at].shards.0.extend(begun.shard.map(|(shard, _)| shard));
             continue;
         }
         let Some(night) = place.get(line.night()).and_then(|at| nights.get_mut(*at)) else { continue };
@@ -77,6 +83,9 @@ pub fn nights(lines: &[Line]) -> Vec<Night> {
             Line::Alarm(alarm) => night.alarms.push(alarm.clone()),
             Line::Judged(judged) => night.judge(judged),
         }
+    }
+    for night in &mut nights {
+        night.without_missing_shards();
     }
     nights.sort_by(|a, b| (a.begun.started_utc, &a.begun.night).cmp(&(b.begun.started_utc, &b.begun.night)));
     nights
@@ -93,11 +102,34 @@ impl Night {
             worlds: Vec::new(),
             alarms: Vec::new(),
             judged: None,
+            shards: (BTreeSet::new(), BTreeSet::new()),
         }
+    }
+
+    /// Shards of a night of several machines that have no end on record. A store of one shard alone says
+    /// nothing of the others.
+    pub fn missing_shards(&self) -> Vec<u32> {
+        match self.begun.shard {
+            Some((_, of)) if self.shards.0.len() > 1 => {
+                (1..=of.min(MOST_SHARDS)).filter(|shard| !self.shards.1.contains(shard)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What is not there can't be valid.
+    fn without_missing_shards(&mut self) {
+        let missing: Vec<String> = self.missing_shards().iter().map(u32::to_string).collect();
+        let Some(judged) = self.judged.as_mut().filter(|_| !missing.is_empty()) else { return };
+        if judged.pile < Pile::Unknown {
+            (judged.pile, judged.status) = (Pile::Unknown, Pile::Unknown.status());
+        }
+        judged.sentence.push_str(&format!(" Of shard {} no end is on record.", missing.join(", ")));
     }
 
     /// Takes in how it was judged, or how one more of its shards was.
     fn judge(&mut self, judged: &Judged) {
+        self.shards.1.extend(judged.shard.map(|(shard, _)| shard));
         let Some(all) = &mut self.judged else {
             self.judged = Some(judged.clone());
             return;
@@ -117,7 +149,7 @@ impl Night {
         let ran = self.attempts.iter().map(|attempt| (attempt.case.as_str(), None));
         let planned = self.begun.cases.iter().map(|(case, owner)| (case.as_str(), owner.clone()));
         let all: BTreeMap<&str, Option<String>> = ran.chain(planned).collect();
-        all.into_iter().map(|(case, owner)| self.case(case, owner)).collect()
+        all.into_iter().map(|(case, owner)| self.case(case, owner, &|_| true)).collect()
     }
 
     /// The last try of each run of a case.
@@ -136,8 +168,10 @@ impl Night {
         self.judged.as_ref().and_then(|judged| judged.thresholds.get(case)).map_or(&[], Vec::as_slice)
     }
 
-    fn case(&self, case: &str, owner: Option<String>) -> CaseNight {
-        let last = self.last_tries(case);
+    /// A case by those of its last tries that count.
+    fn case(&self, case: &str, owner: Option<String>, counts: &dyn Fn(&Attempt) -> bool) -> CaseNight {
+        let mut last = self.last_tries(case);
+        last.retain(|attempt| counts(attempt));
         let tries = self.attempts.iter().filter(|attempt| attempt.case == case);
         let again = tries.filter(|attempt| attempt.attempt > 1 && attempt.pile == Pile::Valid).count();
         let mut worst: Option<(Pile, String)> = None;
@@ -193,11 +227,11 @@ impl Night {
 
     /// Elections measured, faults verified and operations made.
     pub fn work(&self) -> (u64, u64, u64) {
-        self.attempts.iter().fold((0, 0, 0), |(elections, faults, operations), attempt| {
+        self.attempts.iter().fold((0, 0, 0), |(elections, faults, operations): (u64, u64, u64), attempt| {
             (
-                elections + attempt.elections,
-                faults + u64::from(attempt.faults.0),
-                operations + attempt.operations,
+                elections.saturating_add(attempt.elections),
+                faults.saturating_add(u64::from(attempt.faults.0)),
+                operations.saturating_add(attempt.operations),
             )
         })
     }
@@ -228,12 +262,19 @@ pub fn conclude(nights: &[Night], known: &[Known], left_out: &[LeftOut]) -> Conc
     let run: Vec<(&CaseNight, Pile)> =
         cases.iter().filter_map(|case| case.pile.map(|pile| (case, pile))).collect();
     let tolerated = tolerated(tonight, &findings);
+    // What is tolerated hides nothing else: the other runs of the case count as they are.
     let counted = |(case, pile): &(&CaseNight, Pile)| {
-        if *pile == Pile::Violation && tolerated.contains(&case.case) { Pile::Valid } else { *pile }
+        if *pile != Pile::Violation || !tolerated.contains(&case.case) {
+            return *pile;
+        }
+        let others = tonight.case(&case.case, None, &|attempt| attempt.pile != Pile::Violation);
+        others.pile.unwrap_or(Pile::Valid)
     };
     let mut pile = Pile::worst(run.iter().map(counted));
     let mut said = vec![opening(&run, cases.len())];
-    if run.is_empty() {
+    if cases.is_empty() {
+        said = vec!["No case belongs to this shard.".to_owned()];
+    } else if run.is_empty() {
         pile = pile.max(Pile::Unknown);
         said = vec!["No case came to an end, so nothing was shown.".to_owned()];
     }
@@ -241,6 +282,10 @@ pub fn conclude(nights: &[Night], known: &[Known], left_out: &[LeftOut]) -> Conc
     if !broken.is_empty() {
         pile = Pile::Violation;
         said.push(format!("{} broke a rule.", plural(len(broken.len()), "world")));
+    }
+    if let Some(why) = tonight.worlds.iter().find_map(|piece| piece.failed.as_ref()) {
+        pile = pile.max(Pile::BenchFailure);
+        said.push(format!("Worlds were not lived through: {why}."));
     }
     let missed: Vec<&str> = missed(tonight);
     if !missed.is_empty() {
@@ -351,6 +396,7 @@ mod tests {
             operations: 10,
             elections: 1,
             faults: (1, 1),
+            spent_ms: 1,
         }
     }
 
@@ -409,6 +455,7 @@ mod tests {
             pile: Pile::Valid,
             status: 0,
             sentence: String::new(),
+            shard: None,
             interrupted: false,
             left_out: Vec::new(),
             thresholds: [("a".to_owned(), vec![judgement(outcome)])].into(),
@@ -422,6 +469,61 @@ mod tests {
             night.judged = Some(judged(outcome));
             assert_eq!(pile(&night, "a"), Some(expected));
         }
+    }
+
+    #[test]
+    fn what_is_tolerated_hides_nothing_else() {
+        let mut violation = attempt("a", 1, 1, Pile::Violation);
+        violation.findings = vec!["0123456789".to_owned()];
+        let found = Found {
+            night: "n".to_owned(),
+            fingerprint: "0123456789".to_owned(),
+            shape: crate::fingerprint::Shape {
+                check: "c".to_owned(),
+                case: "a".to_owned(),
+                kinds: BTreeSet::new(),
+                operations: BTreeSet::new(),
+            },
+            sentence: String::new(),
+            folder: "f".to_owned(),
+            replays: findings::Replays::default(),
+            shrunk: None,
+            command: String::new(),
+        };
+        let known = Known {
+            finding: "0123456789".to_owned(),
+            link: "https://example.org".to_owned(),
+            until: Some("2026-12-31".to_owned()),
+        };
+        let mut night = night(&["a"], vec![violation, attempt("a", 2, 1, Pile::Valid)]);
+        night.found.push(found);
+        let pile = |night: &Night| conclude(std::slice::from_ref(night), &[known.clone()], &[]).pile;
+        assert_eq!(pile(&night), Pile::Valid);
+        night.attempts.push(attempt("a", 3, 1, Pile::BenchFailure));
+        assert_eq!(pile(&night), Pile::BenchFailure);
+    }
+
+    #[test]
+    fn a_merged_night_of_which_a_shard_is_missing_is_never_valid() {
+        let shard = |shard: u32| Begun { shard: Some((shard, 3)), ..begun("n", &["a"]) };
+        let judged = |shard: u32| Judged {
+            night: "n".to_owned(),
+            ended_utc: "2026-11-25T03:00:00Z".parse().expect("a moment"),
+            pile: Pile::Valid,
+            status: 0,
+            sentence: "1 case valid.".to_owned(),
+            shard: Some((shard, 3)),
+            interrupted: false,
+            left_out: Vec::new(),
+            thresholds: BTreeMap::new(),
+        };
+        let mut lines = vec![Line::Night(shard(1)), Line::Judged(judged(1))];
+        let pile = |lines: &[Line]| nights(lines)[0].judged.as_ref().expect("judged").pile;
+        assert_eq!(pile(&lines), Pile::Valid, "a shard's own store");
+        lines.extend([Line::Night(shard(2)), Line::Judged(judged(2)), Line::Night(shard(3))]);
+        assert_eq!(pile(&lines), Pile::Unknown);
+        lines.push(Line::Judged(judged(3)));
+        assert_eq!(pile(&lines), Pile::Valid);
     }
 
     #[test]

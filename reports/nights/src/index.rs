@@ -5,6 +5,7 @@
 //! and goes on from there; half a last line, as a full disk leaves it, is left out and written over.
 
 use std::collections::BTreeMap;
+use std::path::{Component, Path};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,20 @@ pub enum Line {
 }
 
 impl Line {
+    /// What it names below the store.
+    fn paths(&self) -> Vec<&str> {
+        let mut paths = vec![self.night()];
+        match self {
+            Self::Attempt(line) => paths.extend(line.folder.as_deref()),
+            Self::Finding(line) => {
+                paths.push(&line.folder);
+                paths.extend(line.shrunk.as_ref().map(|shrunk| shrunk.folder.as_str()));
+            }
+            Self::Night(_) | Self::Worlds(_) | Self::Alarm(_) | Self::Judged(_) => {}
+        }
+        paths
+    }
+
     /// The night that it belongs to.
     pub fn night(&self) -> &str {
         match self {
@@ -131,6 +146,9 @@ pub struct Attempt {
     /// Faults verified, and asked for.
     #[serde(default)]
     pub faults: (u32, u32),
+    /// What of the night's budget was used when it ended, ms.
+    #[serde(default)]
+    pub spent_ms: u64,
 }
 
 /// Worlds that were lived through with idle budget.
@@ -147,6 +165,12 @@ pub struct Worlds {
     pub broken: Vec<(u64, String)>,
     /// Milliseconds that it took.
     pub took_ms: u64,
+    /// What of the night's budget was used when it ended, ms.
+    #[serde(default)]
+    pub spent_ms: u64,
+    /// Why it was not lived through to its end; none where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 /// A number stood out.
@@ -215,6 +239,9 @@ pub struct Judged {
     pub status: u8,
     /// Why, in a sentence or two.
     pub sentence: String,
+    /// Its shard and of how many, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<(u32, u32)>,
     /// Whether somebody stopped it.
     #[serde(default)]
     pub interrupted: bool,
@@ -235,25 +262,36 @@ pub struct Read {
     pub whole_bytes: u64,
 }
 
-/// Reads an index. Half a last line is left out.
+/// Reads an index. Half a last line is left out, whatever bytes it has.
 ///
 /// # Errors
 ///
-/// The number of a line that this build does not understand, from 1, and why.
-pub fn read(text: &str) -> Result<Read, String> {
-    let mut read = Read::default();
-    for (number, line) in (1_u64..).zip(text.split_inclusive('\n')) {
-        let whole = line.ends_with('\n');
-        match serde_json::from_str(line.trim_end()) {
-            Ok(parsed) if whole => read.lines.push(parsed),
-            Ok(_) | Err(_) if !whole => return Ok(read),
-            Err(_) if line.trim().is_empty() => {}
-            Err(error) => return Err(format!("line {number} is none of an index of nights: {error}")),
-            Ok(_) => {}
+/// The number of a line that this build does not understand, from 1, and why; or that names a path which
+/// leads out of the store: an index may be somebody else's.
+pub fn read(bytes: &[u8]) -> Result<Read, String> {
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    let mut read = Read { lines: Vec::new(), whole_bytes: u64::try_from(whole).unwrap_or(u64::MAX) };
+    for (number, line) in (1_u64..).zip(bytes[..whole].split_inclusive(|byte| *byte == b'\n')) {
+        if line.trim_ascii().is_empty() {
+            continue;
         }
-        read.whole_bytes += u64::try_from(line.len()).unwrap_or(u64::MAX);
+        let parsed: Line = serde_json::from_slice(line)
+            .map_err(|error| format!("line {number} is none of an index of nights: {error}"))?;
+        if let Some(path) = parsed.paths().into_iter().find(|path| !leads_below(path)) {
+            return Err(format!(
+                "line {number} names `{}`, which is not below the store",
+                path.escape_debug()
+            ));
+        }
+        read.lines.push(parsed);
     }
     Ok(read)
+}
+
+/// Whether a path from an index stays below the store.
+fn leads_below(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
 /// A line as it is written, with its end.
@@ -271,13 +309,22 @@ mod tests {
 
     fn worlds(first: u64) -> Line {
         let night = "20261125T020000Z".to_owned();
-        Line::Worlds(Worlds { night, seeds: (first, first + 10), worlds: 10, broken: Vec::new(), took_ms: 3 })
+        Line::Worlds(Worlds {
+            night,
+            seeds: (first, first + 10),
+            worlds: 10,
+            broken: Vec::new(),
+            took_ms: 3,
+            spent_ms: 3,
+            failed: None,
+        })
     }
 
     #[test]
     fn half_a_last_line_is_left_out_and_its_place_is_known() {
         let whole = write(&worlds(0)).expect("a line") + &write(&worlds(10)).expect("a line");
-        let torn = format!("{whole}{{\"line\":\"worlds\",\"ni");
+        let mut torn = format!("{whole}{{\"line\":\"worlds\",\"ni").into_bytes();
+        torn.push(0xe2);
         let read = read(&torn).expect("an index");
         assert_eq!(read.lines, [worlds(0), worlds(10)]);
         assert_eq!(read.whole_bytes, u64::try_from(whole.len()).expect("small"));
@@ -287,6 +334,17 @@ mod tests {
     fn a_damaged_line_is_named() {
         let text =
             format!("{}nonsense\n{}", write(&worlds(0)).expect("one"), write(&worlds(1)).expect("two"));
-        assert!(read(&text).expect_err("damaged").starts_with("line 2"));
+        assert!(read(text.as_bytes()).expect_err("damaged").starts_with("line 2"));
+    }
+
+    #[test]
+    fn a_line_that_leads_out_of_the_store_is_refused() {
+        for night in ["../x", "/tmp/x", "", ".", "a/../../b"] {
+            let Line::Worlds(mut line) = worlds(0) else { panic!("worlds") };
+            night.clone_into(&mut line.night);
+            let text = write(&Line::Worlds(line)).expect("a line");
+            let why = read(text.as_bytes()).expect_err(night);
+            assert!(why.contains("not below the store"), "{why}");
+        }
     }
 }

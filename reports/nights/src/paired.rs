@@ -13,7 +13,7 @@
 
 use crate::fence::Direction;
 use crate::quantiles::{counts, lossy};
-use crate::student::quantile;
+use crate::student::{quantile, two_sided_p};
 
 /// Fewer pairs than this are not judged. An interval of 99 % reaches 3.5 standard errors with eight pairs and
 /// 4.6 with five, and the signs of fewer than eight cannot reach a p of 0.01.
@@ -82,6 +82,18 @@ pub struct Paired {
 }
 
 impl Paired {
+    /// How often two equal builds would differ as much by chance, from 0 to 1: Student's, on both sides.
+    pub fn p(&self) -> f64 {
+        let degrees = self.pairs.saturating_sub(1);
+        let reach = (self.interval_95.high.ln() - self.interval_95.low.ln()) / 2.0;
+        let error = reach / quantile(0.05, degrees);
+        match self.ratio.ln() {
+            // Pairs that do not scatter at all differ for certain, or not at all.
+            difference if error <= 0.0 || !error.is_finite() => f64::from(u8::from(difference == 0.0)),
+            difference => two_sided_p(difference / error, degrees),
+        }
+    }
+
     /// Compares `(first, second)`, one pair for each turn, both in the same unit. Pairs in which a value is
     /// not finite and positive are left out. Ratios beyond what `f64` holds are infinite or zero.
     pub fn of(pairs: &[(f64, f64)]) -> Result<Self, TooFew> {
@@ -167,6 +179,19 @@ mod tests {
     fn verdicts(factor: f64, level: Level, verdict: Verdict) -> usize {
         let compared = (0..1_000).filter_map(|seed| Paired::of(&pairs(8, factor, seed)).ok());
         compared.filter(|paired| paired.verdict(Direction::LowerIsBetter, level) == verdict).count()
+    }
+
+    #[test]
+    fn the_probability_says_what_the_intervals_say() {
+        let close = |p: f64| (0..8).map(|n| (100.0, 100.0 * p + f64::from(n))).collect::<Vec<_>>();
+        for factor in [0.97, 1.0, 1.01, 1.02, 1.5] {
+            let paired = Paired::of(&close(factor)).expect("eight pairs");
+            let differs = |interval: Interval| interval.low > 1.0 || interval.high < 1.0;
+            assert_eq!(paired.p() < 0.05, differs(paired.interval_95), "{factor}: {}", paired.p());
+            assert_eq!(paired.p() < 0.01, differs(paired.interval_99), "{factor}: {}", paired.p());
+        }
+        assert_eq!(Paired::of(&[(5.0, 5.0); 8]).expect("eight pairs").p(), 1.0);
+        assert_eq!(Paired::of(&[(5.0, 10.0); 8]).expect("eight pairs").p(), 0.0);
     }
 
     #[test]

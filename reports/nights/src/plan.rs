@@ -94,6 +94,8 @@ struct Past {
     took_ms: Vec<f64>,
 }
 
+/// No run takes longer; an index may say anything.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// Runs of a case that tell how long it takes.
 const RECENT: usize = 20;
 
@@ -113,7 +115,9 @@ pub fn order(suite: &Suite, terms: Terms<'_>) -> Vec<Slot> {
             Some((_, pile)) => Turn::Failed(pile),
         };
         let waited = match turn {
-            Turn::Stable(last) => terms.now.duration_since(last).as_secs().max(0) * i64::from(case.weight),
+            Turn::Stable(last) => {
+                terms.now.duration_since(last).as_secs().max(0).saturating_mul(i64::from(case.weight))
+            }
             Turn::Failed(_) | Turn::New => i64::from(case.weight),
         };
         let estimate = past.usual().unwrap_or_else(|| (terms.guess)(case));
@@ -134,7 +138,7 @@ impl Past {
         let mut took = self.took_ms.clone();
         took.sort_by(f64::total_cmp);
         let median = runs::numbers::nearest_rank(&took, 50.0)?;
-        Duration::try_from_secs_f64(median / 1e3).ok()
+        Duration::try_from_secs_f64(median / 1e3).ok().map(|usual| usual.min(LONGEST))
     }
 }
 
@@ -143,7 +147,10 @@ fn past(nights: &[Night]) -> BTreeMap<&str, Past> {
     for night in nights {
         for attempt in &night.attempts {
             let past = all.entry(&attempt.case).or_default();
-            past.took_ms.push(attempt.took_ms);
+            // One that was refused at once does not tell how long a run takes.
+            if attempt.pile != Pile::BenchFailure {
+                past.took_ms.push(attempt.took_ms);
+            }
             if past.took_ms.len() > RECENT {
                 past.took_ms.remove(0);
             }
@@ -254,6 +261,7 @@ mod tests {
             operations: 0,
             elections: 0,
             faults: (0, 0),
+            spent_ms: 1,
         };
         Night { attempts: attempts.iter().map(attempt).collect(), ..Night::new(begun) }
     }

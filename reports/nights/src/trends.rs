@@ -96,7 +96,7 @@ fn numbers(night: &Night) -> BTreeMap<(String, String), Sample> {
     }
     let one = |samples: Vec<Sample>| {
         let value = median(&samples.iter().map(|sample| sample.value).collect::<Vec<_>>())?;
-        Some(Sample { value, n: samples.iter().map(|sample| sample.n).sum() })
+        Some(Sample { value, n: samples.iter().fold(0, |all, sample| all.saturating_add(sample.n)) })
     };
     values.into_iter().filter_map(|(key, samples)| Some((key, one(samples)?))).collect()
 }
@@ -151,6 +151,7 @@ mod tests {
             operations: 0,
             elections: 0,
             faults: (0, 0),
+            spent_ms: 1,
         };
         Night { attempts: values.iter().map(attempt).collect(), ..Night::new(begun) }
     }

@@ -75,6 +75,7 @@ fn lines() -> Vec<Line> {
             operations: 1,
             elections: 1,
             faults: (1, 1),
+            spent_ms: 1,
         }),
         Line::Finding(Found {
             night: text("n"),
@@ -92,6 +93,8 @@ fn lines() -> Vec<Line> {
             worlds: 1,
             broken: vec![(0, text("r"))],
             took_ms: 1,
+            spent_ms: 1,
+            failed: Some(text("f")),
         }),
         Line::Alarm(Alarm {
             night: text("n"),
@@ -109,6 +112,7 @@ fn lines() -> Vec<Line> {
             pile: Pile::Valid,
             status: 0,
             sentence: text("s"),
+            shard: Some((1, 2)),
             interrupted: false,
             left_out: vec![LeftOut { case: text("a"), runs: 1, why: text("w") }],
             thresholds: BTreeMap::from([(text("a"), vec![judgement])]),

@@ -372,6 +372,7 @@ mod tests {
             ("[[case]]\nname = \"a\"\nnodes = 3\nmatrix = { nodes = [3, 5] }", "leave one of them out"),
             ("[[case]]\nname = \"a\"\nmatrix = { nodes = [] }", "matrix is empty"),
             ("[[case]]\nname = \"a\"\nexclude = [{ nodes = 3 }]", "excluded by `nodes`"),
+            ("[[case]]\nname = \"a\"\n\"store=/x\" = true", "is no flag"),
             ("[[case]]\nname = \"a\"\nnodes = { x = 1 }", "text, number, true, false or list"),
             ("[[case]]\nname = \"a\"\nthresholds = { outage = \"max\" }", "outage"),
             ("[[known]]\nfinding = \"a\"\nlink = \"b\"\nuntil = \"soon\"\n[[case]]\nname = \"a\"", "no day"),

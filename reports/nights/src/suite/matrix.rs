@@ -7,6 +7,8 @@ use toml::Value;
 /// Flags whose place in a command line, and in a case's id, is fixed; all others follow by name.
 const ORDER: [&str; 6] = ["system", "image", "nodes", "cluster", "nemesis", "workload"];
 
+/// Flags that are given once for each word of a list, and not as one list with commas.
+const WORD_BY_WORD: [&str; 1] = ["image-command"];
 /// More combinations than anybody means.
 const MOST: usize = 10_000;
 
@@ -20,9 +22,27 @@ pub(super) fn rank(flag: &str) -> (usize, String) {
 pub(super) fn flags(keys: &BTreeMap<String, Value>) -> Result<Vec<(String, String)>, String> {
     let mut flags = Vec::new();
     for (key, value) in keys {
-        flags.extend(text(key, value)?.map(|text| (flag(key), text)));
+        is_flag(key)?;
+        match value {
+            // A flag that is given once for each word.
+            Value::Array(words) if WORD_BY_WORD.contains(&flag(key).as_str()) => {
+                for word in words {
+                    flags.extend(text(key, word)?.map(|text| (flag(key), text)));
+                }
+            }
+            value => flags.extend(text(key, value)?.map(|text| (flag(key), text))),
+        }
     }
     Ok(flags)
+}
+
+/// A key is the name of a flag and nothing more.
+fn is_flag(key: &str) -> Result<(), String> {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    if key.chars().all(fits) {
+        return Ok(());
+    }
+    Err(format!("`{}` is no flag: write its name alone, and its value behind =", key.escape_debug()))
 }
 
 fn flag(key: &str) -> String {
@@ -56,6 +76,7 @@ pub(super) fn product(
     axes.sort_by_key(|key| rank(&flag(key)));
     let mut all: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for axis in axes {
+        is_flag(axis)?;
         let values = &matrix[axis];
         if all.len().saturating_mul(values.len()) > MOST {
             return Err(format!("its matrix has more than {MOST} combinations"));
