@@ -7,7 +7,7 @@
 //! - [`checked`], [`story`]: a history judged without its run, and a counterexample, as text.
 //! - [`terminal`], [`html`], [`junit`]: the three renderings; `results.json` is `serde_json` on
 //!   [`runs::results::Results`].
-//! - [`nights`](crate::nights): the same for nights of runs.
+//! - [`nights`]: the same for nights of runs.
 //!
 //! What it deliberately does not do: decide anything. A verdict is printed, never derived, and a number
 //! that is not known is shown as not known.

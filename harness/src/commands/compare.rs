@@ -2,8 +2,8 @@
 //!
 //! A machine drifts by more than two builds differ. So the sides take turns, both runs of a pair have the
 //! same seed, and only the ratio within a pair counts ([`nights::paired`]). Some fifteen numbers are compared
-//! at once. So what is told is chosen by Holm's procedure (1979): two sides that are equal are told apart in at
-//! most one of twenty comparisons, however many numbers there are.
+//! at once. So what is told is chosen by Holm's procedure (1979): two sides that are equal are told apart in
+//! at most one of twenty comparisons, however many numbers there are.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

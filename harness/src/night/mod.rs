@@ -11,14 +11,15 @@
 //! - [`machine`]: where it runs.
 //! - [`outcome`]: a run folder as a line of the index.
 //! - [`settings`]: the file and the flags, checked before anything starts.
-//! - [`runner`]: the night itself; [`violation`]: runs a violation again and makes it smaller; [`alarm`]:
-//!   compares builds; [`worlds`]: fills idle budget.
+//! - [`runner`]: the night itself, from its [`beginning`]; [`violation`]: runs a violation again and makes it
+//!   smaller; [`alarm`]: compares builds; [`worlds`]: fills idle budget.
 //! - [`files`]: what comes out of it for people and programs.
 //!
 //! What it deliberately does not do: judge a run (the run does), decide what a night comes to
 //! ([`nights::fold`]), draw (`reports`).
 
 pub mod alarm;
+pub mod beginning;
 pub mod build;
 pub mod child;
 pub mod files;

@@ -12,25 +12,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use nights::fold::{self, Night};
-use nights::index::{Attempt, Begun, Judged, LeftOut, Line, Purpose};
+use nights::index::{Attempt, Judged, LeftOut, Line, Purpose};
 use nights::measures::{self, Metric, Samples};
 use nights::pile::Pile;
 use nights::plan::{self, Slot, Terms};
 use nights::threshold::{Judgement, Threshold};
 
-use super::build::{self, Build};
+use super::beginning::{self, Beginning};
+use super::build::Build;
 use super::child::{self, Ended, Order};
+use super::files;
 use super::outcome::{self, Outcome, Record};
 use super::settings::Orders;
 use super::store::Store;
-use super::{files, machine};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::run::interrupt::Interrupt;
 use crate::text::span;
 
-/// A night that is older, in seconds, is begun anew and not gone on with where `--or-begin` leaves the choice.
-const OLD_S: u64 = 12 * 3600;
 /// A run may take so much longer than it should before it is ended.
 const PATIENCE: u32 = 3;
 /// And so much beside it.
@@ -102,52 +101,18 @@ impl Runner {
         progress: Progress,
     ) -> Result<Self, Failure> {
         let nights = fold::nights(&store.lines);
-        let unfinished = nights.last().filter(|night| night.judged.is_none()).cloned();
-        let mut build = build::keep(store.path())?;
-        let mut orders = orders;
-        // A night that nobody went on with within a day, or within its budget, is not tonight's.
-        let is_old = |night: &Night| {
-            let age = jiff::Timestamp::now().duration_since(night.begun.started_utc).as_secs();
-            age.unsigned_abs() > night.begun.budget_s.max(OLD_S)
-        };
-        if orders.or_begin && unfinished.as_ref().is_none_or(is_old) {
-            orders.resume = false;
-        }
-        let orders = if orders.resume {
-            let Some(night) = &unfinished else {
-                return Err(Failure::usage(format!(
-                    "--resume: the last night of {} came to its end, so there is nothing to go on with",
-                    orders.store.display()
-                )));
-            };
-            // The rest is made by the build that made the beginning: numbers of one night are of one build.
-            let place = build::place(store.path(), &night.begun.build).filter(|file| file.is_file());
-            if let Some(executable) = place {
-                build = Build {
-                    name: night.begun.build.clone(),
-                    executable: std::path::absolute(executable).context("finding the build")?,
-                };
-            }
-            resumed(orders, night)?
-        } else {
-            if let Some(night) = &unfinished {
-                progress.say(&format!(
-                    "the night {} did not come to its end; --resume would go on with it",
-                    night.begun.night
-                ));
-            }
-            orders
-        };
+        let Beginning { orders, build, going_on } =
+            Beginning::of(orders, store.path(), nights.last(), &progress)?;
         let now = jiff::Timestamp::now();
-        let before = unfinished.as_ref().filter(|_| orders.resume).map_or(Duration::ZERO, spent);
-        let past: &[Night] = if orders.resume { &nights[..nights.len().saturating_sub(1)] } else { &nights };
+        let before = going_on.as_ref().map_or(Duration::ZERO, beginning::spent);
+        let past = &nights[..nights.len() - usize::from(going_on.is_some())];
         let guess = |case: &nights::suite::Case| orders.guess(case);
         let terms = Terms { nights: past, now, seed: orders.seed, shard: orders.shard, guess: &guess };
         let slots = plan::order(&orders.suite, terms);
-        let night = match &unfinished {
-            Some(night) if orders.resume => night.begun.night.clone(),
-            _ => {
-                let begun = first_line(&orders, &nights, &build, now)?;
+        let night = match going_on {
+            Some(night) => night.begun.night,
+            None => {
+                let begun = beginning::first_line(&orders, &nights, &build, now)?;
                 store.append(Line::Night(begun.clone()))?;
                 begun.night
             }
@@ -567,70 +532,4 @@ fn pooled(threshold: &Threshold, records: &[Record], tonight: &Night, case: &str
 pub fn newest(named: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(named).ok()?;
     entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).max()
-}
-
-/// What of its budget a night had used when it was last heard of.
-fn spent(night: &Night) -> Duration {
-    let runs = night.attempts.iter().chain(&night.mutants).map(|run| run.spent_ms);
-    let most = runs.chain(night.worlds.iter().map(|worlds| worlds.spent_ms)).max();
-    Duration::from_millis(most.unwrap_or(0))
-}
-
-/// The orders of a night that goes on: what decides its runs is taken from its first line.
-fn resumed(orders: Orders, night: &Night) -> Result<Orders, Failure> {
-    let begun = &night.begun;
-    if begun.profile != orders.profile {
-        return Err(Failure::usage(format!(
-            "--resume: the night {} was begun with {}; say the same",
-            begun.night,
-            begun.profile.as_ref().map_or("no --profile".to_owned(), |name| format!("--profile {name}"))
-        )));
-    }
-    let orders = Orders { seed: begun.seed, shard: begun.shard, ..orders };
-    let ours = cases(&orders);
-    if ours != begun.cases {
-        return Err(Failure::usage(format!(
-            "--resume: the night {} was begun with other cases or owners than the file has now; begin a new \
-             one, or restore the file",
-            begun.night
-        )));
-    }
-    Ok(Orders { budget: Duration::from_secs(begun.budget_s), ..orders })
-}
-
-/// The cases of this shard, with their owners.
-fn cases(orders: &Orders) -> BTreeMap<String, Option<String>> {
-    let ours = orders
-        .suite
-        .cases
-        .iter()
-        .filter(|case| orders.shard.is_none_or(|(shard, of)| plan::belongs(&case.id, shard, of)));
-    ours.map(|case| (case.id.clone(), case.owner.clone())).collect()
-}
-
-fn first_line(
-    orders: &Orders,
-    nights: &[Night],
-    build: &Build,
-    now: jiff::Timestamp,
-) -> Result<Begun, Failure> {
-    let started = now.strftime("%Y%m%dT%H%M%SZ").to_string();
-    let night = orders.name.clone().unwrap_or(started);
-    if nights.iter().any(|other| other.begun.night == night) {
-        return Err(Failure::usage(format!(
-            "--night {night}: {} has a night of that name already; give this one another",
-            orders.store.display()
-        )));
-    }
-    Ok(Begun {
-        night,
-        started_utc: jiff::Timestamp::from_second(now.as_second()).unwrap_or(now),
-        budget_s: orders.budget.as_secs(),
-        seed: orders.seed,
-        build: build.name.clone(),
-        machine: machine::look(&orders.store, orders.suite.settings.jobs),
-        profile: orders.profile.clone(),
-        shard: orders.shard,
-        cases: cases(orders),
-    })
 }

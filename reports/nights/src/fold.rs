@@ -497,7 +497,8 @@ mod tests {
         };
         let mut night = night(&["a"], vec![violation, attempt("a", 2, 1, Pile::Valid)]);
         night.found.push(found);
-        let pile = |night: &Night| conclude(std::slice::from_ref(night), &[known.clone()], &[]).pile;
+        let pile =
+            |night: &Night| conclude(std::slice::from_ref(night), std::slice::from_ref(&known), &[]).pile;
         assert_eq!(pile(&night), Pile::Valid);
         night.attempts.push(attempt("a", 3, 1, Pile::BenchFailure));
         assert_eq!(pile(&night), Pile::BenchFailure);

@@ -191,7 +191,7 @@ mod tests {
             assert_eq!(paired.p() < 0.01, differs(paired.interval_99), "{factor}: {}", paired.p());
         }
         assert_eq!(Paired::of(&[(5.0, 5.0); 8]).expect("eight pairs").p(), 1.0);
-        assert_eq!(Paired::of(&[(5.0, 10.0); 8]).expect("eight pairs").p(), 0.0);
+        assert!(Paired::of(&[(5.0, 10.0); 8]).expect("eight pairs").p() < 1e-12);
     }
 
     #[test]

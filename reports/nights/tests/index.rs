@@ -20,7 +20,50 @@ fn text(word: &str) -> String {
 }
 
 /// A line of each kind, with all that it may have.
-fn lines() -> Vec<Line> {
+fn lines() -> [Line; 6] {
+    [night(), attempt(), finding(), worlds(), alarm(), judged()]
+}
+
+fn night() -> Line {
+    let machine = Machine { cores: 2, kernel: text("Linux"), fsync_ms: Some(1.0), load: Some(0.1), jobs: 1 };
+    Line::Night(Begun {
+        night: text("n"),
+        started_utc: at(),
+        budget_s: 1,
+        seed: 1,
+        build: text("b"),
+        machine,
+        profile: Some(text("p")),
+        shard: Some((1, 2)),
+        cases: BTreeMap::from([(text("a"), None)]),
+    })
+}
+
+fn attempt() -> Line {
+    Line::Attempt(Attempt {
+        night: text("n"),
+        purpose: Purpose::Case,
+        case: text("a"),
+        repeat: 1,
+        attempt: 1,
+        started_utc: at(),
+        took_ms: 1.0,
+        seed: 1,
+        pile: Pile::Valid,
+        status: Some(0),
+        why: text(""),
+        folder: Some(text("f")),
+        repeat_command: text("r"),
+        series: BTreeMap::from([(text("start"), Sample { value: 1.0, n: 1 })]),
+        findings: vec![text("f")],
+        operations: 1,
+        elections: 1,
+        faults: (1, 1),
+        spent_ms: 1,
+    })
+}
+
+fn finding() -> Line {
     let shape = Shape {
         check: text("c"),
         case: text("a"),
@@ -35,7 +78,45 @@ fn lines() -> Vec<Line> {
         in_the_simulator: Some(true),
         runs: 3,
     };
+    Line::Finding(Found {
+        night: text("n"),
+        fingerprint: shape.fingerprint(),
+        shape,
+        sentence: text("s"),
+        folder: text("f"),
+        replays: Replays { shown: 1, of: 2 },
+        shrunk: Some(shrunk),
+        command: text("c"),
+    })
+}
+
+fn worlds() -> Line {
+    Line::Worlds(Worlds {
+        night: text("n"),
+        seeds: (0, 1),
+        worlds: 1,
+        broken: vec![(0, text("r"))],
+        took_ms: 1,
+        spent_ms: 1,
+        failed: Some(text("f")),
+    })
+}
+
+fn alarm() -> Line {
     let comparison = Comparison { against: text("b"), pairs: 8, ratio: (1.0, 2.0, 3.0), confirmed: true };
+    Line::Alarm(Alarm {
+        night: text("n"),
+        case: text("a"),
+        series: text("start"),
+        value: 1.0,
+        before: 1.0,
+        fence: 1.0,
+        comparison: Some(comparison),
+        sentence: text("s"),
+    })
+}
+
+fn judged() -> Line {
     let judgement = Judgement {
         threshold: text("t"),
         outcome: Outcome::Met,
@@ -43,81 +124,17 @@ fn lines() -> Vec<Line> {
         samples: 1,
         sentence: text("s"),
     };
-    let machine = Machine { cores: 2, kernel: text("Linux"), fsync_ms: Some(1.0), load: Some(0.1), jobs: 1 };
-    vec![
-        Line::Night(Begun {
-            night: text("n"),
-            started_utc: at(),
-            budget_s: 1,
-            seed: 1,
-            build: text("b"),
-            machine,
-            profile: Some(text("p")),
-            shard: Some((1, 2)),
-            cases: BTreeMap::from([(text("a"), None)]),
-        }),
-        Line::Attempt(Attempt {
-            night: text("n"),
-            purpose: Purpose::Case,
-            case: text("a"),
-            repeat: 1,
-            attempt: 1,
-            started_utc: at(),
-            took_ms: 1.0,
-            seed: 1,
-            pile: Pile::Valid,
-            status: Some(0),
-            why: text(""),
-            folder: Some(text("f")),
-            repeat_command: text("r"),
-            series: BTreeMap::from([(text("start"), Sample { value: 1.0, n: 1 })]),
-            findings: vec![text("f")],
-            operations: 1,
-            elections: 1,
-            faults: (1, 1),
-            spent_ms: 1,
-        }),
-        Line::Finding(Found {
-            night: text("n"),
-            fingerprint: shape.fingerprint(),
-            shape,
-            sentence: text("s"),
-            folder: text("f"),
-            replays: Replays { shown: 1, of: 2 },
-            shrunk: Some(shrunk),
-            command: text("c"),
-        }),
-        Line::Worlds(Worlds {
-            night: text("n"),
-            seeds: (0, 1),
-            worlds: 1,
-            broken: vec![(0, text("r"))],
-            took_ms: 1,
-            spent_ms: 1,
-            failed: Some(text("f")),
-        }),
-        Line::Alarm(Alarm {
-            night: text("n"),
-            case: text("a"),
-            series: text("start"),
-            value: 1.0,
-            before: 1.0,
-            fence: 1.0,
-            comparison: Some(comparison),
-            sentence: text("s"),
-        }),
-        Line::Judged(Judged {
-            night: text("n"),
-            ended_utc: at(),
-            pile: Pile::Valid,
-            status: 0,
-            sentence: text("s"),
-            shard: Some((1, 2)),
-            interrupted: false,
-            left_out: vec![LeftOut { case: text("a"), runs: 1, why: text("w") }],
-            thresholds: BTreeMap::from([(text("a"), vec![judgement])]),
-        }),
-    ]
+    Line::Judged(Judged {
+        night: text("n"),
+        ended_utc: at(),
+        pile: Pile::Valid,
+        status: 0,
+        sentence: text("s"),
+        shard: Some((1, 2)),
+        interrupted: false,
+        left_out: vec![LeftOut { case: text("a"), runs: 1, why: text("w") }],
+        thresholds: BTreeMap::from([(text("a"), vec![judgement])]),
+    })
 }
 
 /// Names of the fields, those of the values within included; not the keys of what is by name.
