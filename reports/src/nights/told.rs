@@ -168,11 +168,13 @@ pub(super) fn headline(night: &Night, cases: &[CaseNight]) -> (Pile, &'static st
         said("It was stopped before its end.");
         word = if is_green { "Stopped" } else { word };
     }
-    if ran == 0 && is_green {
+    // A shard to which no case falls has nothing to show.
+    let nothing = ran == 0 && !(cases.is_empty() && night.begun.shard.is_some());
+    if nothing && is_green {
         said("No case came to an end, so nothing was shown.");
         word = if judged.interrupted { word } else { heading(Pile::Unknown) };
     }
-    let pile = if is_green && (judged.interrupted || ran == 0) { Pile::Unknown } else { judged.pile };
+    let pile = if is_green && (judged.interrupted || nothing) { Pile::Unknown } else { judged.pile };
     (pile, word, sentence)
 }
 
