@@ -49,6 +49,8 @@ pub(super) struct Runner {
     pub(super) night: String,
     pub(super) interrupt: Interrupt,
     pub(super) progress: Progress,
+    /// Where it runs, as far as numbers may be compared.
+    machine: String,
     /// When it began, or went on.
     begun: Instant,
     /// What it had taken before it went on.
@@ -109,14 +111,15 @@ impl Runner {
         let guess = |case: &nights::suite::Case| orders.guess(case);
         let terms = Terms { nights: past, now, seed: orders.seed, shard: orders.shard, guess: &guess };
         let slots = plan::order(&orders.suite, terms);
-        let night = match going_on {
-            Some(night) => night.begun.night,
+        let begun = match going_on {
+            Some(night) => night.begun,
             None => {
                 let begun = beginning::first_line(&orders, &nights, &build, now)?;
                 store.append(Line::Night(begun.clone()))?;
-                begun.night
+                begun
             }
         };
+        let (night, machine) = (begun.night, begun.machine.key());
         progress.say(&format!("night {night}, build {}, seed {}", build.name, orders.seed));
         progress.say(&format!("folder {}", store.night(&night).display()));
         let runner = Self {
@@ -126,6 +129,7 @@ impl Runner {
             night,
             interrupt,
             progress,
+            machine,
             begun: Instant::now(),
             before,
             queue: RefCell::new(slots.into()),
@@ -347,6 +351,7 @@ impl Runner {
                 .map_or(0, |results| results.election_kinds.iter().map(|kind| kind.measured).sum()),
             faults: results.map_or((0, 0), |results| (results.faults.verified, results.faults.planned)),
             spent_ms: self.spent_ms(),
+            machine: self.machine.clone(),
         };
         (attempt, outcome)
     }

@@ -187,6 +187,7 @@ fn attempt(
     }
     Attempt {
         spent_ms: 0,
+        machine: String::new(),
         night: begun.night.clone(),
         purpose: Purpose::Case,
         case: case(which),

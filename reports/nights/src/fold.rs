@@ -397,6 +397,7 @@ mod tests {
             elections: 1,
             faults: (1, 1),
             spent_ms: 1,
+            machine: String::new(),
         }
     }
 

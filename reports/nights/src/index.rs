@@ -149,6 +149,9 @@ pub struct Attempt {
     /// What of the night's budget was used when it ended, ms.
     #[serde(default)]
     pub spent_ms: u64,
+    /// Where it ran, as far as that decides what it may be compared with ([`Machine::key`]).
+    #[serde(default)]
+    pub machine: String,
 }
 
 /// Worlds that were lived through with idle budget.

@@ -262,6 +262,7 @@ mod tests {
             elections: 0,
             faults: (0, 0),
             spent_ms: 1,
+            machine: String::new(),
         };
         Night { attempts: attempts.iter().map(attempt).collect(), ..Night::new(begun) }
     }

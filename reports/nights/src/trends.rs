@@ -3,11 +3,12 @@
 //! A night's number is the median over the valid runs of its case. Runs that were not valid measured
 //! something else. Another machine is another series ([`crate::machine`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::change_points::{ChangePoint, change_points};
 use crate::fence::{self, Direction};
 use crate::fold::Night;
+use crate::index::Attempt;
 use crate::measures::{self, Sample};
 use crate::pile::Pile;
 use crate::quantiles::median;
@@ -72,26 +73,36 @@ impl Series {
     }
 }
 
-/// Every series of the last night's machine, by case and name.
+/// What is followed: a case and one of its numbers, on one machine.
+type Key = (String, String, String);
+
+/// Every series of the last night, by case and name: of the machines that its runs were made on.
 pub fn series(nights: &[Night]) -> Vec<Series> {
-    let Some(machine) = nights.last().map(|night| night.begun.machine.key()) else { return Vec::new() };
-    let mut all: BTreeMap<(String, String), Vec<Point>> = BTreeMap::new();
-    for (at, night) in nights.iter().enumerate().filter(|(_, night)| night.begun.machine.key() == machine) {
-        for (key, sample) in numbers(night) {
+    let Some(tonight) = nights.last() else { return Vec::new() };
+    let machines: BTreeSet<String> =
+        tonight.attempts.iter().map(|attempt| machine(tonight, attempt)).collect();
+    let mut all: BTreeMap<Key, Vec<Point>> = BTreeMap::new();
+    for (at, night) in nights.iter().enumerate() {
+        for (key, sample) in numbers(night, &machines) {
             all.entry(key).or_default().push(Point { night: at, sample });
         }
     }
-    let drawn =
-        all.into_iter().map(|((case, name), points)| drawn(case, name, &machine, points, nights.len()));
-    drawn.collect()
+    all.into_iter().map(|(key, points)| drawn(key, points, nights.len())).collect()
+}
+
+/// Where a run was made: the shards of one night are on several machines.
+fn machine(night: &Night, attempt: &Attempt) -> String {
+    if attempt.machine.is_empty() { night.begun.machine.key() } else { attempt.machine.clone() }
 }
 
 /// A night's number of each case and series.
-fn numbers(night: &Night) -> BTreeMap<(String, String), Sample> {
-    let mut values: BTreeMap<(String, String), Vec<Sample>> = BTreeMap::new();
+fn numbers(night: &Night, machines: &BTreeSet<String>) -> BTreeMap<Key, Sample> {
+    let mut values: BTreeMap<Key, Vec<Sample>> = BTreeMap::new();
     for attempt in night.attempts.iter().filter(|attempt| attempt.pile == Pile::Valid) {
-        for (name, sample) in &attempt.series {
-            values.entry((attempt.case.clone(), name.clone())).or_default().push(*sample);
+        let machine = machine(night, attempt);
+        for (name, sample) in attempt.series.iter().filter(|_| machines.contains(&machine)) {
+            let key = (attempt.case.clone(), name.clone(), machine.clone());
+            values.entry(key).or_default().push(*sample);
         }
     }
     let one = |samples: Vec<Sample>| {
@@ -101,7 +112,7 @@ fn numbers(night: &Night) -> BTreeMap<(String, String), Sample> {
     values.into_iter().filter_map(|(key, samples)| Some((key, one(samples)?))).collect()
 }
 
-fn drawn(case: String, name: String, machine: &str, points: Vec<Point>, nights: usize) -> Series {
+fn drawn((case, name, machine): Key, points: Vec<Point>, nights: usize) -> Series {
     let direction = measures::of_series(&name).map_or(Direction::LowerIsBetter, |metric| metric.direction());
     let values: Vec<Option<f64>> = points.iter().map(|point| Some(point.sample.value)).collect();
     let is_tonight = points.last().is_some_and(|point| point.night + 1 == nights);
@@ -111,13 +122,13 @@ fn drawn(case: String, name: String, machine: &str, points: Vec<Point>, nights: 
         Some(Change { between: (before.night, after.night), levels: (found.before, found.after) })
     };
     let changes = change_points(&values).into_iter().filter_map(change).collect();
-    Series { case, name, machine: machine.to_owned(), direction, points, alarm, changes }
+    Series { case, name, machine, direction, points, alarm, changes }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::{Attempt, Begun, Purpose};
+    use crate::index::{Begun, Purpose};
     use crate::machine::Machine;
 
     fn night(name: usize, cores: u32, values: &[f64]) -> Night {
@@ -152,6 +163,7 @@ mod tests {
             elections: 0,
             faults: (0, 0),
             spent_ms: 1,
+            machine: String::new(),
         };
         Night { attempts: values.iter().map(attempt).collect(), ..Night::new(begun) }
     }
@@ -178,6 +190,23 @@ mod tests {
         let all = &series(&nights)[0];
         assert_eq!(all.changes.iter().map(|change| change.between).collect::<Vec<_>>(), [(29, 30)]);
         assert!(all.moved(35) > 1.4);
+    }
+
+    #[test]
+    fn shards_of_one_night_are_followed_on_their_own_machines() {
+        let mut nights: Vec<Night> = (0..20).map(|at| night(at, 2, &[around(100.0, at)])).collect();
+        for (at, night) in nights.iter_mut().enumerate() {
+            let mut other = night.attempts[0].clone();
+            "b".clone_into(&mut other.case);
+            "another machine".clone_into(&mut other.machine);
+            other.series.insert("outage max".to_owned(), Sample { value: around(900.0, at), n: 1 });
+            night.attempts.push(other);
+        }
+        let all = series(&nights);
+        let machines: Vec<&str> = all.iter().map(|series| series.machine.as_str()).collect();
+        assert_eq!(machines.len(), 2);
+        assert_eq!(machines[1], "another machine");
+        assert!(all.iter().all(|series| series.points.len() == 20));
     }
 
     #[test]

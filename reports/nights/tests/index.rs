@@ -60,6 +60,7 @@ fn attempt() -> Line {
         elections: 1,
         faults: (1, 1),
         spent_ms: 1,
+        machine: text("m"),
     })
 }
 
