@@ -313,6 +313,35 @@ fn shards_of_one_night_merge_into_one_and_merging_again_changes_nothing() {
 }
 
 #[test]
+fn a_broken_world_is_lived_through_again_the_next_night_and_is_gone_when_it_holds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plain = PLAIN.replace("worlds = false", "worlds = true").replace("10m", "1s");
+    let suite = format!("{plain}[[case]]\nname = \"a\"\n{SMALL}");
+    let first = night(folder.path(), &suite, &["--night", "one"]);
+    assert_eq!(first.status.code(), Some(0), "{}", told(&first));
+    let found = serde_json::json!({
+        "line": "finding", "night": "one", "fingerprint": "0123456789", "sentence": "Two led.",
+        "shape": {"check": "one-leader", "case": "worlds", "kinds": [], "operations": []},
+        "folder": "one/sim", "replays": {"shown": 0, "of": 0}, "command": "harness sim --seed 7",
+    });
+    let worlds = serde_json::json!({
+        "line": "worlds", "night": "one", "seeds": [0, 20], "worlds": 20, "broken": [[7, "one-leader"]],
+        "took_ms": 1, "spent_ms": 1,
+    });
+    let index = folder.path().join("nights/nights.jsonl");
+    let before = fs::read_to_string(&index).expect("an index");
+    fs::write(&index, format!("{before}{worlds}\n{found}\n")).expect("an index");
+    let second = night(folder.path(), &suite, &["--night", "two"]);
+    assert_eq!(second.status.code(), Some(0), "{}", told(&second));
+    assert!(told(&second).contains("gone"), "{}", told(&second));
+    let again: Vec<Value> =
+        of_kind(folder.path(), "worlds").iter().map(|line| line["seeds"].clone()).collect();
+    assert_eq!(again, [serde_json::json!([0, 20]), serde_json::json!([7, 8])]);
+    night(folder.path(), &suite, &["--night", "three"]);
+    assert_eq!(of_kind(folder.path(), "worlds").len(), 2, "it held, and is not lived through once more");
+}
+
+#[test]
 fn what_can_not_be_run_is_refused_before_anything_starts() {
     let folder = tempfile::tempdir().expect("a folder");
     for (suite, arguments, advice) in [

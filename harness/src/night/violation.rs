@@ -172,7 +172,7 @@ impl Runner {
 
     /// Starts the command that the file names, with the finding on its standard input. That it fails is told
     /// and changes nothing.
-    fn tell(&self, found: &Found) {
+    pub(super) fn tell(&self, found: &Found) {
         let Some((program, arguments)) = self.orders.suite.settings.on_finding.split_first() else { return };
         let nights = fold::nights(&self.store.borrow().lines);
         let all = fold::findings(&nights, &self.orders.suite.known);

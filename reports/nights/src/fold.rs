@@ -15,6 +15,9 @@ use crate::pile::Pile;
 use crate::suite::Known;
 use crate::threshold::{Judgement, Outcome};
 
+/// What findings of worlds have in the place of a case.
+pub const WORLDS: &str = "worlds";
+
 /// More machines than share a night.
 const MOST_SHARDS: u32 = 10_000;
 
@@ -211,11 +214,13 @@ impl Night {
     /// What it says about findings.
     pub fn seen(&self) -> Seen {
         let decided = |attempt: &&Attempt| matches!(attempt.pile, Pile::Valid | Pile::Violation);
+        let cases = self.attempts.iter().filter(decided).map(|attempt| attempt.case.clone());
+        let worlds = self.worlds.iter().any(|piece| piece.worlds > 0).then(|| WORLDS.to_owned());
         Seen {
             night: self.begun.night.clone(),
             day: self.begun.started_utc.strftime("%Y-%m-%d").to_string(),
             found: self.found.clone(),
-            ran: self.attempts.iter().filter(decided).map(|attempt| attempt.case.clone()).collect(),
+            ran: cases.chain(worlds).collect(),
         }
     }
 

@@ -268,6 +268,9 @@ fn expanded(table: &CaseTable, repeat: Option<u32>) -> Result<Vec<Case>, String>
 
 fn is_name(name: &str) -> Result<(), String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name == crate::fold::WORLDS {
+        return Err("the name stands for worlds of the simulator: write another".to_owned());
+    }
     if name.is_empty() || name.starts_with(['.', '-']) || !name.chars().all(fits) {
         return Err("a name becomes a folder: write letters, digits, and any of - _ .".to_owned());
     }

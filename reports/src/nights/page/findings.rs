@@ -99,7 +99,10 @@ fn details(m: &mut Markup, finding: &Finding) {
     }
     m.el("p", &[("class", "quiet")], |m| {
         m.leaf("code", &[], &shortened(&finding.fingerprint, MOST_TEXT));
-        link_to(m, " · ", "its run", links::run_page(&finding.best.folder));
+        // A world has no run folder: its seed is all there is.
+        if finding.shape.case != nights::fold::WORLDS {
+            link_to(m, " · ", "its run", links::run_page(&finding.best.folder));
+        }
         if let Some(shrunk) = shrunk(finding) {
             m.text(&format!(" · shrunk to {shrunk}"));
             let folder = finding.best.shrunk.as_ref().and_then(|shrunk| links::run_page(&shrunk.folder));
