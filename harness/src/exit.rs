@@ -7,6 +7,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use checker::verdict::Verdict;
+use nights::pile::Pile;
 
 /// The exit statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,18 @@ impl Exit {
             (_, true) => Self::Interrupted,
             (Verdict::Valid, false) => Self::Done,
             (Verdict::Unknown, false) => Self::Unknown,
+        }
+    }
+}
+
+impl From<Pile> for Exit {
+    fn from(pile: Pile) -> Self {
+        match pile {
+            Pile::Valid => Self::Done,
+            Pile::Violation => Self::Invalid,
+            Pile::Regression => Self::Regression,
+            Pile::Unknown => Self::Unknown,
+            Pile::BenchFailure => Self::Failed,
         }
     }
 }
@@ -105,6 +118,13 @@ impl From<anyhow::Error> for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pile_and_its_exit_have_one_number() {
+        for pile in Pile::ALL {
+            assert_eq!(Exit::from(pile).status(), pile.status());
+        }
+    }
 
     #[test]
     fn a_violation_wins_over_an_interruption() {

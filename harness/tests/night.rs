@@ -284,7 +284,6 @@ fn shards_of_one_night_merge_into_one_and_merging_again_changes_nothing() {
         "{PLAIN}[[case]]\nname = \"a\"\nmatrix = {{ keys = [1, 2, 3, 4] }}\n{}",
         SMALL.replace("keys = 2\n", "")
     );
-    let mut ran = 0;
     for shard in ["1/2", "2/2"] {
         let store = format!("shard-{}", &shard[..1]);
         let output = night(
@@ -293,9 +292,7 @@ fn shards_of_one_night_merge_into_one_and_merging_again_changes_nothing() {
             &["--shard", shard, "--night", "n", "--store", &store, "--seed", "5"],
         );
         assert_eq!(output.status.code(), Some(0), "{}", told(&output));
-        ran += 1;
     }
-    assert_eq!(ran, 2);
     let merge = || {
         Command::new(env!("CARGO_BIN_EXE_harness"))
             .args(["merge", "nights", "shard-1", "shard-2"])

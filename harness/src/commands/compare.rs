@@ -15,7 +15,7 @@ use checker::verdict::Verdict as RunVerdict;
 use clap::Parser;
 use nights::fence::Direction;
 use nights::measures;
-use nights::paired::{Level, Paired};
+use nights::paired::{Level, MIN_PAIRS, Paired};
 use nights::plan;
 use nights::quantiles::median;
 use runs::numbers::{len_f64, plural};
@@ -119,11 +119,10 @@ impl Compared {
             arguments.extend(["--seed".to_owned(), seed.to_string(), "--name".to_owned(), name.clone()]);
             arguments.extend(["--store".to_owned(), args.store.display().to_string()]);
             arguments.extend(["--format".to_owned(), "json".to_owned()]);
-            let log = args.store.join("log").join(&name).with_extension("log");
+            let log = args.store.join("log").join(format!("{name}.log"));
             let deadline = side.options.time_limit * 3 + GRACE;
-            let order = Order { executable: side.executable.clone(), arguments, log: log.clone(), deadline };
+            let order = Order { executable: side.executable.clone(), arguments, log, deadline };
             let ended = child::run(&order, interrupt).await?;
-            let _ = std::fs::remove_file(child::output_of(&log));
             if ended.interrupted {
                 return Ok(());
             }
@@ -189,7 +188,7 @@ impl Compared {
         let rows = self.rows();
         let worse: Vec<&str> = (rows.iter()).filter(|row| row.worse).map(|row| row.name.as_str()).collect();
         let told = if rows.iter().all(|row| row.p.is_none()) {
-            format!("UNKNOWN: {} of {pairs} pairs were valid, and 8 are needed", self.valid)
+            format!("UNKNOWN: {} of {pairs} pairs were valid, and {MIN_PAIRS} are needed", self.valid)
         } else if worse.is_empty() {
             "b is not told to be worse in anything".to_owned()
         } else {
@@ -200,7 +199,7 @@ impl Compared {
         let _ = writeln!(text, "{:width$}  {:>12} {:>12}  b / a, 99 % interval", "", "a", "b");
         for row in &rows {
             let ratio = row.ratio.map_or_else(
-                || format!("{} of 8 pairs", row.pairs),
+                || format!("{} of {MIN_PAIRS} pairs", row.pairs),
                 |(low, ratio, high)| format!("{ratio:.2} ({low:.2} to {high:.2}) {}", row.word()),
             );
             let _ = writeln!(

@@ -10,13 +10,12 @@ use std::path::Path;
 
 use anyhow::Context;
 use nights::fold;
-use nights::pile::Pile;
 use runs::numbers::plural;
 
 use super::screen::{print, style};
 use crate::cli::MergeArgs;
 use crate::exit::{Exit, Failure};
-use crate::night::files;
+use crate::night::files::Told;
 use crate::night::store::{self, Store};
 
 /// Puts stores together, draws the page, and ends as the last night did.
@@ -49,24 +48,15 @@ pub fn merge(args: &MergeArgs) -> Result<Exit, Failure> {
         }
     }
     let nights = fold::nights(&into.lines);
-    files::write(&args.into, &nights, &[]).context("writing the page of the nights")?;
-    let text = files::screen(&nights, &[], style());
-    let page = reports::nights::screen_page(&args.into.join("index.html").display().to_string());
-    print(&format!("{text}{page}taken in    {}\n", plural(taken, "line")))?;
-    Ok(match nights.last().and_then(|night| night.judged.as_ref()) {
-        Some(judged) => of_pile(judged.pile),
+    let exit = match nights.last().and_then(|night| night.judged.as_ref()) {
+        Some(judged) => Exit::from(judged.pile),
         None => Exit::Unknown,
-    })
-}
-
-fn of_pile(pile: Pile) -> Exit {
-    match pile {
-        Pile::Valid => Exit::Done,
-        Pile::Violation => Exit::Invalid,
-        Pile::Regression => Exit::Regression,
-        Pile::Unknown => Exit::Unknown,
-        Pile::BenchFailure => Exit::Failed,
-    }
+    };
+    let told = Told::of(&args.into, nights, &[]);
+    told.write(&args.into).context("writing the page of the nights")?;
+    let text = told.screen(&args.into, style());
+    print(&format!("{text}taken in    {}\n", plural(taken, "line")))?;
+    Ok(exit)
 }
 
 /// Copies what is not there yet. Links are left out: they lead elsewhere.

@@ -8,14 +8,14 @@ use clap::Parser;
 use nights::fold;
 use nights::plan::{self, Slot, Terms};
 use nights::suite::{self, Case};
-use runs::numbers::plural;
 
 use super::screen::{print, style};
 use crate::cli::{Cli, Command, NightArgs};
 use crate::config::RunOptions;
 use crate::exit::{Exit, Failure};
 use crate::night::settings::{self, Orders};
-use crate::night::{files, runner, store};
+use crate::night::{runner, store};
+use crate::num::{index, plural};
 use crate::progress::Progress;
 use crate::seed;
 use crate::text::span;
@@ -31,11 +31,9 @@ pub fn night(args: &NightArgs) -> Result<Exit, Failure> {
     if args.dry_run {
         return dry_run(&orders);
     }
-    let known = orders.suite.known.clone();
     let place = orders.store.clone();
     let finished = runner::run(orders, &Progress::on_stderr())?;
-    let text = files::screen(&finished.nights, &known, style());
-    print(&(text + &reports::nights::screen_page(&place.join("index.html").display().to_string())))?;
+    print(&finished.told.screen(&place, style()))?;
     Ok(finished.status)
 }
 
@@ -111,8 +109,8 @@ fn dry_run(orders: &Orders) -> Result<Exit, Failure> {
     let mut text = format!(
         "budget {}, {} of {}, seed {}\n\n",
         span::words(orders.budget),
-        plural(count(slots.len()), "run"),
-        plural(count(orders.suite.cases.len()), "case"),
+        plural(slots.len(), "run"),
+        plural(orders.suite.cases.len(), "case"),
         orders.seed
     );
     let mut used = Duration::ZERO;
@@ -127,14 +125,14 @@ fn dry_run(orders: &Orders) -> Result<Exit, Failure> {
     }
     let rest = orders.budget.saturating_sub(used);
     for unrun in plan::no_room(&orders.suite, &left, rest) {
-        let runs = plural(u64::from(unrun.runs), "run");
+        let runs = plural(index(u64::from(unrun.runs)), "run");
         text.push_str(&format!("left out   {}, {runs}: {}\n", unrun.case, unrun.why));
     }
     let settings = &orders.suite.settings;
     if settings.mutants > 0 {
         text.push_str(&format!(
             "first      {} must be convicted\n",
-            plural(u64::from(settings.mutants), "planted bug")
+            plural(index(u64::from(settings.mutants)), "planted bug")
         ));
     }
     if settings.worlds {
@@ -162,8 +160,4 @@ fn row(orders: &Orders, slot: &Slot, at: Duration, now: jiff::Timestamp) -> Stri
 fn clock(at: Duration) -> String {
     let minutes = at.as_secs() / 60;
     format!("{}:{:02}", minutes / 60, minutes % 60)
-}
-
-fn count(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
 }

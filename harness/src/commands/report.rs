@@ -14,7 +14,8 @@ use crate::cli::ReportArgs;
 use crate::exit::{Exit, Failure};
 use crate::judge;
 use crate::nemesis::journal;
-use crate::night::{files, store};
+use crate::night::files::Told;
+use crate::night::store;
 use crate::store::RunFolder;
 
 /// Draws the page and shows the screen.
@@ -53,9 +54,8 @@ pub fn report(args: &ReportArgs) -> Result<Exit, Failure> {
 
 /// The page of a store of nights, and the files beside it.
 fn nights(path: &Path) -> Result<Exit, Failure> {
-    let nights = fold::nights(&store::lines(path)?);
-    files::write(path, &nights, &[]).context("drawing the page")?;
-    let page = reports::nights::screen_page(&path.join("index.html").display().to_string());
-    print(&(files::screen(&nights, &[], style()) + &page))?;
+    let told = Told::of(path, fold::nights(&store::lines(path)?), &[]);
+    told.write(path).context("drawing the page")?;
+    print(&told.screen(path, style()))?;
     Ok(Exit::Done)
 }

@@ -25,6 +25,7 @@ use super::run::make;
 use super::screen::print;
 use crate::cli::{BroughtArgs, Format, ReplayArgs, ShrinkArgs};
 use crate::exit::{Exit, Failure};
+use crate::num::narrow;
 use crate::progress::Progress;
 use crate::store::RunFolder;
 use crate::text::{span, typed};
@@ -120,7 +121,7 @@ impl<'a> Shrinking<'a> {
             let mut at = 0;
             while at < self.best.faults().len() && self.best.faults().len() > size {
                 let fewer = self.best.without(at..at + size);
-                if !self.try_one(&plural(count(fewer.faults().len()), "fault"), &fewer)? {
+                if !self.try_one(&crate::num::plural(fewer.faults().len(), "fault"), &fewer)? {
                     at += size;
                 }
             }
@@ -264,14 +265,6 @@ fn replay_of(args: &ShrinkArgs, path: &Path, cluster: Option<&str>) -> ReplayArg
         store: args.store.clone(),
         format: args.format,
     }
-}
-
-fn count(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
-}
-
-fn narrow(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 /// Whether a folder names a run of its own flags.

@@ -13,7 +13,7 @@ use nights::fence::Direction;
 use nights::fold;
 use nights::index::{Alarm, Comparison, Line};
 use nights::measures::{self, Metric};
-use nights::paired::{Level, Paired, Verdict};
+use nights::paired::{Level, MIN_PAIRS, Paired, Verdict};
 use nights::plan;
 use nights::trends::{self, Series};
 use runs::numbers::count;
@@ -143,7 +143,10 @@ impl Runner {
             let sentence = match &comparison {
                 Some(comparison) => format!("{begun}; {}", words(comparison)),
                 None if why.is_empty() => {
-                    format!("{begun}; not compared: {} of 8 pairs had the number", count(pairs.len()))
+                    format!(
+                        "{begun}; not compared: {} of {MIN_PAIRS} pairs had the number",
+                        count(pairs.len())
+                    )
                 }
                 None => format!("{begun}; not compared: {why}"),
             };

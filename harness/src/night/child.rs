@@ -27,7 +27,7 @@ pub struct Order {
     pub executable: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Where what it says is kept: standard error, and standard output beside it.
+    /// Where what it says on standard error is kept.
     pub log: PathBuf,
     /// How long it may take.
     pub deadline: Duration,
@@ -46,10 +46,12 @@ pub struct Ended {
     pub too_long: bool,
     /// The last words on its standard error.
     pub last_words: String,
+    /// What it said on its standard output.
+    pub output: String,
 }
 
-/// Where its standard output goes, beside its log.
-pub fn output_of(log: &Path) -> PathBuf {
+/// Where its standard output goes while it runs, beside its log.
+fn output_of(log: &Path) -> PathBuf {
     let mut name = log.as_os_str().to_owned();
     name.push(".out");
     PathBuf::from(name)
@@ -76,8 +78,17 @@ pub async fn run(order: &Order, interrupt: &Interrupt) -> anyhow::Result<Ended> 
         Some(status) => status,
         None => end(&mut child).await?,
     };
-    let last_words = last_words(&order.log);
-    Ok(Ended { status: status.code(), took: begun.elapsed(), interrupted, too_long, last_words })
+    let output = output_of(&order.log);
+    let said = std::fs::read(&output).unwrap_or_default();
+    let _ = std::fs::remove_file(output);
+    Ok(Ended {
+        status: status.code(),
+        took: begun.elapsed(),
+        interrupted,
+        too_long,
+        last_words: last_words(&order.log),
+        output: String::from_utf8_lossy(&said).into_owned(),
+    })
 }
 
 fn start(order: &Order) -> anyhow::Result<Child> {

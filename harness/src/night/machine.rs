@@ -1,7 +1,7 @@
 //! The machine as a night finds it, before its first run.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nights::machine::Machine;
 use runs::numbers::lossy;
@@ -23,7 +23,10 @@ const GLANCE: Duration = Duration::from_secs(1);
 /// The share of the processors that is busy while this process does nothing.
 fn load() -> Option<f64> {
     let before = ticks()?;
-    std::thread::sleep(GLANCE);
+    let until = Instant::now() + GLANCE;
+    while Instant::now() < until {
+        std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
+    }
     let after = ticks()?;
     let (idle, all) = (after.0.checked_sub(before.0)?, after.1.checked_sub(before.1)?);
     (all > 0).then(|| 1.0 - lossy(idle) / lossy(all))

@@ -127,6 +127,7 @@ mod tests {
             interrupted: false,
             too_long: false,
             last_words: last_words.to_owned(),
+            output: String::new(),
         }
     }
 

@@ -21,11 +21,12 @@ use nights::threshold::{Judgement, Threshold};
 use super::beginning::{self, Beginning};
 use super::build::Build;
 use super::child::{self, Ended, Order};
-use super::files;
+use super::files::Told;
 use super::outcome::{self, Outcome, Record};
 use super::settings::Orders;
 use super::store::Store;
 use crate::exit::{Exit, Failure};
+use crate::num::{index, narrow};
 use crate::progress::Progress;
 use crate::run::interrupt::Interrupt;
 use crate::text::span;
@@ -66,7 +67,7 @@ pub(super) struct Runner {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
     /// All nights of the store.
-    pub nights: Vec<Night>,
+    pub told: Told,
     /// The exit status.
     pub status: Exit,
 }
@@ -90,8 +91,15 @@ pub fn run(orders: Orders, progress: &Progress) -> Result<Finished, Failure> {
         progress.clear();
         // What there is is drawn even when the night itself failed, and then it is not over: it can go on.
         let finished = runner.finish(outcome.as_ref().err().map(ToString::to_string));
-        outcome?;
-        finished
+        match (outcome, finished) {
+            // A violation wins over a failure of the bench.
+            (Err(failure), Ok(finished)) if finished.status == Exit::Invalid => {
+                progress.say(&failure.to_string());
+                Ok(finished)
+            }
+            (Err(failure), _) => Err(failure),
+            (Ok(()), finished) => finished,
+        }
     })
 }
 
@@ -153,18 +161,13 @@ impl Runner {
         u64::try_from(self.spent().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Where a run's words are kept.
-    pub(super) fn log(&self, name: &str) -> PathBuf {
-        self.folder().join("log").join(format!("{name}.log"))
-    }
-
     /// Leaves out runs that a night that goes on has made already.
     fn without_what_is_done(&self) {
         let retries = self.orders.suite.settings.retries;
         self.queue.borrow_mut().retain(|slot| {
             let case = &self.orders.suite.cases[slot.case];
             let tries = self.tries(&case.id, slot.repeat);
-            let used_up = u32::try_from(tries.len()).unwrap_or(u32::MAX) > retries;
+            let used_up = narrow(tries.len()) > retries;
             tries.last().is_none_or(|pile| pile.is_tried_again() && !used_up)
         });
     }
@@ -175,9 +178,9 @@ impl Runner {
 
     /// The night as it is so far.
     pub(super) fn tonight(&self) -> Night {
-        let nights = fold::nights(&self.store.borrow().lines);
-        let tonight = nights.into_iter().find(|night| night.begun.night == self.night);
-        tonight.expect("its first line was appended at the start")
+        let store = self.store.borrow();
+        let own = store.lines.iter().filter(|line| line.night() == self.night);
+        fold::nights(own).pop().expect("its first line was appended at the start")
     }
 
     async fn all(self: Rc<Self>) -> Result<(), Failure> {
@@ -223,11 +226,8 @@ impl Runner {
     /// The next run that finds room. What finds none is kept to be named.
     fn next(&self) -> Option<Slot> {
         let mut queue = self.queue.borrow_mut();
-        let may_alarm = self.orders.suite.settings.pairs > 0 && {
-            let nights =
-                self.store.borrow().lines.iter().filter(|line| matches!(line, Line::Night(_))).count();
-            nights > nights::fence::LEAST_NIGHTS
-        };
+        let may_alarm =
+            self.orders.suite.settings.pairs > 0 && self.nights_begun() > nights::fence::LEAST_NIGHTS;
         let kept_back = if may_alarm { self.orders.budget / FOR_ALARMS } else { Duration::ZERO };
         while let Some(slot) = queue.pop_front() {
             // Something is always tried, however small the budget.
@@ -240,6 +240,11 @@ impl Runner {
         None
     }
 
+    /// Nights of the store, this one included.
+    fn nights_begun(&self) -> usize {
+        self.store.borrow().lines.iter().filter(|line| matches!(line, Line::Night(_))).count()
+    }
+
     fn is_case(&self, line: &Line) -> bool {
         matches!(line, Line::Attempt(run) if run.night == self.night && run.purpose == Purpose::Case)
     }
@@ -249,7 +254,7 @@ impl Runner {
         let retries = self.orders.suite.settings.retries;
         let case = &self.orders.suite.cases[slot.case];
         let done = self.tries(&case.id, slot.repeat);
-        let first = u32::try_from(done.len()).unwrap_or(u32::MAX) + 1;
+        let first = narrow(done.len()) + 1;
         if done.last().is_some_and(|pile| !pile.is_tried_again()) {
             return Ok(());
         }
@@ -308,13 +313,22 @@ impl Runner {
         arguments.extend(words);
         arguments.extend(["--name".to_owned(), name.to_owned(), "--format".to_owned(), "json".to_owned()]);
         arguments.extend(["--store".to_owned(), runs.display().to_string()]);
-        let log = self.log(name);
         let started = jiff::Timestamp::now();
-        let order = Order { executable: executable.to_owned(), arguments, log: log.clone(), deadline };
-        let ended = child::run(&order, &self.interrupt).await?;
-        // It is `results.json` again.
-        let _ = std::fs::remove_file(child::output_of(&log));
+        let ended = self.process(name, executable, arguments, deadline).await?;
         Ok((started, ended, newest(&runs.join(name))))
+    }
+
+    /// Runs a command of the harness to its end, and keeps what it says under a name.
+    pub(super) async fn process(
+        &self,
+        name: &str,
+        executable: &Path,
+        arguments: Vec<String>,
+        deadline: Duration,
+    ) -> anyhow::Result<Ended> {
+        let log = self.folder().join("log").join(format!("{name}.log"));
+        let order = Order { executable: executable.to_owned(), arguments, log, deadline };
+        child::run(&order, &self.interrupt).await
     }
 
     /// A run that has ended, as a line.
@@ -369,8 +383,8 @@ impl Runner {
             .filter_map(|bug| Some((*bug, bug.recipe().ok()?)))
             .filter(|(_, recipe)| recipe.tries <= MOST_TRIES)
             .collect();
-        let turn = self.store.borrow().lines.iter().filter(|line| matches!(line, Line::Night(_))).count();
-        let hunted = usize::try_from(self.orders.suite.settings.mutants).unwrap_or(0).min(pool.len());
+        let turn = self.nights_begun();
+        let hunted = index(u64::from(self.orders.suite.settings.mutants)).min(pool.len());
         for nth in 0..hunted {
             let (bug, recipe) = pool[(turn * hunted.max(1) + nth) % pool.len()];
             let convicted = |run: &Attempt| run.case == bug.name() && run.pile == Pile::Violation;
@@ -378,8 +392,7 @@ impl Runner {
                 continue;
             }
             let tried = self.tonight().mutants.iter().filter(|run| run.case == bug.name()).count();
-            let tried = u32::try_from(tried).unwrap_or(u32::MAX);
-            for number in tried.saturating_add(1)..=recipe.tries {
+            for number in narrow(tried).saturating_add(1)..=recipe.tries {
                 // A hunt that was begun is ended: one that is broken off would say that nothing was found.
                 let over = number == 1 && nth > 0 && self.rest() < self.orders.budget / 2;
                 if self.interrupt.was_asked() || over {
@@ -445,10 +458,7 @@ impl Runner {
         let status = match conclusion.pile {
             Pile::Violation => Exit::Invalid,
             _ if interrupted => Exit::Interrupted,
-            Pile::Valid => Exit::Done,
-            Pile::Regression => Exit::Regression,
-            Pile::Unknown => Exit::Unknown,
-            Pile::BenchFailure => Exit::Failed,
+            pile => Exit::from(pile),
         };
         judged.pile = conclusion.pile;
         judged.status = status.status();
@@ -461,11 +471,12 @@ impl Runner {
             tonight.judged = Some(judged);
         }
         let store = self.store.borrow();
-        files::write(store.path(), &nights, known).context("writing the page of the nights")?;
         if let Err(error) = store.keep(&nights, self.orders.suite.settings.keep) {
             self.progress.say(&format!("not all of what old nights left could be removed: {error}"));
         }
-        Ok(Finished { nights, status })
+        let told = Told::of(store.path(), nights, known);
+        told.write(store.path()).context("writing the page of the nights")?;
+        Ok(Finished { told, status })
     }
 
     /// What was planned and not run.

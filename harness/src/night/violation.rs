@@ -17,10 +17,10 @@ use nights::fold;
 use nights::index::{Attempt, Line};
 use nights::suite::Case;
 
-use super::child::{self, Order};
 use super::outcome;
 use super::runner::{Runner, newest};
 use crate::exit::Failure;
+use crate::num::narrow;
 use crate::text::{span, typed};
 
 /// Beside its time, what a replay may take.
@@ -50,7 +50,6 @@ impl Runner {
         let mut shrunk = self.smaller(case, &fresh[0].0.fingerprint(), attempt, &path).await?;
         for (shape, sentence) in fresh {
             let shown = accused.iter().filter(|checks| checks.contains(&shape.check)).count();
-            let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
             // The smaller schedule shows the first check; it is not known to show the others.
             let shrunk = shrunk.take();
             let shown_by = shrunk.as_ref().map_or(folder, |shrunk| shrunk.folder.as_str());
@@ -60,7 +59,7 @@ impl Runner {
                 shape: shape.clone(),
                 sentence: sentence.clone(),
                 folder: folder.to_owned(),
-                replays: Replays { shown: number(shown), of: number(accused.len()) },
+                replays: Replays { shown: narrow(shown), of: narrow(accused.len()) },
                 command: self.command(case, shown_by),
                 shrunk,
             };
@@ -104,11 +103,7 @@ impl Runner {
             arguments.extend(["--store".to_owned(), store.display().to_string()]);
             arguments.extend(["--format".to_owned(), "json".to_owned()]);
             let deadline = Duration::from_secs_f64(attempt.took_ms.max(0.0) / 1e3) * 3 + GRACE;
-            let log = self.log(&name);
-            let order =
-                Order { executable: self.build.executable.clone(), arguments, log: log.clone(), deadline };
-            let ended = child::run(&order, &self.interrupt).await?;
-            let _ = std::fs::remove_file(child::output_of(&log));
+            let ended = self.process(&name, &self.build.executable, arguments, deadline).await?;
             // A replay is called as what it repeats.
             let called = path.parent().and_then(Path::file_name).unwrap_or_default();
             let record = newest(&store.join(called)).and_then(|folder| outcome::read(&folder));
@@ -144,17 +139,13 @@ impl Runner {
         arguments.extend(["--budget".to_owned(), span::show(budget)]);
         arguments.extend(["--store".to_owned(), store.display().to_string()]);
         arguments.extend(["--format".to_owned(), "json".to_owned()]);
-        let log = self.log(&name);
         let deadline = budget + Duration::from_secs_f64(attempt.took_ms.max(0.0) / 1e3) * 2 + GRACE;
-        let order =
-            Order { executable: self.build.executable.clone(), arguments, log: log.clone(), deadline };
-        let ended = child::run(&order, &self.interrupt).await?;
+        let ended = self.process(&name, &self.build.executable, arguments, deadline).await?;
         if ended.status != Some(0) {
             self.progress.say(&format!("{name}: it was not made smaller: {}", ended.last_words));
             return Ok(None);
         }
-        let text = std::fs::read_to_string(child::output_of(&log)).unwrap_or_default();
-        let Ok(shrunk) = serde_json::from_str::<Shrunk>(&text) else {
+        let Ok(shrunk) = serde_json::from_str::<Shrunk>(&ended.output) else {
             self.progress.say(&format!("{name}: what it said is not understood"));
             return Ok(None);
         };

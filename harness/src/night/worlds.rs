@@ -12,7 +12,6 @@ use nights::fold;
 use nights::index::{Line, Worlds};
 use serde::Deserialize;
 
-use super::child::{self, Order};
 use super::runner::Runner;
 use crate::exit::Failure;
 use crate::text::span;
@@ -69,13 +68,9 @@ impl Runner {
         let arguments = ["sim", "--seeds", &seeds, "--format", "json", "--time-limit", &span::show(limit)];
         let mut arguments = arguments.map(str::to_owned).to_vec();
         arguments.extend(["--store".to_owned(), self.folder().join("sim").display().to_string()]);
-        let log = self.log(&format!("worlds-{first}"));
-        let deadline = limit * 2 + PIECE;
-        let order =
-            Order { executable: self.build.executable.clone(), arguments, log: log.clone(), deadline };
-        let ended = child::run(&order, &self.interrupt).await?;
-        let said = std::fs::read_to_string(child::output_of(&log)).unwrap_or_default();
-        let said: Option<Said> = serde_json::from_str(&said).ok();
+        let name = format!("worlds-{first}");
+        let ended = self.process(&name, &self.build.executable, arguments, limit * 2 + PIECE).await?;
+        let said: Option<Said> = serde_json::from_str(&ended.output).ok();
         let is_violation = said.as_ref().is_some_and(|said| !said.violations.is_empty());
         if ended.interrupted && !is_violation {
             return Ok(false);

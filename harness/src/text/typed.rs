@@ -1,13 +1,14 @@
 //! Words as a shell takes them.
 
+/// Whether a shell takes a word as it is.
+pub fn is_plain(text: &str) -> bool {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./:,+=@%".contains(c);
+    !text.is_empty() && text.chars().all(harmless)
+}
+
 /// A word as it can be typed and copied: as it is, or in quotes.
 pub fn word(text: &str) -> String {
-    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./:,+=@%".contains(c);
-    if !text.is_empty() && text.chars().all(harmless) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
+    if is_plain(text) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 #[cfg(test)]

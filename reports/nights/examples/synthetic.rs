@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use nights::change_points::change_points;
 use nights::fence::{Direction, alarm};
 use nights::paired::{Level, Paired, Verdict};
-use nights::quantiles::{lossy, median};
+use nights::quantiles::median;
+use runs::numbers::len_f64;
 
 #[path = "../src/noise.rs"]
 mod noise;
@@ -75,7 +76,7 @@ fn stepped(night: usize, factor: f64) -> f64 {
 }
 
 fn drifting(night: usize) -> f64 {
-    1.01_f64.powf(lossy((night + 1).saturating_sub(PLANTED)))
+    1.01_f64.powf(len_f64((night + 1).saturating_sub(PLANTED)))
 }
 
 const FENCE: &str = "fence";
@@ -121,13 +122,13 @@ fn false_alarms(runs: &[Cries], rule: &str, nights: usize) -> String {
     let wrong =
         |run: &Cries| run.get(rule).map_or(0, |cries| cries.iter().filter(|at| **at < nights).count());
     let wrong: usize = runs.iter().map(wrong).sum();
-    format!("{:.2}", 100.0 * lossy(wrong) / lossy(nights * runs.len()))
+    format!("{:.2}", 100.0 * len_f64(wrong) / len_f64(nights * runs.len()))
 }
 
 fn found(runs: &[Cries], rule: &str) -> String {
     let first = |run: &Cries| run.get(rule)?.iter().copied().find(|night| *night >= PLANTED);
-    let nights: Vec<f64> = runs.iter().filter_map(first).map(|night| lossy(night + 1 - PLANTED)).collect();
-    let share = 100.0 * lossy(nights.len()) / lossy(runs.len());
+    let nights: Vec<f64> = runs.iter().filter_map(first).map(|night| len_f64(night + 1 - PLANTED)).collect();
+    let share = 100.0 * len_f64(nights.len()) / len_f64(runs.len());
     format!("{share:.0} %, {}", median(&nights).map_or("–".to_owned(), |nights| format!("{nights:.0}")))
 }
 
@@ -212,5 +213,5 @@ fn told(factor: f64, pairs: usize, disturbed: f64, level: Level) -> String {
         let faster = pairs.is_some_and(|p| p.verdict(Direction::LowerIsBetter, level) == Verdict::Faster);
         told_slower(pairs, level) || (factor == 1.0 && faster)
     });
-    format!("{:.1}", 100.0 * lossy(told.count()) / f64::from(COMPARISONS))
+    format!("{:.1}", 100.0 * len_f64(told.count()) / f64::from(COMPARISONS))
 }

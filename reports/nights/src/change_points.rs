@@ -21,7 +21,9 @@
 //! same. On synthetic nights the variance and the joining took the false alarms from 0.7 to 0.3 per 100
 //! nights and left the finds nearly as they were (`examples/synthetic.rs`).
 
-use crate::quantiles::{lossy, measured, median};
+use runs::numbers::len_f64;
+
+use crate::quantiles::{measured, median};
 use crate::student::two_sided_p;
 
 /// Means of logarithms nearer than this are equal: a billionth is no change of anything.
@@ -181,7 +183,7 @@ fn change(logs: &[f64], from: usize, at: usize, to: usize) -> f64 {
 /// The p of Student's t test with a common variance, two-sided (`scipy.stats.ttest_ind`, as Otava calls
 /// it). 1 where there are too few values to tell.
 fn difference(left: &[f64], right: &[f64]) -> f64 {
-    let (n, m) = (lossy(left.len()), lossy(right.len()));
+    let (n, m) = (len_f64(left.len()), len_f64(right.len()));
     let Some(degrees) = (left.len() + right.len()).checked_sub(2).filter(|degrees| *degrees > 0) else {
         return 1.0;
     };
@@ -190,7 +192,7 @@ fn difference(left: &[f64], right: &[f64]) -> f64 {
     }
     let (mean_left, mean_right) = (left.iter().sum::<f64>() / n, right.iter().sum::<f64>() / m);
     let squares = |values: &[f64], mean: f64| values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-    let variance = (squares(left, mean_left) + squares(right, mean_right)) / lossy(degrees);
+    let variance = (squares(left, mean_left) + squares(right, mean_right)) / len_f64(degrees);
     let apart = (mean_left - mean_right).abs();
     // Equal values may differ in their last digit once they are added up.
     if apart < SAME { 1.0 } else { two_sided_p(apart / (variance * (1.0 / n + 1.0 / m)).sqrt(), degrees) }
@@ -230,11 +232,11 @@ impl Distances {
     fn best_split(&self, from: usize, to: usize) -> Option<(f64, usize)> {
         let mut best: Option<(f64, usize)> = None;
         for tau in from + 1..to {
-            let n = lossy(tau - from);
+            let n = len_f64(tau - from);
             // Of a single value there are no distances, and the divisor does not matter.
             let left = self.between((from, tau), (from, tau)) / (n - 1.0).max(1.0);
             for kappa in tau + 1..=to {
-                let m = lossy(kappa - tau);
+                let m = len_f64(kappa - tau);
                 let right = self.between((tau, kappa), (tau, kappa)) / (m - 1.0).max(1.0);
                 let across = self.between((from, tau), (tau, kappa));
                 // Otava's formula; each pair within a side was added up twice here.
@@ -354,7 +356,7 @@ mod tests {
         for tau in 1..values.len() {
             for kappa in tau + 1..=values.len() {
                 let (left, right) = (&values[..tau], &values[tau..kappa]);
-                let (n, m) = (lossy(left.len()), lossy(right.len()));
+                let (n, m) = (len_f64(left.len()), len_f64(right.len()));
                 let within = |side: &[f64], k: f64| {
                     if k > 1.0 { distances(side, side) / (k * (k - 1.0)) } else { 0.0 }
                 };

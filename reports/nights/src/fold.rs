@@ -60,7 +60,7 @@ pub struct CaseNight {
 }
 
 /// The nights of an index, oldest first. Lines of a night that never began are left out.
-pub fn nights(lines: &[Line]) -> Vec<Night> {
+pub fn nights<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Vec<Night> {
     let mut nights: Vec<Night> = Vec::new();
     let mut place: BTreeMap<&str, usize> = BTreeMap::new();
     for line in lines {
@@ -365,45 +365,15 @@ fn len(n: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Machine;
+    use crate::invented;
 
     fn begun(night: &str, cases: &[&str]) -> Begun {
-        Begun {
-            night: night.to_owned(),
-            started_utc: "2026-11-25T02:00:00Z".parse().expect("a moment"),
-            budget_s: 60,
-            seed: 1,
-            build: "0.1.0".to_owned(),
-            machine: Machine::default(),
-            profile: None,
-            shard: None,
-            cases: cases.iter().map(|case| ((*case).to_owned(), None)).collect(),
-        }
+        let cases = cases.iter().map(|case| ((*case).to_owned(), None)).collect();
+        Begun { cases, ..invented::begun(night) }
     }
 
     fn attempt(case: &str, repeat: u32, attempt: u32, pile: Pile) -> Attempt {
-        Attempt {
-            night: "n".to_owned(),
-            purpose: Purpose::Case,
-            case: case.to_owned(),
-            repeat,
-            attempt,
-            started_utc: "2026-11-25T02:00:00Z".parse().expect("a moment"),
-            took_ms: 1.0,
-            seed: 1,
-            pile,
-            status: Some(i32::from(pile.status())),
-            why: pile.name().to_owned(),
-            folder: None,
-            repeat_command: String::new(),
-            series: BTreeMap::new(),
-            findings: Vec::new(),
-            operations: 10,
-            elections: 1,
-            faults: (1, 1),
-            spent_ms: 1,
-            machine: String::new(),
-        }
+        Attempt { repeat, attempt, ..invented::attempt(case, pile) }
     }
 
     fn night(cases: &[&str], attempts: Vec<Attempt>) -> Night {

@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_line_that_leads_out_of_the_store_is_refused() {
-        for night in ["../x", "/tmp/x", "", ".", "a/../../b"] {
+        for night in ["../x", "/x", "", ".", "a/../../b"] {
             let Line::Worlds(mut line) = worlds(0) else { panic!("worlds") };
             night.clone_into(&mut line.night);
             let text = write(&Line::Worlds(line)).expect("a line");

@@ -28,6 +28,8 @@ pub mod findings;
 pub mod fingerprint;
 pub mod fold;
 pub mod index;
+#[cfg(test)]
+mod invented;
 pub mod machine;
 pub mod measures;
 #[cfg(test)]

@@ -11,8 +11,10 @@
 //! makes Student's interval wider and accuses nobody: with 3 % of the runs disturbed, eight pairs at 99 %
 //! told 56 instead of 81 of 100 steps of 20 % (`examples/synthetic.rs`).
 
+use runs::numbers::len_f64;
+
 use crate::fence::Direction;
-use crate::quantiles::{counts, lossy};
+use crate::quantiles::counts;
 use crate::student::{quantile, two_sided_p};
 
 /// Fewer pairs than this are not judged. An interval of 99 % reaches 3.5 standard errors with eight pairs and
@@ -101,10 +103,10 @@ impl Paired {
         if logs.len() < MIN_PAIRS {
             return Err(TooFew { have: logs.len(), need: MIN_PAIRS });
         }
-        let (n, degrees) = (lossy(logs.len()), logs.len() - 1);
+        let (n, degrees) = (len_f64(logs.len()), logs.len() - 1);
         let mean = logs.iter().sum::<f64>() / n;
         let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
-        let error = (squares / lossy(degrees) / n).sqrt();
+        let error = (squares / len_f64(degrees) / n).sqrt();
         let interval = |p: f64| {
             let reach = quantile(p, degrees) * error;
             Interval { low: (mean - reach).exp(), high: (mean + reach).exp() }
@@ -151,7 +153,7 @@ pub fn sign_flip_p(pairs: &[(f64, f64)]) -> Option<f64> {
         let signed = logs.iter().enumerate().map(|(i, log)| if flip >> i & 1 == 1 { -log } else { *log });
         signed.sum::<f64>().abs() >= least
     });
-    Some(lossy(as_far.count()) / f64::from(flips))
+    Some(len_f64(as_far.count()) / f64::from(flips))
 }
 
 /// The logarithms of second over first of the pairs that count.

@@ -216,8 +216,8 @@ pub fn no_room(suite: &Suite, slots: &[Slot], rest: Duration) -> Vec<LeftOut> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::{Attempt, Begun, Purpose};
-    use crate::machine::Machine;
+    use crate::index::Attempt;
+    use crate::invented;
     use crate::suite;
 
     fn suite() -> Suite {
@@ -231,40 +231,12 @@ mod tests {
     }
 
     fn night(attempts: &[(&str, u8, Pile)]) -> Night {
-        let begun = Begun {
-            night: "n".to_owned(),
-            started_utc: at(0),
-            budget_s: 60,
-            seed: 1,
-            build: String::new(),
-            machine: Machine::default(),
-            profile: None,
-            shard: None,
-            cases: BTreeMap::new(),
-        };
         let attempt = |(case, hour, pile): &(&str, u8, Pile)| Attempt {
-            night: "n".to_owned(),
-            purpose: Purpose::Case,
-            case: (*case).to_owned(),
-            repeat: 1,
-            attempt: 1,
             started_utc: at(*hour),
             took_ms: 45_000.0,
-            seed: 1,
-            pile: *pile,
-            status: None,
-            why: String::new(),
-            folder: None,
-            repeat_command: String::new(),
-            series: BTreeMap::new(),
-            findings: Vec::new(),
-            operations: 0,
-            elections: 0,
-            faults: (0, 0),
-            spent_ms: 1,
-            machine: String::new(),
+            ..invented::attempt(case, *pile)
         };
-        Night { attempts: attempts.iter().map(attempt).collect(), ..Night::new(begun) }
+        Night { attempts: attempts.iter().map(attempt).collect(), ..Night::new(invented::begun("n")) }
     }
 
     fn terms<'a>(nights: &'a [Night], shard: Option<(u32, u32)>) -> Terms<'a> {

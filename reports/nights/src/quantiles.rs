@@ -3,6 +3,8 @@
 //! A night's figure is a time or a rate: finite and above zero. Anything else is a measurement that failed,
 //! and it is left out, as a night without a value is.
 
+use runs::numbers::len_f64;
+
 /// The measured nights of a series: index in `values` and value, oldest first. Values that are not finite
 /// and positive are left out.
 #[must_use]
@@ -22,11 +24,11 @@ pub fn counts(value: f64) -> bool {
 #[must_use]
 pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
-    let position = share.clamp(0.0, 1.0) * lossy(last);
+    let position = share.clamp(0.0, 1.0) * len_f64(last);
     // Walking is slower than a cast, and a series has some hundred nights.
-    let below = (0..last).take_while(|at| lossy(at + 1) <= position).count();
+    let below = (0..last).take_while(|at| len_f64(at + 1) <= position).count();
     let (low, high) = (*sorted.get(below)?, *sorted.get((below + 1).min(last))?);
-    Some(low + (high - low) * (position - lossy(below)))
+    Some(low + (high - low) * (position - len_f64(below)))
 }
 
 /// The median of values in any order; the mean of the middle two where their number is even.
@@ -41,12 +43,6 @@ pub fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted
-}
-
-/// A number of nights or pairs as `f64`; there are never 2^32 of them.
-#[must_use]
-pub fn lossy(n: usize) -> f64 {
-    f64::from(u32::try_from(n).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

@@ -128,42 +128,16 @@ fn drawn((case, name, machine): Key, points: Vec<Point>, nights: usize) -> Serie
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::{Begun, Purpose};
+    use crate::index::Begun;
+    use crate::invented;
     use crate::machine::Machine;
 
     fn night(name: usize, cores: u32, values: &[f64]) -> Night {
-        let begun = Begun {
-            night: format!("{name:03}"),
-            started_utc: jiff::Timestamp::UNIX_EPOCH,
-            budget_s: 1,
-            seed: 1,
-            build: format!("build {name}"),
-            machine: Machine { cores, ..Machine::default() },
-            profile: None,
-            shard: None,
-            cases: BTreeMap::new(),
-        };
+        let machine = Machine { cores, ..Machine::default() };
+        let begun = Begun { machine, ..invented::begun(&format!("{name:03}")) };
         let attempt = |value: &f64| Attempt {
-            night: format!("{name:03}"),
-            purpose: Purpose::Case,
-            case: "a".to_owned(),
-            repeat: 1,
-            attempt: 1,
-            started_utc: jiff::Timestamp::UNIX_EPOCH,
-            took_ms: 1.0,
-            seed: 1,
-            pile: Pile::Valid,
-            status: Some(0),
-            why: String::new(),
-            folder: None,
-            repeat_command: String::new(),
             series: [("outage max".to_owned(), Sample { value: *value, n: 1 })].into(),
-            findings: Vec::new(),
-            operations: 0,
-            elections: 0,
-            faults: (0, 0),
-            spent_ms: 1,
-            machine: String::new(),
+            ..invented::attempt("a", Pile::Valid)
         };
         Night { attempts: values.iter().map(attempt).collect(), ..Night::new(begun) }
     }

@@ -19,6 +19,7 @@ use crate::config::RunOptions;
 use crate::exit::Failure;
 use crate::nemesis::Schedule;
 use crate::run::describe::{AS_A_RUN, REPEATS};
+use crate::text::typed;
 
 /// No run is longer, so no fault begins later or is held for longer.
 const LONGEST_MS: u64 = 24 * 3600 * 1000;
@@ -29,8 +30,7 @@ const LONGEST_ID: usize = 16;
 
 /// Text from a folder as it may be shown on a terminal, and copied from there: nothing in it acts.
 pub(super) fn shown(text: &str) -> String {
-    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./:,+=@%".contains(c);
-    if !text.is_empty() && text.chars().all(harmless) {
+    if typed::is_plain(text) {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', "").escape_debug())

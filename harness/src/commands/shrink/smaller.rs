@@ -63,7 +63,7 @@ impl Candidate {
 
     /// What is left of it, in a few words.
     pub(super) fn sentence(&self) -> String {
-        let faults = runs::numbers::plural(super::count(self.faults().len()), "fault");
+        let faults = crate::num::plural(self.faults().len(), "fault");
         let time = span::show(Duration::from_millis(self.workload_ms()));
         format!("{faults}, {} clients, {time}", self.clients())
     }
