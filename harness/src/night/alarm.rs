@@ -20,8 +20,9 @@ use runs::numbers::count;
 
 use super::build;
 use super::outcome;
-use super::runner::Runner;
-use crate::exit::Failure;
+use super::runner::{Made, Runner};
+use crate::config::RunOptions;
+use crate::exit::{Exit, Failure};
 
 /// Beside its time, what a run may take.
 const GRACE: Duration = Duration::from_secs(300);
@@ -101,11 +102,21 @@ impl Runner {
                 let mut words = case.words();
                 words.extend(["--seed".to_owned(), seed.to_string()]);
                 let deadline = options.time_limit * 3 + GRACE;
-                let (_, ended, folder) = self.child(&name, words, executable, deadline).await?;
+                let (started, ended, folder) = self.child(&name, words, executable, deadline).await?;
                 if ended.interrupted {
                     return Ok((measured, String::new()));
                 }
-                let record = folder.and_then(|folder| outcome::read(&folder));
+                let record = folder.as_deref().and_then(outcome::read);
+                let is_violation = ended.status == Some(i32::from(Exit::Invalid.status()));
+                if is_violation && executable == self.build.executable {
+                    // It is one, whatever the run was made for: a further run of the case.
+                    let repeat = case.repeat.saturating_add(pair).saturating_add(1);
+                    let made = Made { case: &case.id, repeat, number: 1, seed, started };
+                    let command = RunOptions { seed, ..options.clone() }.command_line();
+                    let (attempt, outcome) = self.ended(made, &ended, folder.as_deref(), command);
+                    self.store.borrow_mut().append(Line::Attempt(attempt.clone()))?;
+                    self.violation(case, &attempt, &outcome.shapes).await?;
+                }
                 if let Some(record) = record.filter(|_| ended.status == Some(0)) {
                     numbers.insert(side, measures::series(&record.results, &record.faults));
                 }

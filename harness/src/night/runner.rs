@@ -332,7 +332,7 @@ impl Runner {
     }
 
     /// A run that has ended, as a line.
-    fn ended(
+    pub(super) fn ended(
         &self,
         made: Made<'_>,
         ended: &Ended,
@@ -524,12 +524,12 @@ impl Runner {
 }
 
 /// What a run was made as.
-struct Made<'a> {
-    case: &'a str,
-    repeat: u32,
-    number: u32,
-    seed: u64,
-    started: jiff::Timestamp,
+pub(super) struct Made<'a> {
+    pub(super) case: &'a str,
+    pub(super) repeat: u32,
+    pub(super) number: u32,
+    pub(super) seed: u64,
+    pub(super) started: jiff::Timestamp,
 }
 
 fn pooled(threshold: &Threshold, records: &[Record], tonight: &Night, case: &str) -> Samples {

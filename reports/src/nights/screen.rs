@@ -12,7 +12,7 @@ use runs::findings::{sentence, sentence_end};
 use runs::numbers::{count, len, plural};
 
 use super::View;
-use super::told::{Told, broken, compared, day, glyph, named, replays, shrunk, tone};
+use super::told::{Told, broken, compared, day, glyph, replays, shrunk, tone};
 use crate::terminal::{INDENT, NARROWEST, Paint, Style, clipped, printable, wrap};
 
 /// Cases, findings and other things that are told at most, each.
@@ -111,15 +111,7 @@ impl Screen {
     }
 
     fn piles(&mut self, told: &Told<'_>) {
-        let (piles, not_run) = told.piles();
-        let mut parts: Vec<String> = piles
-            .into_iter()
-            .filter(|(_, n)| *n > 0)
-            .map(|(pile, n)| format!("{} {}", len(n), named(pile, n)))
-            .collect();
-        if not_run > 0 {
-            parts.push(format!("{} not run", len(not_run)));
-        }
+        let parts = told.piles_in_words();
         self.line("cases", &if parts.is_empty() { "none".to_owned() } else { parts.join(", ") });
         let troubled = told.troubled();
         for (case, pile) in troubled.iter().take(MOST) {

@@ -82,6 +82,17 @@ impl<'a> Told<'a> {
         (piles, self.cases.iter().filter(|case| case.pile.is_none()).count())
     }
 
+    /// The same in words, each that has any: `2 violations`, `1 not run`.
+    pub(super) fn piles_in_words(&self) -> Vec<String> {
+        let (piles, not_run) = self.piles();
+        let some = piles.into_iter().filter(|(_, n)| *n > 0);
+        let mut parts: Vec<String> = some.map(|(pile, n)| format!("{} {}", len(n), named(pile, n))).collect();
+        if not_run > 0 {
+            parts.push(format!("{} not run", len(not_run)));
+        }
+        parts
+    }
+
     /// What was planned and not run.
     pub(super) fn left_out(&self) -> &'a [LeftOut] {
         self.night.judged.as_ref().map_or(&[], |judged| judged.left_out.as_slice())

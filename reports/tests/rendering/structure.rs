@@ -54,3 +54,26 @@ pub(crate) fn attribute<'a>(document: &'a str, name: &str) -> Vec<&'a str> {
     let lead = format!(" {name}=\"");
     document.split(lead.as_str()).skip(1).filter_map(|rest| rest.split('"').next()).collect()
 }
+
+/// Panics unless every link within a page leads to an element, and no two have one id.
+pub(crate) fn links_lead_somewhere(page: &str, of: &str) {
+    let ids = attribute(page, "id");
+    for target in attribute(page, "href").into_iter().filter_map(|href| href.strip_prefix('#')) {
+        assert!(ids.contains(&target), "{of}: nothing has the id {target}");
+    }
+    let mut unique = ids.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), ids.len(), "{of}: an id occurs twice");
+}
+
+/// What a terminal shows of a text, without its sequences for colours.
+pub(crate) fn without_colour(coloured: &str) -> String {
+    let mut bare = String::new();
+    let mut rest = coloured;
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        bare.push_str(before);
+        rest = after.split_once('m').expect("every sequence ends").1;
+    }
+    bare + rest
+}

@@ -13,7 +13,7 @@ use runs::numbers::{len, plural};
 
 use super::{GRID_NIGHTS, MOST_TEXT, links, shown};
 use crate::html::markup::Markup;
-use crate::nights::told::{Told, day, named, number, tone};
+use crate::nights::told::{Told, day, number, tone};
 
 /// Rows that are drawn at most.
 const MOST_ROWS: usize = 400;
@@ -78,15 +78,7 @@ pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
 }
 
 fn summary(told: &Told<'_>) -> Sentence {
-    let (piles, not_run) = told.piles();
-    let mut parts: Vec<String> = piles
-        .into_iter()
-        .filter(|(_, n)| *n > 0)
-        .map(|(pile, n)| format!("{} {}", len(n), named(pile, n)))
-        .collect();
-    if not_run > 0 {
-        parts.push(format!("{} not run", len(not_run)));
-    }
+    let parts = told.piles_in_words();
     if parts.is_empty() {
         return Sentence::strong("No case was planned or run.");
     }
