@@ -134,12 +134,12 @@ impl Screen {
         let known = finding.link.as_ref().map(|link| format!(" Known: {link}")).unwrap_or_default();
         let tolerated = if finding.is_tolerated { ", not counted" } else { "" };
         let text = format!(
-            "{}, {} in {}: {} {}{tolerated}.{known}",
+            "{}, {} in {}, {}{tolerated}.{known} {}",
             finding.state.name(),
             finding.shape.check,
             finding.shape.case,
-            sentence_end(&finding.sentence),
-            replays(finding)
+            replays(finding),
+            sentence_end(&finding.sentence)
         );
         self.line(name, &text);
         if finding.state == State::Gone {
