@@ -168,6 +168,19 @@ fn a_missing_engine_is_the_benchs_failure_and_is_tried_once_more() {
 }
 
 #[test]
+fn a_crossed_threshold_is_a_regression_and_a_percentile_of_too_few_is_unknown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let case = format!("{PLAIN}[[case]]\nname = \"a\"\n{SMALL}[case.thresholds]\n");
+    let crossed =
+        night(folder.path(), &format!("{case}\"operations\" = \">= 100000/s\"\n"), &["--seed", "7"]);
+    assert_eq!(crossed.status.code(), Some(3), "{}", told(&crossed));
+    assert!(told(&crossed).contains("operations >= 100000/s: it is"), "{}", told(&crossed));
+    let few = night(folder.path(), &format!("{case}\"outage\" = \"p99.9 < 1m\"\n"), &["--seed", "7"]);
+    assert_eq!(few.status.code(), Some(2), "{}", told(&few));
+    assert!(told(&few).contains("of the 1,000 that it needs"), "{}", told(&few));
+}
+
+#[test]
 fn a_night_without_enough_load_is_unknown_and_never_green() {
     let folder = tempfile::tempdir().expect("a folder");
     let weak = SMALL.replace("rate = 200", "rate = 200\nmin_rate = 200");

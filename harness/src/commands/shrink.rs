@@ -51,6 +51,8 @@ pub fn shrink(args: &ShrinkArgs) -> Result<Exit, Failure> {
 struct Shrinking<'a> {
     args: &'a ShrinkArgs,
     progress: Progress,
+    /// What the run came to.
+    results: Results,
     /// The check that must accuse again.
     check: String,
     /// The smallest that showed it.
@@ -84,6 +86,7 @@ impl<'a> Shrinking<'a> {
             args,
             progress: Progress::on_stderr(),
             check: check.name.clone(),
+            results,
             best,
             folder: args.path.clone(),
             until: Instant::now() + budget,
@@ -93,9 +96,8 @@ impl<'a> Shrinking<'a> {
     }
 
     fn all(&mut self) -> Result<(), Failure> {
-        let results: Results = RunFolder::read_named_json(&RunFolder::at(&self.args.path).results())?;
-        if let Some(end_ms) = smaller::end_of_the_violation(&results) {
-            let faults = self.best.in_force(&self.args.path, &results);
+        if let Some(end_ms) = smaller::end_of_the_violation(&self.results) {
+            let faults = self.best.in_force(&self.args.path, &self.results);
             let only = self.best.until(end_ms).with(&faults);
             if !self.try_one("what was in force at the violation", &only)? {
                 let cut = self.best.until(end_ms);
