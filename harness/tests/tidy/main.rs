@@ -13,11 +13,13 @@ use imports::{Imports, Module};
 const MAX_LINES: usize = 800;
 
 /// Which of our crates each crate may use, directly. An arrow permits what its target may use.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 23] = [
     ("node-wire", &[]),
     ("node-core", &["node-wire"]),
     ("node-log", &["node-wire"]),
-    ("node-client", &["node-wire"]),
+    ("node-session", &["node-wire"]),
+    ("node-recipes", &["node-session"]),
+    ("node-client", &["node-session", "node-recipes"]),
     ("node", &["node-core", "node-log"]),
     ("node-fuzz", &["node"]),
     ("checker", &[]),
@@ -35,6 +37,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
             "zookeeper-mapping",
         ],
     ),
+    ("harness-apps", &["node-recipes", "harness-world"]),
     ("harness-mutants", &["node-core"]),
     ("harness-world", &[]),
     ("runs", &["checker", "workloads"]),

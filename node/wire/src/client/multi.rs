@@ -34,7 +34,7 @@ impl MultiHeader {
 }
 
 /// One operation of a multi, or of a multiRead.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MultiOp {
     /// create.
     Create(CreateRequest),
@@ -102,7 +102,7 @@ impl MultiOp {
 }
 
 /// The body of multi and of multiRead.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MultiRequest {
     /// In the order they take effect.
     pub ops: Vec<MultiOp>,
@@ -128,7 +128,7 @@ impl MultiRequest {
 }
 
 /// The result of one operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MultiResult {
     /// Of create.
     Create {
@@ -220,7 +220,7 @@ impl MultiResult {
 }
 
 /// The body of the reply to multi and to multiRead.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MultiResponse {
     /// One for each operation, in the same order.
     pub results: Vec<MultiResult>,

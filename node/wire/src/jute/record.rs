@@ -47,7 +47,7 @@ macro_rules! record {
         pub struct $name:ident { $($(#[$field_meta:meta])* pub $field:ident: $type:ty,)* }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub struct $name {
             $($(#[$field_meta])* pub $field: $type,)*
         }

@@ -1,0 +1,69 @@
+//! Candidates in a world, by the rules that their recipe follows.
+
+use bytes::Bytes;
+use node_recipes::election::{Call, Election, Options, Status};
+use node_recipes::line::Ticket;
+use node_recipes::names::{Guid, Layout, Wish};
+use node_recipes::recipe::Recipe;
+use node_recipes::rules::Rules;
+use node_session::Moment;
+
+use crate::world::{Budget, Subject, Tidings, World};
+
+/// Where they stand for election.
+pub const RESOURCE: &str = "/president";
+
+impl<R: Rules + std::hash::Hash> Subject for Election<R> {
+    const ONE_ZNODE_EACH: bool = true;
+
+    fn tidings(told: &Status) -> Tidings {
+        match told {
+            Status::Elected(place) => Tidings::Began(place.token),
+            Status::TermOver(_) | Status::Over(_) => Tidings::Ended,
+            Status::Standing(_) => Tidings::Other,
+        }
+    }
+
+    fn may_act(&self, at: Moment) -> bool {
+        Election::may_act(self, at)
+    }
+
+    fn stands(&self) -> bool {
+        !self.is_over() && !self.resigns()
+    }
+
+    fn reply(_: &Status) -> Option<Call> {
+        None
+    }
+}
+
+/// The ticket of an application. Its guids begin with its number, counted from 1.
+#[must_use]
+pub fn ticket(number: usize, wish: Wish, places: usize) -> Ticket {
+    let number = u128::try_from(number + 1).unwrap_or(u128::MAX);
+    Ticket {
+        resource: RESOURCE.into(),
+        layout: Layout::Own,
+        wish,
+        guid: Guid(number << 96),
+        data: Bytes::new(),
+        places,
+    }
+}
+
+/// So many candidates.
+#[must_use]
+pub fn world<R: Rules + std::hash::Hash>(
+    candidates: usize,
+    places: usize,
+    rules: &R,
+    budget: Budget,
+) -> World<Election<R>> {
+    let recipes = (0..candidates)
+        .map(|number| {
+            let ticket = ticket(number, Wish::Lead, places);
+            Election::with_rules(ticket, Options::default(), rules.clone())
+        })
+        .collect();
+    World::new(recipes, RESOURCE, places, budget)
+}

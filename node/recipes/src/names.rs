@@ -1,0 +1,158 @@
+//! How contenders name their znodes, and in which order they stand.
+//!
+//! A contender's znode is ephemeral and sequential: when its session ends the znode goes, and the number that
+//! the ensemble appends says who came first. Before the number stands a guid, by which a contender finds its
+//! own znode again when the answer to its creation was lost (ZooKeeper's recipes, "Recoverable Errors and the
+//! GUID").
+//!
+//! Other libraries name theirs otherwise. A [`Layout`] names ours as one of them does, and every znode with a
+//! number at its end counts as a contender, so that programs over different libraries stand in one line.
+
+use bytestring::ByteString;
+
+/// Digits of the number that the ensemble appends.
+const DIGITS: usize = 10;
+
+/// What tells one contender from all others: chance, drawn by the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Guid(pub u128);
+
+impl Guid {
+    /// The one for the contender's next znode.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+
+    fn hyphenated(self) -> String {
+        let hex = format!("{:032x}", self.0);
+        let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+        parts.join("-")
+    }
+}
+
+/// Whose names are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// `<guid>-n_`, as ZooKeeper's recipes have it.
+    #[default]
+    Own,
+    /// Curator's: `_c_<guid>-latch-` for `LeaderLatch`, `_c_<guid>-lock-` for locks.
+    Curator,
+    /// kazoo's: `<guid>__lock__`.
+    Kazoo,
+}
+
+/// What a contender wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Wish {
+    /// To lead.
+    Lead,
+    /// To hold alone.
+    Write,
+    /// To hold with others that read.
+    Read,
+}
+
+impl Layout {
+    /// The beginning of a contender's name; the ensemble appends the number.
+    #[must_use]
+    pub fn prefix(self, wish: Wish, guid: Guid) -> String {
+        match (self, wish) {
+            (Self::Own, Wish::Lead | Wish::Write) => format!("{:032x}-n_", guid.0),
+            (Self::Own, Wish::Read) => format!("{:032x}-r_", guid.0),
+            (Self::Curator, Wish::Lead) => format!("_c_{}-latch-", guid.hyphenated()),
+            (Self::Curator, Wish::Write) => format!("_c_{}-lock-", guid.hyphenated()),
+            (Self::Curator, Wish::Read) => format!("_c_{}-__READ__", guid.hyphenated()),
+            (Self::Kazoo, Wish::Lead | Wish::Write) => format!("{:032x}__lock__", guid.0),
+            (Self::Kazoo, Wish::Read) => format!("{:032x}__rlock__", guid.0),
+        }
+    }
+}
+
+/// A contender, as its znode's name tells of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contender {
+    /// The name of its znode.
+    pub name: ByteString,
+    /// The number at the name's end. Lower ones came first.
+    pub sequence: i32,
+    /// True if it is content to share with others that read.
+    pub reads: bool,
+}
+
+impl Contender {
+    /// A contender by this name; nothing where there is no number at its end.
+    #[must_use]
+    pub fn of(name: &ByteString) -> Option<Self> {
+        let at = name.len().checked_sub(DIGITS).filter(|at| name.is_char_boundary(*at))?;
+        let (head, digits) = name.split_at(at);
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let reads = ["-r_", "__READ__", "__rlock__"].iter().any(|mark| head.ends_with(mark));
+        Some(Self { name: name.clone(), sequence: digits.parse().ok()?, reads })
+    }
+
+    /// True if the znode is named with this guid.
+    #[must_use]
+    pub fn is_of(&self, layout: Layout, wish: Wish, guid: Guid) -> bool {
+        self.name.len() >= DIGITS && self.name[..self.name.len() - DIGITS] == layout.prefix(wish, guid)
+    }
+}
+
+/// The contenders among a znode's children, first come first.
+#[must_use]
+pub fn in_order(names: &[ByteString]) -> Vec<Contender> {
+    let mut contenders: Vec<Contender> = names.iter().filter_map(Contender::of).collect();
+    contenders.sort_by(|a, b| (a.sequence, &a.name).cmp(&(b.sequence, &b.name)));
+    contenders
+}
+
+/// A child's path.
+#[must_use]
+pub fn child(parent: &str, name: &str) -> ByteString {
+    if parent == "/" { format!("/{name}").into() } else { format!("{parent}/{name}").into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contenders_of_all_libraries_stand_in_one_line_by_their_numbers() {
+        let guid = Guid(0xab);
+        let names: Vec<ByteString> = [
+            (Layout::Curator, Wish::Lead, 3),
+            (Layout::Kazoo, Wish::Write, 1),
+            (Layout::Own, Wish::Lead, 2),
+            (Layout::Curator, Wish::Read, 10),
+        ]
+        .map(|(layout, wish, number)| format!("{}{number:010}", layout.prefix(wish, guid)).into())
+        .to_vec();
+        let order = in_order(&names);
+        assert_eq!(order.iter().map(|contender| contender.sequence).collect::<Vec<_>>(), [1, 2, 3, 10]);
+        assert_eq!(
+            order.iter().map(|contender| contender.reads).collect::<Vec<_>>(),
+            [false, false, false, true]
+        );
+        assert!(order[2].is_of(Layout::Curator, Wish::Lead, guid));
+        assert!(!order[2].is_of(Layout::Curator, Wish::Lead, guid.next()));
+    }
+
+    #[test]
+    fn names_without_a_number_are_no_contenders() {
+        for name in ["", "leader", "n_00000000x1", "0000000001é", "é000000001", "99999999999999"] {
+            assert_eq!(in_order(&[name.into()]).len(), usize::from(name == "0000000001"), "{name}");
+        }
+        assert_eq!(in_order(&["0000000001".into()]).len(), 1);
+    }
+
+    #[test]
+    fn names_are_as_the_other_libraries_write_them() {
+        let guid = Guid(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
+        let prefix = |layout: Layout, wish| layout.prefix(wish, guid);
+        assert_eq!(prefix(Layout::Curator, Wish::Lead), "_c_00112233-4455-6677-8899-aabbccddeeff-latch-");
+        assert_eq!(prefix(Layout::Kazoo, Wish::Write), "00112233445566778899aabbccddeeff__lock__");
+    }
+}
