@@ -42,6 +42,7 @@ pub mod net;
 mod outbox;
 pub mod print;
 pub mod probe;
+pub mod programs;
 mod queries;
 mod quorum_port;
 mod rules;

@@ -9,6 +9,8 @@ use node::NodeConfig;
 use node::environment::Environment;
 use node::print::PrintArgs;
 use node::probe::{Probe, ProbeArgs};
+use node::programs::Program;
+use node::programs::guardian::{self, GuardianArgs};
 use node_core::Zab;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
@@ -49,6 +51,11 @@ enum Command {
     },
     /// Print the page of the manual: `node man | man -l -`
     Man,
+    #[command(flatten)]
+    Program(Program),
+    /// Ends a command in time; for the programs alone
+    #[command(hide = true)]
+    Guardian(GuardianArgs),
 }
 
 fn main() -> ExitCode {
@@ -57,6 +64,11 @@ fn main() -> ExitCode {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
     let wanted = std::env::var("RUST_LOG").ok().and_then(|wanted| wanted.parse::<Targets>().ok());
     tracing_subscriber::registry().with(lines).with(wanted.unwrap_or_else(usual_log)).init();
+    match &cli.command {
+        Some(Command::Program(program)) => return program.run(),
+        Some(Command::Guardian(args)) => return guardian::run(args),
+        _ => {}
+    }
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -90,7 +102,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
                 .render(&mut std::io::stdout())
                 .context("failed to print the page");
         }
-        None => {}
+        Some(Command::Program(_) | Command::Guardian(_)) | None => {}
     }
     let environment = Environment::read(std::env::vars_os()).map_err(failed)?;
     if let Some(probe) = Probe::from_args(&cli.probe, &cli.args, &environment).map_err(failed)? {

@@ -2,8 +2,8 @@
 //!
 //! States are looked through breadth first, so the first counterexample is a shortest one. Each state is
 //! known by a number of 64 bits; that two share one by chance is less likely than one in a million for a
-//! hundred thousand states. From states in which the budget is spent the world is let end well too, which
-//! shows what never happens.
+//! hundred thousand states. From every eighth state in which the budget is spent the world is let end well
+//! too, which shows what never happens.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -30,7 +30,7 @@ pub fn explore<S: Subject>(world: World<S>, most: usize) -> Explored {
     let mut open = VecDeque::from([(first, world)]);
     let mut explored = Explored { states: 1, settled: 0, whole: false, broken: None };
     while let Some((number, world)) = open.pop_front() {
-        if world.budget.is_spent() {
+        if world.budget.is_spent() && number.is_multiple_of(8) {
             explored.settled += 1;
             let mut ending = world.clone();
             ending.settle();

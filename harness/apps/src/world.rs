@@ -160,6 +160,7 @@ pub struct World<S> {
     robbed: Vec<bool>,
     /// Whether applications that run hear everything at once.
     prompt: bool,
+    tick: Moment,
 }
 
 impl<S: Subject> World<S> {
@@ -180,14 +181,15 @@ impl<S: Subject> World<S> {
             highest: Token(0),
             broken: None,
             prompt: false,
+            tick: TICK,
         }
     }
 
-    /// The same, but applications that run hear at once what they are sent. That leaves fewer orders, so that
-    /// more applications can be explored.
+    /// The same, but applications that run hear at once what they are sent, and time passes a whole time-out
+    /// at a time. That leaves fewer orders, so that more applications can be explored.
     #[must_use]
     pub fn prompt(self) -> Self {
-        Self { prompt: true, ..self }
+        Self { prompt: true, tick: TIMEOUT, ..self }
     }
 
     /// The first rule that was broken.
@@ -461,7 +463,7 @@ impl<S: Subject> World<S> {
     /// A member pings for those whose connection stands, and whose application runs.
     fn tick(&mut self) {
         self.budget.ticks = self.budget.ticks.saturating_sub(1);
-        self.at += TICK;
+        self.at += self.tick;
         for app in self.apps.iter().filter(|app| !app.stopped) {
             if let (Some(session), Some(link)) = (app.session, &app.link)
                 && !link.dead
@@ -556,6 +558,7 @@ impl<S: Subject> World<S> {
     /// must hold as may, and nobody's znode but of those who stand may be left.
     pub fn settle(&mut self) {
         self.budget = Budget { ticks: u8::MAX, ..Budget::default() };
+        self.tick = TICK;
         for _ in 0..12 {
             self.run_dry();
             self.apply(Event::Tick);

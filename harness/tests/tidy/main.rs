@@ -20,7 +20,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("node-session", &["node-wire"]),
     ("node-recipes", &["node-session"]),
     ("node-client", &["node-session", "node-recipes"]),
-    ("node", &["node-core", "node-log"]),
+    ("node", &["node-core", "node-log", "node-client"]),
     ("node-fuzz", &["node"]),
     ("checker", &[]),
     ("workloads", &["checker"]),

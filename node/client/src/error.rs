@@ -1,9 +1,11 @@
 //! What can go wrong, and what each failure proves.
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use node_wire::client::ErrorCode;
+use node_session::Failure;
+use node_wire::client::{ErrorCode, PathError};
 use node_wire::ids::Zxid;
 use node_wire::jute::DecodeError;
 
@@ -28,6 +30,12 @@ pub enum CloseReason {
     /// Every handle was dropped.
     #[error("client dropped")]
     Dropped,
+    /// The session was taken to another server.
+    #[error("moved to another server")]
+    Moved,
+    /// The server did not accept an identity that was shown.
+    #[error("authentication failed")]
+    AuthFailed,
 }
 
 /// Why there is no connection.
@@ -51,6 +59,12 @@ pub enum ConnectError {
     /// The answer is not the protocol.
     #[error("bad answer from the server: {0}")]
     Malformed(#[source] DecodeError),
+    /// The server has no quorum and lets only read, and that was not asked for.
+    #[error("the server is read-only")]
+    ReadOnly,
+    /// The server did not accept who we say we are, or could not prove that it knows our password.
+    #[error("authentication failed: {0}")]
+    AuthFailed(String),
 }
 
 impl From<io::Error> for ConnectError {
@@ -73,6 +87,12 @@ pub enum NotSent {
     /// As many operations as [`ConnectOptions::max_outstanding`](crate::ConnectOptions) allows are open.
     #[error("not sent: too many outstanding operations")]
     Overloaded,
+    /// There was no connection, and none came in time.
+    #[error("not sent: no server serves the session")]
+    NoConnection,
+    /// The path does not begin with `/`.
+    #[error("not sent: use a path that begins with /, and not {0:?}")]
+    Path(String),
     /// The request is longer than a frame may be.
     #[error("not sent: request of {0} bytes is too long")]
     TooLong(usize),
@@ -90,6 +110,9 @@ pub enum Doubt {
     /// The server answered with a code that the protocol does not list.
     #[error("unlisted error code {0}")]
     UnlistedCode(i32),
+    /// An operation of a multi failed with a code that the protocol does not list.
+    #[error("unlisted error code in a multi")]
+    UnlistedResult,
     /// The server claims success in words that can't be read.
     #[error("unreadable answer: {0}")]
     Unreadable(#[source] DecodeError),
@@ -145,8 +168,105 @@ impl OpError {
     }
 }
 
+impl From<&OpError> for Failure {
+    fn from(error: &OpError) -> Self {
+        match error {
+            OpError::Refused { code, .. } => Self::refused(*code),
+            OpError::NotSent(_) => Self::NotSent,
+            OpError::Unknown { .. } => Self::Unknown,
+        }
+    }
+}
+
+/// How a multi failed.
+#[derive(Clone, Debug)]
+pub struct MultiError {
+    /// How it failed as a whole.
+    pub error: OpError,
+    /// Which of its operations was refused, counted from 0. None where the server does not say, or did not
+    /// refuse.
+    pub at: Option<usize>,
+}
+
+impl fmt::Display for MultiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at {
+            Some(at) => write!(f, "operation {at} of the multi: {}", self.error),
+            None => self.error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for MultiError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.source()
+    }
+}
+
+impl From<OpError> for MultiError {
+    fn from(error: OpError) -> Self {
+        Self { error, at: None }
+    }
+}
+
+impl From<&MultiError> for Failure {
+    fn from(failed: &MultiError) -> Self {
+        match &failed.error {
+            OpError::Refused { code, .. } => Self::Refused { code: *code, at: failed.at },
+            other => other.into(),
+        }
+    }
+}
+
+/// Why there is no [`Keeper`](crate::Keeper).
+#[derive(Debug, thiserror::Error)]
+pub enum KeeperError {
+    /// The list of servers can't be read.
+    #[error(transparent)]
+    Servers(#[from] ServersError),
+    /// No server opened a session in time.
+    #[error("no server opened a session in time{}", said(.last.as_ref()))]
+    NotConnected {
+        /// What the server that was tried last said.
+        #[source]
+        last: Option<Arc<ConnectError>>,
+    },
+    /// A server did not accept an identity.
+    #[error("authentication failed")]
+    AuthFailed,
+}
+
+fn said(last: Option<&Arc<ConnectError>>) -> String {
+    last.map_or_else(String::new, |error| format!(": {error}"))
+}
+
+/// Why a list of servers can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServersError {
+    /// It has no server in it.
+    #[error("name at least one server, as in host:2181,other:2181/chroot")]
+    Empty,
+    /// A server is no `host` and no `host:port`.
+    #[error("write host:port, or host alone for port 2181, and not {0:?}")]
+    Server(String),
+    /// What stands behind the servers is no path.
+    #[error("{path:?} is no chroot: a session can't {source}")]
+    Chroot {
+        /// What stands there.
+        path: String,
+        /// What is wrong with it; it fits after "can't".
+        source: PathError,
+    },
+}
+
+impl From<std::convert::Infallible> for ServersError {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}
+
 /// Codes that a server sends when it lost sight of an operation, or of itself, rather than refusing.
-fn leaves_it_open(code: ErrorCode) -> bool {
+pub(crate) fn leaves_it_open(code: ErrorCode) -> bool {
     matches!(
         code,
         ErrorCode::SystemError

@@ -117,6 +117,12 @@ impl<R: Rules> Election<R> {
         }
     }
 
+    /// The same, behaving otherwise. To be said before its first step.
+    #[must_use]
+    pub fn with_options(self, options: Options) -> Self {
+        Self { options, ..self }
+    }
+
     /// The candidate's znode, while it is known.
     pub fn place(&self) -> Option<&Place> {
         self.line.place()

@@ -94,6 +94,20 @@ pub enum Left {
     Refused(ErrorCode),
 }
 
+impl std::fmt::Display for Left {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Resigned => f.write_str("it was given up"),
+            Self::SessionLost => f.write_str("the session was lost"),
+            Self::Deleted => f.write_str("its znode was deleted"),
+            Self::NoResource => f.write_str("there is no such resource"),
+            Self::Refused(code) => write!(f, "the ensemble refused it: {code:?}"),
+        }
+    }
+}
+
+impl std::error::Error for Left {}
+
 /// News of a place in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {

@@ -9,7 +9,9 @@
 //! 4. When a connection ends, first all open requests are answered ([`Failure::Unknown`] or
 //!    [`Failure::NotSent`]), and then comes [`Input::Suspended`]. [`Input::Connected`] says that a session
 //!    is served again, and [`Input::Lost`] that it is over, with its ephemeral znodes and its watches.
-//!    Behind `Connected` with the same session no event is missing.
+//!    Behind `Connected` with the same session each one-time watch that stood is told if anything changed.
+//!    A znode that was deleted and made again is told as changed, and one that came and went not at all.
+//!    What was asked over the earlier connection may still be carried out until a sync is answered.
 //! 5. [`Input::Time`] comes at [`Recipe::wakes_at`], or later.
 //! 6. While [`Recipe::wants_certainty`], the driver sends heartbeats that the leader sees
 //!    ([`Request::heartbeat`]), so that [`Now::certain_until`] stays ahead. When it moved, [`Input::Time`]

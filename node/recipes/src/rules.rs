@@ -29,8 +29,8 @@ pub trait Rules: Clone {
         true
     }
 
-    /// Before a contender looks for its guid it syncs, so that it sees what it asked for before. Otherwise its
-    /// znode may be made after it looked.
+    /// Before a contender looks for its guid it syncs, so that it sees what it asked for before. Otherwise
+    /// its znode may be made after it looked.
     fn syncs_before_it_looks(&self) -> bool {
         true
     }
@@ -86,6 +86,12 @@ pub trait Rules: Clone {
 
     /// A lock znode is known as one's own by its session. Otherwise whoever finds one takes it for another's.
     fn knows_its_lock(&self) -> bool {
+        true
+    }
+
+    /// What opens a double barrier goes with the last who leaves. Otherwise the first who leaves deletes it,
+    /// and whoever was cut off meanwhile waits for it for ever, and all others for him.
+    fn ready_goes_last(&self) -> bool {
         true
     }
 }

@@ -1,16 +1,15 @@
 //! What the client promises about order, doubt and the life of a connection.
 
-mod fake;
-
 use std::time::Duration;
 
 use bytes::Bytes;
-use fake::{Fake, PATIENCE};
 use node_client::{CloseReason, ConnectError, ConnectOptions, Doubt, ErrorCode, NotSent, OpError, Session};
 use node_wire::client::{GetDataResponse, OpCode, SetDataResponse, Stat, XID_PING};
 use node_wire::ids::{SessionId, Zxid};
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
+
+use crate::fake::{Fake, PATIENCE};
 
 fn options() -> ConnectOptions {
     ConnectOptions { deadline: PATIENCE, ..ConnectOptions::default() }

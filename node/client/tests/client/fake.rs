@@ -4,8 +4,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use node_client::{Client, ConnectOptions};
-use node_wire::client::{ConnectRequest, ConnectResponse, ReplyHeader, Request, put_frame, take_frame};
+use node_client::{Client, ConnectOptions, EventType, Keeper, KeeperOptions, State};
+use node_wire::client::{
+    ConnectRequest, ConnectResponse, GetDataResponse, OpCode, ReplyHeader, Request, Stat, WatcherEvent,
+    XID_PING, XID_WATCH, put_frame, take_frame,
+};
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::{Reader, Writer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -34,6 +37,7 @@ impl Fake {
 
     pub(crate) async fn accept(&self) -> Side {
         let (stream, _) = self.listener.accept().await.expect("a connection");
+        stream.set_nodelay(true).expect("set");
         Side { stream, received: BytesMut::new() }
     }
 
@@ -48,6 +52,39 @@ impl Fake {
         let (client, side) = tokio::join!(node_client::connect(self.addr, options), server);
         (client.expect("connected"), side)
     }
+
+    /// A client's kept session, and the server's side of its first connection.
+    pub(crate) async fn keeper(&self, options: KeeperOptions) -> (Keeper, Side) {
+        let keeper = Keeper::start(self.addr, options).expect("a list of servers");
+        let side = self.serve().await;
+        connected(&keeper).await;
+        (keeper, side)
+    }
+
+    /// Takes the next connection and lets its session begin or go on.
+    pub(crate) async fn serve(&self) -> Side {
+        let mut side = in_time(self.accept()).await;
+        side.welcome(10_000).await;
+        side
+    }
+}
+
+/// What is waited for, or the end of the test.
+pub(crate) async fn in_time<T>(wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, wait).await.expect("in time")
+}
+
+pub(crate) async fn state(keeper: &Keeper, wanted: impl FnMut(&State) -> bool) -> State {
+    let mut states = keeper.states();
+    in_time(states.wait_for(wanted)).await.expect("kept").clone()
+}
+
+pub(crate) async fn connected(keeper: &Keeper) -> State {
+    state(keeper, |state| matches!(state, State::Connected { .. })).await
+}
+
+pub(crate) fn data(text: &'static str) -> GetDataResponse {
+    GetDataResponse { data: Some(Bytes::from_static(text.as_bytes())), stat: Stat::default() }
 }
 
 impl Side {
@@ -64,6 +101,23 @@ impl Side {
         }
     }
 
+    /// The next request that is no ping, of this operation.
+    pub(crate) async fn asked(&mut self, op: OpCode) -> Request {
+        loop {
+            let request = in_time(self.request()).await.expect("a request");
+            if request.xid != XID_PING {
+                assert_eq!(OpCode::from_code(request.op), Some(op));
+                return request;
+            }
+        }
+    }
+
+    /// Waits for the end of the connection; nothing may come before it.
+    pub(crate) async fn ended(&mut self) {
+        let request = in_time(self.request()).await;
+        assert!(request.is_none(), "{request:?}");
+    }
+
     pub(crate) async fn request(&mut self) -> Option<Request> {
         self.frame().await.map(|frame| Request::decode(frame).expect("a sound request"))
     }
@@ -74,14 +128,18 @@ impl Side {
     }
 
     pub(crate) async fn welcome(&mut self, timeout_ms: i32) -> ConnectRequest {
-        let request = self.connect_request().await;
+        self.welcome_as(timeout_ms, false).await
+    }
+
+    pub(crate) async fn welcome_as(&mut self, timeout_ms: i32, read_only: bool) -> ConnectRequest {
+        let request = in_time(self.connect_request()).await;
         let session = if request.session == SessionId::NONE { SessionId(77) } else { request.session };
         let response = ConnectResponse {
             protocol_version: 0,
             timeout_ms,
             session,
             password: Bytes::from_static(b"0123456789abcdef"),
-            read_only: Some(false),
+            read_only: Some(read_only),
         };
         self.send(|w| response.encode(w)).await;
         request
@@ -91,6 +149,11 @@ impl Side {
         let mut out = BytesMut::new();
         put_frame(&mut out, body);
         self.stream.write_all(&out).await.expect("the client listens");
+    }
+
+    pub(crate) async fn event(&mut self, kind: EventType, path: &str) {
+        let event = WatcherEvent { kind: kind.code(), state: 3, path: path.into() };
+        self.answer(XID_WATCH, u64::MAX, 0, |w| event.encode(w)).await;
     }
 
     pub(crate) async fn answer(&mut self, xid: i32, zxid: u64, err: i32, body: impl FnOnce(&mut Writer<'_>)) {
