@@ -15,6 +15,8 @@ pub const RESOURCE: &str = "/president";
 
 impl<R: Rules + std::hash::Hash> Subject for Election<R> {
     const ONE_ZNODE_EACH: bool = true;
+    const TELLS_ONE: bool = true;
+    const FENCES: bool = false;
 
     fn tidings(told: &Status) -> Tidings {
         match told {

@@ -18,4 +18,5 @@ pub mod elections;
 pub mod ensemble;
 pub mod explore;
 pub mod mutants;
+pub mod standbys;
 pub mod world;

@@ -27,6 +27,9 @@ enum Rule {
     WatchesAnew,
     TokenIsAPlace,
     MindsItsOwn,
+    BreadcrumbByVersion,
+    Fences,
+    KnowsItsLock,
 }
 
 const fn mutant(name: &'static str, does: &'static str, rule: Rule) -> Mutant {
@@ -67,6 +70,30 @@ pub const OF_ELECTIONS: [Mutant; 12] = [
     mutant("lost-watch-on-resume", "takes a watch whose answer was lost for one", Rule::WatchesAnew),
     mutant("token-from-the-number", "its token is the number in its znode's name", Rule::TokenIsAPlace),
     mutant("own-node-unknown", "does not mind that its znode was deleted", Rule::MindsItsOwn),
+];
+
+/// All of them that concern who is active and who stands by.
+pub const OF_STANDBYS: [Mutant; 8] = [
+    mutant("no-fence", "becomes active without fencing the one before", Rule::Fences),
+    mutant(
+        "breadcrumb-without-version",
+        "writes its breadcrumb over whatever stands there",
+        Rule::BreadcrumbByVersion,
+    ),
+    mutant("lock-of-a-stranger", "takes its own lock for another's", Rule::KnowsItsLock),
+    mutant("active-after-expiry", "is active until it is told of its session's end", Rule::EndsWithCertainty),
+    mutant("looks-too-soon", "looks for its lock without a sync", Rule::SyncsBeforeItLooks),
+    mutant(
+        "forgotten-quit",
+        "gives its lock up once, whether it is answered or not",
+        Rule::ResignsUntilItIsKnown,
+    ),
+    mutant(
+        "lock-after-close",
+        "leaves a lock that is made after it left",
+        Rule::DeletesWhatWasMadeAfterItLeft,
+    ),
+    mutant("own-lock-unknown", "does not mind that its lock was deleted", Rule::MindsItsOwn),
 ];
 
 impl Rules for Mutant {
@@ -116,5 +143,17 @@ impl Rules for Mutant {
 
     fn minds_its_own(&self) -> bool {
         self.rule != Rule::MindsItsOwn
+    }
+
+    fn breadcrumb_by_version(&self) -> bool {
+        self.rule != Rule::BreadcrumbByVersion
+    }
+
+    fn fences(&self) -> bool {
+        self.rule != Rule::Fences
+    }
+
+    fn knows_its_lock(&self) -> bool {
+        self.rule != Rule::KnowsItsLock
     }
 }

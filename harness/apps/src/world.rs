@@ -24,6 +24,8 @@ pub enum Tidings {
     Began(Token),
     /// It does not hold it any more.
     Ended,
+    /// It makes sure that this application does nothing any more, before it holds.
+    Fences(usize),
     /// Something else.
     Other,
 }
@@ -32,6 +34,12 @@ pub enum Tidings {
 pub trait Subject: Recipe + Clone + Hash {
     /// Whether each that stands has one znode below the resource at the end, and nobody else any.
     const ONE_ZNODE_EACH: bool;
+
+    /// Whether one is told that a holder is gone, and not all.
+    const TELLS_ONE: bool;
+
+    /// Whether whoever may still take itself for the holder is fenced before another one holds.
+    const FENCES: bool;
 
     /// What it means that it tells this.
     fn tidings(told: &Self::Told) -> Tidings;
@@ -158,6 +166,8 @@ pub struct World<S> {
     broken: Option<Broken>,
     /// Somebody deleted a znode of theirs: they may act until they hear of it.
     robbed: Vec<bool>,
+    /// They take themselves for the holder, and nobody fenced them.
+    unfenced: Vec<bool>,
     /// Whether applications that run hear everything at once.
     prompt: bool,
     tick: Moment,
@@ -173,6 +183,7 @@ impl<S: Subject> World<S> {
         Self {
             ensemble,
             robbed: vec![false; recipes.len()],
+            unfenced: vec![false; recipes.len()],
             apps: recipes.into_iter().map(|recipe| Application::new(recipe, TIMEOUT)).collect(),
             at: Moment::ZERO,
             budget,
@@ -202,7 +213,7 @@ impl<S: Subject> World<S> {
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         let mut state = DefaultHasher::new();
-        (&self.ensemble, self.at, self.budget, self.highest, &self.robbed).hash(&mut state);
+        (&self.ensemble, self.at, self.budget, self.highest, &self.robbed, &self.unfenced).hash(&mut state);
         for app in &self.apps {
             app.recipe.hash(&mut state);
             app.outside().hash(&mut state);
@@ -418,7 +429,10 @@ impl<S: Subject> World<S> {
     fn delete(&mut self) {
         self.budget.deletions = self.budget.deletions.saturating_sub(1);
         let mut below = self.ensemble.children(self.resource);
-        below.sort_by(|(one, _), (other, _)| one[one.len() - 10..].cmp(&other[other.len() - 10..]));
+        // First come first, where they are numbered.
+        below.sort_by_key(|(path, _)| {
+            path.chars().rev().take(10).collect::<Vec<_>>().into_iter().rev().collect::<String>()
+        });
         if let Some((path, owner)) = below.into_iter().next() {
             self.rob(owner);
             let request = Request::Delete { path, version: -1 };
@@ -500,7 +514,7 @@ impl<S: Subject> World<S> {
         woken.sort_unstable();
         woken.dedup();
         // A removal of the resource is told to all, and rightly so.
-        if woken.len() > 1 && self.places == 1 && self.ensemble.data(resource).is_some() {
+        if woken.len() > 1 && S::TELLS_ONE && self.places == 1 && self.ensemble.data(resource).is_some() {
             self.breaks("herd", format!("{} applications were told of one change", woken.len()));
         }
     }
@@ -526,8 +540,13 @@ impl<S: Subject> World<S> {
                         self.breaks("tokens grow", format!("token {token} after {highest}"));
                     }
                     self.highest = self.highest.max(token);
+                    self.begins(number);
                 }
-                Tidings::Ended => self.robbed[number] = false,
+                Tidings::Ended => {
+                    self.robbed[number] = false;
+                    self.unfenced[number] = false;
+                }
+                Tidings::Fences(other) => self.unfenced[other] = false,
                 Tidings::Other => {}
             }
             if let Some(call) = S::reply(&told) {
@@ -537,6 +556,18 @@ impl<S: Subject> World<S> {
                 self.heed(number, more);
             }
         }
+    }
+
+    fn begins(&mut self, number: usize) {
+        self.unfenced[number] = false;
+        let others: Vec<usize> = (0..self.unfenced.len()).filter(|other| self.unfenced[*other]).collect();
+        if S::FENCES && !others.is_empty() {
+            self.breaks(
+                "fenced before",
+                format!("{others:?} took themselves for active, and nobody fenced them"),
+            );
+        }
+        self.unfenced[number] = true;
     }
 
     fn breaks(&mut self, rule: &'static str, seen: String) {

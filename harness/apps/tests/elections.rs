@@ -12,7 +12,7 @@ const EVERYTHING: Budget = Budget { breaks: 6, stops: 3, leaves: 2, deletions: 1
 
 #[test]
 fn two_candidates_and_one_broken_connection_in_every_order() {
-    let budget = Budget { breaks: 1, ticks: 2, ..Budget::default() };
+    let budget = Budget { breaks: 1, ticks: 1, ..Budget::default() };
     let explored = explore(world(2, 1, &Sound, budget).prompt(), 400_000);
     assert_eq!(explored.broken, None);
     println!("{} states, {} settled, whole: {}", explored.states, explored.settled, explored.whole);

@@ -121,7 +121,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 fn path(text: &str) -> Result<ByteString, String> {
     match node_wire::client::validate_path(text) {
         Ok(()) => Ok(text.into()),
-        Err(error) => Err(format!("a path can't {error}")),
+        Err(error) => Err(format!("can't {error}")),
     }
 }
 
