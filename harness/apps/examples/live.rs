@@ -1,27 +1,34 @@
-//! Lives through one drawn world of candidates and prints what happens: `live SEED CANDIDATES [MUTANT]`.
+//! Lives through one drawn world and prints what happens: `live elections|standbys SEED APPLICATIONS [MUTANT]`.
 
 use harness_apps::drawn::live;
-use harness_apps::elections::world;
-use harness_apps::mutants::OF_ELECTIONS;
-use harness_apps::world::Budget;
-use node_recipes::rules::{Rules, Sound};
+use harness_apps::mutants::{Mutant, OF_ELECTIONS, OF_STANDBYS};
+use harness_apps::world::{Budget, Subject, World};
+use harness_apps::{elections, standbys};
+use node_recipes::rules::Sound;
 
 const EVERYTHING: Budget = Budget { breaks: 6, stops: 3, leaves: 2, deletions: 1, removals: 1, ticks: 12 };
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let number = |at: usize| args.get(at).and_then(|arg| arg.parse().ok()).unwrap_or(0);
-    let mutant = args.get(3).and_then(|name| OF_ELECTIONS.into_iter().find(|mutant| mutant.name == name));
-    match mutant {
-        Some(mutant) => tell(number(1), number(2), &mutant),
-        None => tell(number(1), number(2), &Sound),
+    let (seed, apps) = (number(2), usize::try_from(number(3)).unwrap_or(3));
+    let named = |mutant: &Mutant| Some(mutant.name) == args.get(4).map(String::as_str);
+    let standing = Budget { removals: 0, ..EVERYTHING };
+    match args.get(1).map(String::as_str) {
+        Some("standbys") => match OF_STANDBYS.into_iter().find(named) {
+            Some(mutant) => tell(seed, || standbys::world(apps, &mutant, standing)),
+            None => tell(seed, || standbys::world(apps, &Sound, standing)),
+        },
+        _ => match OF_ELECTIONS.into_iter().find(named) {
+            Some(mutant) => tell(seed, || elections::world(apps, 1, &mutant, EVERYTHING)),
+            None => tell(seed, || elections::world(apps, 1, &Sound, EVERYTHING)),
+        },
     }
 }
 
-fn tell<R: Rules + std::hash::Hash + std::fmt::Debug>(seed: u64, candidates: u64, rules: &R) {
-    let candidates = usize::try_from(candidates).unwrap_or(3);
-    let mut again = world(candidates, 1, rules, EVERYTHING);
-    for event in live(world(candidates, 1, rules, EVERYTHING), seed, 150).events {
+fn tell<S: Subject + std::fmt::Debug>(seed: u64, world: impl Fn() -> World<S>) {
+    let mut again = world();
+    for event in live(world(), seed, 150).events {
         again.apply(event);
         println!("{event:?}\n{}", again.describe());
     }

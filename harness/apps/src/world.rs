@@ -103,7 +103,7 @@ pub enum Event {
     Continue(usize),
     /// It leaves.
     Leave(usize),
-    /// Somebody deletes the first znode below the resource.
+    /// Somebody deletes the first ephemeral znode below the resource.
     Delete,
     /// Somebody deletes the resource with all below it, and makes it again.
     Remove,
@@ -164,8 +164,8 @@ pub struct World<S> {
     places: usize,
     highest: Token,
     broken: Option<Broken>,
-    /// Somebody deleted a znode of theirs: they may act until they hear of it.
-    robbed: Vec<bool>,
+    /// Somebody deleted a znode of theirs, at this zxid: they may act until they hear of it.
+    robbed: Vec<Option<u64>>,
     /// They take themselves for the holder, and nobody fenced them.
     unfenced: Vec<bool>,
     /// Whether applications that run hear everything at once.
@@ -182,7 +182,7 @@ impl<S: Subject> World<S> {
         let _ = ensemble.serve(SessionId::NONE, &crate::ensemble::make(resource, mode), Moment::ZERO);
         Self {
             ensemble,
-            robbed: vec![false; recipes.len()],
+            robbed: vec![None; recipes.len()],
             unfenced: vec![false; recipes.len()],
             apps: recipes.into_iter().map(|recipe| Application::new(recipe, TIMEOUT)).collect(),
             at: Moment::ZERO,
@@ -409,7 +409,9 @@ impl<S: Subject> World<S> {
             // Behind a sync nothing comes that was asked before.
             app.late.clear();
         }
+        let before = self.ensemble.children(self.resource);
         let (answer, fired) = self.ensemble.serve(session, &sent.request, at);
+        self.rob_who_lost(session, &before);
         self.tell(fired);
         let seen = self.ensemble.zxid();
         if let Some(link) = &mut self.apps[number].link {
@@ -429,6 +431,8 @@ impl<S: Subject> World<S> {
     fn delete(&mut self) {
         self.budget.deletions = self.budget.deletions.saturating_sub(1);
         let mut below = self.ensemble.children(self.resource);
+        // What is nobody's own is no application's to lose: a breadcrumb that is deleted fences nobody.
+        below.retain(|(_, owner)| *owner != SessionId::NONE);
         // First come first, where they are numbered.
         below.sort_by_key(|(path, _)| {
             path.chars().rev().take(10).collect::<Vec<_>>().into_iter().rev().collect::<String>()
@@ -455,9 +459,23 @@ impl<S: Subject> World<S> {
         }
     }
 
+    /// A request that was meant for one's own znode may meet another's of the same name, where somebody
+    /// deleted the first.
+    fn rob_who_lost(&mut self, session: SessionId, before: &[(bytestring::ByteString, SessionId)]) {
+        let after = self.ensemble.children(self.resource);
+        for gone in before.iter().filter(|znode| !after.contains(znode)) {
+            if gone.1 != session && gone.1 != SessionId::NONE {
+                self.rob(gone.1);
+            }
+        }
+    }
+
     fn rob(&mut self, owner: SessionId) {
+        let at = self.ensemble.zxid().0;
         for (app, robbed) in self.apps.iter().zip(&mut self.robbed) {
-            *robbed |= app.session == Some(owner);
+            if app.session == Some(owner) {
+                *robbed = Some(at);
+            }
         }
     }
 
@@ -535,7 +553,8 @@ impl<S: Subject> World<S> {
             match S::tidings(&told) {
                 Tidings::Began(token) => {
                     // One whose znode was deleted may hear late that it was first.
-                    if token <= self.highest && self.places == 1 && !self.robbed[number] {
+                    self.robbed[number].take_if(|at| token.0 > *at);
+                    if token <= self.highest && self.places == 1 && self.robbed[number].is_none() {
                         let highest = self.highest;
                         self.breaks("tokens grow", format!("token {token} after {highest}"));
                     }
@@ -543,7 +562,7 @@ impl<S: Subject> World<S> {
                     self.begins(number);
                 }
                 Tidings::Ended => {
-                    self.robbed[number] = false;
+                    self.robbed[number] = None;
                     self.unfenced[number] = false;
                 }
                 Tidings::Fences(other) => self.unfenced[other] = false,
@@ -559,6 +578,10 @@ impl<S: Subject> World<S> {
     }
 
     fn begins(&mut self, number: usize) {
+        if self.robbed[number].is_some() {
+            // It hears late of what it had. Whoever took its place fenced it before.
+            return;
+        }
         self.unfenced[number] = false;
         let others: Vec<usize> = (0..self.unfenced.len()).filter(|other| self.unfenced[*other]).collect();
         if S::FENCES && !others.is_empty() {
@@ -578,7 +601,7 @@ impl<S: Subject> World<S> {
 
     fn look(&mut self) {
         let acting: Vec<usize> = (0..self.apps.len())
-            .filter(|number| self.apps[*number].recipe.may_act(self.at) && !self.robbed[*number])
+            .filter(|number| self.apps[*number].recipe.may_act(self.at) && self.robbed[*number].is_none())
             .collect();
         if acting.len() > self.places {
             self.breaks("one holds", format!("applications {acting:?} may act at once"));

@@ -34,9 +34,12 @@
 //! in its second. The price is a failover where the ensemble was away for nearly a session's time-out. The
 //! breadcrumb stays, so the next one fences.
 //!
-//! **Not promised.** Order: when the lock goes, all who stand by try to create it (Hadoop's herd, which is
-//! two or three). That fencing worked: the application says so. Data must be different for processes that are
-//! different to fencing, because a breadcrumb with the own data is not fenced (so it is in Hadoop).
+//! **Not promised.** That a lock which somebody deletes by hand ends only the term that it belonged to: the
+//! lock has one name, so a process that gives its own up, and has not heard that it is gone, deletes the next
+//! one's. Fencing and the token hold all the same. (Hadoop ends its session instead, which holds more here.)
+//! Order: when the lock goes, all who stand by try to create it (Hadoop's herd, which is two or three). That
+//! fencing worked: the application says so. Data must be different for processes that are different to
+//! fencing, because a breadcrumb with the own data is not fenced (so it is in Hadoop).
 
 use bytes::Bytes;
 use bytestring::ByteString;
