@@ -1,27 +1,25 @@
 //! Lives through one drawn world and prints what happens: `live elections|standbys SEED APPLICATIONS [MUTANT]`.
 
 use harness_apps::drawn::live;
+use harness_apps::hunt::{OF_CANDIDATES, OF_PROCESSES};
 use harness_apps::mutants::{Mutant, OF_ELECTIONS, OF_STANDBYS};
-use harness_apps::world::{Budget, Subject, World};
+use harness_apps::world::{Subject, World};
 use harness_apps::{elections, standbys};
 use node_recipes::rules::Sound;
-
-const EVERYTHING: Budget = Budget { breaks: 6, stops: 3, leaves: 2, deletions: 1, removals: 1, ticks: 12 };
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let number = |at: usize| args.get(at).and_then(|arg| arg.parse().ok()).unwrap_or(0);
     let (seed, apps) = (number(2), usize::try_from(number(3)).unwrap_or(3));
     let named = |mutant: &Mutant| Some(mutant.name) == args.get(4).map(String::as_str);
-    let standing = Budget { removals: 0, ..EVERYTHING };
     match args.get(1).map(String::as_str) {
         Some("standbys") => match OF_STANDBYS.into_iter().find(named) {
-            Some(mutant) => tell(seed, || standbys::world(apps, &mutant, standing)),
-            None => tell(seed, || standbys::world(apps, &Sound, standing)),
+            Some(mutant) => tell(seed, || standbys::world(apps, &mutant, OF_PROCESSES)),
+            None => tell(seed, || standbys::world(apps, &Sound, OF_PROCESSES)),
         },
         _ => match OF_ELECTIONS.into_iter().find(named) {
-            Some(mutant) => tell(seed, || elections::world(apps, 1, &mutant, EVERYTHING)),
-            None => tell(seed, || elections::world(apps, 1, &Sound, EVERYTHING)),
+            Some(mutant) => tell(seed, || elections::world(apps, 1, &mutant, OF_CANDIDATES)),
+            None => tell(seed, || elections::world(apps, 1, &Sound, OF_CANDIDATES)),
         },
     }
 }

@@ -10,13 +10,14 @@
 //! of those who went.
 //!
 //! [`explore`](mod@explore) looks at all that can happen within a budget; [`drawn`] draws from a seed. The
-//! [`mutants`] show that the rules bite.
+//! [`mutants`] show that the rules bite, in a [`hunt`](mod@hunt).
 
 pub mod application;
 pub mod drawn;
 pub mod elections;
 pub mod ensemble;
 pub mod explore;
+pub mod hunt;
 pub mod mutants;
 pub mod standbys;
 pub mod world;
