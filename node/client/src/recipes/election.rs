@@ -7,6 +7,7 @@ use bytestring::ByteString;
 use node_recipes::election::{Call, Election as Machine, Options};
 use node_recipes::line::{Left, Ticket, Token};
 use node_recipes::names::{Layout, Wish, child, in_order};
+use node_recipes::observe::Observer;
 use node_session::request::delete;
 use node_wire::client::ErrorCode;
 
@@ -14,7 +15,7 @@ use super::holding::{Contender, Term};
 use super::{RecipeError, guid};
 use crate::error::MultiError;
 use crate::keeper::Keeper;
-use crate::{CreateMode, OpError};
+use crate::{CreateMode, OpError, Running};
 
 /// A resource that one of several leads: a znode below which candidates stand.
 ///
@@ -147,6 +148,12 @@ impl Election {
     /// See [`Election::candidates`].
     pub async fn leader(&self) -> Result<Option<Standing>, RecipeError> {
         Ok(self.candidates().await?.into_iter().next())
+    }
+
+    /// Tells who is first in line, and each change of it once; with `follows_data` also what it proclaims.
+    #[must_use]
+    pub fn observe(&self, follows_data: bool) -> Running<Observer> {
+        self.keeper.drive(Observer::new(self.resource.clone(), follows_data))
     }
 
     /// Ends the election: deletes all who stand and the resource, at once. All candidates are told. Those who
