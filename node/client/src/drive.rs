@@ -8,6 +8,7 @@ use std::sync::Arc;
 use node_recipes::recipe::{Ask, Effects, Input, Now, Recipe};
 use node_session::watches::Owner;
 use node_session::{Failure, Request, Response};
+use node_wire::ids::SessionId;
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
@@ -63,7 +64,7 @@ impl Keeper {
             to,
             notes,
             line: None,
-            is_known: false,
+            session: None,
             open: VecDeque::new(),
             certainty: None,
         };
@@ -91,8 +92,8 @@ struct Driving<R: Recipe> {
     notes: mpsc::UnboundedReceiver<Note>,
     /// The connection that the recipe knows of. What it asks goes over no other.
     line: Option<Arc<Pipeline>>,
-    /// Whether the recipe knows of the session.
-    is_known: bool,
+    /// The session that the recipe knows of.
+    session: Option<SessionId>,
     open: VecDeque<Open>,
     certainty: Option<Certainty>,
 }
@@ -132,7 +133,7 @@ impl<R: Recipe> Driving<R> {
             Note::Event(event) => self.feed(Input::Event(event)),
             Note::Connected { session, line } => {
                 self.line = Some(line);
-                self.is_known = true;
+                self.session = Some(session);
                 self.feed(Input::Connected { session });
             }
             Note::Certain if self.certainty.is_some() => self.feed(Input::Time),
@@ -140,7 +141,7 @@ impl<R: Recipe> Driving<R> {
             Note::Suspended => self.suspended(),
             Note::Lost => {
                 self.suspended();
-                if std::mem::take(&mut self.is_known) {
+                if self.session.take().is_some() {
                     self.feed(Input::Lost);
                 }
                 if self.has_left {
@@ -179,7 +180,9 @@ impl<R: Recipe> Driving<R> {
 
     fn step(&mut self, input: Input<R::Call>) {
         let shared = self.keeper.shared();
-        let now = Now { at: shared.now(), certain_until: shared.certain_until() };
+        // What is certain of a session that the recipe has not heard of says nothing of what it holds.
+        let certain_until = self.session.and_then(|session| shared.certain_until_of(session));
+        let now = Now { at: shared.now(), certain_until };
         let mut effects = Effects::default();
         self.recipe.step(now, input, &mut effects);
         for (ask, request) in effects.asks {

@@ -10,7 +10,7 @@ use bytestring::ByteString;
 use node_session::watches::Owner;
 use node_session::{Answer, Failure, Input, Moment, Request, Response, Session, State, Watches};
 use node_wire::client::{AuthPacket, ErrorCode, WatcherEvent};
-use node_wire::ids::Zxid;
+use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::Writer;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -123,6 +123,13 @@ impl Shared {
 
     pub(crate) fn certain_until(&self) -> Option<Moment> {
         self.core().machine.certain_until()
+    }
+
+    /// None where another session has followed this one.
+    pub(crate) fn certain_until_of(&self, session: SessionId) -> Option<Moment> {
+        let core = self.core();
+        let is_it = core.machine.credentials().is_some_and(|credentials| credentials.id == session);
+        core.machine.certain_until().filter(|_| is_it)
     }
 
     /// One more wants heartbeats, or one less.

@@ -55,6 +55,8 @@ pub struct Place {
     /// Its place in the order of all changes. It grows from one contender of a line to the next, whoever they
     /// are, and is never given twice.
     pub token: Token,
+    /// The session that it lives with.
+    pub session: SessionId,
 }
 
 /// A fencing token: a number that grows with every holder (Kleppmann: "How to do distributed locking").
@@ -415,7 +417,7 @@ impl<R: Rules> Line<R> {
 
     fn made<T>(&mut self, path: ByteString, stat: &Stat, effects: &mut Effects<T>) -> Vec<News> {
         self.doubt = false;
-        let place = Place { token: self.token(&path, stat.czxid), path };
+        let place = Place { token: self.token(&path, stat.czxid), path, session: stat.ephemeral_owner };
         self.place = Some(place.clone());
         if let Some(why) = self.leaving {
             if !self.rules.deletes_what_was_made_after_it_left() {

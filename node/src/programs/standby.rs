@@ -1,6 +1,6 @@
 //! `node standby`: a command that runs on the active one of several processes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -8,6 +8,7 @@ use node_client::recipes::Token;
 use node_client::{CreateMode, ErrorCode, Keeper, OpError, Running};
 use node_recipes::line::Left;
 use node_recipes::standby::{ActiveStandby, Call, Options, Told};
+use node_wire::ids::SessionId;
 use tokio::process::Command;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
@@ -78,8 +79,14 @@ pub(super) async fn run(args: &StandbyArgs) -> anyhow::Result<u8> {
         let options = Options { notice: args.common.grace(), ..Options::default() };
         let data = Bytes::copy_from_slice(args.data.as_bytes());
         let running = keeper.drive(ActiveStandby::join(args.base.clone(), data, options));
-        let mut process =
-            Process { args, keeper: keeper.clone(), running, child: None, signals: &mut signals };
+        let mut process = Process {
+            args,
+            keeper: keeper.clone(),
+            running,
+            child: None,
+            session: None,
+            signals: &mut signals,
+        };
         match process.contend().await? {
             Leaving::Exit(status) => break status,
             Leaving::Unfit => {}
@@ -128,6 +135,8 @@ struct Process<'a> {
     keeper: Keeper,
     running: Running<ActiveStandby>,
     child: Option<Child>,
+    /// The session in which the command was started.
+    session: Option<SessionId>,
     signals: &'a mut Signals,
 }
 
@@ -211,7 +220,8 @@ impl Process<'_> {
 
     fn start(&mut self, token: Token) -> bool {
         let grace = self.args.common.grace();
-        let until = self.keeper.certain_until().and_then(|until| until.checked_sub(grace));
+        self.session = self.keeper.credentials().map(|credentials| credentials.id);
+        let until = self.certain_until();
         let environment = [("TOKEN", token.to_string()), ("BASE", self.args.base.to_string())];
         let started = until.map(|until| Child::start(&self.args.common.command, &environment, until, grace));
         match started {
@@ -225,9 +235,14 @@ impl Process<'_> {
         self.child.is_some()
     }
 
+    /// Until when the command may run: the session in which it was started certainly lives so long.
+    fn certain_until(&self) -> Option<Instant> {
+        let until = self.keeper.certain_until_of(self.session?)?;
+        until.checked_sub(self.args.common.grace())
+    }
+
     async fn extend(&mut self) {
-        let grace = self.args.common.grace();
-        let until = self.keeper.certain_until().and_then(|until| until.checked_sub(grace));
+        let until = self.certain_until();
         if let (Some(child), Some(until)) = (&mut self.child, until) {
             child.extend(until).await;
         }

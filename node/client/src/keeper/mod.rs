@@ -10,6 +10,7 @@ use bytes::Bytes;
 use bytestring::ByteString;
 use node_session::{Answer, Credentials, Moment, Options, Request, Session, State};
 use node_wire::client::AuthPacket;
+use node_wire::ids::SessionId;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout_at;
 
@@ -173,6 +174,13 @@ impl Keeper {
     #[must_use]
     pub fn certain_until(&self) -> Option<Instant> {
         self.shared().certain_until().map(|moment| self.instant(moment))
+    }
+
+    /// As [`Keeper::certain_until`], of this session alone: nothing is certain of it where another one has
+    /// followed.
+    #[must_use]
+    pub fn certain_until_of(&self, session: SessionId) -> Option<Instant> {
+        self.shared().certain_until_of(session).map(|moment| self.instant(moment))
     }
 
     /// A moment of [`State::Suspended`] as an instant.

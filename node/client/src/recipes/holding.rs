@@ -165,7 +165,11 @@ impl Term {
     /// term is over.
     #[must_use]
     pub fn certain_until(&self) -> Option<Instant> {
-        if self.is_over() { None } else { self.keeper.certain_until()?.checked_sub(self.notice) }
+        if self.is_over() {
+            None
+        } else {
+            self.keeper.certain_until_of(self.place.session)?.checked_sub(self.notice)
+        }
     }
 
     /// True while this holder may act.
