@@ -10,6 +10,7 @@
 //! - [`cluster`]: where members run; [`links`]: the network between them; [`events`]: what they say.
 //! - [`nemesis`]: faults as data, their proof, their journal.
 //! - [`checking`]: a history from anywhere, judged within bounds; [`live`]: one that is still being written.
+//! - [`applications`]: clients that are processes of their own.
 //! - [`load`]: clients, sessions, and the history as it is written.
 //! - [`run`]: one run from its first line to its last; [`sim_run`]: the same in the simulator; [`judge`]:
 //!   everything after it.
@@ -19,6 +20,7 @@
 //! - [`text`]: words that people type.
 //! - [`store`]: run folders, their locks, and the sweeping of what a killed harness left.
 
+pub mod applications;
 pub mod checking;
 pub mod cli;
 pub mod clock;

@@ -390,3 +390,47 @@ fn a_violation_is_seen_while_the_run_goes_on_and_ends_it_where_that_was_asked_fo
     assert!(faults.contains("verified-healed"), "{faults}");
     assert!(run.join("report.html").is_file());
 }
+
+/// A run of applications under faults of holders: one in 15 s, two in 27 s.
+fn of_holders(folder: &Path, arguments: &[&str]) -> Output {
+    run_command(folder, &[&["--workload"], arguments].concat()).output().expect("runs")
+}
+
+/// What a check found, by its name.
+fn verdict_of(run: &Path, check: &str) -> String {
+    let results = results(run);
+    let checks = results["checks"].as_array().expect("checks");
+    let found = checks.iter().find(|found| found["name"] == check).unwrap_or(&Value::Null);
+    found["verdict"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_holder_that_is_stopped_beyond_its_session_is_followed_by_another_and_nothing_stale_is_taken() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = of_holders(folder.path(), &["lock", "--nemesis", "pause-holder", "--time-limit", "15s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let run = folder.path().join("runs/latest");
+    for check in ["tokens", "exclusion", "guarded-store", "left-behind", "faults"] {
+        assert_eq!(verdict_of(&run, check), "valid", "{check}: {}", text(&output));
+    }
+    let injected = transitions(&run, "injected");
+    let sentence = injected[0]["detail"]["sentence"].as_str().expect("words");
+    assert!(sentence.starts_with("pause application") && sentence.contains("by token"), "{sentence}");
+    let evidence = transitions(&run, "verified");
+    let words = evidence[0]["detail"]["evidence"].as_str().expect("words");
+    assert!(words.contains("stopped (state T)") && words.contains("beside it is running"), "{words}");
+}
+
+#[test]
+fn a_careless_holder_beside_a_careless_store_is_convicted() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    // Whoever has only to release when it is stopped writes nothing stale: of terms with many writes few do.
+    let bug = ["election", "--nemesis", "pause-holder", "--mutant", "careless-holder"];
+    let output = of_holders(folder.path(), &[&bug[..], &["--time-limit", "27s"]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let run = folder.path().join("runs/latest");
+    assert_eq!(verdict_of(&run, "exclusion"), "invalid");
+    assert_eq!(verdict_of(&run, "guarded-store"), "invalid");
+}

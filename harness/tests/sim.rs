@@ -190,3 +190,24 @@ fn all_keys_are_made_and_read_at_the_end_however_many_there_are() {
         assert_eq!(check["verdict"], "valid", "{check}");
     }
 }
+
+#[test]
+fn a_bug_of_a_recipe_is_hunted_in_worlds_of_applications_and_nowhere_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hunt = ["sim", "--seeds", "0..10", "--only", "applications", "--mutant-recipe", "herd"];
+    let output = harness(folder.path(), &hunt);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    assert!(text.contains("no herd"), "{text}");
+    assert!(text.contains("--only applications --mutant-recipe herd --trace"), "{text}");
+    for (words, reason) in [
+        (&["--mutant-recipe", "herd"][..], "add --only applications"),
+        (&["--only", "applications", "--mutant-recipe", "hurd"], "there are: herd"),
+        (&["--only", "applications", "--shrink"], "a script says nothing of applications"),
+    ] {
+        let output = harness(folder.path(), &[&["sim", "--seed", "0"], words].concat());
+        assert_eq!(output.status.code(), Some(254), "{words:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(reason), "{said}");
+    }
+}

@@ -29,6 +29,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     records_sessions: false,
     sessions_expire: false,
     goes_along: false,
+    applications: None,
     is_settled: as_agreed,
     promises: &[|case| append::check(case.history, case.beside.reads()), version_order],
     durability: Some(|case| durable_elements(case, appended)),

@@ -29,6 +29,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     records_sessions: true,
     sessions_expire: true,
     goes_along: false,
+    applications: None,
     is_settled: all_gone,
     promises: &[lives_as_its_session],
     durability: None,

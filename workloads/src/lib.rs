@@ -11,6 +11,7 @@
 //!
 //! - [`op`]: what is asked for; [`outcome`]: what came of it.
 //! - [`workload`]: what a workload is; [`params`]: what its user decides.
+//! - [`terms`]: who held what, as a history tells.
 //! - [`text`]: how values stand in stores of bytes, for mappings.
 //! - [`case`]: what a check is given; [`beside`]: what it knows besides the history.
 //! - [`judge`]: everything that is decided after a run, as a function of its history and of what was seen
@@ -25,16 +26,18 @@ pub mod judge;
 pub mod op;
 pub mod outcome;
 pub mod params;
+pub mod terms;
 pub mod text;
 pub mod workload;
 
+mod holding;
 mod rotation;
 mod shown;
 
 pub use op::Op;
-pub use outcome::{Claims, Outcome, Refusal, SESSION_EXPIRED, UNREADABLE};
+pub use outcome::{Claims, Outcome, Refusal, SESSION_EXPIRED, STALE_TOKEN, UNREADABLE};
 pub use params::{Params, RegisterParams};
-pub use workload::{Kind, Workload};
+pub use workload::{Applications, Kind, Workload};
 
 macro_rules! workloads {
     ($($file:ident = $name:ident,)*) => {
@@ -57,4 +60,7 @@ workloads! {
     sequential = SEQUENTIAL,
     ephemeral = EPHEMERAL,
     counter = COUNTER,
+    lock = LOCK,
+    election = ELECTION,
+    standby = STANDBY,
 }

@@ -24,6 +24,8 @@ pub enum Object {
     Names,
     /// The client's own session.
     Session,
+    /// What one holds at a time, a lock or a lead, and beside it a store that its token guards.
+    Lock,
 }
 
 /// What is to happen.
@@ -97,6 +99,20 @@ pub enum Body {
     Close,
     /// Fall silent: the client drops its connection and goes on with a new session.
     Abandon,
+    /// Wait until the lock is one's own, or the lead.
+    Acquire,
+    /// Write to the store that the lock's token guards.
+    Store {
+        /// The token that was given.
+        token: i64,
+        /// The value.
+        value: i64,
+    },
+    /// Give up what was acquired.
+    Release {
+        /// The token that was given.
+        token: i64,
+    },
 }
 
 /// An operation that a process is to do now.
@@ -150,6 +166,9 @@ impl Op {
             Body::Open => Function::Open,
             Body::Close => Function::Close,
             Body::Abandon => Function::Abandon,
+            Body::Acquire => Function::Acquire,
+            Body::Store { .. } => Function::Store,
+            Body::Release { .. } => Function::Release,
         }
     }
 
@@ -164,7 +183,11 @@ impl Op {
             | Body::Delete { name, .. }
             | Body::Create { name }
             | Body::Exists { name } => Value::One(name),
-            Body::MakePlace | Body::Read | Body::Open | Body::Close | Body::Abandon => Value::Null,
+            Body::Store { token, value } => Value::Pair(Some(token), value),
+            Body::Release { token } => Value::One(token),
+            Body::MakePlace | Body::Read | Body::Open | Body::Close | Body::Abandon | Body::Acquire => {
+                Value::Null
+            }
         }
     }
 

@@ -14,6 +14,9 @@ pub const UNREADABLE: i64 = -1;
 /// The error beside the end of a session of which somebody said that it expired.
 pub const SESSION_EXPIRED: &str = "session-expired";
 
+/// The error of a guarded write that the store refused, because it had taken one with a larger token.
+pub const STALE_TOKEN: &str = "stale-token";
+
 /// What an answer claims about order. A claim is a witness and never trusted alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
@@ -89,7 +92,7 @@ impl Outcome {
     pub fn unreadable(op: &Op, seen: Option<u64>) -> Self {
         let value = match op.object {
             Object::Register => Value::One(UNREADABLE),
-            Object::Set | Object::List | Object::Numbers | Object::Names | Object::Session => {
+            Object::Set | Object::List | Object::Numbers | Object::Names | Object::Session | Object::Lock => {
                 Value::List(Arc::from([UNREADABLE]))
             }
         };

@@ -30,6 +30,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     records_sessions: false,
     sessions_expire: false,
     goes_along: true,
+    applications: None,
     is_settled: as_agreed,
     promises: &[registers, version_order],
     durability: Some(durable_registers),

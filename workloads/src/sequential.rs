@@ -27,6 +27,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     records_sessions: false,
     sessions_expire: false,
     goes_along: false,
+    applications: None,
     is_settled: as_agreed,
     promises: &[|case| sequential::check(case.history)],
     durability: Some(durable),

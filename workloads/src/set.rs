@@ -25,6 +25,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     records_sessions: false,
     sessions_expire: false,
     goes_along: false,
+    applications: None,
     is_settled: as_agreed,
     promises: &[|case| set::check(case.history, case.beside.reads())],
     durability: Some(|case| durable_elements(case, added)),

@@ -67,12 +67,25 @@ pub(crate) struct Definition {
     pub(crate) sessions_expire: bool,
     /// Whether its history is one of registers whose values are unique, and can be judged while it is made.
     pub(crate) goes_along: bool,
+    /// What its clients are, where they are applications: processes of their own that hold something.
+    pub(crate) applications: Option<Applications>,
     /// Whether last reads on which all members agree are the last word.
     pub(crate) is_settled: fn(&[FinalState]) -> bool,
     /// The checks of what its history shows by itself. The first one is its own.
     pub(crate) promises: &'static [Check],
     /// The check that what was acknowledged is on every member at the end.
     pub(crate) durability: Option<Check>,
+}
+
+/// What the applications of a workload are like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applications {
+    /// Each stands in line for a lock, and leaves the line when it has waited for too long.
+    Lock,
+    /// Each stands for election, and goes on standing.
+    Election,
+    /// One is active, the others stand by. Whoever becomes active shuts the one before out first.
+    Standby,
 }
 
 /// Which workload.
@@ -120,6 +133,12 @@ impl Kind {
     #[must_use]
     pub fn goes_along(self) -> bool {
         self.0.goes_along
+    }
+
+    /// What its clients are, where they are applications: processes of their own that hold something.
+    #[must_use]
+    pub fn applications(self) -> Option<Applications> {
+        self.0.applications
     }
 
     /// The checks of what its history shows by itself. The first one is its own.
@@ -310,7 +329,7 @@ mod tests {
         for kind in Kind::ALL {
             let told = Kind::of_functions(kind.functions().iter().copied());
             assert!(
-                told == *kind || kind.0.marks.is_empty() && told == Kind::default(),
+                told == *kind || kind.0.marks.is_empty() && told.0.object == kind.0.object,
                 "{kind:?}: {told:?}"
             );
         }

@@ -1,4 +1,5 @@
-//! Lives through one drawn world and prints what happens: `live elections|standbys SEED APPLICATIONS [MUTANT]`.
+//! Lives through one drawn world and prints what happens:
+//! `live elections|standbys SEED APPLICATIONS [MUTANT]`.
 
 use harness_apps::drawn::live;
 use harness_apps::hunt::{OF_CANDIDATES, OF_PROCESSES};

@@ -135,8 +135,10 @@ impl<R: Recipe> Application<R> {
     pub fn connected(&mut self, at: Moment, session: SessionId, fired: Vec<Fired>, told: &mut Vec<R::Told>) {
         let messages = fired.into_iter().map(|fired| Message::Event(fired.kind, fired.path)).collect();
         self.link = Some(Link { messages, ..Link::default() });
+        if self.session != Some(session) {
+            self.proven = Some(at);
+        }
         self.session = Some(session);
-        self.proven = self.proven.max(Some(at));
         self.step(at, Input::Connected { session }, told);
     }
 

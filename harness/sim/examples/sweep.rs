@@ -1,5 +1,7 @@
 //! Many worlds from the command line: `sweep --seeds A..B [--mutant NAME] [--outside]`, or one of them with
 //! its trace: `sweep --seed N --trace [--mutant NAME]`. `--only membership`: all ensembles change.
+//! `--only applications [--mutant-recipe NAME]`: applications stand in line, with a bug of their recipe or
+//! without.
 //!
 //! Threads live here and not in the simulator: each seed is one world on one thread, so the number of threads
 //! changes nothing but the time it takes. Ends with status 1 when a promise was broken.
@@ -10,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use harness_mutants::Mutant;
+use harness_sim::recipe_mutants::OF_ELECTIONS;
 use harness_sim::{Drawn, Only, Options, Sweep, Traffic, simulate};
 
 /// Worlds at a time.
@@ -21,8 +24,8 @@ const MAX_SHOWN: usize = 20;
 /// Seeds between two lines of progress.
 const PROGRESS: u64 = 2000;
 
-const USAGE: &str =
-    "usage: sweep --seeds A..B | --seed N [--trace]  [--mutant NAME] [--outside] [--only WHAT]";
+const USAGE: &str = "usage: sweep --seeds A..B | --seed N [--trace]  [--mutant NAME] [--outside] \
+                     [--only WHAT [--mutant-recipe NAME]]";
 
 struct Arguments {
     seeds: Range<u64>,
@@ -81,6 +84,13 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
                 options.only =
                     Some(Only::from_name(&name).ok_or_else(|| format!("no world has only {name}"))?);
                 repeat.push_str(" --only ");
+                repeat.push_str(&name);
+            }
+            "--mutant-recipe" => {
+                let name = value()?;
+                let named = OF_ELECTIONS.into_iter().find(|mutant| mutant.name == name);
+                options.recipe = Some(named.ok_or_else(|| format!("no bug of a recipe is called {name}"))?);
+                repeat.push_str(" --mutant-recipe ");
                 repeat.push_str(&name);
             }
             "--trace" => options.trace = true,

@@ -208,6 +208,16 @@ counters! {
     adds,
     /// Changes of the workload `append` that ended well.
     appends,
+    /// Znodes with which applications stood in line.
+    candidacies,
+    /// Terms of applications that led.
+    terms,
+    /// Terms that ended.
+    terms_over,
+    /// What applications did beside their recipes, and what befell them.
+    deeds,
+    /// Times that an application asked for the end of what others stood with.
+    robberies,
 }
 
 #[cfg(test)]

@@ -20,16 +20,19 @@ use harness_world::dice::{Chance, Dice, HALF};
 pub enum Only {
     /// An ensemble that changes while it serves. A world that has one anyway stays what it is, to the byte.
     Membership,
+    /// Applications over recipes, beside all other clients.
+    Applications,
 }
 
 impl Only {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::Membership];
+    pub const ALL: [Self; 2] = [Self::Membership, Self::Applications];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Membership => "membership",
+            Self::Applications => "applications",
         }
     }
 
@@ -126,6 +129,14 @@ pub struct Drawn {
     pub(crate) mortal_ms: u64,
     /// What is rare.
     pub(crate) rare: Rare,
+    /// Applications over recipes.
+    pub applications: usize,
+    /// The time-out that they ask for.
+    pub(crate) application_timeout_ms: u64,
+    /// What usually lies between two deeds of one of them.
+    pub(crate) deed_us: u64,
+    /// They lock, and do not stand for election.
+    pub(crate) locks: bool,
 }
 
 /// A kind of fault is left out of a world with this probability.
@@ -151,6 +162,15 @@ const PROBED: Chance = Chance(3_000);
 
 /// And then two of them, of whom none touches the other's nodes.
 const TWO_PROBERS: Chance = Chance(2_500);
+
+/// Applications of a world at most, where there are any.
+const MOST_APPLICATIONS: usize = 5;
+
+/// Parts of a session's time-out that an attempt to connect may last.
+const DIALS: u64 = 5;
+
+/// Applications lock with this probability, and else stand for election.
+const LOCKING: Chance = Chance(2_500);
 
 /// What usually lies between two batches of a prober.
 const PROBING_US: (u64, u64) = (10_000, 160_000);
@@ -262,6 +282,7 @@ impl Drawn {
             .with_changes(only == Some(Only::Membership), &mut Dice::part(seed, Part::Changes))
             .with_lone_members(&mut Dice::part(seed, Part::Lone))
             .with_rare(&mut Dice::part(seed, Part::Rare))
+            .with_applications(only == Some(Only::Applications), &mut Dice::part(seed, Part::Applications))
     }
 
     /// Every field is named here, so that a new one asks to be thought of.
@@ -276,12 +297,7 @@ impl Drawn {
             tick_time_ms: dice.between(100, 500),
             init_limit: u32::try_from(dice.between(5, 10)).unwrap_or(5),
             snap_count: dice.scale(5, 400),
-            // Where few entries are kept, whoever was away for a moment lacks more.
-            journal_entries: if dice.chance(HALF) {
-                usize::try_from(dice.scale(1, 40)).unwrap_or(1)
-            } else {
-                node_core::JOURNAL_ENTRIES
-            },
+            journal_entries: journal_entries(dice),
             siege,
             preallocate_bytes: dice.between(0, 3) * 2048,
             roll_bytes: dice.scale(512, 65_536),
@@ -330,6 +346,10 @@ impl Drawn {
             reaping_ms: SELDOM_MS,
             mortal_ms: 0,
             rare: Rare::default(),
+            applications: 0,
+            application_timeout_ms: 0,
+            deed_us: 0,
+            locks: false,
         }
     }
 
@@ -400,7 +420,26 @@ impl Drawn {
         self
     }
 
-    /// All clients.
+    /// Worlds of applications. Their sessions are as short as a healthy ensemble can serve, and longer.
+    /// Epochs last: where they are shorter than a session's time-out, which each new leader begins anew, one
+    /// that was left does not end. Monotonic clocks do not jump while no time passes: what is certain of a
+    /// session rests on clocks.
+    fn with_applications(mut self, has: bool, dice: &mut Dice) -> Self {
+        if !has {
+            return self;
+        }
+        self.applications = dice.index(MOST_APPLICATIONS - 1) + 2;
+        let round_us = 6 * (self.link_us.1 + self.jitter_us) + 2 * (self.fsync_us.1 + self.tick_jitter_us);
+        let least_ms = (DIALS * round_us / 1000).max(2 * self.tick_time_ms);
+        self.application_timeout_ms = dice.scale(least_ms, 20 * self.tick_time_ms).max(least_ms);
+        self.deed_us = dice.scale(100_000, 2_000_000);
+        self.locks = dice.chance(LOCKING);
+        self.weights[SwarmFault::Suspend as usize] = 0;
+        self.last_counter = Zxid::LAST_COUNTER;
+        self
+    }
+
+    /// All clients with a workload or a plan of their own, and not a recipe.
     pub(crate) fn everybody(&self) -> usize {
         self.clients + self.visitors + self.watchers + self.operators + self.probers
     }
@@ -430,6 +469,15 @@ impl Drawn {
             self.last_counter = u32::try_from(a_turn + dice.scale(64, 512)).unwrap_or(Zxid::LAST_COUNTER);
         }
         self
+    }
+}
+
+/// Where few entries are kept, whoever was away for a moment lacks more.
+fn journal_entries(dice: &mut Dice) -> usize {
+    if dice.chance(HALF) {
+        usize::try_from(dice.scale(1, 40)).unwrap_or(1)
+    } else {
+        node_core::JOURNAL_ENTRIES
     }
 }
 
@@ -483,6 +531,16 @@ impl Drawn {
         }
         if self.probers > 0 {
             writeln!(f, "  {} probers: a batch every {} us", self.probers, self.probing_us)?;
+        }
+        if self.applications > 0 {
+            writeln!(
+                f,
+                "  {} applications that {}: sessions {} ms, a deed every {} us",
+                self.applications,
+                if self.locks { "lock" } else { "stand for election" },
+                self.application_timeout_ms,
+                self.deed_us
+            )?;
         }
         if self.local || self.read_only {
             let local = if self.local { "  sessions are local" } else { "" };

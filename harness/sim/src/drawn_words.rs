@@ -32,6 +32,10 @@ impl Drawn {
             ("crashes within a step", share(self.mid_step)),
             ("losses told late", share(self.told_late)),
         ];
+        if self.applications > 0 {
+            words.push(("applications", self.applications.to_string()));
+            words.push(("recipes", if self.locks { "lock" } else { "election" }.to_owned()));
+        }
         let faults = SwarmFault::ALL.into_iter().zip(self.weights).filter(|(_, weight)| *weight > 0);
         words.extend(faults.map(|(kind, _)| ("faults", kind.name().to_owned())));
         words

@@ -22,6 +22,7 @@
 //!
 //! The idea is FoundationDB's simulation, with TigerBeetle's habit of drawing the probabilities as well.
 
+mod application;
 mod client;
 mod counters;
 mod disk_sweep;
@@ -47,6 +48,7 @@ pub use counters::Counters;
 pub use disk_sweep::{DiskFailure, Scenario, SweptDisk, live_with_failure, sweep_disk};
 pub use drawn::{Drawn, Only};
 pub use explore::{Bounds, Counterexample, Explored, Model, explore, explore_from, starts};
+pub use harness_apps::mutants as recipe_mutants;
 pub use harness_core::fault::SwarmFault;
 use node_core::{Factory, Zab};
 pub use outcome::{Options, Outcome, Rule, Violation};

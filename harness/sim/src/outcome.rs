@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use harness_apps::mutants::Mutant as RecipeMutant;
 use harness_mutants::Mutant;
 
 use crate::counters::Counters;
@@ -111,6 +112,18 @@ rules! {
     LawfulAnswers = "lawful answers", false;
     /// A container or a node with a time to live goes when it is time, by the leader alone.
     Reaping = "reaping", true;
+    /// At most one application of a line may act, by what it knows.
+    OneLeads = "one leads", false;
+    /// No session ends while its application is certain of it: a term rests on that.
+    Certainty = "certain sessions live", true;
+    /// A fencing token is given once, and later ones are larger.
+    TokensGrow = "tokens grow", false;
+    /// The end of one contender is told to one other at most.
+    NoHerd = "no herd", false;
+    /// In a healed world one of the applications that stand leads in bounded time.
+    OneLeadsAtLast = "one leads at last", false;
+    /// In a healed world no znode is left of an application that does not stand.
+    NothingLeft = "nothing is left", false;
     /// A healed ensemble elects, serves and converges in bounded time.
     Liveness = "liveness", false;
     /// The committed sequence and the clients' history tell the same story. When they do not, the bench is
@@ -163,11 +176,13 @@ pub struct Options {
     pub progress: bool,
     /// What every world has.
     pub only: Option<Only>,
+    /// A bug planted in the recipe of every application.
+    pub recipe: Option<RecipeMutant>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { mutant: None, trace: false, look_inside: true, progress: true, only: None }
+        Self { mutant: None, trace: false, look_inside: true, progress: true, only: None, recipe: None }
     }
 }
 

@@ -33,10 +33,17 @@ pub(crate) enum Part {
     Pauses,
     /// A workload's generator.
     Load(u64),
+    /// What applications have in common.
+    Applications,
+    /// An application.
+    Application(u64),
 }
 
 /// Streams above this one belong to workloads; turns and clients never count so far.
 const WORKLOADS: u64 = 1 << 62;
+
+/// Streams from this one on belong to applications.
+const APPLICATIONS: u64 = 1 << 61;
 
 impl Stream for Part {
     fn number(&self) -> u64 {
@@ -53,6 +60,8 @@ impl Stream for Part {
             Part::Probers => u64::MAX - 101,
             Part::Rehearsals => u64::MAX - 1003,
             Part::Pauses => u64::MAX - 1005,
+            Part::Applications => u64::MAX - 1007,
+            Part::Application(number) => APPLICATIONS + number,
             Part::Traffic => WORKLOADS,
             Part::Load(load) => WORKLOADS + 1 + load,
         }

@@ -79,6 +79,9 @@ pub enum Command {
     /// A process that waits until its standard input is closed; shifting clocks is tried on it
     #[command(hide = true)]
     ClockTarget,
+    /// An application that holds locks or leads
+    #[command(hide = true)]
+    App(Box<AppArgs>),
     /// What acts beside a member in a container
     #[cfg(feature = "docker")]
     #[command(hide = true)]
@@ -278,6 +281,29 @@ pub struct MemberArgs {
     /// The process with which it dies
     #[arg(long)]
     pub parent: Option<u32>,
+}
+
+/// Flags of an application.
+#[derive(Clone, Debug, Args)]
+pub struct AppArgs {
+    /// The process with which it dies
+    #[arg(long)]
+    pub parent: u32,
+    /// What it holds: lock, election, standby
+    #[arg(long)]
+    pub holds: String,
+    /// Where it finds a member; once for each
+    #[arg(long)]
+    pub member: Vec<std::net::SocketAddr>,
+    /// Where it finds the store that its token guards
+    #[arg(long)]
+    pub store: std::net::SocketAddr,
+    /// How long its session outlives its silence
+    #[arg(long)]
+    pub session_timeout_ms: u64,
+    /// Act without a look at the clock
+    #[arg(long)]
+    pub careless: bool,
 }
 
 /// Flags of a program that dies with the harness.

@@ -11,7 +11,7 @@ use workloads::Kind;
 
 use super::{RunArgs, names};
 use crate::cluster::ports::MAX_MEMBERS;
-use crate::config::{ASKED_FOR, Containers, LoseUnsynced, Planted, RunOptions, TICK, Where};
+use crate::config::{ASKED_FOR, Containers, LoseUnsynced, Planted, RunOptions, TICK, Where, usual_interval};
 use crate::exit::Failure;
 use crate::nemesis::{self, Nemesis};
 use crate::seed;
@@ -27,6 +27,8 @@ impl RunOptions {
         let nemeses = nemesis::catalogue::parse_list(&args.nemesis).map_err(Failure::Usage)?;
         let system = system(&args.system, nodes(args)?)?;
         let usual = system.traits();
+        let workload = workload(&args.workload)?;
+        let usual_interval = usual_interval(&*system, workload);
         let mut options = Self {
             nodes: nodes(args)?,
             observers: observers(args)?,
@@ -39,8 +41,8 @@ impl RunOptions {
             system,
             zookeeper: args.brought.zookeeper.clone(),
             tick: optional_time("--tick", args.tick.as_deref(), TICK)?,
-            workload: workload(&args.workload)?,
-            interval: optional_time("--interval", args.interval.as_deref(), usual.usual_interval)?,
+            workload,
+            interval: optional_time("--interval", args.interval.as_deref(), usual_interval)?,
             rate: args.rate,
             concurrency: args.concurrency,
             keys: args.keys,
@@ -228,6 +230,7 @@ mod tests {
         assert_eq!((options.nodes, options.concurrency, options.keys), (5, 20, 5));
         assert_eq!(options.interval, Duration::from_secs(4));
         assert_eq!(meant("--system zookeeper").expect("a run").interval, Duration::from_secs(10));
+        assert_eq!(meant("--workload lock").expect("a run").interval, Duration::from_secs(12));
         assert_eq!(options.time_limit, Duration::from_secs(30));
         assert!(options.nemeses.is_empty());
         assert_eq!(options.name, "register-none");
@@ -281,6 +284,14 @@ mod tests {
             ("--system etcd --nemesis kill-all", "--lose-unsynced never"),
             ("--system etcd --nemesis replace-rolling", "one kind of server"),
             ("--cluster sim --mutant cached-reads", "clients of real members"),
+            (
+                "--nemesis pause-holder",
+                "no applications with --workload register; take lock, election, standby",
+            ),
+            ("--mutant careless-holder", "no applications with --workload register"),
+            ("--workload lock --cluster sim", "write --cluster process or docker"),
+            ("--workload lock --nemesis kill-holder --interval 4s", "at least --interval 12s"),
+            ("--workload election --system etcd", "does not speak to etcd; take register"),
             ("--system zookeeper --tick 10ms", "at least 50ms"),
             ("--tick 1s", "add --system zookeeper"),
             ("--zookeeper x.jar", "add --system zookeeper"),

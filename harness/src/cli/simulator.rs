@@ -57,9 +57,13 @@ pub struct SimArgs {
     /// file says]
     #[arg(long, value_name = "BUG", value_parser = names::a_mutant(), hide_possible_values = true)]
     pub mutant: Option<String>,
-    /// Worlds of one kind alone: membership (every ensemble changes while it serves)
+    /// Worlds of one kind alone: membership (every ensemble changes while it serves), applications (some
+    /// clients stand for election, or lock, over the recipes of the async client)
     #[arg(long, value_name = "KIND", conflicts_with = "script")]
     pub only: Option<String>,
+    /// Make the recipe of all applications a mutant, in worlds of --only applications
+    #[arg(long, value_name = "BUG", conflicts_with = "script")]
+    pub mutant_recipe: Option<String>,
     /// Do not look inside the members: only what clients saw can convict, as on a real cluster
     #[arg(long)]
     pub outside: bool,
@@ -95,7 +99,7 @@ pub enum TableFormat {
 /// Flags of `selftest`.
 #[derive(Clone, Debug, Args)]
 pub struct SelftestArgs {
-    /// Where bugs are hunted: sim, or in real members with process or docker
+    /// Where bugs are hunted: sim, or in real members with process or docker; those of recipes with model
     #[arg(long, value_name = "WHERE", default_value = "sim")]
     pub cluster: String,
     /// Only these bugs, by name, with commas between

@@ -118,7 +118,8 @@ impl Member {
     }
 }
 
-fn open_pidfd(pid: u32) -> anyhow::Result<OwnedFd> {
+/// A handle on a process that no other process can have.
+pub(crate) fn open_pidfd(pid: u32) -> anyhow::Result<OwnedFd> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(|| anyhow!("process id {pid}"))?;
     pidfd_open(pid, PidfdFlags::empty()).context("opening a process file descriptor")
 }
@@ -150,7 +151,7 @@ impl Reader {
 }
 
 /// How a process ended, in words.
-fn describe(status: ExitStatus) -> String {
+pub(crate) fn describe(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(signal), _) => format!("killed by signal {signal}"),
         (None, Some(code)) => format!("exit status {code}"),

@@ -15,9 +15,9 @@ pub mod procfs;
 pub mod settings;
 pub mod spawner;
 
-mod member;
+pub(crate) mod member;
 mod observer;
-mod process_clock;
+pub(crate) mod process_clock;
 mod voice;
 
 use std::collections::BTreeMap;

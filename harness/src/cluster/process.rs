@@ -276,7 +276,8 @@ impl Cluster for ProcessCluster {
     fn can(&self, class: Mechanism) -> Result<(), String> {
         match class {
             Mechanism::Partition | Mechanism::Reject | Mechanism::Kill | Mechanism::Pause => Ok(()),
-            Mechanism::Clock => self.clocks.can(),
+            Mechanism::Application => Ok(()),
+            Mechanism::Clock | Mechanism::ApplicationClock => self.clocks.can(),
             Mechanism::Replace if self.settings.system.traits().replaces => Ok(()),
             Mechanism::Replace => {
                 Err("there is one kind of server only: add --system zookeeper or mixed:N".to_owned())

@@ -20,7 +20,7 @@ const ATTEMPTS: u32 = 3;
 
 /// The clocks of one run's members.
 #[derive(Default)]
-pub(super) struct Clocks {
+pub(crate) struct Clocks {
     /// Started when it is first needed; it has a thread of its own.
     shifter: Arc<Mutex<Option<Shifter>>>,
     /// What is wanted of each member, where it is not the true time.
@@ -65,12 +65,13 @@ impl Clocks {
     }
 
     /// Lets a process read its clock.
-    pub(super) async fn read(&self, pid: u32) -> anyhow::Result<ClockReading> {
+    pub(crate) async fn read(&self, pid: u32) -> anyhow::Result<ClockReading> {
         let reading = self.on_thread(move |shifter| shifter.read(pid)).await?.context("reading a clock")?;
         Ok(ClockReading { offset_ns: reading.offset_ns, error_ns: reading.error_ns })
     }
 
-    async fn shift(&self, pid: u32, offset_ns: i64) -> anyhow::Result<bool> {
+    /// Shifts the clock of a process. False when it is gone.
+    pub(crate) async fn shift(&self, pid: u32, offset_ns: i64) -> anyhow::Result<bool> {
         for attempt in 1.. {
             match self.on_thread(move |shifter| shifter.shift(pid, offset_ns)).await? {
                 Ok(_) => return Ok(true),

@@ -29,7 +29,7 @@ pub fn links() -> Result<Exit, Failure> {
 }
 
 /// Standard input and output. They are pipes, because a harness made them; nobody else starts this.
-fn pipes() -> anyhow::Result<(pipe::Receiver, pipe::Sender)> {
+pub(super) fn pipes() -> anyhow::Result<(pipe::Receiver, pipe::Sender)> {
     let input = std::io::stdin().as_fd().try_clone_to_owned().context("taking standard input")?;
     let output = std::io::stdout().as_fd().try_clone_to_owned().context("taking standard output")?;
     let input = pipe::Receiver::from_owned_fd(input).context("standard input is no pipe")?;

@@ -106,6 +106,14 @@ fn faults() -> Vec<Row> {
             "SIGTERM, and a start as the other kind of server on the same data when the fault is healed; \
              process, with --system zookeeper or mixed:N"
         }
+        Mechanism::Application => {
+            "an application that holds is stopped, killed or cut off from all members; process, docker, with \
+             --workload lock, election or standby"
+        }
+        Mechanism::ApplicationClock => {
+            "the wall clock of an application that holds is shifted; process, docker: x86-64 and the right \
+             to ptrace"
+        }
         Mechanism::Clock => {
             "the wall clock of one process is shifted, again after a restart; monotonic time and waits are \
              not; process, docker: x86-64 and the right to ptrace"

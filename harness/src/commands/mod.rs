@@ -2,6 +2,7 @@
 
 #[cfg(feature = "docker")]
 pub mod agent;
+pub mod app;
 pub mod check;
 pub mod clean;
 pub mod clock_target;
@@ -67,6 +68,7 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Become(args) => stand_in::become_program(&args),
         Command::Links => links::links(),
         Command::ClockTarget => clock_target::clock_target(),
+        Command::App(args) => app::app(&args),
         #[cfg(feature = "docker")]
         Command::Agent => agent::agent(),
     };

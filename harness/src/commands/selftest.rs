@@ -4,13 +4,15 @@
 //! In the simulator each bug is hunted twice: with the look inside after every step, and by what clients saw
 //! alone, as on a real cluster. Hunts go side by side, each on one thread from seed 0 on, so that the seed
 //! that convicts is the same whatever machine it is. With `--cluster process` or `docker` real runs are made
-//! instead, by the recipes of `harness_mutants`.
+//! instead, by the recipes of `harness_mutants`. With `--cluster model` it is bugs of the library's recipes
+//! (elections, active/standby) that are hunted, in the model of `harness_apps`.
 //!
 //! A bench that does not find a bug is at fault, so a bug that is not found ends the command with status 1.
 
 mod ends;
 mod hunt;
 mod real;
+mod recipes;
 mod table;
 
 use harness_mutants::Mutant;
@@ -31,10 +33,11 @@ pub fn selftest(args: &SelftestArgs) -> Result<Exit, Failure> {
     let progress = Progress::on_stderr();
     match args.cluster.as_str() {
         "sim" => in_worlds(args, &bugs, &progress),
+        "model" => recipes::selftest(args, &progress),
         "process" | "docker" => real::selftest(args, &bugs, &progress),
         other => Err(Failure::usage(format!(
             "--cluster {other}: bugs are hunted in the simulator (sim), in local processes (process) or in \
-             containers (docker)"
+             containers (docker), and those of recipes in a model of an ensemble (model)"
         ))),
     }
 }

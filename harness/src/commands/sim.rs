@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use harness_mutants::Mutant;
-use harness_sim::{Drawn, Only, Options, Outcome, Rule};
+use harness_sim::{Drawn, Only, Options, Outcome, Rule, recipe_mutants};
 
 use super::screen::print;
 use crate::cli::options::bug;
@@ -28,7 +28,7 @@ const SHOWN: usize = 5;
 /// Failing seeds of a sweep that are made small: the first of each promise.
 const SHRUNK: usize = 3;
 
-/// What `--mutant`, `--only` and `--outside` mean, and the words that repeat them.
+/// What `--mutant`, `--only`, `--mutant-recipe` and `--outside` mean, and the words that repeat them.
 struct Manner {
     options: Options,
     words: String,
@@ -43,6 +43,17 @@ impl Manner {
             words.push_str(" --only ");
             words.push_str(only.name());
         }
+        if only == Some(Only::Applications) && args.shrink {
+            return Err(Failure::usage(
+                "--shrink: a script says nothing of applications, so their worlds are not made small; leave \
+                 it out, and look at one with --seed N --trace",
+            ));
+        }
+        let recipe = recipe(args.mutant_recipe.as_deref(), only)?;
+        if let Some(recipe) = recipe {
+            words.push_str(" --mutant-recipe ");
+            words.push_str(recipe.name);
+        }
         if args.outside {
             words.push_str(" --outside");
         }
@@ -52,6 +63,7 @@ impl Manner {
                 trace: args.trace,
                 look_inside: !args.outside,
                 only,
+                recipe,
                 ..Options::default()
             },
             words,
@@ -72,6 +84,25 @@ fn only(text: Option<&str>) -> Result<Option<Only>, Failure> {
         let hint = suggest::hint(text, &names);
         Failure::usage(format!(
             "--only {text}: there are no such worlds{hint}; there are: {}",
+            names.join(", ")
+        ))
+    })
+}
+
+/// The bug of the applications' recipe.
+fn recipe(text: Option<&str>, only: Option<Only>) -> Result<Option<recipe_mutants::Mutant>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    if only != Some(Only::Applications) {
+        return Err(Failure::usage(
+            "--mutant-recipe: no applications are in these worlds; add --only applications",
+        ));
+    }
+    let names = recipe_mutants::OF_ELECTIONS.map(|mutant| mutant.name);
+    let named = recipe_mutants::OF_ELECTIONS.into_iter().find(|mutant| mutant.name == text);
+    named.map(Some).ok_or_else(|| {
+        let hint = suggest::hint(text, &names);
+        Failure::usage(format!(
+            "--mutant-recipe {text}: no bug of a recipe is called so{hint}; there are: {}",
             names.join(", ")
         ))
     })

@@ -40,6 +40,14 @@ pub const TICK: Duration = Duration::from_millis(500);
 /// ZooKeeper's sessions last 2 to 20 ticks of 2 s.
 pub const SESSION_RANGE: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(40));
 
+/// The longest time-out of the sessions of a workload that lets them expire: a run sees few ends of longer
+/// ones.
+const EXPIRING_SESSION: Duration = Duration::from_secs(4);
+/// By so much what hits a holder outlasts its session.
+const BEYOND_SESSION: Duration = Duration::from_secs(2);
+/// From onset to onset where clients are applications, when nobody says: what is held outlasts a session.
+const USUAL_WITH_APPLICATIONS: Duration = Duration::from_secs(12);
+
 /// The reason for a cluster that was named.
 pub const ASKED_FOR: &str = "asked for";
 
@@ -206,10 +214,43 @@ impl RunOptions {
 
     /// A workload whose operations the system does not have is refused before anything starts.
     fn check_workload(&self) -> Result<(), Failure> {
+        self.check_applications()?;
         let lacks = |kind: &Kind| kind.functions().iter().find_map(|function| self.system.lacks(*function));
         let Some(why) = lacks(&self.workload) else { return Ok(()) };
         let name = self.workload.name();
         Err(Failure::usage(format!("--workload {name}: {why}; take {}", names(|kind| lacks(kind).is_none()))))
+    }
+
+    /// Applications are processes beside the members, and what hits them asks for some.
+    fn check_applications(&self) -> Result<(), Failure> {
+        let name = self.workload.name();
+        if self.workload.applications().is_some() {
+            if self.cluster.kind == ClusterKind::Sim {
+                return Err(Failure::usage(format!(
+                    "--workload {name}: its applications are processes, which no virtual world has; write \
+                     --cluster process or docker"
+                )));
+            }
+            return Ok(());
+        }
+        let with = || names(|kind| kind.applications().is_some());
+        if let Some(nemesis) = self.nemeses.iter().find(|nemesis| nemesis.hits_applications()) {
+            return Err(Failure::usage(format!(
+                "--nemesis {}: there are no applications with --workload {name}; take {}",
+                nemesis.name(),
+                with()
+            )));
+        }
+        if let Some(Planted::Clients(bug)) = self.mutant
+            && bug.is_of_applications()
+        {
+            return Err(Failure::usage(format!(
+                "--mutant {}: there are no applications with --workload {name}; take {}",
+                bug.name(),
+                with()
+            )));
+        }
+        Ok(())
     }
 
     /// Every member, observers included.
@@ -356,6 +397,7 @@ impl RunOptions {
                 )));
             }
         }
+        self.check_holders()?;
         if self.overlap {
             self.check_overlap()?;
         }
@@ -370,6 +412,31 @@ impl RunOptions {
             )));
         }
         Ok(())
+    }
+
+    /// What hits a holder must outlast its session: else it comes back before anybody could take its place.
+    fn check_holders(&self) -> Result<(), Failure> {
+        let least = (self.session() + BEYOND_SESSION) * 2;
+        match self.nemeses.iter().find(|nemesis| nemesis.hits_applications()) {
+            Some(nemesis) if self.interval < least => Err(Failure::usage(format!(
+                "--nemesis {}: it is held for half of --interval {}, which must outlast sessions of {}; \
+                 write at least --interval {}",
+                nemesis.name(),
+                span::show(self.interval),
+                span::show(self.session()),
+                span::show(least)
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The time-out that sessions of the load ask for.
+    pub fn session(&self) -> Duration {
+        if self.workload.sessions_expire() {
+            self.session_timeout.min(EXPIRING_SESSION)
+        } else {
+            self.session_timeout
+        }
     }
 
     fn check_overlap(&self) -> Result<(), Failure> {
@@ -428,7 +495,8 @@ impl RunOptions {
         flag("publish", publish.map(|address| address.to_string()).unwrap_or_default(), "");
         flag("workload", self.workload.name().to_owned(), Kind::default().name());
         let usual = self.system.traits();
-        flag("interval", span::show(self.interval), &span::show(usual.usual_interval));
+        let interval = usual_interval(&*self.system, self.workload);
+        flag("interval", span::show(self.interval), &span::show(interval));
         flag("rate", self.rate.to_string(), "1000");
         flag("concurrency", self.concurrency.to_string(), "20");
         flag("keys", self.keys.to_string(), "5");
@@ -456,6 +524,12 @@ pub fn usually_wanted(system: &dyn System, nodes: u32) -> Wanted {
         programs: None,
         bug: None,
     }
+}
+
+/// From onset to onset when nobody says: long enough for an election, and for what clients are.
+pub fn usual_interval(system: &dyn System, workload: Kind) -> Duration {
+    let usual = system.traits().usual_interval;
+    if workload.applications().is_some() { usual.max(USUAL_WITH_APPLICATIONS) } else { usual }
 }
 
 /// The workloads for which this holds, to choose from.

@@ -8,7 +8,7 @@ use harness_core::load::{CONNECT_PATIENCE_NS, ClientId, Due, Step};
 use harness_systems::{Client, Connected};
 use runs::member::MemberId;
 use tokio::sync::watch;
-use workloads::op::Body;
+use workloads::op::{Body, Object};
 use workloads::{Op, Outcome};
 
 use super::Shared;
@@ -32,12 +32,17 @@ pub struct LoadClient {
 impl LoadClient {
     /// The client of that number.
     pub fn new(shared: Shared, client: ClientId) -> Self {
-        Self { own: shared.client(), at: None, shared, client, has_slot: false }
+        Self { own: shared.client_of_the_load(), at: None, shared, client, has_slot: false }
     }
 
     /// Works until the load is over or `stop` says so.
     pub async fn run(mut self, stop: watch::Receiver<bool>) {
         self.work(stop).await;
+        // Whoever holds gives it up, and that is in the history too.
+        if let Some(op) = self.gives_up() {
+            let process = self.shared.load.rules().process(self.client);
+            self.serve(Due { at: self.shared.clock.now(), process, op }).await;
+        }
         // Its session is left to expire, and whoever judges sessions counts from here.
         if let Some(session) = self.own.session() {
             self.note_session(&Op::abandon(), &Outcome::abandoned(), None, session);
@@ -95,6 +100,13 @@ impl LoadClient {
         }
     }
 
+    /// The release of what its application still holds.
+    fn gives_up(&self) -> Option<Op> {
+        let holder = self.shared.applications.as_ref()?.held_by(self.own.session()?)?;
+        let token = i64::try_from(holder.token).ok()?;
+        Some(Op::new(Object::Lock, holder.key, Body::Release { token }))
+    }
+
     fn never_sent(&mut self, due: &Due, reason: &str) {
         self.note_invoke(due, None);
         self.note_outcome(due, &Outcome::not_sent(&due.op, reason), None);
@@ -115,6 +127,8 @@ impl LoadClient {
             return;
         }
         let outcome = self.own.perform(&due.op, self.shared.op_timeout).await;
+        // Where a client goes by itself it says so when it answers.
+        let place = Place { member: self.own.member().unwrap_or(place.member), ..place };
         self.note_outcome(&due, &outcome, Some(place));
         if due.op.ends_session() {
             self.own.forget();
@@ -215,7 +229,7 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn of(member: MemberId, client: &dyn Client) -> Self {
-        Self { member, session: client.session() }
+        Self { member: client.member().unwrap_or(member), session: client.session() }
     }
 
     pub(super) fn note(place: Option<Self>, event: &mut Event) {

@@ -21,6 +21,8 @@ use std::time::Duration;
 use harness_systems::mutant::ClientMutant;
 use harness_systems::{Client, ClientSettings, System};
 
+use crate::applications::Applications;
+use crate::applications::client::ApplicationClient;
 use crate::clock::RunClock;
 use crate::cluster::Cluster;
 
@@ -35,6 +37,8 @@ pub struct Shared {
     pub system: Arc<dyn System>,
     /// A bug that all clients have.
     pub bug: Option<ClientMutant>,
+    /// The applications, where those are what clients are.
+    pub applications: Option<Arc<Applications>>,
     /// How many clients there were.
     pub clients: Arc<AtomicU64>,
     /// Where the members are.
@@ -52,6 +56,14 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// A client of the load that was nowhere yet: an application, where those are what clients are.
+    pub fn client_of_the_load(&self) -> Box<dyn Client> {
+        match &self.applications {
+            Some(applications) => Box::new(ApplicationClient::new(Arc::clone(applications))),
+            None => self.client(),
+        }
+    }
+
     /// A client that was nowhere yet.
     pub fn client(&self) -> Box<dyn Client> {
         let number = self.clients.fetch_add(1, Ordering::Relaxed) + 1;

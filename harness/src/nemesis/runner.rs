@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use harness_core::fault::action::Action;
 use harness_core::nemeses::{Answer, Command, Injection, LaneId, Look, Undoing};
 use harness_core::proof::Proof;
@@ -18,6 +18,7 @@ use tokio::task::{AbortHandle, JoinError, JoinSet};
 
 use super::journal::Journal;
 use super::proof;
+use crate::applications::Applications;
 use crate::clock::{RunClock, RunNs, milliseconds};
 use crate::cluster::{Cluster, Traffic};
 use crate::load::Recorder;
@@ -28,6 +29,8 @@ use crate::progress::Progress;
 pub struct Tools {
     /// The members.
     pub cluster: Arc<dyn Cluster>,
+    /// The applications, if there are any.
+    pub applications: Option<Arc<Applications>>,
     /// Where steps are written down.
     pub journal: Journal,
     /// The run's clock.
@@ -42,6 +45,10 @@ impl Tools {
     fn write(&self, line: FaultTransition) -> anyhow::Result<()> {
         tracing::debug!(fault = line.fault, phase = ?line.phase, at_ms = milliseconds(line.time));
         self.journal.write(line)
+    }
+
+    fn applications(&self) -> anyhow::Result<&Applications> {
+        self.applications.as_deref().ok_or_else(|| anyhow!("there are no applications"))
     }
 
     /// The starts of these members since `from` that came up with the true time first, in words.
@@ -149,6 +156,11 @@ impl Work {
             return Ok(Answer::Stale);
         }
         let fault = asked.fault.clone();
+        if let Action::Application { holder, harm } = &action {
+            let write = || self.tools.write(asked.at(clock.now()));
+            let done = self.tools.applications()?.harm(holder, *harm, write).await?;
+            return Ok(if done { Answer::Injected(clock.now()) } else { Answer::Stale });
+        }
         self.tools.write(asked.at(clock.now()))?;
         let mut before = Traffic::default();
         match &action {
@@ -157,6 +169,8 @@ impl Work {
             Action::Replace { members, .. } => cluster.retire(members).await?,
             Action::Pause { members } => cluster.pause(members).await?,
             Action::Clock { members, offset_ns } => cluster.shift_clock(members, *offset_ns).await?,
+            // Done before.
+            Action::Application { .. } => {}
         }
         let injected = clock.now();
         if let Action::Cut(_) = &action {
@@ -168,6 +182,11 @@ impl Work {
 
     async fn prove(self, look: Look) -> anyhow::Result<Answer> {
         let before = self.before().get(&look.fault).cloned().unwrap_or_default();
+        if let Action::Application { holder, harm } = &look.action {
+            let applications = self.tools.applications()?;
+            let proof = proof::application_is_harmed(applications, holder, *harm).await;
+            return Ok(Answer::Looked(look.version, proof));
+        }
         let proof = proof::bites(&*self.tools.cluster, &look.action, &before, &look.in_force).await?;
         Ok(Answer::Looked(look.version, proof))
     }
@@ -188,6 +207,10 @@ impl Work {
             Action::Kill { members } => cluster.restart(members, loses_unsynced).await?,
             Action::Replace { members, by } => cluster.restart_as(members, *by).await?,
             Action::Pause { members } => cluster.resume(members).await?,
+            Action::Application { holder, harm } => {
+                let crossed = self.tools.applications()?.undo(holder, *harm).await?;
+                seen = crossed.map(proof::at_the_end_of_a_cut_application);
+            }
             Action::Clock { members, .. } => {
                 cluster.shift_clock(members, 0).await?;
                 seen = self.tools.gaps(members, injected).map(|words| Proof::new(true, words));
@@ -198,7 +221,10 @@ impl Work {
     }
 
     async fn watch(self, look: Look) -> anyhow::Result<Answer> {
-        let proof = proof::is_gone(&*self.tools.cluster, &look.action, &look.in_force).await?;
+        let mut proof = proof::is_gone(&*self.tools.cluster, &look.action, &look.in_force).await?;
+        if let Action::Application { holder, harm } = &look.action {
+            proof = proof.and(proof::application_is_well(self.tools.applications()?, holder, *harm).await);
+        }
         Ok(Answer::Looked(look.version, proof))
     }
 }

@@ -26,10 +26,6 @@ pub(crate) const AS_A_RUN: &str = "flags as of";
 /// Faults that are spelled out in the first lines; the schedule has them all.
 const SPELLED_OUT: usize = 12;
 
-/// The longest time-out of the sessions of a workload that lets them expire: a run sees few ends of longer
-/// ones.
-const EXPIRING_SESSION: Duration = Duration::from_secs(4);
-
 /// The workload that was asked for.
 pub(crate) fn workload(options: &RunOptions) -> Result<Workload, Failure> {
     let params = Params::of_keys(u64::from(options.keys));
@@ -39,11 +35,7 @@ pub(crate) fn workload(options: &RunOptions) -> Result<Workload, Failure> {
 
 /// The time-out that sessions of the load ask for.
 pub(crate) fn session_timeout(options: &RunOptions) -> Duration {
-    if options.workload.sessions_expire() {
-        options.session_timeout.min(EXPIRING_SESSION)
-    } else {
-        options.session_timeout
-    }
+    options.session()
 }
 
 /// `run.json`.
@@ -86,6 +78,7 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         time_limit_ms: whole_milliseconds(options.time_limit),
         operation_timeout_ms: Some(whole_milliseconds(options.op_timeout)),
         patience_ms: patience(options).map(whole_milliseconds),
+        session_ms: options.workload.applications().map(|_| whole_milliseconds(options.session())),
         overlap: options.overlap,
         mutant: options.mutant.map(|bug| bug.name().to_owned()),
         drawn: BTreeMap::from([("faults".to_owned(), faults_in_words(schedule, usize::MAX))]),

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use checker::durability::FinalState;
+use harness_core::fault::application::Holder;
 use harness_core::nemeses::{self, Sight};
 use harness_core::run::{Command, Early, Phase, Run};
 use runs::checks::promises::MINIMUM_EACH;
@@ -78,6 +79,10 @@ impl Sight for Driver<'_> {
         self.shared.cluster.events().leader()
     }
 
+    fn holder(&self) -> Option<Holder> {
+        self.shared.applications.as_ref()?.holder()
+    }
+
     fn load_has_shown(&self) -> bool {
         let functions = self.prepared.options.workload.functions();
         self.shared.recorder.succeeded_in_calm(functions, MINIMUM_EACH)
@@ -103,6 +108,7 @@ impl Course<'_> {
             run: driver.machine(),
             nemeses: Runner::new(Tools {
                 cluster: Arc::clone(&shared.cluster),
+                applications: shared.applications.clone(),
                 journal: driver.journal.clone(),
                 clock: shared.clock,
                 recorder: shared.recorder.clone(),

@@ -23,12 +23,14 @@ use harness_core::load::{self as conduct, Load};
 use harness_core::nemeses;
 use harness_core::run::{Phase, Terms};
 use harness_systems::Installation;
+use harness_systems::mutant::ClientMutant;
 use runs::cluster_kind::ClusterKind;
 use runs::member::MemberId;
 use runs::numbers::plural;
 use runs::observed::Observed;
 use runs::views::{self, View};
 
+use crate::applications::{self, Applications};
 use crate::clock::{RunClock, nanoseconds};
 use crate::cluster::Cluster;
 use crate::cluster::ports::{self, Layout};
@@ -56,6 +58,9 @@ const PORT_ATTEMPTS: u32 = 3;
 
 /// How long the cause of a failure may take to be known behind it.
 const CAUSE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long an application may be silent beyond the time for which a fault is held.
+const APPLICATION_PATIENCE: Duration = Duration::from_secs(20);
 
 /// A run that was checked and has its folder.
 pub struct Prepared {
@@ -238,6 +243,7 @@ async fn live(
     let shared = Shared {
         system: Arc::clone(&options.system),
         bug: options.mutant.and_then(Planted::of_clients),
+        applications: applications(prepared, &**cluster, clock)?,
         clients: Arc::default(),
         cluster: Arc::clone(cluster),
         load: Arc::new(Queue::new(Load::new(terms, describe::workload(options)?))),
@@ -273,6 +279,29 @@ async fn live(
     outcome?;
     sealed?;
     Ok(())
+}
+
+/// The applications, where those are what clients are. None of them runs yet.
+fn applications(
+    prepared: &Prepared,
+    cluster: &dyn Cluster,
+    clock: RunClock,
+) -> Result<Option<Arc<Applications>>, Failure> {
+    let options = &prepared.options;
+    let Some(holds) = options.workload.applications() else { return Ok(None) };
+    let address = |member: &MemberId| (*member, cluster.client_address(*member));
+    let hold = Duration::from_millis(prepared.schedule.hold_ms);
+    let settings = applications::Settings {
+        holds,
+        members: cluster.members().iter().map(address).collect(),
+        session_timeout: describe::session_timeout(options),
+        patience: hold + APPLICATION_PATIENCE,
+        careless: options.mutant.and_then(Planted::of_clients).is_some_and(ClientMutant::is_of_applications),
+        number: index(u64::from(options.concurrency)),
+        folder: prepared.folder.path().join("applications"),
+        token: prepared.token.clone(),
+    };
+    Ok(Some(Arc::new(Applications::create(settings, clock)?)))
 }
 
 fn broke(what: &str) -> Failure {

@@ -107,6 +107,7 @@ impl Runner {
                 members.iter().for_each(|member| world.kill(server(*member), order.loses_unsynced));
             }
             Action::Replace { .. } => anyhow::bail!("the simulator has one kind of server"),
+            Action::Application { .. } => anyhow::bail!("applications are processes"),
             Action::Pause { members } => members.iter().for_each(|member| world.pause(server(*member))),
             Action::Clock { members, offset_ns } => {
                 members.iter().for_each(|member| world.shift_clock(server(*member), offset_ns / 1_000_000));
@@ -125,6 +126,7 @@ impl Runner {
             }
             Action::Kill { members } => members.iter().for_each(|member| world.start(server(*member))),
             Action::Replace { .. } => anyhow::bail!("the simulator has one kind of server"),
+            Action::Application { .. } => anyhow::bail!("applications are processes"),
             Action::Pause { members } => members.iter().for_each(|member| world.resume(server(*member))),
             Action::Clock { members, .. } => {
                 members.iter().for_each(|member| world.shift_clock(server(*member), 0));

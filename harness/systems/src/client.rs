@@ -7,6 +7,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use runs::member::MemberId;
 use workloads::{Op, Outcome};
 
 use crate::Async;
@@ -64,6 +65,11 @@ pub trait Client: Send {
     /// What the history calls its session: within it the client is shown a system that does not go back. None
     /// before the first connection.
     fn session(&self) -> Option<u64>;
+
+    /// The member that it is at, where it goes by itself and not where it is told.
+    fn member(&self) -> Option<MemberId> {
+        None
+    }
 
     /// Does an operation: sends it once, and waits so long for its answer. An answer that comes later is
     /// dropped. Called while connected; an operation of a session's own (open, abandon) is not sent.

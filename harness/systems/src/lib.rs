@@ -10,11 +10,13 @@
 //!   when it is asked from outside.
 //! - [`catalogue`]: every system that can be named.
 //! - [`zookeeper`]: the bundled node, Apache ZooKeeper, and ensembles of both; [`etcd`].
+//! - [`application`]: what clients that are processes of their own are told, and answer.
 //! - [`mutant`]: bugs of clients, to see that a judge notices.
 //!
 //! What it must never know: how members are broken, how a load is paced, what a history means, and where the
 //! harness keeps what it writes.
 
+pub mod application;
 pub mod catalogue;
 pub mod client;
 pub mod etcd;

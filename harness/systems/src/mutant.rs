@@ -17,17 +17,20 @@ use crate::client::{Client, Connected};
 pub enum ClientMutant {
     /// Reads are answered from what the same client was told before.
     CachedReads,
+    /// Applications write without a look at their clock, and the store does not look at tokens.
+    CarelessHolder,
 }
 
 impl ClientMutant {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::CachedReads];
+    pub const ALL: [Self; 2] = [Self::CachedReads, Self::CarelessHolder];
 
     /// Its name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::CachedReads => "cached-reads",
+            Self::CarelessHolder => "careless-holder",
         }
     }
 
@@ -36,6 +39,9 @@ impl ClientMutant {
     pub const fn summary(self) -> &'static str {
         match self {
             Self::CachedReads => "the client answers some reads of a key from what it was told of it before",
+            Self::CarelessHolder => {
+                "applications write without a look at their clock, to a store that does not look at tokens"
+            }
         }
     }
 
@@ -45,11 +51,19 @@ impl ClientMutant {
         Self::ALL.into_iter().find(|bug| bug.name() == name)
     }
 
+    /// Whether it is a bug of applications, which only some workloads have.
+    #[must_use]
+    pub const fn is_of_applications(self) -> bool {
+        matches!(self, Self::CarelessHolder)
+    }
+
     /// A client with this bug.
     #[must_use]
     pub fn planted_in(self, client: Box<dyn Client>) -> Box<dyn Client> {
         match self {
             Self::CachedReads => Box::new(CachedReads { client, told: BTreeMap::new(), reads: 0 }),
+            // It is in the application, and in its store.
+            Self::CarelessHolder => client,
         }
     }
 }

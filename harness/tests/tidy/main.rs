@@ -32,6 +32,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
             "node-log",
             "harness-core",
             "harness-mutants",
+            "harness-apps",
             "harness-world",
             "workloads",
             "zookeeper-mapping",

@@ -17,6 +17,7 @@
 //! saw: the time-out runs at the leader, and begins anew with each transaction of the session. It counts
 //! from when the request was sent, because its answer may be old when it arrives. A ping does not count: a
 //! follower answers it alone, and a follower that was cut off from the leader goes on answering for a while.
+//! Nor does it count that a server lets the session go on: a deposed leader may say so.
 //! A tenth of the time-out is taken off, for clocks that run at different speeds.
 //!
 //! A leader of Apache ZooKeeper learns of clients from followers' reports alone, half a tick late. There

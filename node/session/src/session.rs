@@ -289,11 +289,14 @@ impl Session {
 
     fn opened(&mut self, opened: Opened, effects: &mut Vec<Effect>) {
         let Opened { id, password, timeout, read_only, sent } = opened;
+        let begins = self.credentials.as_ref().is_none_or(|known| known.id != id);
         let seen = self.credentials.as_ref().map_or(Zxid::ZERO, |credentials| credentials.seen);
         self.credentials = Some(Credentials { id, password, seen });
         self.timeout = timeout;
-        if !read_only {
-            self.proven = self.proven.max(Some(sent));
+        // A session begins with a transaction. That one goes on may be said by a leader that was deposed and
+        // does not know it, while its successor counts the time-out down.
+        if begins && !read_only {
+            self.proven = Some(sent);
         }
         self.servers.served();
         self.phase = Phase::Connected;
@@ -392,6 +395,15 @@ mod tests {
         assert_eq!(session.certain_until(), Some(ms(1200)), "an older one takes nothing back");
         session.step(ms(600), Input::Broken);
         assert_eq!(session.certain_until(), Some(ms(1200)), "nor does a broken connection");
+    }
+
+    #[test]
+    fn that_a_session_goes_on_elsewhere_makes_nothing_certain() {
+        let mut session = connected();
+        session.step(ms(600), Input::Broken);
+        session.step(ms(650), opened(640));
+        assert!(matches!(session.state(), State::Connected { .. }));
+        assert_eq!(session.certain_until(), Some(ms(901)), "as before: it began with a request sent at 1");
     }
 
     #[test]

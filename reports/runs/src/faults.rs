@@ -90,6 +90,20 @@ pub struct FaultDetail {
     /// The faults that were in force beside it at this moment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
+    /// The application that it hits, and what that held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<Holder>,
+}
+
+/// An application that held something when a fault hit it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The number of its process.
+    pub application: u64,
+    /// What it held.
+    pub key: u64,
+    /// By which token.
+    pub token: u64,
 }
 
 /// Whether one member's message reached another.
@@ -205,6 +219,9 @@ pub struct FaultRecord {
     /// The faults that were in force when it was injected.
     #[serde(default)]
     pub beside: Vec<String>,
+    /// The application that it hit, and what that held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<Holder>,
     /// Definite successful operations around it, where they were counted.
     #[serde(default)]
     pub load: Option<FaultLoad>,
@@ -402,6 +419,7 @@ fn apply(record: &mut FaultRecord, transition: &FaultTransition) {
     }
     record.leader_fault = detail.leader_fault.unwrap_or(record.leader_fault);
     record.clock_offset_ns = detail.clock_offset_ns.or(record.clock_offset_ns);
+    record.holder = detail.holder.or(record.holder);
 }
 
 /// Decides the state from what was seen, once every line was read.

@@ -15,6 +15,7 @@
 //!   [`causes`].
 //! - What clients paid: [`operations`], [`outages`], [`latency`]. What leaders cost: [`elections`] by phase,
 //!   [`election_kinds`] by kind of fault.
+//! - What holders cost: [`terms`].
 //! - [`checks`] and [`judge`]: the verdict. [`findings`], [`broken`], [`held`], [`verdicts`], [`numbers`]:
 //!   the same in words.
 //!
@@ -51,5 +52,6 @@ pub mod size;
 pub mod span;
 pub mod spans;
 pub mod stalls;
+pub mod terms;
 pub mod verdicts;
 pub mod views;

@@ -19,12 +19,24 @@ pub enum Mechanism {
     Clock,
     /// Ending a member in order, and starting another kind of server on its data.
     Replace,
+    /// Stopping, ending or cutting off an application, which is no member.
+    Application,
+    /// Shifting the wall clock of an application.
+    ApplicationClock,
 }
 
 impl Mechanism {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Partition, Self::Reject, Self::Kill, Self::Pause, Self::Clock, Self::Replace];
+    pub const ALL: [Self; 8] = [
+        Self::Partition,
+        Self::Reject,
+        Self::Kill,
+        Self::Pause,
+        Self::Clock,
+        Self::Replace,
+        Self::Application,
+        Self::ApplicationClock,
+    ];
 
     /// The word for it.
     pub const fn name(self) -> &'static str {
@@ -35,12 +47,19 @@ impl Mechanism {
             Self::Pause => "pause",
             Self::Clock => "clock",
             Self::Replace => "replace",
+            Self::Application => "application",
+            Self::ApplicationClock => "application-clock",
         }
     }
 
     /// Whether a fault that acts so ends processes.
     pub const fn ends_processes(self) -> bool {
         matches!(self, Self::Kill | Self::Replace)
+    }
+
+    /// Whether a fault that acts so hits an application, and no member.
+    pub const fn hits_applications(self) -> bool {
+        matches!(self, Self::Application | Self::ApplicationClock)
     }
 
     /// Whether a fault that acts so leaves its targets without clients.

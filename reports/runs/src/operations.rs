@@ -100,7 +100,10 @@ fn column(op: &Op) -> Option<Column> {
         | Function::Create
         | Function::Delete
         | Function::Open
-        | Function::Close => Some(Column::Writes),
+        | Function::Close
+        | Function::Acquire
+        | Function::Store
+        | Function::Release => Some(Column::Writes),
         Function::Abandon => None,
     }
 }

@@ -95,6 +95,9 @@ pub struct RunInfo {
     /// The silence after which a member gives up on another, as it was told; none where nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience_ms: Option<u64>,
+    /// How long a session outlives the silence of an application, where clients are applications.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_ms: Option<u64>,
     /// Whether several nemeses could act at once.
     #[serde(default)]
     pub overlap: bool,

@@ -1,9 +1,10 @@
 //! The run as one self-contained page.
 //!
-//! Verdict first; then, in this order, the counterexample (violations only), the timeline, elections, commit
-//! latency, faults, checks and the configuration. Each part opens with its finding in a sentence, drawn from
-//! the data, and the drawing proves it. One file: no font, no request to anywhere; its links lead to the
-//! files of the run folder beside it. Light and dark follow the reader's setting, print is light.
+//! Verdict first; then, in this order, the counterexample (violations only), the timeline, elections, changes
+//! of a holder (applications only), commit latency, faults, checks and the configuration. Each part opens
+//! with its finding in a sentence, drawn from the data, and the drawing proves it. One file: no font, no
+//! request to anywhere; its links lead to the files of the run folder beside it. Light and dark follow the
+//! reader's setting, print is light.
 //!
 //! Its script only adds (a readout of the moment under the pointer, a closer look, sorting, copying): without
 //! it nothing is missing. The page's own policy lets exactly this script run and nothing be fetched.
@@ -25,6 +26,7 @@ pub(crate) mod markup;
 mod precision;
 mod reach;
 mod series;
+mod terms;
 mod timeline;
 pub(crate) mod verdict;
 
@@ -88,6 +90,7 @@ fn body(m: &mut Markup, input: &Input<'_>) {
     counterexample::write(m, input);
     timeline::write(m, input);
     elections::write(m, input);
+    terms::write(m, input);
     latency::write(m, input);
     faults::write(m, input);
     checks::write(m, input);

@@ -6,7 +6,7 @@
 use super::Input;
 use super::axis::Axis;
 use super::markup::{Markup, css};
-use super::{lanes, series};
+use super::{lanes, series, terms};
 use runs::findings;
 use runs::numbers::duration;
 
@@ -27,6 +27,7 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
             bands(m, input);
             lanes::faults(m, input);
             lanes::members(m, input);
+            terms::lanes(m, input);
             drawn = Some(series::operations(m, input));
             stretch_ms = series::percentiles(m, input);
             series::throughput(m, input);

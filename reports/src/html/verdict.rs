@@ -200,12 +200,18 @@ fn contents(m: &mut Markup, input: &Input<'_>) {
             ("counterexample", "Counterexample"),
             ("timeline", "Timeline"),
             ("elections", "Elections"),
+            ("terms", "Changes of the holder"),
             ("latency", "Commit latency"),
             ("faults", "Faults"),
             ("checks", "Checks"),
             ("configuration", "Configuration"),
         ] {
-            if id != "counterexample" || found {
+            let is_there = match id {
+                "counterexample" => found,
+                "terms" => input.run.session_ms.is_some(),
+                _ => true,
+            };
+            if is_there {
                 m.leaf("a", &[("href", &format!("#{id}"))], title);
             }
         }

@@ -2,6 +2,7 @@
 
 use runs::member::MemberId;
 
+use super::application::{Harm, Holder};
 use super::server::Server;
 use crate::cut::Cut;
 
@@ -33,5 +34,12 @@ pub enum Action {
         members: Vec<MemberId>,
         /// By how much, against the true one.
         offset_ns: i64,
+    },
+    /// Do something to an application, and to no member.
+    Application {
+        /// To whom, as long as it holds what it held when it was aimed at.
+        holder: Holder,
+        /// What.
+        harm: Harm,
     },
 }

@@ -36,7 +36,7 @@ fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
 
 /// A shift of the clock: as likely between 0.1 and 0.2 s as between 100 and 200 s, and as likely back as
 /// forth.
-fn draw_bump_ns(rng: &mut ChaCha8Rng) -> i64 {
+pub(super) fn draw_bump_ns(rng: &mut ChaCha8Rng) -> i64 {
     let (shortest, longest) = (BUMP.0.as_secs_f64(), BUMP.1.as_secs_f64());
     let seconds = shortest * (longest / shortest).powf(rng.random::<f64>());
     let offset = i64::try_from(nanoseconds(Duration::from_secs_f64(seconds))).unwrap_or(i64::MAX);

@@ -108,12 +108,20 @@ impl InForce {
                 | Action::Replace { members, .. }
                 | Action::Pause { members }
                 | Action::Clock { members, .. } => members.clone(),
-                Action::Cut(_) => Vec::new(),
+                Action::Cut(_) | Action::Application { .. } => Vec::new(),
             })
             .collect();
         members.sort_unstable();
         members.dedup();
         members
+    }
+
+    /// Whether a fault hits this application.
+    pub fn hits_application(&self, application: u64) -> bool {
+        self.faults.values().any(|action| match action {
+            Action::Application { holder, .. } => holder.application == application,
+            _ => false,
+        })
     }
 
     /// How far a member's wall clock is to be off. Of several shifts the last by name holds, because each is

@@ -8,6 +8,7 @@
 //! world can do beside it ([`SwarmFault`]).
 
 pub mod action;
+pub mod application;
 pub mod in_force;
 pub mod scene;
 pub mod topology;
@@ -74,6 +75,10 @@ faults! {
     pause_leader = PAUSE_LEADER,
     clock_bump = CLOCK_BUMP,
     replace_rolling = REPLACE_ROLLING,
+    pause_holder = PAUSE_HOLDER,
+    cut_holder = CUT_HOLDER,
+    kill_holder = KILL_HOLDER,
+    clock_holder = CLOCK_HOLDER,
 }
 
 /// A kind of fault, as nemeses are named. "None" is the empty list of these.
@@ -112,6 +117,12 @@ impl Nemesis {
     #[must_use]
     pub fn needs(self) -> Mechanism {
         self.0.mechanism
+    }
+
+    /// Whether it hits an application, and no member.
+    #[must_use]
+    pub fn hits_applications(self) -> bool {
+        self.needs().hits_applications()
     }
 
     /// Whether it kills processes.

@@ -13,6 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use runs::member::MemberId;
 
 use super::action::Action;
+use super::application::{Harm, Holder};
 use super::in_force::InForce;
 use super::server::Server;
 use crate::cut::{Cut, Pair, Severing};
@@ -32,6 +33,8 @@ pub struct Scene<'a> {
     pub servers: &'a BTreeMap<MemberId, Server>,
     /// The members that were replaced since the last round of replacements ended.
     pub replaced: &'a BTreeSet<MemberId>,
+    /// The application that holds something by the largest token, if there are applications.
+    pub holder: Option<Holder>,
 }
 
 /// A fault with its targets.
@@ -65,6 +68,8 @@ pub(super) struct Draw<'a> {
     pub(super) any: MemberId,
     /// The leader, if it is one of those.
     pub(super) leader: Option<MemberId>,
+    /// The application that holds something by the largest token, if no other fault hits it.
+    pub(super) holder: Option<Holder>,
     /// Counts the faults of this kind.
     pub(super) turn: u64,
     /// What is left to chance is drawn from this.
@@ -80,7 +85,8 @@ impl<'a> Draw<'a> {
             scene.members.iter().copied().filter(|member| !absent.contains(member)).collect();
         let any = there.choose(&mut rng).copied()?;
         let leader = scene.leader.filter(|leader| there.contains(leader));
-        Some(Self { scene, there, any, leader, turn, rng })
+        let holder = scene.holder.filter(|holder| !scene.in_force.hits_application(holder.application));
+        Some(Self { scene, there, any, leader, holder, turn, rng })
     }
 }
 
@@ -104,6 +110,11 @@ impl Scene<'_> {
         let action = Action::Kill { members: targets.to_vec() };
         // The dead have no clients, so nobody is divided from anybody.
         self.resolved(targets.to_vec(), action, Vec::new(), format!("kill {}", self.names(targets)))
+    }
+
+    /// Harm to an application. No member is a target.
+    pub(super) fn harm(&self, holder: Holder, harm: Harm, sentence: String) -> Resolved {
+        self.resolved(Vec::new(), Action::Application { holder, harm }, Vec::new(), sentence)
     }
 
     pub(super) fn resolved(

@@ -16,9 +16,10 @@
 //! - A client tries one member after the other, home first, with a pause that grows; one that is away from
 //!   home tries to go there about once a second, so that there are clients on every member again soon after a
 //!   fault.
-//! - Of every so many clients of a member one only reads. Answers come in the order of the questions, so
-//!   behind a write that can't be committed nothing is answered any more on its connection. Only a client
-//!   that never writes can be told something stale by a leader that was deposed and does not know.
+//! - Of every so many clients of a member one only reads, where they are no applications. Answers come in
+//!   the order of the questions, so behind a write that can't be committed nothing is answered any more on
+//!   its connection. Only a client that never writes can be told something stale by a leader that was deposed
+//!   and does not know.
 
 mod arrivals;
 mod client;
@@ -109,8 +110,9 @@ impl Load {
     pub fn new(terms: Terms, workload: Workload) -> Self {
         let members = terms.members.len();
         assert!(members > 0, "clients need a member to connect to");
+        let holds = workload.kind().applications().is_some();
         let client = |number: usize| {
-            let only_reads = (number / members) % READER_EACH == READER_EACH - 1;
+            let only_reads = !holds && (number / members) % READER_EACH == READER_EACH - 1;
             Client::new(number % members, u64::try_from(number).unwrap_or(u64::MAX), only_reads)
         };
         let clients = (0..terms.clients).map(client).collect();

@@ -42,7 +42,8 @@ pub enum Command {
 pub enum Answer {
     /// It was broken, and the driver was done with that at this moment.
     Injected(RunNs),
-    /// Nothing was broken, because another member leads than when it was aimed.
+    /// Nothing was broken, because another member leads than when it was aimed, or its target does not hold
+    /// any more.
     Stale,
     /// What a look showed, which is named by its version.
     Looked(u64, Proof),

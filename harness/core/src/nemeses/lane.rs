@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use runs::clock::RunNs;
-use runs::faults::{FaultDetail, FaultPhase};
+use runs::faults::{FaultDetail, FaultPhase, Holder};
 use runs::member::MemberId;
 use runs::numbers::NS_PER_MS;
 use runs::views::{self, Leader};
@@ -13,6 +13,7 @@ use super::command::{Command, Injection, LaneId, Line, Look, Undoing};
 use super::ledger::Ledger;
 use super::{Common, Sight};
 use crate::fault::action::Action;
+use crate::fault::application::Harm;
 use crate::fault::scene::Resolved;
 use crate::proof::{Proof, evidence_of};
 use crate::schedule::PlannedFault;
@@ -240,7 +241,8 @@ impl Lane {
         let leader = sight.leader();
         let is_last = context.now >= until || halted;
         let may_aim = !halted && (leader.is_some() || context.common.overlap || is_last);
-        let aimed = may_aim.then(|| context.ledger.resolve(fault, leader.map(|leader| leader.id))).flatten();
+        let resolve = || context.ledger.resolve(fault, leader.map(|leader| leader.id), sight.holder());
+        let aimed = may_aim.then(resolve).flatten();
         if let Some((resolved, beside)) = aimed {
             let detail = FaultDetail { epoch: leader.map(|leader| leader.epoch), ..FaultDetail::default() };
             context.out.push_back(Command::Inject(Injection {
@@ -403,8 +405,20 @@ fn line(fault: &PlannedFault, phase: FaultPhase, targets: &[MemberId], detail: F
 /// What is written down of a fault that was injected.
 fn injected_detail(resolved: &Resolved, epoch: Option<u32>, beside: Vec<String>) -> FaultDetail {
     let clock_offset_ns = match &resolved.action {
-        Action::Clock { offset_ns, .. } => Some(*offset_ns),
-        Action::Cut(_) | Action::Kill { .. } | Action::Replace { .. } | Action::Pause { .. } => None,
+        Action::Clock { offset_ns, .. } | Action::Application { harm: Harm::Clock { offset_ns }, .. } => {
+            Some(*offset_ns)
+        }
+        Action::Cut(_)
+        | Action::Kill { .. }
+        | Action::Replace { .. }
+        | Action::Pause { .. }
+        | Action::Application { .. } => None,
+    };
+    let holder = match &resolved.action {
+        Action::Application { holder, .. } => {
+            Some(Holder { application: holder.application, key: holder.key, token: holder.token })
+        }
+        _ => None,
     };
     let numbers = |side: &[MemberId]| side.iter().map(|member| member.0).collect();
     FaultDetail {
@@ -416,6 +430,7 @@ fn injected_detail(resolved: &Resolved, epoch: Option<u32>, beside: Vec<String>)
         leader_fault: Some(resolved.leader_fault),
         clock_offset_ns,
         beside,
+        holder,
         ..FaultDetail::default()
     }
 }

@@ -11,6 +11,7 @@ use runs::member::MemberId;
 
 use crate::fault::Server;
 use crate::fault::action::Action;
+use crate::fault::application::Holder;
 use crate::fault::in_force::InForce;
 use crate::fault::scene::{Resolved, Scene};
 use crate::schedule::PlannedFault;
@@ -50,6 +51,7 @@ impl Ledger {
         &mut self,
         fault: &PlannedFault,
         leader: Option<MemberId>,
+        holder: Option<Holder>,
     ) -> Option<(Resolved, Vec<String>)> {
         let taken = self.with_coming();
         let scene = Scene {
@@ -59,6 +61,7 @@ impl Ledger {
             in_force: &taken,
             servers: &self.servers,
             replaced: &self.replaced,
+            holder,
         };
         let resolved = fault.kind.resolve(fault.draw, fault.turn, &scene)?;
         self.coming.insert(fault.id.clone(), resolved.action.clone());

@@ -17,6 +17,7 @@
 //!   in force; one that refutes counts only where the ledger still stands as it did when the look began. The
 //!   health of the whole ensemble is asked for by whoever is healed last.
 //! - A fault that was aimed while one member led is not injected if another does by then. It is aimed again.
+//!   So is one that was aimed at an application which does not hold any more.
 //! - While a member is gone that nobody killed, nothing is injected: a fault would no longer be what it says.
 //! - Whatever ends the run early, what was injected is healed ([`Nemeses::halt`]).
 //!
@@ -37,6 +38,7 @@ use runs::numbers::{NS_PER_MS, plural};
 use runs::views::{Leader, View};
 
 use crate::fault::action::Action;
+use crate::fault::application::{Harm, Holder};
 use crate::fault::{LoseUnsynced, Server};
 use crate::schedule::{PlannedFault, Schedule};
 
@@ -54,6 +56,10 @@ pub trait Sight {
     fn views(&self) -> BTreeMap<MemberId, View>;
     /// Who leads, if anybody does.
     fn leader(&self) -> Option<Leader>;
+    /// The application that holds something by the largest token that was told, if there are applications.
+    fn holder(&self) -> Option<Holder> {
+        None
+    }
     /// Whether the load has shown enough since the last fault was gone ([`Command::CalmBegins`]).
     fn load_has_shown(&self) -> bool;
 }
@@ -102,7 +108,10 @@ impl Common {
                 Some(format!("{members} started again{lost}"))
             }
             Action::Replace { by, .. } => Some(format!("started again as {by}")),
-            Action::Cut(_) | Action::Pause { .. } | Action::Clock { .. } => None,
+            Action::Application { harm: Harm::Kill, .. } => {
+                Some("another application took its place".to_owned())
+            }
+            Action::Cut(_) | Action::Pause { .. } | Action::Clock { .. } | Action::Application { .. } => None,
         }
     }
 }

@@ -180,6 +180,9 @@ fn action(action: &Action, verb: &str) -> String {
         Action::Replace { members, .. } => ("replace", members),
         Action::Pause { members } => ("pause", members),
         Action::Clock { members, .. } => ("clock", members),
+        Action::Application { holder, harm } => {
+            return format!("{verb} {harm:?} of application {}", holder.application);
+        }
     };
     format!("{verb} {what}{}", names(members.iter().map(|member| member.0)))
 }

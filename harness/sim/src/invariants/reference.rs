@@ -1,5 +1,5 @@
-//! What the committed transactions did to the nodes of watchers and probers: a second reading of them, of as
-//! much as watches and reaping depend on.
+//! What the committed transactions did to the nodes of watchers, probers and applications: a second reading of
+//! them, of as much as watches and reaping depend on.
 //!
 //! Watches are told of changes at places of the one sequence; what a member must tell its client between two
 //! replies follows from it alone. A container goes when its last child did, and not before it had one. A node
@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use bytestring::ByteString;
+use harness_apps::elections::RESOURCE;
 use node_wire::client::{EventType, OpCode};
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::Reader;
@@ -112,7 +113,8 @@ impl Reference {
     fn create(&mut self, entry: &Entry, path: &ByteString, mortality: Mortality) {
         let of_watchers =
             **path == *ROOT || path.strip_prefix(ROOT).is_some_and(|rest| rest.starts_with('/'));
-        if !of_watchers && !super::is_probed(path) {
+        let of_line = **path == *RESOURCE || parent_of(path) == RESOURCE;
+        if !of_watchers && !of_line && !super::is_probed(path) {
             return;
         }
         let zxid = entry.zxid();

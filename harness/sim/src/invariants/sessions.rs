@@ -16,6 +16,7 @@ use bytestring::ByteString;
 use node_core::Status;
 use node_core::tree::TreeSnapshot;
 use node_wire::ids::{SessionId, Zxid};
+use node_wire::jute::Reader;
 use node_wire::txn::{Entry, Txn};
 
 use super::{Finding, Invariants, server};
@@ -107,8 +108,19 @@ impl Sessions {
 
     /// A node that is deleted is nobody's.
     fn forget(&mut self, txn: &Txn) -> Finding {
-        if let Txn::Delete { path } = txn {
-            self.ephemerals.remove(path);
+        match txn {
+            Txn::Delete { path } => {
+                self.ephemerals.remove(path);
+            }
+            Txn::Multi { txns } => {
+                let parts =
+                    txns.iter().map(|(kind, body)| Txn::decode(*kind, &mut Reader::new(body.clone())));
+                let parts: Vec<Txn> = parts.filter_map(Result::ok).collect();
+                if !parts.iter().any(|part| matches!(part, Txn::Error { .. })) {
+                    parts.iter().try_for_each(|part| self.forget(part))?;
+                }
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -166,6 +178,11 @@ impl Invariants {
     /// True for a session that was ever the ensemble's.
     pub(crate) fn session_began(&self, session: SessionId) -> bool {
         self.sessions.known.contains(&session)
+    }
+
+    /// True for a session that was the ensemble's and has ended.
+    pub(crate) fn session_is_over(&self, session: SessionId) -> bool {
+        self.session_began(session) && !self.sessions.lives(session)
     }
 
     /// Committed writes of sessions that live on their member alone.

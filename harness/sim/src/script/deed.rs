@@ -62,7 +62,12 @@ impl fmt::Display for Deed {
             }
             Body::Delete { name, .. } => write!(f, "delete {place} {name}"),
             Body::Exists { name } => write!(f, "look {place} {name}"),
-            Body::Open | Body::Close | Body::Abandon => write!(f, "{}", op.function()),
+            Body::Open
+            | Body::Close
+            | Body::Abandon
+            | Body::Acquire
+            | Body::Store { .. }
+            | Body::Release { .. } => write!(f, "{}", op.function()),
         }
     }
 }
@@ -153,7 +158,9 @@ impl Deed {
         place.deed(match place.kind.object() {
             Object::Register => Body::MakeRegister { value: name },
             Object::Numbers => Body::Next { name, lasts: is_persistent(name) },
-            Object::Set | Object::List | Object::Names | Object::Session => Body::Create { name },
+            Object::Set | Object::List | Object::Names | Object::Session | Object::Lock => {
+                Body::Create { name }
+            }
         })
     }
 

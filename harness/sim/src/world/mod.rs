@@ -15,10 +15,11 @@
 //!   [`traps`] for members on their way to an epoch; [`rehearsals`]: what disks would hold, had members died
 //!   at chosen moments.
 //! - [`population`]: the clients. [`operations`]: what they do; [`record`]: what they leave; [`watchers`]:
-//!   clients that watch; [`probers`]: clients that try what the law says.
+//!   clients that watch; [`probers`]: clients that try what the law says; [`applications`]: clients that lead
+//!   or wait for it.
 //! - [`oracle`]: what must hold. [`progress`], [`patience`], [`answers`], [`echoes`]: what must go on in
 //!   spite of faults; [`membership`]: by whom, where that changes; [`sessions`]: whether those end as they
-//!   must; [`history`]: what clients saw.
+//!   must; [`contenders`]: whether one leads; [`history`]: what clients saw.
 //!
 //! [`World`] is the router: an event goes to the owner it is for, and what concerns several of them is done
 //! here, in the file of its subject. [`driver`] is the middle of it: an input reaches a member, and its
@@ -30,8 +31,10 @@
 //! [`fair`], [`describe`] carry it out).
 
 mod answers;
+mod applications;
 mod chaos;
 mod clockwork;
+mod contenders;
 mod cuts;
 mod describe;
 mod disks;
@@ -73,6 +76,7 @@ use crate::invariants::Finding;
 use crate::network::{Block, EndId, HostIndex};
 use crate::outcome::{Options, Outcome, Rule, Violation};
 use crate::script::Prompt;
+use applications::Turn;
 use chaos::Chaos;
 use clockwork::Clockwork;
 use ensemble::Ensemble;
@@ -124,6 +128,8 @@ enum Event {
     ToClient { conn: usize },
     /// A client's timer.
     Client { client: usize, plan: u64, wake: Wake },
+    /// An application's turn.
+    Application { number: usize, turn: Turn },
     /// The next fault.
     Nemesis,
     /// The end of a fault.
@@ -213,6 +219,7 @@ impl Population {
             clock.queue.plan(at, Event::Start { host });
         }
         self.populate(clock, ensemble);
+        self.populate_applications(clock, ensemble);
         clock.queue.plan(Time(clock.drawn.warmup_us), Event::Nemesis);
         clock.queue.plan(Time::default(), Event::Watch);
         clock.queue.plan(Time(clock.drawn.warmup_us + clock.drawn.chaos_us), Event::Heal);
@@ -274,6 +281,7 @@ impl<F: Factory> World<F> {
             }
             self.clock.now = at;
             self.happen(event);
+            self.oracle.check_applications(&mut self.clock, &self.population);
         }
         if self.oracle.violation.is_none() {
             self.population.check_history(&mut self.clock, &mut self.oracle);
@@ -331,6 +339,7 @@ impl<F: Factory> World<F> {
                 plan,
                 wake,
             ),
+            Event::Application { number, turn } => self.application_turns(number, turn),
             Event::Nemesis => self.next_fault(),
             Event::Undo { fault } => self.undo(fault),
             Event::Cut { pair, block, for_us } => self.chaos.cut_sight(

@@ -289,5 +289,11 @@ impl<F: Factory> World<F> {
                 self.population.cut_client(&mut self.clock, client);
             }
         }
+        for number in 0..self.population.applications.len() {
+            if self.chaos.fate.chance(HALF) {
+                self.clock.counters.client_cuts += 1;
+                self.population.cut_application(&mut self.clock, number);
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! whether it is judged or not.
 
 use super::answers::Waits;
+use super::contenders::Contenders;
 use super::echoes::Echoes;
 use super::patience::Patience;
 use super::progress::Progress;
@@ -26,6 +27,8 @@ pub(super) struct Oracle {
     pub(super) echoes: Echoes,
     /// Answers that are due.
     pub(super) waits: Waits,
+    /// What is known of those who stand in line.
+    pub(super) contenders: Contenders,
     /// The first violation.
     pub(super) violation: Option<Violation>,
     /// From healing until all followed one leader.
@@ -46,6 +49,7 @@ impl Oracle {
             patience: Patience::new(drawn.hosts()),
             echoes: Echoes::default(),
             waits: Waits::default(),
+            contenders: Contenders::default(),
             violation: None,
             election_us: None,
             full_epochs_then: 0,

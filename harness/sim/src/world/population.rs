@@ -11,6 +11,7 @@ use node_wire::ids::Zxid;
 use node_wire::jute::Reader;
 use zookeeper_mapping::Answer;
 
+use super::applications::Resident;
 use super::record::Record;
 use super::stages::Stage;
 use super::{Clockwork, Ensemble, Event, Oracle, World};
@@ -45,6 +46,8 @@ const FORGETFUL: Chance = Chance(3_000);
 pub(super) struct Population {
     pub(super) clients: Vec<Client>,
     pub(super) client_conns: Vec<ClientConn>,
+    /// Applications over recipes.
+    pub(super) applications: Vec<Resident>,
     /// Workloads and their histories.
     pub(super) record: Record,
     /// The dice of probers' pauses.
@@ -57,6 +60,7 @@ impl Population {
         Self {
             clients: Vec::new(),
             client_conns: Vec::new(),
+            applications: Vec::new(),
             record,
             pauses: Dice::part(drawn.seed, Part::Pauses),
         }
@@ -289,6 +293,11 @@ impl Population {
     pub(super) fn hang_up(&mut self, clock: &mut Clockwork, index: usize) {
         let Some(conn) = self.clients[index].conn.take() else { return };
         self.clients[index].ready = false;
+        self.close_conn(clock, conn);
+    }
+
+    /// A connection is closed by its client.
+    pub(super) fn close_conn(&mut self, clock: &mut Clockwork, conn: usize) {
         self.client_conns[conn].client_open = false;
         self.client_conns[conn].to_client.lose();
         self.send_to_member(clock, conn, Flow::Fin);
@@ -296,7 +305,13 @@ impl Population {
 
     /// A client's connection breaks under it.
     pub(super) fn cut_client(&mut self, clock: &mut Clockwork, index: usize) {
-        let Some(conn) = self.clients[index].conn else { return };
+        if let Some(conn) = self.clients[index].conn {
+            self.cut_conn(clock, conn);
+        }
+    }
+
+    /// A connection breaks.
+    pub(super) fn cut_conn(&mut self, clock: &mut Clockwork, conn: usize) {
         self.client_conns[conn].to_client.lose();
         self.client_conns[conn].to_member.lose();
         self.send_to_client(clock, conn, Flow::Fin);
@@ -502,6 +517,10 @@ impl<F: Factory> World<F> {
     pub(super) fn member_to_client(&mut self, conn: usize) {
         if self.clock.is_planned {
             self.member_to_slot(conn);
+            return;
+        }
+        if let Some(number) = self.population.application_at(conn) {
+            self.application_hears(number, conn);
             return;
         }
         while self.oracle.violation.is_none() && self.population.client_conns[conn].client_open {

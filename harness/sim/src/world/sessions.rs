@@ -106,6 +106,18 @@ impl<F: Factory> Ensemble<F> {
     }
 }
 
+impl Population {
+    /// True for the password of a session that a client has.
+    fn keeps(&self, session: SessionId, password: &Bytes) -> bool {
+        let of_clients = self.clients.iter().filter_map(|client| client.session.as_ref());
+        let of_applications = self.applications.iter().filter_map(|one| one.application.credentials());
+        of_clients.map(|known| (known.id, &known.password)).any(|known| known == (session, password))
+            || of_applications
+                .map(|known| (known.id, &known.password))
+                .any(|known| known == (session, password))
+    }
+}
+
 impl Oracle {
     /// Before an input reaches a core: what it tells of sessions.
     pub(super) fn hear<F: Factory>(
@@ -151,11 +163,7 @@ impl Oracle {
                 if session != SessionId::NONE {
                     // Who guesses the password says nothing of the session, or keeps it alive at most.
                     let (mono, password) = (ensemble.mono(clock, host), request.password.clone());
-                    let its_own = population
-                        .clients
-                        .iter()
-                        .filter_map(|client| client.session.as_ref())
-                        .any(|known| known.id == session && known.password == password);
+                    let its_own = population.keeps(session, &password);
                     let ear = &mut self.ears.members[host];
                     let told = if its_own { &mut ear.heard } else { &mut ear.at_most };
                     told.insert(session, mono);

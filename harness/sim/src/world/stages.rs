@@ -47,6 +47,8 @@ pub(super) enum Stage {
     Electing { until: Time },
     /// Every client is served.
     Serving { until: Time },
+    /// One of the applications that stand leads.
+    Settling { until: Time },
     /// The clients are quiet: the registers are read, the members converge.
     Converging { until: Time },
     /// The clients end their sessions.
@@ -79,6 +81,11 @@ impl Clockwork {
         SESSION_TIMEOUTS * MAX_SESSION_TICKS * self.drawn.tick_time_ms * 1000 + self.service_bound_us()
     }
 
+    /// Whoever is gone is missed, and whoever is first in line knows it.
+    fn settling_bound_us(&self) -> u64 {
+        SESSION_TIMEOUTS * self.drawn.application_timeout_ms * 1000 + self.service_bound_us()
+    }
+
     /// A leader has looked for what goes by itself, and looked again.
     fn reaping_bound_us(&self) -> u64 {
         if self.drawn.watchers + self.drawn.probers == 0 {
@@ -92,7 +99,7 @@ impl Clockwork {
         let target = match self.stage {
             Stage::Chaos | Stage::Over => return,
             Stage::Quorum { .. } | Stage::Electing { .. } => Target::Elected,
-            Stage::Serving { .. } => Target::Serving,
+            Stage::Serving { .. } | Stage::Settling { .. } => Target::Serving,
             Stage::Converging { .. } => Target::Converged,
             Stage::Closing { .. } => Target::Closed,
         };
@@ -162,6 +169,9 @@ impl Population {
         if !self.record.finals_done() || !self.is_quiet() {
             return Some("the last reads were not answered in time".to_owned());
         }
+        if let Some(sentence) = self.not_gone(ensemble) {
+            return Some(sentence);
+        }
         let statuses = ensemble.statuses()?;
         let applied: Vec<Zxid> = statuses.iter().map(|status| status.last_applied).collect();
         let everything =
@@ -216,6 +226,9 @@ impl Oracle {
             }
             // Where epochs end early the same befalls clients without any operator.
             Stage::Serving { .. } => Stage::Serving { until: clock.now + clock.service_bound_us() },
+            Stage::Settling { .. } if clock.drawn.changes || epoch_ended => {
+                Stage::Settling { until: clock.now + clock.settling_bound_us() }
+            }
             _ => return false,
         };
         clock.hurries = true;
@@ -258,6 +271,7 @@ impl<F: Factory> World<F> {
         self.chaos.traps.clear();
         self.undo_all();
         self.population.forget_services();
+        self.population.settle_applications(&mut self.clock, &self.ensemble, &mut self.oracle);
         self.clock.healed_at = self.clock.now;
         self.oracle.full_epochs_then = self.clock.counters.full_epochs;
         self.clock.stage = if self.chaos.left_dead.is_empty() {
@@ -277,11 +291,20 @@ impl<F: Factory> World<F> {
             self.clock.world_line("the dead are needed", [0, 0], String::new);
             self.next_stage();
         }
+        let mut rule =
+            if matches!(self.clock.stage, Stage::Closing { .. }) { Rule::Sessions } else { Rule::Liveness };
         let (until, missing) = match self.clock.stage {
             Stage::Chaos | Stage::Over => return,
             Stage::Quorum { until } => (until, self.not_a_quorum()),
             Stage::Electing { until } => (until, self.ensemble.not_elected()),
             Stage::Serving { until } => (until, self.population.not_serving()),
+            Stage::Settling { until } => {
+                let missing = self.population.not_led(&self.clock, &self.ensemble);
+                if let Some((of_line, _)) = &missing {
+                    rule = *of_line;
+                }
+                (until, missing.map(|(_, sentence)| sentence))
+            }
             Stage::Converging { until } => {
                 (until, self.population.not_converged(&self.clock, &self.ensemble, &self.oracle))
             }
@@ -292,11 +315,6 @@ impl<F: Factory> World<F> {
             Some(_) if self.clock.now > until && self.oracle.hurry(&mut self.clock) => {}
             Some(missing) if self.clock.now > until => {
                 self.clock.write_down_look();
-                let rule = if matches!(self.clock.stage, Stage::Closing { .. }) {
-                    Rule::Sessions
-                } else {
-                    Rule::Liveness
-                };
                 self.oracle.report(&mut self.clock, rule, missing);
             }
             Some(_) => {}
@@ -318,7 +336,11 @@ impl<F: Factory> World<F> {
                 self.oracle.election_us = Some(self.clock.now.since(self.clock.healed_at));
                 Stage::Serving { until: self.clock.now + self.clock.service_bound_us() }
             }
-            Stage::Serving { .. } => {
+            Stage::Serving { .. } if self.clock.drawn.applications > 0 => {
+                Stage::Settling { until: self.clock.now + self.clock.settling_bound_us() }
+            }
+            Stage::Serving { .. } | Stage::Settling { .. } => {
+                self.population.dismiss_applications(&mut self.clock, &self.ensemble, &mut self.oracle);
                 self.population.record.begin_finals();
                 let reads = self.population.record.finals_left() * self.clock.read_bound_us();
                 Stage::Converging {

@@ -156,7 +156,12 @@ impl Cluster for DockerCluster {
     fn can(&self, class: Mechanism) -> Result<(), String> {
         match class {
             Mechanism::Partition | Mechanism::Reject | Mechanism::Kill | Mechanism::Pause => Ok(()),
+            Mechanism::Application => Ok(()),
             Mechanism::Clock => self.clocks.clone(),
+            // Applications are processes of this machine, whatever the engine can do.
+            Mechanism::ApplicationClock => {
+                harness_clock::available().map_err(|unavailable| unavailable.to_string())
+            }
             Mechanism::Replace => Err("its members are of one kind".to_owned()),
         }
     }

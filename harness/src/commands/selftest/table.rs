@@ -12,11 +12,11 @@ use crate::commands::screen::as_typed;
 use crate::num::plural;
 
 /// A table whose first row is its head.
-struct Grid(Vec<Vec<String>>);
+pub(super) struct Grid(pub(super) Vec<Vec<String>>);
 
 impl Grid {
     /// Columns as wide as they need, figures as they stand.
-    fn human(&self) -> String {
+    pub(super) fn human(&self) -> String {
         let columns = self.0.first().map_or(0, Vec::len);
         let width = |column: usize| {
             self.0
@@ -42,7 +42,7 @@ impl Grid {
         text
     }
 
-    fn markdown(&self) -> String {
+    pub(super) fn markdown(&self) -> String {
         let mut text = String::new();
         for (at, row) in self.0.iter().enumerate() {
             let _ = writeln!(text, "| {} |", row.join(" | "));
@@ -54,7 +54,7 @@ impl Grid {
     }
 }
 
-fn strings<const N: usize>(cells: [&str; N]) -> Vec<String> {
+pub(super) fn strings<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 

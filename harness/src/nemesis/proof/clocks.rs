@@ -17,7 +17,7 @@ use harness_core::fault::scene::show_offset;
 const TOLERANCE: Duration = Duration::from_millis(1);
 
 /// Whether a reading is what is in force.
-fn fits(reading: ClockReading, offset_ns: i64) -> bool {
+pub(super) fn fits(reading: ClockReading, offset_ns: i64) -> bool {
     let tolerance = crate::clock::nanoseconds(TOLERANCE);
     reading.offset_ns.abs_diff(offset_ns) <= reading.error_ns.saturating_add(tolerance)
 }

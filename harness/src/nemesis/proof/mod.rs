@@ -8,6 +8,7 @@
 //! Everything is held against what is in force altogether ([`InForce`]): a probe that another fault keeps
 //! from arriving is no leak of this one, and a member that another fault holds dead is not asked.
 
+mod applications;
 mod clocks;
 mod network;
 mod processes;
@@ -22,6 +23,7 @@ use harness_core::fault::in_force::InForce;
 use harness_core::nemeses::RECOVERY_PATIENCE_NS;
 use harness_core::proof::Proof;
 
+pub use applications::{application_is_harmed, application_is_well, at_the_end_of_a_cut_application};
 pub use network::at_the_end_of_a_cut;
 
 /// How long what was done may take to show: a signal, a reset, a clock.
@@ -50,6 +52,7 @@ pub async fn bites(
             proof.and(processes::control(cluster, in_force).await?)
         }
         Action::Clock { members, .. } => clocks::are_as_asked(cluster, members, in_force).await,
+        Action::Application { .. } => Proof::new(false, "an application is no member".to_owned()),
     };
     if proof.detail.matrix.is_none() {
         proof.detail.matrix = Some(in_force.matrix(cluster.members()));
@@ -65,7 +68,7 @@ pub async fn is_gone(cluster: &dyn Cluster, action: &Action, rest: &InForce) -> 
         match action {
             Action::Clock { members, .. } => well.and(clocks::are_as_asked(cluster, members, rest).await),
             Action::Replace { members, by } => well.and(processes::answer_as(cluster, members, *by).await?),
-            Action::Cut(_) | Action::Kill { .. } | Action::Pause { .. } => well,
+            Action::Cut(_) | Action::Kill { .. } | Action::Pause { .. } | Action::Application { .. } => well,
         }
     } else {
         part_is_gone(cluster, action, rest).await?
@@ -107,13 +110,22 @@ async fn part_is_gone(cluster: &dyn Cluster, action: &Action, rest: &InForce) ->
             }
         }
         Action::Clock { members, .. } => clocks::are_as_asked(cluster, members, rest).await,
+        Action::Application { .. } => return Ok(still_in_force(rest)),
     };
     let proof = match action {
         Action::Replace { members, by } => {
             let members: Vec<_> = there(members);
             proof.and(processes::answer_as(cluster, &members, *by).await?)
         }
-        Action::Cut(_) | Action::Kill { .. } | Action::Pause { .. } | Action::Clock { .. } => proof,
+        Action::Cut(_)
+        | Action::Kill { .. }
+        | Action::Pause { .. }
+        | Action::Clock { .. }
+        | Action::Application { .. } => proof,
     };
-    Ok(proof.and(Proof::new(true, format!("{} still in force", rest.names().join(" ")))))
+    Ok(proof.and(still_in_force(rest)))
+}
+
+fn still_in_force(rest: &InForce) -> Proof {
+    Proof::new(true, format!("{} still in force", rest.names().join(" ")))
 }

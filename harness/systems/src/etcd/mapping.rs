@@ -42,7 +42,7 @@ fn key(object: Object, key: u64) -> String {
         Object::Register => 'r',
         Object::List => 'l',
         Object::Set => 's',
-        Object::Numbers | Object::Names | Object::Session => '-',
+        Object::Numbers | Object::Names | Object::Session | Object::Lock => '-',
     };
     format!("{letter}{key}")
 }
@@ -103,7 +103,10 @@ pub(super) fn asked(op: &Op) -> Option<Asked> {
             | Body::Exists { .. }
             | Body::Open
             | Body::Close
-            | Body::Abandon,
+            | Body::Abandon
+            | Body::Acquire
+            | Body::Store { .. }
+            | Body::Release { .. },
             _,
         ) => return None,
     })
@@ -248,7 +251,10 @@ fn answered(op: &Op, answer: &Answer) -> Option<Outcome> {
         | Body::Exists { .. }
         | Body::Open
         | Body::Close
-        | Body::Abandon => return None,
+        | Body::Abandon
+        | Body::Acquire
+        | Body::Store { .. }
+        | Body::Release { .. } => return None,
     })
 }
 
@@ -256,7 +262,7 @@ fn read_value(object: Object, kv: &KeyValue) -> Option<Value> {
     let data = decoded(&kv.value)?;
     match object {
         Object::List => Some(Value::List(text::list(&data)?.into())),
-        Object::Register | Object::Set | Object::Numbers | Object::Names | Object::Session => {
+        Object::Register | Object::Set | Object::Numbers | Object::Names | Object::Session | Object::Lock => {
             Some(Value::One(text::value(&data)?))
         }
     }

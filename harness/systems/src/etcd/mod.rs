@@ -70,6 +70,9 @@ impl System for Etcd {
         match function {
             Function::Read | Function::Write | Function::Cas | Function::Add | Function::Append => None,
             Function::Create | Function::Delete => Some("etcd gives out no numbered names".to_owned()),
+            Function::Acquire | Function::Store | Function::Release => {
+                Some("the library that applications hold by does not speak to etcd".to_owned())
+            }
             Function::Exists | Function::Open | Function::Close | Function::Abandon => {
                 Some("this client of etcd has no sessions".to_owned())
             }

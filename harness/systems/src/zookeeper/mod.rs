@@ -11,8 +11,9 @@
 //! - `launch`: how members are started, `container`: how in containers; `log_lines`: what Java members log
 //!   that is news.
 //! - [`words`]: what members answer when they are asked from outside.
-//! - `session`: the client.
+//! - `session`: the client; [`application`]: one that holds locks and leads.
 
+pub mod application;
 pub mod java;
 pub mod words;
 pub mod zoo_cfg;

@@ -125,9 +125,9 @@ async fn follow(
 /// A time in which this holder alone holds, from being told so until [`Term::over`].
 ///
 /// Two things keep holders apart. Nobody else can hold before [`Term::certain_until`], so whoever looks at
-/// the clock before it acts does no harm. And whoever acts without looking, because its process was stopped or a
-/// request was long under way, is refused by its [`Term::token`], where what is protected keeps the largest
-/// that it saw ([`Token::admit`]); within the ensemble [`Term::write`] does the same.
+/// the clock before it acts does no harm. And whoever acts without looking, because its process was stopped
+/// or a request was long under way, is refused by its [`Term::token`], where what is protected keeps the
+/// largest that it saw ([`Token::admit`]); within the ensemble [`Term::write`] does the same.
 #[derive(Clone, Debug)]
 pub struct Term {
     keeper: Keeper,

@@ -1,3 +1,5 @@
+//! Active and standby, driven by hand and drawn.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use node_session::Request;

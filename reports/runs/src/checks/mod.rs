@@ -5,6 +5,7 @@
 //!
 //! - [`promises`]: what the system promised, judged on the history by `workloads`, with what stood beside it.
 //! - [`progress`]: a quorum that is connected goes on; [`recovery`]: every member comes back.
+//! - [`leadership`]: of applications, somebody holds again.
 //! - [`fencing`]: no change is acknowledged in an epoch that had ended.
 //! - [`mod@bench`]: what the bench itself owes. None of the bench's checks can convict.
 
@@ -53,5 +54,6 @@ checks! {
     fencing,
     progress,
     recovery,
+    leadership,
     bench,
 }

@@ -51,6 +51,14 @@ fn describe_other(op: &Op) -> String {
         OpKind::Close => format!("{} {}", verb("closed", "tried to close"), session()),
         OpKind::Abandon if op.error.is_some() => format!("was told that {} had expired", session()),
         OpKind::Abandon => format!("left {} to expire", session()),
+        OpKind::Acquire { token: Some(token) } => format!("acquired lock {key} with token {token}"),
+        OpKind::Acquire { token: None } => format!("tried to acquire lock {key}"),
+        OpKind::Store { token, value } => {
+            format!("{} {value} to store {key} by token {token}", verb("wrote", "tried to write"))
+        }
+        OpKind::Release { token } => {
+            format!("{} lock {key} with token {token}", verb("released", "tried to release"))
+        }
         OpKind::Read { .. } | OpKind::Write { .. } | OpKind::Cas { .. } => format!("used key {key}"),
     }
 }
@@ -112,6 +120,12 @@ pub(crate) fn value_of(op: &Op) -> Datum {
         OpKind::Exists { name, .. } => int(name),
         OpKind::Open { timeout_ms } => timeout_ms.map_or(Datum::Nil, int),
         OpKind::Make | OpKind::Close | OpKind::Abandon => Datum::Nil,
+        OpKind::Acquire { .. } | OpKind::Store { .. } if op.list.is_some() => {
+            Datum::List(op.list.iter().flat_map(|list| list.iter().copied().map(int)).collect())
+        }
+        OpKind::Acquire { .. } => Datum::Nil,
+        OpKind::Store { token, value } => pair(int(token), value),
+        OpKind::Release { token } => int(token),
     }
 }
 
@@ -141,6 +155,10 @@ pub(crate) fn call(op: &Op) -> String {
             format!("{} k{key} = {name}", op.kind.function())
         }
         OpKind::Make => format!("create k{key}"),
+        OpKind::Acquire { token: Some(token) } => format!("acquire k{key} → token {token}"),
+        OpKind::Acquire { token: None } => format!("acquire k{key}"),
+        OpKind::Store { token, value } => format!("store k{key} = {value} by token {token}"),
+        OpKind::Release { token } => format!("release k{key} of token {token}"),
     }
 }
 

@@ -47,11 +47,17 @@ pub enum Function {
     Close,
     /// Leave the session to expire. Nothing is sent.
     Abandon,
+    /// Wait for a lock, or to be elected.
+    Acquire,
+    /// Write to a store that a token guards.
+    Store,
+    /// Give up what was acquired.
+    Release,
 }
 
 impl Function {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Read,
         Self::Write,
         Self::Cas,
@@ -63,6 +69,9 @@ impl Function {
         Self::Open,
         Self::Close,
         Self::Abandon,
+        Self::Acquire,
+        Self::Store,
+        Self::Release,
     ];
 
     /// Those of a register.
@@ -83,6 +92,9 @@ impl Function {
             Self::Open => "open",
             Self::Close => "close",
             Self::Abandon => "abandon",
+            Self::Acquire => "acquire",
+            Self::Store => "store",
+            Self::Release => "release",
         }
     }
 
@@ -99,7 +111,10 @@ impl Function {
             | Self::Create
             | Self::Delete
             | Self::Open
-            | Self::Close => true,
+            | Self::Close
+            | Self::Acquire
+            | Self::Store
+            | Self::Release => true,
         }
     }
 }

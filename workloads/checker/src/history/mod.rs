@@ -19,10 +19,18 @@
 //! | `exists` | the name | `[name, 1]` where it is, `[name, 0]` where it is not |
 //! | `open` | `null` | the session's time-out in milliseconds |
 //! | `close`, `abandon` | `null` | `null` |
+//! | `acquire` | `null` | `[token, since, until]` |
+//! | `store` | `[token, value]` | `[token, value, looked, until, stored]` |
+//! | `release` | the token | the same |
 //!
 //! `open`, `close` and `abandon` are about the session that their line names; only workloads that judge
 //! sessions record them. Nothing is sent for `abandon`: it says that nothing will be sent any more. Names are
 //! integers too.
+//!
+//! Applications `acquire` a lock or a lead, write to a store that its token guards, and `release` it. Their
+//! moments are on the clock of the history, in ns: since when and until when the holder was certain that
+//! nobody else held, when it looked at that before it wrote, and when the store took the write. The version
+//! of a `store` is its place in the order of what the store took.
 //!
 //! Histories from elsewhere come in other formats and with other operations: [`records()`] reads them one
 //! [`Record`] at a time, and says what each format leaves open and how that is decided here.
@@ -161,6 +169,23 @@ pub enum OpKind {
     Close,
     /// The session left to expire.
     Abandon,
+    /// A lock or a lead acquired. The moments of its term are in the operation's list.
+    Acquire {
+        /// Its token, once it is known.
+        token: Option<i64>,
+    },
+    /// A write to a store that a token guards. The moments are in the operation's list.
+    Store {
+        /// The token.
+        token: i64,
+        /// What was written.
+        value: i64,
+    },
+    /// What was acquired given up.
+    Release {
+        /// The token of what was given up.
+        token: i64,
+    },
 }
 
 impl OpKind {
@@ -179,6 +204,9 @@ impl OpKind {
             Self::Open { .. } => Function::Open,
             Self::Close => Function::Close,
             Self::Abandon => Function::Abandon,
+            Self::Acquire { .. } => Function::Acquire,
+            Self::Store { .. } => Function::Store,
+            Self::Release { .. } => Function::Release,
         }
     }
 
@@ -210,7 +238,7 @@ pub struct Op {
     pub key: u64,
     /// What it did.
     pub kind: OpKind,
-    /// The elements that a read of a set or a list returned.
+    /// The elements that a read of a set or a list returned; of a lock, what its answer told.
     pub list: Option<Arc<[i64]>>,
     /// How it ended.
     pub outcome: Outcome,

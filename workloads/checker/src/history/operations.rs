@@ -129,6 +129,9 @@ fn asked_kind(f: Function, value: &Value) -> Result<OpKind, PairError> {
         (Function::Open, Value::Null) => OpKind::Open { timeout_ms: None },
         (Function::Close, Value::Null) => OpKind::Close,
         (Function::Abandon, Value::Null) => OpKind::Abandon,
+        (Function::Acquire, Value::Null) => OpKind::Acquire { token: None },
+        (Function::Store, &Value::Pair(Some(token), value)) => OpKind::Store { token, value },
+        (Function::Release, &Value::One(token)) => OpKind::Release { token },
         (f, _) => return Err(PairError::Shape(f)),
     })
 }
@@ -157,13 +160,28 @@ fn completed_kind(asked: OpKind, told: &Value) -> Result<OpKind, PairError> {
         }
         (OpKind::Open { .. }, &Value::One(timeout_ms)) => Ok(OpKind::Open { timeout_ms: Some(timeout_ms) }),
         (OpKind::Make | OpKind::Close | OpKind::Abandon, Value::Null) => Ok(asked),
+        (OpKind::Acquire { .. }, Value::List(told)) if told.len() == TERM => {
+            Ok(OpKind::Acquire { token: told.first().copied() })
+        }
+        (OpKind::Store { token, value }, Value::List(told))
+            if told.len() == STORED && told[..2] == [token, value] =>
+        {
+            Ok(asked)
+        }
+        (OpKind::Release { token }, &Value::One(told)) if told == token => Ok(asked),
         (asked, _) => Err(PairError::Shape(asked.function())),
     }
 }
 
-/// The elements that a read returned.
+/// Numbers in the answer of an acquire: token, since, until.
+const TERM: usize = 3;
+/// Numbers in the answer of a guarded write: token, value, looked, until, stored.
+const STORED: usize = 5;
+
+/// The elements that a read returned, or what a lock's answer told.
 fn list_of(kind: OpKind, told: &Value) -> Option<Arc<[i64]>> {
-    if matches!(kind, OpKind::Read { .. }) { told.list() } else { None }
+    let lists = matches!(kind, OpKind::Read { .. } | OpKind::Acquire { .. } | OpKind::Store { .. });
+    if lists { told.list() } else { None }
 }
 
 #[cfg(test)]

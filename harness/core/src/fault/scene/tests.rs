@@ -30,6 +30,7 @@ fn on(kind: Nemesis, draw: u64, members: &[MemberId], leader: Option<u64>) -> Op
         in_force: &in_force,
         servers: &ONE_KIND,
         replaced: &NOBODY,
+        holder: None,
     };
     kind.resolve(draw, draw, &scene)
 }
@@ -55,8 +56,9 @@ fn both_ways(pairs: &[Pair]) -> bool {
 
 /// Every kind on every size on which it is allowed, with every leader and many draws.
 fn everything(mut look: impl FnMut(Nemesis, &[MemberId], MemberId, &Resolved)) {
-    // A replacement needs other kinds of servers, and has a test of its own.
-    for kind in Nemesis::ALL.iter().copied().filter(|kind| *kind != Nemesis::REPLACE_ROLLING) {
+    // A replacement needs other kinds of servers, harm to an application needs one: both have own tests.
+    let of_members = |kind: &Nemesis| *kind != Nemesis::REPLACE_ROLLING && !kind.hits_applications();
+    for kind in Nemesis::ALL.iter().copied().filter(of_members) {
         for count in u64::from(kind.fewest_nodes().0)..=9 {
             let members = members(count);
             for draw in 0..DRAWS {
@@ -278,6 +280,7 @@ fn a_process_that_another_fault_holds_is_nobodys_target() {
         in_force: &in_force,
         servers: &ONE_KIND,
         replaced: &NOBODY,
+        holder: None,
     };
     for draw in 0..DRAWS {
         for kind in [Nemesis::KILL_ONE, Nemesis::PARTITION_ONE, Nemesis::CLOCK_BUMP, Nemesis::KILL_ALL] {
@@ -296,6 +299,7 @@ fn a_process_that_another_fault_holds_is_nobodys_target() {
         in_force: &all,
         servers: &ONE_KIND,
         replaced: &NOBODY,
+        holder: None,
     };
     assert_eq!(Nemesis::KILL_ONE.resolve(1, 1, &nobody), None);
 }
@@ -311,6 +315,7 @@ fn what_remains_of_a_quorum_is_counted_with_the_other_faults() {
         in_force: &in_force,
         servers: &ONE_KIND,
         replaced: &NOBODY,
+        holder: None,
     };
     let fault = Nemesis::PARTITION_LEADER.resolve(1, 1, &scene).expect("a leader");
     assert!(fault.majority_side.is_empty());
@@ -331,6 +336,7 @@ fn a_rolling_replacement_takes_followers_first_and_every_member_once() {
             in_force: &in_force,
             servers: &servers,
             replaced: &replaced,
+            holder: None,
         };
         let resolved = Nemesis::REPLACE_ROLLING.resolve(turn, turn, &scene).expect("somebody is to come");
         let target = resolved.targets[0];
@@ -347,6 +353,7 @@ fn a_rolling_replacement_takes_followers_first_and_every_member_once() {
         in_force: &in_force,
         servers: &ONE_KIND,
         replaced: &NOBODY,
+        holder: None,
     };
     assert_eq!(Nemesis::REPLACE_ROLLING.resolve(0, 0, &nobody_knows), None);
 }
@@ -361,6 +368,7 @@ fn observers_are_hit_and_counted_for_nothing() {
         in_force: &in_force,
         servers: &ONE_KIND,
         replaced: &NOBODY,
+        holder: None,
     };
     let on = |name: &str, draw| {
         let kind = Nemesis::from_name(name).expect("a nemesis");
@@ -379,4 +387,36 @@ fn observers_are_hit_and_counted_for_nothing() {
     assert_eq!(hit.len(), 5, "observers are killed as well");
     assert!((0..40).any(|draw| on("kill-one", draw).sentence == "kill n5 (observer)"));
     assert!(on("kill-all", 1).leader_fault);
+}
+
+#[test]
+fn the_holder_is_hit_while_no_other_fault_hits_it_and_no_member_is() {
+    let (members, mut in_force) = (five(), InForce::default());
+    let holder = Holder { application: 3, key: 1, token: 77 };
+    let kinds: Vec<Nemesis> = Nemesis::ALL.iter().copied().filter(|kind| kind.hits_applications()).collect();
+    assert_eq!(kinds.len(), 4);
+    for hit in [false, true] {
+        if hit {
+            in_force.insert("F1", Action::Application { holder, harm: Harm::Cut });
+        }
+        let scene = |holder| Scene {
+            members: &members,
+            voters: &members,
+            leader: Some(MemberId(1)),
+            in_force: &in_force,
+            servers: &ONE_KIND,
+            replaced: &NOBODY,
+            holder,
+        };
+        for kind in &kinds {
+            assert_eq!(kind.resolve(1, 1, &scene(None)), None, "nobody holds");
+            let Some(fault) = kind.resolve(1, 1, &scene(Some(holder))) else {
+                assert!(hit);
+                continue;
+            };
+            assert!(!hit && fault.targets.is_empty() && !fault.leader_fault);
+            assert_eq!(fault.majority_side, members);
+            assert!(fault.sentence.contains("application 3, which holds lock 1 by token 77"));
+        }
+    }
 }

@@ -84,5 +84,9 @@ pub(super) fn of(setting: &Setting) -> Drawn {
         reaping_ms: REAPING_MS,
         mortal_ms: 0,
         rare: crate::rare::Rare::default(),
+        applications: 0,
+        application_timeout_ms: 0,
+        deed_us: 0,
+        locks: false,
     }
 }

@@ -195,7 +195,7 @@ pub fn begin(setting: Setting, workload: Workload) -> Box<dyn Ensemble> {
 impl<F: Factory> World<F> {
     fn calm_world(setting: Setting, workload: Workload, factory: F) -> Self {
         let options =
-            Options { mutant: setting.mutant, trace: false, look_inside: false, progress: false, only: None };
+            Options { mutant: setting.mutant, look_inside: false, progress: false, ..Options::default() };
         let mut world = Self::of(calm::of(&setting), Dice::new(setting.seed), options, factory);
         for host in &mut world.ensemble.hosts {
             host.clock.wall_offset_ms = 0;

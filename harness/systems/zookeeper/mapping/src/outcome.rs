@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use bytestring::ByteString;
 use checker::history::{BAD_VERSION, EventKind, Function, Value};
 use node_wire::client::ErrorCode;
 use node_wire::ids::Zxid;
@@ -11,7 +12,7 @@ use workloads::{Claims, Outcome, Refusal, UNREADABLE};
 
 use crate::action::{Action, Answer};
 use crate::request::{is_in_data, request};
-use crate::values::{number_behind, read_data, read_name};
+use crate::values::{is_listed, number_behind, read_data, read_name};
 
 /// What `answer` to an operation means.
 ///
@@ -40,8 +41,9 @@ pub fn outcome(op: &Op, answer: &Answer) -> Outcome {
             }
         }
         (Body::Read, Answer::Children { names, zxid }) if !is_in_data(op.object) => {
+            let read = |name: &ByteString| read_name(op.object, name).unwrap_or(UNREADABLE);
             let mut list: Vec<i64> =
-                names.iter().map(|name| read_name(op.object, name).unwrap_or(UNREADABLE)).collect();
+                names.iter().filter(|name| is_listed(op.object, name)).map(read).collect();
             list.sort_unstable();
             told(Value::List(list.into()), *zxid)
         }

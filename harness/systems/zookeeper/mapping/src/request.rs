@@ -2,7 +2,8 @@
 //!
 //! A register is a node whose data is its value, a list one whose data is the list, and both are compared by
 //! their version. A set is a node whose children are named by the elements. Numbers are sequential children;
-//! names are ephemeral ones. Whatever is read as it is now is read behind a sync on the same connection.
+//! names are ephemeral ones. A lock's children are who stands in its line. Whatever is read as it is now is
+//! read behind a sync on the same connection.
 
 use bytes::Bytes;
 use workloads::op::{Body, Object, Op};
@@ -20,6 +21,7 @@ pub fn letter(object: Object) -> char {
         Object::List => 'l',
         Object::Numbers => 'q',
         Object::Names => 'e',
+        Object::Lock => 'k',
         Object::Session => '-',
     }
 }
@@ -34,7 +36,7 @@ pub fn path(object: Object, key: u64) -> String {
 pub(crate) fn is_in_data(object: Object) -> bool {
     match object {
         Object::Register | Object::List => true,
-        Object::Set | Object::Numbers | Object::Names | Object::Session => false,
+        Object::Set | Object::Numbers | Object::Names | Object::Session | Object::Lock => false,
     }
 }
 
@@ -73,6 +75,7 @@ pub fn request(op: &Op) -> Action {
         Body::Create { name } => create(child(*name), Bytes::new(), CreateMode::Ephemeral),
         Body::Exists { name } => Action::SyncExists { path: child(*name) },
         Body::Open | Body::Close => Action::Close,
-        Body::Abandon => Action::Abandon,
+        // An application does these, by many requests.
+        Body::Abandon | Body::Acquire | Body::Store { .. } | Body::Release { .. } => Action::Abandon,
     }
 }

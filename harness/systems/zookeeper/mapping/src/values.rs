@@ -8,7 +8,7 @@ use workloads::text;
 pub(crate) fn read_data(object: Object, data: Option<&[u8]>) -> Option<Value> {
     match object {
         Object::List => Some(Value::List(text::list(data.unwrap_or_default())?.into())),
-        Object::Register | Object::Set | Object::Numbers | Object::Names | Object::Session => {
+        Object::Register | Object::Set | Object::Numbers | Object::Names | Object::Session | Object::Lock => {
             Some(Value::One(text::value(data?)?))
         }
     }
@@ -31,11 +31,19 @@ pub(crate) fn number_behind(digits: &str) -> Option<i64> {
 /// What a child's name stands for.
 pub(crate) fn read_name(object: Object, name: &str) -> Option<i64> {
     match object {
-        Object::Numbers => number_behind(name.get(name.len().checked_sub(NUMBER_DIGITS)?..)?),
+        Object::Numbers | Object::Lock => number_behind(name.get(name.len().checked_sub(NUMBER_DIGITS)?..)?),
         Object::Set | Object::Names | Object::Register | Object::List | Object::Session => {
             text::value(name.strip_prefix(NAME_LETTER)?.as_bytes())
         }
     }
+}
+
+/// What Hadoop's elector leaves behind of whoever was active and did not leave in order. It holds nothing.
+const BREADCRUMB: &str = "ActiveBreadCrumb";
+
+/// Whether a child of this name counts.
+pub(crate) fn is_listed(object: Object, name: &str) -> bool {
+    object != Object::Lock || name != BREADCRUMB
 }
 
 /// What stands before the integer in a node's name.

@@ -232,7 +232,8 @@ fn accused(kind: Kind, lie: Lie) -> BTreeSet<String> {
 
 #[test]
 fn a_tree_that_keeps_its_promises_is_valid_on_every_line_of_every_workload() {
-    for kind in Kind::ALL {
+    // Applications do not speak by this mapping.
+    for kind in Kind::ALL.iter().filter(|kind| kind.applications().is_none()) {
         for result in results(*kind, Lie::None, 2000) {
             assert_eq!(
                 result.verdict,

@@ -1,0 +1,194 @@
+//! The load's client that is an application: it has its process do each operation once, and takes another
+//! process when that one is gone.
+//!
+//! A stopped application is not given up: that it goes on later, and believes that it still holds, is what is
+//! tried. So an operation takes as long as it takes, within a patience that outlasts every fault.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use checker::history::{EventKind, Value};
+use harness_systems::application::{Answered, Asked};
+use harness_systems::{Client, Connected};
+use runs::member::MemberId;
+use rustix::process::Signal;
+use workloads::op::Body;
+use workloads::{Claims, Op, Outcome, Refusal};
+
+use super::Applications;
+use super::process::{Answers, Heard, Held, Process};
+
+/// What a client's methods give.
+type Async<'a, T> = harness_systems::Async<'a, T>;
+
+/// The process of a client, and what it answers.
+struct Own {
+    process: Arc<Process>,
+    answers: Answers,
+}
+
+/// The client.
+pub struct ApplicationClient {
+    all: Arc<Applications>,
+    own: Option<Own>,
+    /// The number of the operation under way, or of the last one.
+    asked: u64,
+    member: Option<MemberId>,
+}
+
+impl ApplicationClient {
+    /// One without a process yet.
+    pub fn new(all: Arc<Applications>) -> Self {
+        Self { all, own: None, asked: 0, member: None }
+    }
+
+    async fn go(&mut self, patience: Duration) -> Connected {
+        let refused = |why: String| Connected::Refused(why);
+        if self.own.as_ref().is_some_and(|own| own.process.how_it_ended().is_some()) {
+            self.own = None;
+        }
+        let own = match &mut self.own {
+            Some(own) if own.process.is_ready() => return Connected::Resumed,
+            Some(own) => own,
+            None => match self.all.spawn() {
+                Ok((process, answers)) => self.own.insert(Own { process, answers }),
+                Err(error) => return refused(format!("{error:#}")),
+            },
+        };
+        let mut heard = own.process.heard();
+        let spoke = heard.wait_for(|heard| *heard != Heard::Nothing);
+        match tokio::time::timeout(patience, spoke).await {
+            Ok(Ok(heard)) if *heard == Heard::Ready => Connected::Opened {
+                session: own.process.number(),
+                timeout: self.all.settings().session_timeout,
+            },
+            Ok(_) => refused("the application ended".to_owned()),
+            // It is waited for again.
+            Err(_) => refused("the application is not ready yet".to_owned()),
+        }
+    }
+
+    async fn send(&mut self, op: &Op, patience: Duration) -> Outcome {
+        let Some(own) = &mut self.own else { return Outcome::not_sent(op, "no application") };
+        self.asked += 1;
+        let timeout_ms = crate::clock::whole_milliseconds(patience);
+        let asked = Asked { id: self.asked, f: op.function(), key: op.key, value: op.value(), timeout_ms };
+        if own.process.ask(&asked, matches!(op.body, Body::Release { .. })).is_err() {
+            return Outcome::not_sent(op, "the application ended");
+        }
+        let answered = async {
+            loop {
+                match own.answers.recv().await {
+                    Some(answered) if answered.id == self.asked => return Some(answered),
+                    Some(_) => {}
+                    None => return None,
+                }
+            }
+        };
+        match tokio::time::timeout(patience + self.all.settings().patience, answered).await {
+            Ok(Some(answered)) => {
+                let members = &self.all.settings().members;
+                let member = answered.member.and_then(|at| members.get(at)).map(|(member, _)| *member);
+                self.member = member.or(self.member);
+                let outcome = self.outcome(op, &answered);
+                self.note(op, &outcome);
+                outcome
+            }
+            Ok(None) => {
+                self.own = None;
+                Outcome::lost(op, "the application ended")
+            }
+            Err(_) => {
+                own.process.signal(Signal::KILL);
+                self.own = None;
+                Outcome::lost(op, "the application did not answer")
+            }
+        }
+    }
+
+    /// What an answer means. Moments come on the clock of the run.
+    fn outcome(&self, op: &Op, answered: &Answered) -> Outcome {
+        let moment = |ns: i64| i64::try_from(self.all.run_ns(ns)).unwrap_or(i64::MAX);
+        let told = |list: Vec<i64>, place: Option<i64>| {
+            let claims = Claims { version: place, ..Claims::default() };
+            Outcome { claims, ..Outcome::told(Value::List(list.into()), None) }
+        };
+        match (answered.kind, &op.body, &answered.value) {
+            (EventKind::Ok, Body::Acquire, Value::List(list)) if list.len() == 3 => {
+                told(vec![list[0], moment(list[1]), moment(list[2])], None)
+            }
+            (EventKind::Ok, Body::Store { .. }, Value::List(list)) if list.len() == 4 => {
+                let Some(judged) = answered.judged else { return Outcome::wrong_answer(op) };
+                let at = i64::try_from(judged.at).unwrap_or(i64::MAX);
+                told(vec![list[0], list[1], moment(list[2]), moment(list[3]), at], Some(judged.place))
+            }
+            (EventKind::Ok, Body::Release { .. }, Value::One(_)) => Outcome::told(op.value(), None),
+            (EventKind::Fail, ..) => {
+                let error = answered.error.clone().unwrap_or_default();
+                Outcome {
+                    refusal: Some(Refusal::Other),
+                    ..Outcome::without_result(EventKind::Fail, op, error)
+                }
+            }
+            (EventKind::Info, ..) => {
+                let error = answered.error.clone().unwrap_or_default();
+                Outcome::without_result(op.unknown_fate(), op, error)
+            }
+            _ => Outcome::wrong_answer(op),
+        }
+    }
+
+    /// What it holds from here on.
+    fn note(&self, op: &Op, outcome: &Outcome) {
+        let Some(own) = &self.own else { return };
+        match (&op.body, outcome.kind, &outcome.value) {
+            (Body::Acquire, EventKind::Ok, Value::List(list)) => {
+                let token = list[0].unsigned_abs();
+                own.process.holds(Some(Held { key: op.key, token }));
+            }
+            (Body::Store { .. }, EventKind::Ok, _) => {}
+            _ => own.process.holds(None),
+        }
+    }
+}
+
+impl Client for ApplicationClient {
+    /// Where the application goes is its own affair.
+    fn connect(&mut self, _: SocketAddr, patience: Duration) -> Async<'_, Connected> {
+        Box::pin(self.go(patience))
+    }
+
+    fn is_connected(&self) -> bool {
+        self.own.as_ref().is_some_and(|own| own.process.is_ready())
+    }
+
+    fn broken(&self) -> Async<'_, ()> {
+        Box::pin(async {
+            let Some(own) = &self.own else { return std::future::pending().await };
+            let mut heard = own.process.heard();
+            let _ = heard.wait_for(|heard| matches!(heard, Heard::Ended(_))).await;
+        })
+    }
+
+    /// The number of its process, which no other one of the run has.
+    fn session(&self) -> Option<u64> {
+        self.own.as_ref().map(|own| own.process.number())
+    }
+
+    fn member(&self) -> Option<MemberId> {
+        self.member
+    }
+
+    fn perform<'a>(&'a mut self, op: &'a Op, patience: Duration) -> Async<'a, Outcome> {
+        Box::pin(self.send(op, patience))
+    }
+
+    fn leave(&mut self) {}
+
+    fn forget(&mut self) {
+        if let Some(own) = self.own.take() {
+            own.process.dismiss();
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! `harness app`, hidden: an application that holds locks or leads, on standard input and output.
+
+use anyhow::{Context, anyhow};
+use harness_systems::application::Program;
+use harness_systems::zookeeper::application;
+use std::time::Duration;
+use workloads::Applications;
+
+use super::links::pipes;
+use super::stand_in::die_with;
+use crate::cli::AppArgs;
+use crate::exit::{Exit, Failure};
+
+/// Serves until its input ends, or the harness is gone.
+pub fn app(args: &AppArgs) -> Result<Exit, Failure> {
+    die_with(args.parent)?;
+    let holds = match args.holds.as_str() {
+        "lock" => Applications::Lock,
+        "election" => Applications::Election,
+        "standby" => Applications::Standby,
+        other => return Err(anyhow!("nothing is held as {other}").into()),
+    };
+    let program = Program {
+        holds,
+        members: args.member.clone(),
+        store: args.store,
+        session_timeout: Duration::from_millis(args.session_timeout_ms),
+        careless: args.careless,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("starting the runtime of an application")?;
+    runtime.block_on(async {
+        let (input, output) = pipes()?;
+        application::run(program, input, output).await
+    })?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,140 @@
+//! Terms of applications, and what a fault of a holder cost: who held what, and how long nobody did.
+//!
+//! A change of the holder is taken apart by the clock of the run: from the fault until the old holder was not
+//! certain any more, from there until the next one held, and until its first write was taken. When the
+//! ensemble ended the old session lies in the second part; no application sees that moment.
+
+use checker::history::{History, Op, OpKind, Outcome};
+use workloads::STALE_TOKEN;
+use workloads::terms::by_key;
+
+use crate::clock::RunNs;
+use crate::faults::FaultRecord;
+
+/// A term, as it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// The number of the application's process; none where it is not told.
+    pub application: Option<u64>,
+    /// Its token.
+    pub token: i64,
+    /// Since when it held.
+    pub from_ns: RunNs,
+    /// Until when it was certain, or was asked to release.
+    pub to_ns: RunNs,
+}
+
+/// What is known of one lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lock {
+    /// Its key.
+    pub key: u64,
+    /// Its terms, in the order of time.
+    pub terms: Vec<Term>,
+    /// When writes were refused for a token that was stale.
+    pub stale: Vec<RunNs>,
+}
+
+/// A change of a holder that a fault hit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The fault.
+    pub fault: String,
+    /// Its kind.
+    pub kind: String,
+    /// What was held.
+    pub key: u64,
+    /// When it was hit.
+    pub injected_ns: RunNs,
+    /// Until when the old holder was certain.
+    pub certain_until_ns: RunNs,
+    /// Since when the next one held.
+    pub held_ns: Option<RunNs>,
+    /// When the first write of the next one was taken.
+    pub written_ns: Option<RunNs>,
+}
+
+/// The locks of a history, by key.
+pub fn locks(history: &History) -> Vec<Lock> {
+    let held = by_key(history);
+    let stale = |op: &&Op| {
+        matches!(op.kind, OpKind::Store { .. })
+            && op.outcome == Outcome::Fail
+            && op.error.as_deref() == Some(STALE_TOKEN)
+    };
+    let lock = |(key, held): (&u64, &workloads::terms::Held<'_>)| {
+        let term = |term: &workloads::terms::Term<'_>| Term {
+            application: term.acquired.session,
+            token: term.token,
+            from_ns: term.since,
+            to_ns: term.end().max(term.since),
+        };
+        let refused = history.ops().iter().filter(|op| op.key == *key).filter(stale);
+        Lock {
+            key: *key,
+            terms: held.terms.iter().map(term).collect(),
+            stale: refused.filter_map(|op| op.complete_ns).collect(),
+        }
+    };
+    held.iter().map(lock).collect()
+}
+
+/// What each fault of a holder was followed by.
+pub fn changes(history: &History, faults: &[FaultRecord]) -> Vec<Change> {
+    let held = by_key(history);
+    let change = |fault: &FaultRecord| {
+        let (holder, injected_ns) = (fault.holder?, fault.injected_ns?);
+        let token = i64::try_from(holder.token).ok()?;
+        let lock = held.get(&holder.key)?;
+        let old = lock.terms.iter().find(|term| term.token == token)?;
+        let next = lock.terms.iter().find(|term| term.since > injected_ns && term.token > token);
+        let first = next.and_then(|next| lock.writes.iter().find(|write| write.token == next.token));
+        Some(Change {
+            fault: fault.id.clone(),
+            kind: fault.kind.clone(),
+            key: holder.key,
+            injected_ns,
+            certain_until_ns: old.certain_until().max(injected_ns),
+            held_ns: next.map(|next| next.since),
+            written_ns: first.map(|first| first.stored),
+        })
+    };
+    faults.iter().filter_map(change).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::Holder;
+    use checker::history::{Event, EventKind, Function, Value};
+
+    fn ok(process: u64, f: Function, asked: Value, told: Value, at: u64) -> [Event; 2] {
+        let mut done = Event::new(process, EventKind::Ok, f, 0, told, at + 1);
+        done.session = Some(process);
+        [Event::new(process, EventKind::Invoke, f, 0, asked, at), done]
+    }
+
+    #[test]
+    fn a_change_of_a_holder_is_taken_apart() {
+        let list = |values: &[i64]| Value::List(values.into());
+        let events = [
+            ok(1, Function::Acquire, Value::Null, list(&[7, 10, 50]), 10),
+            ok(2, Function::Acquire, Value::Null, list(&[9, 70, 99]), 70),
+            ok(2, Function::Store, Value::Pair(Some(9), 1), list(&[9, 1, 75, 99, 80]), 75),
+        ];
+        let history = History::from_events(events.concat()).expect("a history");
+        let fault = FaultRecord {
+            id: "F1".to_owned(),
+            kind: "kill-holder".to_owned(),
+            injected_ns: Some(20),
+            holder: Some(Holder { application: 1, key: 0, token: 7 }),
+            ..FaultRecord::default()
+        };
+        let changes = changes(&history, &[fault, FaultRecord::default()]);
+        assert_eq!(changes.len(), 1);
+        assert_eq!((changes[0].injected_ns, changes[0].certain_until_ns), (20, 50));
+        assert_eq!((changes[0].held_ns, changes[0].written_ns), (Some(70), Some(80)));
+        let locks = locks(&history);
+        assert_eq!(locks[0].terms[0], Term { application: Some(1), token: 7, from_ns: 10, to_ns: 50 });
+    }
+}

@@ -1,0 +1,150 @@
+//! The generator's conduct, and each check against histories that keep its promise and that break it.
+
+use std::collections::BTreeSet;
+
+use checker::Budget;
+use checker::history::{Event, History};
+use checker::verdict::Verdict;
+use rand::SeedableRng;
+
+use super::*;
+use crate::judge::{Beside, judge};
+use crate::outcome::{Claims, Refusal, STALE_TOKEN};
+use crate::workload::Kind;
+
+const S: u64 = 1_000_000_000;
+
+/// A history in the making. Moments are in seconds.
+#[derive(Default)]
+struct Made(Vec<Event>);
+
+impl Made {
+    fn op(mut self, process: u64, body: Body, (from, to): (u64, u64), outcome: &Outcome) -> Self {
+        let op = lock(0, body);
+        self.0.extend([op.event(process, from * S), outcome.event(&op, process, to * S)]);
+        self
+    }
+
+    fn acquired(self, process: u64, token: i64, since: u64, until: u64) -> Self {
+        let list = [token, ns(since), ns(until)];
+        self.op(process, Body::Acquire, (since, since), &Outcome::told(Value::List(list.into()), None))
+    }
+
+    fn stored(self, token: i64, at: u64, until: u64, place: i64) -> Self {
+        self.stored_late(token, (at, at), until, place)
+    }
+
+    /// Whoever wrote looked at its clock at the first moment, and its write came at the second.
+    fn stored_late(self, token: i64, (looked, at): (u64, u64), until: u64, place: i64) -> Self {
+        let list = [token, place, ns(looked), ns(until), ns(at)];
+        let claims = Claims { version: Some(place), ..Claims::default() };
+        let told = Outcome { claims, ..Outcome::told(Value::List(list.into()), None) };
+        self.op(token.unsigned_abs(), Body::Store { token, value: place }, (at, at), &told)
+    }
+
+    fn released(self, process: u64, token: i64, at: u64) -> Self {
+        self.op(process, Body::Release { token }, (at, at), &Outcome::told(Value::One(token), None))
+    }
+
+    fn accused(mut self) -> Vec<String> {
+        self.0.sort_by_key(|event| event.time);
+        let history = History::from_events(self.0).expect("a history");
+        let results = judge(Kind::LOCK, &history, &Beside::default(), &Budget::default());
+        results
+            .into_iter()
+            .filter(|result| result.verdict == Verdict::Invalid)
+            .map(|result| result.name)
+            .collect()
+    }
+}
+
+fn ns(seconds: u64) -> i64 {
+    i64::try_from(seconds * S).expect("small")
+}
+
+#[test]
+fn terms_that_follow_each_other_accuse_nobody() {
+    let made = Made::default()
+        .acquired(1, 10, 1, 5)
+        .stored(10, 2, 6, 1)
+        .released(1, 10, 3)
+        .acquired(2, 20, 4, 8)
+        .stored(20, 5, 9, 2);
+    assert!(made.accused().is_empty());
+}
+
+#[test]
+fn a_token_that_comes_again_or_is_smaller_than_before_is_found() {
+    assert_eq!(Made::default().acquired(1, 10, 1, 2).acquired(2, 10, 3, 4).accused(), ["tokens"]);
+    assert_eq!(Made::default().acquired(1, 10, 1, 2).acquired(2, 9, 3, 4).accused(), ["tokens"]);
+}
+
+#[test]
+fn two_that_hold_at_once_are_found_and_a_release_ends_a_term() {
+    assert_eq!(Made::default().acquired(1, 10, 1, 5).acquired(2, 20, 4, 8).accused(), ["exclusion"]);
+    let told_later = Made::default().acquired(1, 10, 1, 3).stored(10, 2, 9, 1).acquired(2, 20, 4, 8);
+    assert_eq!(told_later.accused(), ["exclusion"], "a write told of more certainty");
+    let released = Made::default().acquired(1, 10, 1, 9).released(1, 10, 3).acquired(2, 20, 4, 8);
+    assert!(released.accused().is_empty());
+}
+
+#[test]
+fn a_write_whose_holder_was_not_certain_any_more_is_found() {
+    assert_eq!(Made::default().acquired(1, 10, 1, 5).stored(10, 6, 5, 1).accused(), ["exclusion"]);
+}
+
+#[test]
+fn a_stale_write_that_the_store_took_is_found_and_one_that_it_refused_is_none() {
+    let two = || Made::default().acquired(1, 10, 1, 2).acquired(2, 20, 3, 9).stored(20, 4, 9, 1);
+    assert_eq!(two().stored_late(10, (1, 5), 2, 2).accused(), ["guarded-store"]);
+    let op = lock(0, Body::Store { token: 10, value: 2 });
+    let refused = Outcome {
+        refusal: Some(Refusal::Other),
+        ..Outcome::without_result(EventKind::Fail, &op, STALE_TOKEN.to_owned())
+    };
+    assert!(two().op(10, op.body.clone(), (5, 5), &refused).accused().is_empty());
+}
+
+#[test]
+fn whoever_holds_writes_and_releases_and_whoever_lost_it_begins_anew() {
+    let mut holding = Holding::new(2, 2..=2, ChaCha8Rng::seed_from_u64(7));
+    let tell = |holding: &mut Holding, op: &Op, kind, refusal| {
+        let list = [5, 0, 9];
+        let told = match op.body {
+            Body::Acquire => Outcome::told(Value::List(list.into()), None),
+            _ => Outcome { kind, refusal, ..Outcome::told(op.value(), None) },
+        };
+        holding.complete(3, op, &told);
+    };
+    let mut bodies = Vec::new();
+    for _ in 0..8 {
+        let op = holding.next_op(3);
+        tell(&mut holding, &op, EventKind::Ok, None);
+        bodies.push(op.function().as_str());
+    }
+    let term = ["acquire", "store", "store", "release"];
+    assert_eq!(bodies, [term, term].concat());
+    let acquire = holding.next_op(3);
+    tell(&mut holding, &acquire, EventKind::Ok, None);
+    let write = holding.next_op(3);
+    tell(&mut holding, &write, EventKind::Fail, None);
+    assert_eq!(holding.next_op(3).function(), Function::Store, "what was never sent ends no term");
+    tell(&mut holding, &write, EventKind::Fail, Some(Refusal::Other));
+    assert_eq!(holding.next_op(3).function(), Function::Acquire);
+}
+
+#[test]
+fn no_two_writes_have_the_same_value() {
+    let mut holding = Holding::new(3, 1..=6, ChaCha8Rng::seed_from_u64(1));
+    let mut values = BTreeSet::new();
+    for at in 0..500_u64 {
+        let op = holding.next_op(at % 5);
+        if let Body::Store { value, .. } = op.body {
+            assert!(values.insert(value));
+        }
+        let list = [i64::try_from(at).expect("small"), 0, 1];
+        let value = if op.body == Body::Acquire { Value::List(list.into()) } else { op.value() };
+        holding.complete(at % 5, &op, &Outcome::told(value, None));
+    }
+    assert!(values.len() > 100);
+}

@@ -1,0 +1,117 @@
+//! Terms, as a history tells of them: who held what, by which token, from when to when.
+
+use std::collections::BTreeMap;
+
+use checker::history::{History, Op, OpKind, Outcome};
+
+/// One term. Its moments are on the history's clock, in ns.
+#[derive(Clone, Copy, Debug)]
+pub struct Term<'a> {
+    /// Its token.
+    pub token: i64,
+    /// Since when the holder was certain that nobody else held.
+    pub since: u64,
+    /// Until when it was, by the last that it said.
+    until: u64,
+    /// When it was asked to release.
+    released: Option<u64>,
+    /// How it began.
+    pub acquired: &'a Op,
+}
+
+impl Term<'_> {
+    /// Until when nobody else may hold: as long as it was certain, and not any more once it was asked to
+    /// release.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.released.map_or(self.until, |released| released.min(self.until))
+    }
+
+    /// Until when its holder was certain.
+    #[must_use]
+    pub fn certain_until(&self) -> u64 {
+        self.until
+    }
+}
+
+/// A write that the store took.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    /// By which token.
+    pub token: i64,
+    /// When the holder looked at its clock before.
+    pub looked: u64,
+    /// Until when it was certain, as it knew then.
+    pub until: u64,
+    /// Its place in the order of what the store took.
+    pub place: i64,
+    /// When the store took it.
+    pub stored: u64,
+    /// How it was asked for.
+    pub op: &'a Op,
+}
+
+/// What a history tells of one key.
+#[derive(Debug, Default)]
+pub struct Held<'a> {
+    /// Terms by their beginnings.
+    pub terms: Vec<Term<'a>>,
+    /// Writes in the order of the store.
+    pub writes: Vec<Write<'a>>,
+}
+
+/// What a history tells, by key.
+#[must_use]
+pub fn by_key(history: &History) -> BTreeMap<u64, Held<'_>> {
+    let mut held: BTreeMap<u64, Held<'_>> = BTreeMap::new();
+    for op in history.ops().iter().filter(|op| op.outcome == Outcome::Ok) {
+        let told: Vec<u64> =
+            op.list.iter().flat_map(|list| list.iter().map(|number| number.unsigned_abs())).collect();
+        match (op.kind, told.as_slice()) {
+            (OpKind::Acquire { token: Some(token) }, &[_, since, until]) => {
+                let term = Term { token, since, until, released: None, acquired: op };
+                held.entry(op.key).or_default().terms.push(term);
+            }
+            (OpKind::Store { token, .. }, &[_, _, looked, until, stored]) => {
+                let place = op.version.unwrap_or_default();
+                held.entry(op.key).or_default().writes.push(Write {
+                    token,
+                    looked,
+                    until,
+                    place,
+                    stored,
+                    op,
+                });
+            }
+            _ => {}
+        }
+    }
+    for held in held.values_mut() {
+        held.terms.sort_by_key(|term| term.since);
+        held.writes.sort_by_key(|write| write.place);
+    }
+    note_ends(history, &mut held);
+    held
+}
+
+/// A write tells of its term's certainty too. A release ends the term, whatever came of it.
+fn note_ends<'a>(history: &'a History, held: &mut BTreeMap<u64, Held<'a>>) {
+    for (key, held) in held.iter_mut() {
+        let mut ends: BTreeMap<i64, (u64, Option<u64>)> = BTreeMap::new();
+        for write in &held.writes {
+            let (until, _) = ends.entry(write.token).or_default();
+            *until = write.until.max(*until);
+        }
+        for op in history.ops().iter().filter(|op| op.key == *key) {
+            if let OpKind::Release { token } = op.kind {
+                let (_, released) = ends.entry(token).or_default();
+                *released = Some(released.map_or(op.invoke_ns, |before| before.min(op.invoke_ns)));
+            }
+        }
+        for term in &mut held.terms {
+            let Some((until, released)) = ends.get(&term.token) else { continue };
+            term.until = term.until.max(*until);
+            term.released = *released;
+        }
+    }
+}
