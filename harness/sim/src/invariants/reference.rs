@@ -1,5 +1,5 @@
-//! What the committed transactions did to the nodes of watchers, probers and applications: a second reading of
-//! them, of as much as watches and reaping depend on.
+//! What the committed transactions did to the nodes of watchers, probers and applications: a second reading
+//! of them, of as much as watches and reaping depend on.
 //!
 //! Watches are told of changes at places of the one sequence; what a member must tell its client between two
 //! replies follows from it alone. A container goes when its last child did, and not before it had one. A node

@@ -1,3 +1,5 @@
+//! The queue, driven by hand and drawn.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use node_session::Moment;
