@@ -12,7 +12,6 @@
 //! connected again. A lead that came back with its old token could not be told from its past.)
 
 use node_session::Moment;
-use node_wire::ids::SessionId;
 
 use crate::line::{Left, Line, News, Place, Ticket};
 use crate::recipe::{Effects, Input, Now, Recipe};
@@ -87,8 +86,6 @@ pub struct Election<R = Sound> {
     lead: Lead,
     /// When the lead's certainty ends, as known at the last step.
     until: Option<Moment>,
-    /// The session, while it is served.
-    session: Option<SessionId>,
     resigned: bool,
     over: bool,
 }
@@ -105,16 +102,7 @@ impl<R: Rules> Election<R> {
     /// One that decides by these rules.
     pub fn with_rules(ticket: Ticket, options: Options, rules: R) -> Self {
         let line = Line::new(ticket, rules.clone());
-        Self {
-            line,
-            rules,
-            options,
-            lead: Lead::No,
-            until: None,
-            session: None,
-            resigned: false,
-            over: false,
-        }
+        Self { line, rules, options, lead: Lead::No, until: None, resigned: false, over: false }
     }
 
     /// The same, behaving otherwise. To be said before its first step.
@@ -183,10 +171,8 @@ impl<R: Rules> Election<R> {
 
     fn stand_again(&mut self, now: Now, effects: &mut Effects<Status>) {
         self.line = self.line.another();
-        if let Some(session) = self.session {
-            let news = self.line.connected(session, effects);
-            self.take(now, news, effects);
-        }
+        let news = self.line.proceed(effects);
+        self.take(now, news, effects);
     }
 
     fn end_term(&mut self, end: TermEnd, effects: &mut Effects<Status>) {
@@ -232,19 +218,12 @@ impl<R: Rules> Recipe for Election<R> {
             }
             Input::Answered { ask, answer } => self.line.answered(now, ask, answer, effects),
             Input::Event(event) => self.line.event(&event, effects),
-            Input::Connected { session } => {
-                self.session = Some(session);
-                self.line.connected(session, effects)
-            }
+            Input::Connected { session } => self.line.connected(session, effects),
             Input::Suspended => {
-                self.session = None;
                 self.line.suspended();
                 Vec::new()
             }
-            Input::Lost => {
-                self.session = None;
-                self.line.lost()
-            }
+            Input::Lost => self.line.lost(),
             Input::Time => self.line.time(now, effects),
         };
         self.take(now, news, effects);
@@ -255,7 +234,7 @@ impl<R: Rules> Recipe for Election<R> {
     }
 
     fn wakes_at(&self) -> Option<Moment> {
-        let ends = self.until.filter(|_| self.lead == Lead::Yes);
+        let ends = self.until.filter(|_| self.lead == Lead::Yes && self.rules.ends_with_certainty());
         ends.into_iter().chain(self.line.wakes_at()).min()
     }
 

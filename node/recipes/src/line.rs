@@ -26,9 +26,7 @@ use node_wire::ids::{SessionId, Zxid};
 use crate::names::{Contender, Guid, Layout, Wish, child, in_order};
 use crate::recipe::{Ask, Asks, Effects, Now};
 use crate::rules::Rules;
-
-/// A wait before a request is tried that could not be sent over a connection that stands.
-const PAUSE: Moment = Moment::from_millis(50);
+use crate::served::{Served, verdict};
 
 /// What a contender wants, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -164,15 +162,13 @@ pub struct Line<R> {
     asks: Asks<Purpose>,
     stage: Stage,
     place: Option<Place>,
-    session: Option<SessionId>,
-    connected: bool,
+    served: Served,
     /// The answer to the znode's making was lost.
     doubt: bool,
     leaving: Option<Left>,
     watches_own: bool,
     /// The guid of the first znode; all between it and the ticket's may be on znodes of ours.
     first_guid: Guid,
-    retry_at: Option<Moment>,
 }
 
 impl<R: Rules> Line<R> {
@@ -183,13 +179,11 @@ impl<R: Rules> Line<R> {
             asks: Asks::default(),
             stage: Stage::Out,
             place: None,
-            session: None,
-            connected: false,
+            served: Served::default(),
             doubt: false,
             leaving: None,
             watches_own: false,
             first_guid: ticket.guid,
-            retry_at: None,
             ticket,
         }
     }
@@ -211,32 +205,32 @@ impl<R: Rules> Line<R> {
 
     /// When a request is tried again that could not be sent.
     pub fn wakes_at(&self) -> Option<Moment> {
-        self.retry_at
+        self.served.wakes_at()
     }
 
-    /// Another place of the same contender. Its requests have numbers of their own.
+    /// Another place of the same contender, to be taken by [`Line::proceed`]. Its requests have numbers of
+    /// their own.
     #[must_use]
     pub fn another(&self) -> Self {
         let ticket = Ticket { guid: self.ticket.guid.next(), ..self.ticket.clone() };
-        Self { asks: self.asks.emptied(), ..Self::new(ticket, self.rules.clone()) }
+        let (asks, served) = (self.asks.emptied(), self.served.clone());
+        Self { asks, served, ..Self::new(ticket, self.rules.clone()) }
     }
 
     /// The session is served.
     pub fn connected<T>(&mut self, session: SessionId, effects: &mut Effects<T>) -> Vec<News> {
-        self.connected = true;
-        self.session = Some(session);
+        self.served.connected(session);
         self.proceed(effects)
     }
 
     /// The session is not served now. Everything that was open was answered before.
     pub fn suspended(&mut self) {
-        self.connected = false;
+        self.served.suspended();
     }
 
     /// The session is over, with everything that it held.
     pub fn lost(&mut self) -> Vec<News> {
-        self.connected = false;
-        self.session = None;
+        self.served.suspended();
         if self.stage == Stage::Gone {
             return Vec::new();
         }
@@ -273,7 +267,8 @@ impl<R: Rules> Line<R> {
 
     /// Time passed.
     pub fn time<T>(&mut self, now: Now, effects: &mut Effects<T>) -> Vec<News> {
-        if self.retry_at.take_if(|at| *at <= now.at).is_some() { self.proceed(effects) } else { Vec::new() }
+        self.served.time(now);
+        self.proceed(effects)
     }
 
     /// A watch saw something.
@@ -340,8 +335,8 @@ impl<R: Rules> Line<R> {
     }
 
     /// Does what can be done where no request of the place is open.
-    fn proceed<T>(&mut self, effects: &mut Effects<T>) -> Vec<News> {
-        if !self.connected {
+    pub fn proceed<T>(&mut self, effects: &mut Effects<T>) -> Vec<News> {
+        if !self.served.is_ready() {
             return Vec::new();
         }
         if self.place.is_some() && !self.watches_own && self.leaving.is_none() {
@@ -410,7 +405,9 @@ impl<R: Rules> Line<R> {
         effects: &mut Effects<T>,
     ) -> Vec<News> {
         match stat {
-            Some(stat) if Some(stat.ephemeral_owner) == self.session => self.made(path, stat, effects),
+            Some(stat) if Some(stat.ephemeral_owner) == self.served.session() => {
+                self.made(path, stat, effects)
+            }
             _ => self.unmade(effects),
         }
     }
@@ -575,9 +572,8 @@ impl<R: Rules> Line<R> {
         stage: Stage,
         effects: &mut Effects<T>,
     ) -> Vec<News> {
-        match failure.refusal() {
-            // The session is over or elsewhere: the driver will say so.
-            None | Some(ErrorCode::SessionExpired | ErrorCode::SessionMoved) => self.set_back(now, stage),
+        match verdict(failure) {
+            None => self.set_back(now, stage),
             Some(ErrorCode::NoNode) => self.over(self.leaving.unwrap_or(Left::NoResource)),
             Some(code) if self.place.is_some() => self.leave_for(Left::Refused(code), effects),
             Some(code) => self.over(self.leaving.unwrap_or(Left::Refused(code))),
@@ -586,7 +582,7 @@ impl<R: Rules> Line<R> {
 
     /// Back to a stage, to go on from it when the session is served again; or soon, where it is served.
     fn set_back(&mut self, now: Now, stage: Stage) -> Vec<News> {
-        self.retry_at = Some(now.at + PAUSE);
+        self.served.pause(now);
         match self.leaving {
             Some(why) if self.place.is_none() && !self.doubt => return self.over(why),
             Some(_) if self.place.is_some() => self.stage = Stage::Leaving { open: false },
@@ -603,7 +599,6 @@ impl<R: Rules> Line<R> {
         self.stage = Stage::Gone;
         self.place = None;
         self.doubt = false;
-        self.retry_at = None;
         vec![News::Over(why)]
     }
 }

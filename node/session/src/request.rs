@@ -376,8 +376,8 @@ impl Request {
                 SyncResponse::decode(r)?;
                 Response::Done
             }
-            Self::Multi(_) => return Ok(multi_outcome(MultiResponse::decode(r)?.results)),
-            Self::MultiRead(_) => Response::Multi(MultiResponse::decode(r)?.results),
+            Self::Multi(ops) => return Ok(multi_outcome(one_for_each(ops, r)?)),
+            Self::MultiRead(ops) => Response::Multi(one_for_each(ops, r)?),
             Self::Ephemerals { .. } => Response::Paths(EphemeralsResponse::decode(r)?.ephemerals),
             Self::CountDescendants { .. } => Response::Count(AllChildrenNumberResponse::decode(r)?.total),
             Self::WhoAmI => Response::Identities(WhoAmIResponse::decode(r)?),
@@ -405,6 +405,16 @@ fn encode_create(w: &mut Writer<'_>, path: &ByteString, data: &Bytes, acl: &[Acl
         }
         _ => CreateRequest { path, data, acl, flags }.encode(w),
     }
+}
+
+/// The results of a multi, of which there is one for each operation.
+fn one_for_each(ops: &[MultiOp], r: &mut Reader) -> Result<Vec<MultiResult>, DecodeError> {
+    let results = MultiResponse::decode(r)?.results;
+    if results.len() == ops.len() {
+        return Ok(results);
+    }
+    let value = i64::try_from(results.len()).unwrap_or(i64::MAX);
+    Err(DecodeError::OutOfRange { what: "the number of results of a multi", value })
 }
 
 /// A multi that was refused carries an error for every operation; 0 for those that would have passed, and
@@ -454,4 +464,25 @@ pub fn delete(path: impl Into<ByteString>, version: i32) -> MultiOp {
 #[must_use]
 pub fn set_data(path: impl Into<ByteString>, data: impl Into<Bytes>, version: i32) -> MultiOp {
     MultiOp::SetData(SetDataRequest { path: path.into(), data: Some(data.into()), version })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_multi_is_answered_with_one_result_for_each_operation() {
+        let mut bytes = bytes::BytesMut::new();
+        let results = vec![MultiResult::Check, MultiResult::Check];
+        MultiResponse { results }.encode(&mut Writer::new(&mut bytes));
+        let bytes = bytes.freeze();
+        for (asked, taken) in [(1, false), (2, true), (3, false)] {
+            for request in
+                [Request::Multi(vec![check("/", -1); asked]), Request::MultiRead(vec![check("/", -1); asked])]
+            {
+                let answer = request.decode(&mut Reader::new(bytes.clone()));
+                assert_eq!(answer.is_ok(), taken, "{answer:?}");
+            }
+        }
+    }
 }

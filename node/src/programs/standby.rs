@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use bytestring::ByteString;
 use node_client::recipes::Token;
-use node_client::{CreateMode, ErrorCode, Keeper, OpError, Running};
+use node_client::{Keeper, Running};
 use node_recipes::line::Left;
 use node_recipes::standby::{ActiveStandby, Call, Options, Told};
 use node_wire::ids::SessionId;
@@ -71,7 +71,7 @@ pub(super) async fn run(args: &StandbyArgs) -> anyhow::Result<u8> {
         keeper = args.common.connect() => keeper?,
         status = signals.next() => return Ok(status),
     };
-    make(&keeper, &args.base).await?;
+    keeper.create_all(&args.base).await?;
     let status = loop {
         if let Some(status) = wait_until_fit(args, &mut signals).await {
             break status;
@@ -97,18 +97,6 @@ pub(super) async fn run(args: &StandbyArgs) -> anyhow::Result<u8> {
         _ = signals.next() => {}
     }
     Ok(status)
-}
-
-async fn make(keeper: &Keeper, base: &ByteString) -> anyhow::Result<()> {
-    let ends = base.match_indices('/').map(|(at, _)| at).skip(1).chain([base.len()]);
-    for end in ends.filter(|end| *end > 1) {
-        let znode = ByteString::from(&base[..end]);
-        match keeper.create(znode, Bytes::new(), CreateMode::Persistent).await {
-            Ok(_) | Err(OpError::Refused { code: ErrorCode::NodeExists, .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }
 
 async fn shell(command: &str, environment: &[(&str, String)]) -> bool {

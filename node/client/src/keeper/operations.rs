@@ -5,7 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use bytestring::ByteString;
 use node_session::{Answer, CreateMode, Request, Response};
-use node_wire::client::{Acl, AddWatchMode, ClientInfo, MultiOp, MultiResult, ReconfigRequest, Stat};
+use node_wire::client::{
+    Acl, AddWatchMode, ClientInfo, ErrorCode, MultiOp, MultiResult, ReconfigRequest, Stat,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Keeper, answer, awaited};
@@ -92,6 +94,22 @@ impl Keeper {
     ) -> Result<Reply<Created>, OpError> {
         let request = Request::Create { path: path.into(), data: data.into(), acl, mode };
         value!(self.call(request).await?, Response::Created { path, stat } => Created { path, stat })
+    }
+
+    /// Creates a persistent znode that anyone may use, and all above it, as far as they are not there.
+    ///
+    /// # Errors
+    /// See [`OpError`]. Some of those above may have been created.
+    pub async fn create_all(&self, path: &str) -> Result<(), OpError> {
+        let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
+        for end in ends.filter(|end| *end > 1) {
+            let znode = ByteString::from(&path[..end]);
+            match self.create(znode, Bytes::new(), CreateMode::Persistent).await {
+                Ok(_) | Err(OpError::Refused { code: ErrorCode::NodeExists, .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Deletes a znode if it is at this version; -1 for any.

@@ -4,18 +4,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use bytestring::ByteString;
+use node_recipes::delete::{self, Removal};
 use node_recipes::election::{Call, Election as Machine, Options};
 use node_recipes::line::{Left, Ticket, Token};
 use node_recipes::names::{Layout, Wish, child, in_order};
 use node_recipes::observe::Observer;
-use node_session::request::delete;
 use node_wire::client::ErrorCode;
 
 use super::holding::{Contender, Term};
 use super::{RecipeError, guid};
-use crate::error::MultiError;
 use crate::keeper::Keeper;
-use crate::{CreateMode, OpError, Running};
+use crate::{OpError, Running};
 
 /// A resource that one of several leads: a znode below which candidates stand.
 ///
@@ -100,7 +99,7 @@ impl Election {
     /// See [`OpError`].
     pub async fn create(keeper: &Keeper, resource: impl Into<ByteString>) -> Result<Self, RecipeError> {
         let resource = resource.into();
-        make_all(keeper, &resource).await?;
+        keeper.create_all(&resource).await?;
         Ok(Self { keeper: keeper.clone(), resource })
     }
 
@@ -160,38 +159,16 @@ impl Election {
     /// join meanwhile are deleted too, or find no resource.
     ///
     /// # Errors
-    /// See [`MultiError`]. One that is in doubt may have been made.
-    pub async fn delete(&self) -> Result<(), MultiError> {
-        loop {
-            let names = match self.keeper.sync_then_children(self.resource.clone()).await {
-                Ok(reply) => reply.value.names,
-                Err(OpError::Refused { code: ErrorCode::NoNode, .. }) => return Ok(()),
-                Err(error) => return Err(error.into()),
-            };
-            let mut ops: Vec<_> = names.iter().map(|name| delete(child(&self.resource, name), -1)).collect();
-            ops.push(delete(self.resource.clone(), -1));
-            match self.keeper.multi(ops).await {
-                Ok(_) => return Ok(()),
-                // Somebody came or went since.
-                Err(failed)
-                    if matches!(failed.error.refusal(), Some(ErrorCode::NotEmpty | ErrorCode::NoNode)) => {}
-                Err(failed) => return Err(failed),
-            }
+    /// Why it may be there still. [`Left::Refused`] by the ensemble, or [`Left::SessionLost`] where the
+    /// [`Keeper`] was closed meanwhile.
+    pub async fn delete(&self) -> Result<(), Left> {
+        let mut removal = self.keeper.drive(Removal::of(self.resource.clone()));
+        match removal.next().await {
+            Some(delete::Told::Deleted) => Ok(()),
+            Some(delete::Told::Over(why)) => Err(why),
+            None => Err(Left::SessionLost),
         }
     }
-}
-
-/// Makes a znode and all above it.
-pub(super) async fn make_all(keeper: &Keeper, path: &str) -> Result<(), OpError> {
-    let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
-    for end in ends.filter(|end| *end > 1) {
-        let made = keeper.create(ByteString::from(&path[..end]), Bytes::new(), CreateMode::Persistent).await;
-        match made {
-            Ok(_) | Err(OpError::Refused { code: ErrorCode::NodeExists, .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 /// One's own candidacy. When it is dropped the candidate resigns, whether it leads or waits.

@@ -9,7 +9,6 @@ use node_recipes::line::Left;
 use node_recipes::lock::{Mode, lock, read_write, semaphore};
 use node_recipes::names::Layout;
 
-use super::election::make_all;
 use super::guid;
 use super::holding::{Contender, Term};
 use crate::OpError;
@@ -96,7 +95,7 @@ impl Lock {
     }
 
     async fn of(keeper: &Keeper, resource: ByteString, kind: Kind) -> Result<Self, OpError> {
-        make_all(keeper, &resource).await?;
+        keeper.create_all(&resource).await?;
         let (keeper, layout, data) = (keeper.clone(), Layout::Own, Bytes::new());
         Ok(Self { keeper, resource, kind, layout, data, notice: Duration::ZERO })
     }
