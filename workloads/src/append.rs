@@ -24,6 +24,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     summary: "unique elements put at the end of lists by version: all reads agree on one order",
     object: Object::List,
     functions: &[Function::Read, Function::Append],
+    dispensable: &[],
     marks: &[Function::Append],
     generator: |params, rng| Box::new(Append::new(params, rng)),
     records_sessions: false,
@@ -60,7 +61,7 @@ impl Append {
     }
 
     fn remember(&mut self, process: u64, op: &Op, outcome: &Outcome) {
-        let Some(version) = outcome.claims.version else { return };
+        let version = outcome.claims.version;
         let list = match (&outcome.value, &op.body) {
             (Value::List(list), _) => Arc::clone(list),
             // What was acknowledged is what was written.

@@ -6,6 +6,8 @@ use checker::orders::Orders;
 use checker::set::Reads;
 use serde::{Deserialize, Serialize};
 
+use crate::promise::Promise;
+
 /// What a judgement needs besides the history.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
@@ -17,9 +19,9 @@ pub struct Beside {
     pub faults: Vec<FaultWindow>,
     /// How strong the load has to be.
     pub requirements: Requirements,
-    /// Whether the target promises no more of a read than its session's order.
+    /// What the system promises, or is held to.
     #[serde(default)]
-    pub reads_may_be_stale: bool,
+    pub promise: Promise,
     /// The words that the system has for its orders.
     #[serde(default)]
     pub orders: Orders,
@@ -35,7 +37,13 @@ impl Beside {
     /// What is demanded of reads.
     #[must_use]
     pub fn reads(&self) -> Reads {
-        if self.reads_may_be_stale { Reads::Stale } else { Reads::Current }
+        if self.reads_may_be_stale() { Reads::Stale } else { Reads::Current }
+    }
+
+    /// Whether no more is promised of a read than its session's order.
+    #[must_use]
+    pub fn reads_may_be_stale(&self) -> bool {
+        self.promise == Promise::LinearizableUpdates
     }
 }
 

@@ -65,7 +65,7 @@ impl<'a> Case<'a> {
     /// these may be stale.
     #[must_use]
     pub fn promised(&self) -> &History {
-        if self.beside.reads_may_be_stale {
+        if self.beside.reads_may_be_stale() {
             self.updates.get_or_init(|| self.history.updates())
         } else {
             self.history
@@ -85,7 +85,7 @@ impl<'a> Case<'a> {
 pub fn registers(case: &Case<'_>) -> CheckResult {
     let effort = case.effort;
     let mut result = linearizable::judge(case.promised(), &effort.budget, effort.threads.get(), false).result;
-    if case.beside.reads_may_be_stale {
+    if case.beside.reads_may_be_stale() {
         result.name = "linearizable-updates".to_owned();
         result
             .summary

@@ -34,6 +34,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     summary: "increments by compare-and-set, and reads: none is lost, none is doubled, no read goes back",
     object: Object::Register,
     functions: &[Function::Read, Function::Cas],
+    dispensable: &[],
     marks: &[],
     generator: |params, rng| Box::new(Counter::new(params, rng)),
     records_sessions: false,
@@ -63,7 +64,7 @@ impl Counter {
 
     fn remember(&mut self, process: u64, op: &Op, outcome: &Outcome) {
         let (Value::One(value) | Value::Pair(_, value)) = outcome.value else { return };
-        let Some(version) = outcome.claims.version else { return };
+        let version = outcome.claims.version;
         self.shown.remember(process, op.key, &Seen { version, value });
     }
 
@@ -142,7 +143,7 @@ mod tests {
         fn answer(&mut self, op: &Op) -> Outcome {
             let register = self.0.entry(op.key).or_default();
             let value = match op.body {
-                Body::Cas { basis, .. } if basis != register.1 => {
+                Body::Cas { basis, .. } if basis != Some(register.1) => {
                     let refused = Outcome::without_result(EventKind::Fail, op, BAD_VERSION.to_owned());
                     return Outcome { refusal: Some(Refusal::Other), ..refused };
                 }

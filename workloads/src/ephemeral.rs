@@ -24,6 +24,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     summary: "sessions that make nodes, end or expire: a node lives as long as its session",
     object: Object::Names,
     functions: &[Function::Create, Function::Exists, Function::Close],
+    dispensable: &[],
     marks: &[Function::Exists, Function::Open, Function::Close, Function::Abandon],
     generator: |params, rng| Box::new(Ephemeral::new(params.keys, rng)),
     records_sessions: true,

@@ -11,6 +11,7 @@
 //!
 //! - [`op`]: what is asked for; [`outcome`]: what came of it.
 //! - [`workload`]: what a workload is; [`params`]: what its user decides.
+//! - [`promise`]: what a system promises of one.
 //! - [`terms`]: who held what, as a history tells.
 //! - [`text`]: how values stand in stores of bytes, for mappings.
 //! - [`case`]: what a check is given; [`beside`]: what it knows besides the history.
@@ -26,6 +27,7 @@ pub mod judge;
 pub mod op;
 pub mod outcome;
 pub mod params;
+pub mod promise;
 pub mod terms;
 pub mod text;
 pub mod workload;
@@ -37,6 +39,7 @@ mod shown;
 pub use op::Op;
 pub use outcome::{Claims, Outcome, Refusal, SESSION_EXPIRED, STALE_TOKEN, UNREADABLE};
 pub use params::{Params, RegisterParams};
+pub use promise::Promise;
 pub use workload::{Applications, Kind, Workload};
 
 macro_rules! workloads {

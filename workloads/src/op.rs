@@ -52,8 +52,8 @@ pub enum Body {
         from: i64,
         /// The value that replaces it.
         to: i64,
-        /// The version that was shown with it, where the system compares by one.
-        basis: i64,
+        /// The version that was shown with it, where the system tells and compares one.
+        basis: Option<i64>,
     },
     /// Put an element into the set.
     Add {
@@ -66,8 +66,8 @@ pub enum Body {
         element: i64,
         /// The list that was shown.
         onto: Arc<[i64]>,
-        /// The version that was shown with it.
-        basis: i64,
+        /// The version that was shown with it, where the system tells and compares one.
+        basis: Option<i64>,
     },
     /// Take the next number, under a name.
     Next {
@@ -195,7 +195,7 @@ impl Op {
     #[must_use]
     pub const fn basis(&self) -> Option<i64> {
         match self.body {
-            Body::Cas { basis, .. } | Body::Append { basis, .. } => Some(basis),
+            Body::Cas { basis, .. } | Body::Append { basis, .. } => basis,
             _ => None,
         }
     }

@@ -31,6 +31,12 @@ impl Params {
         }
     }
 
+    /// The same where nobody can compare and set.
+    #[must_use]
+    pub fn without_cas(self) -> Self {
+        Self { register: RegisterParams { cas_percent: 0, ..self.register }, ..self }
+    }
+
     /// Registers with as many keys as everything else.
     pub(crate) fn of_registers(&self) -> RegisterParams {
         RegisterParams { keys: self.keys, ..self.register }

@@ -25,6 +25,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     summary: "reads (sync and read as one), writes and compare-and-set by version on a few hot keys",
     object: Object::Register,
     functions: &Function::REGISTER,
+    dispensable: &[Function::Cas],
     marks: &[],
     generator: |params, rng| Box::new(Register::new(params.of_registers(), rng)),
     records_sessions: false,
@@ -55,7 +56,7 @@ impl Register {
             Value::One(value) | Value::Pair(_, value) => value,
             Value::Null | Value::List(_) => return,
         };
-        let Some(version) = outcome.claims.version else { return };
+        let version = outcome.claims.version;
         self.shown.remember(process, op.key, &Seen { version, value });
     }
 
@@ -154,7 +155,7 @@ mod tests {
                 }
                 Body::Read => self.claimed(op, Value::One(self.0[&op.key].0), seen),
                 Body::Write { value } => self.set(op, value, seen),
-                Body::Cas { basis, .. } if self.0[&op.key].1 != basis => Outcome {
+                Body::Cas { basis, .. } if Some(self.0[&op.key].1) != basis => Outcome {
                     claims: Claims { seen, ..Claims::default() },
                     refusal: Some(Refusal::Other),
                     ..Outcome::without_result(EventKind::Fail, op, BAD_VERSION.to_owned())

@@ -22,6 +22,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     summary: "numbered nodes made and deleted: a number is given once, and in the order of time",
     object: Object::Numbers,
     functions: &[Function::Create, Function::Delete],
+    dispensable: &[],
     marks: &[Function::Delete],
     generator: |params, rng| Box::new(Sequential::new(params.keys, rng)),
     records_sessions: false,

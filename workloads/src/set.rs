@@ -20,6 +20,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     summary: "unique elements put into sets, and sets read whole: nothing is lost, nothing invented",
     object: Object::Set,
     functions: &[Function::Read, Function::Add],
+    dispensable: &[],
     marks: &[Function::Add],
     generator: |params, rng| Box::new(Set::new(params, rng)),
     records_sessions: false,

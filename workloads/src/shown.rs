@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 /// What a reply has shown of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen<T> {
-    pub(crate) version: i64,
+    /// How often it had been changed, where the system tells.
+    pub(crate) version: Option<i64>,
     pub(crate) value: T,
 }
 
@@ -39,7 +40,8 @@ impl<T: Clone> Shown<T> {
     /// A reply to `process` has shown this.
     pub(crate) fn remember(&mut self, process: u64, key: u64, seen: &Seen<T>) {
         let newest = self.newest.entry(key).or_insert_with(|| seen.clone());
-        if newest.version < seen.version {
+        // Where no version is told, what was told last is the newest.
+        if newest.version < seen.version || seen.version.is_none() {
             *newest = seen.clone();
         }
         self.own.insert((process, key), seen.clone());
@@ -67,7 +69,7 @@ mod tests {
     use super::*;
 
     fn seen(version: i64) -> Seen<i64> {
-        Seen { version, value: version * 10 }
+        Seen { version: Some(version), value: version * 10 }
     }
 
     #[test]

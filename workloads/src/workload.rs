@@ -57,6 +57,8 @@ pub(crate) struct Definition {
     pub(crate) object: Object,
     /// The kinds of operations of which a load that could find something has some.
     pub(crate) functions: &'static [Function],
+    /// Those of them without which it still finds something, where clients don't have them.
+    pub(crate) dispensable: &'static [Function],
     /// Functions that no other workload has: a history with one of them is this workload's.
     pub(crate) marks: &'static [Function],
     /// Makes its generator. The parameters make sense.
@@ -115,6 +117,12 @@ impl Kind {
     #[must_use]
     pub fn functions(self) -> &'static [Function] {
         self.0.functions
+    }
+
+    /// Whether it still finds something where clients don't have this function.
+    #[must_use]
+    pub fn is_without(self, function: Function) -> bool {
+        self.0.dispensable.contains(&function)
     }
 
     /// Whether the openings and ends of sessions are part of the history.
@@ -278,12 +286,12 @@ impl Workload {
         if told.kind != EventKind::Ok {
             return None;
         }
-        let (value, list, version) = match &told.value {
-            Value::List(list) => (None, Some(list.to_vec()), told.claims.version.unwrap_or(0)),
-            Value::One(value) if *value != UNREADABLE => (Some(*value), None, told.claims.version?),
-            _ => (None, None, told.claims.version?),
+        let (value, list) = match &told.value {
+            Value::List(list) => (None, Some(list.to_vec())),
+            Value::One(value) if *value != UNREADABLE => (Some(*value), None),
+            _ => (None, None),
         };
-        let mzxid = told.claims.changed_at;
+        let (version, mzxid) = (told.claims.version, told.claims.changed_at);
         Some(FinalState { member, key: read.key, version, value, mzxid, list })
     }
 

@@ -5,6 +5,7 @@
 //! gets a suggestion, a duration without a unit gets one written for it.
 
 pub mod checking;
+pub mod client;
 pub mod names;
 pub mod night;
 pub mod options;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use checking::{CheckArgs, ConfirmArgs};
+pub use client::{ClientArgs, ClientCheckArgs, ClientCommand};
 pub use night::{CompareArgs, InitArgs, MergeArgs, NightArgs, ShrinkArgs};
 pub use simulator::{ReplayArgs, SelftestArgs, SimArgs};
 
@@ -51,8 +53,10 @@ pub enum Command {
     Compare(Box<CompareArgs>),
     /// Put the nights of several machines into one store
     Merge(MergeArgs),
-    /// Write a file to begin from
+    /// Write files to begin from: of a night, of a system of one's own
     Init(InitArgs),
+    /// Try a client of a system of one's own, without a cluster
+    Client(ClientArgs),
     /// Live through worlds of the simulator: one seed each, and the seed decides everything
     Sim(Box<SimArgs>),
     /// Hunt every mutant and show that the bench finds it
@@ -102,9 +106,9 @@ pub enum Format {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = names::of_a_run())]
 pub struct RunArgs {
-    /// Voting members
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub nodes: u32,
+    /// Voting members [default: 5, or as many as the system's file names]
+    #[arg(long, value_name = "N")]
+    pub nodes: Option<u32>,
     /// What members are made of.
     #[command(flatten)]
     pub brought: BroughtArgs,
@@ -123,6 +127,11 @@ pub struct RunArgs {
     /// What clients do
     #[arg(long, value_name = "NAME", default_value = "register", value_parser = names::a_workload())]
     pub workload: String,
+    /// What the system is held to: `linearizable`, `linearizable-updates` or `nothing`, which measures what
+    /// is lost and accuses nobody [default: what the system says of itself]
+    #[arg(long, value_name = "PROMISE", value_parser = names::a_promise())]
+    #[arg(hide_possible_values = true)]
+    pub promise: Option<String>,
     /// What is broken: `none`, or a list of nemeses that take turns; see below
     #[arg(long, value_name = "LIST", default_value = "none", value_parser = names::a_nemesis())]
     #[arg(hide_possible_values = true)]

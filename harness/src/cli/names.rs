@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use harness_systems::catalogue::SYSTEMS;
 use harness_systems::mutant::ClientMutant;
 use runs::cluster_kind::ClusterKind;
-use workloads::Kind;
+use workloads::{Kind, Promise};
 
 use crate::nemesis::Nemesis;
 use crate::text::suggest;
@@ -55,6 +55,11 @@ pub fn a_workload() -> Named {
     Named(workloads)
 }
 
+/// What a system may be held to.
+pub fn a_promise() -> Named {
+    Named(promises)
+}
+
 /// What may be broken.
 pub fn a_nemesis() -> Named {
     Named(Nemesis::names)
@@ -72,6 +77,10 @@ pub fn a_list() -> Named {
 
 pub(super) fn clusters() -> Vec<&'static str> {
     ClusterKind::ALL.map(ClusterKind::name).to_vec()
+}
+
+pub(super) fn promises() -> Vec<&'static str> {
+    Promise::ALL.map(Promise::name).to_vec()
 }
 
 pub(super) fn workloads() -> Vec<&'static str> {

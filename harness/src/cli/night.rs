@@ -121,8 +121,8 @@ pub struct MergeArgs {
 /// Flags of `init`.
 #[derive(Clone, Debug, Args)]
 pub struct InitArgs {
-    /// What for: night
+    /// What for: night, redis, system
     pub what: String,
-    /// Where it is written [default: nightly.toml]
+    /// Where the first of its files is written; the others come beside it [default: its usual name]
     pub file: Option<PathBuf>,
 }

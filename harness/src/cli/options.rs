@@ -7,7 +7,7 @@ use std::time::Duration;
 use harness_mutants::Mutant;
 use harness_systems::{System, catalogue};
 use runs::cluster_kind::ClusterKind;
-use workloads::Kind;
+use workloads::{Kind, Promise};
 
 use super::{RunArgs, names};
 use crate::cluster::ports::MAX_MEMBERS;
@@ -17,6 +17,8 @@ use crate::nemesis::{self, Nemesis};
 use crate::seed;
 use crate::text::{span, suggest};
 
+/// Members, when nobody says.
+const USUAL_NODES: u32 = 5;
 /// The longest name of a run.
 const MAX_NAME: usize = 80;
 
@@ -25,13 +27,15 @@ impl RunOptions {
     pub fn from_args(args: &RunArgs) -> Result<Self, Failure> {
         let seed = args.seed.unwrap_or_else(seed::fresh);
         let nemeses = nemesis::catalogue::parse_list(&args.nemesis).map_err(Failure::Usage)?;
-        let system = system(&args.system, nodes(args)?)?;
+        let system = system(&args.system, nodes(args.nodes.unwrap_or(USUAL_NODES))?)?;
+        let own = system.members().and_then(|members| u32::try_from(members).ok());
+        let nodes = nodes(args.nodes.or(own).unwrap_or(USUAL_NODES))?;
         let usual = system.traits();
         let workload = workload(&args.workload)?;
         let usual_interval = usual_interval(&*system, workload);
         let mut options = Self {
-            nodes: nodes(args)?,
-            observers: observers(args)?,
+            nodes,
+            observers: observers(args.observers, nodes)?,
             cluster: cluster(&args.cluster)?,
             containers: Containers {
                 image: args.brought.image.clone(),
@@ -42,6 +46,8 @@ impl RunOptions {
             zookeeper: args.brought.zookeeper.clone(),
             tick: optional_time("--tick", args.tick.as_deref(), TICK)?,
             workload,
+            functions: None,
+            promise: promise(args.promise.as_deref())?,
             interval: optional_time("--interval", args.interval.as_deref(), usual_interval)?,
             rate: args.rate,
             concurrency: args.concurrency,
@@ -84,8 +90,8 @@ fn lose_unsynced(text: &str) -> Result<LoseUnsynced, Failure> {
     })
 }
 
-fn nodes(args: &RunArgs) -> Result<u32, Failure> {
-    match args.nodes {
+fn nodes(nodes: u32) -> Result<u32, Failure> {
+    match nodes {
         0 => Err(Failure::usage("--nodes 0: an ensemble has at least one member; 3 and 5 are usual")),
         nodes if nodes > MAX_MEMBERS => {
             Err(Failure::usage(format!("--nodes {nodes}: at most {MAX_MEMBERS} fit on one machine")))
@@ -116,16 +122,15 @@ fn for_java_only(args: &RunArgs, system: &dyn System) -> Result<(), Failure> {
     Ok(())
 }
 
-fn observers(args: &RunArgs) -> Result<u32, Failure> {
-    let room = MAX_MEMBERS.saturating_sub(args.nodes);
-    if args.observers > room {
+fn observers(observers: u32, nodes: u32) -> Result<u32, Failure> {
+    let room = MAX_MEMBERS.saturating_sub(nodes);
+    if observers > room {
         return Err(Failure::usage(format!(
-            "--observers {}: at most {MAX_MEMBERS} members fit on one machine, so with --nodes {} write up \
-                to {room}",
-            args.observers, args.nodes
+            "--observers {observers}: at most {MAX_MEMBERS} members fit on one machine, so with --nodes \
+             {nodes} write up to {room}"
         )));
     }
-    Ok(args.observers)
+    Ok(observers)
 }
 
 fn cluster(text: &str) -> Result<Where, Failure> {
@@ -142,6 +147,13 @@ fn workload(text: &str) -> Result<Kind, Failure> {
     Kind::from_name(text).ok_or_else(|| {
         let advice = "`harness list workloads` says what each does:";
         Failure::Usage(suggest::unknown("workload", text, &names::workloads(), advice))
+    })
+}
+
+fn promise(text: Option<&str>) -> Result<Option<Promise>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    Promise::named(text).map(Some).ok_or_else(|| {
+        Failure::Usage(suggest::unknown("promise", text, &names::promises(), "--promise takes one of these:"))
     })
 }
 

@@ -1,4 +1,5 @@
-//! One member as a child process: its start, its words, its signals, its end.
+//! One member as a child process, or a group of processes that one child leads: its start, its words, its
+//! signals, its end.
 //!
 //! A thread of its own reads what the member prints, so that an event is stamped when it comes and not when
 //! the runtime finds time for it; the same thread reaps the process. Signals go through a process file
@@ -8,7 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use runs::events::Event;
@@ -21,9 +22,14 @@ use super::procfs;
 use super::spawner::Spawner;
 use super::voice::{MAX_LINE_BYTES, Place, Voice};
 
+/// How often the rest of a group is looked at while it ends.
+const GLANCE: Duration = Duration::from_millis(2);
+
 /// A member's place: it outlives its processes.
 pub(super) struct Member {
     place: Place,
+    /// Whether whatever the process starts in its group belongs to the member.
+    is_a_group: bool,
     process: Mutex<Option<Process>>,
 }
 
@@ -35,8 +41,8 @@ struct Process {
 
 impl Member {
     /// A member without a process.
-    pub(super) fn new(place: Place) -> Self {
-        Self { place, process: Mutex::new(None) }
+    pub(super) fn new(place: Place, is_a_group: bool) -> Self {
+        Self { place, is_a_group, process: Mutex::new(None) }
     }
 
     /// Starts a process for it. The one before must have ended.
@@ -74,7 +80,15 @@ impl Member {
     /// Sends a signal; false when there is no process to send it to.
     pub(super) fn signal(&self, signal: Signal) -> bool {
         let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        process.as_ref().is_some_and(|process| pidfd_send_signal(&process.pidfd, signal).is_ok())
+        let Some(process) = process.as_ref() else { return false };
+        let sent = pidfd_send_signal(&process.pidfd, signal).is_ok();
+        self.others(process.pid).fold(sent, |sent, pid| signal_one(pid, process.pid, signal) || sent)
+    }
+
+    /// What else is alive of its group, whose leader may be gone.
+    fn others(&self, leader: u32) -> impl Iterator<Item = u32> {
+        let all = if self.is_a_group { procfs::of_group(leader) } else { Vec::new() };
+        all.into_iter().map(|(pid, _)| pid).filter(move |pid| *pid != leader)
     }
 
     /// The id of its process, while that has not ended.
@@ -87,12 +101,17 @@ impl Member {
     pub(super) fn state(&self) -> ProcessState {
         let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(process) = process.as_ref() else { return ProcessState::Gone("never started".to_owned()) };
+        let others = if self.is_a_group { procfs::of_group(process.pid) } else { Vec::new() };
+        let others = || others.iter().filter(|(pid, _)| *pid != process.pid).map(|(_, stat)| stat);
         if let Some(how) = process.ended.borrow().as_ref() {
-            return ProcessState::Gone(how.clone());
+            let is_whole = others().next().is_none();
+            return if is_whole { ProcessState::Gone(how.clone()) } else { ProcessState::Dying };
         }
         match procfs::stat(process.pid) {
             Some(stat) if stat.is_dead() => ProcessState::Dying,
-            Some(stat) if stat.is_stopped() => ProcessState::Stopped,
+            Some(stat) if stat.is_stopped() && others().all(|other| other.is_stopped()) => {
+                ProcessState::Stopped
+            }
             Some(_) => ProcessState::Running,
             // Reaped a moment ago, and the thread that reaped it is about to say how it ended.
             None => ProcessState::Dying,
@@ -106,9 +125,17 @@ impl Member {
             process.as_ref().map(|process| process.ended.clone())
         };
         let Some(mut ended) = ended else { return Ok(()) };
-        match tokio::time::timeout(patience, ended.wait_for(Option::is_some)).await {
-            Ok(_) => Ok(()),
-            Err(_) => bail!("member {} does not end", self.place.id.0),
+        let deadline = Instant::now() + patience;
+        let all = async {
+            let _ = ended.wait_for(Option::is_some).await;
+            while matches!(self.state(), ProcessState::Dying) && Instant::now() < deadline {
+                tokio::time::sleep(GLANCE).await;
+            }
+            matches!(self.state(), ProcessState::Gone(_))
+        };
+        match tokio::time::timeout_at(deadline.into(), all).await {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => bail!("member {} does not end", self.place.id.0),
         }
     }
 
@@ -116,6 +143,12 @@ impl Member {
     pub(super) fn last_words(&self) -> String {
         self.place.last_words()
     }
+}
+
+/// Sends a signal to a process, if it is still of this group: its id may be somebody else's by now.
+fn signal_one(pid: u32, group: u32, signal: Signal) -> bool {
+    let Ok(pidfd) = open_pidfd(pid) else { return false };
+    procfs::stat(pid).is_some_and(|stat| stat.group == group) && pidfd_send_signal(pidfd, signal).is_ok()
 }
 
 /// A handle on a process that no other process can have.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use harness_systems::{Look, Role, Seen, Whom};
+use harness_systems::{Look, Role, Seen, System, Whom};
 use runs::events::{Event, Said, Stamped};
 use runs::member::MemberId;
 use runs::views::{Stand, View};
@@ -35,6 +35,12 @@ pub(super) struct Watched {
     pub(super) look: Box<dyn Look>,
     /// Whether it must be asked at this moment; one that tells by itself need not be.
     pub(super) is_silent: Arc<dyn Fn() -> bool + Send + Sync>,
+}
+
+/// What members answered last, a line each, for a message; empty where nobody is asked.
+pub(super) fn answers(system: &dyn System, members: &[MemberId]) -> String {
+    let line = |id: &MemberId| Some(format!("\nn{} says: {}", id.0, system.says(*id)?));
+    members.iter().filter_map(line).collect()
 }
 
 /// Asks until the task is ended.
@@ -84,9 +90,14 @@ impl Watched {
         let news = |said| self.place.note(Event::Said(said));
         match answer {
             Seen::Nothing => {}
-            Seen::ServesNobody => {
-                if let Stand::Established { leader, .. } = before {
-                    news(Said::Looking { left: Some(leader.0) });
+            Seen::ServesNobody => match before {
+                Stand::Established { leader, .. } => news(Said::Looking { left: Some(leader.0) }),
+                Stand::Answering => news(Said::Looking { left: None }),
+                Stand::Looking => {}
+            },
+            Seen::Answers => {
+                if before != Stand::Answering {
+                    news(Said::Serving {});
                 }
             }
             Seen::Serves(role) => {
@@ -121,7 +132,7 @@ fn reigns(events: &[Stamped]) -> BTreeMap<u32, MemberId> {
 fn leaders(views: &BTreeMap<MemberId, View>) -> BTreeMap<u32, MemberId> {
     let leads = |(id, view): (&MemberId, &View)| match view.stand {
         Stand::Established { leader, epoch, .. } if leader == *id && view.running => Some((epoch, *id)),
-        Stand::Established { .. } | Stand::Looking => None,
+        Stand::Established { .. } | Stand::Answering | Stand::Looking => None,
     };
     views.iter().filter_map(leads).collect()
 }

@@ -36,6 +36,8 @@ pub struct Layout {
     members: u16,
     /// Ports on which each listens for others.
     peers: u16,
+    /// Which of those is the clients' as well.
+    clients_at: Option<u16>,
     dialling: Dialling,
 }
 
@@ -48,7 +50,8 @@ impl Layout {
             )));
         }
         let members = u16::try_from(members).map_err(|error| anyhow!(error))?;
-        Ok(Self { members, peers: system.peer_ports, dialling: system.dialling })
+        let Traits { peer_ports: peers, clients_at, dialling, .. } = system;
+        Ok(Self { members, peers, clients_at, dialling })
     }
 
     /// How many ports each member listens on, clients' included.
@@ -92,7 +95,10 @@ impl PortPlan {
 
 impl Addresses for PortPlan {
     fn client(&self, member: MemberId) -> SocketAddr {
-        self.at(1 + self.layout.own() * Self::place(member))
+        match self.layout.clients_at {
+            Some(port) => self.peer(member, port),
+            None => self.at(1 + self.layout.own() * Self::place(member)),
+        }
     }
 
     fn peer(&self, member: MemberId, port: u16) -> SocketAddr {
@@ -100,7 +106,7 @@ impl Addresses for PortPlan {
     }
 
     fn dial(&self, pair: Pair, port: u16) -> SocketAddr {
-        let Layout { members, peers, dialling } = self.layout;
+        let Layout { members, peers, dialling, .. } = self.layout;
         let to = Self::place(pair.to);
         let index = match dialling {
             Dialling::ByPair => Self::place(pair.from) * members + to,
@@ -168,13 +174,13 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    const BY_PAIR: Layout = Layout { members: 3, peers: 2, dialling: Dialling::ByPair };
+    const BY_PAIR: Layout = Layout { members: 3, peers: 2, clients_at: None, dialling: Dialling::ByPair };
 
     #[test]
     fn no_two_uses_share_a_port_and_all_fit_the_block() {
         for members in 1..=9 {
             for dialling in [Dialling::ByPair, Dialling::Together] {
-                check(Layout { members, peers: 2, dialling });
+                check(Layout { members, peers: 2, clients_at: None, dialling });
             }
         }
     }

@@ -36,7 +36,7 @@ use super::{Async, ClockReading, Cluster, Cut, PortState, ProcessState, Severing
 use crate::clock::RunClock;
 use crate::events::EventLog;
 use crate::links::handle::Links;
-use crate::links::owner::MEMBER_VARIABLE;
+use crate::links::owner::{FOLDER_VARIABLE, MEMBER_VARIABLE};
 use crate::links::protocol::{EntranceSpec, LinkSpec, Pair, ProbeRound};
 use crate::links::rules::Rule;
 use crate::store::lock::TOKEN_VARIABLE;
@@ -96,7 +96,7 @@ impl ProcessCluster {
                 .with_context(|| format!("creating {}", folder.display()))?;
             let system = Arc::clone(&settings.system);
             let place = Place { id: *id, folder, clock, events: events.clone(), system };
-            members.insert(*id, Member::new(place));
+            members.insert(*id, Member::new(place, settings.system.traits().is_a_group));
         }
         let executable = own_executable()?;
         let spawner = Spawner::start().context("starting a thread")?;
@@ -123,6 +123,9 @@ impl ProcessCluster {
         let mut command = Command::new(&self.executable);
         command.arg("links");
         self.mark(&mut command);
+        let folder = std::path::absolute(&self.settings.folder).context("finding the run's folder")?;
+        // As the kernel will name what is open below it.
+        command.env(FOLDER_VARIABLE, folder.canonicalize().unwrap_or(folder));
         let log = File::create(self.settings.folder.join("links.log")).context("creating links.log")?;
         command.stderr(log);
         let links = Links::spawn(&self.spawner, command)?;
@@ -235,9 +238,10 @@ impl ProcessCluster {
         }
         if !in_time {
             bail!(
-                "the ensemble does not serve {} s after its start: {}",
+                "the ensemble does not serve {} s after its start: {}{}",
                 patience.as_secs(),
-                views::laggards(&views)
+                views::laggards(&views),
+                observer::answers(&*self.settings.system, &self.ids)
             );
         }
         Ok(())

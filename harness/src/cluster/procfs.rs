@@ -86,6 +86,8 @@ pub fn threads(pid: u32) -> usize {
 pub struct Stat {
     /// `R`, `S`, `D`, `T`, `Z`, ...
     pub state: char,
+    /// Its process group.
+    pub group: u32,
     /// When it started, in clock ticks since boot.
     pub start_ticks: u64,
 }
@@ -112,9 +114,10 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let (_, after) = text.rsplit_once(')')?;
     let mut fields = after.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
-    // The state is field 3 of the manual's count, the start time field 22.
-    let start_ticks = fields.nth(18)?.parse().ok()?;
-    Some(Stat { state, start_ticks })
+    // The state is field 3 of the manual's count, the group field 5, the start time field 22.
+    let group = fields.nth(1)?.parse().ok()?;
+    let start_ticks = fields.nth(16)?.parse().ok()?;
+    Some(Stat { state, group, start_ticks })
 }
 
 /// The id of this boot.
@@ -133,6 +136,12 @@ pub fn environment(pid: u32, name: &str) -> Option<String> {
         .map(|value| String::from_utf8_lossy(value).into_owned())
 }
 
+/// The living processes of a group, with their states.
+pub fn of_group(group: u32) -> Vec<(u32, Stat)> {
+    let alive = |pid| Some((pid, stat(pid).filter(|stat| stat.group == group && !stat.is_dead())?));
+    pids().into_iter().filter_map(alive).collect()
+}
+
 /// Every process id there is.
 pub fn pids() -> Vec<u32> {
     let Ok(entries) = fs::read_dir(Path::new("/proc")) else { return Vec::new() };
@@ -146,7 +155,7 @@ mod tests {
     #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {
         let text = "77 (a) b (c) T 1 77 77 0 -1 4194560 95 0 0 0 0 0 0 0 20 0 1 0 12345 2400 170 1844";
-        assert_eq!(parse_stat(text), Some(Stat { state: 'T', start_ticks: 12345 }));
+        assert_eq!(parse_stat(text), Some(Stat { state: 'T', group: 77, start_ticks: 12345 }));
     }
 
     #[test]

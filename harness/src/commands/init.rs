@@ -1,8 +1,8 @@
-//! `harness init`: a file to begin from.
+//! `harness init`: files to begin from.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
@@ -11,23 +11,83 @@ use crate::cli::InitArgs;
 use crate::exit::{Exit, Failure};
 use crate::text::suggest;
 
-/// What there is to begin with: a name, the usual file, its text, and what to do with it.
-const ALL: [(&str, &str, &str, &str); 1] = [(
-    "night",
-    "nightly.toml",
-    include_str!("../../docs/nightly.toml"),
-    "what it would run: harness night FILE --dry-run\nthe night itself:  harness night FILE",
-)];
+/// What there is to begin with.
+struct Beginning {
+    /// Its name on the command line.
+    name: &'static str,
+    /// Its files, by their usual names. The first is the one that can be given another.
+    files: &'static [(&'static str, &'static str)],
+    /// What to do with them.
+    next: &'static str,
+}
 
-/// Writes it, unless something is there.
+const ALL: [Beginning; 3] = [
+    Beginning {
+        name: "night",
+        files: &[("nightly.toml", include_str!("../../docs/nightly.toml"))],
+        next: "what it would run: harness night FILE --dry-run\nthe night itself:  harness night FILE",
+    },
+    Beginning {
+        name: "redis",
+        files: &[
+            ("redis.toml", include_str!("../../docs/systems/redis.toml")),
+            ("compose.yaml", include_str!("../../docs/systems/compose.yaml")),
+            ("redis.sh", include_str!("../../docs/systems/redis.sh")),
+            ("redis_client.py", include_str!("../../docs/systems/redis_client.py")),
+        ],
+        next: "the client alone:    harness client check --system FILE\n\
+               in containers:       harness run --system ./compose.yaml --workload set \
+               --nemesis partition-leader,kill-leader --time-limit 60s\n\
+               as local processes:  harness run --system ./FILE --nodes 3 --workload set \
+               --nemesis partition-leader,kill-leader --time-limit 60s\n\n\
+               Containers need an image of Redis (`docker pull redis:7`, or REDIS_IMAGE=NAME of one that is\n\
+               there), processes redis-server and redis-sentinel, and the client python3.",
+    },
+    Beginning {
+        name: "system",
+        files: &[
+            ("system.toml", include_str!("../../docs/systems/system.toml")),
+            ("client.py", include_str!("../../docs/systems/client.py")),
+        ],
+        next: "write your own commands into both, and then\n\
+               the client alone:  harness client check --system FILE\n\
+               a run:             harness run --system ./FILE --nodes 3 --nemesis partition-one,kill-one",
+    },
+];
+
+/// Writes them, unless something is there.
 pub fn init(args: &InitArgs) -> Result<Exit, Failure> {
-    let Some((_, usual, text, next)) = ALL.into_iter().find(|(name, ..)| *name == args.what) else {
-        let names = ALL.map(|(name, ..)| name);
+    let Some(beginning) = ALL.into_iter().find(|beginning| beginning.name == args.what) else {
+        let names = ALL.map(|beginning| beginning.name);
         return Err(Failure::Usage(suggest::unknown("file", &args.what, &names, "`harness init` writes:")));
     };
-    let path = args.file.clone().unwrap_or_else(|| PathBuf::from(usual));
-    let name = path.display().to_string();
-    let mut file = match OpenOptions::new().create_new(true).write(true).open(&path) {
+    let first = beginning.files[0].0;
+    let path = args.file.clone().unwrap_or_else(|| PathBuf::from(first));
+    let beside = |name: &str| path.parent().unwrap_or(Path::new("")).join(name);
+    let files: Vec<(PathBuf, &str)> = beginning
+        .files
+        .iter()
+        .map(|(name, text)| (if *name == first { path.clone() } else { beside(name) }, *text))
+        .collect();
+    if let Some((taken, _)) = files.iter().find(|(path, _)| path.exists()) {
+        return Err(Failure::usage(format!(
+            "{} exists already, and stays as it is: name another",
+            taken.display()
+        )));
+    }
+    let mut names = Vec::new();
+    for (path, text) in &files {
+        write(path, text)?;
+        names.push(path.display().to_string());
+    }
+    let next = beginning.next.replace("FILE", &names[0]).replace("././", "./");
+    print(&format!("written: {}\n\n{next}\n", names.join(" ")))?;
+    Ok(Exit::Done)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let name = path.display();
+    let mut file = match OpenOptions::new().create_new(true).write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(Failure::usage(format!("{name} exists already, and stays as it is: name another")));
         }
@@ -35,6 +95,5 @@ pub fn init(args: &InitArgs) -> Result<Exit, Failure> {
         Ok(file) => file,
     };
     file.write_all(text.as_bytes()).with_context(|| format!("writing {name}"))?;
-    print(&format!("written: {name}\n\n{}\n", next.replace("FILE", &name)))?;
-    Ok(Exit::Done)
+    Ok(())
 }

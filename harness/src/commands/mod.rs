@@ -5,6 +5,7 @@ pub mod agent;
 pub mod app;
 pub mod check;
 pub mod clean;
+pub mod client;
 pub mod clock_target;
 pub mod compare;
 pub mod completions;
@@ -55,6 +56,7 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Compare(args) => compare::compare(&args),
         Command::Merge(args) => merge::merge(&args),
         Command::Init(args) => init::init(&args),
+        Command::Client(args) => client::client(&args),
         Command::Shrink(args) => shrink::shrink(&args),
         Command::Night(args) => night::night(&args),
         Command::Sim(args) => sim::sim(&args),

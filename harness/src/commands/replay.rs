@@ -119,7 +119,11 @@ pub(super) fn flags_of(run: &RunInfo, path: &std::path::Path) -> Result<RunArgs,
     let command = run.settings.get(AS_A_RUN).unwrap_or(&run.repeat);
     let words = command.split_ascii_whitespace();
     match Cli::try_parse_from(words).map(|cli| cli.command) {
-        Ok(Command::Run(flags)) if flags.seed == Some(run.seed) && flags.nodes == run.nodes => Ok(*flags),
+        Ok(Command::Run(flags))
+            if flags.seed == Some(run.seed) && flags.nodes.is_none_or(|nodes| nodes == run.nodes) =>
+        {
+            Ok(*flags)
+        }
         Ok(_) => Err(Failure::usage(format!(
             "{}: its run.json contradicts itself, the seed or the nodes are not those of {}",
             path.display(),

@@ -10,10 +10,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use checker::history::Function;
 use harness_systems::{System, Wanted};
 use runs::cluster_kind::ClusterKind;
 use runs::mechanism::Mechanism;
-use workloads::Kind;
+use runs::results::Promised;
+use workloads::{Kind, Promise};
 
 use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Plan};
@@ -97,6 +99,10 @@ pub struct RunOptions {
     pub tick: Duration,
     /// What clients do.
     pub workload: Kind,
+    /// What its clients can do, where one of them was asked.
+    pub functions: Option<Vec<Function>>,
+    /// What the system is held to, where somebody said so.
+    pub promise: Option<Promise>,
     /// The nemeses that take turns; none of them is a run without faults.
     pub nemeses: Vec<Nemesis>,
     /// Whether they act at once instead, each in its own rhythm.
@@ -186,6 +192,7 @@ impl RunOptions {
                 bug.name()
             )));
         }
+        self.check_services()?;
         if system.only_processes && matches!(self.cluster.kind, ClusterKind::Docker | ClusterKind::Sim) {
             let how = match self.cluster.kind {
                 ClusterKind::Docker if system.takes_java => {
@@ -210,6 +217,27 @@ impl RunOptions {
             )));
         }
         if system.tells_synced { Ok(()) } else { self.check_loss(system.whose) }
+    }
+
+    /// What a file says of its members, no flag says otherwise.
+    fn check_services(&self) -> Result<(), Failure> {
+        let (name, system) = (self.system.name(), self.system.traits());
+        if system.only_containers && !matches!(self.cluster.kind, ClusterKind::Docker | ClusterKind::Auto) {
+            return Err(Failure::usage(format!(
+                "--system {name}: members of a Compose file are containers; write --cluster docker"
+            )));
+        }
+        let Some(members) = self.system.members() else { return Ok(()) };
+        if crate::num::wide(members) != u64::from(self.nodes) {
+            return Err(Failure::usage(format!(
+                "--nodes {}: {name} names {members} members; leave the flag out",
+                self.nodes
+            )));
+        }
+        if self.containers.image.is_some() || !self.containers.image_command.is_empty() {
+            return Err(Failure::usage(format!("--image: {name} names the images; leave the flag out")));
+        }
+        Ok(())
     }
 
     /// A workload whose operations the system does not have is refused before anything starts.
@@ -251,6 +279,37 @@ impl RunOptions {
             )));
         }
         Ok(())
+    }
+
+    /// What is promised: what the system says of itself, or what it is held to. Whatever an image is, it is
+    /// not known to promise more than ZooKeeper does.
+    pub fn promised(&self) -> Promised {
+        match self.promise {
+            Some(what) => Promised { what, source: "asked for by --promise".to_owned() },
+            None if self.containers.image.is_some() => Promised {
+                what: Promise::LinearizableUpdates,
+                source: "what ZooKeeper promises, of whatever image".to_owned(),
+            },
+            None => self.system.promises(self.workload),
+        }
+    }
+
+    /// What its clients were asked for and can't do is refused before any member starts.
+    pub fn check_functions(&self, has: &[Function]) -> Result<(), Failure> {
+        let lacks = |function: &&Function| !has.contains(function) && !self.workload.is_without(**function);
+        let Some(lack) = self.workload.functions().iter().find(lacks) else { return Ok(()) };
+        let fits = |kind: &Kind| {
+            let has = |function: &Function| has.contains(function) || kind.is_without(*function);
+            self.system.lacks_none_of(kind.functions()) && kind.functions().iter().all(has)
+        };
+        let advice = match names(fits) {
+            none if none.is_empty() => "no workload needs so little".to_owned(),
+            names => format!("take {names}"),
+        };
+        Err(Failure::usage(format!(
+            "--workload {}: the client does not say that it can {lack}; {advice}, or let its hello say it",
+            self.workload.name()
+        )))
     }
 
     /// Every member, observers included.
@@ -388,6 +447,15 @@ impl RunOptions {
 
     fn check_nemeses(&self) -> Result<(), Failure> {
         for nemesis in &self.nemeses {
+            if nemesis.needs_leader() && !self.system.traits().tells_leader {
+                return Err(Failure::usage(format!(
+                    "--nemesis {}: it aims at the leader, and nobody tells who that is; say it in {} as \
+                     `leader` of `[member]`, or take {}",
+                    nemesis.name(),
+                    self.system.name(),
+                    aimless()
+                )));
+            }
             let (fewest, why) = nemesis.fewest_nodes();
             if self.nodes < fewest {
                 return Err(Failure::usage(format!(
@@ -494,6 +562,7 @@ impl RunOptions {
         }
         flag("publish", publish.map(|address| address.to_string()).unwrap_or_default(), "");
         flag("workload", self.workload.name().to_owned(), Kind::default().name());
+        flag("promise", self.promise.map(|promise| promise.name().to_owned()).unwrap_or_default(), "");
         let usual = self.system.traits();
         let interval = usual_interval(&*self.system, self.workload);
         flag("interval", span::show(self.interval), &span::show(interval));
@@ -530,6 +599,16 @@ pub fn usually_wanted(system: &dyn System, nodes: u32) -> Wanted {
 pub fn usual_interval(system: &dyn System, workload: Kind) -> Duration {
     let usual = system.traits().usual_interval;
     if workload.applications().is_some() { usual.max(USUAL_WITH_APPLICATIONS) } else { usual }
+}
+
+/// The nemeses of members that aim at nobody's role, to choose from.
+fn aimless() -> String {
+    let aims = |nemesis: &&Nemesis| {
+        nemesis.needs_leader() || nemesis.hits_applications() || nemesis.needs() == Mechanism::Replace
+    };
+    let names: Vec<&str> =
+        Nemesis::ALL.iter().filter(|nemesis| !aims(nemesis)).map(|nemesis| nemesis.name()).collect();
+    names.join(", ")
 }
 
 /// The workloads for which this holds, to choose from.

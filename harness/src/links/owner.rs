@@ -3,13 +3,14 @@
 //! The kernel knows: a connection on loopback has a socket at its other end, the socket has a number, and the
 //! process that holds it has that number among its open files. The processes of a run's members carry the
 //! run's token and their member's id in their environment, so neither a restart nor a stranger is taken for
-//! another.
+//! another. Some programs write their title over their environment, as Redis and PostgreSQL do: those are
+//! known by what their standard error is, which is their member's log.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use runs::member::MemberId;
 
@@ -18,9 +19,41 @@ use crate::store::lock::TOKEN_VARIABLE;
 /// Which member a process is, in its environment.
 pub const MEMBER_VARIABLE: &str = "HARNESS_MEMBER";
 
+/// The folder of the run, absolute, in the environment of its links.
+pub const FOLDER_VARIABLE: &str = "HARNESS_FOLDER";
+
+/// By what the processes of a run are known.
+#[derive(Clone, Debug)]
+pub struct Marks {
+    /// The run's token.
+    pub token: OsString,
+    /// Its folder.
+    pub folder: PathBuf,
+}
+
+impl Marks {
+    /// Those that this process was started with.
+    pub fn own() -> Self {
+        let variable = |name| std::env::var_os(name).unwrap_or_default();
+        Self { token: variable(TOKEN_VARIABLE), folder: variable(FOLDER_VARIABLE).into() }
+    }
+
+    /// Which member a process of this run is of.
+    fn member_of(&self, process: &Path) -> Option<MemberId> {
+        let environment = fs::read(process.join("environ")).ok()?;
+        member(&environment, &self.token).or_else(|| {
+            let log = fs::read_link(process.join("fd/2")).ok()?;
+            let mut below = log.strip_prefix(&self.folder).ok()?.components().map(|part| part.as_os_str());
+            let is_of_a_member = below.next()? == "nodes";
+            let member = below.next()?.to_str()?.parse().ok().map(MemberId)?;
+            (is_of_a_member && below.next()? == "log").then_some(member)
+        })
+    }
+}
+
 /// The member whose process holds the socket at `peer` that is connected to `here`; none when no process of a
 /// member of this run does.
-pub fn of(token: &OsStr, peer: SocketAddr, here: SocketAddr) -> Option<MemberId> {
+pub fn of(marks: &Marks, peer: SocketAddr, here: SocketAddr) -> Option<MemberId> {
     let inode = inode(&fs::read_to_string("/proc/self/net/tcp").ok()?, peer, here)?;
     let socket = format!("socket:[{inode}]");
     fs::read_dir("/proc").ok()?.filter_map(Result::ok).find_map(|entry| {
@@ -28,7 +61,7 @@ pub fn of(token: &OsStr, peer: SocketAddr, here: SocketAddr) -> Option<MemberId>
         if !name.as_bytes().iter().all(u8::is_ascii_digit) {
             return None;
         }
-        let member = member(&fs::read(entry.path().join("environ")).ok()?, token)?;
+        let member = marks.member_of(&entry.path())?;
         holds(&entry.path().join("fd"), &socket).then_some(member)
     })
 }
@@ -100,7 +133,31 @@ mod tests {
         {
             let mut child = dialler(here.port(), token, member);
             let (_stream, peer) = listener.accept().expect("a connection");
-            assert_eq!(of(OsStr::new("a token"), peer, here), owner, "{token} {member}");
+            let marks = Marks { token: OsString::from("a token"), folder: PathBuf::from("/nowhere") };
+            assert_eq!(of(&marks, peer, here), owner, "{token} {member}");
+            drop(child.stdin.take());
+            child.wait().expect("it ends");
+        }
+    }
+
+    #[test]
+    fn a_process_that_wrote_over_its_environment_is_known_by_its_log() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path().canonicalize().expect("absolute");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let here = listener.local_addr().expect("bound");
+        for (log, owner) in [("nodes/4/log", Some(MemberId(4))), ("clients/4.log", None)] {
+            let log = folder.join(log);
+            fs::create_dir_all(log.parent().expect("a folder")).expect("made");
+            let mut child = Command::new("bash")
+                .args(["-c", &format!("exec 3<>/dev/tcp/127.0.0.1/{}; read -r", here.port())])
+                .stdin(Stdio::piped())
+                .stderr(fs::File::create(&log).expect("a log"))
+                .spawn()
+                .expect("bash starts");
+            let (_stream, peer) = listener.accept().expect("a connection");
+            let marks = Marks { token: OsString::from("a token"), folder: folder.clone() };
+            assert_eq!(of(&marks, peer, here), owner, "{}", log.display());
             drop(child.stdin.take());
             child.wait().expect("it ends");
         }

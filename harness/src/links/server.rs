@@ -20,7 +20,7 @@ use super::owner;
 use super::probe::Prober;
 use super::protocol::{Answer, Command, EntranceSpec, LinkSpec, Outcome, Pair, Request};
 use super::rules::Mode;
-use crate::store::lock::TOKEN_VARIABLE;
+use crate::links::owner::Marks;
 
 /// How long the harness may be silent.
 pub const LEASE: Duration = Duration::from_secs(3);
@@ -212,21 +212,27 @@ async fn listen(spec: LinkSpec, listener: TcpListener, out: Arc<Lane>, back: Arc
 async fn receive(spec: EntranceSpec, listener: TcpListener, board: Board) {
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS_PER_LINK * spec.from.len().max(1)));
     let spec = Arc::new(spec);
-    let token = std::env::var_os(TOKEN_VARIABLE).unwrap_or_default();
+    let marks = Marks::own();
     loop {
         let Some((stream, peer)) = accept(Some(&listener)).await else { continue };
         let Ok(permit) = Arc::clone(&room).try_acquire_owned() else { continue };
-        let (spec, board, token) = (Arc::clone(&spec), board.clone(), token.clone());
+        let (spec, board, marks) = (Arc::clone(&spec), board.clone(), marks.clone());
         tokio::spawn(async move {
             let _permit = permit;
             let here = spec.listen;
             // Files are read meanwhile, and commands must not wait for that.
-            let owner = tokio::task::spawn_blocking(move || owner::of(&token, peer, here)).await;
+            let owner = tokio::task::spawn_blocking(move || owner::of(&marks, peer, here)).await;
             // A stranger, or somebody who has hung up already.
-            let Some(from) = owner.ok().flatten().filter(|from| spec.from.contains(from)) else { return };
+            let Some(from) = owner.ok().flatten() else { return };
+            let far = Far { target: spec.target, introduces: None };
+            if from == spec.to {
+                // No rule is between a member and itself.
+                carry(stream, far, Arc::default(), Arc::default()).await;
+                return;
+            }
             let pair = Pair::new(from, spec.to);
             if let (Some(out), Some(back)) = (board.lane(pair), board.lane(pair.back())) {
-                carry_for_a_member(stream, Far { target: spec.target, introduces: None }, out, back).await;
+                carry_for_a_member(stream, far, out, back).await;
             }
         });
     }

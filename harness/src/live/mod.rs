@@ -18,7 +18,7 @@ use checker::history::Event;
 use runs::numbers::{count, duration, moment, ns_to_ms};
 use runs::results::{LiveCheck, LiveViolation};
 use tokio::sync::watch;
-use workloads::Kind;
+use workloads::{Kind, Promise};
 
 use crate::clock::{RunClock, RunNs};
 use crate::progress::Progress;
@@ -101,13 +101,13 @@ impl Live {
     /// Begins, if there is a check for this workload that goes along with a run.
     pub fn start(
         kind: Kind,
-        reads_may_be_stale: bool,
+        promise: Promise,
         history: &Path,
         fail_fast: bool,
         clock: RunClock,
         progress: &Progress,
     ) -> anyhow::Result<Option<Self>> {
-        let Some(judge) = judge_of(kind, reads_may_be_stale, history) else { return Ok(None) };
+        let Some(judge) = judge_of(kind, promise, history) else { return Ok(None) };
         Self::with(judge, fail_fast, clock, progress).map(Some)
     }
 
@@ -253,9 +253,11 @@ impl Shared {
 }
 
 /// The check that goes along with a run of this workload; none where there is none.
-pub(crate) fn judge_of(kind: Kind, reads_may_be_stale: bool, history: &Path) -> Option<Box<dyn Judge>> {
-    kind.goes_along().then(|| -> Box<dyn Judge> {
-        Box::new(registers::Registers::new(reads_may_be_stale, history.to_owned()))
+pub(crate) fn judge_of(kind: Kind, promise: Promise, history: &Path) -> Option<Box<dyn Judge>> {
+    let goes_along = kind.goes_along() && promise != Promise::Nothing;
+    goes_along.then(|| -> Box<dyn Judge> {
+        let may_be_stale = promise == Promise::LinearizableUpdates;
+        Box::new(registers::Registers::new(may_be_stale, history.to_owned()))
     })
 }
 

@@ -18,6 +18,8 @@ use super::client::{Place, note_completion};
 
 /// How long an operation may take when nothing is broken.
 const CALM_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a key may be refused before it is made.
+const SET_UP_PATIENCE: Duration = Duration::from_secs(10);
 /// How long one attempt to connect may take.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
 /// The pause between two attempts.
@@ -31,9 +33,24 @@ pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
     let mut client = client_at(shared, member, CALM_PATIENCE).await?;
     let operations = shared.load.rules().workload_mut().setup();
     for op in operations {
-        let kind = perform(shared, &mut *client, member, 0, &op).await.kind;
-        if kind != EventKind::Ok {
-            bail!("creating key {} ended as {kind:?} although nothing is broken", op.key);
+        let deadline = Instant::now() + SET_UP_PATIENCE;
+        loop {
+            let outcome = perform(shared, &mut *client, member, 0, &op).await;
+            match outcome.kind {
+                EventKind::Ok => break,
+                // It certainly had no effect: a system that has just begun may not be ready for it yet.
+                EventKind::Fail if Instant::now() < deadline => {
+                    tokio::time::sleep(PAUSE).await;
+                    if !client.is_connected() {
+                        let _ = client.connect(shared.cluster.client_address(member), CONNECT_PATIENCE).await;
+                    }
+                }
+                kind => bail!(
+                    "creating key {} ended as {kind:?} although nothing is broken: {}",
+                    op.key,
+                    outcome.error.unwrap_or_default()
+                ),
+            }
         }
     }
     // The session's end is not part of what is judged.

@@ -20,6 +20,8 @@ pub struct Load {
     pub unknown: u64,
     /// The member that leads, and its epoch.
     pub leader: Option<(u64, u32)>,
+    /// Whether nobody can tell who leads.
+    pub has_no_roles: bool,
     /// What the live check says: what matters of it, and the rest.
     pub live: Option<(String, String)>,
 }
@@ -28,15 +30,19 @@ impl Load {
     /// The line, so long after the start of a load that lasts so long.
     pub(super) fn line(&self, elapsed: Duration, limit: Duration) -> Line {
         let leader = match self.leader {
-            Some((id, epoch)) => format!("n{id} leads epoch {epoch}"),
-            None => "no leader".to_owned(),
+            Some((id, epoch)) => Some(format!("n{id} leads epoch {epoch}")),
+            None if self.has_no_roles => None,
+            None => Some("no leader".to_owned()),
         };
         let line = Line::begin(format!("{:3} s of {} s", elapsed.as_secs(), limit.as_secs()))
             .and(": ", format!("{} ok", count(self.ok)), 1)
             .and(", ", format!("{} refused", count(self.refused)), 5)
             .and(", ", format!("{} failed", count(self.failed)), 4)
-            .and(", ", format!("{} unknown", count(self.unknown)), 3)
-            .and("; ", leader, 2);
+            .and(", ", format!("{} unknown", count(self.unknown)), 3);
+        let line = match leader {
+            Some(leader) => line.and("; ", leader, 2),
+            None => line,
+        };
         match &self.live {
             Some((first, rest)) => line.and("; ", first, 6).and(", ", rest, 7),
             None => line,
@@ -56,6 +62,7 @@ mod tests {
             failed: 82,
             unknown: 58,
             leader: Some((3, 14)),
+            has_no_roles: false,
             live: Some(("live: 2,664 judged".to_owned(), "3 open".to_owned())),
         };
         let line = load.line(Duration::from_secs(12), Duration::from_secs(30));
@@ -73,8 +80,11 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_nobody_leads_says_so() {
+    fn a_load_that_nobody_leads_says_so_where_that_can_be_told() {
         let line = Load::default().line(Duration::ZERO, Duration::from_secs(9)).whole();
         assert_eq!(line, "  0 s of 9 s: 0 ok, 0 refused, 0 failed, 0 unknown; no leader");
+        let load = Load { has_no_roles: true, ..Load::default() };
+        let line = load.line(Duration::ZERO, Duration::from_secs(9)).whole();
+        assert_eq!(line, "  0 s of 9 s: 0 ok, 0 refused, 0 failed, 0 unknown");
     }
 }

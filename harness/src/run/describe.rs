@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context;
+use checker::history::Function;
+use harness_systems::Contained;
 use runs::cluster_kind::ClusterKind;
-use runs::results::{Host, RunInfo, SystemInfo};
+use runs::results::{Host, Promised, RunInfo, SystemInfo};
 use workloads::{Params, Workload};
 
-use super::{Prepared, may_be_stale};
+use super::Prepared;
 use crate::clock::whole_milliseconds;
 use crate::config::RunOptions;
 use crate::exit::Failure;
@@ -27,8 +29,11 @@ pub(crate) const AS_A_RUN: &str = "flags as of";
 const SPELLED_OUT: usize = 12;
 
 /// The workload that was asked for.
-pub(crate) fn workload(options: &RunOptions) -> Result<Workload, Failure> {
-    let params = Params::of_keys(u64::from(options.keys));
+pub(crate) fn workload(options: &RunOptions, lacks_cas: bool) -> Result<Workload, Failure> {
+    let mut params = Params::of_keys(u64::from(options.keys));
+    if lacks_cas {
+        params = params.without_cas();
+    }
     Workload::new(options.workload, params, seed::stream(options.seed, "operations"))
         .map_err(|error| Failure::usage(error.to_string()))
 }
@@ -67,6 +72,8 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         nodes: options.nodes,
         observers: options.observers,
         workload: options.workload.name().to_owned(),
+        promise: options.promised(),
+        functions: functions(prepared),
         nemeses: names(tried),
         kinds,
         not_tried: names(not_tried),
@@ -85,6 +92,14 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         settings,
         repeat: options.repeat.clone(),
     }
+}
+
+/// Those of the workload's functions that its clients have, where they have not all.
+pub(super) fn functions(prepared: &Prepared) -> Option<Vec<Function>> {
+    let has = prepared.options.functions.as_ref()?;
+    let all = prepared.options.workload.functions();
+    let had: Vec<Function> = all.iter().copied().filter(|function| has.contains(function)).collect();
+    (had.len() < all.len()).then_some(had)
 }
 
 /// The silence after which a member gives up on another; what an image is told inside is not known.
@@ -114,7 +129,6 @@ fn system(prepared: &Prepared) -> SystemInfo {
             name: format!("image {image}"),
             before: String::new(),
             after: format!("of the image {image}"),
-            reads_may_be_stale: may_be_stale(options),
             rejoin_ms: whole_milliseconds(harness_systems::zookeeper::SELDOM),
             ..known
         },
@@ -146,6 +160,10 @@ pub(super) fn first_lines(prepared: &Prepared) {
         plural(index(options.keys.into()), "key"),
         span::show(options.time_limit)
     ));
+    let promised = options.promised();
+    if promised != Promised::default() {
+        progress.say(&promise_in_words(&promised));
+    }
     if let Some(folder) = &prepared.repeats {
         progress.say(&format!("the schedule of {folder}"));
     }
@@ -156,6 +174,9 @@ pub(super) fn first_lines(prepared: &Prepared) {
     if let Some(words) = prepared.installation.as_ref().and_then(|found| found.greeting()) {
         progress.say(&words);
     }
+    for note in options.system.contained().map(Contained::notes).unwrap_or_default() {
+        progress.say(&format!("{}: {note}", options.system.name()));
+    }
     if let Some(words) = open_to_others(options) {
         progress.say(&words);
     }
@@ -163,6 +184,13 @@ pub(super) fn first_lines(prepared: &Prepared) {
         progress.say(&format!("planted: {}", bug.name()));
     }
     progress.say(&format!("folder {}", prepared.folder.path().display()));
+}
+
+/// What is judged, and who says so.
+fn promise_in_words(promised: &Promised) -> String {
+    let Promised { what, source } = promised;
+    let source = if source.is_empty() { String::new() } else { format!(" ({source})") };
+    format!("promised: {what}, which is: {}{source}", what.about())
 }
 
 /// An ensemble asks nobody for a password.

@@ -322,6 +322,7 @@ impl Driver<'_> {
                     refused: counts.refused.load(Ordering::Relaxed),
                     failed: counts.fail.load(Ordering::Relaxed),
                     unknown: counts.info.load(Ordering::Relaxed),
+                    has_no_roles: !self.shared.system.traits().tells_leader,
                     leader: self.leader().map(|leader| (leader.id.0, leader.epoch)),
                     live: self.live.map(Live::words),
                 };

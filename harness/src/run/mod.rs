@@ -19,11 +19,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
+use checker::history::Function;
 use harness_core::load::{self as conduct, Load};
 use harness_core::nemeses;
 use harness_core::run::{Phase, Terms};
-use harness_systems::Installation;
 use harness_systems::mutant::ClientMutant;
+use harness_systems::{Beginning, Installation};
 use runs::cluster_kind::ClusterKind;
 use runs::member::MemberId;
 use runs::numbers::plural;
@@ -46,6 +47,7 @@ use crate::nemesis::journal::Journal;
 use crate::num::{index, wide};
 use crate::progress::Progress;
 use crate::store::RunFolder;
+use crate::store::lock::TOKEN_VARIABLE;
 use driver::Driver;
 use interrupt::Interrupt;
 use site::Site;
@@ -192,12 +194,6 @@ async fn make_cluster(prepared: &Prepared, site: Site, clock: RunClock) -> Resul
     }
 }
 
-/// Whether the system promises no more of a read than its session's order: whatever image it is, it is not
-/// known to promise more than ZooKeeper does.
-fn may_be_stale(options: &RunOptions) -> bool {
-    options.containers.image.is_some() || options.system.traits().reads_may_be_stale
-}
-
 fn settings(prepared: &Prepared) -> MemberSettings {
     MemberSettings {
         nodes: prepared.options.nodes,
@@ -230,8 +226,8 @@ async fn live(
 ) -> Result<(), Failure> {
     let options = &prepared.options;
     let history = prepared.folder.history();
-    let stale = may_be_stale(options);
-    let live = Live::start(options.workload, stale, &history, options.fail_fast, clock, &prepared.progress)?;
+    let (kind, promise) = (options.workload, options.promised().what);
+    let live = Live::start(kind, promise, &history, options.fail_fast, clock, &prepared.progress)?;
     let feed = live.as_ref().map(Live::feed).unwrap_or_default();
     let (recorder, writer) = Recorder::create(&history, clock, feed)?;
     let journal = Journal::create(&prepared.folder.faults())?;
@@ -240,13 +236,18 @@ async fn live(
         clients: index(u64::from(options.concurrency)),
         patience_ns: nanoseconds(options.op_timeout),
     };
+    let has_no =
+        |function| describe::functions(prepared).is_some_and(|functions| !functions.contains(&function));
+    let lacks_cas = has_no(Function::Cas);
+    let beginning = beginning(prepared, &**cluster)?;
+    options.system.begin(beginning).await.map_err(|why| anyhow!(why))?;
     let shared = Shared {
         system: Arc::clone(&options.system),
         bug: options.mutant.and_then(Planted::of_clients),
         applications: applications(prepared, &**cluster, clock)?,
         clients: Arc::default(),
         cluster: Arc::clone(cluster),
-        load: Arc::new(Queue::new(Load::new(terms, describe::workload(options)?))),
+        load: Arc::new(Queue::new(Load::new(terms, describe::workload(options, lacks_cas)?))),
         recorder,
         clock,
         op_timeout: options.op_timeout,
@@ -271,6 +272,7 @@ async fn live(
             },
         },
         broken = cluster.broken() => Err(broke(&broken?)),
+        why = options.system.broken() => Err(anyhow!(why).into()),
     };
     // Sealed whatever happened: what it holds is true.
     let sealed = writer.finish();
@@ -279,6 +281,17 @@ async fn live(
     outcome?;
     sealed?;
     Ok(())
+}
+
+/// What clients that are processes of their own are started with.
+fn beginning(prepared: &Prepared, cluster: &dyn Cluster) -> anyhow::Result<Beginning> {
+    Ok(Beginning {
+        clients: index(u64::from(prepared.options.concurrency)),
+        members: cluster.members().iter().map(|id| (id.0, cluster.client_address(*id))).collect(),
+        executable: std::env::current_exe().context("finding this executable")?,
+        environment: vec![(TOKEN_VARIABLE.to_owned(), prepared.token.clone())],
+        folder: prepared.folder.path().join("clients"),
+    })
 }
 
 /// The applications, where those are what clients are. None of them runs yet.

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use checker::history::Function;
 use harness_systems::Installation;
 use runs::cluster_kind::ClusterKind;
 
@@ -25,12 +26,22 @@ pub enum Site {
 
 /// Decides, and writes the decision into the options. The simulator needs no site.
 pub async fn settle(options: &mut RunOptions) -> Result<Option<Site>, Failure> {
+    if let Some(functions) = ask_a_client(options)? {
+        options.check_functions(&functions)?;
+        options.functions = Some(functions);
+    }
     Ok(Some(match options.cluster.kind {
         ClusterKind::Sim => return Ok(None),
         ClusterKind::Docker => in_containers(options).await?,
         ClusterKind::Auto => automatic(options).await?,
         ClusterKind::Process => as_processes(options)?,
     }))
+}
+
+/// What a client of the system can do, where it has to be asked.
+fn ask_a_client(options: &RunOptions) -> Result<Option<Vec<Function>>, Failure> {
+    let name = options.system.name();
+    options.system.functions().map_err(|why| Failure::usage(format!("--system {name}: {why}")))
 }
 
 impl Site {
@@ -79,12 +90,18 @@ async fn automatic(options: &mut RunOptions) -> Result<Site, Failure> {
     let engine = match Engine::find().await {
         Ok(engine) => engine,
         Err(none) if asked_for => return Err(Failure::usage(format!("--image and --publish: {none}"))),
+        Err(none) if options.system.traits().only_containers => {
+            return Err(Failure::usage(format!("--system {}: {none}", options.system.name())));
+        }
         Err(none) => return fall_back(options, none.to_string()),
     };
     if let Err(unfit) = docker::fits(&engine) {
+        if options.system.traits().only_containers {
+            return Err(Failure::usage(format!("--system {}: {unfit}", options.system.name())));
+        }
         return fall_back(options, unfit);
     }
-    if !asked_for && !engine.place().is_local() {
+    if !asked_for && !options.system.traits().only_containers && !engine.place().is_local() {
         let reason =
             format!("the engine at {} is on another machine, which asks for --publish", engine.place());
         return fall_back(options, reason);

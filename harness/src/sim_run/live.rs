@@ -7,7 +7,7 @@ use std::path::Path;
 
 use checker::history::Event as Line;
 use runs::results::{LiveCheck, LiveViolation};
-use workloads::Kind;
+use workloads::{Kind, Promise};
 
 use crate::clock::RunNs;
 use crate::live::{self, Judge};
@@ -25,7 +25,7 @@ impl Live {
     /// A check that ends the run, if there is one for this workload.
     pub(super) fn start(kind: Kind, history: &Path, progress: &Progress) -> Option<Self> {
         // The virtual members promise current reads.
-        let judge = live::judge_of(kind, false, history)?;
+        let judge = live::judge_of(kind, Promise::Linearizable, history)?;
         Some(Self { judge, off: None, violation: None, progress: progress.clone() })
     }
 

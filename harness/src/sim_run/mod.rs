@@ -127,7 +127,7 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         clients: index(u64::from(options.concurrency)),
         mutant: options.mutant.and_then(crate::config::Planted::of_members),
     };
-    let workload = describe::workload(options)?;
+    let workload = describe::workload(options, false)?;
     let world = planned::begin(setting, workload.clone());
     let path = prepared.folder.history();
     let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
@@ -424,7 +424,7 @@ impl Virtual<'_> {
         }
         let Counts { ok, refused, fail: failed, info: unknown, .. } = self.counts;
         let leader = self.events.leader().map(|leader| (leader.id.0, leader.epoch));
-        let load = Load { ok, refused, failed, unknown, leader, live: None };
+        let load = Load { ok, refused, failed, unknown, leader, has_no_roles: false, live: None };
         let elapsed = Duration::from_nanos(self.now_ns() - run.moments().work_from);
         self.prepared.progress.advance(elapsed, self.prepared.options.time_limit, &load);
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::etcd::Etcd;
+use crate::external::External;
 use crate::system::System;
 use crate::zookeeper::ZooKeeper;
 
@@ -53,12 +54,16 @@ pub const SYSTEMS: &[Entry] = &[
     },
 ];
 
-/// The system that a text means, for an ensemble of so many; none when nobody knows it.
+/// The system that a text means, for an ensemble of so many: one of the list, or a file that describes one;
+/// none when nobody knows it.
 ///
 /// # Errors
 /// What to write instead of a parameter that makes no sense.
 #[must_use]
 pub fn choose(text: &str, nodes: u32) -> Chosen {
+    if External::is_meant(text) {
+        return Some(External::read(text).map(|system| Arc::new(system) as _));
+    }
     SYSTEMS.iter().find_map(|entry| (entry.choose)(text, nodes))
 }
 

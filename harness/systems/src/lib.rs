@@ -10,6 +10,7 @@
 //!   when it is asked from outside.
 //! - [`catalogue`]: every system that can be named.
 //! - [`zookeeper`]: the bundled node, Apache ZooKeeper, and ensembles of both; [`etcd`].
+//! - [`external`]: a system of the user's own, which a file describes.
 //! - [`application`]: what clients that are processes of their own are told, and answer.
 //! - [`mutant`]: bugs of clients, to see that a judge notices.
 //!
@@ -20,6 +21,7 @@ pub mod application;
 pub mod catalogue;
 pub mod client;
 pub mod etcd;
+pub mod external;
 pub mod look;
 pub mod mutant;
 pub mod system;
@@ -30,7 +32,8 @@ use std::pin::Pin;
 pub use client::{Client, ClientSettings, Connected};
 pub use look::{Look, PortState, Role, Seen, Whom};
 pub use system::{
-    Addresses, Berth, Contained, ContainerPorts, Dialling, Installation, Site, System, Traits, Wanted,
+    Addresses, Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, Service, Site, System,
+    Traits, Volume, Wanted,
 };
 
 /// What an asynchronous method gives: boxed, so that a system can be chosen while running.

@@ -31,6 +31,8 @@ pub struct Role {
 pub enum Seen {
     /// It answers as a member of a standing epoch.
     Serves(Role),
+    /// It answers clients, and tells nobody whom it follows.
+    Answers,
     /// It answers that it serves nobody, or refuses.
     ServesNobody,
     /// Nothing, in time.

@@ -13,8 +13,9 @@ use harness_core::cut::Pair;
 use harness_core::fault::Server;
 use runs::events::Said;
 use runs::member::MemberId;
-use runs::results::SystemInfo;
+use runs::results::{Promised, SystemInfo};
 use runs::views::Stand;
+use workloads::Kind;
 
 use crate::Async;
 use crate::client::{Client, ClientSettings};
@@ -37,8 +38,12 @@ pub struct Traits {
     pub whose: &'static str,
     /// Whether its members can only be local processes.
     pub only_processes: bool,
+    /// Whether they can only be containers.
+    pub only_containers: bool,
     /// Whether its members tell what they have synced, so that a kill can lose the rest.
     pub tells_synced: bool,
+    /// Whether anybody can tell which member leads.
+    pub tells_leader: bool,
     /// Whether there are two kinds of servers that take each other's place.
     pub replaces: bool,
     /// Whether it has members without a vote.
@@ -47,14 +52,16 @@ pub struct Traits {
     pub takes_bugs: bool,
     /// Whether it takes a tick and a class path.
     pub takes_java: bool,
-    /// Whether it promises no more of a read than its session's order.
-    pub reads_may_be_stale: bool,
     /// From the onset of one fault to the next, when nobody says: long enough for an election.
     pub usual_interval: Duration,
     /// Silence between members after which one gives up on another, when nobody says.
     pub usual_peer_timeout: Duration,
     /// Ports on which a member listens for other members.
     pub peer_ports: u16,
+    /// Which of those is the clients' as well, where they have none of their own.
+    pub clients_at: Option<u16>,
+    /// Whether a member may be several processes, all in one group.
+    pub is_a_group: bool,
     /// How they find each other there.
     pub dialling: Dialling,
     /// The port at which a connection begins with the dialling member's own address, which dials back by it.
@@ -82,6 +89,21 @@ pub struct Wanted {
     pub bug: Option<&'static str>,
 }
 
+/// What clients that are processes of their own are started with.
+#[derive(Clone, Debug)]
+pub struct Beginning {
+    /// How many there will be.
+    pub clients: usize,
+    /// Where members are found, by their numbers.
+    pub members: Vec<(u64, SocketAddr)>,
+    /// This executable.
+    pub executable: PathBuf,
+    /// What marks the run's processes, in their environment.
+    pub environment: Vec<(String, String)>,
+    /// Where their words are kept.
+    pub folder: PathBuf,
+}
+
 /// A system under test.
 pub trait System: fmt::Debug + Send + Sync {
     /// Its name on the command line.
@@ -94,6 +116,17 @@ pub trait System: fmt::Debug + Send + Sync {
     fn lacks(&self, function: Function) -> Option<String> {
         let _ = function;
         None
+    }
+
+    /// Whether its client can do all of these.
+    fn lacks_none_of(&self, functions: &[Function]) -> bool {
+        functions.iter().all(|function| self.lacks(*function).is_none())
+    }
+
+    /// What it promises of a workload.
+    fn promises(&self, workload: Kind) -> Promised {
+        let _ = workload;
+        Promised::default()
     }
 
     /// The longest silence between members that none of them takes for an end.
@@ -111,6 +144,12 @@ pub trait System: fmt::Debug + Send + Sync {
     /// Asks a member's client port whether anybody is there.
     fn port(&self, member: SocketAddr) -> Async<'static, PortState>;
 
+    /// What a member answered last, in words, where it is asked whether it serves.
+    fn says(&self, member: MemberId) -> Option<String> {
+        let _ = member;
+        None
+    }
+
     /// Which kind of server answers at a client port by its own word, and its version.
     fn who(&self, member: SocketAddr) -> Async<'static, Option<(Server, String)>> {
         let _ = member;
@@ -119,6 +158,34 @@ pub trait System: fmt::Debug + Send + Sync {
 
     /// A client.
     fn client(&self, settings: ClientSettings) -> Box<dyn Client>;
+
+    /// How many members it has, where that is its own word.
+    fn members(&self) -> Option<usize> {
+        None
+    }
+
+    /// What its clients can do, where that is found out by asking one.
+    ///
+    /// # Errors
+    /// What is wrong with that client.
+    fn functions(&self) -> Result<Option<Vec<Function>>, String> {
+        Ok(None)
+    }
+
+    /// Makes ready what clients need before there are any.
+    ///
+    /// # Errors
+    /// Why there can't be clients.
+    fn begin(&self, beginning: Beginning) -> Async<'_, Result<(), String>> {
+        let _ = beginning;
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Completes when a client did what no client may do, so that nothing it said can be judged; with the
+    /// reason.
+    fn broken(&self) -> Async<'_, String> {
+        Box::pin(std::future::pending())
+    }
 
     /// How it runs in containers, if it does.
     fn contained(&self) -> Option<&dyn Contained> {
@@ -172,6 +239,70 @@ pub trait Contained {
 
     /// What an image that somebody named is told by its environment.
     fn environment(&self, berth: &Berth<'_>) -> Vec<(&'static str, String)>;
+
+    /// What each member is made of, in their order, where each has an image of its own.
+    fn services(&self) -> Option<&[Service]> {
+        None
+    }
+
+    /// How long the ensemble may take to serve after its containers were started, where it says so.
+    fn start_patience(&self) -> Option<Duration> {
+        None
+    }
+
+    /// What was asked for that is done otherwise.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+}
+
+/// A member as a container of an image of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// What it is called in its file.
+    pub name: String,
+    /// Its image.
+    pub image: String,
+    /// What the image runs; empty where that is the image's word.
+    pub entrypoint: Vec<String>,
+    /// What that is told; empty where it is the image's word.
+    pub command: Vec<String>,
+    /// `NAME=VALUE`.
+    pub environment: Vec<String>,
+    /// Who runs it.
+    pub user: Option<String>,
+    /// Where it runs.
+    pub working_dir: Option<String>,
+    /// What it calls itself; its name where nobody says.
+    pub hostname: Option<String>,
+    /// What others call it.
+    pub aliases: Vec<String>,
+    /// What is mounted.
+    pub volumes: Vec<Volume>,
+    /// Names, soft and hard limits.
+    pub ulimits: Vec<(String, i64, i64)>,
+    /// Rights that it has beside the usual ones.
+    pub cap_add: Vec<String>,
+}
+
+impl Service {
+    /// Where the volumes of the run's own are mounted.
+    #[must_use]
+    pub fn own_volumes(&self) -> Vec<String> {
+        let own = self.volumes.iter().filter(|volume| volume.bound.is_none());
+        own.map(|volume| volume.target.clone()).collect()
+    }
+}
+
+/// What is mounted into a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Volume {
+    /// A file or folder of this machine; none is a volume of the run's own.
+    pub bound: Option<PathBuf>,
+    /// Where.
+    pub target: String,
+    /// Whether nobody may write there.
+    pub read_only: bool,
 }
 
 /// A system as it was found on this machine: what starts members as processes.

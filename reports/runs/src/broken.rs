@@ -82,7 +82,9 @@ fn lost(check: &CheckResult) -> Option<Broken> {
     let number = |name: &str| check.evidence.get(name).and_then(Value::as_i64);
     let (member, key) = (number("member")?, number("key")?);
     let (promise, fact) = if let Some(lost) = number("lost") {
-        ("acknowledged writes were lost", format!("n{member} lacks {} of key {key} at the end", figure(lost)))
+        let of = number("acknowledged").map(|all| format!(" of {}", figure(all))).unwrap_or_default();
+        let fact = format!("{}{of} acknowledged elements are missing at the end", figure(lost));
+        ("acknowledged writes were lost", fact)
     } else {
         let (version, acknowledged, open) = (number("version")?, number("acknowledged")?, number("open")?);
         if version < acknowledged {

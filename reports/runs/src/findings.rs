@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use checker::verdict::{CheckResult, Verdict};
+use workloads::promise::KEPT;
 
 use crate::broken as promises;
 use crate::election_kinds::NO_FAULT;
@@ -131,6 +132,10 @@ fn held(begun: Sentence, results: &Results) -> Sentence {
     let said = begun
         .and_strong(format!("{} operations", count(results.operations.total.invoked)))
         .and(format!("{elections} later no promise was broken"));
+    let said = match unkept(results) {
+        Some(measured) => said.and("; ").and_strong(shortened(&measured.summary, MOST_WHY)),
+        None => said,
+    };
     match worst_outage(&results.outages) {
         Some(worst) => said
             .and(", and the longest time without an acknowledged write was ")
@@ -138,6 +143,14 @@ fn held(begun: Sentence, results: &Results) -> Sentence {
             .and("."),
         None => said.and(", and no client waited long for a write."),
     }
+}
+
+/// What was measured, because it was not promised, and was not kept; of several the last, which is nearest to
+/// what is left at the end.
+fn unkept(results: &Results) -> Option<&CheckResult> {
+    let unkept =
+        |check: &&CheckResult| check.evidence.get(KEPT).and_then(serde_json::Value::as_bool) == Some(false);
+    results.checks.iter().rfind(unkept)
 }
 
 fn broken(begun: Sentence, results: &Results) -> Sentence {

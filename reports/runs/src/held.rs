@@ -82,7 +82,7 @@ pub fn by_member(
                 }
             }
             let state = finals.iter().find(|state| state.member == member && state.key == key);
-            let at_the_end = state.map(|state| (state.clone(), shows(Some(state.version), state.value)));
+            let at_the_end = state.map(|state| (state.clone(), shows(state.version, state.value)));
             Held { member, stretches, at_the_end }
         })
         .filter(|held| !held.stretches.is_empty() || held.at_the_end.is_some())
@@ -123,7 +123,8 @@ mod tests {
         let history = History::from_events(answers.concat()).expect("a history");
         let ops = history.ops();
         let (change, bad) = (OpView::of(&ops[1], false), OpView::of(&ops[4], true));
-        let state = FinalState { member: 3, key: 0, version: 1, value: Some(41), mzxid: None, list: None };
+        let state =
+            FinalState { member: 3, key: 0, version: Some(1), value: Some(41), mzxid: None, list: None };
         let found = by_member(&history, &[state], &change, &bad, 1..=4);
         let members: Vec<u64> = found.iter().map(|held| held.member).collect();
         assert_eq!(members, [1, 2, 3], "of the fourth nothing is known");

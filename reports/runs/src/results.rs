@@ -11,10 +11,12 @@
 use std::collections::BTreeMap;
 
 use checker::durability::FinalState;
+use checker::history::Function;
 use checker::orders::Orders;
 use checker::verdict::{CheckResult, Verdict};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use workloads::Promise;
 
 use crate::cluster_kind::ClusterKind;
 pub use crate::faults::{
@@ -67,6 +69,12 @@ pub struct RunInfo {
     pub observers: u32,
     /// The workload's name.
     pub workload: String,
+    /// What the system promises of it, or was held to.
+    #[serde(default)]
+    pub promise: Promised,
+    /// Those of the workload's functions that its clients have, where they have not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub functions: Option<Vec<Function>>,
     /// The nemeses with a fault in the schedule, in the order of the command line; empty when nothing was to
     /// be broken.
     pub nemeses: Vec<String>,
@@ -126,6 +134,16 @@ impl RunInfo {
     }
 }
 
+/// What a system promises of a workload, and who says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Promised {
+    /// What.
+    pub what: Promise,
+    /// Where it is said: a document, or who asked for it. Empty where the system's own description is enough.
+    #[serde(default)]
+    pub source: String,
+}
+
 /// The system under test, as it describes itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemInfo {
@@ -142,8 +160,6 @@ pub struct SystemInfo {
     /// What stands beside a member's name for that reason: a word for each member that has one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<u64, String>,
-    /// Whether it promises no more of a read than its session's order.
-    pub reads_may_be_stale: bool,
     /// The words that it has for its orders.
     #[serde(default)]
     pub orders: Orders,

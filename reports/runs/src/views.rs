@@ -14,6 +14,8 @@ pub enum Stand {
     /// Looks for a leader, or is on its way to one.
     #[default]
     Looking,
+    /// It answers clients, and tells nobody whom it follows.
+    Answering,
     /// In an established epoch.
     Established {
         /// Its leader, itself perhaps.
@@ -55,11 +57,10 @@ impl View {
             Event::Said(Said::Established { leader, epoch }) => {
                 self.stand = Stand::Established { leader: MemberId(*leader), epoch: *epoch, serving: false };
             }
-            Event::Said(Said::Serving {}) => {
-                if let Stand::Established { serving, .. } = &mut self.stand {
-                    *serving = true;
-                }
-            }
+            Event::Said(Said::Serving {}) => match &mut self.stand {
+                Stand::Established { serving, .. } => *serving = true,
+                stand => *stand = Stand::Answering,
+            },
             Event::Said(Said::Halt { reason }) => self.halted = Some(reason.clone()),
             Event::Said(
                 Said::Started {}
@@ -99,12 +100,13 @@ pub fn highest_epoch(views: &BTreeMap<MemberId, View>) -> Option<u32> {
         .values()
         .filter_map(|view| match view.stand {
             Stand::Established { epoch, .. } => Some(epoch),
-            Stand::Looking => None,
+            Stand::Looking | Stand::Answering => None,
         })
         .max()
 }
 
-/// True when every member runs and serves in one and the same epoch.
+/// True when every member runs and serves: in one and the same epoch, or, where nobody tells of epochs, at
+/// all.
 pub fn all_serve(views: &BTreeMap<MemberId, View>) -> bool {
     serving(views).len() == views.len()
 }
@@ -114,10 +116,12 @@ pub fn settled(views: &BTreeMap<MemberId, View>) -> bool {
     all_serve(views) || views.values().any(|view| !view.running)
 }
 
-/// The members that serve in the highest epoch.
+/// The members that serve in the highest epoch; where nobody tells of epochs, those that answer.
 pub fn serving(views: &BTreeMap<MemberId, View>) -> Vec<MemberId> {
-    let Some(leader) = leader_of(views) else { return Vec::new() };
-    let stand = Stand::Established { leader: leader.id, epoch: leader.epoch, serving: true };
+    let stand = match leader_of(views) {
+        Some(leader) => Stand::Established { leader: leader.id, epoch: leader.epoch, serving: true },
+        None => Stand::Answering,
+    };
     let serves = |view: &View| view.running && !view.paused && view.stand == stand;
     views.iter().filter(|(_, view)| serves(view)).map(|(id, _)| *id).collect()
 }
@@ -130,6 +134,8 @@ pub fn laggards(views: &BTreeMap<MemberId, View>) -> String {
         let what = match view.stand {
             _ if !view.running => "down".to_owned(),
             _ if view.paused => "paused".to_owned(),
+            Stand::Answering if leader.is_none() => continue,
+            Stand::Answering => "not in the leader's epoch".to_owned(),
             Stand::Looking => "looking".to_owned(),
             Stand::Established { serving: false, epoch, .. } => format!("in epoch {epoch}, not serving"),
             Stand::Established { epoch, .. } if leader.is_some_and(|leader| leader.epoch == epoch) => {
@@ -139,5 +145,9 @@ pub fn laggards(views: &BTreeMap<MemberId, View>) -> String {
         };
         words.push(format!("n{} is {what}", id.0));
     }
-    if words.is_empty() { "no leader is established".to_owned() } else { words.join(", ") }
+    match words.as_slice() {
+        [] if views.values().all(|view| view.stand == Stand::Answering) => "all answer".to_owned(),
+        [] => "no leader is established".to_owned(),
+        words => words.join(", "),
+    }
 }

@@ -234,7 +234,8 @@ fn at_the_end(held: &Held) -> String {
         Some(false) => "✗ without it: ",
         None => "",
     };
-    format!("{glyph}{value}, version {}", figure(state.version))
+    let version = state.version.map(|version| format!(", version {}", figure(version))).unwrap_or_default();
+    format!("{glyph}{value}{version}")
 }
 
 fn figure(number: i64) -> String {

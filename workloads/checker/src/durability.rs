@@ -12,7 +12,7 @@
 //! Sets, lists and numbered places are read whole at the end ([`FinalState::list`]): there every acknowledged
 //! element is looked for on every member by name ([`check_elements`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -34,8 +34,9 @@ pub struct FinalState {
     pub member: u64,
     /// The key.
     pub key: u64,
-    /// The version of its node.
-    pub version: i64,
+    /// How often it had been changed, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<i64>,
     /// Its value; none when the node is missing or holds no number.
     pub value: Option<i64>,
     /// The mzxid of its node.
@@ -88,12 +89,13 @@ impl<'a> Expected<'a> {
     }
 
     fn judge(&self, state: &FinalState) -> Result<(), Loss<'a>> {
-        self.judge_version(state)?;
+        // Where no versions are told the value has to do.
+        state.version.map_or(Ok(()), |version| self.judge_version(state, version))?;
         self.judge_value(state)
     }
 
-    fn judge_version(&self, state: &FinalState) -> Result<(), Loss<'a>> {
-        let FinalState { member, key, version, .. } = *state;
+    fn judge_version(&self, state: &FinalState, version: i64) -> Result<(), Loss<'a>> {
+        let FinalState { member, key, .. } = *state;
         if let Some(newest) = self.newest.filter(|newest| newest.version > Some(version)) {
             let shown = newest.version.unwrap_or_default();
             let why = format!(
@@ -130,7 +132,8 @@ impl<'a> Expected<'a> {
         if self.acknowledged.is_empty() && self.open.is_empty() {
             return Ok(());
         }
-        if let Some(last) = self.acknowledged.iter().find(|op| op.version == Some(version))
+        if let Some(version) = version
+            && let Some(last) = self.acknowledged.iter().find(|op| op.version == Some(version))
             && last.kind.written() != value
         {
             let why = format!(
@@ -236,7 +239,7 @@ pub fn check_elements(
     let mut acknowledged = 0;
     let mut expected: BTreeMap<u64, Vec<(i64, &Op)>> = BTreeMap::new();
     for (key, ops) in &by_key {
-        let deleted: std::collections::BTreeSet<i64> = ops.iter().filter_map(|op| deletes(op)).collect();
+        let deleted: BTreeSet<i64> = ops.iter().filter_map(|op| deletes(op)).collect();
         let there =
             ops.iter().filter(|op| op.outcome == Outcome::Ok).filter_map(|op| Some((named(op)?, *op)));
         let there: Vec<(i64, &Op)> =
@@ -244,28 +247,8 @@ pub fn check_elements(
         acknowledged += there.len();
         expected.insert(*key, there);
     }
-    for state in states {
-        let Some(expected) = expected.get(&state.key) else { continue };
-        let held: std::collections::BTreeSet<i64> = state.list.iter().flatten().copied().collect();
-        let lost: Vec<&(i64, &Op)> = expected.iter().filter(|(element, _)| !held.contains(element)).collect();
-        if let Some((element, op)) = lost.first().copied() {
-            let why = format!(
-                "{}, but at the end member {} does not hold {element}; it lacks {} of {} acknowledged \
-                    elements of key {}",
-                describe(op),
-                state.member,
-                lost.len(),
-                expected.len(),
-                state.key
-            );
-            let summary = format!("key {} is not what it must be on member {}", state.key, state.member);
-            let elements: Vec<i64> = lost.iter().take(MAX_NAMED).map(|(element, _)| *element).collect();
-            let evidence =
-                json!({"member": state.member, "key": state.key, "lost": lost.len(), "elements": elements});
-            return CheckResult::new(DURABILITY, Verdict::Invalid, summary)
-                .with_evidence(evidence)
-                .with_counterexample(counterexample(why, &[op], expected.len()));
-        }
+    if let Some(lost) = Lost::of(states, &expected) {
+        return lost.told(acknowledged, members.len());
     }
     let evidence = json!({"acknowledged": acknowledged, "states": states.len()});
     match missing(states, members, expected.keys().copied()) {
@@ -278,6 +261,66 @@ pub fn check_elements(
             );
             CheckResult::new(DURABILITY, Verdict::Valid, summary).with_evidence(evidence)
         }
+    }
+}
+
+/// Acknowledged elements that are missing at the end.
+struct Lost<'a> {
+    /// The first that was found: whose state, and how many of its key's are missing there.
+    first: (&'a FinalState, i64, &'a Op, usize, usize),
+    /// By key and element: who acknowledged it, and how many members lack it.
+    all: BTreeMap<(u64, i64), (&'a Op, usize)>,
+}
+
+impl<'a> Lost<'a> {
+    fn of(states: &'a [FinalState], expected: &BTreeMap<u64, Vec<(i64, &'a Op)>>) -> Option<Self> {
+        let mut first = None;
+        let mut all: BTreeMap<(u64, i64), (&Op, usize)> = BTreeMap::new();
+        for state in states {
+            let Some(expected) = expected.get(&state.key) else { continue };
+            let held: BTreeSet<i64> = state.list.iter().flatten().copied().collect();
+            let lost: Vec<&(i64, &Op)> =
+                expected.iter().filter(|(element, _)| !held.contains(element)).collect();
+            if let Some((element, op)) = lost.first() {
+                first.get_or_insert((state, *element, *op, lost.len(), expected.len()));
+            }
+            for (element, op) in lost {
+                all.entry((state.key, *element)).or_insert((op, 0)).1 += 1;
+            }
+        }
+        Some(Self { first: first?, all })
+    }
+
+    fn told(&self, acknowledged: usize, members: usize) -> CheckResult {
+        let (state, element, op, lacks, of) = self.first;
+        let why = format!(
+            "{}, but at the end member {} does not hold {element}; it lacks {lacks} of {of} acknowledged \
+             elements of key {}",
+            describe(op),
+            state.member,
+            state.key
+        );
+        let gone = self.all.values().filter(|(_, lack)| *lack >= members).count();
+        let moments = self.all.values().filter_map(|(op, _)| op.complete_ns);
+        let (from, to) = (moments.clone().min().unwrap_or_default(), moments.max().unwrap_or_default());
+        let seconds = |ns: u64| format!("{}.{}", ns / 1_000_000_000, ns / 100_000_000 % 10);
+        let summary = format!(
+            "{} of {} acknowledged elements are missing at the end, {} of them on every member; they were \
+             acknowledged from {} s to {} s",
+            figures::count(self.all.len()),
+            figures::count(acknowledged),
+            figures::count(gone),
+            seconds(from),
+            seconds(to)
+        );
+        let elements: Vec<i64> = self.all.keys().take(MAX_NAMED).map(|(_, element)| *element).collect();
+        let evidence = json!({
+            "member": state.member, "key": state.key, "lost": self.all.len(), "on_every_member": gone,
+            "acknowledged": acknowledged, "elements": elements, "from_ns": from, "to_ns": to,
+        });
+        CheckResult::new(DURABILITY, Verdict::Invalid, summary)
+            .with_evidence(evidence)
+            .with_counterexample(counterexample(why, &[op], of))
     }
 }
 
@@ -308,7 +351,10 @@ pub fn check_convergence(history: &History, states: &[FinalState], members: &[u6
         if !other.holds_the_same(state) {
             let held = |state: &FinalState| match &state.list {
                 Some(list) => format!("{} elements", list.len()),
-                None => format!("version {} and value {}", state.version, shown(state.value)),
+                None => match state.version {
+                    Some(version) => format!("version {version} and value {}", shown(state.value)),
+                    None => format!("value {}", shown(state.value)),
+                },
             };
             let summary = format!(
                 "key {} has {} on member {}, {} on member {}",
@@ -366,7 +412,7 @@ mod tests {
     }
 
     fn state(member: u64, version: i64, value: i64) -> FinalState {
-        FinalState { member, key: 0, version, value: Some(value), mzxid: None, list: None }
+        FinalState { member, key: 0, version: Some(version), value: Some(value), mzxid: None, list: None }
     }
 
     fn verdict(history: &History, version: i64, value: i64) -> Verdict {

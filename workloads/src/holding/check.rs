@@ -31,6 +31,10 @@ fn each_key(case: &Case<'_>, name: &str, look: Look, sound: impl FnOnce(u64, u64
     let writes: u64 = held.values().map(|held| wide(held.writes.len())).sum();
     let evidence = json!({"terms": terms, "writes": writes});
     let found: Vec<Finding<'_>> = held.iter().filter_map(|(key, held)| look(*key, held)).collect();
+    if terms == 0 {
+        let words = "nothing was held, so nothing was tested";
+        return CheckResult::new(name, Verdict::Unknown, words).with_evidence(evidence);
+    }
     let Some((sentence, ops)) = found.first() else {
         return CheckResult::new(name, Verdict::Valid, sound(terms, writes)).with_evidence(evidence);
     };
@@ -55,9 +59,8 @@ fn seconds(ns: u64) -> String {
 
 /// The check `tokens`: a token is given once, and whoever holds later has a larger one.
 pub(super) fn tokens(case: &Case<'_>) -> CheckResult {
-    each_key(case, "tokens", not_grown, |terms, _| match terms {
-        0 => "no token was given".to_owned(),
-        _ => format!("each of {} tokens was given once, and they grew", count(terms)),
+    each_key(case, "tokens", not_grown, |terms, _| {
+        format!("each of {} tokens was given once, and they grew", count(terms))
     })
 }
 
@@ -173,11 +176,11 @@ pub(super) fn left_behind(case: &Case<'_>) -> CheckResult {
         .collect();
     let reads = wide(case.beside.final_states.len());
     if left.is_empty() {
-        let words = match reads {
-            0 => "no line was read at the end".to_owned(),
-            _ => format!("nobody is left in any line, in {} last reads", count(reads)),
+        let (verdict, words) = match reads {
+            0 => (Verdict::Unknown, "no line was read at the end, so nothing was tested".to_owned()),
+            _ => (Verdict::Valid, format!("nobody is left in any line, in {} last reads", count(reads))),
         };
-        return CheckResult::new(NAME, Verdict::Valid, words);
+        return CheckResult::new(NAME, verdict, words);
     }
     let last_read = case
         .history

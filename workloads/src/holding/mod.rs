@@ -35,6 +35,7 @@ pub(crate) const COMMON: Definition = Definition {
     summary: "",
     object: Object::Lock,
     functions: &FUNCTIONS,
+    dispensable: &[],
     marks: &[],
     generator: |params, rng| Box::new(Holding::new(params.keys, 1..=1, rng)),
     records_sessions: false,

@@ -19,11 +19,12 @@
 //! missing is held against what stands beside it by lower bounds only ([`checker::durability`]), because more
 //! happened than it says.
 //!
-//! Each target is judged by what it promises. A sync and a read after it are linearizable in the bundled
-//! node; in Apache ZooKeeper a sync is no quorum operation (ZOOKEEPER-1675), so of a target that promises
-//! only what ZooKeeper does ([`Beside::reads_may_be_stale`]) the updates are judged as `linearizable-updates`
-//! and the reads by their session's order alone; sets, lists and nodes are then judged by what no stale read
-//! can excuse, and by the last reads.
+//! Each target is judged by what it promises ([`Promise`](crate::Promise)). A sync and a read after it
+//! are linearizable in the bundled node; in Apache ZooKeeper a sync is no quorum operation
+//! (ZOOKEEPER-1675), so of a target that promises only what ZooKeeper does the updates are judged as
+//! `linearizable-updates` and the reads by their session's order alone; sets, lists and nodes are then
+//! judged by what no stale read can excuse, and by the last reads. Where nothing is promised the same
+//! checks measure.
 
 mod strength;
 
@@ -49,7 +50,7 @@ fn judge_with(kind: Kind, case: &Case<'_>) -> Vec<CheckResult> {
     let Case { history, beside, effort, .. } = case;
     let mut results = promises(kind, case);
     results.push(effort.run(|| sessions::check_in(history, &beside.orders)));
-    results.extend(kind.durability().map(|durability| case.run(durability)));
+    results.extend(kind.durability().map(|durability| beside.promise.judged(case.run(durability))));
     results
         .push(effort.run(|| durability::check_convergence(history, &beside.final_states, &beside.members)));
     results.push(effort.run(|| strength(history, beside)));
@@ -58,7 +59,8 @@ fn judge_with(kind: Kind, case: &Case<'_>) -> Vec<CheckResult> {
 
 /// What the history shows by itself.
 fn promises(kind: Kind, case: &Case<'_>) -> Vec<CheckResult> {
-    kind.promises().iter().map(|check| case.run(*check)).collect()
+    let promise = case.beside.promise;
+    kind.promises().iter().map(|check| promise.judged(case.run(*check))).collect()
 }
 
 /// Judges a history that was read from a file, which may be cut short.
@@ -111,6 +113,8 @@ mod tests {
     use checker::durability::FinalState;
     use checker::history::{EventKind, Function, HistoryWriter, Value, load};
 
+    use crate::Promise;
+
     /// A small true run: create, write, read, compare-and-set, all by one session.
     fn recorded() -> Vec<u8> {
         let mut writer = HistoryWriter::new(Vec::new());
@@ -133,7 +137,7 @@ mod tests {
 
     fn beside() -> Beside {
         let state =
-            |member| FinalState { member, key: 0, version: 2, value: Some(3), mzxid: None, list: None };
+            |member| FinalState { member, key: 0, version: Some(2), value: Some(3), mzxid: None, list: None };
         Beside { members: vec![1, 2], final_states: vec![state(1), state(2)], ..Beside::default() }
     }
 
@@ -173,14 +177,17 @@ mod tests {
             writer.write(&mut ok).unwrap();
         }
         let loaded = load(writer.finish().unwrap().into_inner.as_slice()).unwrap();
-        let first = |stale| {
-            let beside = Beside { reads_may_be_stale: stale, ..Beside::default() };
+        let first = |promise| {
+            let beside = Beside { promise, ..Beside::default() };
             judge(Kind::REGISTER, &loaded.history, &beside, &Budget::default()).remove(0)
         };
-        assert_eq!(first(false).verdict, Verdict::Invalid);
+        assert_eq!(first(Promise::Linearizable).verdict, Verdict::Invalid);
         assert_eq!(
-            (first(true).name.as_str(), first(true).verdict),
-            ("linearizable-updates", Verdict::Valid)
+            {
+                let first = first(Promise::LinearizableUpdates);
+                (first.name, first.verdict)
+            },
+            ("linearizable-updates".to_owned(), Verdict::Valid)
         );
     }
 
@@ -210,8 +217,14 @@ mod tests {
             line(0, EventKind::Ok, Function::Write, value.clone(), now + 20, Some(at));
             line(1, EventKind::Ok, Function::Read, value, now + 30, Some(at));
         }
-        let state =
-            |member| FinalState { member, key: 0, version: 19, value: Some(19), mzxid: None, list: None };
+        let state = |member| FinalState {
+            member,
+            key: 0,
+            version: Some(19),
+            value: Some(19),
+            mzxid: None,
+            list: None,
+        };
         let beside =
             Beside { members: vec![1, 2], final_states: vec![state(1), state(2)], ..Beside::default() };
         (writer.finish().unwrap().into_inner, beside)
@@ -255,8 +268,12 @@ mod tests {
     #[test]
     fn a_beginning_still_accuses_who_lost_what_was_acknowledged_in_it() {
         let (whole, mut beside) = clean_run();
-        let state =
-            |member| FinalState { member, version: 3, value: Some(3), ..beside.final_states[0].clone() };
+        let state = |member| FinalState {
+            member,
+            version: Some(3),
+            value: Some(3),
+            ..beside.final_states[0].clone()
+        };
         beside.final_states = vec![state(1), state(2)];
         assert_eq!(verdict_of(&whole[..whole.len() / 2], &beside), Verdict::Invalid);
     }
@@ -265,7 +282,7 @@ mod tests {
     fn a_member_that_lost_the_last_write_makes_the_run_invalid() {
         let loaded = load(recorded().as_slice()).unwrap();
         let mut beside = beside();
-        beside.final_states[1].version = 1;
+        beside.final_states[1].version = Some(1);
         beside.final_states[1].value = Some(2);
         let results = judge_loaded(Kind::REGISTER, &loaded, &beside, &Effort::of(&Budget::default()));
         assert_eq!(Verdict::of(&results), Verdict::Invalid);

@@ -17,13 +17,16 @@ mod lose_unsynced;
 mod server;
 mod swarm;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use runs::kinds::FaultKind;
 use runs::mechanism::Mechanism;
+use runs::member::MemberId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use in_force::InForce;
 pub use lose_unsynced::LoseUnsynced;
 use scene::{Draw, Resolved, Scene};
 pub use server::Server;
@@ -123,6 +126,22 @@ impl Nemesis {
     #[must_use]
     pub fn hits_applications(self) -> bool {
         self.needs().hits_applications()
+    }
+
+    /// Whether it hits nobody while nobody is known to lead.
+    #[must_use]
+    pub fn needs_leader(self) -> bool {
+        let members: Vec<MemberId> = (1..=5).map(MemberId).collect();
+        let scene = Scene {
+            members: &members,
+            voters: &members,
+            leader: None,
+            in_force: &InForce::default(),
+            servers: &BTreeMap::new(),
+            replaced: &BTreeSet::new(),
+            holder: None,
+        };
+        !self.hits_applications() && self.resolve(0, 0, &scene).is_none()
     }
 
     /// Whether it kills processes.

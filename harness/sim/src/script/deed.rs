@@ -128,7 +128,7 @@ impl Deed {
             }
             ["cas", place, from, "to", to] => {
                 let (from, to) = (number(from)?, number(to)?);
-                Place::parse(place, &[Kind::REGISTER])?.deed(Body::Cas { from, to, basis: 0 })
+                Place::parse(place, &[Kind::REGISTER])?.deed(Body::Cas { from, to, basis: Some(0) })
             }
             ["add", place, value] => {
                 Place::parse(place, &[Kind::SET])?.deed(Body::Add { element: number(value)? })
@@ -167,7 +167,7 @@ impl Deed {
     /// The end of the list must be enough; the rest of it is what was shown.
     fn appending(place: &str, element: i64, end: &[i64]) -> Result<Self, String> {
         let place = Place::parse(place, &[Kind::APPEND])?;
-        Ok(place.deed(Body::Append { element, onto: Arc::from(end), basis: 0 }))
+        Ok(place.deed(Body::Append { element, onto: Arc::from(end), basis: Some(0) }))
     }
 }
 
@@ -200,9 +200,9 @@ mod tests {
     /// What a script does not say: it is known when the operation is asked for.
     fn without_memory(mut op: Op) -> Op {
         match &mut op.body {
-            Body::Cas { basis, .. } => *basis = 0,
+            Body::Cas { basis, .. } => *basis = Some(0),
             Body::Append { onto, basis, .. } => {
-                *basis = 0;
+                *basis = Some(0);
                 *onto = onto.last().copied().into_iter().collect();
             }
             Body::Delete { number, .. } => *number = 0,

@@ -225,13 +225,13 @@ impl Population {
         let mut asked = op.clone();
         let key = op.key;
         match &mut asked.body {
-            Body::Cas { from, basis, .. } => *basis = self.shown(load, key, *from)?,
+            Body::Cas { from, basis, .. } => *basis = Some(self.shown(load, key, *from)?),
             Body::Append { onto, basis, .. } => {
                 let last = onto.last().copied();
                 let lists = clock.scripted().lists.iter().rev();
                 let (_, list, version) =
                     lists.into_iter().find(|(of, list, _)| *of == key && list.last().copied() == last)?;
-                (*onto, *basis) = (Arc::clone(list), *version);
+                (*onto, *basis) = (Arc::clone(list), Some(*version));
             }
             Body::Delete { name, number } => {
                 *number = self.record.loads[load].history.iter().rev().find_map(|line| match line.value {

@@ -3,8 +3,8 @@
 //! What runs in them is the system's word ([`Contained`]). An image that was named keeps its user and its
 //! root.
 
-use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType};
-use harness_systems::{Berth, Contained};
+use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, ResourcesUlimits};
+use harness_systems::{Berth, Contained, Service};
 
 use super::image::NOBODY;
 use super::sandbox::{bounded, confined};
@@ -14,12 +14,45 @@ pub(super) struct Common<'a> {
     /// The container whose namespaces it joins.
     pub(super) sandbox: &'a str,
     /// Its volumes and where they are mounted.
-    pub(super) volumes: &'a [(String, &'static str)],
+    pub(super) volumes: &'a [(String, String)],
     /// What it carries.
     pub(super) labels: std::collections::HashMap<String, String>,
 }
 
 impl Common<'_> {
+    /// A service of a file, on the volumes that were made for it.
+    pub(super) fn service(&self, service: &Service) -> ContainerCreateBody {
+        let some = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
+        let limit = |(name, soft, hard): &(String, i64, i64)| ResourcesUlimits {
+            name: Some(name.clone()),
+            soft: Some(*soft),
+            hard: Some(*hard),
+        };
+        let mut host = self.host(HostConfig {
+            cap_add: some(&service.cap_add),
+            ulimits: Some(service.ulimits.iter().map(limit).collect()),
+            ..HostConfig::default()
+        });
+        let bound = service.volumes.iter().filter_map(|volume| Some((volume.bound.as_ref()?, volume)));
+        let mounts = bound.map(|(from, volume)| Mount {
+            source: Some(from.display().to_string()),
+            target: Some(volume.target.clone()),
+            typ: Some(MountType::BIND),
+            read_only: Some(volume.read_only),
+            ..Mount::default()
+        });
+        host.mounts.get_or_insert_default().extend(mounts);
+        ContainerCreateBody {
+            image: Some(service.image.clone()),
+            entrypoint: some(&service.entrypoint),
+            cmd: some(&service.command),
+            env: some(&service.environment),
+            user: service.user.clone(),
+            working_dir: service.working_dir.clone(),
+            ..self.body(host)
+        }
+    }
+
     fn host(&self, base: HostConfig) -> HostConfig {
         let namespace = format!("container:{}", self.sandbox);
         bounded(HostConfig {
@@ -101,13 +134,13 @@ mod tests {
         lose_unsynced: false,
     };
 
-    fn common<'a>(volumes: &'a [(String, &'static str)]) -> Common<'a> {
+    fn common<'a>(volumes: &'a [(String, String)]) -> Common<'a> {
         Common { sandbox: "h1", volumes, labels: HashMap::new() }
     }
 
     #[test]
     fn our_own_image_has_no_rights() {
-        let volumes = [("v".to_owned(), DATA)];
+        let volumes = [("v".to_owned(), DATA.to_owned())];
         let system = ZooKeeper::Node.contained().expect("it runs in containers");
         let body = common(&volumes).ours("harness:x", system, &BERTH);
         let host = body.host_config.expect("a host configuration");
@@ -120,7 +153,7 @@ mod tests {
 
     #[test]
     fn an_image_that_was_named_keeps_its_command_and_its_user() {
-        let volumes = [("v".to_owned(), DATA)];
+        let volumes = [("v".to_owned(), DATA.to_owned())];
         let system = ZooKeeper::Node.contained().expect("it runs in containers");
         let body = common(&volumes).named(("zookeeper:3.9", &[]), system, &BERTH);
         assert!(body.env.is_some_and(|env| !env.is_empty()));

@@ -1,7 +1,7 @@
 //! The ensemble: image, network, volumes, sandboxes and members, made in the order in which they need each
 //! other, and as much at once as can be.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -13,7 +13,7 @@ use bollard::models::{NetworkCreateRequest, VolumeCreateRequest};
 use futures_util::future::{join_all, try_join_all};
 use harness_agent::protocol::{Command, SignalName};
 use harness_mutants::Mutant;
-use harness_systems::{Berth, Contained, ContainerPorts};
+use harness_systems::{Berth, Contained, ContainerPorts, Service};
 use runs::member::MemberId;
 use runs::views;
 use tokio::net::TcpStream;
@@ -82,7 +82,7 @@ pub struct DockerCluster {
     /// The number of the next round of probes.
     pub(super) round: AtomicU64,
     image: String,
-    volumes: BTreeMap<MemberId, Vec<(String, &'static str)>>,
+    volumes: BTreeMap<MemberId, Vec<(String, String)>>,
     observer: Mutex<Option<tokio::task::AbortHandle>>,
     belongings: Belongings,
 }
@@ -115,11 +115,12 @@ impl DockerCluster {
             std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
             let system = Arc::clone(&settings.system);
             let place = Place { id: *id, folder, clock, events: events.clone(), system };
-            members.insert(*id, Member::new(place, docker.image.is_none()));
+            members.insert(*id, Member::new(place, !is_foreign(&settings, &docker)));
         }
         let belongings = Belongings::new(engine, &settings.token);
         let ports = contained(&settings)?.ports();
-        let made = make(&belongings, &docker, (&members, ports), layers).await;
+        let services = contained(&settings)?.services();
+        let made = make(&belongings, (&docker, services), (&members, ports), layers).await;
         let made = match made {
             Ok(made) => made,
             Err(failure) => {
@@ -149,6 +150,10 @@ impl DockerCluster {
             observer: Mutex::default(),
             belongings,
         })
+    }
+
+    fn is_foreign(&self) -> bool {
+        is_foreign(&self.settings, &self.docker)
     }
 
     pub(super) fn member(&self, id: MemberId) -> anyhow::Result<&Member> {
@@ -181,12 +186,15 @@ impl DockerCluster {
             lose_unsynced,
         };
         let system = contained(&self.settings)?;
-        let body = match &self.docker.image {
-            Some(image) if lose_unsynced => bail!(
-                "what {image} has synced is not known, so it can't lose the rest: use --lose-unsynced never"
-            ),
-            Some(image) => common.named((image, &self.docker.image_command), system, &berth),
-            None => common.ours(&self.image, system, &berth),
+        if lose_unsynced && self.is_foreign() {
+            bail!(
+                "what this image has synced is not known, so nothing else can be lost: --lose-unsynced never"
+            );
+        }
+        let body = match (&self.docker.image, system.services().and_then(|all| all.get(place_of(id)))) {
+            (Some(image), _) => common.named((image, &self.docker.image_command), system, &berth),
+            (None, Some(service)) => common.service(service),
+            (None, None) => common.ours(&self.image, system, &berth),
         };
         self.member(id)?.start(&self.belongings, &self.trouble, body).await
     }
@@ -195,22 +203,22 @@ impl DockerCluster {
         let begun = Instant::now();
         try_join_all(self.ids.iter().map(|id| self.start_member(*id, false))).await?;
         let started = begun.elapsed();
-        if self.docker.image.is_some() {
+        let foreign = self.is_foreign();
+        if foreign {
             self.observe();
         }
-        let foreign = self.docker.image.is_some();
-        let patience = if foreign { FOREIGN_START_PATIENCE } else { START_PATIENCE };
+        let usual = if foreign { FOREIGN_START_PATIENCE } else { START_PATIENCE };
+        let patience = contained(&self.settings)?.start_patience().unwrap_or(usual);
         let in_time = self.events.wait(patience, views::settled).await;
         tracing::debug!(containers = ?started, serving = ?begun.elapsed(), "members started");
         let views = self.events.views();
         if let Some((id, _)) = views.iter().find(|(_, view)| !view.running) {
             let words = self.member(*id)?.place.last_words();
-            let hint = match &self.docker.image {
-                Some(image) => format!(
-                    "\n{image} shares its processes' namespace with our agent: a program that must be \
-                     process 1 can't be tested here"
-                ),
-                None => String::new(),
+            let hint = if foreign {
+                "\nit shares its processes' namespace with our agent: a program that must be process 1 can't \
+                 be tested here"
+            } else {
+                ""
             };
             bail!(
                 "member {} ended while the ensemble was starting; the end of its log:\n{words}{hint}",
@@ -219,9 +227,10 @@ impl DockerCluster {
         }
         if !in_time {
             bail!(
-                "the ensemble does not serve {} s after its start: {}",
+                "the ensemble does not serve {} s after its start: {}{}",
                 patience.as_secs(),
-                views::laggards(&views)
+                views::laggards(&views),
+                observer::answers(&*self.settings.system, &self.ids)
             );
         }
         Ok(())
@@ -266,7 +275,7 @@ impl DockerCluster {
             }
         }
         let ended = begun.elapsed();
-        if self.docker.image.is_none() {
+        if !self.is_foreign() {
             join_all(self.ids.iter().map(|id| self.bring_home(*id))).await;
         } else {
             // What they keep may be large, and it passes through memory.
@@ -283,7 +292,8 @@ impl DockerCluster {
     async fn bring_home(&self, id: MemberId) {
         let (Some(sandbox), Some(member)) = (self.sandboxes.get(&id), self.members.get(&id)) else { return };
         let engine = self.belongings.engine();
-        for path in mount_points(self.docker.image.is_none()) {
+        let volumes = self.volumes.get(&id).map(Vec::as_slice).unwrap_or_default();
+        for (_, path) in volumes {
             // What foreign images keep beside /data has a folder of its own below the one that is kept.
             let below = if *path == image::DATA {
                 Path::new("data").to_owned()
@@ -297,6 +307,17 @@ impl DockerCluster {
             }
         }
     }
+}
+
+/// Whether members are of an image that is not ours.
+fn is_foreign(settings: &MemberSettings, docker: &DockerSettings) -> bool {
+    let services = settings.system.contained().and_then(Contained::services);
+    docker.image.is_some() || services.is_some()
+}
+
+/// A member's place in a list of all.
+fn place_of(id: MemberId) -> usize {
+    crate::num::index(id.0.saturating_sub(1))
 }
 
 /// What does not fit together is refused before anything is made.
@@ -324,7 +345,7 @@ fn refuse(settings: &MemberSettings, docker: &DockerSettings, engine: &Engine) -
 /// What was made.
 struct Made {
     image: String,
-    volumes: BTreeMap<MemberId, Vec<(String, &'static str)>>,
+    volumes: BTreeMap<MemberId, Vec<(String, String)>>,
     sandboxes: BTreeMap<MemberId, Sandbox>,
     clients: BTreeMap<MemberId, SocketAddr>,
     reach: Reach,
@@ -334,21 +355,26 @@ struct Made {
 
 async fn make(
     belongings: &Belongings,
-    docker: &DockerSettings,
+    (docker, services): (&DockerSettings, Option<&[Service]>),
     (members, ports): (&BTreeMap<MemberId, Member>, ContainerPorts),
     layers: bytes::Bytes,
 ) -> Result<Made, Failure> {
     let begun = Instant::now();
     let engine = belongings.engine();
     let bytes = layers.len();
-    let places = mount_points(docker.image.is_none());
+    let service = |id: MemberId| services.and_then(|all| all.get(place_of(id)));
+    let places = |id: MemberId| {
+        service(id).map_or_else(|| mount_points(docker.image.is_none()), |service| service.own_volumes())
+    };
+    let of_services = services.unwrap_or_default().iter().map(|service| service.image.as_str());
+    let images: BTreeSet<&str> = docker.image.as_deref().into_iter().chain(of_services).collect();
     let (image, gateway, volumes, known) = tokio::join!(
         image::import(belongings, layers),
         network(belongings),
-        try_join_all(members.keys().map(|id| volumes(belongings, *id, places))),
-        known(engine, docker.image.as_deref()),
+        try_join_all(members.keys().map(|id| volumes(belongings, *id, places(*id)))),
+        join_all(images.iter().map(|image| known(engine, image))),
     );
-    known?;
+    known.into_iter().collect::<Result<(), Failure>>()?;
     let (image, (network, gateway)) = (image?, gateway?);
     let volumes: BTreeMap<_, _> = members.keys().copied().zip(volumes?).collect();
     let imported = begun.elapsed();
@@ -371,6 +397,8 @@ async fn make(
             volumes,
             client_port: ports.client,
             publish,
+            hostname: service(*id).map(|service| service.hostname.as_deref().unwrap_or(&service.name)),
+            aliases: service(*id).map(|service| service.aliases.as_slice()).unwrap_or_default(),
             trouble: &trouble,
         };
         async move { anyhow::Ok((*id, plan.start(&member.place).await?)) }
@@ -388,14 +416,15 @@ async fn make(
     });
     let clients: BTreeMap<MemberId, SocketAddr> = clients.collect();
     reachable(reach, clients.values().next().copied()).await?;
-    let clocks = match sandboxes.values().next() {
-        Some(sandbox) => {
-            sandbox.agent.ask(Command::TryClock).await.map(drop).map_err(|error| format!("{error:#}"))
-        }
-        None => Err("there are no members".to_owned()),
-    };
+    let clocks = clocks(sandboxes.values().next()).await;
     tracing::debug!(?clocks, bytes, ?imported, ?held, ready = ?begun.elapsed(), "sandboxes started");
     Ok(Made { image, volumes, sandboxes, clients, reach, trouble, clocks })
+}
+
+/// Whether clocks can be shifted in a sandbox, or why not.
+async fn clocks(sandbox: Option<&Sandbox>) -> Result<(), String> {
+    let sandbox = sandbox.ok_or("there are no members")?;
+    sandbox.agent.ask(Command::TryClock).await.map(drop).map_err(|error| format!("{error:#}"))
 }
 
 /// Makes the network; the engine chooses where. Gives its id and its gateway.
@@ -425,11 +454,11 @@ async fn network(belongings: &Belongings) -> anyhow::Result<(String, Option<IpAd
 async fn volumes(
     belongings: &Belongings,
     id: MemberId,
-    places: &'static [&'static str],
-) -> anyhow::Result<Vec<(String, &'static str)>> {
+    places: Vec<String>,
+) -> anyhow::Result<Vec<(String, String)>> {
     let mut made = Vec::new();
     for place in places {
-        let name = belongings.name(&format!("n{}-{}", id.0, place.trim_start_matches('/')));
+        let name = belongings.name(&format!("n{}-{}", id.0, place.trim_start_matches('/').replace('/', "-")));
         let request = VolumeCreateRequest {
             name: Some(name.clone()),
             labels: Some(HashMap::from_iter(belongings.labels().of("data"))),
@@ -442,14 +471,13 @@ async fn volumes(
                 |docker| async move { docker.create_volume(request).await },
             )
             .await?;
-        made.push((name, *place));
+        made.push((name, place));
     }
     Ok(made)
 }
 
 /// Refuses an image that the engine does not have: nothing is pulled here.
-async fn known(engine: &Engine, image: Option<&str>) -> Result<(), Failure> {
-    let Some(image) = image else { return Ok(()) };
+async fn known(engine: &Engine, image: &str) -> Result<(), Failure> {
     let name = image.to_owned();
     let looked = engine
         .call(
@@ -461,8 +489,8 @@ async fn known(engine: &Engine, image: Option<&str>) -> Result<(), Failure> {
     match looked {
         Ok(_) => Ok(()),
         Err(error) if error.is_unknown() => Err(Failure::usage(format!(
-            "--image {image}: the engine does not have it, and nothing is pulled here: `docker pull \
-                {image}` first"
+            "image {image}: the engine does not have it, and nothing is pulled here: `docker pull {image}` \
+             first"
         ))),
         Err(error) => Err(anyhow::Error::new(error).into()),
     }

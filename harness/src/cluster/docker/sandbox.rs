@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use bollard::models::{
-    ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountType, MountVolumeOptions, PortBinding,
+    ContainerCreateBody, EndpointSettings, HostConfig, HostConfigLogConfig, Mount, MountType,
+    MountVolumeOptions, NetworkingConfig, PortBinding,
 };
 use runs::member::MemberId;
 use tokio::sync::watch;
@@ -49,11 +50,15 @@ pub(super) struct Plan<'a> {
     pub(super) image: &'a str,
     pub(super) network: &'a str,
     /// The member's volumes and where they are mounted.
-    pub(super) volumes: &'a [(String, &'static str)],
+    pub(super) volumes: &'a [(String, String)],
     /// Where the system serves clients.
     pub(super) client_port: u16,
     /// The address on which that port is published.
     pub(super) publish: Option<IpAddr>,
+    /// What the member calls itself, where it is no number.
+    pub(super) hostname: Option<&'a str>,
+    /// What others call it.
+    pub(super) aliases: &'a [String],
     pub(super) trouble: &'a Trouble,
 }
 
@@ -81,7 +86,13 @@ impl Plan<'_> {
         ContainerCreateBody {
             image: Some(self.image.to_owned()),
             cmd: Some(vec![EXECUTABLE.to_owned(), "agent".to_owned()]),
-            hostname: Some(format!("n{}", member.0)),
+            hostname: Some(self.hostname.map_or_else(|| format!("n{}", member.0), str::to_owned)),
+            networking_config: (!self.aliases.is_empty()).then(|| NetworkingConfig {
+                endpoints_config: Some(HashMap::from([(
+                    self.network.to_owned(),
+                    EndpointSettings { aliases: Some(self.aliases.to_vec()), ..EndpointSettings::default() },
+                )])),
+            }),
             labels: Some(self.belongings.labels().of(SANDBOX)),
             attach_stdin: Some(true),
             attach_stdout: Some(true),
@@ -185,8 +196,9 @@ pub(super) fn bounded(host: HostConfig) -> HostConfig {
 }
 
 /// Where a member's volumes are mounted.
-pub(super) fn mount_points(own_image: bool) -> &'static [&'static str] {
-    if own_image { &[DATA] } else { &[DATA, "/datalog"] }
+pub(super) fn mount_points(own_image: bool) -> Vec<String> {
+    let places: &[&str] = if own_image { &[DATA] } else { &[DATA, "/datalog"] };
+    places.iter().map(|place| (*place).to_owned()).collect()
 }
 
 /// The address of a published port on which clients dial: "any" is no address to dial.

@@ -18,7 +18,7 @@ pub(super) fn heard(line: &[u8], member: MemberId, stand: Stand) -> Option<Said>
     if msg.starts_with("raft.node: ") && msg.contains(" lost leader ") {
         return match stand {
             Stand::Established { leader, .. } => Some(Said::Looking { left: Some(leader.0) }),
-            Stand::Looking => None,
+            Stand::Answering | Stand::Looking => None,
         };
     }
     // `61f97220ab052a12 became leader at term 4`: a line that a member writes of itself alone.

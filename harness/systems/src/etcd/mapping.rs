@@ -86,9 +86,9 @@ pub(super) fn asked(op: &Op) -> Option<Asked> {
             let body = json!({"key": own, "value": encoded(text::of_value(*value)), "prev_kv": true});
             Asked { path: PUT, body }
         }
-        (Body::Cas { to, basis, .. }, _) => replace(*basis, text::of_value(*to)),
+        (Body::Cas { to, basis, .. }, _) => replace((*basis)?, text::of_value(*to)),
         (Body::Append { element, onto, basis }, _) => {
-            replace(*basis, text::of_list(onto.iter().copied().chain([*element])))
+            replace((*basis)?, text::of_list(onto.iter().copied().chain([*element])))
         }
         (Body::Add { element }, _) => {
             let element = format!("{}{BELOW}{element}", key(op.object, op.key));
@@ -215,7 +215,7 @@ fn answered(op: &Op, answer: &Answer) -> Option<Outcome> {
         Body::MakeRegister { .. } => changed(0),
         Body::MakePlace | Body::Add { .. } => Outcome::told(op.value(), Some(seen)),
         Body::Cas { .. } | Body::Append { .. } if !answer.succeeded => refused(Refusal::Other, BAD_VERSION),
-        Body::Cas { basis, .. } | Body::Append { basis, .. } => changed(basis.saturating_add(1)),
+        Body::Cas { basis, .. } | Body::Append { basis, .. } => changed((*basis)?.saturating_add(1)),
         // etcd tells what was there before, and counts from 1.
         Body::Write { .. } => match &answer.prev_kv {
             Some(before) => changed(before.version.parse().ok()?),
@@ -285,7 +285,7 @@ mod tests {
         Reply::Answered { is_ok: false, body: body.into_bytes().into() }
     }
 
-    const CAS: Body = Body::Cas { from: 1, to: 2, basis: 0 };
+    const CAS: Body = Body::Cas { from: 1, to: 2, basis: Some(0) };
 
     #[test]
     fn a_read_tells_value_version_and_revisions() {
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn a_list_is_compared_as_it_was_shown_and_read_as_it_was_written() {
         let list = |body| Op::new(Object::List, 2, body);
-        let append = Body::Append { element: 9, onto: Arc::from([4, 5]), basis: 2 };
+        let append = Body::Append { element: 9, onto: Arc::from([4, 5]), basis: Some(2) };
         let asked = asked(&list(append)).expect("a request");
         assert_eq!(asked.body["compare"][0]["version"], "3");
         assert_eq!(asked.body["success"][0]["request_put"]["value"], encoded("4,5,9"));

@@ -13,7 +13,7 @@ pub(super) fn heard(line: &[u8], member: MemberId, stand: Stand) -> Option<Said>
         PeerState::Looking => {
             let left = match stand {
                 Stand::Established { leader, .. } => Some(leader.0),
-                Stand::Looking => None,
+                Stand::Answering | Stand::Looking => None,
             };
             Some(Said::Looking { left })
         }

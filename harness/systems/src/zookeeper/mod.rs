@@ -34,8 +34,9 @@ use rand::seq::SliceRandom;
 use runs::clock::whole_milliseconds;
 use runs::events::Said;
 use runs::member::MemberId;
-use runs::results::SystemInfo;
+use runs::results::{Promised, SystemInfo};
 use runs::views::Stand;
+use workloads::{Kind, Promise};
 
 use crate::Async;
 use crate::client::{Client, ClientSettings};
@@ -124,19 +125,30 @@ impl System for ZooKeeper {
         Traits {
             whose: if java { "Apache ZooKeeper" } else { "the bundled node" },
             only_processes: java,
+            only_containers: false,
             tells_synced: !java,
             replaces: java,
             observers: true,
             takes_bugs: !java,
             takes_java: java,
-            reads_may_be_stale: java,
+            tells_leader: true,
             usual_interval: Duration::from_secs(if java { 10 } else { 4 }),
             usual_peer_timeout: Duration::from_millis(250),
             peer_ports: 2,
+            clients_at: None,
+            is_a_group: false,
             dialling: Dialling::ByPair,
             // The bundled node knows its links.
             introduced_at: java.then_some(launch::ELECTION),
         }
+    }
+
+    /// Apache ZooKeeper's sync is no quorum operation (ZOOKEEPER-1675), so a read behind one may be stale.
+    fn promises(&self, _: Kind) -> Promised {
+        if !self.has_java() {
+            return Promised::default();
+        }
+        Promised { what: Promise::LinearizableUpdates, source: "ZOOKEEPER-1675".to_owned() }
     }
 
     /// ZooKeeper's own limits rule where one of the members is Java's.
@@ -153,7 +165,6 @@ impl System for ZooKeeper {
             .map(|(member, _)| member.0)
             .collect();
         let common = SystemInfo {
-            reads_may_be_stale: self.traits().reads_may_be_stale,
             // A zxid has its epoch in its upper half.
             epoch_shift: Some(u32::BITS),
             rejoin_ms: if self.has_java() { whole_milliseconds(SELDOM) } else { 0 },

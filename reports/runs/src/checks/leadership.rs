@@ -95,7 +95,10 @@ fn check(
     let (verdict, summary) = match findings.as_slice() {
         [] => {
             let calms = plural(u64::try_from(calms.len()).unwrap_or(u64::MAX), "healing");
-            let words = format!("somebody held again behind {calms} ({} had a long calm)", judged.len());
+            let words = match judged.len() {
+                0 => format!("no calm behind {calms} was long enough to be judged"),
+                judged => format!("somebody held again behind {calms} ({judged} had a long calm)"),
+            };
             (Verdict::Valid, words)
         }
         [only] => (Verdict::Invalid, only.clone()),

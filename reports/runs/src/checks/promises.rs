@@ -26,7 +26,7 @@ const MINIMUM_RATE: f64 = 15.0;
 /// How strong the load of this run must be.
 fn requirements(run: &RunInfo, kind: Kind) -> Requirements {
     let minimum_rate = run.min_rate.unwrap_or_else(|| (run.rate * MINIMUM_PART).max(MINIMUM_RATE));
-    let functions = kind.functions().to_vec();
+    let functions = run.functions.clone().unwrap_or_else(|| kind.functions().to_vec());
     Requirements { minimum_each: MINIMUM_EACH, minimum_rate, functions, ..Requirements::default() }
 }
 
@@ -55,7 +55,7 @@ pub fn judge(
         requirements: requirements(run, kind),
         harness_lag_ns: Some(observed.lag.max_ns()),
         members,
-        reads_may_be_stale: run.system.reads_may_be_stale,
+        promise: run.promise.what,
         orders: run.system.orders.clone(),
         well_since_ns: well_since(faults, observed),
     };

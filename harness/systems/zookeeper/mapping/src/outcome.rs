@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn cas() -> Op {
-        register(Body::Cas { from: 4, to: 5, basis: 7 })
+        register(Body::Cas { from: 4, to: 5, basis: Some(7) })
     }
 
     fn read() -> Op {

@@ -50,7 +50,8 @@ pub fn request(op: &Op) -> Action {
     let child = |name: i64| format!("{path}/{}", encode_name(name));
     let create = |path: String, data: Bytes, mode| Action::Create { path, data, mode };
     let of_value = |value: i64| Bytes::from(text::of_value(value));
-    let version = |basis: i64| i32::try_from(basis).unwrap_or(NO_VERSION);
+    let version =
+        |basis: Option<i64>| basis.and_then(|basis| i32::try_from(basis).ok()).unwrap_or(NO_VERSION);
     match &op.body {
         Body::MakeRegister { value } => create(path, of_value(*value), CreateMode::Persistent),
         Body::MakePlace => create(path, Bytes::new(), CreateMode::Persistent),

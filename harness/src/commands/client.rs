@@ -1,0 +1,78 @@
+//! `harness client check`: a conversation with a client that speaks lines, without a cluster.
+
+use std::path::Path;
+
+use anyhow::Context;
+use harness_systems::Beginning;
+use harness_systems::external::check::{Finding, Weight, converse};
+use harness_systems::external::file::{self, Description};
+
+use super::screen::print;
+use crate::cli::{ClientArgs, ClientCheckArgs, ClientCommand};
+use crate::exit::{Exit, Failure};
+
+/// Does what is wanted of a client.
+pub fn client(args: &ClientArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        ClientCommand::Check(args) => check(args),
+    }
+}
+
+fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
+    let description = described(args)?;
+    let folder = tempfile::tempdir().context("making a folder for what the client writes")?;
+    let beginning = Beginning {
+        clients: 1,
+        members: Vec::new(),
+        executable: std::env::current_exe().context("finding this executable")?,
+        environment: Vec::new(),
+        folder: folder.path().to_owned(),
+    };
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the runtime")?;
+    let findings = runtime
+        .block_on(converse(&description, &beginning, &unescaped(&args.greeting)))
+        .map_err(Failure::Usage)?;
+    let of = |weight| findings.iter().filter(|finding| finding.weight == weight).count();
+    let (faults, advice, untried) = (of(Weight::Fault), of(Weight::Advice), of(Weight::Untried));
+    print(&findings.iter().map(line).collect::<String>())?;
+    let verdict = match (faults, untried, advice) {
+        (0, 0, 0) => "this client can be believed",
+        (0, 0, _) => "this client can be believed; what is marked ! could be better",
+        (0, _, _) => {
+            "nothing is wrong as far as was tried; what is marked ? was not: --greeting TEXT tells what a \
+             member says first"
+        }
+        (_, _, _) => "no run with this client could be judged: mend what is marked ✗",
+    };
+    print(&format!("\n{verdict}\n"))?;
+    Ok(if faults == 0 { Exit::Done } else { Exit::Invalid })
+}
+
+fn described(args: &ClientCheckArgs) -> Result<Description, Failure> {
+    match (&args.system, args.command.is_empty()) {
+        (Some(path), true) => file::read(Path::new(path)).map_err(Failure::Usage),
+        (None, false) => Ok(file::of_a_client(args.command.clone())),
+        (None, true) => Err(Failure::usage(
+            "name a client: harness client check -- python3 client.py, or --system FILE for that of a file",
+        )),
+        (Some(_), false) => {
+            Err(Failure::usage("--system and a command: leave one of them out, the file names a client"))
+        }
+    }
+}
+
+/// A text with `\r` and `\n` as they are typed.
+fn unescaped(text: &str) -> String {
+    text.replace("\\r", "\r").replace("\\n", "\n")
+}
+
+fn line(finding: &Finding) -> String {
+    let mark = match finding.weight {
+        Weight::Good => "✓",
+        Weight::Advice => "!",
+        Weight::Untried => "?",
+        Weight::Fault => "✗",
+    };
+    format!("{mark} {}: {}\n", finding.tried, finding.seen)
+}

@@ -1,0 +1,380 @@
+//! A conversation with a client, without a cluster: what it says when nobody listens, when the connection
+//! breaks behind a request, when nobody answers, and when it is asked for what it does not know.
+//!
+//! The members of this conversation are ports of our own. They see whether a request's value arrives, and how
+//! often: a client that sends an operation twice, or whose library does, makes one operation of the history
+//! two of the system's, and nobody could judge that.
+//!
+//! What a client must not do is a *fault*: nothing that it says in a run can be believed. What it could do
+//! better is *advice*.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use checker::history::{EventKind, Function};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use workloads::op::{Body, Object, Op};
+
+use super::file::Description;
+use super::lines::{self, NOT_SENT};
+use super::process::{NoAnswer, Process};
+use crate::system::Beginning;
+
+/// How long the client is told that it may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How much longer is waited for it.
+const GRACE: Duration = Duration::from_millis(500);
+/// How long it may take to end when its input does.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// The value by which a request is known again, in decimal.
+const VALUE: i64 = 724_105_813;
+/// What is compared with.
+const OTHER: i64 = 318_640_927;
+
+/// How a finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// As it should be.
+    Good,
+    /// It could be better.
+    Advice,
+    /// It could not be tried.
+    Untried,
+    /// Nothing that such a client says can be believed.
+    Fault,
+}
+
+/// One thing that was tried.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What was tried.
+    pub tried: String,
+    /// What came of it.
+    pub seen: String,
+    /// How that weighs.
+    pub weight: Weight,
+}
+
+/// What a member of the conversation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Conduct {
+    /// Nobody listens.
+    Refuses,
+    /// It reads, and resets the connection.
+    Resets,
+    /// It reads, and says nothing.
+    IsSilent,
+}
+
+impl Conduct {
+    const ALL: [Self; 3] = [Self::Refuses, Self::Resets, Self::IsSilent];
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Refuses => "nobody listens",
+            Self::Resets => "the connection is reset behind the request",
+            Self::IsSilent => "nobody answers",
+        }
+    }
+}
+
+/// Plays the conversation with a client of this description. `greeting` is what a member says first, where it
+/// speaks first.
+///
+/// # Errors
+/// The client does not start, or says no hello.
+pub async fn converse(
+    description: &Description,
+    beginning: &Beginning,
+    greeting: &str,
+) -> Result<Vec<Finding>, String> {
+    let mut talk = Talk { description, beginning, greeting, number: 0, asked: 0, findings: Vec::new() };
+    let process = talk.start().await?;
+    let functions = process.functions().to_vec();
+    let names: Vec<&str> = functions.iter().map(|function| function.as_str()).collect();
+    talk.found("its hello", format!("it can {}", names.join(", ")), Weight::Good);
+    let mut process = Some(process);
+    for conduct in Conduct::ALL {
+        for op in functions.iter().filter_map(|function| operation(*function)) {
+            let open = match process.take() {
+                Some(process) => process,
+                None => talk.start().await?,
+            };
+            process = talk.meets(open, &op, conduct).await?;
+        }
+    }
+    let open = match process {
+        Some(process) => process,
+        None => talk.start().await?,
+    };
+    if let Some(process) = talk.is_asked_for_the_unknown(open).await {
+        talk.is_dismissed(process).await;
+    }
+    Ok(talk.findings)
+}
+
+/// An operation of that kind; none for what has no single request.
+fn operation(function: Function) -> Option<Op> {
+    let (object, body) = match function {
+        Function::Read => (Object::Register, Body::Read),
+        Function::Write => (Object::Register, Body::Write { value: VALUE }),
+        Function::Cas => (Object::Register, Body::Cas { from: OTHER, to: VALUE, basis: None }),
+        Function::Add => (Object::Set, Body::Add { element: VALUE }),
+        Function::Append => (Object::List, Body::Append { element: VALUE, onto: Arc::from([]), basis: None }),
+        _ => return None,
+    };
+    Some(Op::new(object, 1, body))
+}
+
+struct Talk<'a> {
+    description: &'a Description,
+    beginning: &'a Beginning,
+    greeting: &'a str,
+    number: u64,
+    asked: u64,
+    findings: Vec<Finding>,
+}
+
+impl Talk<'_> {
+    async fn start(&mut self) -> Result<Process, String> {
+        self.number += 1;
+        Process::start(self.description, self.beginning, self.number).await
+    }
+
+    fn found(&mut self, tried: impl Into<String>, seen: String, weight: Weight) {
+        self.findings.push(Finding { tried: tried.into(), seen, weight });
+    }
+
+    /// Asks the client for an operation at a member of this conduct. Gives the process back if it can be
+    /// asked again.
+    async fn meets(
+        &mut self,
+        mut process: Process,
+        op: &Op,
+        conduct: Conduct,
+    ) -> Result<Option<Process>, String> {
+        let member =
+            Member::open(conduct, self.greeting).await.map_err(|error| format!("opening a port: {error}"))?;
+        let tried = format!("{}, {}", op.function(), conduct.words());
+        self.asked += 1;
+        let line = lines::asked(op, self.asked, &member.address.to_string(), PATIENCE);
+        let began = Instant::now();
+        let answered = async {
+            match process.ask(&line).await {
+                Ok(()) => process.answer().await,
+                Err(_) => Err(NoAnswer::Ended),
+            }
+        };
+        let answered = tokio::time::timeout(PATIENCE + GRACE, answered).await;
+        let arrived = member.arrived();
+        let line = match answered {
+            Ok(Ok(line)) => line,
+            Ok(Err(NoAnswer::TooLong)) => {
+                self.found(tried, "a line that never ends".to_owned(), Weight::Fault);
+                return Ok(None);
+            }
+            Ok(Err(NoAnswer::Ended)) => {
+                let seen = process.accused("it ended", None);
+                let advice = "each such operation costs a process; answer info and live on";
+                self.found(tried, format!("{seen}; {advice}"), Weight::Advice);
+                return Ok(None);
+            }
+            Err(_) => {
+                let seen = format!(
+                    "no answer within {} ms of the {} ms that it was told: its process would be ended, and \
+                     another take its place; give the library a time-out",
+                    (PATIENCE + GRACE).as_millis(),
+                    PATIENCE.as_millis()
+                );
+                self.found(tried, seen, Weight::Advice);
+                return Ok(None);
+            }
+        };
+        let said = String::from_utf8_lossy(&line).into_owned();
+        match lines::outcome(op, self.asked, &line) {
+            Err(why) => self.found(tried, format!("{why}; its line: {said}"), Weight::Fault),
+            Ok(outcome) => {
+                let (seen, weight) = judged(op, conduct, (outcome.kind, outcome.error.as_deref()), arrived);
+                let took = began.elapsed().as_millis();
+                self.found(tried, format!("{seen} ({took} ms): {said}"), weight);
+            }
+        }
+        Ok(Some(process))
+    }
+
+    async fn is_asked_for_the_unknown(&mut self, mut process: Process) -> Option<Process> {
+        self.asked += 1;
+        let line = format!(
+            "{{\"id\":{},\"f\":\"frobnicate\",\"key\":1,\"value\":null,\"member\":\"127.0.0.1:1\",\
+             \"timeout_ms\":1000}}\n",
+            self.asked
+        );
+        let tried = "a function that nobody knows";
+        let answered = async {
+            process.ask(line.as_bytes()).await.map_err(|_| NoAnswer::Ended)?;
+            process.answer().await
+        };
+        match tokio::time::timeout(PATIENCE + GRACE, answered).await {
+            Ok(Ok(line)) => {
+                let said = String::from_utf8_lossy(&line).into_owned();
+                let is_fail = serde_json::from_slice::<serde_json::Value>(&line)
+                    .is_ok_and(|answer| answer["type"] == "fail" && answer["id"] == self.asked);
+                let (seen, weight) = if is_fail {
+                    ("fail", Weight::Good)
+                } else {
+                    ("it must be a fail, with the same id", Weight::Fault)
+                };
+                self.found(tried, format!("{seen}: {said}"), weight);
+                Some(process)
+            }
+            Ok(Err(_)) | Err(_) => {
+                let seen = "it ended, or says nothing; answer fail, so that a later protocol does no harm";
+                self.found(tried, seen.to_owned(), Weight::Advice);
+                None
+            }
+        }
+    }
+
+    async fn is_dismissed(&mut self, process: Process) {
+        let tried = "the end of its input";
+        if process.is_gone_without_input(FAREWELL).await {
+            self.found(tried, "it ends".to_owned(), Weight::Good);
+        } else {
+            let seen = format!("it lives on for more than {} s", FAREWELL.as_secs());
+            self.found(tried, seen, Weight::Fault);
+        }
+    }
+}
+
+/// How an answer weighs, by what could be known at that moment. `arrived` counts the requests that the member
+/// saw.
+fn judged(op: &Op, conduct: Conduct, said: (EventKind, Option<&str>), arrived: usize) -> (String, Weight) {
+    let good = |words: &str| (words.to_owned(), Weight::Good);
+    let advice = |words: &str| (words.to_owned(), Weight::Advice);
+    let fault = |words: &str| (words.to_owned(), Weight::Fault);
+    if arrived > 1 {
+        return (format!("it sent the request {arrived} times: nothing may be tried again"), Weight::Fault);
+    }
+    match (said, conduct) {
+        ((EventKind::Ok, _), _) => fault("ok, though nobody answered"),
+        ((EventKind::Fail, Some(error)), _) if error == checker::history::BAD_VERSION => {
+            fault("a mismatch, though nobody compared anything")
+        }
+        // A read has no effect, so that a lost one is a fail by itself.
+        ((EventKind::Fail, Some(error)), Conduct::Refuses) if error.starts_with(NOT_SENT) => {
+            good("fail, not-sent")
+        }
+        ((EventKind::Fail, _), Conduct::Refuses) if !op.is_change() => {
+            advice("nothing was sent: with the error not-sent the client is sent to another member")
+        }
+        ((EventKind::Fail, _), Conduct::Refuses) => {
+            advice("fail; with the error not-sent the client is sent to another member")
+        }
+        ((_, _), Conduct::Refuses) => {
+            advice("info is true and costs an identity each time: nothing was sent, so say fail, not-sent")
+        }
+        ((EventKind::Fail, _), _) if op.is_change() && arrived > 0 => {
+            fault("fail, though the request had left: nobody knows what became of it, so it is info")
+        }
+        _ if op.is_change() && arrived == 0 => {
+            let words = "not tried: its request never came, as where a client and a member shake hands first";
+            (words.to_owned(), Weight::Untried)
+        }
+        ((_, _), _) if op.is_change() => good("info"),
+        ((_, _), _) => good("no answer was taken for one"),
+    }
+}
+
+/// A member of the conversation.
+struct Member {
+    address: SocketAddr,
+    arrived: Arc<Mutex<usize>>,
+    /// What accepts; none where nobody listens.
+    task: Option<JoinHandle<()>>,
+    /// A port that is bound and not listened on, so that nobody else takes it.
+    _held: Option<TcpSocket>,
+}
+
+impl Member {
+    async fn open(conduct: Conduct, greeting: &str) -> std::io::Result<Self> {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let arrived = Arc::new(Mutex::new(0));
+        if conduct == Conduct::Refuses {
+            let socket = TcpSocket::new_v4()?;
+            socket.bind(any)?;
+            return Ok(Self { address: socket.local_addr()?, arrived, task: None, _held: Some(socket) });
+        }
+        let listener = TcpListener::bind(any).await?;
+        let address = listener.local_addr()?;
+        let (seen, greeting) = (Arc::clone(&arrived), greeting.to_owned());
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(hear(stream, conduct, greeting.clone(), Arc::clone(&seen)));
+            }
+        });
+        Ok(Self { address, arrived, task: Some(task), _held: None })
+    }
+
+    /// How often the value arrived.
+    fn arrived(&self) -> usize {
+        *self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// Reads what a client sends, and counts how often the value is in it.
+async fn hear(mut stream: TcpStream, conduct: Conduct, greeting: String, arrived: Arc<Mutex<usize>>) {
+    if stream.write_all(greeting.as_bytes()).await.is_err() {
+        return;
+    }
+    let mut heard = Vec::new();
+    let forms = [VALUE.to_string(), STANDARD.encode(VALUE.to_string())];
+    let mut counted = 0;
+    while let Ok(1..) = stream.read_buf(&mut heard).await {
+        let times: usize = forms
+            .iter()
+            .map(|form| heard.windows(form.len()).filter(|part| *part == form.as_bytes()).count())
+            .sum();
+        *arrived.lock().unwrap_or_else(PoisonError::into_inner) += times - counted;
+        counted = times;
+        // With a greeting there are hands to shake first.
+        if conduct == Conduct::Resets && (greeting.is_empty() || counted > 0) {
+            let _ = stream.set_zero_linger();
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_weighs_by_what_could_be_known() {
+        let write = operation(Function::Write).expect("a write");
+        let read = operation(Function::Read).expect("a read");
+        let weight = |op: &Op, conduct, said, arrived| judged(op, conduct, said, arrived).1;
+        let (info, fail) = ((EventKind::Info, None), (EventKind::Fail, Some("refused")));
+        assert_eq!(weight(&write, Conduct::Resets, info, 1), Weight::Good);
+        assert_eq!(weight(&write, Conduct::Resets, fail, 1), Weight::Fault);
+        assert_eq!(weight(&write, Conduct::Resets, fail, 0), Weight::Untried);
+        assert_eq!(weight(&write, Conduct::IsSilent, info, 2), Weight::Fault, "it was tried again");
+        assert_eq!(weight(&write, Conduct::Refuses, info, 0), Weight::Advice);
+        assert_eq!(weight(&write, Conduct::Refuses, (EventKind::Fail, Some("not-sent: x")), 0), Weight::Good);
+        assert_eq!(weight(&read, Conduct::IsSilent, (EventKind::Ok, None), 0), Weight::Fault);
+        assert_eq!(weight(&read, Conduct::Resets, fail, 0), Weight::Good);
+    }
+}

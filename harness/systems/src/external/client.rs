@@ -1,0 +1,159 @@
+//! The load's client that is a process of the user's own.
+//!
+//! It is where it is told: each request names the member. That somebody listens there is looked at before
+//! the first request, so that a client does not stay at a member that is dead.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use checker::history::EventKind;
+use tokio::net::TcpStream;
+use workloads::op::Body;
+use workloads::{Op, Outcome};
+
+use super::lines;
+use super::pool::Pool;
+use super::process::{NoAnswer, Process};
+use crate::Async;
+use crate::client::{Client, Connected};
+
+/// How much longer than it was told a client may be silent before its process is ended.
+const GRACE: Duration = Duration::from_millis(500);
+/// The time-out of a client without sessions: none.
+const NO_TIMEOUT: Duration = Duration::ZERO;
+/// The client's number is in the low half, how often it began anew in the high one.
+const ANEW_BITS: u32 = 32;
+
+/// A worker.
+pub(super) struct LinesClient {
+    number: u64,
+    /// How often it has begun anew.
+    anew: u64,
+    has_begun: bool,
+    pool: Arc<Pool>,
+    /// None while it has none, or a request to it is open.
+    process: Option<Process>,
+    /// Where it is.
+    at: Option<String>,
+    /// The number of the last request.
+    asked: u64,
+}
+
+impl LinesClient {
+    pub(super) fn new(number: u64, pool: Arc<Pool>) -> Self {
+        Self { number, anew: 0, has_begun: false, pool, process: None, at: None, asked: 0 }
+    }
+
+    fn id(&self) -> u64 {
+        self.number | (self.anew << ANEW_BITS)
+    }
+
+    async fn go(&mut self, member: SocketAddr) -> Connected {
+        if let Err(error) = TcpStream::connect(member).await {
+            return Connected::Refused(error.to_string());
+        }
+        if !self.process.as_mut().is_some_and(Process::lives) {
+            self.process = Some(self.pool.take().await);
+        }
+        self.at = Some(member.to_string());
+        if std::mem::replace(&mut self.has_begun, true) {
+            Connected::Resumed
+        } else {
+            Connected::Opened { session: self.id(), timeout: NO_TIMEOUT }
+        }
+    }
+
+    async fn send(&mut self, op: &Op, patience: Duration) -> Outcome {
+        let (Some(mut process), Some(member)) = (self.process.take(), self.at.clone()) else {
+            return Outcome::not_sent(op, "no process of the client");
+        };
+        if !lines::is_sent(op, process.functions()) {
+            self.process = Some(process);
+            return Outcome::told(op.value(), None);
+        }
+        self.asked += 1;
+        let line = lines::asked(op, self.asked, &member, patience);
+        let answer = async {
+            match process.ask(&line).await {
+                Ok(()) => process.answer().await,
+                Err(_) => Err(NoAnswer::Ended),
+            }
+        };
+        let outcome = match tokio::time::timeout(patience + GRACE, answer).await {
+            Ok(Ok(line)) => match lines::outcome(op, self.asked, &line) {
+                Ok(outcome) => {
+                    self.process = Some(process);
+                    outcome
+                }
+                Err(why) => self.gives_no_answer(op, &process, &why, Some(&line)),
+            },
+            Ok(Err(NoAnswer::TooLong)) => self.gives_no_answer(op, &process, "a line never ends", None),
+            Ok(Err(NoAnswer::Ended)) => Outcome::lost(op, "the client's process ended"),
+            // The process goes: what it says later would be taken for another answer.
+            Err(_) => Outcome::lost(op, "no answer in time"),
+        };
+        let is_away = outcome
+            .error
+            .as_deref()
+            .is_some_and(|error| error.starts_with(lines::NOT_SENT) || error.starts_with("lost"));
+        if is_away || outcome.kind == EventKind::Info {
+            self.at = None;
+        }
+        outcome
+    }
+
+    fn gives_no_answer(&self, op: &Op, process: &Process, why: &str, line: Option<&[u8]>) -> Outcome {
+        self.pool.fail(process.accused(why, line));
+        Outcome::lost(op, "the client said what is no answer")
+    }
+}
+
+impl Client for LinesClient {
+    fn connect(&mut self, member: SocketAddr, patience: Duration) -> Async<'_, Connected> {
+        Box::pin(async move {
+            match tokio::time::timeout(patience, self.go(member)).await {
+                Ok(connected) => connected,
+                Err(_) => Connected::Refused("no answer in time".to_owned()),
+            }
+        })
+    }
+
+    fn is_connected(&self) -> bool {
+        self.at.is_some() && self.process.is_some()
+    }
+
+    fn broken(&self) -> Async<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    fn session(&self) -> Option<u64> {
+        self.has_begun.then(|| self.id())
+    }
+
+    fn perform<'a>(&'a mut self, op: &'a Op, patience: Duration) -> Async<'a, Outcome> {
+        Box::pin(async move {
+            match op.body {
+                Body::Open | Body::Close | Body::Abandon => Outcome::told(op.value(), None),
+                _ => self.send(op, patience).await,
+            }
+        })
+    }
+
+    fn leave(&mut self) {
+        self.at = None;
+    }
+
+    fn forget(&mut self) {
+        self.at = None;
+        self.anew += u64::from(std::mem::take(&mut self.has_begun));
+    }
+}
+
+impl Drop for LinesClient {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            self.pool.give_back(process);
+        }
+    }
+}

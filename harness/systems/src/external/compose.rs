@@ -1,0 +1,472 @@
+//! A Compose file with a block of ours: members as containers.
+//!
+//! ```yaml
+//! services:
+//!   n1: { image: "redis:7", command: ["redis-server"], volumes: ["n1:/data"] }
+//! volumes: { n1: {} }
+//! x-harness:
+//!   members: [n1]
+//!   ports: { client: 6379 }
+//!   ready: { send: "PING\r\n", expect: "+PONG" }
+//!   client: { command: ["python3", "client.py"] }
+//! ```
+//!
+//! What the file says of a member is honoured where it is in the table of `harness/docs/systems.md`, and any
+//! other key is refused by its name: what is left out in silence would be another system than the user's.
+//! Anchors and merge keys are YAML's own; `${NAME}`, `${NAME:-default}`, `${NAME-default}` and `${NAME:?why}`
+//! are filled in from the environment.
+
+use std::path::{Path, PathBuf};
+
+use serde_yaml_ng::{Mapping, Value};
+
+use super::written::WrittenHarness;
+use crate::system::{Service, Volume};
+
+/// What there is beside the block.
+#[derive(Debug)]
+pub(super) struct Compose {
+    /// What the file calls itself.
+    pub(super) name: Option<String>,
+    /// The block, as it is written.
+    pub(super) harness: WrittenHarness,
+    /// The members, in the order of the block.
+    pub(super) services: Vec<Service>,
+    /// What the file asks for that is done otherwise here.
+    pub(super) notes: Vec<String>,
+}
+
+/// Keys of a service that say nothing that matters here.
+const WITHOUT_A_PART: [&str; 7] =
+    ["expose", "labels", "logging", "platform", "stop_grace_period", "annotations", "attach"];
+
+/// Reads it.
+///
+/// # Errors
+/// What is wrong with it, and what to write instead.
+pub(super) fn parse(
+    text: &str,
+    folder: &Path,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Compose, String> {
+    let mut file: Value = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
+    file.apply_merge().map_err(|error| error.to_string())?;
+    filled_in(&mut file, variable)?;
+    let Value::Mapping(file) = file else { return Err("it is no Compose file: write services:".to_owned()) };
+    for key in file.keys() {
+        let key = text_of(key, "a key")?;
+        if !matches!(key.as_str(), "name" | "version" | "services" | "volumes" | "networks")
+            && !key.starts_with("x-")
+        {
+            return Err(format!("{key}: not supported here"));
+        }
+    }
+    check_networks(file.get("networks"))?;
+    let block = file.get("x-harness").ok_or("there is no x-harness block; `harness init redis` shows one")?;
+    let harness: WrittenHarness =
+        serde_yaml_ng::from_value(block.clone()).map_err(|error| format!("x-harness: {error}"))?;
+    let services = mapping(file.get("services"), "services")?;
+    let named: Vec<String> = keys(file.get("volumes"), "volumes")?;
+    let mut notes = Vec::new();
+    let members: Result<Vec<Service>, String> = harness
+        .members
+        .iter()
+        .map(|name| {
+            let service = services.get(name.as_str()).ok_or_else(|| {
+                format!("x-harness.members: there is no service {name}; the file has {}", listed(&services))
+            })?;
+            of_member(name, service, (&named, folder), &mut notes)
+                .map_err(|why| format!("services.{name}.{why}"))
+        })
+        .collect();
+    let others: Vec<String> = services
+        .keys()
+        .filter_map(Value::as_str)
+        .filter(|name| !harness.members.iter().any(|member| member == name))
+        .map(str::to_owned)
+        .collect();
+    if !others.is_empty() {
+        return Err(format!(
+            "services that are no members are not supported yet: {}; name them in x-harness.members, or take \
+             them out of this file",
+            others.join(", ")
+        ));
+    }
+    notes.sort();
+    notes.dedup();
+    let name = file.get("name").map(|name| text_of(name, "name")).transpose()?;
+    Ok(Compose { name, services: members?, harness, notes })
+}
+
+fn listed(services: &Mapping) -> String {
+    services.keys().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn mapping(value: Option<&Value>, what: &str) -> Result<Mapping, String> {
+    match value {
+        Some(Value::Mapping(mapping)) => Ok(mapping.clone()),
+        _ => Err(format!("{what}: must be there, and have something in it")),
+    }
+}
+
+/// The names of volumes of the run's own.
+fn keys(value: Option<&Value>, what: &str) -> Result<Vec<String>, String> {
+    let Some(Value::Mapping(volumes)) = value else { return Ok(Vec::new()) };
+    volumes
+        .iter()
+        .map(|(name, described)| {
+            let name = text_of(name, what)?;
+            let is_plain = match described {
+                Value::Null => true,
+                Value::Mapping(described) => described.is_empty(),
+                _ => false,
+            };
+            if is_plain {
+                Ok(name)
+            } else {
+                Err(format!("{what}.{name}: a volume of the run's own has no settings"))
+            }
+        })
+        .collect()
+}
+
+/// All members are on one network, which the run makes.
+fn check_networks(networks: Option<&Value>) -> Result<(), String> {
+    let Some(Value::Mapping(networks)) = networks else { return Ok(()) };
+    let plain = networks.values().all(|network| match network {
+        Value::Null => true,
+        Value::Mapping(described) => described.is_empty(),
+        _ => false,
+    });
+    if networks.len() <= 1 && plain {
+        return Ok(());
+    }
+    Err("networks: one without settings is supported; all members are on the run's own".to_owned())
+}
+
+fn of_member(
+    name: &str,
+    service: &Value,
+    (named, folder): (&[String], &Path),
+    notes: &mut Vec<String>,
+) -> Result<Service, String> {
+    let Value::Mapping(written) = service else { return Err("image: must be there".to_owned()) };
+    let mut member = Service { name: name.to_owned(), aliases: vec![name.to_owned()], ..Service::default() };
+    for (key, value) in written {
+        let key = text_of(key, "a key")?;
+        let because = |why: String| format!("{key}: {why}");
+        match key.as_str() {
+            "image" => member.image = text_of(value, "image")?,
+            "command" => member.command = command(value).map_err(because)?,
+            "entrypoint" => member.entrypoint = command(value).map_err(because)?,
+            "environment" => member.environment = environment(value).map_err(because)?,
+            "user" => member.user = Some(text_of(value, "user")?),
+            "working_dir" => member.working_dir = Some(text_of(value, "working_dir")?),
+            "hostname" => member.hostname = Some(text_of(value, "hostname")?),
+            "container_name" => member.aliases.push(text_of(value, "container_name")?),
+            "volumes" => member.volumes = volumes(value, named, folder).map_err(because)?,
+            "networks" => member.aliases.extend(aliases(value).map_err(because)?),
+            "ulimits" => member.ulimits = ulimits(value).map_err(because)?,
+            "cap_add" => member.cap_add = texts(value).map_err(because)?,
+            "restart" => {
+                notes.push("restart: is left out: the harness alone starts members again".to_owned());
+            }
+            "ports" => {
+                notes.push("ports: are left out: clients find members at their own addresses".to_owned())
+            }
+            "depends_on" => notes.push("depends_on: is left out: all members start together".to_owned()),
+            "healthcheck" => notes.push("healthcheck: is left out: x-harness.ready asks members".to_owned()),
+            "init" if *value == Value::Bool(false) => {}
+            "build" => return Err("build: build the image first, and name it as image".to_owned()),
+            key if WITHOUT_A_PART.contains(&key) || key.starts_with("x-") => {}
+            key => return Err(format!("{key}: not supported here")),
+        }
+    }
+    if member.image.is_empty() {
+        return Err("image: must be there".to_owned());
+    }
+    Ok(member)
+}
+
+fn text_of(value: &Value, what: &str) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(truth) => Ok(truth.to_string()),
+        _ => Err(format!("{what}: a text is expected")),
+    }
+}
+
+fn texts(value: &Value) -> Result<Vec<String>, String> {
+    match value {
+        Value::Sequence(list) => list.iter().map(|one| text_of(one, "an entry")).collect(),
+        _ => Err("a list is expected".to_owned()),
+    }
+}
+
+/// A list of words, or a line that is taken apart as a shell would, which Compose does too.
+fn command(value: &Value) -> Result<Vec<String>, String> {
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::String(line) => words(line),
+        list => texts(list),
+    }
+}
+
+/// The words of a line, by blanks, quotes and backslashes.
+fn words(line: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let (mut word, mut begun, mut quote) = (String::new(), false, None);
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match (letter, quote) {
+            ('\\', None | Some('"')) => {
+                begun = true;
+                word.extend(letters.next());
+            }
+            (letter, Some(open)) if letter == open => quote = None,
+            (letter, Some(_)) => word.push(letter),
+            ('"' | '\'', None) => {
+                begun = true;
+                quote = Some(letter);
+            }
+            (letter, None) if letter.is_whitespace() => {
+                if std::mem::take(&mut begun) {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            (letter, None) => {
+                begun = true;
+                word.push(letter);
+            }
+        }
+    }
+    if quote.is_some() {
+        return Err("a quote is never closed".to_owned());
+    }
+    if begun {
+        words.push(word);
+    }
+    Ok(words)
+}
+
+fn environment(value: &Value) -> Result<Vec<String>, String> {
+    match value {
+        Value::Mapping(pairs) => pairs
+            .iter()
+            .map(|(name, value)| {
+                let name = text_of(name, "a name")?;
+                match value {
+                    Value::Null => Err(format!("{name}: give it a value; nothing is taken over from here")),
+                    value => Ok(format!("{name}={}", text_of(value, &name)?)),
+                }
+            })
+            .collect(),
+        list => texts(list),
+    }
+}
+
+fn volumes(value: &Value, named: &[String], folder: &Path) -> Result<Vec<Volume>, String> {
+    texts(value)?
+        .into_iter()
+        .map(|text| {
+            let mut parts = text.splitn(3, ':');
+            let (Some(source), Some(target)) = (parts.next(), parts.next()) else {
+                return Err(format!("{text}: write NAME:/PATH or ./FILE:/PATH"));
+            };
+            let read_only = match parts.next() {
+                None | Some("rw") => false,
+                Some("ro") => true,
+                Some(other) => return Err(format!("{text}: {other} is not supported here")),
+            };
+            let target = target.to_owned();
+            if source.starts_with(['.', '/', '~']) {
+                let from: PathBuf = folder.join(source);
+                let from = from.canonicalize().map_err(|error| format!("{text}: {error}"))?;
+                return Ok(Volume { bound: Some(from), target, read_only });
+            }
+            if !named.iter().any(|name| name == source) {
+                return Err(format!("{text}: there is no volume {source} in the file"));
+            }
+            Ok(Volume { bound: None, target, read_only })
+        })
+        .collect()
+}
+
+fn aliases(value: &Value) -> Result<Vec<String>, String> {
+    match value {
+        Value::Sequence(_) => Ok(Vec::new()),
+        Value::Mapping(networks) => {
+            let mut found = Vec::new();
+            for settings in networks.values() {
+                let Value::Mapping(settings) = settings else { continue };
+                for (key, value) in settings {
+                    match key.as_str() {
+                        Some("aliases") => found.extend(texts(value)?),
+                        other => return Err(format!("{}: not supported here", other.unwrap_or("a key"))),
+                    }
+                }
+            }
+            Ok(found)
+        }
+        _ => Err("a list, or networks with their aliases".to_owned()),
+    }
+}
+
+fn ulimits(value: &Value) -> Result<Vec<(String, i64, i64)>, String> {
+    let Value::Mapping(limits) = value else { return Err("limits by their names are expected".to_owned()) };
+    limits
+        .iter()
+        .map(|(name, limit)| {
+            let name = text_of(name, "a name")?;
+            let number = |key: &str| limit.get(key).and_then(Value::as_i64);
+            let both = match limit.as_i64() {
+                Some(limit) => Some((limit, limit)),
+                None => number("soft").zip(number("hard")),
+            };
+            let (soft, hard) = both.ok_or_else(|| format!("{name}: a number, or soft and hard"))?;
+            Ok((name, soft, hard))
+        })
+        .collect()
+}
+
+/// Fills variables in, in every text of the file.
+fn filled_in(value: &mut Value, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), String> {
+    match value {
+        Value::String(text) => *text = interpolated(text, variable)?,
+        Value::Sequence(list) => {
+            for one in list {
+                filled_in(one, variable)?;
+            }
+        }
+        Value::Mapping(pairs) => {
+            for (_, one) in pairs.iter_mut() {
+                filled_in(one, variable)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn interpolated(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        if let Some(behind) = rest.strip_prefix('$') {
+            out.push('$');
+            rest = behind;
+        } else if let Some(inside) = rest.strip_prefix('{') {
+            let end = inside.find('}').ok_or_else(|| format!("{text}: a brace is never closed"))?;
+            out.push_str(&meaning(&inside[..end], variable)?);
+            rest = &inside[end + 1..];
+        } else {
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+            if end == 0 {
+                return Err(format!("{text}: a dollar itself is $$"));
+            }
+            out.push_str(&variable(&rest[..end]).unwrap_or_default());
+            rest = &rest[end..];
+        }
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+fn meaning(inside: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let end = inside.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inside.len());
+    let (name, rest) = inside.split_at(end);
+    let set = variable(name);
+    let full = set.clone().filter(|value| !value.is_empty());
+    match rest.split_at(rest.len().min(2)) {
+        ("", _) => Ok(set.unwrap_or_default()),
+        (":-", default) => Ok(full.unwrap_or_else(|| default.to_owned())),
+        (":?", why) => full.ok_or_else(|| format!("${{{name}}}: {why}")),
+        _ => match rest.split_at(1) {
+            ("-", default) => Ok(set.unwrap_or_else(|| default.to_owned())),
+            ("?", why) => set.ok_or_else(|| format!("${{{name}}}: {why}")),
+            _ => Err(format!("${{{inside}}}: not supported here")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCK: &str = "x-harness:\n  members: [a, b]\n  ports: { client: 6379, peers: [16379] }\n  \
+                         ready: { send: \"PING\\r\\n\", expect: \"+PONG\" }\n  \
+                         client: { command: [python3, c.py] }\n";
+
+    fn parsed(services: &str) -> Result<Compose, String> {
+        let set = |name: &str| (name == "SET").then(|| "set".to_owned());
+        parse(&format!("{services}\n{BLOCK}"), Path::new("/"), &set)
+    }
+
+    #[test]
+    fn what_a_service_says_is_honoured() {
+        let text = "x-all: &all\n  image: \"${IMAGE:-redis:7}\"\n  environment: { A: 1, B: $SET }\n  \
+                    restart: always\n\
+                    volumes: { d: }\n\
+                    services:\n  a:\n    <<: *all\n    command: redis-server --port \"6 7\"\n    \
+                    hostname: h\n    \
+                    volumes: [\"d:/data\"]\n    ulimits: { nofile: 99 }\n    user: \"1:2\"\n  \
+                    b: { <<: *all, container_name: c, networks: { default: { aliases: [x] } } }\n";
+        let compose = parsed(text).expect("a file");
+        let [a, b] = compose.services.as_slice() else { panic!("two members") };
+        assert_eq!(
+            (a.image.as_str(), a.command.join("|")),
+            ("redis:7", "redis-server|--port|6 7".to_owned())
+        );
+        assert_eq!((a.environment.join(" "), a.hostname.as_deref()), ("A=1 B=set".to_owned(), Some("h")));
+        assert_eq!(a.volumes, [Volume { bound: None, target: "/data".to_owned(), read_only: false }]);
+        assert_eq!(
+            (a.ulimits.as_slice(), a.user.as_deref()),
+            (&[("nofile".to_owned(), 99, 99)][..], Some("1:2"))
+        );
+        assert_eq!(b.aliases, ["b", "x", "c"]);
+        assert!(compose.notes.len() == 1 && compose.notes[0].starts_with("restart:"), "{:?}", compose.notes);
+    }
+
+    #[test]
+    fn what_is_not_supported_is_refused_by_its_name() {
+        for (services, name) in [
+            ("services: { a: { image: x, privileged: true }, b: { image: x } }", "services.a.privileged"),
+            ("services: { a: { build: . }, b: { image: x } }", "build the image first"),
+            ("services: { a: { image: x } }", "there is no service b"),
+            (
+                "services: { a: { image: x }, b: { image: x }, web: { image: y } }",
+                "no members are not supported yet: web",
+            ),
+            ("services: { a: { image: x, volumes: [\"v:/d\"] }, b: { image: x } }", "there is no volume v"),
+            ("services: { a: { image: x, extends: c }, b: { image: x } }", "services.a.extends"),
+            ("services: { a: { image: \"${X:?say which}\" }, b: { image: x } }", "say which"),
+            ("services: { a: { image: x, command: \"a 'b\" }, b: { image: x } }", "never closed"),
+            ("services: { a: { image: x }, b: { image: x } }\nsecrets: {}", "secrets: not supported"),
+            ("services: { a: { image: x }, b: { image: x } }\nnetworks: { p: , q: }", "networks: one"),
+            ("services: [", "did not find"),
+        ] {
+            let error = parsed(services).expect_err(services);
+            assert!(error.contains(name), "{services}: {error}");
+        }
+    }
+
+    #[test]
+    fn variables_are_filled_in_as_compose_does() {
+        let set = |name: &str| match name {
+            "SET" => Some("s".to_owned()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        };
+        for (text, meant) in [
+            ("a $SET b", "a s b"),
+            ("${SET}-${NO}", "s-"),
+            ("${EMPTY:-d}${EMPTY-d}${NO-d}", "dd"),
+            ("$$HOME", "$HOME"),
+        ] {
+            assert_eq!(interpolated(text, &set).as_deref(), Ok(meant), "{text}");
+        }
+    }
+}

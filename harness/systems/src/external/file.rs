@@ -1,0 +1,355 @@
+//! The file that describes a system: TOML, every key checked before anything is started.
+//!
+//! ```toml
+//! name = "redis"
+//! version = ["redis-server", "--version"]
+//!
+//! [member]
+//! command = ["redis-server", "--port", "{client.port}", "--dir", "{data}"]
+//! peers = 1
+//! ready = { send = "PING\r\n", expect = "+PONG" }
+//! leader = { send = "ROLE\r\n", expect = "master" }
+//!
+//! [client]
+//! command = ["python3", "client.py"]
+//!
+//! [promises]
+//! set = { promise = "nothing", source = "https://redis.io/docs/latest/operate/oss_and_stack/" }
+//! ```
+//!
+//! What each key means, with its default, is in `harness/docs/systems.md`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use runs::results::Promised;
+use runs::span;
+use workloads::{Kind, Promise};
+
+use super::compose::{self, Compose};
+use super::template::{self, Outside, Places};
+pub use super::written::{How, Probe};
+use super::written::{Written, WrittenMember, WrittenProbe, WrittenPromise};
+use crate::system::Service;
+
+/// From the onset of one fault to the next, when nobody says.
+const USUAL_INTERVAL: Duration = Duration::from_secs(10);
+/// And never less than so often the silence after which members give up on one another.
+const INTERVALS: u32 = 4;
+/// A port more than any member has.
+const MOST_PEERS: u16 = 4;
+/// Members that every ensemble has, for a first look at the templates.
+const FIRST: u64 = 1;
+
+/// A system, as its file describes it.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// What it is called in sentences and in the run folder.
+    pub name: String,
+    /// The folder of the file, absolute. Commands run there.
+    pub folder: PathBuf,
+    /// What tells its version: the first line counts.
+    pub version: Option<Vec<String>>,
+    /// What a member runs, with placeholders.
+    pub command: Vec<String>,
+    /// What is in a member's environment, with placeholders.
+    pub environment: BTreeMap<String, String>,
+    /// Ports on which members dial each other.
+    pub peers: u16,
+    /// Which of those clients find a member at, where they have no port of their own.
+    pub clients_at: Option<u16>,
+    /// Whether a member serves.
+    pub ready: Probe,
+    /// Whether a member leads; none where nobody tells.
+    pub leader: Option<Probe>,
+    /// How long the members may take to serve after their start.
+    pub start_patience: Duration,
+    /// How long a member may take to end when it is asked to.
+    pub farewell: Duration,
+    /// The silence after which members give up on one another.
+    pub gives_up_after: Duration,
+    /// From the onset of one fault to the next, when nobody says.
+    pub interval: Duration,
+    /// What a client's process runs.
+    pub client: Vec<String>,
+    /// What is in its environment.
+    pub client_environment: BTreeMap<String, String>,
+    /// By the workload's name, what is promised.
+    pub promises: BTreeMap<String, Promised>,
+    /// Its members as containers; none where they are processes.
+    pub contained: Option<InContainers>,
+}
+
+/// Members as containers.
+#[derive(Clone, Debug)]
+pub struct InContainers {
+    /// What each of them is made of.
+    pub services: Vec<Service>,
+    /// Where they listen for clients.
+    pub client_port: u16,
+    /// Where they listen for each other.
+    pub peer_ports: Vec<u16>,
+    /// What the file asks for that is done otherwise here.
+    pub notes: Vec<String>,
+}
+
+/// A client and nothing else, to speak with it.
+#[must_use]
+pub fn of_a_client(command: Vec<String>) -> Description {
+    Description {
+        name: "client".to_owned(),
+        folder: std::env::current_dir().unwrap_or_default(),
+        version: None,
+        command: Vec::new(),
+        environment: BTreeMap::new(),
+        peers: 0,
+        clients_at: None,
+        ready: Probe { how: How::Send(String::new()), expect: String::new() },
+        leader: None,
+        start_patience: Duration::ZERO,
+        farewell: Duration::ZERO,
+        gives_up_after: Duration::ZERO,
+        interval: Duration::ZERO,
+        client: command,
+        client_environment: BTreeMap::new(),
+        promises: BTreeMap::new(),
+        contained: None,
+    }
+}
+
+/// Reads the file.
+///
+/// # Errors
+/// What is wrong with it, and what to write instead.
+pub fn read(path: &Path) -> Result<Description, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        format!("{}: {error}; `harness init system` writes one to begin from", path.display())
+    })?;
+    let folder = std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_path_buf));
+    let folder = folder.unwrap_or_default();
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let is_compose = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    let parsed = if is_compose { parse_compose(&text, folder) } else { parse(&text, &stem, folder) };
+    parsed.map_err(|why| format!("{}: {why}", path.display()))
+}
+
+/// Reads a Compose file with a block of ours.
+fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, String> {
+    let compose = compose::parse(text, &folder, &|name| std::env::var(name).ok())?;
+    let Compose { name, harness, services, notes } = compose;
+    let client = harness.client.command.command("x-harness.client.command")?;
+    let probe = |key: &str, probe: WrittenProbe| match probe.probe(key)? {
+        Probe { how: How::Exec(_), .. } => {
+            Err(format!("{key}: exec is not supported in containers yet; write send or http"))
+        }
+        probe => Ok(probe),
+    };
+    let time = |key: &str, text: Option<String>, usual: u64| match text {
+        Some(text) => span::parse(&text).map_err(|why| format!("x-harness.{key}: {why}")),
+        None => Ok(Duration::from_secs(usual)),
+    };
+    let name = name.or_else(|| services.first().map(|service| service.image.clone()));
+    let description = Description {
+        name: name.unwrap_or_default(),
+        version: None,
+        command: Vec::new(),
+        environment: BTreeMap::new(),
+        peers: 0,
+        clients_at: None,
+        ready: probe("x-harness.ready", harness.ready)?,
+        leader: harness.leader.map(|leader| probe("x-harness.leader", leader)).transpose()?,
+        start_patience: time("start_patience", harness.start_patience, 60)?,
+        farewell: time("farewell", harness.farewell, 10)?,
+        gives_up_after: time("gives_up_after", harness.gives_up_after, 5)?,
+        interval: time("interval", harness.interval, 0)?,
+        client,
+        client_environment: harness.client.environment,
+        promises: harness.promises.into_iter().map(promise).collect::<Result<_, _>>()?,
+        contained: Some(InContainers {
+            services,
+            client_port: harness.ports.client,
+            peer_ports: harness.ports.peers,
+            notes,
+        }),
+        folder,
+    };
+    check(&description)?;
+    Ok(with_an_interval(description))
+}
+
+/// Reads its text.
+///
+/// # Errors
+/// See [`read`].
+pub fn parse(text: &str, stem: &str, folder: PathBuf) -> Result<Description, String> {
+    let written: Written = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+    let WrittenMember { peers, clients_at_peer, .. } = written.member;
+    if peers > MOST_PEERS {
+        return Err(format!("member.peers = {peers}: at most {MOST_PEERS}"));
+    }
+    if clients_at_peer.is_some_and(|port| port >= peers) {
+        return Err(format!("member.clients_at_peer: peers = {peers}, and the first of them is 0"));
+    }
+    let time = |key: &str, text: Option<String>, usual: u64| match text {
+        Some(text) => span::parse(&text).map_err(|why| format!("member.{key}: {why}")),
+        None => Ok(Duration::from_secs(usual)),
+    };
+    let description = Description {
+        name: written.name.unwrap_or_else(|| stem.to_owned()),
+        folder,
+        version: written.version.map(|words| words.command("version")).transpose()?,
+        command: written.member.command.command("member.command")?,
+        environment: written.member.environment,
+        peers,
+        clients_at: clients_at_peer,
+        ready: written.member.ready.probe("member.ready")?,
+        leader: written.member.leader.map(|probe| probe.probe("member.leader")).transpose()?,
+        start_patience: time("start_patience", written.member.start_patience, 60)?,
+        farewell: time("farewell", written.member.farewell, 10)?,
+        gives_up_after: time("gives_up_after", written.member.gives_up_after, 5)?,
+        interval: time("interval", written.member.interval, 0)?,
+        client: written.client.command.command("client.command")?,
+        client_environment: written.client.environment,
+        promises: written.promises.into_iter().map(promise).collect::<Result<_, _>>()?,
+        contained: None,
+    };
+    check(&description)?;
+    Ok(with_an_interval(description))
+}
+
+/// A fault is held for half of an interval, and that must outlast what members take for silence.
+fn with_an_interval(description: Description) -> Description {
+    let least = (description.gives_up_after * INTERVALS).max(USUAL_INTERVAL);
+    let interval = if description.interval.is_zero() { least } else { description.interval };
+    Description { interval, ..description }
+}
+
+fn promise((workload, written): (String, WrittenPromise)) -> Result<(String, Promised), String> {
+    if Kind::from_name(&workload).is_none() {
+        let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        return Err(format!("promises.{workload}: there is no such workload; write {}", known.join(", ")));
+    }
+    let (text, source) = match written {
+        WrittenPromise::Alone(text) => (text, String::new()),
+        WrittenPromise::WithSource { promise, source } => (promise, source),
+    };
+    let what = Promise::named(&text).ok_or_else(|| {
+        let known = Promise::ALL.map(Promise::name);
+        format!("promises.{workload} = \"{text}\": write {}", known.join(", "))
+    })?;
+    Ok((workload, Promised { what, source }))
+}
+
+/// Whether every placeholder means something. Members beyond the first are looked at when it is known how
+/// many there are.
+fn check(description: &Description) -> Result<(), String> {
+    let places = Imagined { peers: description.peers };
+    let probes = [("ready", Some(&description.ready)), ("leader", description.leader.as_ref())];
+    for (key, probe) in probes.into_iter().filter_map(|(key, probe)| Some((key, probe?))) {
+        for text in probe.texts() {
+            template::filled(text, FIRST, &Outside::first()).map_err(|why| {
+                format!("{key}: {why}; a question knows {{id}}, {{client}} with its parts, and {{folder}}")
+            })?;
+        }
+    }
+    for (key, words) in [("member.command", &description.command), ("client.command", &description.client)] {
+        for word in words {
+            template::filled(word, FIRST, &places).map_err(|why| format!("{key}: {why}"))?;
+        }
+    }
+    for (name, text) in &description.environment {
+        template::filled(text, FIRST, &places).map_err(|why| format!("member.environment.{name}: {why}"))?;
+    }
+    Ok(())
+}
+
+/// Members as there may be, before any is.
+struct Imagined {
+    peers: u16,
+}
+
+impl Places for Imagined {
+    fn members(&self) -> Vec<u64> {
+        (FIRST..=9).collect()
+    }
+
+    fn client(&self, _: u64) -> std::net::SocketAddr {
+        std::net::SocketAddr::from(([127, 0, 0, 1], 1))
+    }
+
+    fn listen(&self, member: u64, port: u16) -> Option<std::net::SocketAddr> {
+        (port < self.peers).then(|| self.client(member))
+    }
+
+    fn dial(&self, member: u64, port: u16) -> Option<std::net::SocketAddr> {
+        self.listen(member, port)
+    }
+
+    fn word(&self, _: u64, word: &str) -> Option<String> {
+        matches!(word, "data" | "folder").then(String::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMBER: &str = "[member]\ncommand = [\"a\", \"{client.port}\"]\nready = { http = \"/health\" }\n";
+    const CLIENT: &str = "[client]\ncommand = \"python3 client.py\"\n";
+
+    fn parsed(text: &str) -> Result<Description, String> {
+        parse(text, "stem", PathBuf::from("/f"))
+    }
+
+    #[test]
+    fn the_least_is_a_command_a_question_and_a_client() {
+        let read = parsed(&format!("{MEMBER}{CLIENT}")).expect("a description");
+        assert_eq!((read.name.as_str(), read.peers, read.clients_at), ("stem", 0, None));
+        assert_eq!(read.client, ["sh", "-c", "python3 client.py"]);
+        assert_eq!(read.ready, Probe { how: How::Http("/health".to_owned()), expect: String::new() });
+        assert!(read.leader.is_none() && read.promises.is_empty());
+    }
+
+    #[test]
+    fn what_is_promised_has_a_source() {
+        let promises = "[promises]\nset = { promise = \"nothing\", source = \"redis.io\" }\n\
+                        register = \"linearizable\"\n";
+        let read = parsed(&format!("{MEMBER}{CLIENT}{promises}")).expect("a description");
+        let set = Promised { what: Promise::Nothing, source: "redis.io".to_owned() };
+        assert_eq!(read.promises["set"], set);
+        assert_eq!(read.promises["register"].what, Promise::Linearizable);
+    }
+
+    #[test]
+    fn a_question_knows_who_is_asked_and_nothing_else() {
+        let with = |leader: &str| parsed(&format!("{MEMBER}leader = {leader}\n{CLIENT}"));
+        assert!(with("{ send = \"who\", expect = \"n{id}\" }").is_ok());
+        for leader in ["{ exec = [\"a\", \"{dial.0}\"] }", "{ send = \"{data}\", expect = \"x\" }"] {
+            let error = with(leader).expect_err(leader);
+            assert!(error.contains("a question knows {id}"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_advice() {
+        let peers = "[member]\ncommand = [\"a\"]\nready = { http = \"/\" }\n";
+        for (text, advice) in [
+            (MEMBER.to_owned(), "missing field `client`"),
+            (format!("nam = 1\n{MEMBER}{CLIENT}"), "unknown field `nam`"),
+            (format!("{MEMBER}{CLIENT}[promises]\nsets = \"nothing\"\n"), "no such workload"),
+            (format!("{MEMBER}{CLIENT}[promises]\nset = \"all\"\n"), "linearizable, linearizable-updates"),
+            (format!("{MEMBER}[client]\ncommand = []\n"), "client.command: name a program"),
+            (format!("{peers}peers = 9\n{CLIENT}"), "at most 4"),
+            (format!("{peers}clients_at_peer = 0\n{CLIENT}"), "peers = 0"),
+            (format!("{peers}farewell = \"soon\"\n{CLIENT}"), "member.farewell"),
+            (peers.replace("\"a\"", "\"{dial.0}\"") + CLIENT, "member.command: nobody knows"),
+            (peers.replace("http = \"/\"", "send = \"x\"") + CLIENT, "the kernel accepts"),
+            (peers.replace("\"/\"", "\"health\"") + CLIENT, "begin with a /"),
+            (peers.replace("http = \"/\"", "http = \"/\", exec = [\"a\"]") + CLIENT, "one of send, http"),
+        ] {
+            let error = parsed(&text).expect_err(&text);
+            assert!(error.contains(advice), "{text}\n{error}");
+        }
+    }
+}

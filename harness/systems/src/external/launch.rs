@@ -1,0 +1,166 @@
+//! How members of the user's own system are started, as processes.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use harness_core::cut::Pair;
+use harness_core::fault::Server;
+use runs::member::MemberId;
+
+use super::file::Description;
+use super::template::{self, Places};
+use crate::system::{Installation, Site, Wanted};
+
+/// A longer version is cut.
+const VERSION_LENGTH: usize = 80;
+
+/// The system as it was found: its programs are there.
+pub(super) struct Installed {
+    description: Arc<Description>,
+    version: Option<String>,
+}
+
+impl Installed {
+    /// Asks for the version.
+    pub(super) fn find(description: &Arc<Description>, _: &Wanted) -> Result<Self, String> {
+        let version = description.version.as_ref().map(|words| version(words, description)).transpose()?;
+        is_there(&description.command[0], &description.folder)?;
+        Ok(Self { description: Arc::clone(description), version })
+    }
+}
+
+/// What a program says of its version.
+fn version(words: &[String], description: &Description) -> Result<String, String> {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).current_dir(&description.folder).stdin(Stdio::null());
+    let output = command.output().map_err(|error| format!("version: running {}: {error}", words[0]))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(version_in(&text))
+}
+
+/// The first word that looks like a version, without what is before its digits; else the first line.
+fn version_in(text: &str) -> String {
+    let looks_like_one = |word: &&str| {
+        word.contains('.')
+            && word.split('.').take(2).all(|part| part.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let mut words =
+        text.split_ascii_whitespace().map(|word| word.trim_start_matches(|c: char| !c.is_ascii_digit()));
+    let line = || text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    words.find(looks_like_one).unwrap_or_else(line).chars().take(VERSION_LENGTH).collect()
+}
+
+/// Whether a program is where its name says, or on the path.
+fn is_there(program: &str, folder: &Path) -> Result<(), String> {
+    if program.contains('{') {
+        return Ok(());
+    }
+    let found = if program.contains('/') {
+        folder.join(program).exists()
+    } else {
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&paths).any(|path| path.join(program).is_file())
+    };
+    let advice = "install it, or put it on the path";
+    if found { Ok(()) } else { Err(format!("member.command: there is no {program}; {advice}")) }
+}
+
+impl Installation for Installed {
+    fn versions(&self) -> BTreeMap<String, String> {
+        self.version.iter().map(|version| (self.description.name.clone(), version.clone())).collect()
+    }
+
+    fn greeting(&self) -> Option<String> {
+        self.version.clone()
+    }
+
+    fn tells(&self, _: Option<Server>) -> bool {
+        false
+    }
+
+    fn start_patience(&self) -> Duration {
+        self.description.start_patience
+    }
+
+    fn farewell(&self) -> Duration {
+        self.description.farewell
+    }
+
+    fn command(&self, site: &Site<'_>, _: Option<Server>, lose_unsynced: bool) -> anyhow::Result<Command> {
+        if lose_unsynced {
+            anyhow::bail!("what was synced is not known, so nothing else can be lost: --lose-unsynced never");
+        }
+        let stand = Stand { site, description: &self.description };
+        let filled = |text: &String| {
+            template::filled(text, site.id.0, &stand).map_err(|why| anyhow::anyhow!("member.command: {why}"))
+        };
+        let words = self.description.command.iter().map(filled).collect::<Result<Vec<String>, _>>()?;
+        // A path is meant from the file's folder; a name alone is looked for on the path.
+        let program = if words[0].contains('/') {
+            self.description.folder.join(&words[0])
+        } else {
+            words[0].clone().into()
+        };
+        let mut command = site.program(&program);
+        command.args(&words[1..]).current_dir(&self.description.folder);
+        for (name, text) in &self.description.environment {
+            command.env(name, filled(text)?);
+        }
+        Ok(command)
+    }
+}
+
+/// What placeholders stand for at a member's site.
+struct Stand<'a> {
+    site: &'a Site<'a>,
+    description: &'a Description,
+}
+
+impl Places for Stand<'_> {
+    fn members(&self) -> Vec<u64> {
+        self.site.members.iter().map(|member| member.0).collect()
+    }
+
+    fn client(&self, member: u64) -> SocketAddr {
+        self.site.addresses.client(MemberId(member))
+    }
+
+    fn listen(&self, member: u64, port: u16) -> Option<SocketAddr> {
+        (port < self.description.peers).then(|| self.site.addresses.peer(MemberId(member), port))
+    }
+
+    fn dial(&self, member: u64, port: u16) -> Option<SocketAddr> {
+        let pair = Pair::new(self.site.id, MemberId(member));
+        (port < self.description.peers).then(|| self.site.addresses.dial(pair, port))
+    }
+
+    fn word(&self, member: u64, word: &str) -> Option<String> {
+        match word {
+            "data" if member == self.site.id.0 => Some(self.site.data().display().to_string()),
+            "folder" => Some(self.description.folder.display().to_string()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_found_in_what_programs_print() {
+        for (text, version) in [
+            ("Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0", "7.0.15"),
+            ("etcd Version: 3.4.23\nGit SHA: abc\n", "3.4.23"),
+            ("psql (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", "15.18"),
+            ("nats-server: v2.12.1", "2.12.1"),
+            ("\n  unknown build\n", "unknown build"),
+        ] {
+            assert_eq!(version_in(text), version);
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! What a client is asked and what it answers: a line of JSON each. Pure.
+//!
+//! ```text
+//! <- {"f":"hello","protocol":1,"functions":["read","write","cas"]}
+//! -> {"id":7,"f":"cas","of":"register","key":3,"value":[4,9],"member":"127.0.0.1:10257","timeout_ms":500}
+//! <- {"id":7,"type":"ok"}
+//! -> {"id":8,"f":"read","of":"register","key":3,"value":null,"member":"127.0.0.1:10257","timeout_ms":500}
+//! <- {"id":8,"type":"ok","value":9}
+//! ```
+//!
+//! The hello is the client's first line, when it is ready. Then it is asked one thing at a time, and
+//! answers each with its id and what became of it: `ok`; `fail`, which says that there was *certainly* no
+//! effect, with an error; or `info`, where it does not know. The error `mismatch` of a compare-and-set is
+//! an observation as well, and is judged as one; the error `not-sent` says that the member can't be
+//! reached, and the client is sent to another. Where a system tells how often a value has been changed,
+//! an answer may say it as `"version"`.
+//!
+//! `create`, the making of an empty set or list, is asked of a client that says it in its hello, and of no
+//! other. Keys and values are integers below 2^53. A line has 1 MiB at most.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use checker::history::{BAD_VERSION, EventKind, Function, Value};
+use runs::clock::whole_milliseconds;
+use serde::{Deserialize, Serialize};
+use workloads::op::{Body, Object};
+use workloads::{Claims, Op, Outcome, Refusal};
+
+/// The number of this protocol.
+pub const PROTOCOL: u32 = 1;
+/// The longest line.
+pub const MAX_LINE_BYTES: usize = 1 << 20;
+/// Above this a number is not the same in every language.
+const LARGEST: i64 = 1 << 53;
+
+/// The first line.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Hello {
+    /// `hello`.
+    pub f: String,
+    /// [`PROTOCOL`].
+    pub protocol: u32,
+    /// What it can do.
+    pub functions: Vec<String>,
+}
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Asked<'a> {
+    /// Its answer says it again.
+    pub id: u64,
+    /// What.
+    pub f: Function,
+    /// Of what: `register`, `set` or `list`.
+    pub of: &'static str,
+    /// Of which of them.
+    pub key: u64,
+    /// As the line of the history has it.
+    pub value: Value,
+    /// Where.
+    pub member: &'a str,
+    /// How long the answer is waited for.
+    pub timeout_ms: u64,
+}
+
+/// An answer.
+#[derive(Clone, Debug, Deserialize)]
+struct Answered {
+    id: u64,
+    #[serde(rename = "type")]
+    kind: Word,
+    #[serde(default)]
+    value: serde_json::Value,
+    #[serde(default)]
+    error: Option<String>,
+    #[serde(default)]
+    version: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Word {
+    Ok,
+    Fail,
+    Info,
+}
+
+/// What the hello of a client says that it can do.
+///
+/// # Errors
+/// What is wrong with the line.
+pub fn functions(line: &[u8]) -> Result<Vec<Function>, String> {
+    let advice = r#"say {"f":"hello","protocol":1,"functions":["read","write"]} first"#;
+    let hello: Hello =
+        serde_json::from_slice(line).map_err(|error| format!("it is no hello ({error}); {advice}"))?;
+    if hello.f != "hello" {
+        return Err(format!("it begins with {:?}; {advice}", hello.f));
+    }
+    if hello.protocol != PROTOCOL {
+        return Err(format!("it speaks protocol {}, and this harness {PROTOCOL}", hello.protocol));
+    }
+    let known = |name: &String| {
+        Function::ALL.into_iter().find(|function| function.as_str() == name).ok_or_else(|| {
+            let known = "read, write, cas, add, append, create";
+            format!("it has a function {name:?} that nobody knows; those of lines are {known}")
+        })
+    };
+    hello.functions.iter().map(known).collect()
+}
+
+/// The line that asks for this.
+#[must_use]
+pub fn asked(op: &Op, id: u64, member: &str, patience: Duration) -> Vec<u8> {
+    let asked = Asked {
+        id,
+        f: op.function(),
+        of: kind(op.object),
+        key: op.key,
+        value: op.value(),
+        member,
+        timeout_ms: whole_milliseconds(patience),
+    };
+    // A struct of numbers and words always becomes JSON.
+    let mut line = serde_json::to_vec(&asked).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// What an object is called.
+const fn kind(object: Object) -> &'static str {
+    match object {
+        Object::Set => "set",
+        Object::List => "list",
+        Object::Register | Object::Numbers | Object::Names | Object::Session | Object::Lock => "register",
+    }
+}
+
+/// Whether the client is told to do this: nothing is sent for what it need not know.
+#[must_use]
+pub fn is_sent(op: &Op, functions: &[Function]) -> bool {
+    match op.body {
+        Body::MakePlace => functions.contains(&Function::Create),
+        Body::Open | Body::Close | Body::Abandon => false,
+        _ => true,
+    }
+}
+
+/// What an answer means.
+///
+/// # Errors
+/// The line is no answer to this request: the client's failure, never the system's.
+pub fn outcome(op: &Op, id: u64, line: &[u8]) -> Result<Outcome, String> {
+    let answered: Answered =
+        serde_json::from_slice(line).map_err(|error| format!("it is no answer: {error}"))?;
+    if answered.id != id {
+        return Err(format!("it answers {}, and {id} is what was asked", answered.id));
+    }
+    let error = |usual: &str| answered.error.clone().unwrap_or_else(|| usual.to_owned());
+    Ok(match answered.kind {
+        Word::Info => Outcome::lost(op, &error("the client does not know")),
+        Word::Fail => failed(op, answered.error.as_deref().unwrap_or("refused")),
+        Word::Ok => {
+            let told = told(op, &answered.value)?;
+            let claims = Claims { version: answered.version, ..Claims::default() };
+            match told {
+                Some(value) => Outcome { claims, ..Outcome::told(value, None) },
+                None => Outcome { claims, ..Outcome::unreadable(op, None) },
+            }
+        }
+    })
+}
+
+fn failed(op: &Op, error: &str) -> Outcome {
+    let (refusal, error) = match (error, &op.body) {
+        ("mismatch", Body::Cas { .. } | Body::Append { .. }) => (Refusal::Other, BAD_VERSION.to_owned()),
+        ("exists", _) => (Refusal::Exists, "exists".to_owned()),
+        (BAD_VERSION, _) => (Refusal::Other, "refused".to_owned()),
+        (NOT_SENT, _) => return Outcome::not_sent(op, "the client can't reach the member"),
+        (error, _) => (Refusal::Other, error.to_owned()),
+    };
+    Outcome { refusal: Some(refusal), ..Outcome::without_result(EventKind::Fail, op, error) }
+}
+
+/// The error of an operation that never left the client.
+pub const NOT_SENT: &str = "not-sent";
+
+/// The value of a success; none for what no write of a workload can have left.
+fn told(op: &Op, value: &serde_json::Value) -> Result<Option<Value>, String> {
+    let wrong = |wanted: &str| Err(format!("a {} answers {wanted}, and not {value}", op.function()));
+    if op.body != Body::Read {
+        return Ok(Some(op.value()));
+    }
+    match (op.object, value) {
+        (Object::Register, serde_json::Value::Null) => Ok(None),
+        (Object::Register, value) => match integer(value) {
+            Some(value) => Ok(Some(Value::One(value))),
+            None => wrong("an integer below 2^53, or null where there is none"),
+        },
+        (_, serde_json::Value::Null) => Ok(Some(Value::List(Arc::from([])))),
+        (object, serde_json::Value::Array(list)) => {
+            match list.iter().map(integer).collect::<Option<Vec<i64>>>() {
+                Some(mut list) => {
+                    if object == Object::Set {
+                        list.sort_unstable();
+                    }
+                    Ok(Some(Value::List(list.into())))
+                }
+                None => wrong("a list of integers below 2^53"),
+            }
+        }
+        _ => wrong("a list of integers"),
+    }
+}
+
+fn integer(value: &serde_json::Value) -> Option<i64> {
+    value.as_i64().filter(|value| (-LARGEST..=LARGEST).contains(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READ: Op = Op::new(Object::Register, 3, Body::Read);
+
+    fn said(op: &Op, line: &str) -> Result<Outcome, String> {
+        outcome(op, 7, line.as_bytes())
+    }
+
+    #[test]
+    fn a_request_is_a_line() {
+        let cas = Op::new(Object::Register, 3, Body::Cas { from: 4, to: 9, basis: None });
+        let line = asked(&cas, 7, "h:1", Duration::from_millis(9));
+        let text =
+            r#"{"id":7,"f":"cas","of":"register","key":3,"value":[4,9],"member":"h:1","timeout_ms":9}"#;
+        assert_eq!(String::from_utf8(line).unwrap(), format!("{text}\n"));
+    }
+
+    #[test]
+    fn a_hello_says_what_a_client_can_do_or_what_is_wrong_with_it() {
+        let of = |line: &str| functions(line.as_bytes());
+        let hello = r#"{"f":"hello","protocol":1,"functions":["read","cas"]}"#;
+        assert_eq!(of(hello), Ok(vec![Function::Read, Function::Cas]));
+        for (line, word) in [
+            ("ready", "no hello"),
+            (r#"{"f":"hi","protocol":1,"functions":[]}"#, "\"hi\""),
+            (r#"{"f":"hello","protocol":2,"functions":[]}"#, "protocol 2"),
+            (r#"{"f":"hello","protocol":1,"functions":["get"]}"#, "\"get\""),
+        ] {
+            assert!(of(line).expect_err(line).contains(word), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_answer_says_what_became_of_it() {
+        let kind = |op: &Op, line: &str| said(op, line).map(|outcome| (outcome.kind, outcome.value));
+        assert_eq!(kind(&READ, r#"{"id":7,"type":"ok","value":9}"#), Ok((EventKind::Ok, Value::One(9))));
+        let lost = said(&READ, r#"{"id":7,"type":"ok","value":null}"#).expect("an outcome");
+        assert_eq!((lost.kind, lost.value), (EventKind::Ok, Value::One(workloads::UNREADABLE)));
+        let set = Op::new(Object::Set, 3, Body::Read);
+        let list = |elements: &[i64]| Ok((EventKind::Ok, Value::List(elements.into())));
+        assert_eq!(kind(&set, r#"{"id":7,"type":"ok","value":[3,1]}"#), list(&[1, 3]));
+        assert_eq!(kind(&set, r#"{"id":7,"type":"ok"}"#), list(&[]));
+        let write = Op::new(Object::Register, 3, Body::Write { value: 4 });
+        assert_eq!(kind(&write, r#"{"id":7,"type":"info"}"#), Ok((EventKind::Info, Value::One(4))));
+        assert_eq!(kind(&READ, r#"{"id":7,"type":"info"}"#), Ok((EventKind::Fail, Value::Null)));
+    }
+
+    #[test]
+    fn only_a_mismatch_is_an_observation() {
+        let cas = Op::new(Object::Register, 3, Body::Cas { from: 4, to: 9, basis: None });
+        let error = |line: &str| said(&cas, line).expect("an outcome").error.expect("an error");
+        assert_eq!(error(r#"{"id":7,"type":"fail","error":"mismatch"}"#), BAD_VERSION);
+        assert_eq!(error(r#"{"id":7,"type":"fail"}"#), "refused");
+        assert_eq!(error(r#"{"id":7,"type":"fail","error":"bad-version"}"#), "refused");
+        assert!(error(r#"{"id":7,"type":"fail","error":"not-sent"}"#).starts_with("not-sent"));
+    }
+
+    #[test]
+    fn what_is_no_answer_is_the_clients_failure() {
+        for (line, word) in [
+            ("ok", "no answer"),
+            (r#"{"id":6,"type":"ok","value":9}"#, "it answers 6"),
+            (r#"{"id":7,"type":"yes"}"#, "no answer"),
+            (r#"{"id":7,"type":"ok","value":"9"}"#, "an integer"),
+            (r#"{"id":7,"type":"ok","value":9007199254740993}"#, "below 2^53"),
+            (r#"{"id":7,"type":"ok","value":1.5}"#, "an integer"),
+        ] {
+            assert!(said(&READ, line).expect_err(line).contains(word), "{line}");
+        }
+        assert_eq!(
+            said(&READ, r#"{"id":7,"type":"ok","value":9,"more":[]}"#).expect("more is no harm").kind,
+            EventKind::Ok
+        );
+    }
+
+    #[test]
+    fn an_empty_place_is_made_by_those_who_say_so() {
+        let make = Op::new(Object::Set, 3, Body::MakePlace);
+        assert!(!is_sent(&make, &[Function::Read, Function::Add]));
+        assert!(is_sent(&make, &[Function::Create]));
+        assert!(is_sent(&READ, &[]) && !is_sent(&Op::close(), &Function::ALL));
+    }
+}

@@ -1,0 +1,231 @@
+//! A system of the user's own: a file that says how its members start, and a client that speaks lines.
+//!
+//! The file ([`file`]) is TOML with command templates ([`template`]), and members are local processes; or it
+//! is a Compose file with a block of ours ([`compose`]), and they are containers. How a
+//! member is asked whether it serves, and whether it leads, is a [`probe`]: bytes sent and expected, an HTTP
+//! request, or a command. A system that tells nobody who leads is judged all the same: the page then shows
+//! outages and no elections, and nothing aims at a leader.
+//!
+//! The client is any program that reads requests and writes answers, a line of JSON each ([`lines`]). A
+//! *worker* is an identity in the history; a *process* runs it ([`process`]). A process that is silent for
+//! too long, or that ends, is replaced by one that waits already ([`pool`]): so a partition does not mean
+//! hundreds of starts a second, and nothing that a client does is ever a violation of the system's.
+//!
+//! Members dial each other at one address each ([`Dialling::Together`]): a file can tell all of them the
+//! same.
+//!
+//! - [`check`]: a conversation with a client, without a cluster.
+
+pub mod check;
+pub mod compose;
+pub mod file;
+pub mod lines;
+pub mod pool;
+pub mod template;
+
+mod client;
+mod launch;
+mod probe;
+mod process;
+mod written;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use checker::history::Function;
+use checker::orders::Orders;
+use runs::clock::whole_milliseconds;
+use runs::events::Said;
+use runs::member::MemberId;
+use runs::results::{Promised, SystemInfo};
+use runs::views::Stand;
+use workloads::Kind;
+
+use crate::Async;
+use crate::client::{Client, ClientSettings};
+use crate::look::{Look, PortState};
+use crate::system::{
+    Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, Service, System, Traits, Wanted,
+};
+use file::Description;
+use pool::Pool;
+
+/// The endings of files that describe a system.
+const ENDINGS: [&str; 3] = ["toml", "yaml", "yml"];
+
+/// A system that a file describes.
+#[derive(Clone, Debug)]
+pub struct External {
+    description: Arc<Description>,
+    /// As it was typed.
+    path: String,
+    /// Its name, for as long as the program runs.
+    whose: &'static str,
+    peer_ports: &'static [u16],
+    pool: Arc<Pool>,
+    /// Which member is where, from when they are asked.
+    known: Arc<Mutex<BTreeMap<SocketAddr, u64>>>,
+    /// What each answered last.
+    said: Arc<Mutex<probe::Said>>,
+}
+
+impl External {
+    /// Whether a text names a file and no system that is built in.
+    #[must_use]
+    pub fn is_meant(text: &str) -> bool {
+        let ending = Path::new(text).extension().and_then(|ending| ending.to_str());
+        text.contains('/') || ending.is_some_and(|ending| ENDINGS.contains(&ending))
+    }
+
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what to write instead.
+    pub fn read(path: &str) -> Result<Self, String> {
+        let description = Arc::new(file::read(Path::new(path))?);
+        let whose = String::leak(description.name.clone());
+        let peer_ports = description.contained.as_ref().map(|contained| contained.peer_ports.clone());
+        let peer_ports = Vec::leak(peer_ports.unwrap_or_default());
+        let pool = Arc::new(Pool::new(Arc::clone(&description)));
+        let (known, said) = (Arc::default(), Arc::default());
+        Ok(Self { description, path: path.to_owned(), whose, peer_ports, pool, known, said })
+    }
+}
+
+impl Contained for External {
+    fn ports(&self) -> ContainerPorts {
+        match &self.description.contained {
+            Some(contained) => ContainerPorts { client: contained.client_port, peers: self.peer_ports },
+            None => ContainerPorts { client: 0, peers: &[] },
+        }
+    }
+
+    fn command(&self, _: &Berth<'_>) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn environment(&self, _: &Berth<'_>) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    fn services(&self) -> Option<&[Service]> {
+        self.description.contained.as_ref().map(|contained| contained.services.as_slice())
+    }
+
+    fn start_patience(&self) -> Option<Duration> {
+        Some(self.description.start_patience)
+    }
+
+    fn notes(&self) -> &[String] {
+        self.description.contained.as_ref().map(|contained| contained.notes.as_slice()).unwrap_or_default()
+    }
+}
+
+impl System for External {
+    fn name(&self) -> String {
+        self.path.clone()
+    }
+
+    fn traits(&self) -> Traits {
+        Traits {
+            whose: self.whose,
+            only_processes: self.description.contained.is_none(),
+            only_containers: self.description.contained.is_some(),
+            tells_synced: false,
+            tells_leader: self.description.leader.is_some(),
+            replaces: false,
+            observers: false,
+            takes_bugs: false,
+            takes_java: false,
+            usual_interval: self.description.interval,
+            usual_peer_timeout: self.description.gives_up_after,
+            peer_ports: self.description.peers,
+            clients_at: self.description.clients_at,
+            is_a_group: true,
+            dialling: Dialling::Together,
+            introduced_at: None,
+        }
+    }
+
+    fn lacks(&self, function: Function) -> Option<String> {
+        match function {
+            Function::Read | Function::Write | Function::Cas | Function::Add | Function::Append => None,
+            Function::Create | Function::Delete => Some("lines have no numbered names".to_owned()),
+            Function::Acquire | Function::Store | Function::Release => {
+                Some("lines have no locks yet".to_owned())
+            }
+            Function::Exists | Function::Open | Function::Close | Function::Abandon => {
+                Some("lines have no sessions".to_owned())
+            }
+        }
+    }
+
+    fn promises(&self, workload: Kind) -> Promised {
+        self.description.promises.get(workload.name()).cloned().unwrap_or_default()
+    }
+
+    fn patience(&self, wanted: &Wanted) -> Duration {
+        wanted.peer_timeout
+    }
+
+    fn described(&self, found: Option<&dyn Installation>) -> SystemInfo {
+        let name = &self.description.name;
+        let version = found.and_then(|found| found.versions().remove(name)).unwrap_or_default();
+        let name = format!("{name} {version}").trim_end().to_owned();
+        let orders = Orders { seen: "-".to_owned(), changed: "-".to_owned(), hexadecimal: false };
+        let rejoin_ms = whole_milliseconds(self.description.gives_up_after);
+        SystemInfo { name: name.clone(), before: name, orders, rejoin_ms, ..SystemInfo::default() }
+    }
+
+    fn heard(&self, _: &[u8], _: MemberId, _: Stand) -> Option<Said> {
+        None
+    }
+
+    fn looks(&self, members: &[(MemberId, SocketAddr)]) -> Vec<Box<dyn Look>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = members.iter().map(|(id, address)| (*address, id.0)).collect();
+        drop(known);
+        probe::looks(&self.description, members, &self.said)
+    }
+
+    fn port(&self, member: SocketAddr) -> Async<'static, PortState> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = known.get(&member).copied().unwrap_or(1);
+        Box::pin(probe::port(Arc::clone(&self.description), id, member))
+    }
+
+    fn says(&self, member: MemberId) -> Option<String> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).get(&member).cloned()
+    }
+
+    fn client(&self, settings: ClientSettings) -> Box<dyn Client> {
+        Box::new(client::LinesClient::new(settings.number, Arc::clone(&self.pool)))
+    }
+
+    fn members(&self) -> Option<usize> {
+        self.description.contained.as_ref().map(|contained| contained.services.len())
+    }
+
+    fn functions(&self) -> Result<Option<Vec<Function>>, String> {
+        process::functions_of(&self.description).map(Some)
+    }
+
+    fn contained(&self) -> Option<&dyn Contained> {
+        self.description.contained.is_some().then_some(self as &dyn Contained)
+    }
+
+    fn begin(&self, beginning: Beginning) -> Async<'_, Result<(), String>> {
+        Box::pin(self.pool.begin(beginning))
+    }
+
+    fn broken(&self) -> Async<'_, String> {
+        Box::pin(self.pool.broken())
+    }
+
+    fn install(&self, wanted: &Wanted) -> Result<Arc<dyn Installation>, String> {
+        Ok(Arc::new(launch::Installed::find(&self.description, wanted)?))
+    }
+}

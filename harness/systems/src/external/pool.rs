@@ -1,0 +1,186 @@
+//! Processes of the user's client that have said hello and wait: a worker whose process ended goes on with
+//! one of them at once.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, Semaphore, watch};
+
+use super::file::Description;
+use super::process::Process;
+use crate::system::Beginning;
+
+/// Processes that wait beside those that work.
+const SPARES: usize = 2;
+/// Processes that start at the same time.
+const AT_A_TIME: usize = 4;
+/// Starts that may fail one after the other before the client is given up.
+const FAILURES: u32 = 3;
+
+#[derive(Debug, Default)]
+struct State {
+    beginning: Option<Arc<Beginning>>,
+    idle: VecDeque<Process>,
+    starting: usize,
+    waiting: usize,
+    /// How many were ever started.
+    started: u64,
+    failures: u32,
+}
+
+/// The processes.
+#[derive(Debug)]
+pub struct Pool {
+    description: Arc<Description>,
+    state: Mutex<State>,
+    news: Notify,
+    slots: Semaphore,
+    failed: watch::Sender<Option<String>>,
+}
+
+/// Somebody who waits for a process.
+struct Waiting<'a>(&'a Pool);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.state().waiting -= 1;
+    }
+}
+
+impl Pool {
+    /// None yet.
+    pub(super) fn new(description: Arc<Description>) -> Self {
+        Self {
+            description,
+            state: Mutex::default(),
+            news: Notify::new(),
+            slots: Semaphore::new(AT_A_TIME),
+            failed: watch::Sender::new(None),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts as many as there will be clients, and waits for their hellos.
+    pub(super) async fn begin(self: &Arc<Self>, beginning: Beginning) -> Result<(), String> {
+        std::fs::create_dir_all(&beginning.folder)
+            .map_err(|error| format!("creating {}: {error}", beginning.folder.display()))?;
+        let clients = beginning.clients;
+        self.state().beginning = Some(Arc::new(beginning));
+        self.start(clients + SPARES);
+        let mut failed = self.failed.subscribe();
+        loop {
+            let news = self.news.notified();
+            if self.state().idle.len() >= clients {
+                return Ok(());
+            }
+            tokio::select! {
+                () = news => {}
+                reason = failed.wait_for(Option::is_some) => {
+                    return Err(reason.ok().and_then(|reason| reason.clone()).unwrap_or_default());
+                }
+            }
+        }
+    }
+
+    /// Starts so many more.
+    fn start(self: &Arc<Self>, number: usize) {
+        let Some(beginning) = self.state().beginning.clone() else { return };
+        for _ in 0..number {
+            let number = {
+                let mut state = self.state();
+                state.starting += 1;
+                state.started += 1;
+                state.started
+            };
+            let (pool, beginning) = (Arc::clone(self), Arc::clone(&beginning));
+            tokio::spawn(async move {
+                let slot = pool.slots.acquire().await;
+                let started = Process::start(&pool.description, &beginning, number).await;
+                drop(slot);
+                pool.has_started(started);
+            });
+        }
+    }
+
+    fn has_started(self: &Arc<Self>, started: Result<Process, String>) {
+        let mut state = self.state();
+        state.starting -= 1;
+        match started {
+            Ok(process) => {
+                state.failures = 0;
+                state.idle.push_back(process);
+            }
+            Err(why) => {
+                state.failures += 1;
+                if state.failures >= FAILURES {
+                    self.failed.send_replace(Some(why));
+                }
+            }
+        }
+        drop(state);
+        self.news.notify_waiters();
+        self.keep_spares();
+    }
+
+    fn keep_spares(self: &Arc<Self>) {
+        let state = self.state();
+        let wanted = state.waiting + SPARES;
+        let there = state.idle.len() + state.starting;
+        let is_failed = self.failed.borrow().is_some();
+        drop(state);
+        if !is_failed {
+            self.start(wanted.saturating_sub(there));
+        }
+    }
+
+    /// A process that has said hello. Waits for one where there is none.
+    pub(super) async fn take(self: &Arc<Self>) -> Process {
+        self.state().waiting += 1;
+        let waiting = Waiting(self);
+        loop {
+            let news = self.news.notified();
+            let next = self.state().idle.pop_front();
+            match next {
+                Some(mut process) => {
+                    if process.lives() {
+                        drop(waiting);
+                        self.keep_spares();
+                        return process;
+                    }
+                }
+                None => {
+                    self.keep_spares();
+                    news.await;
+                }
+            }
+        }
+    }
+
+    /// Takes a process back that waits for its next request.
+    pub(super) fn give_back(&self, process: Process) {
+        self.state().idle.push_back(process);
+        self.news.notify_waiters();
+    }
+
+    /// The client did what no client may do: nothing that it said can be judged.
+    pub(super) fn fail(&self, why: String) {
+        self.failed.send_if_modified(|failed| {
+            let first = failed.is_none();
+            failed.get_or_insert(why);
+            first
+        });
+    }
+
+    /// Completes when that has happened.
+    pub(super) async fn broken(&self) -> String {
+        let mut failed = self.failed.subscribe();
+        let reason = failed.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
+        match reason {
+            Some(reason) => reason,
+            None => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! How a member is asked whether it serves, and whether it leads.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use runs::member::MemberId;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::process::Command;
+use tokio::time::Instant;
+
+use super::file::{Description, How, Probe};
+use super::template::{self, Outside};
+use crate::Async;
+use crate::look::{Look, PortState, Role, Seen, Whom};
+
+/// How long a member may take to answer.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How long one may take to show that anybody is at its port.
+const PORT_PATIENCE: Duration = Duration::from_millis(300);
+/// How long a command may take.
+const EXEC_PATIENCE: Duration = Duration::from_secs(3);
+/// A command is run four times a second at most.
+const EXEC_PAUSE: Duration = Duration::from_millis(250);
+/// Everybody else is asked so often.
+const PAUSE: Duration = Duration::from_millis(50);
+/// After so long without another byte an answer is over.
+const QUIET: Duration = Duration::from_millis(40);
+/// No answer that is of use is longer.
+const MOST_BYTES: usize = 1 << 16;
+
+/// What a member answered.
+#[derive(Debug)]
+enum Answer {
+    /// What was expected.
+    Good,
+    /// Something else.
+    Other,
+    /// Nothing, and why.
+    Nothing(io::Error),
+}
+
+/// Asks once, over a connection of its own: what is left of an answer must not be taken for the next.
+async fn ask(probe: &Probe, whom: &Outside) -> Answer {
+    let filled = |text: &str| template::filled(text, whom.id, whom).map_err(io::Error::other);
+    let answered = async {
+        let (member, expect) = (whom.member, filled(&probe.expect)?);
+        match &probe.how {
+            How::Send(text) => send(member, filled(text)?.as_bytes(), &expect).await,
+            How::Http(path) => http(member, &filled(path)?, &expect).await,
+            How::Exec(words) => {
+                let words = words.iter().map(|word| filled(word)).collect::<io::Result<Vec<String>>>()?;
+                exec(&words, &whom.folder, &expect).await
+            }
+        }
+    };
+    match answered.await {
+        Ok(true) => Answer::Good,
+        Ok(false) => Answer::Other,
+        Err(error) => Answer::Nothing(error),
+    }
+}
+
+/// Sends the bytes and reads until the answer has in it what is expected, or is over: the connection ends, or
+/// nothing more comes.
+async fn send(member: SocketAddr, bytes: &[u8], expect: &str) -> io::Result<bool> {
+    let mut stream = TcpStream::connect(member).await?;
+    stream.set_nodelay(true)?;
+    stream.write_all(bytes).await?;
+    let mut answer = Vec::new();
+    while answer.len() < MOST_BYTES {
+        let begins = answer.is_empty();
+        let read = stream.read_buf(&mut answer);
+        // An answer may come in parts.
+        let read = match begins {
+            true => read.await?,
+            false => match tokio::time::timeout(QUIET, read).await {
+                Ok(read) => read?,
+                Err(_) => return Ok(false),
+            },
+        };
+        if contains(&answer, expect) {
+            return Ok(true);
+        }
+        if read == 0 {
+            return if answer.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(false) };
+        }
+    }
+    Ok(false)
+}
+
+async fn http(member: SocketAddr, path: &str, expect: &str) -> io::Result<bool> {
+    let mut stream = TcpStream::connect(member).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {member}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    let most = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
+    (&mut stream).take(most).read_to_end(&mut answer).await?;
+    if answer.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    // `HTTP/1.1 200 OK`
+    let status = answer.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+    Ok(status.first() == Some(&b'2') && contains(&answer, expect))
+}
+
+async fn exec(words: &[String], folder: &str, expect: &str) -> io::Result<bool> {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).current_dir(folder).stdin(Stdio::null()).kill_on_drop(true);
+    let output = match tokio::time::timeout(EXEC_PATIENCE, command.output()).await {
+        Ok(output) => output?,
+        Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+    };
+    Ok(output.status.success() && contains(&output.stdout, expect))
+}
+
+fn contains(answer: &[u8], expect: &str) -> bool {
+    expect.is_empty() || answer.windows(expect.len()).any(|part| part == expect.as_bytes())
+}
+
+fn patience(probe: &Probe, usual: Duration) -> Duration {
+    if matches!(probe.how, How::Exec(_)) { EXEC_PATIENCE } else { usual }
+}
+
+/// Whether anybody is at a member's client port.
+pub(super) async fn port(description: Arc<Description>, id: u64, member: SocketAddr) -> PortState {
+    let probe = &description.ready;
+    let whom = Outside { id, member, folder: description.folder.display().to_string() };
+    // A command that fails does not say whether anybody listens.
+    if matches!(probe.how, How::Exec(_))
+        && let Err(error) = TcpStream::connect(member).await
+    {
+        return PortState::of_error(&error);
+    }
+    let asked = ask(probe, &whom);
+    match tokio::time::timeout(patience(probe, PORT_PATIENCE), asked).await {
+        Ok(Answer::Good) => PortState::Answers,
+        Ok(Answer::Nothing(error)) => PortState::of_error(&error),
+        Ok(Answer::Other) | Err(_) => PortState::Silent,
+    }
+}
+
+/// What asks each of these members.
+pub(super) fn looks(
+    description: &Arc<Description>,
+    members: &[(MemberId, SocketAddr)],
+    said: &Arc<Mutex<Said>>,
+) -> Vec<Box<dyn Look>> {
+    let claims = Arc::new(Mutex::new(Claims::default()));
+    let looker = |(id, address): &(MemberId, SocketAddr)| -> Box<dyn Look> {
+        Box::new(Looker {
+            id: *id,
+            whom: Outside { id: id.0, member: *address, folder: description.folder.display().to_string() },
+            description: Arc::clone(description),
+            said: Arc::clone(said),
+            claims: Arc::clone(&claims),
+            next: Instant::now(),
+        })
+    };
+    members.iter().map(looker).collect()
+}
+
+/// Who says that it leads. Such a system tells no epoch, so each beginning of a claim counts as one. Two may
+/// claim it at once, as where one comes back from a cut: when the newer claim ends, the other begins anew.
+#[derive(Debug, Default)]
+struct Claims {
+    claiming: BTreeMap<MemberId, u32>,
+    newest: u32,
+}
+
+impl Claims {
+    /// The epoch in which a member leads or follows, by what it says of itself.
+    fn heard(&mut self, member: MemberId, leads: bool) -> Option<u32> {
+        if !leads {
+            if let Some(ended) = self.claiming.remove(&member)
+                && ended == self.newest
+                && let Some((_, epoch)) = self.claiming.iter_mut().max_by_key(|(_, epoch)| **epoch)
+            {
+                self.newest += 1;
+                *epoch = self.newest;
+            }
+            return (self.newest > 0).then_some(self.newest);
+        }
+        let newest = &mut self.newest;
+        let epoch = self.claiming.entry(member).or_insert_with(|| {
+            *newest += 1;
+            *newest
+        });
+        Some(*epoch)
+    }
+}
+
+/// What each member answered last, in words, for whoever wonders why it does not serve.
+pub(super) type Said = BTreeMap<MemberId, String>;
+
+/// Asks one member.
+struct Looker {
+    id: MemberId,
+    whom: Outside,
+    description: Arc<Description>,
+    said: Arc<Mutex<Said>>,
+    claims: Arc<Mutex<Claims>>,
+    /// Not before.
+    next: Instant,
+}
+
+impl Looker {
+    fn heard(&self, leads: bool) -> Option<u32> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner).heard(self.id, leads)
+    }
+
+    /// Notes what a question was answered.
+    fn note(&self, question: &str, answer: Result<&Answer, ()>) {
+        let words = match answer {
+            Ok(Answer::Good) => "yes".to_owned(),
+            Ok(Answer::Other) => "no: it answers, and not what is expected".to_owned(),
+            Ok(Answer::Nothing(error)) => format!("no answer: {error}"),
+            Err(()) => "no answer in time".to_owned(),
+        };
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = said.entry(self.id).or_default();
+        let before = known.split_once("; ").map_or(known.as_str(), |(ready, _)| ready).to_owned();
+        *known = match question {
+            "ready" => format!("ready: {words}"),
+            question => format!("{before}; {question}: {words}"),
+        };
+    }
+
+    async fn asked(&self, question: &str, probe: &Probe) -> Option<Answer> {
+        let asked = tokio::time::timeout(patience(probe, PATIENCE), ask(probe, &self.whom)).await;
+        self.note(question, asked.as_ref().map_err(drop));
+        asked.ok()
+    }
+
+    async fn seen(&mut self) -> Seen {
+        let description = Arc::clone(&self.description);
+        match self.asked("ready", &description.ready).await {
+            Some(Answer::Good) => {}
+            Some(Answer::Other) => return self.serves_nobody(),
+            Some(Answer::Nothing(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                return self.serves_nobody();
+            }
+            Some(Answer::Nothing(_)) | None => return Seen::Nothing,
+        }
+        let Some(probe) = &description.leader else { return Seen::Answers };
+        let leads = match self.asked("leader", probe).await {
+            Some(Answer::Good) => true,
+            Some(Answer::Other) => false,
+            Some(Answer::Nothing(_)) | None => return Seen::Nothing,
+        };
+        match self.heard(leads) {
+            Some(epoch) if leads => Seen::Serves(Role { whom: Whom::Itself, epoch }),
+            Some(epoch) => Seen::Serves(Role { whom: Whom::Unsaid, epoch }),
+            // Nobody has said yet that it leads.
+            None => Seen::Nothing,
+        }
+    }
+
+    fn serves_nobody(&self) -> Seen {
+        self.heard(false);
+        Seen::ServesNobody
+    }
+}
+
+impl Look for Looker {
+    fn look(&mut self) -> Async<'_, Seen> {
+        Box::pin(async {
+            tokio::time::sleep_until(self.next).await;
+            let seen = self.seen().await;
+            let probes = [Some(&self.description.ready), self.description.leader.as_ref()];
+            let runs_a_command = probes.into_iter().flatten().any(|probe| matches!(probe.how, How::Exec(_)));
+            self.next = Instant::now() + if runs_a_command { EXEC_PAUSE } else { PAUSE };
+            seen
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_beginning_of_a_claim_is_an_epoch() {
+        let mut claims = Claims::default();
+        let mut heard = |member, leads| claims.heard(MemberId(member), leads);
+        assert_eq!(heard(2, false), None, "nobody has led yet");
+        assert_eq!((heard(1, true), heard(1, true), heard(2, false)), (Some(1), Some(1), Some(1)));
+        // Both claim it for a while, as where one is cut off.
+        assert_eq!((heard(2, true), heard(1, true), heard(3, false)), (Some(2), Some(1), Some(2)));
+        assert_eq!((heard(1, false), heard(1, true)), (Some(2), Some(3)));
+        // The newer claim ends, and the other leads on.
+        assert_eq!((heard(1, false), heard(2, true), heard(1, false)), (Some(4), Some(4), Some(4)));
+    }
+
+    #[tokio::test]
+    async fn a_member_that_accepts_and_says_nothing_is_silent() {
+        let text = "[member]\ncommand = [\"a\"]\nready = { send = \"PING\\n\", expect = \"PONG\" }\n\
+                    [client]\ncommand = [\"a\"]\n";
+        let description = super::super::file::parse(text, "x", std::path::PathBuf::new()).expect("a file");
+        let description = Arc::new(description);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        assert_eq!(port(Arc::clone(&description), 1, address).await, PortState::Silent);
+        let served = tokio::spawn(async move {
+            let _unanswered = listener.accept().await.expect("the first");
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            let mut asked = [0; 5];
+            stream.read_exact(&mut asked).await.expect("a question");
+            stream.write_all(b"+PONG\r\n").await.expect("an answer");
+        });
+        assert_eq!(port(Arc::clone(&description), 1, address).await, PortState::Answers);
+        served.await.expect("served");
+        assert_eq!(port(description, 1, address).await, PortState::Refuses);
+    }
+}

@@ -1,0 +1,163 @@
+//! What the files hold, as it is written: names and forms, before anything is made of them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// A question to a member, and what its answer must have in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// How it is asked.
+    pub how: How,
+    /// What must be in the answer. Nothing where any good answer will do.
+    pub expect: String,
+}
+
+impl Probe {
+    /// All texts that may have placeholders in them.
+    pub(super) fn texts(&self) -> Vec<&str> {
+        let mut texts = match &self.how {
+            How::Send(text) | How::Http(text) => vec![text.as_str()],
+            How::Exec(words) => words.iter().map(String::as_str).collect(),
+        };
+        texts.push(&self.expect);
+        texts
+    }
+}
+
+/// How a member is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum How {
+    /// These bytes are sent to its client port; nothing, where it speaks first.
+    Send(String),
+    /// This path is asked for over HTTP; a status of 200 to 299 is a good answer.
+    Http(String),
+    /// A command is run; exit status 0 is a good answer, what it prints is the answer.
+    Exec(Vec<String>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Written {
+    pub(super) name: Option<String>,
+    pub(super) version: Option<Words>,
+    pub(super) member: WrittenMember,
+    pub(super) client: WrittenClient,
+    #[serde(default)]
+    pub(super) promises: BTreeMap<String, WrittenPromise>,
+}
+
+/// The block of a Compose file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenHarness {
+    /// The services that are broken.
+    pub(super) members: Vec<String>,
+    pub(super) ports: WrittenPorts,
+    pub(super) ready: WrittenProbe,
+    pub(super) leader: Option<WrittenProbe>,
+    pub(super) client: WrittenClient,
+    #[serde(default)]
+    pub(super) promises: BTreeMap<String, WrittenPromise>,
+    pub(super) start_patience: Option<String>,
+    pub(super) farewell: Option<String>,
+    pub(super) gives_up_after: Option<String>,
+    pub(super) interval: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenPorts {
+    pub(super) client: u16,
+    #[serde(default)]
+    pub(super) peers: Vec<u16>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenMember {
+    pub(super) command: Words,
+    #[serde(default)]
+    pub(super) environment: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) peers: u16,
+    pub(super) clients_at_peer: Option<u16>,
+    pub(super) ready: WrittenProbe,
+    pub(super) leader: Option<WrittenProbe>,
+    pub(super) start_patience: Option<String>,
+    pub(super) farewell: Option<String>,
+    pub(super) gives_up_after: Option<String>,
+    pub(super) interval: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenClient {
+    pub(super) command: Words,
+    #[serde(default)]
+    pub(super) environment: BTreeMap<String, String>,
+}
+
+/// A command: words, or a line for the shell.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Words {
+    Line(String),
+    List(Vec<String>),
+}
+
+impl Words {
+    pub(super) fn command(self, key: &str) -> Result<Vec<String>, String> {
+        let words = match self {
+            Self::Line(line) if line.trim().is_empty() => Vec::new(),
+            Self::Line(line) => vec!["sh".to_owned(), "-c".to_owned(), line],
+            Self::List(words) => words,
+        };
+        match words.first() {
+            Some(program) if !program.is_empty() => Ok(words),
+            _ => Err(format!("{key}: name a program")),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenProbe {
+    send: Option<String>,
+    http: Option<String>,
+    exec: Option<Words>,
+    #[serde(default)]
+    expect: String,
+}
+
+impl WrittenProbe {
+    pub(super) fn probe(self, key: &str) -> Result<Probe, String> {
+        let Self { send, http, exec, expect } = self;
+        let how = match (send, http, exec) {
+            (send, None, None) if !expect.is_empty() => How::Send(send.unwrap_or_default()),
+            (Some(_) | None, None, None) => {
+                return Err(format!(
+                    "{key}: a port that accepts proves nothing, because the kernel accepts for a member that \
+                     is stopped; write what it must answer: {{ send = \"PING\\r\\n\", expect = \"PONG\" }}, \
+                     {{ http = \"/health\" }}, or {{ exec = [\"...\"] }}"
+                ));
+            }
+            (None, Some(path), None) if path.starts_with('/') => How::Http(path),
+            (None, Some(path), None) => return Err(format!("{key}: http = \"{path}\": begin with a /")),
+            (None, None, Some(words)) => How::Exec(words.command(key)?),
+            _ => return Err(format!("{key}: write one of send, http and exec")),
+        };
+        Ok(Probe { how, expect })
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum WrittenPromise {
+    Alone(String),
+    #[serde(rename_all = "snake_case")]
+    WithSource {
+        promise: String,
+        source: String,
+    },
+}

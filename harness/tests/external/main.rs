@@ -1,0 +1,185 @@
+//! A system of the user's own, from its file to the verdict: members, a client that speaks lines, and clients
+//! that misbehave.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const MEMBER: &str = include_str!("tiny.py");
+const CLIENT: &str = include_str!("tiny_client.py");
+
+/// A folder with the system's file, its members' program and its client's.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("tiny.py"), MEMBER).expect("written");
+        fs::write(folder.path().join("tiny_client.py"), CLIENT).expect("written");
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// A file of a system whose members get another flag, and whose client has this conduct.
+    fn system(&self, flag: &str, conduct: &str, more: &str) -> String {
+        let name = format!("tiny{flag}-{conduct}");
+        let text = format!(
+            "name = \"tiny\"\n[member]\n\
+             command = [\"sh\", \"-c\", \"exec python3 tiny.py {{client.port}} {{listen.0.port}} \
+             {{folder}}/{name}.json $(test {{id}} = 1 && echo 1 || echo 0) {{others:{{dial.0}}}} {flag}\"]\n\
+             peers = 1\nready = {{ send = \"ping\\n\", expect = \"pong\" }}\n{more}\n\
+             [client]\ncommand = [\"python3\", \"tiny_client.py\", \"{conduct}\"]\n\
+             [promises]\nset = {{ promise = \"nothing\", source = \"tiny.py\" }}\n"
+        );
+        fs::write(self.path().join(format!("{name}.toml")), text).expect("written");
+        format!("./{name}.toml")
+    }
+
+    fn harness(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_harness"))
+            .args(arguments)
+            .current_dir(self.path())
+            .output()
+            .expect("the harness starts")
+    }
+
+    fn run(&self, system: &str, more: &[&str]) -> Output {
+        let usual = ["run", "--system", system, "--nodes", "3", "--rate", "200", "--concurrency", "6"];
+        self.harness(&[&usual[..], more].concat())
+    }
+
+    /// The folder of the last run.
+    fn latest(&self) -> PathBuf {
+        self.path().join("runs/latest")
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn ended(output: &Output, status: i32) {
+    let (told, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(status), "{told}\n{said}");
+}
+
+#[test]
+fn a_sound_system_is_valid_under_faults_that_need_no_leader() {
+    let folder = Folder::new();
+    let system = folder.system("", "sound", "");
+    let faults = ["--nemesis", "kill-one,partition-one", "--interval", "5s", "--time-limit", "12s"];
+    let output = folder.run(&system, &faults);
+    ended(&output, 0);
+    let told = text(&output.stdout);
+    assert!(told.contains("2 of 2 verified"), "{told}");
+    assert!(!text(&output.stderr).contains("no leader"), "nobody is asked who leads");
+    assert!(folder.latest().join("clients/1.log").exists(), "what clients write is kept");
+}
+
+#[test]
+fn members_that_keep_their_own_values_are_convicted() {
+    let folder = Folder::new();
+    let system = folder.system("--apart", "sound", "");
+    let short = ["--time-limit", "4s"];
+    ended(&folder.run(&system, &short), 1);
+}
+
+#[test]
+fn what_is_not_promised_is_measured_and_a_violation_when_it_is_asked_for() {
+    let folder = Folder::new();
+    let system = folder.system("--forgets", "sound", "");
+    let short = ["--time-limit", "4s"];
+    let set = folder.run(&system, &[&short[..], &["--workload", "set"]].concat());
+    ended(&set, 0);
+    let told = text(&set.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("not promised, and not kept"), "{told}");
+    let held =
+        folder.run(&system, &[&short[..], &["--workload", "set", "--promise", "linearizable"]].concat());
+    ended(&held, 1);
+    assert!(text(&held.stdout).contains("acknowledged writes were lost"), "{}", text(&held.stdout));
+}
+
+#[test]
+fn a_leader_that_a_question_finds_is_aimed_at() {
+    let folder = Folder::new();
+    let system = folder.system("", "sound", "leader = { send = \"role\\n\", expect = \"leader\" }");
+    let faults = ["--nemesis", "pause-leader", "--interval", "6s", "--time-limit", "8s"];
+    let output = folder.run(&system, &faults);
+    // Nobody takes over from a leader that is one for ever: what checks of elections say is another thing.
+    let told = text(&output.stdout);
+    assert!(told.contains("1 of 1 verified"), "{told}\n{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("pause n1 (leader)"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_is_no_answer_is_a_failure_of_the_harness_with_the_line() {
+    let folder = Folder::new();
+    for (conduct, word) in [("garbage", "Traceback (most"), ("twice", "it answers"), ("flood", "never ends")]
+    {
+        let output = folder.run(&folder.system("", conduct, ""), &["--time-limit", "20s"]);
+        ended(&output, 255);
+        let said = text(&output.stderr);
+        assert!(said.contains(word) && said.contains("it misbehaves now"), "{conduct}: {said}");
+    }
+}
+
+#[test]
+fn a_client_that_dies_hangs_or_is_late_is_replaced_and_accuses_nobody() {
+    let folder = Folder::new();
+    for conduct in ["die", "hang", "late"] {
+        let output = folder.run(&folder.system("", conduct, ""), &["--time-limit", "6s"]);
+        ended(&output, 0);
+        let told = text(&output.stdout);
+        assert!(told.contains("unknown"), "{conduct}: some fates are unknown: {told}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_client_or_a_file_is_said_before_any_member_starts() {
+    let folder = Folder::new();
+    fs::write(folder.path().join("broken.py"), "import nothing_of_the_kind\n").expect("written");
+    let system = folder.system("", "sound", "");
+    let broken = fs::read_to_string(folder.path().join(&system)).expect("a file");
+    fs::write(folder.path().join("broken.toml"), broken.replace("tiny_client.py", "broken.py"))
+        .expect("written");
+    for (arguments, advice) in [
+        (vec!["--system", "./nowhere.toml"], "`harness init system`"),
+        (vec!["--system", "./broken.toml"], "nothing_of_the_kind"),
+        (vec!["--system", &system, "--nemesis", "kill-leader"], "nobody tells who that is"),
+        (vec!["--system", &system, "--workload", "append"], "can append"),
+        (vec!["--system", &system, "--workload", "lock"], "lines have no locks yet"),
+        (vec!["--system", &system, "--cluster", "docker"], "write --cluster process"),
+        (vec!["--system", &system, "--promise", "linearisable"], "did you mean `linearizable`?"),
+    ] {
+        let output = folder.harness(&[&["run"], &arguments[..]].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(254), "{arguments:?}: {said}");
+        assert!(said.contains(advice), "{arguments:?}: {said}");
+    }
+    assert!(!folder.path().join("runs").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_conversation_tells_what_is_wrong_with_a_client() {
+    let folder = Folder::new();
+    let check = |words: &[&str]| folder.harness(&[&["client", "check", "--"], words].concat());
+    let sound = check(&["python3", "tiny_client.py"]);
+    ended(&sound, 0);
+    assert!(text(&sound.stdout).contains("this client can be believed"), "{}", text(&sound.stdout));
+    let lies = CLIENT.replace("{\"type\": \"info\", \"error\": repr(error)}", "{\"type\": \"fail\"}");
+    fs::write(folder.path().join("lies.py"), lies).expect("written");
+    let lies = check(&["python3", "lies.py"]);
+    ended(&lies, 1);
+    assert!(text(&lies.stdout).contains("nobody knows what became of it"), "{}", text(&lies.stdout));
+    let again = CLIENT.replace("sendall((\" \".join", "sendall(2 * (\" \".join");
+    fs::write(folder.path().join("again.py"), again).expect("written");
+    let again = check(&["python3", "again.py"]);
+    ended(&again, 1);
+    assert!(text(&again.stdout).contains("2 times"), "{}", text(&again.stdout));
+    let none = check(&["python3", "-c", "print('ready')"]);
+    ended(&none, 254);
+    assert!(text(&none.stderr).contains("no hello"), "{}", text(&none.stderr));
+}

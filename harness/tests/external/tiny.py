@@ -1,0 +1,97 @@
+"""A small replicated store for tests: every member is a process of this, and all share one file.
+
+The file is what makes it linearizable: whoever answers holds its lock meanwhile. With --apart each member keeps
+its own values instead, and with --forgets every tenth addition is acknowledged and not made.
+
+A line is a request: `read K`, `write K V`, `cas K FROM TO`, `add K V`, `members K`, `ping`, `role`. Members dial
+each other and send `ping` all the while, so that cuts between them have something to hold.
+"""
+import fcntl
+import json
+import socket
+import socketserver
+import sys
+import threading
+import time
+
+client_port, peer_port, path, leader, apart = (
+    int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4] == "1", "--apart" in sys.argv)
+forgets = "--forgets" in sys.argv
+others = [one.rsplit(":", 1) for one in sys.argv[5].split(",") if one]
+own, lock = {}, threading.Lock()
+
+
+def on_values(change):
+    """What `change` makes of the values, with nobody else at them."""
+    if apart:
+        with lock:
+            return change(own)
+    with open(path, "a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        values = json.loads(file.read() or "{}")
+        answer = change(values)
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps(values))
+        return answer
+
+
+def cas(values, key, wanted, value):
+    if values.get(key) != wanted:
+        return "mismatch"
+    values[key] = value
+    return "ok"
+
+
+def reply(words):
+    what = words[0]
+    if what == "ping":
+        return "pong"
+    if what == "role":
+        return "leader" if leader else "follower"
+    key = words[1]
+    if what == "read":
+        return str(on_values(lambda values: values.get(key)))
+    if what == "write":
+        return on_values(lambda values: values.update({key: int(words[2])}) or "ok")
+    if what == "cas":
+        return on_values(lambda values: cas(values, key, int(words[2]), int(words[3])))
+    if what == "add" and forgets and int(words[2]) % 10 == 0:
+        return "ok"
+    if what == "add":
+        return on_values(lambda values: values.setdefault(key, []).append(int(words[2])) or "ok")
+    return json.dumps(on_values(lambda values: values.get(key, [])))
+
+
+class Handler(socketserver.StreamRequestHandler):
+    disable_nagle_algorithm = True
+
+    def handle(self):
+        for line in self.rfile:
+            self.wfile.write((reply(line.decode().split()) + "\n").encode())
+
+
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+def visit(host, port):
+    while True:
+        try:
+            with socket.create_connection((host, int(port))) as other:
+                lines = other.makefile("rb")
+                while True:
+                    other.sendall(b"ping\n")
+                    if not lines.readline():
+                        break
+                    time.sleep(0.02)
+        except OSError:
+            time.sleep(0.02)
+
+
+for host, port in others:
+    threading.Thread(target=visit, args=(host, port), daemon=True).start()
+threading.Thread(target=Server(("127.0.0.1", peer_port), Handler).serve_forever, daemon=True).start()
+Server(("127.0.0.1", client_port), Handler).serve_forever()
