@@ -129,8 +129,19 @@ fn what_is_no_answer_is_a_failure_of_the_harness_with_the_line() {
 #[test]
 fn a_client_that_dies_hangs_or_is_late_is_replaced_and_accuses_nobody() {
     let folder = Folder::new();
-    for conduct in ["die", "hang", "late"] {
-        let output = folder.run(&folder.system("", conduct, ""), &["--time-limit", "6s"]);
+    // They wait most of the time, so they run side by side.
+    let outputs = std::thread::scope(|scope| {
+        let run = |conduct: &'static str| {
+            let folder = &folder;
+            let store = format!("runs-{conduct}");
+            let system = folder.system("", conduct, "");
+            let run = move || folder.run(&system, &["--time-limit", "6s", "--store", &store]);
+            (conduct, scope.spawn(run))
+        };
+        let runs = ["die", "hang", "late"].map(run);
+        runs.map(|(conduct, run)| (conduct, run.join().expect("it ran")))
+    });
+    for (conduct, output) in outputs {
         ended(&output, 0);
         let told = text(&output.stdout);
         assert!(told.contains("unknown"), "{conduct}: some fates are unknown: {told}");

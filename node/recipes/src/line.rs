@@ -267,8 +267,9 @@ impl<R: Rules> Line<R> {
 
     /// Time passed.
     pub fn time<T>(&mut self, now: Now, effects: &mut Effects<T>) -> Vec<News> {
+        let waited = self.served.wakes_at().is_some();
         self.served.time(now);
-        self.proceed(effects)
+        if waited { self.proceed(effects) } else { Vec::new() }
     }
 
     /// A watch saw something.

@@ -1,4 +1,5 @@
-//! How many states there are: `explore CANDIDATES BREAKS STOPS LEAVES DELETIONS REMOVALS TICKS MOST [hears]`.
+//! How many states there are: `every_state CANDIDATES BREAKS STOPS LEAVES DELETIONS REMOVALS TICKS MOST
+//! [hears]`.
 
 use harness_apps::elections::world;
 use harness_apps::explore::explore;
