@@ -281,6 +281,11 @@ impl Cluster for ProcessCluster {
         match class {
             Mechanism::Partition | Mechanism::Reject | Mechanism::Kill | Mechanism::Pause => Ok(()),
             Mechanism::Application => Ok(()),
+            Mechanism::Clock if self.settings.system.traits().is_a_group => Err(
+                "a member of this system may be several processes, and a clock is shifted in one: run it in \
+                 containers"
+                    .to_owned(),
+            ),
             Mechanism::Clock | Mechanism::ApplicationClock => self.clocks.can(),
             Mechanism::Replace if self.settings.system.traits().replaces => Ok(()),
             Mechanism::Replace => {

@@ -193,6 +193,7 @@ impl RunOptions {
             )));
         }
         self.check_services()?;
+        self.check_groups()?;
         if system.only_processes && matches!(self.cluster.kind, ClusterKind::Docker | ClusterKind::Sim) {
             let how = match self.cluster.kind {
                 ClusterKind::Docker if system.takes_java => {
@@ -217,6 +218,21 @@ impl RunOptions {
             )));
         }
         if system.tells_synced { Ok(()) } else { self.check_loss(system.whose) }
+    }
+
+    /// A clock is shifted in one process, and a member may be several.
+    fn check_groups(&self) -> Result<(), Failure> {
+        let system = self.system.traits();
+        let shifts = |nemesis: &&Nemesis| nemesis.needs() == Mechanism::Clock;
+        match self.nemeses.iter().find(shifts) {
+            Some(nemesis) if system.is_a_group && system.only_processes => Err(Failure::usage(format!(
+                "--nemesis {}: a member of {} may be several processes, and a clock is shifted in one; run \
+                 it in containers, by a Compose file",
+                nemesis.name(),
+                self.system.name()
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// What a file says of its members, no flag says otherwise.

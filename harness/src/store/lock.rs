@@ -79,6 +79,11 @@ impl Drop for RunLock {
     }
 }
 
+/// Who holds the lock of this path, or held it.
+pub fn owner(path: &Path) -> Option<Owner> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}
+
 /// Whether a lock file's owner still lives. One that can't be read belongs to nobody who lives, unless it is
 /// locked.
 pub fn is_alive(path: &Path) -> bool {
@@ -86,7 +91,7 @@ pub fn is_alive(path: &Path) -> bool {
     if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
         return true;
     }
-    let owner = std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<Owner>(&text).ok());
+    let owner = owner(path);
     owner.is_some_and(|owner| if owner.is_from_here() { owner.harness.lives() } else { is_young(path) })
 }
 

@@ -122,10 +122,18 @@ fn close(folder: &RunFolder) -> io::Result<()> {
     std::fs::remove_file(folder.lock())
 }
 
-/// Kills processes whose environment names a harness that no longer lives.
+/// Kills processes whose environment, or log, names a harness that no longer lives.
 fn end_orphans() -> Vec<u32> {
     let Some(here) = Here::look() else { return Vec::new() };
     procfs::pids().into_iter().filter(|pid| here.end_if_orphaned(*pid)).collect()
+}
+
+/// The token of the run into whose folder a process writes its standard error. Some programs write their
+/// title over their environment, and some begin with none.
+fn token_by_log(pid: u32) -> Option<String> {
+    let log = std::fs::read_link(format!("/proc/{pid}/fd/2")).ok()?;
+    let lock = log.ancestors().skip(1).take(3).map(|folder| RunFolder::at(folder).lock());
+    lock::owner(&lock.into_iter().find(|lock| lock.is_file())?).map(|owner| owner.token)
 }
 
 /// Where this process stands: what it must have in common with another before it may end that one.
@@ -147,7 +155,9 @@ impl Here {
     fn end_if_orphaned(&self, pid: u32) -> bool {
         let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
         let Ok(handle) = pidfd_open(raw, PidfdFlags::empty()) else { return false };
-        let Some(token) = procfs::environment(pid, TOKEN_VARIABLE) else { return false };
+        let Some(token) = procfs::environment(pid, TOKEN_VARIABLE).or_else(|| token_by_log(pid)) else {
+            return false;
+        };
         self.may_end(pid, &token) && pidfd_send_signal(&handle, Signal::KILL).is_ok()
     }
 

@@ -2,8 +2,9 @@
 //! that misbehave.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 const MEMBER: &str = include_str!("tiny.py");
 const CLIENT: &str = include_str!("tiny_client.py");
@@ -88,6 +89,32 @@ fn members_that_keep_their_own_values_are_convicted() {
 }
 
 #[test]
+fn members_without_an_environment_are_cut_off_and_found_when_the_harness_was_killed() {
+    let folder = Folder::new();
+    let system = folder.system("", "sound", "");
+    let file = folder.path().join(&system);
+    let text_of_file = fs::read_to_string(&file).expect("a file");
+    fs::write(&file, text_of_file.replace("exec python3", "exec env -i PATH=$PATH python3"))
+        .expect("written");
+    let cut = folder.run(&system, &["--nemesis", "partition-one", "--interval", "4s", "--time-limit", "6s"]);
+    ended(&cut, 0);
+    let mut killed = Command::new(env!("CARGO_BIN_EXE_harness"))
+        .args(["run", "--system", &system, "--nodes", "3", "--time-limit", "60s", "--name", "killed"])
+        .current_dir(folder.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the harness starts");
+    let words = BufReader::new(killed.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    assert!(words.into_iter().any(|line| line.contains("all members serve")), "they serve");
+    killed.kill().expect("killed");
+    killed.wait().expect("ended");
+    let clean = folder.harness(&["clean"]);
+    ended(&clean, 0);
+    let left = Command::new("pgrep").args(["-f", &folder.path().display().to_string()]).output();
+    assert_eq!(text(&left.expect("pgrep").stdout), "", "{}", text(&clean.stdout));
+}
+
+#[test]
 fn what_is_not_promised_is_measured_and_a_violation_when_it_is_asked_for() {
     let folder = Folder::new();
     let system = folder.system("--forgets", "sound", "");
@@ -163,6 +190,7 @@ fn what_is_wrong_with_a_client_or_a_file_is_said_before_any_member_starts() {
         (vec!["--system", &system, "--workload", "append"], "can append"),
         (vec!["--system", &system, "--workload", "lock"], "lines have no locks yet"),
         (vec!["--system", &system, "--cluster", "docker"], "write --cluster process"),
+        (vec!["--system", &system, "--nodes", "3", "--nemesis", "clock-bump"], "in containers"),
         (vec!["--system", &system, "--promise", "linearisable"], "did you mean `linearizable`?"),
     ] {
         let output = folder.harness(&[&["run"], &arguments[..]].concat());

@@ -243,7 +243,7 @@ impl Talk<'_> {
 
     async fn is_dismissed(&mut self, process: Process) {
         let tried = "the end of its input";
-        if process.is_gone_without_input(FAREWELL).await {
+        if process.ends_without_input(FAREWELL).await {
             self.found(tried, "it ends".to_owned(), Weight::Good);
         } else {
             let seen = format!("it lives on for more than {} s", FAREWELL.as_secs());

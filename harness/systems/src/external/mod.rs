@@ -1,15 +1,15 @@
 //! A system of the user's own: a file that says how its members start, and a client that speaks lines.
 //!
-//! The file ([`file`]) is TOML with command templates ([`template`]), and members are local processes; or it
-//! is a Compose file with a block of ours ([`compose`]), and they are containers. How a
-//! member is asked whether it serves, and whether it leads, is a [`probe`]: bytes sent and expected, an HTTP
-//! request, or a command. A system that tells nobody who leads is judged all the same: the page then shows
-//! outages and no elections, and nothing aims at a leader.
+//! The file ([`mod@file`]) is TOML with command templates ([`template`]), and members are local processes;
+//! or it is a Compose file with a block of ours ([`compose`]), and they are containers. How a member is
+//! asked whether it serves, and whether it leads, is a probe: bytes sent and expected, an HTTP request, or
+//! a command. A system that tells nobody who leads is judged all the same: the page then shows outages and
+//! no elections, and nothing aims at a leader.
 //!
 //! The client is any program that reads requests and writes answers, a line of JSON each ([`lines`]). A
-//! *worker* is an identity in the history; a *process* runs it ([`process`]). A process that is silent for
-//! too long, or that ends, is replaced by one that waits already ([`pool`]): so a partition does not mean
-//! hundreds of starts a second, and nothing that a client does is ever a violation of the system's.
+//! *worker* is an identity in the history; a *process* runs it. A process that is silent for too long, or
+//! that ends, is replaced by one that waits already ([`pool`]): so a partition does not mean hundreds of
+//! starts a second, and nothing that a client does is ever a violation of the system's.
 //!
 //! Members dial each other at one address each ([`Dialling::Together`]): a file can tell all of them the
 //! same.

@@ -124,7 +124,7 @@ impl Process {
     }
 
     /// Closes its input, and waits for its end. False when it lives on.
-    pub(super) async fn is_gone_without_input(self, patience: Duration) -> bool {
+    pub(super) async fn ends_without_input(self, patience: Duration) -> bool {
         let Self { mut child, input, output, .. } = self;
         drop(input);
         let is_gone = tokio::time::timeout(patience, child.wait()).await.is_ok();
