@@ -441,6 +441,8 @@ pub enum Role {
     Leading,
     /// Follows an established leader.
     Following,
+    /// Answers clients, and tells nobody whom it follows.
+    Answering,
     /// Looks for a leader, or is on its way to one.
     Looking,
     /// The process does not run.
@@ -455,6 +457,7 @@ impl Role {
         match self {
             Self::Leading => "leading",
             Self::Following => "following",
+            Self::Answering => "answering",
             Self::Looking => "looking",
             Self::Down => "down",
             Self::Paused => "paused",

@@ -16,6 +16,7 @@ struct State {
 
 const DOWN: State = State { role: Role::Down, epoch: None };
 const LOOKING: State = State { role: Role::Looking, epoch: None };
+const ANSWERING: State = State { role: Role::Answering, epoch: None };
 
 struct Life {
     since: RunNs,
@@ -62,6 +63,8 @@ fn next_state(life: &mut Life, stamped: &Stamped) -> State {
             let role = if *leader == stamped.node.0 { Role::Leading } else { Role::Following };
             State { role, epoch: Some(*epoch) }
         }
+        // Of one that tells whom it follows this is known already.
+        Event::Said(Said::Serving {}) if life.state == LOOKING => ANSWERING,
         Event::Said(_) | Event::Clock { .. } => life.state,
     }
 }
@@ -77,6 +80,19 @@ mod tests {
 
     fn at(time: RunNs, event: Event) -> Stamped {
         Stamped { time, node: MemberId(1), event }
+    }
+
+    #[test]
+    fn one_that_tells_no_leader_answers_or_does_not() {
+        let events = [
+            at(5, Event::Spawned),
+            at(10, Event::Said(Said::Serving {})),
+            at(20, Event::Said(Said::Looking { left: None })),
+            at(30, Event::Said(Said::Serving {})),
+        ];
+        let roles: Vec<Role> =
+            from_events(&events, &[MemberId(1)], 60).iter().map(|span| span.role).collect();
+        assert_eq!(roles, [Role::Down, Role::Looking, Role::Answering, Role::Looking, Role::Answering]);
     }
 
     #[test]

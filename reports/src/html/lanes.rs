@@ -223,7 +223,7 @@ pub(super) fn members(m: &mut Markup, input: &Input<'_>) {
 pub(super) fn role_class(role: Role) -> &'static str {
     match role {
         Role::Leading => "leading",
-        Role::Following => "following",
+        Role::Following | Role::Answering => "following",
         Role::Looking => "looking",
         Role::Down => "down",
         Role::Paused => "paused",

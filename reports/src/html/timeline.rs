@@ -9,6 +9,7 @@ use super::markup::{Markup, css};
 use super::{lanes, series, terms};
 use runs::findings;
 use runs::numbers::duration;
+use runs::results::Role;
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     m.heading("timeline", "Timeline", &findings::timeline(input.results, input.faults));
@@ -17,7 +18,7 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     if nothing {
         return;
     }
-    legend(m);
+    legend(m, input.results.member_spans.iter().any(|span| span.role == Role::Answering));
     m.el("figure", &[], |m| {
         let end = css(input.axis.end_s);
         let style = format!("--t0:0;--dt:{end}");
@@ -53,7 +54,7 @@ fn bands(m: &mut Markup, input: &Input<'_>) {
     m.line();
 }
 
-fn legend(m: &mut Markup) {
+fn legend(m: &mut Markup, answering: bool) {
     m.el("div", &[("class", "legend")], |m| {
         group(
             m,
@@ -69,8 +70,8 @@ fn legend(m: &mut Markup) {
             "Members",
             &[
                 ("rib leading", "leading, epoch"),
-                ("rib following", "following"),
-                ("rib looking", "looking"),
+                ("rib following", if answering { "answering" } else { "following" }),
+                ("rib looking", if answering { "not answering" } else { "looking" }),
                 ("rib down", "down"),
                 ("rib paused", "paused"),
             ],
