@@ -10,6 +10,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use node_client::ConnectOptions;
 use rustix::process::{Pid, Signal, kill_process};
@@ -25,8 +26,16 @@ struct Member {
     metrics: SocketAddr,
 }
 
+/// Below the range from which the kernel takes ports for whoever wants any: one of those may be taken by a
+/// connection of another test before the member binds it.
 fn free_port() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
+    static NEXT: AtomicU16 = AtomicU16::new(29_000);
+    loop {
+        let port = SocketAddr::from(([127, 0, 0, 1], NEXT.fetch_add(1, Ordering::Relaxed)));
+        if TcpListener::bind(port).is_ok() {
+            return port;
+        }
+    }
 }
 
 fn start(dir: &Path) -> Member {
