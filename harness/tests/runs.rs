@@ -423,7 +423,6 @@ fn a_holder_that_is_stopped_beyond_its_session_is_followed_by_another_and_nothin
 }
 
 #[test]
-#[ignore = "half a minute, and the selftest's worlds convict the same rules: .ci/nightly runs it"]
 fn a_careless_holder_beside_a_careless_store_is_convicted() {
     let _machine = machine();
     let folder = tempfile::tempdir().expect("a folder");

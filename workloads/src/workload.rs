@@ -121,7 +121,7 @@ impl Kind {
 
     /// Whether it still finds something where clients don't have this function.
     #[must_use]
-    pub fn is_without(self, function: Function) -> bool {
+    pub fn can_do_without(self, function: Function) -> bool {
         self.0.dispensable.contains(&function)
     }
 

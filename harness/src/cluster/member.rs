@@ -9,12 +9,14 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use runs::events::Event;
 use rustix::fd::OwnedFd;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, pidfd_send_signal, waitid,
+};
 use tokio::sync::watch;
 
 use super::ProcessState;
@@ -57,7 +59,7 @@ impl Member {
         let pidfd = open_pidfd(pid)?;
         let stdout = child.stdout.take().ok_or_else(|| anyhow!("member {} has no output", id.0))?;
         let (ender, ended) = watch::channel(None);
-        let reader = Reader { place: self.place.clone(), voice };
+        let reader = Reader { place: self.place.clone(), voice, is_a_group: self.is_a_group };
         std::thread::Builder::new()
             .name(format!("member-{}", id.0))
             .spawn(move || reader.run(stdout, child, &ender))
@@ -80,15 +82,16 @@ impl Member {
     /// Sends a signal; false when there is no process to send it to.
     pub(super) fn signal(&self, signal: Signal) -> bool {
         let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(process) = process.as_ref() else { return false };
-        let sent = pidfd_send_signal(&process.pidfd, signal).is_ok();
-        self.others(process.pid).fold(sent, |sent, pid| signal_one(pid, process.pid, signal) || sent)
-    }
-
-    /// What else is alive of its group, whose leader may be gone.
-    fn others(&self, leader: u32) -> impl Iterator<Item = u32> {
-        let all = if self.is_a_group { procfs::of_group(leader) } else { Vec::new() };
-        all.into_iter().map(|(pid, _)| pid).filter(move |pid| *pid != leader)
+        match process.as_ref() {
+            None => false,
+            // Its leader is reaped last, so that the group's id is its own for as long as it has not ended.
+            Some(process) if self.is_a_group => {
+                let group = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
+                let group = group.filter(|_| process.ended.borrow().is_none());
+                group.is_some_and(|group| kill_process_group(group, signal).is_ok())
+            }
+            Some(process) => pidfd_send_signal(&process.pidfd, signal).is_ok(),
+        }
     }
 
     /// The id of its process, while that has not ended.
@@ -101,17 +104,14 @@ impl Member {
     pub(super) fn state(&self) -> ProcessState {
         let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(process) = process.as_ref() else { return ProcessState::Gone("never started".to_owned()) };
-        let others = if self.is_a_group { procfs::of_group(process.pid) } else { Vec::new() };
-        let others = || others.iter().filter(|(pid, _)| *pid != process.pid).map(|(_, stat)| stat);
         if let Some(how) = process.ended.borrow().as_ref() {
-            let is_whole = others().next().is_none();
-            return if is_whole { ProcessState::Gone(how.clone()) } else { ProcessState::Dying };
+            return ProcessState::Gone(how.clone());
         }
+        let all_stopped =
+            || !self.is_a_group || procfs::of_group(process.pid).iter().all(|stat| stat.is_stopped());
         match procfs::stat(process.pid) {
             Some(stat) if stat.is_dead() => ProcessState::Dying,
-            Some(stat) if stat.is_stopped() && others().all(|other| other.is_stopped()) => {
-                ProcessState::Stopped
-            }
+            Some(stat) if stat.is_stopped() && all_stopped() => ProcessState::Stopped,
             Some(_) => ProcessState::Running,
             // Reaped a moment ago, and the thread that reaped it is about to say how it ended.
             None => ProcessState::Dying,
@@ -125,17 +125,9 @@ impl Member {
             process.as_ref().map(|process| process.ended.clone())
         };
         let Some(mut ended) = ended else { return Ok(()) };
-        let deadline = Instant::now() + patience;
-        let all = async {
-            let _ = ended.wait_for(Option::is_some).await;
-            while matches!(self.state(), ProcessState::Dying) && Instant::now() < deadline {
-                tokio::time::sleep(GLANCE).await;
-            }
-            matches!(self.state(), ProcessState::Gone(_))
-        };
-        match tokio::time::timeout_at(deadline.into(), all).await {
-            Ok(true) => Ok(()),
-            Ok(false) | Err(_) => bail!("member {} does not end", self.place.id.0),
+        match tokio::time::timeout(patience, ended.wait_for(Option::is_some)).await {
+            Ok(_) => Ok(()),
+            Err(_) => bail!("member {} does not end", self.place.id.0),
         }
     }
 
@@ -143,12 +135,6 @@ impl Member {
     pub(super) fn last_words(&self) -> String {
         self.place.last_words()
     }
-}
-
-/// Sends a signal to a process, if it is still of this group: its id may be somebody else's by now.
-fn signal_one(pid: u32, group: u32, signal: Signal) -> bool {
-    let Ok(pidfd) = open_pidfd(pid) else { return false };
-    procfs::stat(pid).is_some_and(|stat| stat.group == group) && pidfd_send_signal(pidfd, signal).is_ok()
 }
 
 /// A handle on a process that no other process can have.
@@ -161,6 +147,7 @@ pub(crate) fn open_pidfd(pid: u32) -> anyhow::Result<OwnedFd> {
 struct Reader {
     place: Place,
     voice: Voice,
+    is_a_group: bool,
 }
 
 impl Reader {
@@ -174,12 +161,26 @@ impl Reader {
                 Ok(_) => self.voice.take(&line),
             }
         }
+        if self.is_a_group {
+            self.outlasts_the_group(child.id());
+        }
         let how = match child.wait() {
             Ok(status) => describe(status),
             Err(error) => error.to_string(),
         };
         self.place.note(Event::Exited(how.clone()));
         ended.send_replace(Some(how));
+    }
+
+    /// Waits until nothing of a group is alive any more. Its leader is not reaped meanwhile, so that no other
+    /// process can get its id.
+    fn outlasts_the_group(&self, leader: u32) {
+        if let Some(leader) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
+            let _ = waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+        }
+        while !procfs::of_group(leader).is_empty() {
+            std::thread::sleep(GLANCE);
+        }
     }
 }
 

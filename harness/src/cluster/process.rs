@@ -435,7 +435,7 @@ impl Cluster for ProcessCluster {
 
     fn ask(&self, member: MemberId) -> Async<'_, PortState> {
         Box::pin(async move {
-            let state = self.settings.system.port(self.ports.client(member)).await;
+            let state = self.settings.system.port(member, self.ports.client(member)).await;
             Ok(state.behind(false))
         })
     }

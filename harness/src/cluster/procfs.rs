@@ -136,9 +136,9 @@ pub fn environment(pid: u32, name: &str) -> Option<String> {
         .map(|value| String::from_utf8_lossy(value).into_owned())
 }
 
-/// The living processes of a group, with their states.
-pub fn of_group(group: u32) -> Vec<(u32, Stat)> {
-    let alive = |pid| Some((pid, stat(pid).filter(|stat| stat.group == group && !stat.is_dead())?));
+/// The living processes of a group.
+pub fn of_group(group: u32) -> Vec<Stat> {
+    let alive = |pid| stat(pid).filter(|stat| stat.group == group && !stat.is_dead());
     pids().into_iter().filter_map(alive).collect()
 }
 

@@ -1,11 +1,13 @@
 //! `harness client check`: a conversation with a client that speaks lines, without a cluster.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
 use harness_systems::Beginning;
 use harness_systems::external::check::{Finding, Weight, converse};
-use harness_systems::external::file::{self, Description};
+use harness_systems::external::file::{self, Program};
 
 use super::screen::print;
 use crate::cli::{ClientArgs, ClientCheckArgs, ClientCommand};
@@ -19,7 +21,7 @@ pub fn client(args: &ClientArgs) -> Result<Exit, Failure> {
 }
 
 fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
-    let description = described(args)?;
+    let program = program(args)?;
     let folder = tempfile::tempdir().context("making a folder for what the client writes")?;
     let beginning = Beginning {
         clients: 1,
@@ -31,7 +33,7 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the runtime")?;
     let findings = runtime
-        .block_on(converse(&description, &beginning, &unescaped(&args.greeting)))
+        .block_on(converse(&program, &beginning, &unescaped(&args.greeting)))
         .map_err(Failure::Usage)?;
     let of = |weight| findings.iter().filter(|finding| finding.weight == weight).count();
     let (faults, advice, untried) = (of(Weight::Fault), of(Weight::Advice), of(Weight::Untried));
@@ -49,10 +51,13 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
     Ok(if faults == 0 { Exit::Done } else { Exit::Invalid })
 }
 
-fn described(args: &ClientCheckArgs) -> Result<Description, Failure> {
+fn program(args: &ClientCheckArgs) -> Result<Arc<Program>, Failure> {
     match (&args.system, args.command.is_empty()) {
-        (Some(path), true) => file::read(Path::new(path)).map_err(Failure::Usage),
-        (None, false) => Ok(file::of_a_client(args.command.clone())),
+        (Some(path), true) => Ok(file::read(Path::new(path)).map_err(Failure::Usage)?.client),
+        (None, false) => {
+            let folder = std::env::current_dir().context("finding this folder")?;
+            Ok(Arc::new(Program { command: args.command.clone(), environment: BTreeMap::new(), folder }))
+        }
         (None, true) => Err(Failure::usage(
             "name a client: harness client check -- python3 client.py, or --system FILE for that of a file",
         )),

@@ -312,10 +312,11 @@ impl RunOptions {
 
     /// What its clients were asked for and can't do is refused before any member starts.
     pub fn check_functions(&self, has: &[Function]) -> Result<(), Failure> {
-        let lacks = |function: &&Function| !has.contains(function) && !self.workload.is_without(**function);
+        let lacks =
+            |function: &&Function| !has.contains(function) && !self.workload.can_do_without(**function);
         let Some(lack) = self.workload.functions().iter().find(lacks) else { return Ok(()) };
         let fits = |kind: &Kind| {
-            let has = |function: &Function| has.contains(function) || kind.is_without(*function);
+            let has = |function: &Function| has.contains(function) || kind.can_do_without(*function);
             self.system.lacks_none_of(kind.functions()) && kind.functions().iter().all(has)
         };
         let advice = match names(fits) {

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use runs::member::MemberId;
 
+use crate::store::RunFolder;
 use crate::store::lock::TOKEN_VARIABLE;
 
 /// Which member a process is, in its environment.
@@ -42,11 +43,8 @@ impl Marks {
     fn member_of(&self, process: &Path) -> Option<MemberId> {
         let environment = fs::read(process.join("environ")).ok()?;
         member(&environment, &self.token).or_else(|| {
-            let log = fs::read_link(process.join("fd/2")).ok()?;
-            let mut below = log.strip_prefix(&self.folder).ok()?.components().map(|part| part.as_os_str());
-            let is_of_a_member = below.next()? == "nodes";
-            let member = below.next()?.to_str()?.parse().ok().map(MemberId)?;
-            (is_of_a_member && below.next()? == "log").then_some(member)
+            let (folder, member) = RunFolder::of_a_members_log(&fs::read_link(process.join("fd/2")).ok()?)?;
+            (folder.path() == self.folder).then_some(member)
         })
     }
 }

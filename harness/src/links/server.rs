@@ -16,11 +16,10 @@ use tokio::task::JoinSet;
 
 use super::forward::{Far, Fate, carry};
 use super::lanes::{Board, Lane};
-use super::owner;
+use super::owner::{self, Marks};
 use super::probe::Prober;
 use super::protocol::{Answer, Command, EntranceSpec, LinkSpec, Outcome, Pair, Request};
 use super::rules::Mode;
-use crate::links::owner::Marks;
 
 /// How long the harness may be silent.
 pub const LEASE: Duration = Duration::from_secs(3);

@@ -29,11 +29,10 @@ pub(crate) const AS_A_RUN: &str = "flags as of";
 const SPELLED_OUT: usize = 12;
 
 /// The workload that was asked for.
-pub(crate) fn workload(options: &RunOptions, lacks_cas: bool) -> Result<Workload, Failure> {
-    let mut params = Params::of_keys(u64::from(options.keys));
-    if lacks_cas {
-        params = params.without_cas();
-    }
+pub(crate) fn workload(options: &RunOptions) -> Result<Workload, Failure> {
+    let params = Params::of_keys(u64::from(options.keys));
+    let lacks_cas = options.functions.as_ref().is_some_and(|has| !has.contains(&Function::Cas));
+    let params = if lacks_cas { params.without_cas() } else { params };
     Workload::new(options.workload, params, seed::stream(options.seed, "operations"))
         .map_err(|error| Failure::usage(error.to_string()))
 }

@@ -19,7 +19,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use checker::history::Function;
 use harness_core::load::{self as conduct, Load};
 use harness_core::nemeses;
 use harness_core::run::{Phase, Terms};
@@ -225,6 +224,10 @@ async fn live(
     observed: &mut Observed,
 ) -> Result<(), Failure> {
     let options = &prepared.options;
+    tokio::select! {
+        begun = options.system.begin(beginning(prepared, &**cluster)?) => begun.map_err(|why| anyhow!(why))?,
+        () = interrupt.asked() => return Err(Failure::Interrupted),
+    }
     let history = prepared.folder.history();
     let (kind, promise) = (options.workload, options.promised().what);
     let live = Live::start(kind, promise, &history, options.fail_fast, clock, &prepared.progress)?;
@@ -236,18 +239,13 @@ async fn live(
         clients: index(u64::from(options.concurrency)),
         patience_ns: nanoseconds(options.op_timeout),
     };
-    let has_no =
-        |function| describe::functions(prepared).is_some_and(|functions| !functions.contains(&function));
-    let lacks_cas = has_no(Function::Cas);
-    let beginning = beginning(prepared, &**cluster)?;
-    options.system.begin(beginning).await.map_err(|why| anyhow!(why))?;
     let shared = Shared {
         system: Arc::clone(&options.system),
         bug: options.mutant.and_then(Planted::of_clients),
         applications: applications(prepared, &**cluster, clock)?,
         clients: Arc::default(),
         cluster: Arc::clone(cluster),
-        load: Arc::new(Queue::new(Load::new(terms, describe::workload(options, lacks_cas)?))),
+        load: Arc::new(Queue::new(Load::new(terms, describe::workload(options)?))),
         recorder,
         clock,
         op_timeout: options.op_timeout,

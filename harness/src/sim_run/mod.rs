@@ -127,7 +127,7 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         clients: index(u64::from(options.concurrency)),
         mutant: options.mutant.and_then(crate::config::Planted::of_members),
     };
-    let workload = describe::workload(options, false)?;
+    let workload = describe::workload(options)?;
     let world = planned::begin(setting, workload.clone());
     let path = prepared.folder.history();
     let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;

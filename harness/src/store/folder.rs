@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use runs::member::MemberId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -107,6 +108,15 @@ impl RunFolder {
     /// `junit.xml`.
     pub fn junit(&self) -> PathBuf {
         self.file("junit.xml")
+    }
+
+    /// The run folder and the member whose log this is, by the place where it lies.
+    pub fn of_a_members_log(log: &Path) -> Option<(Self, MemberId)> {
+        let member = log.parent()?;
+        let nodes = member.parent()?;
+        let id = member.file_name()?.to_str()?.parse().ok().map(MemberId)?;
+        let is_one = log.file_name()? == "log" && nodes.file_name()? == "nodes";
+        is_one.then(|| Some((Self::at(nodes.parent()?), id)))?
     }
 
     /// `run.lock`, there while the run is unfinished.

@@ -128,12 +128,12 @@ fn end_orphans() -> Vec<u32> {
     procfs::pids().into_iter().filter(|pid| here.end_if_orphaned(*pid)).collect()
 }
 
-/// The token of the run into whose folder a process writes its standard error. Some programs write their
-/// title over their environment, and some begin with none.
+/// The token of the run whose member's log is a process's standard error. Some programs write their title
+/// over their environment, and some begin with none.
 fn token_by_log(pid: u32) -> Option<String> {
     let log = std::fs::read_link(format!("/proc/{pid}/fd/2")).ok()?;
-    let lock = log.ancestors().skip(1).take(3).map(|folder| RunFolder::at(folder).lock());
-    lock::owner(&lock.into_iter().find(|lock| lock.is_file())?).map(|owner| owner.token)
+    let (folder, _) = RunFolder::of_a_members_log(&log)?;
+    lock::owner(&folder.lock()).map(|owner| owner.token)
 }
 
 /// Where this process stands: what it must have in common with another before it may end that one.

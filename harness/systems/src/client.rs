@@ -50,6 +50,57 @@ impl Connected {
     }
 }
 
+/// What the history calls the session of a client whose system has none: the client itself, until it forgets
+/// all that it takes along.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Itself {
+    number: u64,
+    /// How often it has begun anew.
+    anew: u64,
+    has_begun: bool,
+}
+
+/// The client's number is in the low half, how often it began anew in the high one.
+const ANEW_BITS: u32 = 32;
+
+impl Itself {
+    /// The client of that number, before its first connection.
+    pub(crate) fn of(number: u64) -> Self {
+        Self { number, anew: 0, has_begun: false }
+    }
+
+    fn id(self) -> u64 {
+        self.number | (self.anew << ANEW_BITS)
+    }
+
+    /// It is connected. What begins has no time-out.
+    pub(crate) fn is_connected(&mut self) -> Connected {
+        if std::mem::replace(&mut self.has_begun, true) {
+            Connected::Resumed
+        } else {
+            Connected::Opened { session: self.id(), timeout: Duration::ZERO }
+        }
+    }
+
+    /// What the history calls its session.
+    pub(crate) fn session(self) -> Option<u64> {
+        self.has_begun.then(|| self.id())
+    }
+
+    /// What comes next is another one.
+    pub(crate) fn forgets(&mut self) {
+        self.anew += u64::from(std::mem::take(&mut self.has_begun));
+    }
+}
+
+/// An attempt to connect that may take so long.
+pub(crate) async fn within(patience: Duration, attempt: impl Future<Output = Connected>) -> Connected {
+    match tokio::time::timeout(patience, attempt).await {
+        Ok(connected) => connected,
+        Err(_) => Connected::Refused("no answer in time".to_owned()),
+    }
+}
+
 /// A client.
 pub trait Client: Send {
     /// Goes to a member, with all that it takes along. A connection that stands is kept until the new one

@@ -142,7 +142,7 @@ pub trait System: fmt::Debug + Send + Sync {
     fn looks(&self, members: &[(MemberId, SocketAddr)]) -> Vec<Box<dyn Look>>;
 
     /// Asks a member's client port whether anybody is there.
-    fn port(&self, member: SocketAddr) -> Async<'static, PortState>;
+    fn port(&self, member: MemberId, address: SocketAddr) -> Async<'static, PortState>;
 
     /// What a member answered last, in words, where it is asked whether it serves.
     fn says(&self, member: MemberId) -> Option<String> {
@@ -187,6 +187,11 @@ pub trait System: fmt::Debug + Send + Sync {
         Box::pin(std::future::pending())
     }
 
+    /// How long members in containers may take to serve after their start, where it says so.
+    fn start_patience(&self) -> Option<Duration> {
+        None
+    }
+
     /// How it runs in containers, if it does.
     fn contained(&self) -> Option<&dyn Contained> {
         None
@@ -201,11 +206,11 @@ pub trait System: fmt::Debug + Send + Sync {
 
 /// Where members listen in containers, each at an address of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ContainerPorts {
+pub struct ContainerPorts<'a> {
     /// For clients.
     pub client: u16,
     /// For other members.
-    pub peers: &'static [u16],
+    pub peers: &'a [u16],
 }
 
 /// A member's place in a container.
@@ -232,7 +237,7 @@ pub struct Berth<'a> {
 /// How a system runs in containers.
 pub trait Contained {
     /// Where its members listen.
-    fn ports(&self) -> ContainerPorts;
+    fn ports(&self) -> ContainerPorts<'_>;
 
     /// What an image that holds nothing but this executable runs as a member.
     fn command(&self, berth: &Berth<'_>) -> Vec<String>;
@@ -242,11 +247,6 @@ pub trait Contained {
 
     /// What each member is made of, in their order, where each has an image of its own.
     fn services(&self) -> Option<&[Service]> {
-        None
-    }
-
-    /// How long the ensemble may take to serve after its containers were started, where it says so.
-    fn start_patience(&self) -> Option<Duration> {
         None
     }
 
@@ -289,20 +289,33 @@ impl Service {
     /// Where the volumes of the run's own are mounted.
     #[must_use]
     pub fn own_volumes(&self) -> Vec<String> {
-        let own = self.volumes.iter().filter(|volume| volume.bound.is_none());
-        own.map(|volume| volume.target.clone()).collect()
+        let own = |volume: &Volume| match volume {
+            Volume::Own { target, .. } => Some(target.clone()),
+            Volume::Bound { .. } => None,
+        };
+        self.volumes.iter().filter_map(own).collect()
     }
 }
 
 /// What is mounted into a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Volume {
-    /// A file or folder of this machine; none is a volume of the run's own.
-    pub bound: Option<PathBuf>,
-    /// Where.
-    pub target: String,
-    /// Whether nobody may write there.
-    pub read_only: bool,
+pub enum Volume {
+    /// A volume of the run's own.
+    Own {
+        /// What its file calls it.
+        name: String,
+        /// Where it is mounted.
+        target: String,
+    },
+    /// A file or folder of this machine.
+    Bound {
+        /// Which.
+        from: PathBuf,
+        /// Where it is mounted.
+        target: String,
+        /// Whether nobody may write there.
+        read_only: bool,
+    },
 }
 
 /// A system as it was found on this machine: what starts members as processes.

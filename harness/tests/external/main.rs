@@ -110,8 +110,7 @@ fn members_without_an_environment_are_cut_off_and_found_when_the_harness_was_kil
     killed.wait().expect("ended");
     let clean = folder.harness(&["clean"]);
     ended(&clean, 0);
-    let left = Command::new("pgrep").args(["-f", &folder.path().display().to_string()]).output();
-    assert_eq!(text(&left.expect("pgrep").stdout), "", "{}", text(&clean.stdout));
+    assert_eq!(processes_in(folder.path()), "", "{}", text(&clean.stdout));
 }
 
 #[test]
@@ -144,35 +143,75 @@ fn a_leader_that_a_question_finds_is_aimed_at() {
 #[test]
 fn what_is_no_answer_is_a_failure_of_the_harness_with_the_line() {
     let folder = Folder::new();
-    for (conduct, word) in [("garbage", "Traceback (most"), ("twice", "it answers"), ("flood", "never ends")]
-    {
-        let output = folder.run(&folder.system("", conduct, ""), &["--time-limit", "20s"]);
+    let words = ["Traceback (most", "it answers", "never ends"];
+    let outputs = side_by_side(&folder, ["garbage", "twice", "flood"], "20s");
+    for ((conduct, output), word) in outputs.into_iter().zip(words) {
         ended(&output, 255);
         let said = text(&output.stderr);
         assert!(said.contains(word) && said.contains("it misbehaves now"), "{conduct}: {said}");
     }
 }
 
+/// A run for each of these conducts of clients, at once: they wait most of the time.
+fn side_by_side(
+    folder: &Folder,
+    conducts: [&'static str; 3],
+    time_limit: &str,
+) -> [(&'static str, Output); 3] {
+    std::thread::scope(|scope| {
+        let runs = conducts.map(|conduct| {
+            let system = folder.system("", conduct, "");
+            let run = move || folder.run(&system, &["--time-limit", time_limit, "--store", conduct]);
+            (conduct, scope.spawn(run))
+        });
+        runs.map(|(conduct, run)| (conduct, run.join().expect("it ran")))
+    })
+}
+
 #[test]
 fn a_client_that_dies_hangs_or_is_late_is_replaced_and_accuses_nobody() {
     let folder = Folder::new();
-    // They wait most of the time, so they run side by side.
-    let outputs = std::thread::scope(|scope| {
-        let run = |conduct: &'static str| {
-            let folder = &folder;
-            let store = format!("runs-{conduct}");
-            let system = folder.system("", conduct, "");
-            let run = move || folder.run(&system, &["--time-limit", "6s", "--store", &store]);
-            (conduct, scope.spawn(run))
-        };
-        let runs = ["die", "hang", "late"].map(run);
-        runs.map(|(conduct, run)| (conduct, run.join().expect("it ran")))
-    });
+    let outputs = side_by_side(&folder, ["die", "hang", "late"], "6s");
     for (conduct, output) in outputs {
         ended(&output, 0);
         let told = text(&output.stdout);
         assert!(told.contains("unknown"), "{conduct}: some fates are unknown: {told}");
     }
+}
+
+#[test]
+fn a_system_that_is_not_ready_for_its_first_key_is_waited_for() {
+    let folder = Folder::new();
+    let output = folder.run(&folder.system("", "unready", ""), &["--time-limit", "3s"]);
+    ended(&output, 0);
+    let history = fs::read_to_string(folder.latest().join("history.jsonl")).expect("a history");
+    assert!(history.contains("not yet"), "what was refused is in the history");
+}
+
+#[test]
+fn a_client_that_a_shell_started_is_gone_with_the_shell() {
+    let folder = Folder::new();
+    let system = folder.system("", "hang", "");
+    let file = folder.path().join(&system);
+    let words = "[\"python3\", \"tiny_client.py\", \"hang\"]";
+    let line = "\"true; python3 tiny_client.py hang; true\"";
+    let text_of_file = fs::read_to_string(&file).expect("a file");
+    fs::write(&file, text_of_file.replace(words, line)).expect("written");
+    ended(&folder.run(&system, &["--time-limit", "5s"]), 0);
+    let mute = folder.harness(&["client", "check", "--", "sh", "-c", "sleep 1000; true"]);
+    ended(&mute, 254);
+    assert_eq!(processes_in(folder.path()), "", "they were ended with their group");
+}
+
+/// What still runs in a folder, by the kernel's word.
+fn processes_in(folder: &Path) -> String {
+    let folder = folder.canonicalize().expect("absolute");
+    let inside = |entry: &fs::DirEntry| {
+        fs::read_link(entry.path().join("cwd")).is_ok_and(|place| place.starts_with(&folder))
+    };
+    let entries = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
+    let names = entries.filter(inside).map(|entry| entry.file_name().display().to_string());
+    names.collect::<Vec<_>>().join(" ")
 }
 
 #[test]

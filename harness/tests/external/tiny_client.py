@@ -55,6 +55,9 @@ for number, line in enumerate(sys.stdin):
     if request["f"] not in ("read", "write", "cas", "add"):
         print(json.dumps({"id": request["id"], "type": "fail", "error": "unsupported"}), flush=True)
         continue
+    if conduct == "unready" and number < 3:
+        print(json.dumps({"id": request["id"], "type": "fail", "error": "not yet"}), flush=True)
+        continue
     answer = {"id": request["id"], **ask(request["member"], request["timeout_ms"] / 1000, words_of(request))}
     if number == 100:
         print("it misbehaves now: " + conduct, file=sys.stderr, flush=True)

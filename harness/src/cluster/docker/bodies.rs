@@ -4,7 +4,7 @@
 //! root.
 
 use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, ResourcesUlimits};
-use harness_systems::{Berth, Contained, Service};
+use harness_systems::{Berth, Contained, Service, Volume};
 
 use super::image::NOBODY;
 use super::sandbox::{bounded, confined};
@@ -33,15 +33,17 @@ impl Common<'_> {
             ulimits: Some(service.ulimits.iter().map(limit).collect()),
             ..HostConfig::default()
         });
-        let bound = service.volumes.iter().filter_map(|volume| Some((volume.bound.as_ref()?, volume)));
-        let mounts = bound.map(|(from, volume)| Mount {
-            source: Some(from.display().to_string()),
-            target: Some(volume.target.clone()),
-            typ: Some(MountType::BIND),
-            read_only: Some(volume.read_only),
-            ..Mount::default()
-        });
-        host.mounts.get_or_insert_default().extend(mounts);
+        let bound = |volume: &Volume| match volume {
+            Volume::Bound { from, target, read_only } => Some(Mount {
+                source: Some(from.display().to_string()),
+                target: Some(target.clone()),
+                typ: Some(MountType::BIND),
+                read_only: Some(*read_only),
+                ..Mount::default()
+            }),
+            Volume::Own { .. } => None,
+        };
+        host.mounts.get_or_insert_default().extend(service.volumes.iter().filter_map(bound));
         ContainerCreateBody {
             image: Some(service.image.clone()),
             entrypoint: some(&service.entrypoint),

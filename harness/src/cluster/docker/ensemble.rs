@@ -208,7 +208,7 @@ impl DockerCluster {
             self.observe();
         }
         let usual = if foreign { FOREIGN_START_PATIENCE } else { START_PATIENCE };
-        let patience = contained(&self.settings)?.start_patience().unwrap_or(usual);
+        let patience = self.settings.system.start_patience().unwrap_or(usual);
         let in_time = self.events.wait(patience, views::settled).await;
         tracing::debug!(containers = ?started, serving = ?begun.elapsed(), "members started");
         let views = self.events.views();
@@ -356,7 +356,7 @@ struct Made {
 async fn make(
     belongings: &Belongings,
     (docker, services): (&DockerSettings, Option<&[Service]>),
-    (members, ports): (&BTreeMap<MemberId, Member>, ContainerPorts),
+    (members, ports): (&BTreeMap<MemberId, Member>, ContainerPorts<'_>),
     layers: bytes::Bytes,
 ) -> Result<Made, Failure> {
     let begun = Instant::now();

@@ -8,31 +8,19 @@ use workloads::{Op, Outcome};
 use super::gateway::{Gateway, Reply};
 use super::{mapping, status};
 use crate::Async;
-use crate::client::{Client, Connected};
-
-/// The time-out of a client without sessions: none.
-const NO_TIMEOUT: Duration = Duration::ZERO;
-/// The client's number is in the low half, how often it began anew in the high one.
-const ANEW_BITS: u32 = 32;
+use crate::client::{Client, Connected, Itself, within};
 
 /// A client. What the history calls its session has no counterpart in etcd: it is the client itself, because
 /// a client that asks for linearizable answers is never shown a store that goes back.
 pub(super) struct GatewayClient {
-    number: u64,
-    /// How often it has begun anew.
-    anew: u64,
-    has_begun: bool,
+    itself: Itself,
     gateway: Option<Gateway>,
 }
 
 impl GatewayClient {
     /// The client of that number.
     pub(super) fn new(number: u64) -> Self {
-        Self { number, anew: 0, has_begun: false, gateway: None }
-    }
-
-    fn id(&self) -> u64 {
-        self.number | (self.anew << ANEW_BITS)
+        Self { itself: Itself::of(number), gateway: None }
     }
 
     /// A member that knows no leader is no place to be: it would keep every operation until its time is over.
@@ -45,11 +33,7 @@ impl GatewayClient {
             return Connected::Refused("the member knows no leader".to_owned());
         }
         self.gateway = Some(gateway);
-        if std::mem::replace(&mut self.has_begun, true) {
-            Connected::Resumed
-        } else {
-            Connected::Opened { session: self.id(), timeout: NO_TIMEOUT }
-        }
+        self.itself.is_connected()
     }
 
     async fn send(&mut self, op: &Op, patience: Duration) -> Outcome {
@@ -70,12 +54,7 @@ impl GatewayClient {
 
 impl Client for GatewayClient {
     fn connect(&mut self, member: SocketAddr, patience: Duration) -> Async<'_, Connected> {
-        Box::pin(async move {
-            match tokio::time::timeout(patience, self.go(member)).await {
-                Ok(connected) => connected,
-                Err(_) => Connected::Refused("no answer in time".to_owned()),
-            }
-        })
+        Box::pin(within(patience, self.go(member)))
     }
 
     fn is_connected(&self) -> bool {
@@ -92,7 +71,7 @@ impl Client for GatewayClient {
     }
 
     fn session(&self) -> Option<u64> {
-        self.has_begun.then(|| self.id())
+        self.itself.session()
     }
 
     fn perform<'a>(&'a mut self, op: &'a Op, patience: Duration) -> Async<'a, Outcome> {
@@ -105,6 +84,6 @@ impl Client for GatewayClient {
 
     fn forget(&mut self) {
         self.gateway = None;
-        self.anew += u64::from(std::mem::take(&mut self.has_begun));
+        self.itself.forgets();
     }
 }

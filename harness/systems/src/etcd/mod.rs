@@ -104,8 +104,8 @@ impl System for Etcd {
         status::looks(members)
     }
 
-    fn port(&self, member: SocketAddr) -> Async<'static, PortState> {
-        Box::pin(status::port(member))
+    fn port(&self, _: MemberId, address: SocketAddr) -> Async<'static, PortState> {
+        Box::pin(status::port(address))
     }
 
     fn client(&self, settings: ClientSettings) -> Box<dyn Client> {

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use workloads::op::{Body, Object, Op};
 
-use super::file::Description;
+use super::file::Program;
 use super::lines::{self, NOT_SENT};
 use super::process::{NoAnswer, Process};
 use crate::system::Beginning;
@@ -84,17 +84,17 @@ impl Conduct {
     }
 }
 
-/// Plays the conversation with a client of this description. `greeting` is what a member says first, where it
+/// Plays the conversation with a client. `greeting` is what a member says first, where it
 /// speaks first.
 ///
 /// # Errors
 /// The client does not start, or says no hello.
 pub async fn converse(
-    description: &Description,
+    program: &Program,
     beginning: &Beginning,
     greeting: &str,
 ) -> Result<Vec<Finding>, String> {
-    let mut talk = Talk { description, beginning, greeting, number: 0, asked: 0, findings: Vec::new() };
+    let mut talk = Talk { program, beginning, greeting, number: 0, asked: 0, findings: Vec::new() };
     let process = talk.start().await?;
     let functions = process.functions().to_vec();
     let names: Vec<&str> = functions.iter().map(|function| function.as_str()).collect();
@@ -133,7 +133,7 @@ fn operation(function: Function) -> Option<Op> {
 }
 
 struct Talk<'a> {
-    description: &'a Description,
+    program: &'a Program,
     beginning: &'a Beginning,
     greeting: &'a str,
     number: u64,
@@ -144,7 +144,7 @@ struct Talk<'a> {
 impl Talk<'_> {
     async fn start(&mut self) -> Result<Process, String> {
         self.number += 1;
-        Process::start(self.description, self.beginning, self.number).await
+        Process::start(self.program, self.beginning, self.number).await
     }
 
     fn found(&mut self, tried: impl Into<String>, seen: String, weight: Weight) {
@@ -165,27 +165,21 @@ impl Talk<'_> {
         self.asked += 1;
         let line = lines::asked(op, self.asked, &member.address.to_string(), PATIENCE);
         let began = Instant::now();
-        let answered = async {
-            match process.ask(&line).await {
-                Ok(()) => process.answer().await,
-                Err(_) => Err(NoAnswer::Ended),
-            }
-        };
-        let answered = tokio::time::timeout(PATIENCE + GRACE, answered).await;
+        let answered = process.converse(&line, PATIENCE + GRACE).await;
         let arrived = member.arrived();
         let line = match answered {
-            Ok(Ok(line)) => line,
-            Ok(Err(NoAnswer::TooLong)) => {
+            Ok(line) => line,
+            Err(NoAnswer::TooLong) => {
                 self.found(tried, "a line that never ends".to_owned(), Weight::Fault);
                 return Ok(None);
             }
-            Ok(Err(NoAnswer::Ended)) => {
+            Err(NoAnswer::Ended) => {
                 let seen = process.accused("it ended", None);
                 let advice = "each such operation costs a process; answer info and live on";
                 self.found(tried, format!("{seen}; {advice}"), Weight::Advice);
                 return Ok(None);
             }
-            Err(_) => {
+            Err(NoAnswer::Late) => {
                 let seen = format!(
                     "no answer within {} ms of the {} ms that it was told: its process would be ended, and \
                      another take its place; give the library a time-out",
@@ -216,12 +210,8 @@ impl Talk<'_> {
             self.asked
         );
         let tried = "a function that nobody knows";
-        let answered = async {
-            process.ask(line.as_bytes()).await.map_err(|_| NoAnswer::Ended)?;
-            process.answer().await
-        };
-        match tokio::time::timeout(PATIENCE + GRACE, answered).await {
-            Ok(Ok(line)) => {
+        match process.converse(line.as_bytes(), PATIENCE + GRACE).await {
+            Ok(line) => {
                 let said = String::from_utf8_lossy(&line).into_owned();
                 let is_fail = serde_json::from_slice::<serde_json::Value>(&line)
                     .is_ok_and(|answer| answer["type"] == "fail" && answer["id"] == self.asked);
@@ -233,7 +223,7 @@ impl Talk<'_> {
                 self.found(tried, format!("{seen}: {said}"), weight);
                 Some(process)
             }
-            Ok(Err(_)) | Err(_) => {
+            Err(_) => {
                 let seen = "it ended, or says nothing; answer fail, so that a later protocol does no harm";
                 self.found(tried, seen.to_owned(), Weight::Advice);
                 None

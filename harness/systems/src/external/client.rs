@@ -9,28 +9,19 @@ use std::time::Duration;
 
 use checker::history::EventKind;
 use tokio::net::TcpStream;
-use workloads::op::Body;
 use workloads::{Op, Outcome};
 
 use super::lines;
 use super::pool::Pool;
 use super::process::{NoAnswer, Process};
 use crate::Async;
-use crate::client::{Client, Connected};
+use crate::client::{Client, Connected, Itself, within};
 
 /// How much longer than it was told a client may be silent before its process is ended.
 const GRACE: Duration = Duration::from_millis(500);
-/// The time-out of a client without sessions: none.
-const NO_TIMEOUT: Duration = Duration::ZERO;
-/// The client's number is in the low half, how often it began anew in the high one.
-const ANEW_BITS: u32 = 32;
-
 /// A worker.
 pub(super) struct LinesClient {
-    number: u64,
-    /// How often it has begun anew.
-    anew: u64,
-    has_begun: bool,
+    itself: Itself,
     pool: Arc<Pool>,
     /// None while it has none, or a request to it is open.
     process: Option<Process>,
@@ -42,11 +33,7 @@ pub(super) struct LinesClient {
 
 impl LinesClient {
     pub(super) fn new(number: u64, pool: Arc<Pool>) -> Self {
-        Self { number, anew: 0, has_begun: false, pool, process: None, at: None, asked: 0 }
-    }
-
-    fn id(&self) -> u64 {
-        self.number | (self.anew << ANEW_BITS)
+        Self { itself: Itself::of(number), pool, process: None, at: None, asked: 0 }
     }
 
     async fn go(&mut self, member: SocketAddr) -> Connected {
@@ -57,11 +44,7 @@ impl LinesClient {
             self.process = Some(self.pool.take().await);
         }
         self.at = Some(member.to_string());
-        if std::mem::replace(&mut self.has_begun, true) {
-            Connected::Resumed
-        } else {
-            Connected::Opened { session: self.id(), timeout: NO_TIMEOUT }
-        }
+        self.itself.is_connected()
     }
 
     async fn send(&mut self, op: &Op, patience: Duration) -> Outcome {
@@ -74,30 +57,21 @@ impl LinesClient {
         }
         self.asked += 1;
         let line = lines::asked(op, self.asked, &member, patience);
-        let answer = async {
-            match process.ask(&line).await {
-                Ok(()) => process.answer().await,
-                Err(_) => Err(NoAnswer::Ended),
-            }
-        };
-        let outcome = match tokio::time::timeout(patience + GRACE, answer).await {
-            Ok(Ok(line)) => match lines::outcome(op, self.asked, &line) {
+        let outcome = match process.converse(&line, patience + GRACE).await {
+            Ok(line) => match lines::outcome(op, self.asked, &line) {
                 Ok(outcome) => {
                     self.process = Some(process);
                     outcome
                 }
                 Err(why) => self.gives_no_answer(op, &process, &why, Some(&line)),
             },
-            Ok(Err(NoAnswer::TooLong)) => self.gives_no_answer(op, &process, "a line never ends", None),
-            Ok(Err(NoAnswer::Ended)) => Outcome::lost(op, "the client's process ended"),
+            Err(NoAnswer::TooLong) => self.gives_no_answer(op, &process, "a line never ends", None),
+            Err(NoAnswer::Ended) => Outcome::lost(op, "the client's process ended"),
             // The process goes: what it says later would be taken for another answer.
-            Err(_) => Outcome::lost(op, "no answer in time"),
+            Err(NoAnswer::Late) => Outcome::lost(op, "no answer in time"),
         };
-        let is_away = outcome
-            .error
-            .as_deref()
-            .is_some_and(|error| error.starts_with(lines::NOT_SENT) || error.starts_with("lost"));
-        if is_away || outcome.kind == EventKind::Info {
+        // Neither done nor refused: it was not sent, or nobody knows. The member is no place to stay.
+        if outcome.kind != EventKind::Ok && outcome.refusal.is_none() {
             self.at = None;
         }
         outcome
@@ -111,12 +85,7 @@ impl LinesClient {
 
 impl Client for LinesClient {
     fn connect(&mut self, member: SocketAddr, patience: Duration) -> Async<'_, Connected> {
-        Box::pin(async move {
-            match tokio::time::timeout(patience, self.go(member)).await {
-                Ok(connected) => connected,
-                Err(_) => Connected::Refused("no answer in time".to_owned()),
-            }
-        })
+        Box::pin(within(patience, self.go(member)))
     }
 
     fn is_connected(&self) -> bool {
@@ -128,16 +97,11 @@ impl Client for LinesClient {
     }
 
     fn session(&self) -> Option<u64> {
-        self.has_begun.then(|| self.id())
+        self.itself.session()
     }
 
     fn perform<'a>(&'a mut self, op: &'a Op, patience: Duration) -> Async<'a, Outcome> {
-        Box::pin(async move {
-            match op.body {
-                Body::Open | Body::Close | Body::Abandon => Outcome::told(op.value(), None),
-                _ => self.send(op, patience).await,
-            }
-        })
+        Box::pin(self.send(op, patience))
     }
 
     fn leave(&mut self) {
@@ -146,7 +110,7 @@ impl Client for LinesClient {
 
     fn forget(&mut self) {
         self.at = None;
-        self.anew += u64::from(std::mem::take(&mut self.has_begun));
+        self.itself.forgets();
     }
 }
 

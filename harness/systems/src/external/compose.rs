@@ -16,6 +16,7 @@
 //! Anchors and merge keys are YAML's own; `${NAME}`, `${NAME:-default}`, `${NAME-default}` and `${NAME:?why}`
 //! are filled in from the environment.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_yaml_ng::{Mapping, Value};
@@ -92,10 +93,33 @@ pub(super) fn parse(
             others.join(", ")
         ));
     }
+    let services = members?;
+    check_apart(&services)?;
     notes.sort();
     notes.dedup();
     let name = file.get("name").map(|name| text_of(name, "name")).transpose()?;
-    Ok(Compose { name, services: members?, harness, notes })
+    Ok(Compose { name, services, harness, notes })
+}
+
+/// Each member is there once, and has its volumes for itself: one that two share would be two here.
+fn check_apart(services: &[Service]) -> Result<(), String> {
+    if services.is_empty() {
+        return Err("x-harness.members: name the services that are broken".to_owned());
+    }
+    let (mut names, mut taken) = (BTreeSet::new(), BTreeSet::new());
+    for service in services {
+        if !names.insert(&service.name) {
+            return Err(format!("x-harness.members: {} is there twice", service.name));
+        }
+        for volume in &service.volumes {
+            if let Volume::Own { name, .. } = volume
+                && !taken.insert(name)
+            {
+                return Err(format!("volumes: {name} is mounted twice, which is not supported here"));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn listed(services: &Mapping) -> String {
@@ -262,7 +286,13 @@ fn environment(value: &Value) -> Result<Vec<String>, String> {
                 }
             })
             .collect(),
-        list => texts(list),
+        list => {
+            let entries = texts(list)?;
+            match entries.iter().find(|entry| !entry.contains('=')) {
+                Some(name) => Err(format!("{name}: give it a value; nothing is taken over from here")),
+                None => Ok(entries),
+            }
+        }
     }
 }
 
@@ -283,12 +313,15 @@ fn volumes(value: &Value, named: &[String], folder: &Path) -> Result<Vec<Volume>
             if source.starts_with(['.', '/', '~']) {
                 let from: PathBuf = folder.join(source);
                 let from = from.canonicalize().map_err(|error| format!("{text}: {error}"))?;
-                return Ok(Volume { bound: Some(from), target, read_only });
+                return Ok(Volume::Bound { from, target, read_only });
             }
             if !named.iter().any(|name| name == source) {
                 return Err(format!("{text}: there is no volume {source} in the file"));
             }
-            Ok(Volume { bound: None, target, read_only })
+            if read_only {
+                return Err(format!("{text}: a volume of the run's own is empty at first, and ro is no use"));
+            }
+            Ok(Volume::Own { name: source.to_owned(), target })
         })
         .collect()
 }
@@ -421,7 +454,7 @@ mod tests {
             ("redis:7", "redis-server|--port|6 7".to_owned())
         );
         assert_eq!((a.environment.join(" "), a.hostname.as_deref()), ("A=1 B=set".to_owned(), Some("h")));
-        assert_eq!(a.volumes, [Volume { bound: None, target: "/data".to_owned(), read_only: false }]);
+        assert_eq!(a.volumes, [Volume::Own { name: "d".to_owned(), target: "/data".to_owned() }]);
         assert_eq!(
             (a.ulimits.as_slice(), a.user.as_deref()),
             (&[("nofile".to_owned(), 99, 99)][..], Some("1:2"))
@@ -446,6 +479,16 @@ mod tests {
             ("services: { a: { image: x, command: \"a 'b\" }, b: { image: x } }", "never closed"),
             ("services: { a: { image: x }, b: { image: x } }\nsecrets: {}", "secrets: not supported"),
             ("services: { a: { image: x }, b: { image: x } }\nnetworks: { p: , q: }", "networks: one"),
+            (
+                "volumes: { v: }\nservices: { a: { image: x, volumes: [\"v:/d\"] }, b: { image: x, volumes: \
+                 [\"v:/d\"] } }",
+                "v is mounted twice",
+            ),
+            (
+                "volumes: { v: }\nservices: { a: { image: x, volumes: [\"v:/d:ro\"] }, b: { image: x } }",
+                "ro is no use",
+            ),
+            ("services: { a: { image: x, environment: [HOME] }, b: { image: x } }", "HOME: give it a value"),
             ("services: [", "did not find"),
         ] {
             let error = parsed(services).expect_err(services);

@@ -21,6 +21,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use runs::results::Promised;
@@ -30,17 +31,34 @@ use workloads::{Kind, Promise};
 use super::compose::{self, Compose};
 use super::template::{self, Outside, Places};
 pub use super::written::{How, Probe};
-use super::written::{Written, WrittenMember, WrittenProbe, WrittenPromise};
+use super::written::{Written, WrittenClient, WrittenMember, WrittenProbe, WrittenPromise};
 use crate::system::Service;
 
 /// From the onset of one fault to the next, when nobody says.
 const USUAL_INTERVAL: Duration = Duration::from_secs(10);
-/// And never less than so often the silence after which members give up on one another.
+/// How long members may take to serve after their start, when nobody says.
+const USUAL_START: Duration = Duration::from_secs(60);
+/// How long a member may take to end, when nobody says.
+const USUAL_FAREWELL: Duration = Duration::from_secs(10);
+/// The silence after which members give up on one another, when nobody says.
+const USUAL_SILENCE: Duration = Duration::from_secs(5);
+/// And an interval is never less than so often the silence after which members give up on one another.
 const INTERVALS: u32 = 4;
 /// A port more than any member has.
 const MOST_PEERS: u16 = 4;
 /// Members that every ensemble has, for a first look at the templates.
 const FIRST: u64 = 1;
+
+/// A client's program.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What a process of it runs: at least a name.
+    pub command: Vec<String>,
+    /// What is in its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Where it runs, absolute.
+    pub folder: PathBuf,
+}
 
 /// A system, as its file describes it.
 #[derive(Clone, Debug)]
@@ -49,16 +67,8 @@ pub struct Description {
     pub name: String,
     /// The folder of the file, absolute. Commands run there.
     pub folder: PathBuf,
-    /// What tells its version: the first line counts.
-    pub version: Option<Vec<String>>,
-    /// What a member runs, with placeholders.
-    pub command: Vec<String>,
-    /// What is in a member's environment, with placeholders.
-    pub environment: BTreeMap<String, String>,
-    /// Ports on which members dial each other.
-    pub peers: u16,
-    /// Which of those clients find a member at, where they have no port of their own.
-    pub clients_at: Option<u16>,
+    /// Its members as processes, or as containers.
+    pub members: Members,
     /// Whether a member serves.
     pub ready: Probe,
     /// Whether a member leads; none where nobody tells.
@@ -72,13 +82,33 @@ pub struct Description {
     /// From the onset of one fault to the next, when nobody says.
     pub interval: Duration,
     /// What a client's process runs.
-    pub client: Vec<String>,
-    /// What is in its environment.
-    pub client_environment: BTreeMap<String, String>,
+    pub client: Arc<Program>,
     /// By the workload's name, what is promised.
     pub promises: BTreeMap<String, Promised>,
-    /// Its members as containers; none where they are processes.
-    pub contained: Option<InContainers>,
+}
+
+/// What members are.
+#[derive(Clone, Debug)]
+pub enum Members {
+    /// Local processes.
+    Processes(AsProcesses),
+    /// Containers.
+    Containers(InContainers),
+}
+
+/// Members as local processes.
+#[derive(Clone, Debug)]
+pub struct AsProcesses {
+    /// What tells the system's version.
+    pub version: Option<Vec<String>>,
+    /// What a member runs, with placeholders: at least a name.
+    pub command: Vec<String>,
+    /// What is in a member's environment, with placeholders.
+    pub environment: BTreeMap<String, String>,
+    /// Ports on which members dial each other.
+    pub peers: u16,
+    /// Which of those clients find a member at, where they have no port of their own.
+    pub clients_at: Option<u16>,
 }
 
 /// Members as containers.
@@ -92,30 +122,6 @@ pub struct InContainers {
     pub peer_ports: Vec<u16>,
     /// What the file asks for that is done otherwise here.
     pub notes: Vec<String>,
-}
-
-/// A client and nothing else, to speak with it.
-#[must_use]
-pub fn of_a_client(command: Vec<String>) -> Description {
-    Description {
-        name: "client".to_owned(),
-        folder: std::env::current_dir().unwrap_or_default(),
-        version: None,
-        command: Vec::new(),
-        environment: BTreeMap::new(),
-        peers: 0,
-        clients_at: None,
-        ready: Probe { how: How::Send(String::new()), expect: String::new() },
-        leader: None,
-        start_patience: Duration::ZERO,
-        farewell: Duration::ZERO,
-        gives_up_after: Duration::ZERO,
-        interval: Duration::ZERO,
-        client: command,
-        client_environment: BTreeMap::new(),
-        promises: BTreeMap::new(),
-        contained: None,
-    }
 }
 
 /// Reads the file.
@@ -138,91 +144,115 @@ pub fn read(path: &Path) -> Result<Description, String> {
 fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, String> {
     let compose = compose::parse(text, &folder, &|name| std::env::var(name).ok())?;
     let Compose { name, harness, services, notes } = compose;
-    let client = harness.client.command.command("x-harness.client.command")?;
-    let probe = |key: &str, probe: WrittenProbe| match probe.probe(key)? {
-        Probe { how: How::Exec(_), .. } => {
-            Err(format!("{key}: exec is not supported in containers yet; write send or http"))
-        }
-        probe => Ok(probe),
-    };
-    let time = |key: &str, text: Option<String>, usual: u64| match text {
-        Some(text) => span::parse(&text).map_err(|why| format!("x-harness.{key}: {why}")),
-        None => Ok(Duration::from_secs(usual)),
-    };
+    let probes = [Some(&harness.ready), harness.leader.as_ref()];
+    if probes.into_iter().flatten().any(WrittenProbe::is_a_command) {
+        return Err("x-harness: exec is not supported in containers yet; write send or http".to_owned());
+    }
     let name = name.or_else(|| services.first().map(|service| service.image.clone()));
-    let description = Description {
-        name: name.unwrap_or_default(),
-        version: None,
-        command: Vec::new(),
-        environment: BTreeMap::new(),
-        peers: 0,
-        clients_at: None,
-        ready: probe("x-harness.ready", harness.ready)?,
-        leader: harness.leader.map(|leader| probe("x-harness.leader", leader)).transpose()?,
-        start_patience: time("start_patience", harness.start_patience, 60)?,
-        farewell: time("farewell", harness.farewell, 10)?,
-        gives_up_after: time("gives_up_after", harness.gives_up_after, 5)?,
-        interval: time("interval", harness.interval, 0)?,
-        client,
-        client_environment: harness.client.environment,
-        promises: harness.promises.into_iter().map(promise).collect::<Result<_, _>>()?,
-        contained: Some(InContainers {
-            services,
-            client_port: harness.ports.client,
-            peer_ports: harness.ports.peers,
-            notes,
-        }),
-        folder,
+    let members = Members::Containers(InContainers {
+        services,
+        client_port: harness.ports.client,
+        peer_ports: harness.ports.peers,
+        notes,
+    });
+    let asked = Asked {
+        key: "x-harness",
+        ready: harness.ready,
+        leader: harness.leader,
+        start_patience: harness.start_patience,
+        farewell: harness.farewell,
+        gives_up_after: harness.gives_up_after,
+        interval: harness.interval,
+        client: harness.client,
+        promises: harness.promises,
     };
-    check(&description)?;
-    Ok(with_an_interval(description))
+    asked.described(name.unwrap_or_default(), folder, members)
 }
 
-/// Reads its text.
+/// Reads the text of a file for local processes.
 ///
 /// # Errors
 /// See [`read`].
 pub fn parse(text: &str, stem: &str, folder: PathBuf) -> Result<Description, String> {
-    let written: Written = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-    let WrittenMember { peers, clients_at_peer, .. } = written.member;
+    let Written { name, version, member, client, promises } =
+        toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+    let WrittenMember { peers, clients_at_peer: clients_at, .. } = member;
     if peers > MOST_PEERS {
         return Err(format!("member.peers = {peers}: at most {MOST_PEERS}"));
     }
-    if clients_at_peer.is_some_and(|port| port >= peers) {
+    if clients_at.is_some_and(|port| port >= peers) {
         return Err(format!("member.clients_at_peer: peers = {peers}, and the first of them is 0"));
     }
-    let time = |key: &str, text: Option<String>, usual: u64| match text {
-        Some(text) => span::parse(&text).map_err(|why| format!("member.{key}: {why}")),
-        None => Ok(Duration::from_secs(usual)),
-    };
-    let description = Description {
-        name: written.name.unwrap_or_else(|| stem.to_owned()),
-        folder,
-        version: written.version.map(|words| words.command("version")).transpose()?,
-        command: written.member.command.command("member.command")?,
-        environment: written.member.environment,
+    let members = AsProcesses {
+        version: version.map(|words| words.command("version")).transpose()?,
+        command: member.command.command("member.command")?,
+        environment: member.environment,
         peers,
-        clients_at: clients_at_peer,
-        ready: written.member.ready.probe("member.ready")?,
-        leader: written.member.leader.map(|probe| probe.probe("member.leader")).transpose()?,
-        start_patience: time("start_patience", written.member.start_patience, 60)?,
-        farewell: time("farewell", written.member.farewell, 10)?,
-        gives_up_after: time("gives_up_after", written.member.gives_up_after, 5)?,
-        interval: time("interval", written.member.interval, 0)?,
-        client: written.client.command.command("client.command")?,
-        client_environment: written.client.environment,
-        promises: written.promises.into_iter().map(promise).collect::<Result<_, _>>()?,
-        contained: None,
+        clients_at,
     };
-    check(&description)?;
-    Ok(with_an_interval(description))
+    check(&members)?;
+    let asked = Asked {
+        key: "member",
+        ready: member.ready,
+        leader: member.leader,
+        start_patience: member.start_patience,
+        farewell: member.farewell,
+        gives_up_after: member.gives_up_after,
+        interval: member.interval,
+        client,
+        promises,
+    };
+    asked.described(name.unwrap_or_else(|| stem.to_owned()), folder, Members::Processes(members))
 }
 
-/// A fault is held for half of an interval, and that must outlast what members take for silence.
-fn with_an_interval(description: Description) -> Description {
-    let least = (description.gives_up_after * INTERVALS).max(USUAL_INTERVAL);
-    let interval = if description.interval.is_zero() { least } else { description.interval };
-    Description { interval, ..description }
+/// What both kinds of files say in the same words.
+struct Asked {
+    /// Where most of it stands.
+    key: &'static str,
+    ready: WrittenProbe,
+    leader: Option<WrittenProbe>,
+    start_patience: Option<String>,
+    farewell: Option<String>,
+    gives_up_after: Option<String>,
+    interval: Option<String>,
+    client: WrittenClient,
+    promises: BTreeMap<String, WrittenPromise>,
+}
+
+impl Asked {
+    fn described(self, name: String, folder: PathBuf, members: Members) -> Result<Description, String> {
+        let key = |name: &str| format!("{}.{name}", self.key);
+        let probe = |name: &str, written: WrittenProbe| {
+            let probe = written.probe(&key(name))?;
+            check_question(&probe).map_err(|why| format!("{}: {why}", key(name)))?;
+            Ok::<_, String>(probe)
+        };
+        let time = |name: &str, written: Option<String>, usual: Duration| match written {
+            Some(text) => span::parse(&text).map_err(|why| format!("{}: {why}", key(name))),
+            None => Ok(usual),
+        };
+        let gives_up_after = time("gives_up_after", self.gives_up_after, USUAL_SILENCE)?;
+        // A fault is held for half of an interval, and that must outlast what members take for silence.
+        let usual_interval = (gives_up_after * INTERVALS).max(USUAL_INTERVAL);
+        let client = Program {
+            command: self.client.command.command("client.command")?,
+            environment: self.client.environment,
+            folder: folder.clone(),
+        };
+        Ok(Description {
+            name,
+            folder,
+            members,
+            ready: probe("ready", self.ready)?,
+            leader: self.leader.map(|leader| probe("leader", leader)).transpose()?,
+            start_patience: time("start_patience", self.start_patience, USUAL_START)?,
+            farewell: time("farewell", self.farewell, USUAL_FAREWELL)?,
+            gives_up_after,
+            interval: time("interval", self.interval, usual_interval)?,
+            client: Arc::new(client),
+            promises: self.promises.into_iter().map(promise).collect::<Result<_, _>>()?,
+        })
+    }
 }
 
 fn promise((workload, written): (String, WrittenPromise)) -> Result<(String, Promised), String> {
@@ -241,25 +271,25 @@ fn promise((workload, written): (String, WrittenPromise)) -> Result<(String, Pro
     Ok((workload, Promised { what, source }))
 }
 
-/// Whether every placeholder means something. Members beyond the first are looked at when it is known how
-/// many there are.
-fn check(description: &Description) -> Result<(), String> {
-    let places = Imagined { peers: description.peers };
-    let probes = [("ready", Some(&description.ready)), ("leader", description.leader.as_ref())];
-    for (key, probe) in probes.into_iter().filter_map(|(key, probe)| Some((key, probe?))) {
-        for text in probe.texts() {
-            template::filled(text, FIRST, &Outside::first()).map_err(|why| {
-                format!("{key}: {why}; a question knows {{id}}, {{client}} with its parts, and {{folder}}")
-            })?;
-        }
+/// Whether every placeholder of a question means something.
+fn check_question(probe: &Probe) -> Result<(), String> {
+    for text in probe.texts() {
+        template::filled(text, FIRST, &Outside::first()).map_err(|why| {
+            format!("{why}; a question knows {{id}}, {{client}} with its parts, and {{folder}}")
+        })?;
     }
-    for (key, words) in [("member.command", &description.command), ("client.command", &description.client)] {
-        for word in words {
-            template::filled(word, FIRST, &places).map_err(|why| format!("{key}: {why}"))?;
-        }
-    }
-    for (name, text) in &description.environment {
-        template::filled(text, FIRST, &places).map_err(|why| format!("member.environment.{name}: {why}"))?;
+    Ok(())
+}
+
+/// Whether every placeholder of a member means something. Members beyond the first are looked at when it is
+/// known how many there are.
+fn check(members: &AsProcesses) -> Result<(), String> {
+    let places = Imagined { peers: members.peers };
+    let command = members.command.iter().map(|text| ("member.command".to_owned(), text));
+    let environment =
+        members.environment.iter().map(|(name, text)| (format!("member.environment.{name}"), text));
+    for (key, text) in command.chain(environment) {
+        template::filled(text, FIRST, &places).map_err(|why| format!("{key}: {why}"))?;
     }
     Ok(())
 }
@@ -305,10 +335,24 @@ mod tests {
     #[test]
     fn the_least_is_a_command_a_question_and_a_client() {
         let read = parsed(&format!("{MEMBER}{CLIENT}")).expect("a description");
-        assert_eq!((read.name.as_str(), read.peers, read.clients_at), ("stem", 0, None));
-        assert_eq!(read.client, ["sh", "-c", "python3 client.py"]);
+        let Members::Processes(members) = &read.members else { panic!("local processes") };
+        assert_eq!((read.name.as_str(), members.peers, members.clients_at), ("stem", 0, None));
+        assert_eq!(read.client.command, ["sh", "-c", "python3 client.py"]);
         assert_eq!(read.ready, Probe { how: How::Http("/health".to_owned()), expect: String::new() });
         assert!(read.leader.is_none() && read.promises.is_empty());
+    }
+
+    #[test]
+    fn an_interval_outlasts_what_members_take_for_silence() {
+        for (said, interval) in [
+            ("", 20),
+            ("gives_up_after = \"1s\"\n", 10),
+            ("gives_up_after = \"9s\"\n", 36),
+            ("interval = \"7s\"\n", 7),
+        ] {
+            let read = parsed(&format!("{MEMBER}{said}{CLIENT}")).expect("a description");
+            assert_eq!(read.interval, Duration::from_secs(interval), "{said}");
+        }
     }
 
     #[test]

@@ -11,9 +11,9 @@ use harness_core::cut::Pair;
 use harness_core::fault::Server;
 use runs::member::MemberId;
 
-use super::file::Description;
+use super::file::{AsProcesses, Description};
 use super::template::{self, Places};
-use crate::system::{Installation, Site, Wanted};
+use crate::system::{Installation, Site};
 
 /// A longer version is cut.
 const VERSION_LENGTH: usize = 80;
@@ -21,15 +21,16 @@ const VERSION_LENGTH: usize = 80;
 /// The system as it was found: its programs are there.
 pub(super) struct Installed {
     description: Arc<Description>,
+    members: AsProcesses,
     version: Option<String>,
 }
 
 impl Installed {
     /// Asks for the version.
-    pub(super) fn find(description: &Arc<Description>, _: &Wanted) -> Result<Self, String> {
-        let version = description.version.as_ref().map(|words| version(words, description)).transpose()?;
-        is_there(&description.command[0], &description.folder)?;
-        Ok(Self { description: Arc::clone(description), version })
+    pub(super) fn find(description: &Arc<Description>, members: &AsProcesses) -> Result<Self, String> {
+        let version = members.version.as_ref().map(|words| version(words, description)).transpose()?;
+        is_there(&members.command[0], &description.folder)?;
+        Ok(Self { description: Arc::clone(description), members: members.clone(), version })
     }
 }
 
@@ -94,11 +95,11 @@ impl Installation for Installed {
         if lose_unsynced {
             anyhow::bail!("what was synced is not known, so nothing else can be lost: --lose-unsynced never");
         }
-        let stand = Stand { site, description: &self.description };
+        let stand = Stand { site, folder: &self.description.folder, peers: self.members.peers };
         let filled = |text: &String| {
             template::filled(text, site.id.0, &stand).map_err(|why| anyhow::anyhow!("member.command: {why}"))
         };
-        let words = self.description.command.iter().map(filled).collect::<Result<Vec<String>, _>>()?;
+        let words = self.members.command.iter().map(filled).collect::<Result<Vec<String>, _>>()?;
         // A path is meant from the file's folder; a name alone is looked for on the path.
         let program = if words[0].contains('/') {
             self.description.folder.join(&words[0])
@@ -107,7 +108,7 @@ impl Installation for Installed {
         };
         let mut command = site.program(&program);
         command.args(&words[1..]).current_dir(&self.description.folder);
-        for (name, text) in &self.description.environment {
+        for (name, text) in &self.members.environment {
             command.env(name, filled(text)?);
         }
         Ok(command)
@@ -117,7 +118,8 @@ impl Installation for Installed {
 /// What placeholders stand for at a member's site.
 struct Stand<'a> {
     site: &'a Site<'a>,
-    description: &'a Description,
+    folder: &'a Path,
+    peers: u16,
 }
 
 impl Places for Stand<'_> {
@@ -130,18 +132,18 @@ impl Places for Stand<'_> {
     }
 
     fn listen(&self, member: u64, port: u16) -> Option<SocketAddr> {
-        (port < self.description.peers).then(|| self.site.addresses.peer(MemberId(member), port))
+        (port < self.peers).then(|| self.site.addresses.peer(MemberId(member), port))
     }
 
     fn dial(&self, member: u64, port: u16) -> Option<SocketAddr> {
         let pair = Pair::new(self.site.id, MemberId(member));
-        (port < self.description.peers).then(|| self.site.addresses.dial(pair, port))
+        (port < self.peers).then(|| self.site.addresses.dial(pair, port))
     }
 
     fn word(&self, member: u64, word: &str) -> Option<String> {
         match word {
             "data" if member == self.site.id.0 => Some(self.site.data().display().to_string()),
-            "folder" => Some(self.description.folder.display().to_string()),
+            "folder" => Some(self.folder.display().to_string()),
             _ => None,
         }
     }

@@ -29,7 +29,6 @@ mod probe;
 mod process;
 mod written;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,7 +49,7 @@ use crate::look::{Look, PortState};
 use crate::system::{
     Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, Service, System, Traits, Wanted,
 };
-use file::Description;
+use file::{Description, InContainers, Members};
 use pool::Pool;
 
 /// The endings of files that describe a system.
@@ -64,12 +63,9 @@ pub struct External {
     path: String,
     /// Its name, for as long as the program runs.
     whose: &'static str,
-    peer_ports: &'static [u16],
     pool: Arc<Pool>,
-    /// Which member is where, from when they are asked.
-    known: Arc<Mutex<BTreeMap<SocketAddr, u64>>>,
-    /// What each answered last.
-    said: Arc<Mutex<probe::Said>>,
+    /// What each member answered last.
+    answers: Arc<Mutex<probe::Answers>>,
 }
 
 impl External {
@@ -87,22 +83,17 @@ impl External {
     pub fn read(path: &str) -> Result<Self, String> {
         let description = Arc::new(file::read(Path::new(path))?);
         let whose = String::leak(description.name.clone());
-        let peer_ports = description.contained.as_ref().map(|contained| contained.peer_ports.clone());
-        let peer_ports = Vec::leak(peer_ports.unwrap_or_default());
-        let pool = Arc::new(Pool::new(Arc::clone(&description)));
-        let (known, said) = (Arc::default(), Arc::default());
-        Ok(Self { description, path: path.to_owned(), whose, peer_ports, pool, known, said })
+        let pool = Arc::new(Pool::new(Arc::clone(&description.client)));
+        Ok(Self { description, path: path.to_owned(), whose, pool, answers: Arc::default() })
     }
 }
 
-impl Contained for External {
-    fn ports(&self) -> ContainerPorts {
-        match &self.description.contained {
-            Some(contained) => ContainerPorts { client: contained.client_port, peers: self.peer_ports },
-            None => ContainerPorts { client: 0, peers: &[] },
-        }
+impl Contained for InContainers {
+    fn ports(&self) -> ContainerPorts<'_> {
+        ContainerPorts { client: self.client_port, peers: &self.peer_ports }
     }
 
+    /// What runs is the services' word.
     fn command(&self, _: &Berth<'_>) -> Vec<String> {
         Vec::new()
     }
@@ -112,15 +103,11 @@ impl Contained for External {
     }
 
     fn services(&self) -> Option<&[Service]> {
-        self.description.contained.as_ref().map(|contained| contained.services.as_slice())
-    }
-
-    fn start_patience(&self) -> Option<Duration> {
-        Some(self.description.start_patience)
+        Some(&self.services)
     }
 
     fn notes(&self) -> &[String] {
-        self.description.contained.as_ref().map(|contained| contained.notes.as_slice()).unwrap_or_default()
+        &self.notes
     }
 }
 
@@ -130,10 +117,16 @@ impl System for External {
     }
 
     fn traits(&self) -> Traits {
+        let (peer_ports, clients_at) = match &self.description.members {
+            Members::Processes(members) => (members.peers, members.clients_at),
+            // Where containers listen is the word of [`Contained`].
+            Members::Containers(_) => (0, None),
+        };
+        let only_processes = matches!(self.description.members, Members::Processes(_));
         Traits {
             whose: self.whose,
-            only_processes: self.description.contained.is_none(),
-            only_containers: self.description.contained.is_some(),
+            only_processes,
+            only_containers: !only_processes,
             tells_synced: false,
             tells_leader: self.description.leader.is_some(),
             replaces: false,
@@ -142,8 +135,8 @@ impl System for External {
             takes_java: false,
             usual_interval: self.description.interval,
             usual_peer_timeout: self.description.gives_up_after,
-            peer_ports: self.description.peers,
-            clients_at: self.description.clients_at,
+            peer_ports,
+            clients_at,
             is_a_group: true,
             dialling: Dialling::Together,
             introduced_at: None,
@@ -185,20 +178,15 @@ impl System for External {
     }
 
     fn looks(&self, members: &[(MemberId, SocketAddr)]) -> Vec<Box<dyn Look>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        *known = members.iter().map(|(id, address)| (*address, id.0)).collect();
-        drop(known);
-        probe::looks(&self.description, members, &self.said)
+        probe::looks(&self.description, members, &self.answers)
     }
 
-    fn port(&self, member: SocketAddr) -> Async<'static, PortState> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let id = known.get(&member).copied().unwrap_or(1);
-        Box::pin(probe::port(Arc::clone(&self.description), id, member))
+    fn port(&self, member: MemberId, address: SocketAddr) -> Async<'static, PortState> {
+        Box::pin(probe::port(Arc::clone(&self.description), member, address))
     }
 
     fn says(&self, member: MemberId) -> Option<String> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).get(&member).cloned()
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(&member).cloned()
     }
 
     fn client(&self, settings: ClientSettings) -> Box<dyn Client> {
@@ -206,15 +194,22 @@ impl System for External {
     }
 
     fn members(&self) -> Option<usize> {
-        self.description.contained.as_ref().map(|contained| contained.services.len())
+        self.contained()?.services().map(<[Service]>::len)
     }
 
     fn functions(&self) -> Result<Option<Vec<Function>>, String> {
-        process::functions_of(&self.description).map(Some)
+        process::functions_of(&self.description.client).map(Some)
+    }
+
+    fn start_patience(&self) -> Option<Duration> {
+        Some(self.description.start_patience)
     }
 
     fn contained(&self) -> Option<&dyn Contained> {
-        self.description.contained.is_some().then_some(self as &dyn Contained)
+        match &self.description.members {
+            Members::Containers(members) => Some(members),
+            Members::Processes(_) => None,
+        }
     }
 
     fn begin(&self, beginning: Beginning) -> Async<'_, Result<(), String>> {
@@ -225,7 +220,10 @@ impl System for External {
         Box::pin(self.pool.broken())
     }
 
-    fn install(&self, wanted: &Wanted) -> Result<Arc<dyn Installation>, String> {
-        Ok(Arc::new(launch::Installed::find(&self.description, wanted)?))
+    fn install(&self, _: &Wanted) -> Result<Arc<dyn Installation>, String> {
+        match &self.description.members {
+            Members::Processes(members) => Ok(Arc::new(launch::Installed::find(&self.description, members)?)),
+            Members::Containers(_) => Err("its members are containers".to_owned()),
+        }
     }
 }

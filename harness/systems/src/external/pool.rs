@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, Semaphore, watch};
 
-use super::file::Description;
+use super::file::Program;
 use super::process::Process;
 use crate::system::Beginning;
 
@@ -31,27 +31,27 @@ struct State {
 /// The processes.
 #[derive(Debug)]
 pub struct Pool {
-    description: Arc<Description>,
+    program: Arc<Program>,
     state: Mutex<State>,
     news: Notify,
     slots: Semaphore,
     failed: watch::Sender<Option<String>>,
 }
 
-/// Somebody who waits for a process.
-struct Waiting<'a>(&'a Pool);
+/// So many processes are waited for.
+struct Waiting<'a>(&'a Pool, usize);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.state().waiting -= 1;
+        self.0.state().waiting -= self.1;
     }
 }
 
 impl Pool {
     /// None yet.
-    pub(super) fn new(description: Arc<Description>) -> Self {
+    pub(super) fn new(program: Arc<Program>) -> Self {
         Self {
-            description,
+            program,
             state: Mutex::default(),
             news: Notify::new(),
             slots: Semaphore::new(AT_A_TIME),
@@ -69,7 +69,8 @@ impl Pool {
             .map_err(|error| format!("creating {}: {error}", beginning.folder.display()))?;
         let clients = beginning.clients;
         self.state().beginning = Some(Arc::new(beginning));
-        self.start(clients + SPARES);
+        let _waiting = self.waits_for(clients);
+        self.keep_spares();
         let mut failed = self.failed.subscribe();
         loop {
             let news = self.news.notified();
@@ -85,6 +86,11 @@ impl Pool {
         }
     }
 
+    fn waits_for(&self, processes: usize) -> Waiting<'_> {
+        self.state().waiting += processes;
+        Waiting(self, processes)
+    }
+
     /// Starts so many more.
     fn start(self: &Arc<Self>, number: usize) {
         let Some(beginning) = self.state().beginning.clone() else { return };
@@ -98,7 +104,7 @@ impl Pool {
             let (pool, beginning) = (Arc::clone(self), Arc::clone(&beginning));
             tokio::spawn(async move {
                 let slot = pool.slots.acquire().await;
-                let started = Process::start(&pool.description, &beginning, number).await;
+                let started = Process::start(&pool.program, &beginning, number).await;
                 drop(slot);
                 pool.has_started(started);
             });
@@ -125,6 +131,7 @@ impl Pool {
         self.keep_spares();
     }
 
+    /// Starts what is missing: whoever waits is to have one, and a few are to wait for somebody.
     fn keep_spares(self: &Arc<Self>) {
         let state = self.state();
         let wanted = state.waiting + SPARES;
@@ -138,8 +145,7 @@ impl Pool {
 
     /// A process that has said hello. Waits for one where there is none.
     pub(super) async fn take(self: &Arc<Self>) -> Process {
-        self.state().waiting += 1;
-        let waiting = Waiting(self);
+        let waiting = self.waits_for(1);
         loop {
             let news = self.news.notified();
             let next = self.state().idle.pop_front();

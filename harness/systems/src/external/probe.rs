@@ -126,13 +126,17 @@ fn patience(probe: &Probe, usual: Duration) -> Duration {
     if matches!(probe.how, How::Exec(_)) { EXEC_PATIENCE } else { usual }
 }
 
+fn whom(description: &Description, member: MemberId, address: SocketAddr) -> Outside {
+    Outside { id: member.0, member: address, folder: description.folder.display().to_string() }
+}
+
 /// Whether anybody is at a member's client port.
-pub(super) async fn port(description: Arc<Description>, id: u64, member: SocketAddr) -> PortState {
+pub(super) async fn port(description: Arc<Description>, member: MemberId, address: SocketAddr) -> PortState {
     let probe = &description.ready;
-    let whom = Outside { id, member, folder: description.folder.display().to_string() };
+    let whom = whom(&description, member, address);
     // A command that fails does not say whether anybody listens.
     if matches!(probe.how, How::Exec(_))
-        && let Err(error) = TcpStream::connect(member).await
+        && let Err(error) = TcpStream::connect(address).await
     {
         return PortState::of_error(&error);
     }
@@ -148,16 +152,20 @@ pub(super) async fn port(description: Arc<Description>, id: u64, member: SocketA
 pub(super) fn looks(
     description: &Arc<Description>,
     members: &[(MemberId, SocketAddr)],
-    said: &Arc<Mutex<Said>>,
+    answers: &Arc<Mutex<Answers>>,
 ) -> Vec<Box<dyn Look>> {
     let claims = Arc::new(Mutex::new(Claims::default()));
+    let mut probes = [Some(&description.ready), description.leader.as_ref()].into_iter().flatten();
+    let runs_a_command = probes.any(|probe| matches!(probe.how, How::Exec(_)));
+    let pause = if runs_a_command { EXEC_PAUSE } else { PAUSE };
     let looker = |(id, address): &(MemberId, SocketAddr)| -> Box<dyn Look> {
         Box::new(Looker {
             id: *id,
-            whom: Outside { id: id.0, member: *address, folder: description.folder.display().to_string() },
+            whom: whom(description, *id, *address),
             description: Arc::clone(description),
-            said: Arc::clone(said),
+            answers: Arc::clone(answers),
             claims: Arc::clone(&claims),
+            pause,
             next: Instant::now(),
         })
     };
@@ -195,15 +203,17 @@ impl Claims {
 }
 
 /// What each member answered last, in words, for whoever wonders why it does not serve.
-pub(super) type Said = BTreeMap<MemberId, String>;
+pub(super) type Answers = BTreeMap<MemberId, String>;
 
 /// Asks one member.
 struct Looker {
     id: MemberId,
     whom: Outside,
     description: Arc<Description>,
-    said: Arc<Mutex<Said>>,
+    answers: Arc<Mutex<Answers>>,
     claims: Arc<Mutex<Claims>>,
+    /// Between two looks.
+    pause: Duration,
     /// Not before.
     next: Instant,
 }
@@ -213,32 +223,23 @@ impl Looker {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner).heard(self.id, leads)
     }
 
-    /// Notes what a question was answered.
-    fn note(&self, question: &str, answer: Result<&Answer, ()>) {
-        let words = match answer {
-            Ok(Answer::Good) => "yes".to_owned(),
-            Ok(Answer::Other) => "no: it answers, and not what is expected".to_owned(),
-            Ok(Answer::Nothing(error)) => format!("no answer: {error}"),
-            Err(()) => "no answer in time".to_owned(),
+    /// Asks, and notes what was answered behind what `before` says.
+    async fn asked(&self, before: &str, question: &str, probe: &Probe) -> Option<Answer> {
+        let asked = tokio::time::timeout(patience(probe, PATIENCE), ask(probe, &self.whom)).await.ok();
+        let words = match &asked {
+            Some(Answer::Good) => "yes".to_owned(),
+            Some(Answer::Other) => "no: it answers, and not what is expected".to_owned(),
+            Some(Answer::Nothing(error)) => format!("no answer: {error}"),
+            None => "no answer in time".to_owned(),
         };
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = said.entry(self.id).or_default();
-        let before = known.split_once("; ").map_or(known.as_str(), |(ready, _)| ready).to_owned();
-        *known = match question {
-            "ready" => format!("ready: {words}"),
-            question => format!("{before}; {question}: {words}"),
-        };
-    }
-
-    async fn asked(&self, question: &str, probe: &Probe) -> Option<Answer> {
-        let asked = tokio::time::timeout(patience(probe, PATIENCE), ask(probe, &self.whom)).await;
-        self.note(question, asked.as_ref().map_err(drop));
-        asked.ok()
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.insert(self.id, format!("{before}{question}: {words}"));
+        asked
     }
 
     async fn seen(&mut self) -> Seen {
         let description = Arc::clone(&self.description);
-        match self.asked("ready", &description.ready).await {
+        match self.asked("", "ready", &description.ready).await {
             Some(Answer::Good) => {}
             Some(Answer::Other) => return self.serves_nobody(),
             Some(Answer::Nothing(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -247,7 +248,7 @@ impl Looker {
             Some(Answer::Nothing(_)) | None => return Seen::Nothing,
         }
         let Some(probe) = &description.leader else { return Seen::Answers };
-        let leads = match self.asked("leader", probe).await {
+        let leads = match self.asked("ready: yes; ", "leader", probe).await {
             Some(Answer::Good) => true,
             Some(Answer::Other) => false,
             Some(Answer::Nothing(_)) | None => return Seen::Nothing,
@@ -271,9 +272,7 @@ impl Look for Looker {
         Box::pin(async {
             tokio::time::sleep_until(self.next).await;
             let seen = self.seen().await;
-            let probes = [Some(&self.description.ready), self.description.leader.as_ref()];
-            let runs_a_command = probes.into_iter().flatten().any(|probe| matches!(probe.how, How::Exec(_)));
-            self.next = Instant::now() + if runs_a_command { EXEC_PAUSE } else { PAUSE };
+            self.next = Instant::now() + self.pause;
             seen
         })
     }
@@ -304,7 +303,7 @@ mod tests {
         let description = Arc::new(description);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        assert_eq!(port(Arc::clone(&description), 1, address).await, PortState::Silent);
+        assert_eq!(port(Arc::clone(&description), MemberId(1), address).await, PortState::Silent);
         let served = tokio::spawn(async move {
             let _unanswered = listener.accept().await.expect("the first");
             let (mut stream, _) = listener.accept().await.expect("a connection");
@@ -312,8 +311,8 @@ mod tests {
             stream.read_exact(&mut asked).await.expect("a question");
             stream.write_all(b"+PONG\r\n").await.expect("an answer");
         });
-        assert_eq!(port(Arc::clone(&description), 1, address).await, PortState::Answers);
+        assert_eq!(port(Arc::clone(&description), MemberId(1), address).await, PortState::Answers);
         served.await.expect("served");
-        assert_eq!(port(description, 1, address).await, PortState::Refuses);
+        assert_eq!(port(description, MemberId(1), address).await, PortState::Refuses);
     }
 }

@@ -1,21 +1,25 @@
 //! One process of the user's client: its start, its hello, a line to it and a line from it.
 
-use std::io::{BufRead, BufReader as Blocking};
+use std::io::{BufRead, BufReader as Blocking, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command as StdCommand, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use checker::history::Function;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::file::Description;
+use super::file::Program;
 use super::lines::{self, MAX_LINE_BYTES};
 use crate::system::Beginning;
 
 /// How long a client may take to say hello.
 const HELLO_PATIENCE: Duration = Duration::from_secs(20);
+/// What is wrong with one that said nothing.
+const NO_HELLO: &str = "it ended before it said hello";
 /// The lines of its log that are shown.
 const TAIL_LINES: usize = 8;
 /// Who is where, in the environment of a client.
@@ -26,7 +30,8 @@ const MEMBERS_VARIABLE: &str = "HARNESS_MEMBERS";
 pub(super) struct Process {
     /// Killed when this is dropped.
     child: Child,
-    input: ChildStdin,
+    /// None once it is asked nothing more.
+    input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     functions: Vec<Function>,
     log: PathBuf,
@@ -39,13 +44,34 @@ pub(super) enum NoAnswer {
     Ended,
     /// A line that never ends.
     TooLong,
+    /// Nothing, in time.
+    Late,
 }
 
-/// The client's command as it is typed, without what surrounds it.
-fn words(description: &Description) -> (PathBuf, &[String]) {
-    let (program, rest) = (&description.client[0], &description.client[1..]);
-    let program = if program.contains('/') { description.folder.join(program) } else { program.into() };
-    (program, rest)
+/// Its command, but for what surrounds it. A path is meant from the file's folder.
+fn words(program: &Program) -> (PathBuf, &[String]) {
+    let (name, rest) = (&program.command[0], &program.command[1..]);
+    (if name.contains('/') { program.folder.join(name) } else { name.into() }, rest)
+}
+
+/// Ends a process and whatever it started in its group.
+fn end_group(leader: Option<u32>) {
+    let leader = leader.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    if let Some(leader) = leader {
+        // One that has ended already hears nothing.
+        let _ = kill_process_group(leader, Signal::KILL);
+    }
+}
+
+impl Drop for Process {
+    /// It has not been waited for, so that its id is its own still.
+    fn drop(&mut self) {
+        end_group(self.child.id());
+    }
+}
+
+fn late_hello() -> String {
+    format!("it said no hello within {} s", HELLO_PATIENCE.as_secs())
 }
 
 fn listed(members: &[(u64, std::net::SocketAddr)]) -> String {
@@ -54,43 +80,36 @@ fn listed(members: &[(u64, std::net::SocketAddr)]) -> String {
 
 impl Process {
     /// Starts one and waits for its hello.
-    pub(super) async fn start(
-        description: &Description,
-        beginning: &Beginning,
-        number: u64,
-    ) -> Result<Self, String> {
-        let (program, rest) = words(description);
+    pub(super) async fn start(program: &Program, beginning: &Beginning, number: u64) -> Result<Self, String> {
+        let (name, rest) = words(program);
         let log = beginning.folder.join(format!("{number}.log"));
         let words_kept =
             std::fs::File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
         // Our executable asks the kernel to end it with the harness, and becomes the program.
         let mut command = Command::new(&beginning.executable);
-        command.arg("become").arg("--parent").arg(std::process::id().to_string()).arg("--").arg(&program);
+        command.arg("become").arg("--parent").arg(std::process::id().to_string()).arg("--").arg(&name);
         command
             .args(rest)
-            .current_dir(&description.folder)
+            .current_dir(&program.folder)
             .envs(beginning.environment.iter().map(|(name, value)| (name, value)))
-            .envs(&description.client_environment)
+            .envs(&program.environment)
             .env(MEMBERS_VARIABLE, listed(&beginning.members))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(words_kept)
             .process_group(0)
             .kill_on_drop(true);
-        let mut child =
-            command.spawn().map_err(|error| format!("starting {}: {error}", program.display()))?;
+        let mut child = command.spawn().map_err(|error| format!("starting {}: {error}", name.display()))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("a client without pipes".to_owned());
         };
-        let mut process = Self { child, input, output: BufReader::new(output), functions: Vec::new(), log };
+        let mut process =
+            Self { child, input: Some(input), output: BufReader::new(output), functions: Vec::new(), log };
         process.functions = match tokio::time::timeout(HELLO_PATIENCE, process.answer()).await {
             Ok(Ok(line)) => lines::functions(&line).map_err(|why| process.accused(&why, Some(&line)))?,
             Ok(Err(NoAnswer::TooLong)) => return Err(process.accused("its first line never ends", None)),
-            Ok(Err(NoAnswer::Ended)) => return Err(process.accused("it ended before it said hello", None)),
-            Err(_) => {
-                let why = format!("it said no hello within {} s", HELLO_PATIENCE.as_secs());
-                return Err(process.accused(&why, None));
-            }
+            Ok(Err(NoAnswer::Ended)) => return Err(process.accused(NO_HELLO, None)),
+            Ok(Err(NoAnswer::Late)) | Err(_) => return Err(process.accused(&late_hello(), None)),
         };
         Ok(process)
     }
@@ -105,14 +124,19 @@ impl Process {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Writes a line.
-    pub(super) async fn ask(&mut self, line: &[u8]) -> std::io::Result<()> {
-        self.input.write_all(line).await?;
-        self.input.flush().await
+    /// Writes a line, and reads the one that comes, without its end. It is to be asked nothing more where
+    /// none came.
+    pub(super) async fn converse(&mut self, line: &[u8], patience: Duration) -> Result<Vec<u8>, NoAnswer> {
+        let answer = async {
+            let input = self.input.as_mut().ok_or(NoAnswer::Ended)?;
+            input.write_all(line).await.map_err(|_| NoAnswer::Ended)?;
+            self.answer().await
+        };
+        tokio::time::timeout(patience, answer).await.unwrap_or(Err(NoAnswer::Late))
     }
 
     /// Reads a line, without its end.
-    pub(super) async fn answer(&mut self) -> Result<Vec<u8>, NoAnswer> {
+    async fn answer(&mut self) -> Result<Vec<u8>, NoAnswer> {
         let mut line = Vec::new();
         let most = u64::try_from(MAX_LINE_BYTES + 1).unwrap_or(u64::MAX);
         let read = (&mut self.output).take(most).read_until(b'\n', &mut line).await;
@@ -124,12 +148,9 @@ impl Process {
     }
 
     /// Closes its input, and waits for its end. False when it lives on.
-    pub(super) async fn ends_without_input(self, patience: Duration) -> bool {
-        let Self { mut child, input, output, .. } = self;
-        drop(input);
-        let is_gone = tokio::time::timeout(patience, child.wait()).await.is_ok();
-        drop(output);
-        is_gone
+    pub(super) async fn ends_without_input(mut self, patience: Duration) -> bool {
+        self.input = None;
+        tokio::time::timeout(patience, self.child.wait()).await.is_ok()
     }
 
     /// What is wrong with it, with the line that shows it and the end of its log.
@@ -156,41 +177,38 @@ fn accused(why: &str, line: Option<&[u8]>, log: &str, kept: Option<&Path>) -> St
 }
 
 /// What the client says that it can do. It is started for that, without any member, and ended.
-pub(super) fn functions_of(description: &Description) -> Result<Vec<Function>, String> {
-    let (program, rest) = words(description);
-    let mut command = StdCommand::new(&program);
+pub(super) fn functions_of(program: &Program) -> Result<Vec<Function>, String> {
+    let (name, rest) = words(program);
+    let mut command = StdCommand::new(&name);
     command
         .args(rest)
-        .current_dir(&description.folder)
-        .envs(&description.client_environment)
+        .current_dir(&program.folder)
+        .envs(&program.environment)
         .env(MEMBERS_VARIABLE, "")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command
-        .spawn()
-        .map_err(|error| format!("client.command: starting {}: {error}", program.display()))?;
+        .stderr(Stdio::piped())
+        .process_group(0);
+    let mut child =
+        command.spawn().map_err(|error| format!("client.command: starting {}: {error}", name.display()))?;
     let (sender, receiver) = mpsc::channel();
     let output = child.stdout.take();
-    // Ends with the process's output, which ends with the process.
+    // Ends with the process's output, which ends with the group.
     std::thread::spawn(move || {
         let mut line = Vec::new();
         if let Some(output) = output {
-            let _ = Blocking::new(output).read_until(b'\n', &mut line);
+            let most = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
+            let _ = Blocking::new(output).take(most).read_until(b'\n', &mut line);
         }
         let _ = sender.send(line);
     });
     let line = receiver.recv_timeout(HELLO_PATIENCE);
-    let _ = child.kill();
+    end_group(Some(child.id()));
     let ended = child.wait_with_output().map_err(|error| error.to_string())?;
     let log = String::from_utf8_lossy(&ended.stderr).into_owned();
-    match line.as_deref() {
-        Ok([]) => Err(accused("it ended before it said hello", None, &log, None)),
-        Ok(line) => lines::functions(line.trim_ascii_end())
-            .map_err(|why| accused(&why, Some(line.trim_ascii_end()), &log, None)),
-        Err(_) => {
-            let why = format!("it said no hello within {} s", HELLO_PATIENCE.as_secs());
-            Err(accused(&why, None, &log, None))
-        }
+    match line.as_deref().map(<[u8]>::trim_ascii_end) {
+        Ok([]) => Err(accused(NO_HELLO, None, &log, None)),
+        Ok(line) => lines::functions(line).map_err(|why| accused(&why, Some(line), &log, None)),
+        Err(_) => Err(accused(&late_hello(), None, &log, None)),
     }
 }

@@ -131,6 +131,11 @@ pub(super) struct WrittenProbe {
 }
 
 impl WrittenProbe {
+    /// Whether a command is run for it.
+    pub(super) fn is_a_command(&self) -> bool {
+        self.exec.is_some()
+    }
+
     pub(super) fn probe(self, key: &str) -> Result<Probe, String> {
         let Self { send, http, exec, expect } = self;
         let how = match (send, http, exec) {

@@ -18,7 +18,7 @@ const TICK_MS: u32 = 1_000;
 const INIT_LIMIT: u32 = 10;
 
 /// The ports of both kinds of servers.
-pub(super) const PORTS: ContainerPorts =
+pub(super) const PORTS: ContainerPorts<'static> =
     ContainerPorts { client: CLIENT_PORT, peers: &[QUORUM_PORT, ELECTION_PORT] };
 
 impl Berth<'_> {

@@ -200,8 +200,8 @@ impl System for ZooKeeper {
         members.iter().map(|(_, address)| -> Box<dyn Look> { Box::new(words::Srvr(*address)) }).collect()
     }
 
-    fn port(&self, member: SocketAddr) -> Async<'static, PortState> {
-        Box::pin(words::ruok(member))
+    fn port(&self, _: MemberId, address: SocketAddr) -> Async<'static, PortState> {
+        Box::pin(words::ruok(address))
     }
 
     fn who(&self, member: SocketAddr) -> Async<'static, Option<(Server, String)>> {
@@ -234,7 +234,7 @@ fn servers(wanted: &Wanted, java: &[MemberId]) -> BTreeMap<MemberId, Server> {
 }
 
 impl Contained for ZooKeeper {
-    fn ports(&self) -> ContainerPorts {
+    fn ports(&self) -> ContainerPorts<'_> {
         container::PORTS
     }
 
