@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use anyhow::Context;
 use checker::history::Function;
 use harness_systems::Installation;
 use runs::cluster_kind::ClusterKind;
@@ -41,7 +42,8 @@ pub async fn settle(options: &mut RunOptions) -> Result<Option<Site>, Failure> {
 /// What a client of the system can do, where it has to be asked.
 fn ask_a_client(options: &RunOptions) -> Result<Option<Vec<Function>>, Failure> {
     let name = options.system.name();
-    options.system.functions().map_err(|why| Failure::usage(format!("--system {name}: {why}")))
+    let executable = std::env::current_exe().context("finding this executable")?;
+    options.system.functions(&executable).map_err(|why| Failure::usage(format!("--system {name}: {why}")))
 }
 
 impl Site {

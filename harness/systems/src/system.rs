@@ -164,11 +164,13 @@ pub trait System: fmt::Debug + Send + Sync {
         None
     }
 
-    /// What its clients can do, where that is found out by asking one.
+    /// What its clients can do, where that is found out by asking one. It dies with `executable`, which is
+    /// this one.
     ///
     /// # Errors
     /// What is wrong with that client.
-    fn functions(&self) -> Result<Option<Vec<Function>>, String> {
+    fn functions(&self, executable: &Path) -> Result<Option<Vec<Function>>, String> {
+        let _ = executable;
         Ok(None)
     }
 

@@ -197,8 +197,8 @@ impl System for External {
         self.contained()?.services().map(<[Service]>::len)
     }
 
-    fn functions(&self) -> Result<Option<Vec<Function>>, String> {
-        process::functions_of(&self.description.client).map(Some)
+    fn functions(&self, executable: &Path) -> Result<Option<Vec<Function>>, String> {
+        process::functions_of(&self.description.client, executable).map(Some)
     }
 
     fn start_patience(&self) -> Option<Duration> {

@@ -1,6 +1,7 @@
 //! One process of the user's client: its start, its hello, a line to it and a line from it.
 
 use std::io::{BufRead, BufReader as Blocking, Read};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command as StdCommand, Stdio};
@@ -48,10 +49,22 @@ pub(super) enum NoAnswer {
     Late,
 }
 
-/// Its command, but for what surrounds it. A path is meant from the file's folder.
-fn words(program: &Program) -> (PathBuf, &[String]) {
+/// What starts it, but for where its words go. Our executable asks the kernel to end it with the harness, and
+/// becomes the program. A path is meant from the file's folder.
+fn command(program: &Program, executable: &Path, members: &[(u64, SocketAddr)]) -> StdCommand {
     let (name, rest) = (&program.command[0], &program.command[1..]);
-    (if name.contains('/') { program.folder.join(name) } else { name.into() }, rest)
+    let name = if name.contains('/') { program.folder.join(name) } else { name.into() };
+    let mut command = StdCommand::new(executable);
+    command.arg("become").arg("--parent").arg(std::process::id().to_string()).arg("--").arg(name);
+    command
+        .args(rest)
+        .current_dir(&program.folder)
+        .envs(&program.environment)
+        .env(MEMBERS_VARIABLE, listed(members))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .process_group(0);
+    command
 }
 
 /// Ends a process and whatever it started in its group.
@@ -74,32 +87,22 @@ fn late_hello() -> String {
     format!("it said no hello within {} s", HELLO_PATIENCE.as_secs())
 }
 
-fn listed(members: &[(u64, std::net::SocketAddr)]) -> String {
+fn listed(members: &[(u64, SocketAddr)]) -> String {
     members.iter().map(|(id, address)| format!("n{id}={address}")).collect::<Vec<_>>().join(",")
 }
 
 impl Process {
     /// Starts one and waits for its hello.
     pub(super) async fn start(program: &Program, beginning: &Beginning, number: u64) -> Result<Self, String> {
-        let (name, rest) = words(program);
         let log = beginning.folder.join(format!("{number}.log"));
         let words_kept =
             std::fs::File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
-        // Our executable asks the kernel to end it with the harness, and becomes the program.
-        let mut command = Command::new(&beginning.executable);
-        command.arg("become").arg("--parent").arg(std::process::id().to_string()).arg("--").arg(&name);
+        let mut command = Command::from(command(program, &beginning.executable, &beginning.members));
         command
-            .args(rest)
-            .current_dir(&program.folder)
             .envs(beginning.environment.iter().map(|(name, value)| (name, value)))
-            .envs(&program.environment)
-            .env(MEMBERS_VARIABLE, listed(&beginning.members))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
             .stderr(words_kept)
-            .process_group(0)
             .kill_on_drop(true);
-        let mut child = command.spawn().map_err(|error| format!("starting {}: {error}", name.display()))?;
+        let mut child = command.spawn().map_err(|error| format!("starting the client: {error}"))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("a client without pipes".to_owned());
         };
@@ -177,20 +180,12 @@ fn accused(why: &str, line: Option<&[u8]>, log: &str, kept: Option<&Path>) -> St
 }
 
 /// What the client says that it can do. It is started for that, without any member, and ended.
-pub(super) fn functions_of(program: &Program) -> Result<Vec<Function>, String> {
-    let (name, rest) = words(program);
-    let mut command = StdCommand::new(&name);
-    command
-        .args(rest)
-        .current_dir(&program.folder)
-        .envs(&program.environment)
-        .env(MEMBERS_VARIABLE, "")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
+pub(super) fn functions_of(program: &Program, executable: &Path) -> Result<Vec<Function>, String> {
+    let mut command = command(program, executable, &[]);
+    let mut child = command
         .stderr(Stdio::piped())
-        .process_group(0);
-    let mut child =
-        command.spawn().map_err(|error| format!("client.command: starting {}: {error}", name.display()))?;
+        .spawn()
+        .map_err(|error| format!("client.command: starting the client: {error}"))?;
     let (sender, receiver) = mpsc::channel();
     let output = child.stdout.take();
     // Ends with the process's output, which ends with the group.
