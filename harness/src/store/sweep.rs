@@ -6,8 +6,11 @@
 //! another user. There the owner's id would be taken for somebody else's.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::folder::{self, RunFolder, read_dir_if_there};
@@ -15,6 +18,9 @@ use super::lock::{self, TOKEN_VARIABLE};
 #[cfg(feature = "docker")]
 use crate::cluster::docker;
 use crate::cluster::procfs::{self, Identity, Namespaces};
+
+/// How long processes that were killed are waited for, all of them.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a sweep did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -122,10 +128,19 @@ fn close(folder: &RunFolder) -> io::Result<()> {
     std::fs::remove_file(folder.lock())
 }
 
-/// Kills processes whose environment, or log, names a harness that no longer lives.
+/// Kills processes whose environment, or log, names a harness that no longer lives, and waits until they are
+/// gone: what they wrote is removed afterwards, and their ports are free.
 fn end_orphans() -> Vec<u32> {
     let Some(here) = Here::look() else { return Vec::new() };
-    procfs::pids().into_iter().filter(|pid| here.end_if_orphaned(*pid)).collect()
+    let ended = |pid| here.end_if_orphaned(pid).map(|handle| (pid, handle));
+    let ended: Vec<(u32, OwnedFd)> = procfs::pids().into_iter().filter_map(ended).collect();
+    let deadline = Instant::now() + PATIENCE;
+    for (_, handle) in &ended {
+        let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now()));
+        // A process that the kernel can't end now is left to it: it was told.
+        let _ = poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&left.unwrap_or_default()));
+    }
+    ended.into_iter().map(|(pid, _)| pid).collect()
 }
 
 /// The token of the run whose member's log is a process's standard error. Some programs write their title
@@ -152,13 +167,11 @@ impl Here {
 
     /// Ends one process if it was left behind. The handle is taken first, so that the signal goes to the
     /// process that was looked at and to no later one of the same id.
-    fn end_if_orphaned(&self, pid: u32) -> bool {
-        let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
-        let Ok(handle) = pidfd_open(raw, PidfdFlags::empty()) else { return false };
-        let Some(token) = procfs::environment(pid, TOKEN_VARIABLE).or_else(|| token_by_log(pid)) else {
-            return false;
-        };
-        self.may_end(pid, &token) && pidfd_send_signal(&handle, Signal::KILL).is_ok()
+    fn end_if_orphaned(&self, pid: u32) -> Option<OwnedFd> {
+        let handle = pidfd_open(Pid::from_raw(i32::try_from(pid).ok()?)?, PidfdFlags::empty()).ok()?;
+        let token = procfs::environment(pid, TOKEN_VARIABLE).or_else(|| token_by_log(pid))?;
+        let ended = self.may_end(pid, &token) && pidfd_send_signal(&handle, Signal::KILL).is_ok();
+        ended.then_some(handle)
     }
 
     /// Whether a process with this token is of a dead harness of this namespace, boot and user.
@@ -254,13 +267,13 @@ mod tests {
         assert!(!elsewhere.may_end(beside.id(), &dead));
         let other_user = Here { user: here.user + 1, ..Here::look().expect("/proc") };
         assert!(!other_user.may_end(beside.id(), &dead));
-        assert!(!here.end_if_orphaned(beside.id()), "it has no token");
+        assert!(here.end_if_orphaned(beside.id()).is_none(), "it has no token");
         beside.kill().and_then(|()| beside.wait()).expect("ended");
         // Another sweep of this machine may be faster.
         let mut left = waiting().env(TOKEN_VARIABLE, &dead).spawn().expect("sleep");
         // Its environment shows a moment after it was started.
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-        while !here.end_if_orphaned(left.id()) && std::time::Instant::now() < deadline {
+        while here.end_if_orphaned(left.id()).is_none() && std::time::Instant::now() < deadline {
             if left.try_wait().expect("its state").is_some() {
                 break;
             }

@@ -19,6 +19,7 @@ use crate::client::{Client, Connected, Itself, within};
 
 /// How much longer than it was told a client may be silent before its process is ended.
 const GRACE: Duration = Duration::from_millis(500);
+
 /// A worker.
 pub(super) struct LinesClient {
     itself: Itself,
@@ -40,7 +41,7 @@ impl LinesClient {
         if let Err(error) = TcpStream::connect(member).await {
             return Connected::Refused(error.to_string());
         }
-        if !self.process.as_mut().is_some_and(Process::lives) {
+        if !self.process.as_ref().is_some_and(Process::lives) {
             self.process = Some(self.pool.take().await);
         }
         self.at = Some(member.to_string());

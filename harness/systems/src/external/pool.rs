@@ -150,7 +150,7 @@ impl Pool {
             let news = self.news.notified();
             let next = self.state().idle.pop_front();
             match next {
-                Some(mut process) => {
+                Some(process) => {
                     if process.lives() {
                         drop(waiting);
                         self.keep_spares();

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use checker::history::Function;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
@@ -19,6 +19,8 @@ use crate::system::Beginning;
 
 /// How long a client may take to say hello.
 const HELLO_PATIENCE: Duration = Duration::from_secs(20);
+/// How often is looked whether one that was dismissed has ended.
+const FAREWELL_LOOKS: Duration = Duration::from_millis(10);
 /// What is wrong with one that said nothing.
 const NO_HELLO: &str = "it ended before it said hello";
 /// The lines of its log that are shown.
@@ -67,17 +69,21 @@ fn command(program: &Program, executable: &Path, members: &[(u64, SocketAddr)]) 
     command
 }
 
+/// A child that has not been waited for: its id is its own still.
+fn unreaped(child: Option<u32>) -> Option<Pid> {
+    child.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw)
+}
+
 /// Ends a process and whatever it started in its group.
 fn end_group(leader: Option<u32>) {
-    let leader = leader.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    if let Some(leader) = leader {
+    if let Some(leader) = unreaped(leader) {
         // One that has ended already hears nothing.
         let _ = kill_process_group(leader, Signal::KILL);
     }
 }
 
 impl Drop for Process {
-    /// It has not been waited for, so that its id is its own still.
+    /// Nobody waits for it before this, so that what it started is found even where it ended first.
     fn drop(&mut self) {
         end_group(self.child.id());
     }
@@ -122,9 +128,10 @@ impl Process {
         &self.functions
     }
 
-    /// Whether it lives, as far as is known.
-    pub(super) fn lives(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+    /// Whether it lives, as far as is known. One that ended stays to be waited for.
+    pub(super) fn lives(&self) -> bool {
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        unreaped(self.child.id()).is_some_and(|id| matches!(waitid(WaitId::Pid(id), ended), Ok(None)))
     }
 
     /// Writes a line, and reads the one that comes, without its end. It is to be asked nothing more where
@@ -153,7 +160,13 @@ impl Process {
     /// Closes its input, and waits for its end. False when it lives on.
     pub(super) async fn ends_without_input(mut self, patience: Duration) -> bool {
         self.input = None;
-        tokio::time::timeout(patience, self.child.wait()).await.is_ok()
+        let ended = async {
+            let mut looks = tokio::time::interval(FAREWELL_LOOKS);
+            while self.lives() {
+                looks.tick().await;
+            }
+        };
+        tokio::time::timeout(patience, ended).await.is_ok()
     }
 
     /// What is wrong with it, with the line that shows it and the end of its log.
