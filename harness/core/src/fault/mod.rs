@@ -76,6 +76,7 @@ faults! {
     kill_follower = KILL_FOLLOWER,
     kill_all = KILL_ALL,
     pause_leader = PAUSE_LEADER,
+    pause_one = PAUSE_ONE,
     clock_bump = CLOCK_BUMP,
     replace_rolling = REPLACE_ROLLING,
     pause_holder = PAUSE_HOLDER,

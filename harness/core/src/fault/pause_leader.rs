@@ -3,8 +3,7 @@
 use runs::mechanism::Mechanism;
 
 use super::Fault;
-use super::action::Action;
-use super::scene::{Draw, Resolved, without};
+use super::scene::{Draw, Resolved};
 
 /// The fault.
 pub(super) const FAULT: Fault = Fault {
@@ -17,8 +16,5 @@ pub(super) const FAULT: Fault = Fault {
 };
 
 fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
-    let (scene, targets) = (draw.scene, vec![draw.leader?]);
-    let sides = vec![targets.clone(), without(scene.members, &targets)];
-    let sentence = format!("pause {}", scene.names(&targets));
-    Some(scene.resolved(targets.clone(), Action::Pause { members: targets }, sides, sentence))
+    Some(draw.scene.pause(draw.leader?))
 }

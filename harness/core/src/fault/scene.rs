@@ -112,6 +112,12 @@ impl Scene<'_> {
         self.resolved(targets.to_vec(), action, Vec::new(), format!("kill {}", self.names(targets)))
     }
 
+    pub(super) fn pause(&self, target: MemberId) -> Resolved {
+        let sides = vec![vec![target], without(self.members, &[target])];
+        let action = Action::Pause { members: vec![target] };
+        self.resolved(vec![target], action, sides, format!("pause {}", self.names(&[target])))
+    }
+
     /// Harm to an application. No member is a target.
     pub(super) fn harm(&self, holder: Holder, harm: Harm, sentence: String) -> Resolved {
         self.resolved(Vec::new(), Action::Application { holder, harm }, Vec::new(), sentence)

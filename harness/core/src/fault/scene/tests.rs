@@ -283,7 +283,13 @@ fn a_process_that_another_fault_holds_is_nobodys_target() {
         holder: None,
     };
     for draw in 0..DRAWS {
-        for kind in [Nemesis::KILL_ONE, Nemesis::PARTITION_ONE, Nemesis::CLOCK_BUMP, Nemesis::KILL_ALL] {
+        for kind in [
+            Nemesis::KILL_ONE,
+            Nemesis::PAUSE_ONE,
+            Nemesis::PARTITION_ONE,
+            Nemesis::CLOCK_BUMP,
+            Nemesis::KILL_ALL,
+        ] {
             let fault = kind.resolve(draw, draw, &scene(Some(MemberId(3)))).expect("someone is there");
             assert!(fault.targets.iter().all(|target| ![1, 3].contains(&target.0)), "{}", fault.sentence);
             assert!(fault.sides.concat().iter().all(|member| member.0 != 1), "the dead have no clients");

@@ -1,0 +1,20 @@
+//! One member's process, stopped whatever its role, and let go on later.
+
+use runs::mechanism::Mechanism;
+
+use super::Fault;
+use super::scene::{Draw, Resolved};
+
+/// The fault.
+pub(super) const FAULT: Fault = Fault {
+    name: "pause-one",
+    about: "SIGSTOP to one member, SIGCONT when the fault is healed",
+    mechanism: Mechanism::Pause,
+    fewest_nodes: (1, ""),
+    loses_unsynced: false,
+    aim,
+};
+
+fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
+    Some(draw.scene.pause(draw.any))
+}
