@@ -108,8 +108,8 @@ impl<'a> Expected<'a> {
         let (acknowledged, open) = (self.counted(), count(self.open.len()));
         if version < acknowledged {
             let why = format!(
-                "{} changes of key {key} were acknowledged, but member {member} holds version {version}: {} of them \
-                 are lost",
+                "{} changes of key {key} were acknowledged, but member {member} holds version {version}: {} \
+                 of them are lost",
                 figures::count(acknowledged),
                 figures::count(acknowledged - version)
             );
@@ -117,8 +117,8 @@ impl<'a> Expected<'a> {
         }
         if self.is_whole && version > acknowledged + open {
             let why = format!(
-                "{} changes of key {key} were acknowledged and {} may have happened, but member {member} holds \
-                 version {version}",
+                "{} changes of key {key} were acknowledged and {} may have happened, but member {member} \
+                 holds version {version}",
                 figures::count(acknowledged),
                 figures::count(open)
             );
@@ -378,19 +378,25 @@ pub fn check_convergence(history: &History, states: &[FinalState], members: &[u6
     }
 }
 
-/// Says which final state was not read, if one was not.
+/// Says which final state was not read, if one was not. A member that told nothing is the deeper reason.
 fn missing(states: &[FinalState], members: &[u64], keys: impl Iterator<Item = u64>) -> Option<String> {
     if members.is_empty() {
         return Some("no member's final state was read".to_owned());
     }
     let read: std::collections::BTreeSet<(u64, u64)> =
         states.iter().map(|state| (state.member, state.key)).collect();
-    for key in keys {
-        if let Some(member) = members.iter().find(|&&member| !read.contains(&(member, key))) {
-            return Some(format!("the final state of key {key} on member {member} was not read"));
-        }
+    let keys: Vec<u64> = keys.collect();
+    let of = |member: u64| {
+        let unread = keys.iter().copied().filter(|key| !read.contains(&(member, *key))).collect::<Vec<u64>>();
+        (member, unread)
+    };
+    let unread: Vec<_> =
+        members.iter().map(|&member| of(member)).filter(|(_, unread)| !unread.is_empty()).collect();
+    if let Some((member, _)) = unread.iter().find(|(_, unread)| unread.len() == keys.len()) {
+        return Some(format!("member {member} did not answer at the end: its final state was not read"));
     }
-    None
+    let (member, first) = unread.first()?;
+    Some(format!("the final state of key {} on member {member} was not read", first.first()?))
 }
 
 #[cfg(test)]
@@ -448,7 +454,9 @@ mod tests {
     fn a_member_that_was_not_read_leaves_the_answer_unknown() {
         let history = writes(&[(10, Some(0))]);
         let states = [state(1, 0, 10)];
-        assert_eq!(check(&history, Extent::Whole, &states, &[1, 2]).verdict, Verdict::Unknown);
+        let unread = check(&history, Extent::Whole, &states, &[1, 2]);
+        assert_eq!(unread.verdict, Verdict::Unknown);
+        assert!(unread.summary.contains("member 2 did not answer at the end"), "{}", unread.summary);
         assert_eq!(check_convergence(&history, &states, &[1, 2]).verdict, Verdict::Unknown);
         assert_eq!(check(&history, Extent::Whole, &[], &[]).verdict, Verdict::Unknown);
     }
